@@ -1,0 +1,41 @@
+import { hash } from 'node:crypto'
+import { signedUrl, type SignedUrl } from './callback-url.js'
+import { SignatureInputError } from './signature-error.js'
+
+export interface SignedMaterial {
+  /** The subscribed callback URL; never the URL of the request, which a proxy may have rewritten. */
+  readonly callbackUrl: string
+  /** The exact text of the Authorization-Timestamp header. */
+  readonly timestamp: string
+  /** The bytes of the body as they are on the wire; a string stands for its UTF-8 bytes. */
+  readonly body: Uint8Array | string
+}
+
+/**
+ * The string that is signed (SERVICE 5.1, rule 2).
+ * @throws SignatureInputError ERR_CALLBACK_URL_INVALID, ERR_BODY_NOT_BYTES
+ */
+export function stringToSign({ callbackUrl, timestamp, body }: SignedMaterial): string {
+  return joinSigned(
+    signedUrl(callbackUrl),
+    timestamp,
+    hashBody(typeof body === 'string' ? Buffer.from(body, 'utf8') : body),
+  )
+}
+
+/**
+ * SHA-256 of the body, Base64 (SERVICE 5.1, rule 1). A string is refused: it would have been decoded from what arrived.
+ * @throws SignatureInputError ERR_BODY_NOT_BYTES
+ */
+export function hashBody(body: Uint8Array): string {
+  // By its tag, as `instanceof` fails for the bytes of another realm, such as a test runner's.
+  if (ArrayBuffer.isView(body) && body[Symbol.toStringTag] === 'Uint8Array')
+    return hash('sha256', body, 'base64')
+  const message =
+    'body must be the bytes as they are on the wire: a Buffer or Uint8Array, not a parsed object.'
+  throw new SignatureInputError('ERR_BODY_NOT_BYTES', message)
+}
+
+export function joinSigned(url: SignedUrl, timestamp: string, bodyHash: string): string {
+  return `${url.pathAndQuery}\n${timestamp};${url.host};${bodyHash}`
+}

@@ -1,0 +1,66 @@
+import { memo } from './memo.js'
+
+const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec'
+const DAYS = 'SunMonTueWedThuFriSat'
+const FOUR_CENTURIES_MS = 146_097 * 86_400_000
+
+const DAY = '(?:Sun|Mon|Tue|Wed|Thu|Fri|Sat)'
+const MONTH = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)'
+// 60 is a leap second (RFC 5322, section 3.3).
+const TIME = '(?:[01]\\d|2[0-3]):[0-5]\\d:(?:[0-5]\\d|60)'
+const IMF_FIXDATE = new RegExp(`^${DAY}, \\d\\d ${MONTH} \\d{4} ${TIME} GMT$`)
+const RFC_850 = new RegExp(`^(Sun|Mon|Tues|Wednes|Thurs|Fri|Satur)day, \\d\\d-${MONTH}-\\d\\d ${TIME} GMT$`)
+const ASCTIME = new RegExp(`^${DAY} ${MONTH} [\\d ]\\d ${TIME} \\d{4}$`)
+
+/**
+ * An HTTP date (RFC 9110, section 5.6.7) as milliseconds since 1970, or undefined when it is none. `Date.parse` will not
+ * do: it takes a wrong weekday, 31 February, and half of everything else.
+ *
+ * All three formats are accepted, as the RFC asks of recipients. The text itself is signed, so a second spelling of the
+ * same moment gives nobody anything.
+ */
+export function parseHttpDate(text: string): number | undefined {
+  return parse(text)
+}
+
+/** The form that is sent: IMF-fixdate. */
+export function formatHttpDate(date: Date): string {
+  return date.toUTCString()
+}
+
+// Callbacks come in bursts that share the second they were signed in. A stranger's texts stay out of it but for true
+// dates, which are short.
+const parse = memo((text): number | undefined => {
+  if (IMF_FIXDATE.test(text)) return fixdate(text)
+  if (RFC_850.test(text)) {
+    const [weekday, date] = text.split('day, ') as [string, string]
+    // Two digits of a year: this protocol was not there in the last century.
+    const year = `20${date.slice(7, 9)}`
+    return fixdate(`${weekday.slice(0, 3)}, ${date.slice(0, 2)} ${date.slice(3, 6)} ${year}${date.slice(9)}`)
+  }
+  if (ASCTIME.test(text)) {
+    const day = text.slice(8, 10).replace(' ', '0')
+    return fixdate(
+      `${text.slice(0, 3)}, ${day} ${text.slice(4, 7)} ${text.slice(20)} ${text.slice(11, 19)} GMT`,
+    )
+  }
+  return undefined
+})
+
+/** The moment of an IMF-fixdate whose form has been checked; undefined when the calendar has no such day. */
+function fixdate(text: string): number | undefined {
+  const day = digits(text, 5)
+  const year = digits(text, 12) * 100 + digits(text, 14)
+  const month = MONTHS.indexOf(text.slice(8, 11)) / 3
+  // Four centuries on and back, where the calendar is the same: Date.UTC takes the years 0 to 99 for 1900 to 1999.
+  const moment =
+    Date.UTC(year + 400, month, day, digits(text, 17), digits(text, 20), digits(text, 23)) - FOUR_CENTURIES_MS
+  const midnight = new Date(Date.UTC(year + 400, month, day))
+  if (midnight.getUTCDate() !== day || DAYS.indexOf(text.slice(0, 3)) !== midnight.getUTCDay() * 3)
+    return undefined
+  return moment
+}
+
+function digits(text: string, at: number): number {
+  return (text.charCodeAt(at) - 48) * 10 + text.charCodeAt(at + 1) - 48
+}
