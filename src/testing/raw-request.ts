@@ -1,0 +1,190 @@
+import { Socket, type ConnectOpts, type SocketConstructorOpts } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { headerValues, MalformedMessage, readBody, readHead, type MessageHead } from './http-message.js'
+
+export interface RawTarget {
+  /** @default '127.0.0.1' */
+  readonly host?: string | undefined
+  readonly port: number
+}
+
+export interface RawRequestOptions {
+  /**
+   * How long the whole exchange may take, from connecting to the last byte of the answer, in milliseconds.
+   * @default 5_000
+   */
+  readonly timeoutMs?: number | undefined
+  /** Gives up at once; the promise rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface RawResponse {
+  readonly status: number
+  readonly statusText: string
+  /** Names in lower case; a repeated header's values are joined with a comma. */
+  readonly headers: Record<string, string>
+  readonly body: Buffer
+}
+
+export type RawRequestCode =
+  /** The connection was closed before an answer began. */
+  | 'ERR_NO_RESPONSE'
+  | 'ERR_RESPONSE_TIMEOUT'
+  /** The answer is not HTTP/1.1, or was cut off. */
+  | 'ERR_RESPONSE_MALFORMED'
+  /** The answer is larger than 1 MiB. */
+  | 'ERR_RESPONSE_TOO_LARGE'
+
+export class RawRequestError extends Error {
+  readonly code: RawRequestCode
+
+  constructor(code: RawRequestCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'RawRequestError'
+    this.code = code
+  }
+}
+
+const MAX_RESPONSE_BYTES = 1_048_576
+
+/**
+ * Sends bytes to a server as they are, which no HTTP client will do: recorded requests, malformed ones, bodies that
+ * arrive in pieces. A list is written one piece after the other, each in a segment of its own where the network allows.
+ * Resolves to the first answer that is not a 1xx, and closes the connection.
+ *
+ * @throws RawRequestError; or the system's error (such as ECONNREFUSED) when there is no connection.
+ */
+export async function sendRawRequest(
+  bytes: Uint8Array | readonly Uint8Array[],
+  target: RawTarget,
+  { timeoutMs = 5_000, signal }: RawRequestOptions = {},
+): Promise<RawResponse> {
+  signal?.throwIfAborted()
+  // Not setTimeout: it stands still where the caller's test runs on fake timers.
+  const deadline = AbortSignal.timeout(timeoutMs)
+  let receive: (chunk: Buffer) => void = () => {}
+  const socket = new PatientSocket((chunk) => receive(chunk))
+  let abort = () => {}
+  try {
+    return await new Promise((resolve, reject) => {
+      let connected = false
+      let received: Buffer = Buffer.alloc(0)
+      let failure: Error | undefined
+
+      const fail = (code: RawRequestCode, message: string) =>
+        reject(new RawRequestError(code, message, failure && { cause: failure }))
+      const read = (ended: boolean) => {
+        try {
+          received = skipInterimResponses(received)
+          const response = readResponse(received, ended)
+          if (response) resolve(response)
+        } catch (error) {
+          if (!(error instanceof MalformedMessage)) return reject(error)
+          fail('ERR_RESPONSE_MALFORMED', `The answer is not HTTP/1.1: ${error.message}.`)
+        }
+      }
+      const finish = () => {
+        if (failure && !connected) return reject(failure)
+        read(true)
+        if (received.length === 0)
+          return fail('ERR_NO_RESPONSE', 'The server closed the connection without an answer.')
+        fail(
+          'ERR_RESPONSE_MALFORMED',
+          `The connection was closed ${received.length} bytes into the answer, before its end.`,
+        )
+      }
+      receive = (chunk) => {
+        received = Buffer.concat([received, chunk])
+        if (received.length > MAX_RESPONSE_BYTES)
+          return fail('ERR_RESPONSE_TOO_LARGE', `The answer is larger than ${MAX_RESPONSE_BYTES} bytes.`)
+        read(false)
+      }
+
+      deadline.onabort = () =>
+        fail(
+          'ERR_RESPONSE_TIMEOUT',
+          `No complete answer within ${timeoutMs} ms; ${received.length} bytes of one arrived.`,
+        )
+      abort = () => reject(signal?.reason)
+      signal?.addEventListener('abort', abort)
+
+      socket.on('error', (error) => (failure = error))
+      socket.on('end', finish)
+      socket.on('close', finish)
+      socket.setNoDelay(true).connect({ host: target.host ?? '127.0.0.1', port: target.port }, () => {
+        connected = true
+        void writePieces(socket, ArrayBuffer.isView(bytes) ? [bytes] : bytes)
+      })
+    })
+  } finally {
+    deadline.onabort = null
+    signal?.removeEventListener('abort', abort)
+    socket.destroy()
+  }
+}
+
+async function writePieces(socket: Socket, pieces: readonly Uint8Array[]): Promise<void> {
+  for (const piece of pieces) {
+    if (!socket.writable) return
+    await new Promise((resolve) => socket.write(piece, resolve))
+    // Gives a server in the same process a chance to read this piece by itself.
+    await nextTurn()
+  }
+}
+
+/**
+ * A server that answers early and closes makes the rest of our writing fail (EPIPE, ECONNRESET), upon which Node
+ * destroys the socket, and with it the answer that lies there unread. Here an error first gets two turns of the event
+ * loop, with one look at the network between them. `onread`, because a stream that has failed drops what it is given.
+ */
+class PatientSocket extends Socket {
+  constructor(receive: (chunk: Buffer) => void) {
+    const buffer = Buffer.allocUnsafe(65_536)
+    const callback = (length: number) => {
+      receive(Buffer.from(buffer.subarray(0, length)))
+      return true
+    }
+    const options: SocketConstructorOpts & ConnectOpts = { onread: { buffer, callback } }
+    super(options)
+  }
+
+  override destroy(error?: Error): this {
+    if (!error) return super.destroy()
+    void nextTurn()
+      .then(() => nextTurn())
+      .then(() => super.destroy(error))
+    return this
+  }
+}
+
+function skipInterimResponses(bytes: Buffer): Buffer {
+  let head = readHead(bytes)
+  while (head && parseStatusLine(head).status < 200) {
+    bytes = bytes.subarray(head.end)
+    head = readHead(bytes)
+  }
+  return bytes
+}
+
+function readResponse(bytes: Buffer, ended: boolean): RawResponse | undefined {
+  // A server that speaks something else may well wait for us: do not wait for an empty line with it.
+  if (!'HTTP/1.'.startsWith(bytes.toString('latin1', 0, 7)))
+    throw new MalformedMessage('it does not begin with "HTTP/1."')
+  const head = readHead(bytes)
+  if (!head) return undefined
+  const { status, statusText } = parseStatusLine(head)
+  const bodiless = status === 204 || status === 304
+  const read = bodiless ? { body: Buffer.alloc(0) } : readBody(bytes, head, ended ? bytes.length : undefined)
+  return read && { status, statusText, headers: joinHeaders(head.rawHeaders), body: read.body }
+}
+
+function parseStatusLine({ startLine }: MessageHead): { status: number; statusText: string } {
+  const [, status, statusText = ''] = /^HTTP\/1\.[01] ([1-9]\d\d)(?: (.*))?$/.exec(startLine) ?? []
+  if (status === undefined) throw new MalformedMessage('it does not begin with a status line')
+  return { status: Number(status), statusText }
+}
+
+function joinHeaders(rawHeaders: readonly string[]): Record<string, string> {
+  const names = rawHeaders.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase())
+  return Object.fromEntries(names.map((name) => [name, headerValues(rawHeaders, name).join(', ')]))
+}

@@ -1,0 +1,218 @@
+import { readFile, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parseHttpDate } from '../signature/index.js'
+import { headerValues, MalformedMessage, readBody, readHead } from './http-message.js'
+import { sendRawRequest, type RawRequestOptions, type RawResponse, type RawTarget } from './raw-request.js'
+
+/** A request as a sender put it on the wire: `NAME.http` holds the bytes, `NAME.json` the rest. */
+export interface RecordedRequest {
+  /** The file name without its ending. */
+  readonly name: string
+  /** The whole request, byte for byte. */
+  readonly bytes: Buffer
+  /** The program that sent it. */
+  readonly sender: string
+  /** The subscription it was sent for. */
+  readonly subscription: RecordedSubscription
+  /** What must become of it. */
+  readonly expect: { readonly status: number; readonly outcome: string }
+  /** Why the case exists; may be empty. */
+  readonly note: string
+}
+
+export interface RecordedSubscription {
+  readonly eventTypeName: string
+  readonly callbackUrl: string
+  /** The secret text. A recording is kept in a repository: never a secret that is in use. */
+  readonly secret: string
+}
+
+/** A recorded request taken apart, in the terms of Node's `IncomingMessage`. */
+export interface ParsedRequest {
+  readonly method: string
+  readonly target: string
+  readonly httpVersion: string
+  /** Name, value, name, value; values are decoded as Latin-1. */
+  readonly rawHeaders: string[]
+  /** The bytes that are signed: without the chunk framing of a chunked body. */
+  readonly body: Buffer
+}
+
+export type RecordedRequestCode =
+  /** A file is missing, or its description has a wrong field. */
+  | 'ERR_RECORDED_REQUEST_INVALID'
+  /** The bytes are not one HTTP/1.1 request. */
+  | 'ERR_RECORDED_REQUEST_MALFORMED'
+
+export class RecordedRequestError extends Error {
+  readonly code: RecordedRequestCode
+
+  constructor(code: RecordedRequestCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'RecordedRequestError'
+    this.code = code
+  }
+}
+
+/**
+ * The recorded requests of a folder, sorted by name. Other files in it are left alone. The bytes are not looked at: a
+ * request that is no HTTP may be recorded too.
+ *
+ * @throws RecordedRequestError ERR_RECORDED_REQUEST_INVALID, which names the file, the field and the cure.
+ */
+export async function loadRecordedRequests(directory: string): Promise<RecordedRequest[]> {
+  const files = new Set(await readdir(directory))
+  const names = new Set([...files].map((file) => /^(.+)\.(?:http|json)$/.exec(file)?.[1] ?? ''))
+  names.delete('')
+  // A test that replays an empty folder would pass and prove nothing.
+  if (names.size === 0) throw invalid(directory, 'holds no NAME.http. Is it the right folder?')
+
+  const recorded: RecordedRequest[] = []
+  for (const name of [...names].sort()) {
+    const [http, json] = [join(directory, `${name}.http`), join(directory, `${name}.json`)]
+    if (!files.has(`${name}.json`))
+      throw invalid(http, `has no ${name}.json beside it, to say what must become of it.`)
+    if (!files.has(`${name}.http`))
+      throw invalid(json, `has no ${name}.http beside it, the bytes that it describes.`)
+    recorded.push({
+      name,
+      bytes: await readFile(http),
+      ...parseDescription(json, await readFile(json, 'utf8')),
+    })
+  }
+  return recorded
+}
+
+/**
+ * Sends a recorded request to a server, byte for byte.
+ *
+ * @example
+ * const recorded = await loadRecordedRequests('fixtures/recorded')
+ * for (const request of recorded) {
+ *   const { status } = await replayRecordedRequest(request, { port })
+ *   assert.equal(status, request.expect.status, request.name)
+ * }
+ */
+export function replayRecordedRequest(
+  recorded: Pick<RecordedRequest, 'bytes'>,
+  target: RawTarget,
+  options?: RawRequestOptions,
+): Promise<RawResponse> {
+  return sendRawRequest(recorded.bytes, target, options)
+}
+
+/** The distinct subscriptions of a folder, so that one receiver can be configured for all of it. */
+export function recordedSubscriptions(
+  recorded: readonly Pick<RecordedRequest, 'subscription'>[],
+): RecordedSubscription[] {
+  const distinct = new Map<string, RecordedSubscription>()
+  for (const { subscription } of recorded) {
+    const { eventTypeName, callbackUrl, secret } = subscription
+    const key = JSON.stringify([eventTypeName, callbackUrl, secret])
+    if (!distinct.has(key)) distinct.set(key, subscription)
+  }
+  return [...distinct.values()]
+}
+
+/** The time in a recorded request's Authorization-Timestamp, for the clock of the receiver that it is replayed to. */
+export function recordedAt({ bytes }: Pick<RecordedRequest, 'bytes'>): Date | undefined {
+  let timestamp: string | undefined
+  try {
+    timestamp = headerValues(readHead(bytes)?.rawHeaders ?? [], 'authorization-timestamp')[0]
+  } catch (error) {
+    if (!(error instanceof MalformedMessage)) throw error
+  }
+  const signedAtMs = timestamp === undefined ? undefined : parseHttpDate(timestamp)
+  return signedAtMs === undefined ? undefined : new Date(signedAtMs)
+}
+
+/**
+ * Takes a recorded request apart without a server, as strictly as Node's own parser: what is ambiguous is refused.
+ *
+ * @throws RecordedRequestError ERR_RECORDED_REQUEST_MALFORMED. The message repeats nothing of the request.
+ */
+export function parseRecordedRequest(bytes: Uint8Array): ParsedRequest {
+  try {
+    return parseRequest(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
+  } catch (error) {
+    if (!(error instanceof MalformedMessage)) throw error
+    throw new RecordedRequestError(
+      'ERR_RECORDED_REQUEST_MALFORMED',
+      `Not an HTTP/1.1 request: ${error.message}.`,
+    )
+  }
+}
+
+function parseRequest(bytes: Buffer): ParsedRequest {
+  const head = readHead(bytes)
+  if (!head) {
+    throw new MalformedMessage(
+      bytes.includes('\n\n')
+        ? 'its header lines end in LF instead of CRLF. Were line ends converted? "-text" in .gitattributes prevents that'
+        : 'the empty line that ends its headers is missing',
+    )
+  }
+  const requestLine = /^([!#$%&'*+.^_`|~\w-]+) ([\x21-\x7e]+) HTTP\/(1\.[01])$/.exec(head.startLine)
+  if (!requestLine) throw new MalformedMessage('it does not begin with a request line')
+  const [, method = '', target = '', httpVersion = ''] = requestLine
+
+  const read = readBody(bytes, head, head.end)
+  if (!read) throw new MalformedMessage('its body is shorter than announced')
+  if (read.end < bytes.length) {
+    throw new MalformedMessage(
+      `${bytes.length - read.end} bytes follow its end. Did an editor add a line end?`,
+    )
+  }
+  return { method, target, httpVersion, rawHeaders: head.rawHeaders, body: read.body }
+}
+
+function parseDescription(file: string, json: string): Omit<RecordedRequest, 'name' | 'bytes'> {
+  let description: unknown
+  try {
+    description = JSON.parse(json)
+  } catch {
+    // Without the parser's own words: they quote the text, and with it the secret.
+    throw invalid(file, 'is not JSON.')
+  }
+  const field = (path: string, must: string, accept: (value: unknown) => boolean) => {
+    const value = valueAt(description, path)
+    if (accept(value)) return value
+    throw invalid(file, `must have "${path}": ${must}.`)
+  }
+  const text = (path: string, must: string, accept = (value: string) => value !== '') =>
+    field(path, must, (value) => typeof value === 'string' && accept(value)) as string
+
+  return {
+    sender: text('sender', 'the name of the program that sent it'),
+    subscription: {
+      eventTypeName: text('subscription.eventTypeName', 'the subscribed event type'),
+      callbackUrl: text('subscription.callbackUrl', 'the subscribed http or https URL', isHttpUrl),
+      secret: text('subscription.secret', 'the secret text, not empty'),
+    },
+    expect: {
+      status: field('expect.status', 'the answer, a number from 200 to 599', isStatus) as number,
+      outcome: text('expect.outcome', 'a word such as "handled", "duplicate" or "refused"'),
+    },
+    note: text('note', 'why the case exists, or an empty string', () => true),
+  }
+}
+
+function valueAt(value: unknown, path: string): unknown {
+  for (const key of path.split('.')) {
+    if (typeof value !== 'object' || value === null) return undefined
+    value = (value as Record<string, unknown>)[key]
+  }
+  return value
+}
+
+function isHttpUrl(value: string): boolean {
+  return URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
+}
+
+function isStatus(value: unknown): boolean {
+  return Number.isInteger(value) && Number(value) >= 200 && Number(value) <= 599
+}
+
+function invalid(file: string, problem: string): RecordedRequestError {
+  return new RecordedRequestError('ERR_RECORDED_REQUEST_INVALID', `${file} ${problem}`)
+}

@@ -1,0 +1,158 @@
+import { randomUUID } from 'node:crypto'
+import { validateHeaderName, validateHeaderValue } from 'node:http'
+import { formatHttpDate, signCallback } from '../signature/index.js'
+
+export interface SignedCallbackOptions {
+  readonly subscription: {
+    readonly eventTypeName: string
+    readonly callbackUrl: string
+    /** The secret text, not its Base64. The first of several is used. */
+    readonly secret: string | readonly string[]
+  }
+  /**
+   * What the body says, as JSON.
+   * @default { Id: a random UUID }
+   */
+  readonly payload?: unknown
+  /** The body itself, instead of `payload`; a string stands for its UTF-8 bytes. */
+  readonly body?: Uint8Array | string | undefined
+  /** @default a random UUID */
+  readonly idempotencyKey?: string | undefined
+  /** @default the subscription's eventTypeName */
+  readonly eventType?: string | undefined
+  /**
+   * When it is signed: a moment, or the exact text of an HTTP date.
+   * @default now
+   */
+  readonly timestamp?: Date | string | undefined
+  /**
+   * Further headers. A name that the callback has already, in whatever case, replaces that header, and `null` removes
+   * it. They change nothing of what was signed, so this is also the way to tamper with a callback. A name given twice
+   * in different case makes a repeated header.
+   */
+  readonly headers?: Readonly<Record<string, string | null | undefined>> | undefined
+}
+
+export interface SignedCallback {
+  readonly method: 'POST'
+  /** The subscribed callback URL. */
+  readonly url: string
+  /** Its path and query. */
+  readonly path: string
+  readonly headers: Record<string, string>
+  readonly body: Buffer
+  /** The bytes of the whole request, for `sendRawRequest` or a file. */
+  toHttp(options?: ToHttpOptions): Buffer
+}
+
+export interface ToHttpOptions {
+  /**
+   * The Host header, which a proxy may have rewritten.
+   * @default the callback URL's
+   */
+  readonly host?: string | undefined
+  /**
+   * The request target, which a proxy may have rewritten.
+   * @default the callback URL's path and query
+   */
+  readonly path?: string | undefined
+  /** Sends the body chunked: in one piece, or in pieces of these sizes and one with what they leave over. */
+  readonly chunked?: boolean | readonly number[] | undefined
+}
+
+/**
+ * A callback as the service would send it (SERVICE 5.1 and 6), to test a receiver with.
+ *
+ * @example
+ * const callback = signedCallback({ subscription, payload: { Id: transferId } })
+ *
+ * // with fetch; with what a proxy would have changed, the signature still holds
+ * await fetch(`http://127.0.0.1:${port}${callback.path}`, callback)
+ * // with supertest, which would serialize a Buffer to JSON once more
+ * await request(app).post(callback.path).set(callback.headers).send(callback.body.toString())
+ * // byte for byte
+ * await sendRawRequest(callback.toHttp({ chunked: [1, 2] }), { port })
+ */
+export function signedCallback(options: SignedCallbackOptions): SignedCallback {
+  const { eventTypeName, callbackUrl, secret } = options.subscription
+  const body = bodyOf(options)
+  const timestamp =
+    typeof options.timestamp === 'string'
+      ? options.timestamp
+      : formatHttpDate(options.timestamp ?? new Date())
+  const authorization = signCallback({
+    callbackUrl,
+    secret: typeof secret === 'string' ? secret : (secret[0] as string),
+    timestamp,
+    body,
+  })
+  const { host, pathname, search } = new URL(callbackUrl)
+  const path = pathname + search
+  const extra = options.headers ?? {}
+  const headers = mergeHeaders(
+    {
+      'Content-Type': 'application/json',
+      'X-Idempotency-Key': options.idempotencyKey ?? randomUUID(),
+      'X-Event-Type': options.eventType ?? eventTypeName,
+      'Authorization-Timestamp': timestamp,
+      Authorization: authorization,
+    },
+    extra,
+  )
+  return {
+    method: 'POST',
+    url: callbackUrl,
+    path,
+    headers,
+    body,
+    toHttp({ host: hostHeader = host, path: target = path, chunked = false } = {}) {
+      const framing =
+        chunked === false ? { 'Content-Length': `${body.length}` } : { 'Transfer-Encoding': 'chunked' }
+      const fields = Object.entries(mergeHeaders({ Host: hostHeader, ...framing, ...headers }, extra))
+      const lines = [`POST ${target} HTTP/1.1`, ...fields.map(([name, value]) => `${name}: ${value}`)]
+      return Buffer.concat([
+        Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'),
+        chunked === false ? body : chunk(body, chunked === true ? [] : chunked),
+      ])
+    },
+  }
+}
+
+function bodyOf({ body, payload }: SignedCallbackOptions): Buffer {
+  if (body !== undefined) {
+    if (payload !== undefined)
+      throw new TypeError('signedCallback takes either payload or body, but got both.')
+    return Buffer.from(body as string)
+  }
+  const json: string | undefined = JSON.stringify(payload === undefined ? { Id: randomUUID() } : payload)
+  if (json === undefined) throw new TypeError(`payload must have a JSON form, but is a ${typeof payload}.`)
+  return Buffer.from(json)
+}
+
+function mergeHeaders(
+  headers: Record<string, string>,
+  extra: Readonly<Record<string, string | null | undefined>>,
+): Record<string, string> {
+  const given = Object.entries(extra).filter(([, value]) => value !== undefined)
+  const replaced = new Set(given.map(([name]) => name.toLowerCase()))
+  const kept = Object.entries(headers).filter(([name]) => !replaced.has(name.toLowerCase()))
+  const merged = [...kept, ...given].filter((field): field is [string, string] => field[1] !== null)
+  for (const [name, value] of merged) {
+    validateHeaderName(name)
+    validateHeaderValue(name, value)
+  }
+  return Object.fromEntries(merged)
+}
+
+function chunk(body: Buffer, sizes: readonly number[]): Buffer {
+  const pieces: (Buffer | string)[] = []
+  let at = 0
+  for (const size of [...sizes, Infinity]) {
+    // A chunk of no bytes would end the body.
+    if (!(size >= 1)) throw new RangeError(`chunked must list sizes of at least 1, but holds ${size}.`)
+    const piece = body.subarray(at, at + size)
+    if (piece.length > 0) pieces.push(`${piece.length.toString(16)}\r\n`, piece, '\r\n')
+    at += piece.length
+  }
+  return Buffer.concat([...pieces, '0\r\n\r\n'].map((piece) => Buffer.from(piece as string)))
+}
