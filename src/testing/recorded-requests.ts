@@ -1,5 +1,6 @@
+import { existsSync } from 'node:fs'
 import { readFile, readdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { parseHttpDate } from '../signature/index.js'
 import { headerValues, MalformedMessage, readBody, readHead } from './http-message.js'
 import { sendRawRequest, type RawRequestOptions, type RawResponse, type RawTarget } from './raw-request.js'
@@ -74,13 +75,24 @@ export async function loadRecordedRequests(directory: string): Promise<RecordedR
       throw invalid(http, `has no ${name}.json beside it, to say what must become of it.`)
     if (!files.has(`${name}.http`))
       throw invalid(json, `has no ${name}.http beside it, the bytes that it describes.`)
-    recorded.push({
-      name,
-      bytes: await readFile(http),
-      ...parseDescription(json, await readFile(json, 'utf8')),
-    })
+    recorded.push(await readRecording(http, json))
   }
   return recorded
+}
+
+/**
+ * One recorded request, by the path of its `NAME.http`.
+ *
+ * @throws RecordedRequestError ERR_RECORDED_REQUEST_INVALID, which names the file and the cure.
+ */
+export async function loadRecordedRequest(file: string): Promise<RecordedRequest> {
+  const json = file.replace(/\.http$/, '.json')
+  if (json === file) throw invalid(file, 'does not end in .http, as the bytes of a recorded request do.')
+  for (const each of [file, json]) {
+    if (!existsSync(each))
+      throw invalid(each, 'does not exist. A recorded request is NAME.http and NAME.json.')
+  }
+  return readRecording(file, json)
 }
 
 /**
@@ -141,6 +153,11 @@ export function parseRecordedRequest(bytes: Uint8Array): ParsedRequest {
       `Not an HTTP/1.1 request: ${error.message}.`,
     )
   }
+}
+
+async function readRecording(http: string, json: string): Promise<RecordedRequest> {
+  const [bytes, description] = [await readFile(http), await readFile(json, 'utf8')]
+  return { name: basename(http, '.http'), bytes, ...parseDescription(json, description) }
 }
 
 function parseRequest(bytes: Buffer): ParsedRequest {

@@ -1,0 +1,280 @@
+import { Buffer } from 'node:buffer'
+
+/** One completed delivery; each field is 32 bytes in standard Base64 (44 characters). */
+export interface Delivery {
+  /** SHA-256 of the idempotency key. */
+  readonly key: string
+  readonly bodyHash: string
+  readonly signature: string
+}
+
+export type Finding =
+  | 'unknown'
+  | 'completed'
+  /** The key is completed with this body, but not by a delivery that was signed like this one. */
+  | 'completed-with-other-signature'
+  | 'conflict'
+  | 'replay'
+
+/**
+ * Completed deliveries in some 75 bytes each, where a Map of objects takes about ten times that, and in typed arrays,
+ * which the garbage collector does not walk.
+ *
+ * Of each of the three hashes 16 bytes are kept. Two of a million differing keys share those with a probability of
+ * 10^-27. Nor can anybody aim for it, or for long probe sequences: a delivery gets here only with a valid signature,
+ * and what is stored of it are outputs of SHA-256 and of an HMAC whose key only the service knows.
+ *
+ * Records stand in the order of completion. A key has several when it was delivered with several signatures; the
+ * indexes point to the newest of a key and of a signature.
+ */
+export class CompletedKeys {
+  readonly #records: RecordRing
+  readonly #byKey: FingerprintIndex
+  readonly #bySignature: FingerprintIndex
+  readonly #maxRecords: number
+  readonly #wanted = new Uint32Array(16)
+  readonly #wantedBytes = Buffer.from(this.#wanted.buffer)
+  #latestExpiry = -Infinity
+
+  constructor(maxRecords: number) {
+    this.#maxRecords = maxRecords
+    this.#records = new RecordRing(maxRecords)
+    // An index grows in pieces, as growing a whole one would stop the process for a second. When all is full, pieces
+    // of 8192 slots are full by 70 %: just short of growing once more.
+    const shards = Math.ceil(maxRecords / 5700)
+    this.#byKey = new FingerprintIndex(this.#records, KEY, shards)
+    this.#bySignature = new FingerprintIndex(this.#records, SIGNATURE, shards)
+  }
+
+  get size(): number {
+    return this.#records.length
+  }
+
+  find(delivery: Delivery, now: number): Finding {
+    this.#decode(delivery)
+    const sameKey = this.#unexpired(this.#byKey.find(this.#wanted), now)
+    if (sameKey !== NONE) {
+      if (!this.#records.matches(sameKey, BODY, this.#wanted)) return 'conflict'
+      if (this.#records.matches(sameKey, SIGNATURE, this.#wanted)) return 'completed'
+    }
+    const sameSignature = this.#unexpired(this.#bySignature.find(this.#wanted), now)
+    if (sameSignature !== NONE) {
+      return this.#records.matches(sameSignature, KEY, this.#wanted) ? 'completed' : 'replay'
+    }
+    return sameKey === NONE ? 'unknown' : 'completed-with-other-signature'
+  }
+
+  /** Records a delivery until `expiresAt`. Returns whether an unexpired record had to go to make room for it. */
+  add(delivery: Delivery, expiresAt: number, now: number): boolean {
+    this.#decode(delivery)
+    const isFull = this.#records.length === this.#maxRecords
+    const forgotEarly = isFull && this.#records.expiry(this.#records.oldest) > now
+    if (isFull) this.#removeOldest()
+    // A clock that was set back must not let a record expire before an older one: only the oldest is looked at.
+    this.#latestExpiry = Math.max(this.#latestExpiry, expiresAt)
+    const position = this.#records.append(this.#wanted, this.#latestExpiry)
+    this.#byKey.point(this.#wanted, position)
+    this.#bySignature.point(this.#wanted, position)
+    return forgotEarly
+  }
+
+  /** Removes at most `limit` expired records, so that no call takes long. `find` skips those still waiting. */
+  removeExpired(now: number, limit: number): void {
+    for (let removed = 0; removed < limit && this.#records.length > 0; removed++) {
+      if (this.#records.expiry(this.#records.oldest) > now) return
+      this.#removeOldest()
+    }
+  }
+
+  #removeOldest(): void {
+    const { oldest } = this.#records
+    this.#byKey.remove(oldest)
+    this.#bySignature.remove(oldest)
+    this.#records.removeOldest()
+  }
+
+  #unexpired(position: number, now: number): number {
+    return position !== NONE && this.#records.expiry(position) > now ? position : NONE
+  }
+
+  #decode({ key, bodyHash, signature }: Delivery): void {
+    // Each write covers the second half of the one before, which leaves the first 16 bytes of all three in a row.
+    if (
+      this.#wantedBytes.write(key, 0, 32, 'base64') !== 32 ||
+      this.#wantedBytes.write(bodyHash, 16, 32, 'base64') !== 32 ||
+      this.#wantedBytes.write(signature, 32, 32, 'base64') !== 32
+    ) {
+      throw new TypeError('bodyHash and signature of a claim must each be 32 bytes in Base64 (44 characters)')
+    }
+  }
+}
+
+const NONE = -1
+
+// A record is 14 words of 32 bits: the fingerprints of key, body and signature, four words each, and the expiry.
+const KEY = 0
+const BODY = 4
+const SIGNATURE = 8
+const FINGERPRINTS = 12
+const WORDS = 14
+const EXPIRY = 6 // in doubles
+
+type Field = typeof KEY | typeof BODY | typeof SIGNATURE
+
+interface Slab {
+  readonly words: Uint32Array
+  readonly doubles: Float64Array
+}
+
+/** Records, oldest to newest, in slabs that exist only while there is something in them. */
+class RecordRing {
+  length = 0
+  /** The position of the oldest record. */
+  oldest = 0
+  #next = 0
+  readonly #slabs: (Slab | undefined)[]
+  readonly #slabBits: number
+  readonly #positions: number
+
+  constructor(maxRecords: number) {
+    this.#slabBits = Math.min(12, Math.ceil(Math.log2(maxRecords)))
+    // One more than the records need: the newest may be at the start of a slab and the oldest at the end of another.
+    const slabs = Math.ceil(maxRecords / (1 << this.#slabBits)) + 1
+    this.#slabs = Array.from({ length: slabs })
+    this.#positions = slabs * (1 << this.#slabBits)
+  }
+
+  append(fingerprints: Uint32Array, expiry: number): number {
+    const position = this.#next
+    const slab = (this.#slabs[position >>> this.#slabBits] ??= createSlab(1 << this.#slabBits))
+    const record = this.#indexInSlab(position)
+    for (let i = 0; i < FINGERPRINTS; i++) slab.words[record * WORDS + i] = fingerprints[i]!
+    slab.doubles[(record * WORDS) / 2 + EXPIRY] = expiry
+    this.#next = this.#after(position)
+    this.length++
+    return position
+  }
+
+  removeOldest(): void {
+    const { oldest } = this
+    this.oldest = this.#after(oldest)
+    this.length--
+    const slab = oldest >>> this.#slabBits
+    if (slab !== this.oldest >>> this.#slabBits) this.#slabs[slab] = undefined
+  }
+
+  expiry(position: number): number {
+    return this.#slab(position).doubles[(this.#indexInSlab(position) * WORDS) / 2 + EXPIRY]!
+  }
+
+  word(position: number, index: number): number {
+    return this.#slab(position).words[this.#indexInSlab(position) * WORDS + index]!
+  }
+
+  matches(position: number, field: Field, fingerprints: Uint32Array): boolean {
+    const { words } = this.#slab(position)
+    const start = this.#indexInSlab(position) * WORDS
+    for (let i = field; i < field + 4; i++) if (words[start + i] !== fingerprints[i]) return false
+    return true
+  }
+
+  #slab(position: number): Slab {
+    return this.#slabs[position >>> this.#slabBits]!
+  }
+
+  #indexInSlab(position: number): number {
+    return position & ((1 << this.#slabBits) - 1)
+  }
+
+  #after(position: number): number {
+    return position + 1 === this.#positions ? 0 : position + 1
+  }
+}
+
+function createSlab(records: number): Slab {
+  const words = new Uint32Array(records * WORDS)
+  return { words, doubles: new Float64Array(words.buffer) }
+}
+
+/** From a fingerprint to the newest record that has it: hash tables with linear probing, each growing on its own. */
+class FingerprintIndex {
+  readonly #records: RecordRing
+  readonly #field: Field
+  /** A slot holds a record's position plus one, or 0 when it is free. */
+  readonly #shards: Uint32Array[]
+  readonly #used: Uint32Array
+
+  constructor(records: RecordRing, field: Field, shards: number) {
+    this.#records = records
+    this.#field = field
+    this.#shards = Array.from({ length: shards }, () => new Uint32Array(8))
+    this.#used = new Uint32Array(shards)
+  }
+
+  find(fingerprints: Uint32Array): number {
+    const slots = this.#shards[this.#shardOf(fingerprints[this.#field]!)]!
+    return slots[this.#slotOf(slots, fingerprints)]! - 1
+  }
+
+  /** Makes a record the one that its fingerprint leads to. */
+  point(fingerprints: Uint32Array, position: number): void {
+    const shard = this.#shardOf(fingerprints[this.#field]!)
+    const slots = this.#shards[shard]!
+    const slot = this.#slotOf(slots, fingerprints)
+    const isNew = slots[slot] === 0
+    slots[slot] = position + 1
+    if (isNew && ++this.#used[shard]! > slots.length * 0.75) this.#shards[shard] = this.#grown(slots)
+  }
+
+  /** Takes a record out, unless a newer one has replaced it already. */
+  remove(position: number): void {
+    const shard = this.#shardOf(this.#records.word(position, this.#field))
+    const slots = this.#shards[shard]!
+    const last = slots.length - 1
+    let free = this.#home(slots, position)
+    while (slots[free] !== position + 1) {
+      if (slots[free] === 0) return
+      free = (free + 1) & last
+    }
+    // What was probed past this slot moves up into it, so that there are no tombstones to be cleared out one day.
+    for (let slot = (free + 1) & last; slots[slot] !== 0; slot = (slot + 1) & last) {
+      const distanceFromHome = (slot - this.#home(slots, slots[slot]! - 1)) & last
+      if (distanceFromHome < ((slot - free) & last)) continue
+      slots[free] = slots[slot]!
+      free = slot
+    }
+    slots[free] = 0
+    this.#used[shard]!--
+  }
+
+  /** The slot that holds the fingerprint, or the free one where it would go. */
+  #slotOf(slots: Uint32Array, fingerprints: Uint32Array): number {
+    const last = slots.length - 1
+    let slot = fingerprints[this.#field + 1]! & last
+    while (slots[slot] !== 0 && !this.#records.matches(slots[slot]! - 1, this.#field, fingerprints)) {
+      slot = (slot + 1) & last
+    }
+    return slot
+  }
+
+  #grown(slots: Uint32Array): Uint32Array {
+    const grown = new Uint32Array(slots.length * 2)
+    const last = grown.length - 1
+    for (const entry of slots) {
+      if (entry === 0) continue
+      let slot = this.#home(grown, entry - 1)
+      while (grown[slot] !== 0) slot = (slot + 1) & last
+      grown[slot] = entry
+    }
+    return grown
+  }
+
+  #home(slots: Uint32Array, position: number): number {
+    return this.#records.word(position, this.#field + 1) & (slots.length - 1)
+  }
+
+  /** By another word than the slot within a shard, or every shard would use only some of its slots. */
+  #shardOf(word: number): number {
+    return (word >>> 1) % this.#shards.length
+  }
+}

@@ -1,0 +1,41 @@
+import { objectOption } from './option-checks.js'
+
+/**
+ * Where Countersign writes what it did: pino, console, or anything else with these four methods, each given an object
+ * and then a sentence. Never given a secret, a signature, a header value of `Authorization`, or a body.
+ */
+export interface Logger {
+  debug(fields: object, message: string): void
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
+
+export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} }
+
+export function loggerOption(owner: string, logger: Logger | undefined): Logger {
+  return objectOption(owner, 'logger', logger, silentLogger, ['debug', 'info', 'warn', 'error'])
+}
+
+/** A logger that adds `bindings` to every line, by the logger's own `child` where it has one (pino). */
+export function childLogger(logger: Logger, bindings: object): Logger {
+  if ('child' in logger && typeof logger.child === 'function') return logger.child(bindings) as Logger
+  return {
+    debug: (fields, message) => logger.debug({ ...bindings, ...fields }, message),
+    info: (fields, message) => logger.info({ ...bindings, ...fields }, message),
+    warn: (fields, message) => logger.warn({ ...bindings, ...fields }, message),
+    error: (fields, message) => logger.error({ ...bindings, ...fields }, message),
+  }
+}
+
+/**
+ * An error as plain fields. Only these, never the error's own enumerable properties: HTTP clients hang whole requests
+ * on their errors, Authorization header included, and a logger that copies every property would print them.
+ */
+export function errorFields(error: unknown, depth = 0): object {
+  if (!(error instanceof Error)) return { message: `a thrown ${error === null ? 'null' : typeof error}` }
+  const { name, message, stack } = error
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined
+  const cause = error.cause !== undefined && depth < 3 ? errorFields(error.cause, depth + 1) : undefined
+  return { name, message, ...(code && { code }), stack, ...(cause && { cause }) }
+}
