@@ -1,0 +1,103 @@
+import type {
+  CallbackEvent,
+  CallbackIdentity,
+  CallbackRequest,
+  CheckedSubscription,
+  VerifiedCallback,
+} from './callback.js'
+import type { OutcomeCode } from './outcomes.js'
+import { parsePayload } from './payload.js'
+import type { Credentials } from './signature/credentials.js'
+import type { HeaderValue } from './signature/index.js'
+import { hashBody } from './signature/string-to-sign.js'
+import { signatureMatches } from './signature/verify.js'
+
+/** How far Authorization-Timestamp may be from now, in milliseconds. */
+export interface Tolerance {
+  readonly toleranceMs: number
+  readonly futureToleranceMs: number
+}
+
+/** Why a callback whose signature matched is still not taken at its word. */
+export type Suspicion = Extract<
+  OutcomeCode,
+  'ERR_TIMESTAMP_OUT_OF_TOLERANCE' | 'ERR_EVENT_TYPE_MISMATCH' | 'ERR_BODY_NOT_JSON'
+>
+
+export type Authentication =
+  | { readonly verdict: 'genuine'; readonly callback: CallbackEvent; readonly identity: CallbackIdentity }
+  | {
+      readonly verdict: 'suspect'
+      readonly callback: VerifiedCallback
+      readonly identity: CallbackIdentity
+      readonly suspicion: Suspicion
+    }
+  | { readonly verdict: 'refused'; readonly code: OutcomeCode; readonly error?: unknown }
+
+// Any UUID, whatever its version: the service promises no more than "UUID".
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/** From bytes and headers to a verified event, or the reason why not. Plain values in, plain values out. */
+export function authenticate(
+  { headers, body }: CallbackRequest,
+  credentials: Credentials,
+  candidates: readonly CheckedSubscription[],
+  now: number,
+  tolerance: Tolerance,
+): Authentication {
+  const type = single(headers.eventType)
+  const bodyHash = hashBody(body)
+  const subscription = matchingSubscription(credentials, bodyHash, candidates, type)
+  if (!subscription) return { verdict: 'refused', code: 'ERR_SIGNATURE_MISMATCH' }
+
+  const key = single(headers.idempotencyKey)?.toLowerCase()
+  if (!key) return { verdict: 'refused', code: 'ERR_IDEMPOTENCY_KEY_MISSING' }
+  if (!UUID.test(key)) return { verdict: 'refused', code: 'ERR_IDEMPOTENCY_KEY_MALFORMED' }
+  if (!type) return { verdict: 'refused', code: 'ERR_EVENT_TYPE_MISSING' }
+
+  const { eventTypeName, callbackUrl, description } = subscription
+  const rawBody = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  const callback: VerifiedCallback = {
+    type,
+    idempotencyKey: key,
+    signedAt: new Date(credentials.signedAtMs),
+    receivedAt: new Date(now),
+    rawBody,
+    subscription: { eventTypeName, callbackUrl, description },
+  }
+  // The service does not say whether a key is unique across subscriptions; within one it is what identifies a callback.
+  const identity = {
+    key: `${key}@${eventTypeName} ${callbackUrl}`,
+    bodyHash,
+    signature: credentials.signature,
+  }
+
+  const age = now - credentials.signedAtMs
+  if (type !== eventTypeName)
+    return { verdict: 'suspect', callback, identity, suspicion: 'ERR_EVENT_TYPE_MISMATCH' }
+  if (age > tolerance.toleranceMs || -age > tolerance.futureToleranceMs) {
+    return { verdict: 'suspect', callback, identity, suspicion: 'ERR_TIMESTAMP_OUT_OF_TOLERANCE' }
+  }
+  const payload = parsePayload(rawBody)
+  if (!payload) return { verdict: 'suspect', callback, identity, suspicion: 'ERR_BODY_NOT_JSON' }
+  return { verdict: 'genuine', callback: { ...callback, payload, replayed: false }, identity }
+}
+
+/** Those of the claimed event type go first: subscriptions may share a URL and a secret. */
+function matchingSubscription(
+  credentials: Credentials,
+  bodyHash: string,
+  candidates: readonly CheckedSubscription[],
+  type: string | undefined,
+): CheckedSubscription | undefined {
+  const matches = ({ callbackUrl, secret }: CheckedSubscription) =>
+    signatureMatches(credentials, bodyHash, callbackUrl, secret)
+  return (
+    candidates.find((candidate) => candidate.eventTypeName === type && matches(candidate)) ??
+    candidates.find((candidate) => candidate.eventTypeName !== type && matches(candidate))
+  )
+}
+
+function single(header: HeaderValue): string | undefined {
+  return typeof header === 'string' ? header : header?.length === 1 ? header[0] : undefined
+}

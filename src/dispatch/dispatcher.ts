@@ -1,0 +1,151 @@
+import type { CallbackEvent } from '../callback.js'
+import { inTime } from '../in-time.js'
+import { childLogger, type Logger } from '../logger.js'
+import type { HandlerContext, Handlers } from './handlers.js'
+import { applySchema, PayloadInvalidError } from './payload-schema.js'
+import type { StandardSchema } from './standard-schema.js'
+
+export interface Failure {
+  readonly code: 'ERR_HANDLER_FAILED' | 'ERR_HANDLER_TIMEOUT' | 'ERR_PAYLOAD_INVALID'
+  readonly error: unknown
+}
+
+export interface Dispatch {
+  /**
+   * Resolves once every handler has finished or run out of time: to what went wrong, or undefined. A time-out goes first,
+   * so that any other failure means that all have returned. Never rejects.
+   */
+  readonly result: Promise<Failure | undefined>
+  /**
+   * Resolves once every handler has really returned, which one that ignores its signal may do long after its time was
+   * up. Until then the same callback must not be handled again. Never rejects.
+   */
+  readonly settled: Promise<void>
+}
+
+export interface DispatcherParts {
+  readonly handlers: Handlers
+  readonly schemas: ReadonlyMap<string, StandardSchema>
+  /** How long a schema may take, in milliseconds. */
+  readonly schemaTimeoutMs: number
+  readonly logger: Logger
+}
+
+/** Gives events to their handlers. */
+export class Dispatcher {
+  readonly #parts: DispatcherParts
+
+  constructor(parts: DispatcherParts) {
+    this.#parts = parts
+  }
+
+  /** Runs the handlers of the event's type side by side, each against its own clock. `stop` aborts all of them. */
+  dispatch(event: CallbackEvent, attempt: number, stop: AbortSignal): Dispatch {
+    const { schemas, schemaTimeoutMs } = this.#parts
+    const schema = schemas.get(event.type)
+    if (!schema) return this.#run(event, attempt, stop)
+    const dispatched = inTime(applySchema(event, schema), schemaTimeoutMs, 'the payload schema').then(
+      (applied) => this.#run(applied, attempt, stop),
+      (error: unknown) => unfit(error),
+    )
+    return {
+      result: dispatched.then(({ result }) => result),
+      settled: dispatched.then(({ settled }) => settled),
+    }
+  }
+
+  #run(event: CallbackEvent, attempt: number, stop: AbortSignal): Dispatch {
+    const { handlers, logger } = this.#parts
+    const runs = handlers.for(event.type).map(({ handler, timeoutMs }) => {
+      const context = new Context(event, attempt, logger, stop)
+      // Started in a microtask, so that a handler that throws at once is no different from one that throws later.
+      const returned = Promise.resolve().then(() => handler(event, context))
+      return { returned, result: withTimeout(returned, timeoutMs, context) }
+    })
+    return {
+      result: Promise.all(runs.map(({ result }) => result)).then(worst),
+      settled: Promise.allSettled(runs.map(({ returned }) => returned)).then(() => undefined),
+    }
+  }
+}
+
+function unfit(error: unknown): Dispatch {
+  const code = error instanceof PayloadInvalidError ? 'ERR_PAYLOAD_INVALID' : 'ERR_HANDLER_FAILED'
+  return { result: Promise.resolve({ code, error }), settled: Promise.resolve() }
+}
+
+function worst(results: readonly (Failure | undefined)[]): Failure | undefined {
+  return results.find((failure) => failure?.code === 'ERR_HANDLER_TIMEOUT') ?? results.find(Boolean)
+}
+
+function withTimeout(
+  returned: Promise<unknown>,
+  timeoutMs: number,
+  context: Context,
+): Promise<Failure | undefined> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      const error = new Error(`the handler took longer than ${timeoutMs} ms`)
+      context.abort(error)
+      resolve({ code: 'ERR_HANDLER_TIMEOUT', error })
+    }, timeoutMs)
+    returned.then(
+      () => finish(undefined),
+      (error: unknown) => finish({ code: 'ERR_HANDLER_FAILED', error }),
+    )
+    function finish(failure: Failure | undefined): void {
+      clearTimeout(timer)
+      context.close()
+      resolve(failure)
+    }
+  })
+}
+
+/** Makes its parts when they are asked for: most handlers use neither the signal nor the logger. */
+class Context implements HandlerContext {
+  readonly attempt: number
+  readonly #event: CallbackEvent
+  readonly #parentLogger: Logger
+  readonly #stop: AbortSignal
+  #logger: Logger | undefined
+  #controller: AbortController | undefined
+  #abortedWith: Error | undefined
+
+  constructor(event: CallbackEvent, attempt: number, logger: Logger, stop: AbortSignal) {
+    this.attempt = attempt
+    this.#event = event
+    this.#parentLogger = logger
+    this.#stop = stop
+  }
+
+  get logger(): Logger {
+    const { idempotencyKey, type } = this.#event
+    return (this.#logger ??= childLogger(this.#parentLogger, {
+      idempotencyKey,
+      eventType: type,
+      attempt: this.attempt,
+    }))
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController()
+      if (this.#abortedWith) this.#controller.abort(this.#abortedWith)
+      else if (this.#stop.aborted) this.#controller.abort(this.#stop.reason)
+      else this.#stop.addEventListener('abort', this.#onStop, { once: true })
+    }
+    return this.#controller.signal
+  }
+
+  abort(error: Error): void {
+    this.#abortedWith = error
+    this.#controller?.abort(error)
+  }
+
+  // A listener left behind on the receiver's own signal would be a leak of one per callback.
+  close(): void {
+    if (this.#controller) this.#stop.removeEventListener('abort', this.#onStop)
+  }
+
+  readonly #onStop = (): void => this.#controller?.abort(this.#stop.reason)
+}

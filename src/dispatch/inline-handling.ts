@@ -1,0 +1,131 @@
+import type { CallbackEvent, CallbackIdentity } from '../callback.js'
+import type { Claim, IdempotencyStore } from '../idempotency/store.js'
+import { inTime } from '../in-time.js'
+import { errorFields, type Logger } from '../logger.js'
+import { outcome, type Outcome } from '../outcomes.js'
+import type { Authenticated, Handling } from '../pipeline.js'
+import type { Dispatcher } from './dispatcher.js'
+import type { Handlers } from './handlers.js'
+
+export interface InlineHandlingParts {
+  readonly handlers: Handlers
+  readonly dispatcher: Dispatcher
+  readonly store: IdempotencyStore
+  readonly leaseMs: number
+  /** How long the store may take for one answer. */
+  readonly dependencyTimeoutMs: number
+  readonly logger: Logger
+}
+
+/** How long aborted handlers are given to say so. */
+const ABORT_GRACE_MS = 1_000
+
+/** Handlers run before the answer, and the idempotency store sees to it that they run once. */
+export class InlineHandling implements Handling {
+  readonly #parts: InlineHandlingParts
+  readonly #running = new Set<Promise<unknown>>()
+  readonly #abort = new AbortController()
+
+  constructor(parts: InlineHandlingParts) {
+    this.#parts = parts
+  }
+
+  async start(): Promise<void> {}
+
+  accept(callback: Authenticated): Promise<Outcome> {
+    return this.#track(this.#accept(callback))
+  }
+
+  async stop(limitMs: number): Promise<void> {
+    const idle = async (): Promise<void> => {
+      while (this.#running.size > 0) await Promise.allSettled(this.#running)
+    }
+    try {
+      await inTime(idle(), limitMs, 'running handlers')
+    } catch {
+      const message = 'handlers are still running: their signals are aborted'
+      this.#parts.logger.warn({ code: 'WARN_STOP_TIMEOUT' }, message)
+      this.#abort.abort(new Error('the receiver is stopping'))
+      await inTime(idle(), ABORT_GRACE_MS, 'aborted handlers').catch(() => {})
+    }
+  }
+
+  async #accept(authenticated: Authenticated): Promise<Outcome> {
+    if (authenticated.verdict === 'suspect') return outcome(authenticated.suspicion, authenticated.callback)
+    return this.#handleOnce(authenticated.callback, authenticated.identity)
+  }
+
+  async #handleOnce(event: CallbackEvent, identity: CallbackIdentity): Promise<Outcome> {
+    if (this.#parts.handlers.for(event.type).length === 0) return outcome('ERR_HANDLER_MISSING', event)
+    let claimed
+    try {
+      claimed = await this.#claim(identity)
+    } catch (error) {
+      return outcome('ERR_STORE_UNAVAILABLE', event, error)
+    }
+    switch (claimed.state) {
+      case 'claimed':
+        return this.#handle(event, claimed.claim)
+      case 'completed':
+        return outcome('DUPLICATE', event)
+      case 'in-progress':
+        return outcome('ERR_CALLBACK_IN_PROGRESS', event)
+      case 'conflict':
+        return outcome('ERR_IDEMPOTENCY_KEY_REUSED', event)
+      case 'replay':
+        return outcome('ERR_SIGNATURE_REPLAYED', event)
+    }
+  }
+
+  async #claim(identity: CallbackIdentity) {
+    const { store, leaseMs, dependencyTimeoutMs } = this.#parts
+    const claiming = store.claim({ ...identity, leaseMs })
+    try {
+      return await inTime(claiming, dependencyTimeoutMs, 'the idempotency store')
+    } catch (error) {
+      // The sender has been told to come back: a claim that arrives after all must not stand in its way.
+      claiming.then(
+        (late) => (late.state === 'claimed' ? this.#release(late.claim) : undefined),
+        () => undefined,
+      )
+      throw error
+    }
+  }
+
+  async #handle(event: CallbackEvent, claim: Claim): Promise<Outcome> {
+    const { dispatcher, dependencyTimeoutMs } = this.#parts
+    const { result, settled } = dispatcher.dispatch(event, claim.attempt, this.#abort.signal)
+    const failure = await result
+    if (failure) {
+      // A handler that goes on after its time was up still holds the callback, at most until the lease is over: nothing
+      // may be handled twice at once.
+      const released = this.#track(settled.then(() => this.#release(claim)))
+      if (failure.code !== 'ERR_HANDLER_TIMEOUT') await released
+      return outcome(failure.code, event, failure.error)
+    }
+    try {
+      const completed = await inTime(claim.complete(), dependencyTimeoutMs, 'the idempotency store')
+      return outcome(completed ? 'HANDLED' : 'ERR_CLAIM_LOST', event)
+    } catch (error) {
+      // Not released: the store may have recorded it before it failed.
+      return outcome('ERR_STORE_UNAVAILABLE', event, error)
+    }
+  }
+
+  #track<Value>(work: Promise<Value>): Promise<Value> {
+    this.#running.add(work)
+    const forget = () => this.#running.delete(work)
+    work.then(forget, forget)
+    return work
+  }
+
+  async #release(claim: Claim): Promise<void> {
+    try {
+      await inTime(claim.release(), this.#parts.dependencyTimeoutMs, 'the idempotency store')
+    } catch (error) {
+      const message =
+        'a claim could not be released; the callback cannot be handled again before its lease is over'
+      this.#parts.logger.warn({ err: errorFields(error) }, message)
+    }
+  }
+}

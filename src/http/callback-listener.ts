@@ -1,0 +1,54 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { performance } from 'node:perf_hooks'
+import type { CallbackRequest } from '../callback.js'
+import type { Logger } from '../logger.js'
+import { outcome, type Outcome } from '../outcomes.js'
+import type { Credentials } from '../signature/credentials.js'
+import { logOutcome } from './log-outcome.js'
+import type { BodyLimits } from './raw-body.js'
+import { readCallback } from './read-callback.js'
+import { respond } from './respond.js'
+
+export interface ListenerParts {
+  readonly limits: BodyLimits
+  readonly logger: Logger
+  /** Whether callbacks are still taken in. */
+  readonly stopping: () => boolean
+  readonly receive: (callback: CallbackRequest, credentials: Credentials) => Promise<Outcome>
+  readonly onOutcome: (outcome: Outcome) => void
+}
+
+/** Answers one request. Never throws and never rejects: whatever happens, the sender gets an answer. */
+export type CallbackListener = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  /** Given when the sender waits for `100 Continue` before it sends the body (RFC 9110, section 10.1.1). */
+  sendContinue?: () => void,
+) => Promise<void>
+
+export function callbackListener({
+  limits,
+  logger,
+  stopping,
+  receive,
+  onOutcome,
+}: ListenerParts): CallbackListener {
+  return async (request, response, sendContinue) => {
+    const startedAt = performance.now()
+    let awaitsContinue = sendContinue !== undefined
+    const intake = await readCallback(request, limits, () => {
+      if (stopping()) return 'ERR_SHUTTING_DOWN'
+      sendContinue?.()
+      awaitsContinue = false
+      return undefined
+    })
+    const result = intake.refused
+      ? outcome(intake.refused)
+      : await receive(intake, intake.credentials).catch((error: unknown) =>
+          outcome('ERR_INTERNAL', undefined, error),
+        )
+    respond(request, response, result, { lingerMs: limits.bodyTimeoutMs, awaitsContinue })
+    logOutcome(logger, result, intake.headers, performance.now() - startedAt)
+    onOutcome(result)
+  }
+}

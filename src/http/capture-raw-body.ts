@@ -1,0 +1,40 @@
+import type { IncomingMessage } from 'node:http'
+import { performance } from 'node:perf_hooks'
+import { loggerOption, type Logger } from '../logger.js'
+import { checkKnownOptions } from '../option-checks.js'
+import { outcome } from '../outcomes.js'
+import { logOutcome } from './log-outcome.js'
+import { refuseMisuse, type Middleware } from './middleware.js'
+import { bodyLimits, type BodyLimitOptions } from './raw-body.js'
+import { readCallback } from './read-callback.js'
+import { respond } from './respond.js'
+
+export interface CaptureRawBodyOptions extends BodyLimitOptions {
+  /** pino, console, or alike. @default silent */
+  readonly logger?: Logger | undefined
+}
+
+/**
+ * Middleware that keeps the bytes of a callback's body in `req.rawBody`, as they arrived. What cannot be a callback is
+ * answered before its body is read: 405, 413, 415, or 401 without a well-formed Authorization.
+ * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
+ */
+export function captureRawBody(options: CaptureRawBodyOptions = {}): Middleware {
+  refuseMisuse('captureRawBody', options)
+  checkKnownOptions('captureRawBody', options, ['maxBodyBytes', 'bodyTimeoutMs', 'logger'])
+  const limits = bodyLimits('captureRawBody', options)
+  const logger = loggerOption('captureRawBody', options.logger)
+
+  return function countersignCaptureRawBody(request, response, next) {
+    const startedAt = performance.now()
+    readCallback(request, limits).then((intake) => {
+      if (intake.refused === undefined) {
+        ;(request as IncomingMessage & { rawBody?: Buffer }).rawBody = intake.body
+        return next()
+      }
+      const refusal = outcome(intake.refused)
+      respond(request, response, refusal, { lingerMs: limits.bodyTimeoutMs, awaitsContinue: false })
+      logOutcome(logger, refusal, intake.headers, performance.now() - startedAt)
+    }, next)
+  }
+}

@@ -1,0 +1,34 @@
+import type { IncomingMessage } from 'node:http'
+import { admit } from '../admission.js'
+import type { CallbackHeaders, CallbackRequest } from '../callback.js'
+import type { OutcomeCode } from '../outcomes.js'
+import type { Credentials } from '../signature/credentials.js'
+import { callbackHeaders } from './callback-headers.js'
+import { readRawBody, type BodyLimits } from './raw-body.js'
+
+export type Intake =
+  | { readonly headers: CallbackHeaders; readonly refused: OutcomeCode }
+  | (CallbackRequest & {
+      readonly refused?: undefined
+      readonly credentials: Credentials
+      readonly body: Buffer
+    })
+
+/**
+ * From a request to plain values. `beforeBody` is called when the head of the request gave no reason to refuse, and may
+ * have one of its own.
+ */
+export async function readCallback(
+  request: IncomingMessage & { originalUrl?: string },
+  limits: BodyLimits,
+  beforeBody?: () => OutcomeCode | undefined,
+): Promise<Intake> {
+  const headers = callbackHeaders(request)
+  const credentials = admit(request.method, headers, limits.maxBodyBytes)
+  if (typeof credentials === 'string') return { headers, refused: credentials }
+  const refused = beforeBody?.()
+  if (refused) return { headers, refused }
+  const body = await readRawBody(request, limits)
+  if (typeof body === 'string') return { headers, refused: body }
+  return { path: request.originalUrl ?? request.url ?? '/', headers, credentials, body }
+}

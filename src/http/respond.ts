@@ -1,0 +1,70 @@
+import { STATUS_CODES, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http'
+import { OUTCOMES, type Outcome, type OutcomeCode } from '../outcomes.js'
+
+/** When a sender that was told to come back should do so. */
+const RETRY_AFTER_SECONDS = 10
+
+/** After these the rest of the body is not wanted, or will not come. */
+const CLOSES: ReadonlySet<OutcomeCode> = new Set([
+  'ERR_BODY_TOO_LARGE',
+  'ERR_BODY_TIMEOUT',
+  'ERR_SHUTTING_DOWN',
+])
+
+/** Refusals are problem details (RFC 9457) that say no more than their status does: a stranger learns no reason. */
+const BODIES: ReadonlyMap<number, Buffer> = new Map(
+  Object.values(OUTCOMES).map(({ status }) => {
+    const problem = { type: 'about:blank', title: STATUS_CODES[status], status }
+    return [status, Buffer.from(status === 200 ? '' : JSON.stringify(problem))]
+  }),
+)
+
+export interface AnswerOptions {
+  /** How long a sender that is still sending is listened to, in milliseconds. */
+  readonly lingerMs: number
+  /** The sender waits for `100 Continue` and has sent nothing of its body. */
+  readonly awaitsContinue: boolean
+}
+
+/**
+ * The answer to a callback. Written on `node:http` alone: Express's own `send` costs more than everything else that is
+ * done for a callback.
+ */
+export function respond(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { code, status }: Pick<Outcome, 'code' | 'status'>,
+  { lingerMs, awaitsContinue }: AnswerOptions,
+): void {
+  if (response.headersSent || response.destroyed) return
+  const body = BODIES.get(status)!
+  const headers: OutgoingHttpHeaders = { 'Content-Length': body.length }
+  if (status !== 200) headers['Content-Type'] = 'application/problem+json'
+  if (status === 401) headers['WWW-Authenticate'] = 'HMAC-SHA256'
+  if (status === 405) headers['Allow'] = 'POST'
+  if (status >= 400 && 'retryAfter' in OUTCOMES[code]) headers['Retry-After'] = RETRY_AFTER_SECONDS
+  if (CLOSES.has(code)) headers['Connection'] = 'close'
+  response.writeHead(status, headers)
+  if (request.complete || awaitsContinue || code === 'ERR_BODY_TIMEOUT') response.end(body)
+  else endAfterRequest(request, response, body, lingerMs)
+}
+
+/**
+ * Answers a sender that is still sending. To close now would reset the connection under its hands, and many clients then
+ * never see the answer; so the answer goes out whole, what still comes is thrown away for a while, and then it ends
+ * (RFC 9112, section 9.6).
+ */
+function endAfterRequest(
+  request: IncomingMessage,
+  response: ServerResponse,
+  body: Buffer,
+  lingerMs: number,
+): void {
+  response.write(body)
+  const timer = setTimeout(() => request.socket.destroy(), lingerMs)
+  const end = (): void => {
+    clearTimeout(timer)
+    response.end()
+  }
+  request.once('end', end).once('close', end).resume()
+}

@@ -1,0 +1,71 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { performance } from 'node:perf_hooks'
+import { AUTHENTICATOR_OPTIONS, createAuthenticator, type AuthenticatorOptions } from '../authenticator.js'
+import type { CallbackEvent } from '../callback.js'
+import { loggerOption, type Logger } from '../logger.js'
+import { checkKnownOptions } from '../option-checks.js'
+import { outcome, type Outcome } from '../outcomes.js'
+import { logOutcome } from './log-outcome.js'
+import { refuseMisuse, type Middleware } from './middleware.js'
+import { bodyLimits, type BodyLimitOptions } from './raw-body.js'
+import { readCallback, type Intake } from './read-callback.js'
+import { respond } from './respond.js'
+
+export interface VerifySignatureOptions extends AuthenticatorOptions, BodyLimitOptions {
+  /** pino, console, or alike. @default silent */
+  readonly logger?: Logger | undefined
+}
+
+declare global {
+  // Express's own place for what middleware adds to a request; nothing where its types are not installed.
+  namespace Express {
+    interface Request {
+      /** The verified callback, behind `verifySignature()`. */
+      event?: CallbackEvent
+    }
+  }
+}
+
+/**
+ * Middleware that lets only genuine callbacks through, with the verified event in `req.event` (SERVICE 5.1). The rest is
+ * answered: 401 when the signature does not match, and as in the table of docs/outcomes.md. It uses the bytes that
+ * `captureRawBody()` kept, or reads them itself. De-duplication is not its business: see `receiver.middleware()`.
+ * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
+ */
+export function verifySignature(options: VerifySignatureOptions): Middleware {
+  refuseMisuse('verifySignature', options)
+  const known = [...AUTHENTICATOR_OPTIONS, 'maxBodyBytes', 'bodyTimeoutMs', 'logger']
+  checkKnownOptions('verifySignature', options, known)
+  const limits = bodyLimits('verifySignature', options)
+  const logger = loggerOption('verifySignature', options.logger)
+  const authenticator = createAuthenticator('verifySignature', options, logger)
+
+  async function judge(intake: Intake): Promise<{ event: CallbackEvent } | { refusal: Outcome }> {
+    if (intake.refused) return { refusal: outcome(intake.refused) }
+    const result = await authenticator.authenticate(intake, intake.credentials)
+    if (result.verdict === 'genuine') return { event: result.callback }
+    if (result.verdict === 'suspect') return { refusal: outcome(result.suspicion, result.callback) }
+    return { refusal: outcome(result.code, undefined, result.error) }
+  }
+
+  async function verify(
+    request: IncomingMessage & { event?: CallbackEvent },
+    response: ServerResponse,
+    next: () => void,
+  ): Promise<void> {
+    const startedAt = performance.now()
+    const intake = await readCallback(request, limits)
+    const judgement = await judge(intake)
+    if ('event' in judgement) {
+      request.event = judgement.event
+      return next()
+    }
+    const { refusal } = judgement
+    respond(request, response, refusal, { lingerMs: limits.bodyTimeoutMs, awaitsContinue: false })
+    logOutcome(logger, refusal, intake.headers, performance.now() - startedAt)
+  }
+
+  return function countersignVerifySignature(request, response, next) {
+    verify(request, response, next).catch(next)
+  }
+}

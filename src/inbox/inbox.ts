@@ -1,0 +1,157 @@
+import type { VerifiedCallback } from '../callback.js'
+import type { InboxState, PRUNABLE } from './states.js'
+
+/**
+ * Holds verified callbacks durably until they have been handled.
+ *
+ * Every method is one atomic step that has taken place, and will outlive the process and the machine's power, when its
+ * promise resolves; when it rejects, nothing has. Several processes may share one inbox. `registerInboxTests` of
+ * `countersign/testing` holds an inbox to all of this.
+ */
+export interface Inbox {
+  /** How long what was handled is remembered at least, in milliseconds: within this time no repeat is handled again. */
+  readonly retentionMs: number
+
+  /** How long what a person discarded is kept, in milliseconds. */
+  readonly discardedRetentionMs: number
+
+  /** Makes ready: connects, brings the schema up to date. Rejects with a clear error when it cannot. Safe to call twice. */
+  open(): Promise<void>
+
+  /** Stores a callback unless it is known. The unique key of this step *is* the de-duplication. */
+  add(arrival: Arrival): Promise<AddResult>
+
+  /**
+   * Takes up to `limit` entries that are due, oldest first, of those types only, for `leaseMs`; running entries whose
+   * lease has run out are due again. Of entries that share an `orderKey`, only the oldest unfinished one is ever taken.
+   */
+  claim(request: ClaimEntries): Promise<ClaimedEntry[]>
+
+  /** Renews leases. Resolves to the ids of those that are still held; the others have been lost. */
+  extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<number>>
+
+  /** Ends a claim. Resolves to false, and changes nothing, when it had been lost: the fencing against late finishers. */
+  finish(claim: ClaimToken, result: ClaimEnd): Promise<boolean>
+
+  /** Makes unhandled entries of these types due, as they have a handler now. Resolves to how many. */
+  adopt(eventTypes: EventTypes): Promise<number>
+
+  /** How many entries are in each state. */
+  stats(): Promise<InboxStats>
+
+  /** Entries that fit the filter, by id, at most `limit` after `afterId`. */
+  list(filter: EntryFilter, page?: { afterId?: number; limit?: number }): Promise<EntrySummary[]>
+
+  /** One entry with its body and history. */
+  show(id: number): Promise<Entry | undefined>
+
+  /**
+   * A person's decision on one entry, recorded in its history. Resolves to why it was not possible, or undefined when it
+   * was done: the entry is gone or its state does not allow it, or it would handle a callback a second time.
+   */
+  act(id: number, action: OperatorAction, by: string): Promise<string | undefined>
+
+  /**
+   * Deletes up to `limit` entries that were handled, or discarded, before `before`, oldest first. Resolves to how many.
+   * Nothing in any other state is ever deleted.
+   */
+  prune(state: (typeof PRUNABLE)[number], before: number, limit: number): Promise<number>
+
+  close(): Promise<void>
+}
+
+/** A verified callback on its way into the inbox. */
+export interface Arrival {
+  readonly callback: VerifiedCallback
+  /** The idempotency key together with its subscription: what makes two arrivals the same callback. */
+  readonly key: string
+  /** SHA-256 of the body, Base64. */
+  readonly bodyHash: string
+  /** The callback's HMAC, Base64. */
+  readonly signature: string
+  /** Why it may not be handled before a person has looked at it. */
+  readonly suspicion?: string | undefined
+  /** Entries with the same key run one after the other, in the order in which they arrived. */
+  readonly orderKey?: string | undefined
+  /** Whether there is a handler for its type. */
+  readonly hasHandler: boolean
+}
+
+export type AddResult =
+  | { readonly result: 'stored' | 'unhandled'; readonly id: number }
+  /** The same key with the same body is known, or an exact copy is in quarantine already and has been counted. */
+  | { readonly result: 'duplicate'; readonly id: number }
+  /**
+   * Kept, but not to be handled: suspect on arrival, its key known with another body (`conflict`), or its signature known
+   * under another key (`replay`).
+   */
+  | { readonly result: 'quarantined'; readonly id: number; readonly why: 'suspicion' | 'conflict' | 'replay' }
+
+/** The types that somebody has handlers for. */
+export type EventTypes = readonly string[] | 'any'
+
+export interface ClaimEntries {
+  readonly eventTypes: EventTypes
+  readonly limit: number
+  readonly leaseMs: number
+}
+
+/** A claim, and the number of it that fences off older ones. */
+export interface ClaimToken {
+  readonly id: number
+  readonly token: number
+}
+
+export interface ClaimedEntry extends ClaimToken {
+  readonly callback: VerifiedCallback
+  /** How often handling it has begun, this time included; from 1. Begins anew when a person retries it. */
+  readonly attempt: number
+  /** A person had it handled again, or released it from quarantine. */
+  readonly replayed: boolean
+}
+
+export type ClaimEnd =
+  | { readonly move: 'complete' }
+  | { readonly move: 'reschedule'; readonly delayMs: number; readonly error: string }
+  | { readonly move: 'giveUp'; readonly error: string }
+  | { readonly move: 'setAside' }
+
+export type OperatorAction = 'retry' | 'release' | 'discard'
+
+export interface EntryFilter {
+  readonly states?: readonly InboxState[] | undefined
+  readonly eventType?: string | undefined
+  /** X-Idempotency-Key, in lower case. */
+  readonly idempotencyKey?: string | undefined
+  /** Received before or after this time, in milliseconds since 1970. */
+  readonly before?: number | undefined
+  readonly after?: number | undefined
+}
+
+export interface EntrySummary {
+  readonly id: number
+  readonly state: InboxState
+  readonly eventType: string
+  readonly idempotencyKey: string
+  readonly subscription: VerifiedCallback['subscription']
+  readonly signedAt: Date
+  readonly receivedAt: Date
+  readonly attempts: number
+  /** When it is due, or its lease runs out. */
+  readonly dueAt?: Date | undefined
+  readonly finishedAt?: Date | undefined
+  /** Why it failed last, or why it is in quarantine. */
+  readonly reason?: string | undefined
+  /** How many more exact copies arrived. */
+  readonly copies: number
+}
+
+export interface Entry extends EntrySummary {
+  readonly rawBody: Buffer
+  readonly history: readonly { readonly at: Date; readonly action: string; readonly by: string }[]
+}
+
+export type InboxStats = Readonly<Record<InboxState, number>> & {
+  /** When the oldest entry arrived that is stored, running or retrying. */
+  readonly oldestUnfinished?: Date | undefined
+}

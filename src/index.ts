@@ -1,0 +1,26 @@
+export { createReceiver, type Receiver, type ReceiverRequestListener } from './receiver.js'
+export type { ReceiverOptions } from './receiver-options.js'
+export type { Subscriptions, SubscriptionHints } from './subscriptions.js'
+
+export { captureRawBody, type CaptureRawBodyOptions } from './http/capture-raw-body.js'
+export { verifySignature, type VerifySignatureOptions } from './http/verify-signature.js'
+export type { Middleware } from './http/middleware.js'
+
+export type {
+  CallbackEvent,
+  CallbackPayload,
+  PublicSubscription,
+  Subscription,
+  VerifiedCallback,
+} from './callback.js'
+export type { AnyEvent, EventMap, Handler, HandlerContext, HandlerOptions } from './dispatch/handlers.js'
+export type { StandardSchema } from './dispatch/standard-schema.js'
+
+export type { Inbox } from './inbox/inbox.js'
+export { DoNotRetryError } from './inbox/do-not-retry.js'
+export { MemoryIdempotencyStore, type MemoryIdempotencyStoreOptions } from './idempotency/memory-store.js'
+export type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from './idempotency/store.js'
+
+export { OUTCOMES, type Outcome, type OutcomeCode, type OutcomeName } from './outcomes.js'
+export { CountersignError, type SetupErrorCode } from './errors.js'
+export type { Logger } from './logger.js'

@@ -1,0 +1,19 @@
+import { isUtf8 } from 'node:buffer'
+import type { CallbackPayload } from './callback.js'
+
+/**
+ * The body of a callback as JSON, or undefined when it is no JSON object (SERVICE 2.5). JSON is UTF-8 (RFC 8259, section
+ * 8.1), where a byte-order mark may be ignored. Decoding replaces invalid bytes without a word, so they are looked for
+ * first.
+ */
+export function parsePayload(bytes: Buffer): CallbackPayload | undefined {
+  if (!isUtf8(bytes)) return undefined
+  const text = bytes.toString('utf8')
+  try {
+    const value: unknown = JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+    return isObject ? (value as CallbackPayload) : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,213 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { createAuthenticator } from './authenticator.js'
+import type { CallbackEvent, VerifiedCallback } from './callback.js'
+import { Dispatcher, type Failure } from './dispatch/dispatcher.js'
+import {
+  Handlers,
+  type AnyEvent,
+  type EventMap,
+  type Handler,
+  type HandlerOptions,
+} from './dispatch/handlers.js'
+import { InlineHandling } from './dispatch/inline-handling.js'
+import { CountersignError } from './errors.js'
+import { callbackListener, type CallbackListener } from './http/callback-listener.js'
+import { refuseMisuse, type Middleware } from './http/middleware.js'
+import { errorFields, type Logger } from './logger.js'
+import { InboxHandling } from './inbox/inbox-handling.js'
+import { Worker } from './inbox/worker.js'
+import { outcome, type Outcome } from './outcomes.js'
+import { Pipeline, type Handling } from './pipeline.js'
+import { inboxOption, parseReceiverOptions, storeOption, type ReceiverOptions } from './receiver-options.js'
+
+/** A `request` listener; as a `checkContinue` listener it is given what sends `100 Continue`, where that is deserved. */
+export type ReceiverRequestListener = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  sendContinue?: () => void,
+) => void
+
+/**
+ * Takes callbacks in: proves each one genuine, and has it handled once.
+ *
+ * @example
+ *   const receiver = createReceiver({ subscriptions: [{ eventTypeName, callbackUrl, secret }] })
+ *   receiver.on('transfers.book-completed', async (event) => settleTransfer(event.payload.Id))
+ *   app.post('/hooks/transfers', receiver.middleware())
+ *
+ * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
+ */
+export function createReceiver<Events extends object = EventMap>(
+  options: ReceiverOptions<Events>,
+): Receiver<Events> {
+  return new Receiver(options)
+}
+
+export class Receiver<Events extends object = EventMap> {
+  readonly #handlers: Handlers
+  readonly #handling: Handling
+  readonly #listener: CallbackListener
+  readonly #logger: Logger
+  readonly #stopTimeoutMs: number
+  readonly #outcomeListeners: ((outcome: Outcome) => void)[] = []
+  readonly #errorListeners: ((error: unknown, outcome: Outcome) => void)[] = []
+  #started = false
+  #stopped: Promise<void> | undefined
+
+  /** Use `createReceiver`. */
+  constructor(options: ReceiverOptions<Events>) {
+    const { limits, handlerTimeoutMs, leaseMs, stopTimeoutMs, schemas, logger, clock } =
+      parseReceiverOptions(options)
+    const authenticator = createAuthenticator('createReceiver', options, logger)
+    const { dependencyTimeoutMs } = authenticator
+    const handlers = new Handlers(handlerTimeoutMs, leaseMs)
+    const dispatcher = new Dispatcher({ handlers, schemas, schemaTimeoutMs: dependencyTimeoutMs, logger })
+    const shared = { handlers, dispatcher, leaseMs, dependencyTimeoutMs, logger }
+    const durable = inboxOption(options, authenticator)
+    this.#handlers = handlers
+    this.#logger = logger
+    this.#stopTimeoutMs = stopTimeoutMs
+    if (durable) {
+      const onFailure = ({ code, error }: Failure, callback: VerifiedCallback) =>
+        this.#tellError(error, outcome(code, callback, error))
+      const worker = new Worker({ ...shared, ...durable, clock, onFailure })
+      this.#handling = new InboxHandling({ ...shared, ...durable, worker })
+    } else {
+      this.#handling = new InlineHandling({
+        ...shared,
+        store: storeOption(options.store, authenticator, { clock, logger }),
+      })
+    }
+    const pipeline = new Pipeline(authenticator, this.#handling)
+    this.#listener = callbackListener({
+      limits,
+      logger,
+      stopping: () => this.#stopped !== undefined,
+      receive: (callback, credentials) => {
+        this.#handlers.freeze()
+        return pipeline.receive(callback, credentials)
+      },
+      onOutcome: (outcome) => this.#tell(outcome),
+    })
+  }
+
+  /**
+   * Registers a handler for an event type. Several may be registered: they run side by side, and the callback has been
+   * handled when all have finished.
+   * @throws CountersignError ERR_RECEIVER_STARTED after the first callback, ERR_HANDLER_INVALID, ERR_OPTION_INVALID
+   */
+  on<Type extends keyof Events & string>(
+    type: Type,
+    handler: Handler<CallbackEvent<Type, Events[Type]>>,
+    options?: HandlerOptions,
+  ): this {
+    this.#handlers.on(type, handler as Handler, options)
+    return this
+  }
+
+  /** Registers a handler for every event, beside those of its type. */
+  onAny(handler: Handler<AnyEvent<Events>>, options?: HandlerOptions): this {
+    this.#handlers.onAny(handler as unknown as Handler, options)
+    return this
+  }
+
+  /** Registers a handler for events that have no other. Without one they are answered 500. */
+  onUnhandled(handler: Handler<CallbackEvent>, options?: HandlerOptions): this {
+    this.#handlers.onUnhandled(handler, options)
+    return this
+  }
+
+  /** Is told of each error that kept a callback from being handled, with what became of the callback. */
+  onError(listener: (error: unknown, outcome: Outcome) => void): this {
+    this.#errorListeners.push(listener)
+    return this
+  }
+
+  /** Is told what became of each callback, refused ones included, once it has been answered. */
+  onOutcome(listener: (outcome: Outcome) => void): this {
+    this.#outcomeListeners.push(listener)
+    return this
+  }
+
+  /**
+   * The whole receiver as middleware, for Express 4 and 5 and anything like it. Mount it ahead of body parsers; it answers
+   * every request that it is given.
+   */
+  middleware(misuse?: never): Middleware {
+    refuseMisuse('receiver.middleware', misuse)
+    const listener = this.#listener
+    return function countersignReceiver(request, response) {
+      void listener(request, response)
+    }
+  }
+
+  /**
+   * The whole receiver for an application that makes its own `http.createServer(...)`: every POST is a callback, whatever
+   * its path, as a proxy may have rewritten it, unless `path` says otherwise. All else goes to `app`; without one it is
+   * answered 405. Much faster than mounted middleware, as callbacks do not go through Express.
+   */
+  requestListener(
+    app?: RequestListener,
+    { path }: { path?: string | undefined } = {},
+  ): ReceiverRequestListener {
+    const listener = this.#listener
+    const isCallback = ({ method, url }: IncomingMessage): boolean =>
+      method === 'POST' && (path === undefined || url?.split('?', 1)[0] === path)
+    return function countersignRequestListener(request, response, sendContinue) {
+      if (!app || isCallback(request)) return void listener(request, response, sendContinue)
+      sendContinue?.()
+      app(request as never, response as never)
+    }
+  }
+
+  /** Whether callbacks are taken in: started, and not stopping. For a readiness probe. */
+  get ready(): boolean {
+    return this.#started && this.#stopped === undefined
+  }
+
+  /**
+   * Opens the inbox, where there is one, and begins to empty it. Says in the log what cannot be right, such as a receiver
+   * without handlers. Safe to call twice.
+   * @throws CountersignError ERR_RECEIVER_STOPPED; or the inbox's error, when it cannot be opened
+   */
+  async start(): Promise<void> {
+    if (this.#stopped) {
+      const message =
+        'start: the receiver has been stopped, which is for good. Make a new one with createReceiver.'
+      throw new CountersignError('ERR_RECEIVER_STOPPED', message)
+    }
+    this.#handlers.freeze()
+    await this.#handling.start()
+    if (this.#handlers.isEmpty()) {
+      this.#logger.warn({ code: 'WARN_NO_HANDLERS' }, 'no handler is registered: no callback will be handled')
+    }
+    this.#started = true
+  }
+
+  /**
+   * Takes no more callbacks in (503), and resolves once the running handlers have finished. After `stopTimeoutMs` their
+   * signals are aborted; those that do not listen are left behind. Closes the inbox. Safe to call twice.
+   */
+  stop(): Promise<void> {
+    return (this.#stopped ??= this.#handling.stop(this.#stopTimeoutMs))
+  }
+
+  #tell(outcome: Outcome): void {
+    this.#shield(() => this.#outcomeListeners.forEach((listener) => listener(outcome)))
+    if (outcome.outcome !== 'failed' && outcome.outcome !== 'unavailable') return
+    this.#tellError(outcome.error ?? new CountersignError(outcome.code, outcome.reason), outcome)
+  }
+
+  #tellError(error: unknown, outcome: Outcome): void {
+    this.#shield(() => this.#errorListeners.forEach((listener) => listener(error, outcome)))
+  }
+
+  /** What a listener throws must not come between a callback and its answer. */
+  #shield(tell: () => void): void {
+    try {
+      tell()
+    } catch (error) {
+      this.#logger.error({ code: 'ERR_LISTENER_FAILED', err: errorFields(error) }, 'a listener threw')
+    }
+  }
+}

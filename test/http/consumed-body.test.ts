@@ -1,0 +1,138 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import express5 from 'express'
+import express4 from 'express4'
+import { createReceiver } from '../../src/index.js'
+import { sendRawRequest } from '../../src/testing/raw-request.js'
+import { collectedLog } from '../support/collected-log.js'
+import { serve } from '../support/hosts.js'
+import { genuine, subscription } from '../support/running-receiver.js'
+
+const keepBytes = (request: IncomingMessage, _response: ServerResponse, bytes: Buffer) => {
+  Object.assign(request, { rawBody: bytes })
+}
+
+describe.each([
+  ['Express 5', express5],
+  ['Express 4', express4],
+])('in %s', (_name, express) => {
+  async function deliver(ahead: express5.RequestHandler, callback = genuine()) {
+    const log = collectedLog()
+    const handled: Buffer[] = []
+    const receiver = createReceiver({ subscriptions: [subscription], logger: log })
+    receiver.onAny(({ rawBody }) => handled.push(rawBody))
+    const app = express().use(ahead).post('/hooks/transfers', receiver.middleware())
+    const { status } = await sendRawRequest(callback.toHttp(), { port: await serve(app) })
+    return { status, handled, line: log.lines[0]!, log }
+  }
+
+  describe.each([
+    ['express.json()', express.json({ type: () => true })],
+    ['express.urlencoded()', express.urlencoded({ extended: false, type: () => true })],
+    ['express.text()', express.text({ type: () => true })],
+  ])('%s ahead of the receiver', (_parser, parser) => {
+    it('is found at once, and the log names the cause and both cures', async () => {
+      const { status, handled, line } = await deliver(parser)
+      expect(status).toBe(500)
+      expect(handled).toEqual([])
+      expect(line.level).toBe('error')
+      expect(line.fields).toMatchObject({ code: 'ERR_BODY_ALREADY_READ', verified: false })
+      expect(line.fields['reason']).toMatch(/express\.json\(\).* ahead/)
+      expect(line.fields['reason']).toMatch(/mount the receiver before it/)
+      expect(line.fields['reason']).toMatch(/verify: .*rawBody = /)
+    })
+
+    it('still leaves a forged callback a 401', async () => {
+      const { status } = await deliver(parser, genuine({ headers: { Authorization: null } }))
+      expect(status).toBe(401)
+    })
+  })
+
+  it.each([
+    ['express.json()', express.json({ verify: keepBytes })],
+    ['express.urlencoded()', express.urlencoded({ extended: false, type: () => true, verify: keepBytes })],
+    ['express.text()', express.text({ type: () => true, verify: keepBytes })],
+  ])('uses the bytes that the verify option of %s kept', async (_parser, parser) => {
+    const callback = genuine()
+    const { status, handled } = await deliver(parser, callback)
+    expect(status).toBe(200)
+    expect(handled).toEqual([callback.body])
+  })
+
+  it('uses the bytes that express.raw() left in the body', async () => {
+    const callback = genuine()
+    const { status, handled } = await deliver(express.raw({ type: () => true }), callback)
+    expect(status).toBe(200)
+    expect(handled).toEqual([callback.body])
+  })
+
+  it('reads the body itself where a parser left it alone', async () => {
+    const callback = genuine({ headers: { 'Content-Type': 'text/plain' } })
+    expect(await deliver(express.json(), callback)).toMatchObject({ status: 200 })
+  })
+
+  it.each([
+    ['express.raw(), which keeps it', express.raw({ type: () => true }), {}],
+    ['express.json(), where no length says that there is one', express.json(), { 'Content-Length': null }],
+  ])('takes an empty body for what it is behind %s', async (_parser, parser, headers) => {
+    const { status, line } = await deliver(parser, genuine({ body: '', headers }))
+    expect(status).toBe(400)
+    expect(line.fields).toMatchObject({ code: 'ERR_BODY_NOT_JSON' })
+  })
+
+  it('does not take a text for the bytes it was decoded from', async () => {
+    const { status, line } = await deliver((request, response, next) => {
+      express.text({ type: () => true })(request, response, () => {
+        Object.assign(request, { rawBody: request.body })
+        next()
+      })
+    })
+    expect(status).toBe(500)
+    expect(line.fields).toMatchObject({ code: 'ERR_BODY_ALREADY_READ' })
+  })
+
+  it('does not take an object with a length for bytes', async () => {
+    const { status } = await deliver((request, _response, next) => {
+      Object.assign(request, { rawBody: { length: 3, 0: 1, 1: 2, 2: 3 } })
+      next()
+    })
+    expect(status).toBe(200)
+  })
+
+  it('finds a decoder that was put on the stream', async () => {
+    const { status, line } = await deliver((request, _response, next) => {
+      request.setEncoding('utf8')
+      next()
+    })
+    expect(status).toBe(500)
+    expect(line.fields).toMatchObject({ code: 'ERR_BODY_ALREADY_READ' })
+  })
+
+  it('finds a body of which somebody is still reading', async () => {
+    const { status, line } = await deliver((request, _response, next) => {
+      request.once('data', () => next())
+    })
+    expect(status).toBe(500)
+    expect(line.fields).toMatchObject({ code: 'ERR_BODY_ALREADY_READ' })
+  })
+
+  it('holds kept bytes to maxBodyBytes', async () => {
+    const { status, line } = await deliver(
+      express.raw({ type: () => true, limit: '2mb' }),
+      genuine({ payload: { Id: 'x'.repeat(1_048_576) } }),
+    )
+    expect(status).toBe(413)
+    expect(line.fields).toMatchObject({ code: 'ERR_BODY_TOO_LARGE' })
+  })
+
+  it('finds bytes in any view on memory', async () => {
+    const { status } = await deliver((request, response, next) => {
+      express.raw({ type: () => true })(request, response, () => {
+        const bytes: Buffer = request.body
+        request.body = undefined
+        Object.assign(request, { rawBody: new Uint8Array(bytes) })
+        next()
+      })
+    })
+    expect(status).toBe(200)
+  })
+})

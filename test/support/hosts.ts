@@ -1,0 +1,72 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
+import type { AddressInfo } from 'node:net'
+import express5 from 'express'
+import express4 from 'express4'
+import { startReceiverServer } from '../../src/http/server.js'
+import type { Receiver } from '../../src/index.js'
+
+export interface Listening {
+  readonly port: number
+  close(): Promise<void>
+}
+
+/** What a receiver can live in. One suite runs in all of them. */
+export const HOSTS = {
+  'Express 5': (receiver) => listen(mountedIn(express5, receiver)),
+  'Express 4': (receiver) => listen(mountedIn(express4, receiver)),
+  'http.createServer': (receiver) => listen(receiver.requestListener()),
+  'the standalone server': async (receiver, bodyTimeoutMs) => {
+    const { address, close } = await startReceiverServer(receiver, bodyTimeoutMs, { port: 0 })
+    return { port: address.port, close }
+  },
+} as const satisfies Record<string, (receiver: Receiver<object>, bodyTimeoutMs: number) => Promise<Listening>>
+
+export type HostName = keyof typeof HOSTS
+
+export const HOST_NAMES = Object.keys(HOSTS) as HostName[]
+
+const open: Listening[] = []
+afterEach(() => Promise.all(open.splice(0).map((listening) => listening.close())))
+
+/** Has a receiver listen on a port of its own until the test is over. */
+export async function host(receiver: Receiver<any>, name: HostName, bodyTimeoutMs = 10_000): Promise<number> {
+  const listening = await HOSTS[name](receiver, bodyTimeoutMs)
+  open.push(listening)
+  return listening.port
+}
+
+/** Has an application listen on a port of its own until the test is over. */
+export async function serve(
+  app: (request: IncomingMessage, response: ServerResponse) => void,
+): Promise<number> {
+  const listening = await listen(app)
+  open.push(listening)
+  return listening.port
+}
+
+function mountedIn(express: typeof express5, receiver: Receiver<object>): RequestListener {
+  const app = express()
+  app.use(receiver.middleware())
+  return app as RequestListener
+}
+
+async function listen(
+  listener: RequestListener | ReturnType<Receiver['requestListener']>,
+): Promise<Listening> {
+  const server: Server = createServer(listener as RequestListener)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
