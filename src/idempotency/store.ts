@@ -44,7 +44,7 @@ export type ClaimResult =
   | { readonly state: 'in-progress' }
   /**
    * Same key, same body: completed before. A signature that is new (a retry that was signed anew) is remembered as
-   * belonging to this key from here on, so that it cannot be replayed under another one either.
+   * belonging to this key for `retentionMs` from here on, and the key with it, so that it cannot be replayed either.
    */
   | { readonly state: 'completed' }
   /** The key is claimed or completed with another body. */
