@@ -45,7 +45,7 @@ export function respond(
   if (status >= 400 && 'retryAfter' in OUTCOMES[code]) headers['Retry-After'] = RETRY_AFTER_SECONDS
   if (CLOSES.has(code)) headers['Connection'] = 'close'
   response.writeHead(status, headers)
-  if (request.complete || awaitsContinue || code === 'ERR_BODY_TIMEOUT') response.end(body)
+  if (request.complete !== false || awaitsContinue || code === 'ERR_BODY_TIMEOUT') response.end(body)
   else endAfterRequest(request, response, body, lingerMs)
 }
 

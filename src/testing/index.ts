@@ -13,6 +13,7 @@ export {
   type RawTarget,
 } from './raw-request.js'
 export {
+  loadRecordedRequest,
   loadRecordedRequests,
   parseRecordedRequest,
   recordedAt,

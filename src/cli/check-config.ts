@@ -1,0 +1,154 @@
+import { createAuthenticator } from '../authenticator.js'
+import type { Subscription } from '../callback.js'
+import { CountersignError } from '../errors.js'
+import { parseServerOptions } from '../http/server.js'
+import { silentLogger, type Logger } from '../logger.js'
+import { parseReceiverOptions } from '../receiver-options.js'
+import { withoutQuery, type Subscriptions } from '../subscriptions.js'
+import { loadSettings, type ServeFlags, type Settings } from './config.js'
+import { EXIT, printJson, type ExitCode, type Io } from './io.js'
+import { printable } from './readable-log.js'
+import { blaming, standaloneReceiver, type Handled } from './standalone-receiver.js'
+import { table } from './table.js'
+
+interface Warning {
+  readonly code: string
+  readonly message: string
+  readonly eventTypeName?: string
+  readonly callbackUrl?: string
+}
+
+interface Summary {
+  readonly valid: true
+  readonly config: string
+  readonly listen: { readonly host: string; readonly port: number }
+  readonly subscriptions: readonly SubscriptionSummary[] | 'looked up by a function'
+  readonly handlers: { readonly types: readonly string[]; readonly any: boolean; readonly unhandled: boolean }
+  readonly limits: Readonly<Record<string, number>>
+  readonly idempotencyStore: 'memory' | 'own'
+  readonly warnings: readonly Warning[]
+}
+
+interface SubscriptionSummary {
+  readonly eventTypeName: string
+  /** Without its query: people put tokens into queries. */
+  readonly callbackUrl: string
+  readonly secrets: number
+  readonly handled: boolean
+}
+
+/** `serve --check`: everything that `serve` does before it listens, and then what it found. */
+export async function checkConfig(flags: ServeFlags & { json?: true }, io: Io): Promise<ExitCode> {
+  let summary
+  try {
+    summary = await summarize(await loadSettings(flags, io))
+  } catch (error) {
+    if (!flags.json || !(error instanceof CountersignError)) throw error
+    printJson(io, { valid: false, code: error.code, message: error.message })
+    return EXIT.usage
+  }
+  if (flags.json) printJson(io, summary)
+  else io.stdout.write(readable(summary))
+  return EXIT.done
+}
+
+async function summarize(settings: Settings): Promise<Summary> {
+  const warnings: Warning[] = []
+  const { receiver, handled } = await standaloneReceiver(settings, collector(warnings))
+  await receiver.start()
+  const { host, port, ...serverLimits } = blaming(settings, () => parseServerOptions(settings.server))
+  const options = settings.receiver
+  const { limits, handlerTimeoutMs, leaseMs, stopTimeoutMs } = parseReceiverOptions(options)
+  const { toleranceMs, futureToleranceMs, dependencyTimeoutMs } = createAuthenticator(
+    'serve',
+    options,
+    silentLogger,
+  )
+  return {
+    valid: true,
+    config: settings.file.path,
+    listen: { host, port },
+    subscriptions: summarizeSubscriptions(options.subscriptions, handled),
+    handlers: { ...handled, types: [...handled.types] },
+    limits: {
+      toleranceMs,
+      futureToleranceMs,
+      ...limits,
+      handlerTimeoutMs,
+      leaseMs,
+      dependencyTimeoutMs,
+      stopTimeoutMs,
+      ...serverLimits,
+    },
+    idempotencyStore: options.store ? 'own' : 'memory',
+    warnings,
+  }
+}
+
+function summarizeSubscriptions(
+  subscriptions: Subscriptions,
+  { types, any, unhandled }: Handled,
+): Summary['subscriptions'] {
+  if (typeof subscriptions === 'function') return 'looked up by a function'
+  return subscriptions.map(({ eventTypeName, callbackUrl, secret }: Subscription) => ({
+    eventTypeName,
+    callbackUrl: withoutQuery(callbackUrl),
+    secrets: [secret].flat().length,
+    handled: any || unhandled || types.has(eventTypeName),
+  }))
+}
+
+function collector(warnings: Warning[]): Logger {
+  const warn = (fields: object, message: string) => {
+    const { code, eventTypeName, subscription } = fields as {
+      code: string
+      eventTypeName?: string
+      subscription?: Pick<SubscriptionSummary, 'eventTypeName' | 'callbackUrl'>
+    }
+    warnings.push({
+      code,
+      message,
+      ...(eventTypeName === undefined ? {} : { eventTypeName }),
+      ...subscription,
+    })
+  }
+  return { ...silentLogger, warn }
+}
+
+function readable({
+  config,
+  listen,
+  subscriptions,
+  handlers,
+  limits,
+  idempotencyStore,
+  warnings,
+}: Summary): string {
+  const handledTypes = [
+    ...handlers.types,
+    ...(handlers.any ? ['(every type)'] : []),
+    ...(handlers.unhandled ? ['(types without a handler)'] : []),
+  ]
+  const subscriptionRows =
+    typeof subscriptions === 'string'
+      ? [[`  ${subscriptions}`]]
+      : subscriptions.map(({ eventTypeName, callbackUrl, secrets, handled }) => [
+          `  ${printable(eventTypeName)}`,
+          printable(callbackUrl),
+          secrets === 1 ? '1 secret' : `${secrets} secrets`,
+          handled ? 'handled' : 'NO HANDLER',
+        ])
+  return [
+    `${config} is valid.\n`,
+    `listen on ${listen.host} port ${listen.port}; idempotency store: ${idempotencyStore}\n`,
+    `subscriptions\n${table(subscriptionRows)}`,
+    `handlers\n  ${printable(handledTypes.join(', ')) || 'none'}\n`,
+    `limits\n${table(Object.entries(limits).map(([name, value]) => [`  ${name}`, value.toLocaleString('en')]))}`,
+    warnings.length === 0 ? 'no warnings\n' : `warnings\n${table(warnings.map(warningRow))}`,
+  ].join('\n')
+}
+
+function warningRow({ code, message, eventTypeName, callbackUrl }: Warning): string[] {
+  const where = callbackUrl === undefined ? '' : `${eventTypeName} ${callbackUrl}: `
+  return [`  ${code}`, printable(where + message)]
+}

@@ -1,0 +1,115 @@
+import { stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import {
+  loadRecordedRequest,
+  loadRecordedRequests,
+  replayRecordedRequest,
+  type RecordedRequest,
+} from '../../testing/recorded-requests.js'
+import { EXIT, printJson, UsageError, type DefineCommand, type ExitCode, type Io } from '../io.js'
+import { duration, httpUrl } from '../option-values.js'
+import { printable } from '../readable-log.js'
+import { table } from '../table.js'
+
+interface ReplayFlags {
+  readonly url: URL
+  readonly timeoutMs: number
+  readonly json?: true
+}
+
+interface Replayed {
+  readonly name: string
+  readonly expected: number
+  readonly expectedOutcome: string
+  readonly status?: number
+  /** Why there is no answer. */
+  readonly error?: string
+  readonly asExpected: boolean
+}
+
+const HELP = `
+Each NAME.http is written to a socket byte for byte, one after the other; NAME.json beside it says which status to
+expect. A folder is replayed in the order of its names. Only the host and port of --url are used: the path and the Host
+header are those of the recording.
+
+The outcome, such as "handled" or "duplicate", is not visible from outside: the status is compared, the outcome stands
+in the receiver's log. A recording is as old as it is: the receiver needs a toleranceMs or a clock to match. And a key
+that it remembers from a replay before is a duplicate, which is answered 200 as well.
+
+Exit codes:
+  0  every status was as expected
+  1  a request was not answered
+  2  wrong usage, or a recording that cannot be read
+  3  a status was not as expected
+
+Examples:
+  $ countersign replay fixtures/recorded --url http://127.0.0.1:3000
+  $ countersign replay first-delivery.http second-delivery.http --url http://127.0.0.1:3000 --json`
+
+export const defineReplay: DefineCommand = (program, io, finish) => {
+  program
+    .command('replay')
+    .description('Send recorded requests byte for byte, and compare the answers with what is expected.')
+    .argument('<path...>', 'folders of recorded requests, or NAME.http files')
+    .requiredOption('--url <url>', 'the receiver, by plain http', httpUrl)
+    .option('--timeout-ms <number>', 'how long an answer may take', duration, 30_000)
+    .option('--json', 'print JSON')
+    .addHelpText('after', HELP)
+    .action(async (paths: string[], flags: ReplayFlags) => {
+      if (flags.url.protocol !== 'http:') {
+        throw new UsageError(
+          '--url: replay writes to a plain socket, so it needs the http address of the receiver',
+        )
+      }
+      const recorded = (await Promise.all(paths.map((path) => load(resolve(io.cwd(), path))))).flat()
+      const replayed: Replayed[] = []
+      // One after the other: a second delivery is one only after the first.
+      for (const request of recorded) replayed.push(await replay(request, flags))
+      if (flags.json) printJson(io, { replayed, asExpected: replayed.every(({ asExpected }) => asExpected) })
+      else print(replayed, io)
+      finish(exitCode(replayed))
+    })
+}
+
+async function load(path: string): Promise<RecordedRequest[]> {
+  let isDirectory
+  try {
+    isDirectory = (await stat(path)).isDirectory()
+  } catch (error) {
+    throw new UsageError(`cannot read ${path} (${(error as NodeJS.ErrnoException).code})`)
+  }
+  return isDirectory ? loadRecordedRequests(path) : [await loadRecordedRequest(path)]
+}
+
+async function replay(recorded: RecordedRequest, { url, timeoutMs }: ReplayFlags): Promise<Replayed> {
+  const { name, expect } = recorded
+  const expected = { name, expected: expect.status, expectedOutcome: expect.outcome }
+  const target = { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || 80) }
+  try {
+    const { status } = await replayRecordedRequest(recorded, target, { timeoutMs })
+    return { ...expected, status, asExpected: status === expect.status }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    return { ...expected, error: code ?? message, asExpected: false }
+  }
+}
+
+function print(replayed: readonly Replayed[], io: Io): void {
+  const rows = replayed.map(({ name, expected, status, error, asExpected }) => [
+    printable(name),
+    String(expected),
+    status === undefined ? `no answer (${error})` : String(status),
+    asExpected ? 'ok' : 'NOT AS EXPECTED',
+  ])
+  const wrong = replayed.filter(({ asExpected }) => !asExpected).length
+  io.stdout.write(table([['request', 'expected', 'answered', ''], ...rows]))
+  io.stdout.write(
+    `\n${replayed.length} replayed, ${wrong === 0 ? 'all as expected' : `${wrong} not as expected`}. ` +
+      "Only the status is visible from outside; the outcome stands in the receiver's log.\n",
+  )
+}
+
+function exitCode(replayed: readonly Replayed[]): ExitCode {
+  if (replayed.some(({ status }) => status === undefined)) return EXIT.failed
+  return replayed.every(({ asExpected }) => asExpected) ? EXIT.done : EXIT.unexpected
+}

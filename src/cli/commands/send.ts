@@ -1,0 +1,187 @@
+import { Option } from 'commander'
+import { callbackUrlProblem } from '../../signature/index.js'
+import { addBodyOptions, readBody, type BodyFlags } from '../body-option.js'
+import { deliveries, deliveryCount, type Delivery, type Faults } from '../deliveries.js'
+import { EXIT, printJson, UsageError, type DefineCommand, type ExitCode, type Io } from '../io.js'
+import { duration, headerValue, httpUrl, positiveNumber, statuses, wholeNumber } from '../option-values.js'
+import { createPoster, type Poster } from '../post.js'
+import { printable } from '../readable-log.js'
+import { addSecretOptions, readSecret, SECRET_HELP, type SecretFlags } from '../secret-option.js'
+import { table } from '../table.js'
+
+interface SendFlags extends SecretFlags, BodyFlags, Faults {
+  readonly callbackUrl?: string
+  readonly eventType: string
+  readonly key?: string
+  readonly count: number
+  readonly concurrency: number
+  readonly chunked?: true
+  readonly expect?: readonly number[]
+  readonly timeoutMs: number
+  readonly json?: true
+}
+
+interface Sent {
+  /** From 1. */
+  readonly callback: number
+  readonly delivery: Delivery['name']
+  readonly idempotencyKey: string
+  readonly eventType: string
+  readonly timestamp: string
+  readonly bodyBytes: number
+  readonly status?: number
+  /** Why there is no answer. */
+  readonly error?: string
+  readonly durationMs: number
+  readonly expected?: number
+}
+
+const HELP = `
+What is signed is --callback-url, which has to be what the receiver is configured with; URL is only where to send it.
+Each callback has a key and a body of its own, { "Id": a new UUID }, unless --key and --body say otherwise. Mind that
+several callbacks with one --body that are signed in the same second carry one signature, which makes them replays.
+
+--duplicate, --replayed and --reused-key deliver each callback a second time; given together, once more for each, in
+the order first, duplicate, replayed, reused-key. The other faults change every delivery.
+
+--expect takes one status for each delivery of a callback, in that order; the last one holds for those that follow.
+${SECRET_HELP}
+
+Exit codes:
+  0  every request was answered, and as --expect says
+  1  a request was not answered
+  2  wrong usage; the message says what to change
+  3  every request was answered, but not as --expect says
+
+Examples:
+  $ countersign send http://127.0.0.1:3000/hooks/transfers --secret-file secret.txt \\
+      --callback-url https://partner.example.com/hooks/transfers --expect 200
+  $ countersign send http://127.0.0.1:3000/ --callback-url ... --replayed --expect 200,409
+  $ countersign send http://127.0.0.1:3000/ --callback-url ... --forged --expect 401
+  $ countersign send http://127.0.0.1:3000/ --callback-url ... --count 1000 --concurrency 20 --json`
+
+export const defineSend: DefineCommand = (program, io, finish) => {
+  const command = program
+    .command('send')
+    .description('Send signed callbacks to a receiver, in order or with a fault.')
+    .argument('<url>', 'where to send them', httpUrl)
+    .option('--callback-url <url>', 'the callback URL exactly as it was subscribed (default: URL)')
+    .option('--event-type <type>', 'X-Event-Type', headerValue, 'transfers.book-completed')
+    .option('--key <uuid>', 'X-Idempotency-Key (default: a new UUID for each callback)', headerValue)
+  addBodyOptions(addSecretOptions(command))
+    .option('--count <number>', 'how many callbacks', positiveNumber, 1)
+    .option('--concurrency <number>', 'how many callbacks at a time', positiveNumber, 1)
+    .option('--duplicate', 'the same request a second time')
+    .option('--replayed', 'a second delivery: the same signature under a fresh key')
+    .option('--reused-key', 'a second delivery: the same key with another body')
+    .option('--forged', 'signed with another secret; none needs to be given')
+    .addOption(
+      new Option('--stale [ms]', 'signed in the past (preset: 48 hours)')
+        .argParser(wholeNumber)
+        .preset('172800000')
+        .conflicts('future'),
+    )
+    .addOption(
+      new Option('--future [ms]', 'signed in the future (preset: 1 hour)')
+        .argParser(wholeNumber)
+        .preset('3600000'),
+    )
+    .option('--tampered', 'a byte of the body changed after signing')
+    .option('--no-authorization', 'without the Authorization header')
+    .option('--rewritten-type <type>', 'X-Event-Type changed to this, which is not signed', headerValue)
+    .option('--chunked', 'the body with Transfer-Encoding: chunked')
+    .option('--expect <status,...>', 'the statuses to expect', statuses)
+    .option('--timeout-ms <number>', 'how long an answer may take', duration, 30_000)
+    .option('--json', 'print JSON')
+    .addHelpText('after', HELP)
+    .action(async (url: URL, flags: SendFlags) => finish(await send(url, flags, io)))
+}
+
+async function send(url: URL, flags: SendFlags, io: Io): Promise<ExitCode> {
+  const callbackUrl = flags.callbackUrl ?? `${url.origin}${url.pathname}${url.search}`
+  const problem = callbackUrlProblem(callbackUrl)
+  if (problem) throw new UsageError(`--callback-url: ${problem}`)
+  if (flags.expect && flags.expect.length > deliveryCount(flags)) {
+    throw new UsageError(
+      `--expect: ${flags.expect.length} statuses, but a callback has ${deliveryCount(flags)} deliveries`,
+    )
+  }
+  const secret = flags.forged || !flags.authorization ? undefined : await readSecret(flags, io)
+  const body = await readBody(flags, io)
+
+  const poster = createPoster(url, { timeoutMs: flags.timeoutMs, connections: flags.concurrency })
+  const sent: Sent[] = []
+  let next = 1
+  const lane = async () => {
+    while (next <= flags.count) {
+      const callback = next++
+      for (const [index, delivery] of deliveries({ ...flags, callbackUrl }, secret, body).entries()) {
+        const expected = flags.expect?.[Math.min(index, flags.expect.length - 1)]
+        sent.push({ callback, ...(await deliver(poster, delivery, flags)), ...(expected && { expected }) })
+      }
+    }
+  }
+  try {
+    await Promise.all(Array.from({ length: Math.min(flags.concurrency, flags.count) }, lane))
+  } finally {
+    poster.close()
+  }
+
+  const code = exitCode(sent)
+  if (flags.json) printJson(io, { url: url.href, callbackUrl, sent, asExpected: code === EXIT.done })
+  else print(sent, io)
+  return code
+}
+
+async function deliver(
+  poster: Poster,
+  { name, request }: Delivery,
+  flags: SendFlags,
+): Promise<Omit<Sent, 'callback' | 'expected'>> {
+  const { headers, body } = request
+  const description = {
+    delivery: name,
+    idempotencyKey: headers['X-Idempotency-Key']!,
+    eventType: headers['X-Event-Type']!,
+    timestamp: headers['Authorization-Timestamp']!,
+    bodyBytes: body.length,
+  }
+  const startedAt = performance.now()
+  const durationMs = () => Math.round((performance.now() - startedAt) * 10) / 10
+  try {
+    const status = await poster.post({ headers, body, chunked: flags.chunked === true })
+    return { ...description, status, durationMs: durationMs() }
+  } catch (error) {
+    const { code, name: errorName } = error as NodeJS.ErrnoException
+    return { ...description, error: code ?? errorName, durationMs: durationMs() }
+  }
+}
+
+function print(sent: readonly Sent[], io: Io): void {
+  const rows = sent.map(
+    ({ callback, delivery, idempotencyKey, timestamp, status, error, durationMs, expected }) => [
+      String(callback),
+      delivery,
+      printable(idempotencyKey),
+      timestamp,
+      status === undefined ? `no answer (${error})` : String(status),
+      `${durationMs} ms`,
+      expected === undefined ? '' : expected === status ? 'ok' : `EXPECTED ${expected}`,
+    ],
+  )
+  const answers = new Map<string, number>()
+  for (const { status, error } of sent) {
+    const answer = String(status ?? error)
+    answers.set(answer, (answers.get(answer) ?? 0) + 1)
+  }
+  const summary = [...answers].map(([answer, times]) => `${times} x ${answer}`).join(', ')
+  io.stdout.write(table([['', 'delivery', 'key', 'signed at', 'answer', 'took', ''], ...rows]))
+  if (sent.length > 1) io.stdout.write(`\n${sent.length} sent: ${summary}\n`)
+}
+
+function exitCode(sent: readonly Sent[]): ExitCode {
+  if (sent.some(({ status }) => status === undefined)) return EXIT.failed
+  return sent.every(({ status, expected }) => expected === undefined || status === expected)
+    ? EXIT.done
+    : EXIT.unexpected
+}

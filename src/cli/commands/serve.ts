@@ -1,0 +1,130 @@
+import closeWithGrace from 'close-with-grace'
+import { Option } from 'commander'
+import type { AddressInfo } from 'node:net'
+import { bodyLimits } from '../../http/raw-body.js'
+import { parseServerOptions, startReceiverServer, type ReceiverServer } from '../../http/server.js'
+import { errorFields } from '../../logger.js'
+import { checkConfig } from '../check-config.js'
+import { loadSettings, type ServeFlags } from '../config.js'
+import { UsageError, type DefineCommand, type Io } from '../io.js'
+import { createLog, LOG_FORMATS, LOG_LEVELS } from '../log.js'
+import { positiveNumber, wholeNumber } from '../option-values.js'
+import { blaming, standaloneReceiver } from '../standalone-receiver.js'
+
+const HELP = `
+Every POST is taken for a callback, whatever its path. GET /healthz says whether the process lives, GET /readyz whether
+it takes callbacks in.
+
+Configuration: a flag wins over the environment, the environment over the file.
+  COUNTERSIGN_CONFIG      COUNTERSIGN_HOST          COUNTERSIGN_PORT        COUNTERSIGN_TOLERANCE_MS
+  COUNTERSIGN_LOG_LEVEL   COUNTERSIGN_LOG_FORMAT    COUNTERSIGN_MAX_BODY_BYTES
+
+countersign.config.mjs:
+  export default {
+    host: '127.0.0.1',
+    port: 3000,
+    subscriptions: [
+      {
+        eventTypeName: 'transfers.book-completed',
+        callbackUrl: 'https://partner.example.com/hooks/transfers',
+        secret: { env: 'CALLBACK_SECRET' },      // or { file: 'secret.txt' }, the text itself, or a list of these
+      },
+    ],
+    handlers: './handlers.mjs',
+  }
+
+handlers.mjs:
+  export default {
+    'transfers.book-completed': async (event, { signal, logger }) => { /* ... */ },
+  }
+
+"handlers" may be such an object, the path of a module that exports one (as default or as "handlers"), or a function
+that is given { on, onAny, onUnhandled, onError, onOutcome }. countersign.config.json may hold everything but functions.
+"inbox" can only be false as yet: handlers run before the answer, and what was handled is remembered in memory.
+The other options of the file are those of createReceiver and: headersTimeoutMs, keepAliveTimeoutMs, maxConnections,
+logLevel, logFormat.
+
+SIGTERM and SIGINT: nothing new is taken in, what runs is finished, then the process exits with 0. A second signal ends
+it at once, with 1.
+
+Exit codes:
+  0  stopped by a signal; with --check: the configuration is valid
+  1  the address is taken, or an error that nobody caught
+  2  wrong usage or configuration; the message says what to change
+
+Examples:
+  $ countersign serve --check
+  $ countersign serve --config /etc/countersign.config.mjs --port 8080
+  $ countersign serve --env-file .env --log-format readable`
+
+/** Beyond the handlers' own time: to close connections, and to write the last lines. */
+const STOP_SLACK_MS = 5_000
+
+export const defineServe: DefineCommand = (program, io, finish) => {
+  program
+    .command('serve')
+    .description('Receive callbacks and hand them to your handlers.')
+    .option('-c, --config <file>', 'the configuration (default: countersign.config.mjs or .json)')
+    .option('--host <address>', 'the address to listen on (default: 127.0.0.1)')
+    .option('-p, --port <number>', 'the port to listen on; 0 takes a free one (default: 3000)', wholeNumber)
+    .option('--tolerance-ms <number>', 'how old a callback may be (default: 24 hours)', wholeNumber)
+    .option('--max-body-bytes <number>', 'the largest body (default: 1 MiB)', positiveNumber)
+    .addOption(new Option('--log-level <level>', 'how much is logged (default: info)').choices(LOG_LEVELS))
+    .addOption(
+      new Option('--log-format <format>', '(default: readable on a terminal, else json)').choices(
+        LOG_FORMATS,
+      ),
+    )
+    .option('--env-file <file>', 'a file of NAME=value lines; what the environment has already wins')
+    .option('--check', 'say what the configuration amounts to, and do not listen')
+    .option('--json', 'with --check: say it in JSON')
+    .addHelpText('after', HELP)
+    .action(async (flags: ServeFlags & { check?: true; json?: true }) => {
+      if (flags.json && !flags.check)
+        throw new UsageError('--json goes with --check; for the log it is --log-format json')
+      finish(flags.check ? await checkConfig(flags, io) : await serve(flags, io))
+    })
+}
+
+/** Listens until the process ends; rejects when it cannot begin to. */
+async function serve(flags: ServeFlags, io: Io): Promise<never> {
+  const settings = await loadSettings(flags, io)
+  const log = createLog(settings.log)
+  const { bodyTimeoutMs } = blaming(settings, () => bodyLimits('serve', settings.receiver))
+  blaming(settings, () => parseServerOptions(settings.server))
+  const { receiver } = await standaloneReceiver(settings, log)
+
+  // From here on a signal is heard, also one that comes before the server listens.
+  let starting: Promise<ReceiverServer> | undefined
+  const grace = closeWithGrace(
+    {
+      // Node fires a longer timer at once.
+      delay: Math.min((settings.receiver.stopTimeoutMs ?? 10_000) + STOP_SLACK_MS, 2 ** 31 - 1),
+      logger: false,
+      // An event loop that runs dry before the server listens is a failure, and has its exit code already.
+      skip: ['beforeExit'],
+      onSecondSignal: (signal) => log.warn({ signal }, 'a second signal: leaving at once'),
+      onSecondError: (error) => log.fatal({ err: errorFields(error) }, 'a second error: leaving at once'),
+      onTimeout: (delay) => log.error({ delay }, 'stopping takes too long: leaving'),
+    },
+    async ({ signal, err }) => {
+      if (err) log.fatal({ err: errorFields(err) }, 'an error that nobody caught: stopping')
+      else log.info({ signal }, 'stopping: nothing new is taken in, what runs is finished')
+      await (await starting)?.close()
+      log.info('stopped')
+    },
+  )
+  try {
+    starting = startReceiverServer(receiver, bodyTimeoutMs, settings.server)
+    const { address } = await starting
+    log.info({ host: address.address, port: address.port }, `listening on ${url(address)}`)
+  } catch (error) {
+    grace.uninstall()
+    throw error
+  }
+  return new Promise(() => {}) // closeWithGrace ends the process
+}
+
+function url({ address, family, port }: AddressInfo): string {
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+}

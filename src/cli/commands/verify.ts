@@ -1,0 +1,127 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { OUTCOMES } from '../../outcomes.js'
+import { callbackUrlProblem, stringToSign, verifyCallback } from '../../signature/index.js'
+import { hashBody } from '../../signature/string-to-sign.js'
+import { headerValues } from '../../testing/http-message.js'
+import { loadRecordedRequest, parseRecordedRequest } from '../../testing/recorded-requests.js'
+import { EXIT, printJson, UsageError, type DefineCommand, type Io } from '../io.js'
+import { printable } from '../readable-log.js'
+import { addSecretOptions, readSecret, SECRET_HELP, type SecretFlags } from '../secret-option.js'
+import { table } from '../table.js'
+
+interface VerifyFlags extends SecretFlags {
+  readonly callbackUrl?: string
+  readonly json?: true
+}
+
+interface Report {
+  readonly valid: boolean
+  /** Why not. */
+  readonly reason?: string
+  readonly explanation?: string
+  readonly callbackUrl: string
+  readonly signedAt?: string
+  readonly bodyBytes: number
+  readonly bodyHash: string
+  /** What is signed, when the request says when. */
+  readonly stringToSign?: string
+}
+
+const HELP = `
+FILE holds the bytes of one HTTP/1.1 request, as recorded. The subscription is that of --callback-url and the secret, or
+without --callback-url that of the FILE.json beside it. Only the signature is looked at: the age of the request, its
+event type and its idempotency key are for the receiver to judge.
+
+The intermediate values that are printed are no secrets: compare them with what your own code computes.
+${SECRET_HELP}
+
+Exit codes:
+  0  the signature is valid
+  2  wrong usage, or FILE is not a recorded request
+  3  the signature is not valid; the reason is printed
+
+Examples:
+  $ countersign verify fixtures/recorded/curl.http
+  $ countersign verify captured.http --callback-url https://partner.example.com/hooks/transfers --secret-file secret.txt`
+
+export const defineVerify: DefineCommand = (program, io, finish) => {
+  const command = program
+    .command('verify')
+    .description('Say whether the signature of a recorded request is valid, and why not.')
+    .argument('<file.http>', 'the recorded request')
+    .option('--callback-url <url>', 'the callback URL exactly as it was subscribed')
+    .option('--json', 'print JSON')
+    .addHelpText('after', HELP)
+  addSecretOptions(command).action(async (file: string, flags: VerifyFlags) => {
+    const report = verify(await readRecording(file, flags, io))
+    if (flags.json) printJson(io, report)
+    else io.stdout.write(readable(report))
+    finish(report.valid ? EXIT.done : EXIT.unexpected)
+  })
+}
+
+interface Recording {
+  readonly bytes: Buffer
+  readonly callbackUrl: string
+  readonly secret: string
+}
+
+async function readRecording(file: string, flags: VerifyFlags, io: Io): Promise<Recording> {
+  const path = resolve(io.cwd(), file)
+  if (flags.callbackUrl === undefined) {
+    if (flags.secretEnv !== undefined || flags.secretFile !== undefined) {
+      throw new UsageError('a secret goes with a --callback-url; without them, FILE.json says both')
+    }
+    const { bytes, subscription } = await loadRecordedRequest(path)
+    return { bytes, ...subscription }
+  }
+  const problem = callbackUrlProblem(flags.callbackUrl)
+  if (problem) throw new UsageError(`--callback-url: ${problem}`)
+  return {
+    bytes: await readRequest(path),
+    callbackUrl: flags.callbackUrl,
+    secret: await readSecret(flags, io),
+  }
+}
+
+async function readRequest(path: string): Promise<Buffer> {
+  try {
+    return await readFile(path)
+  } catch (error) {
+    throw new UsageError(`cannot read ${path} (${(error as NodeJS.ErrnoException).code})`)
+  }
+}
+
+function verify({ bytes, callbackUrl, secret }: Recording): Report {
+  const { rawHeaders, body } = parseRecordedRequest(bytes)
+  const authorization = headerValues(rawHeaders, 'authorization')
+  const timestamps = headerValues(rawHeaders, 'authorization-timestamp')
+  const result = verifyCallback({ callbackUrl, secret, timestamp: timestamps, authorization, body })
+  const [timestamp, ...repeats] = timestamps
+  return {
+    valid: result.valid,
+    ...(result.valid ? {} : { reason: result.reason, explanation: explain(result.reason) }),
+    callbackUrl,
+    ...(result.valid ? { signedAt: result.signedAt.toISOString() } : {}),
+    bodyBytes: body.length,
+    bodyHash: hashBody(body),
+    ...(timestamp === undefined || repeats.length > 0
+      ? {}
+      : { stringToSign: stringToSign({ callbackUrl, timestamp, body }) }),
+  }
+}
+
+function explain(reason: string): string {
+  return reason in OUTCOMES
+    ? OUTCOMES[reason as keyof typeof OUTCOMES].reason
+    : 'the subscription cannot be used'
+}
+
+function readable({ valid, reason, explanation, ...values }: Report): string {
+  const rows = Object.entries(values).map(([name, value]) => [
+    name,
+    printable(name === 'stringToSign' ? JSON.stringify(value) : String(value)),
+  ])
+  return `${valid ? 'valid' : `not valid: ${reason}: ${explanation}`}\n\n${table(rows)}`
+}

@@ -1,0 +1,82 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { extname, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { CountersignError } from '../errors.js'
+
+export interface ConfigFile {
+  /** As messages name it. */
+  readonly name: string
+  /** Its absolute path. */
+  readonly path: string
+  /** What is in it, unchecked. */
+  readonly content: unknown
+}
+
+const DEFAULT_NAMES = ['countersign.config.mjs', 'countersign.config.json']
+
+/**
+ * Loads the file of that name, or the default one of the directory.
+ * @throws CountersignError ERR_CONFIG_NOT_FOUND, ERR_CONFIG_INVALID
+ */
+export async function loadConfigFile(name: string | undefined, directory: string): Promise<ConfigFile> {
+  const chosen = name ?? defaultName(directory)
+  const path = resolve(directory, chosen)
+  if (!existsSync(path)) {
+    throw new CountersignError('ERR_CONFIG_NOT_FOUND', `there is no configuration file ${chosen} (${path}).`)
+  }
+  const content = extname(path) === '.json' ? await readJson(chosen, path) : await importDefault(chosen, path)
+  return { name: chosen, path, content }
+}
+
+/** A module's exports. @throws CountersignError ERR_CONFIG_INVALID, which names the module and not where it was loaded. */
+export async function importModule(name: string, path: string): Promise<Record<string, unknown>> {
+  if (!existsSync(path)) throw invalid(`${name} does not exist (${path}).`)
+  try {
+    return (await import(pathToFileURL(path).href)) as Record<string, unknown>
+  } catch (error) {
+    throw invalid(`${name} cannot be loaded: ${reason(error)}`, error)
+  }
+}
+
+function defaultName(directory: string): string {
+  const [name, other] = DEFAULT_NAMES.filter((each) => existsSync(resolve(directory, each)))
+  if (other) throw invalid(`both ${name} and ${other} are in ${directory}: name one with --config.`)
+  if (name) return name
+  const message = `there is no ${DEFAULT_NAMES.join(' or ')} in ${directory}: write one, or name one with --config.`
+  throw new CountersignError('ERR_CONFIG_NOT_FOUND', message)
+}
+
+async function importDefault(name: string, path: string): Promise<unknown> {
+  const module = await importModule(name, path)
+  if ('default' in module) return module['default']
+  throw invalid(`${name} has no default export: write "export default { subscriptions: [...] }".`)
+}
+
+async function readJson(name: string, path: string): Promise<unknown> {
+  let text
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    throw invalid(`${name} cannot be read: ${reason(error)}`, error)
+  }
+  try {
+    return JSON.parse(text.replace(/^\uFEFF/, ''))
+  } catch (error) {
+    // Not the parser's own message: it quotes the text, and with it a secret.
+    const position = /at position (\d+)/.exec((error as Error).message)?.[1]
+    const line = position === undefined ? '' : ` (line ${text.slice(0, Number(position)).split('\n').length})`
+    throw invalid(`${name} is not JSON${line}.`)
+  }
+}
+
+function reason(error: unknown): string {
+  if (!(error instanceof Error)) return 'it threw something that is no error.'
+  const message = `${error.name}: ${error.message}`
+  // Nothing that import() rejects with says in which line.
+  return error instanceof SyntaxError ? `${message} (node --check shows where)` : message
+}
+
+function invalid(message: string, cause?: unknown): CountersignError {
+  return new CountersignError('ERR_CONFIG_INVALID', message, cause === undefined ? undefined : { cause })
+}

@@ -1,0 +1,172 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { parseEnv } from 'node:util'
+import { AUTHENTICATOR_OPTIONS } from '../authenticator.js'
+import { CountersignError } from '../errors.js'
+import type { ReceiverServerOptions } from '../http/server.js'
+import { checkKnownOptions, invalidOption } from '../option-checks.js'
+import type { ReceiverOptions } from '../receiver-options.js'
+import { loadConfigFile, type ConfigFile } from './config-file.js'
+import { resolveSecrets } from './config-secrets.js'
+import type { Io } from './io.js'
+import { LOG_FORMATS, LOG_LEVELS, type LogOptions } from './log.js'
+
+/** The command line of `serve`. */
+export interface ServeFlags {
+  readonly config?: string
+  readonly envFile?: string
+  readonly host?: string
+  readonly port?: number
+  readonly toleranceMs?: number
+  readonly maxBodyBytes?: number
+  readonly logLevel?: string
+  readonly logFormat?: string
+}
+
+export interface Settings {
+  readonly file: ConfigFile
+  readonly server: ReceiverServerOptions
+  readonly receiver: ReceiverOptions
+  /** As the file has it: unchecked. */
+  readonly handlers: unknown
+  readonly log: LogOptions
+  /** Where an option comes from, for messages: a flag, an environment variable, or the file. */
+  readonly origin: (option: string) => string
+}
+
+const SERVER_OPTIONS = [
+  'host',
+  'port',
+  'headersTimeoutMs',
+  'keepAliveTimeoutMs',
+  'maxConnections',
+] as const satisfies readonly (keyof ReceiverServerOptions)[]
+
+const RECEIVER_OPTIONS = [
+  ...AUTHENTICATOR_OPTIONS,
+  'maxBodyBytes',
+  'bodyTimeoutMs',
+  'handlerTimeoutMs',
+  'leaseMs',
+  'stopTimeoutMs',
+  'store',
+  'schemas',
+] as const satisfies readonly (keyof ReceiverOptions)[]
+
+const KNOWN = [...SERVER_OPTIONS, ...RECEIVER_OPTIONS, 'handlers', 'inbox', 'logLevel', 'logFormat'] as const
+
+type Option = (typeof KNOWN)[number]
+
+/** What can be set outside the file, too. */
+const OVERRIDES = {
+  host: { flag: '--host', variable: 'COUNTERSIGN_HOST', isNumber: false },
+  port: { flag: '--port', variable: 'COUNTERSIGN_PORT', isNumber: true },
+  toleranceMs: { flag: '--tolerance-ms', variable: 'COUNTERSIGN_TOLERANCE_MS', isNumber: true },
+  maxBodyBytes: { flag: '--max-body-bytes', variable: 'COUNTERSIGN_MAX_BODY_BYTES', isNumber: true },
+  logLevel: { flag: '--log-level', variable: 'COUNTERSIGN_LOG_LEVEL', isNumber: false },
+  logFormat: { flag: '--log-format', variable: 'COUNTERSIGN_LOG_FORMAT', isNumber: false },
+} as const satisfies Partial<Record<Option, { flag: string; variable: string; isNumber: boolean }>>
+
+/**
+ * What `serve` is to do: flag, then environment, then file. What only the receiver can judge is left to it.
+ * @throws CountersignError ERR_CONFIG_NOT_FOUND, ERR_CONFIG_INVALID, ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
+ */
+export async function loadSettings(flags: ServeFlags, io: Io): Promise<Settings> {
+  // Before the file is loaded, as it may use process.env.
+  if (flags.envFile !== undefined) await loadEnvFile(flags.envFile, io)
+  const file = await loadConfigFile(flags.config ?? variable(io, 'COUNTERSIGN_CONFIG'), io.cwd())
+  checkKnownOptions(file.name, file.content, KNOWN)
+
+  const { values, origins } = override(file.content as Partial<Record<Option, unknown>>, flags, io)
+  const origin = (option: string) => origins.get(option) ?? file.name
+  refuseInbox(values.inbox, origin)
+  if (values.host !== undefined && (typeof values.host !== 'string' || values.host === '')) {
+    throw invalidOption(
+      origin('host'),
+      'host',
+      values.host,
+      'use a host name or address, such as "127.0.0.1"',
+    )
+  }
+  const oneOf = <Word extends string>(option: Option, words: readonly Word[], fallback: Word): Word => {
+    const word = words.find((each) => each === (values[option] ?? fallback))
+    if (word) return word
+    throw invalidOption(origin(option), option, values[option], `use one of ${words.join(', ')}`)
+  }
+  const level = oneOf('logLevel', LOG_LEVELS, 'info')
+  const format = oneOf('logFormat', LOG_FORMATS, io.stdout.isTTY ? 'readable' : 'json')
+
+  const subscriptions = await resolveSecrets(values.subscriptions, file, io.env)
+  return {
+    file,
+    // Unchecked so far: what is wrong in these, the receiver and the server say when they are made.
+    server: pick(values, SERVER_OPTIONS),
+    receiver: { ...pick(values, RECEIVER_OPTIONS), subscriptions } as ReceiverOptions,
+    handlers: values.handlers,
+    log: { level, format, secrets: secretsOf(subscriptions) },
+    origin,
+  }
+}
+
+function override(
+  content: Partial<Record<Option, unknown>>,
+  flags: ServeFlags,
+  io: Io,
+): { values: Partial<Record<Option, unknown>>; origins: Map<string, string> } {
+  const values = { ...content }
+  const origins = new Map<string, string>()
+  for (const option of Object.keys(OVERRIDES) as (keyof typeof OVERRIDES)[]) {
+    const { flag, variable: name, isNumber } = OVERRIDES[option]
+    const text = variable(io, name)
+    if (flags[option] !== undefined) {
+      values[option] = flags[option]
+      origins.set(option, flag)
+    } else if (text !== undefined) {
+      if (isNumber && !/^\d{1,15}$/.test(text)) throw invalidOption(name, option, text, 'use a whole number')
+      values[option] = isNumber ? Number(text) : text
+      origins.set(option, name)
+    }
+  }
+  return { values, origins }
+}
+
+/** Empty counts as absent: compose files and templates pass on variables that nobody has set. */
+function variable({ env }: Io, name: string): string | undefined {
+  return env[name] || undefined
+}
+
+/**
+ * What is in the environment already wins, as with `node --env-file`; Node 20 takes that option for its own, also behind
+ * the script's name, and then all is there already (nodejs/node#54232).
+ */
+async function loadEnvFile(name: string, { env, cwd }: Io): Promise<void> {
+  let text
+  try {
+    text = await readFile(resolve(cwd(), name), 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new CountersignError('ERR_CONFIG_NOT_FOUND', `--env-file: cannot read ${name} (${code}).`)
+  }
+  for (const [key, value] of Object.entries(parseEnv(text))) env[key] ??= value
+}
+
+function refuseInbox(inbox: unknown, origin: (option: string) => string): void {
+  if (inbox === undefined || inbox === false) return
+  const message =
+    `${origin('inbox')}: inbox can only be false as yet: this version has no durable inbox, and handlers run before the ` +
+    'answer. Write inbox: false, or leave it out.'
+  throw new CountersignError('ERR_OPTION_INVALID', message)
+}
+
+function pick(values: Partial<Record<Option, unknown>>, names: readonly Option[]): object {
+  return Object.fromEntries(
+    names.flatMap((name) => (values[name] === undefined ? [] : [[name, values[name]]])),
+  )
+}
+
+function secretsOf(subscriptions: unknown): string[] {
+  if (!Array.isArray(subscriptions)) return []
+  return subscriptions
+    .flatMap((subscription: { secret?: unknown } | null) => subscription?.secret)
+    .filter((secret) => typeof secret === 'string')
+}

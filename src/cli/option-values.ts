@@ -1,0 +1,45 @@
+import { validateHeaderValue } from 'node:http'
+import { InvalidArgumentError } from 'commander'
+
+// What commander calls with the text after an option.
+
+export function wholeNumber(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('Use a whole number.')
+}
+
+export function positiveNumber(text: string): number {
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('Use a whole number, from 1.')
+}
+
+/** Milliseconds for a timer. Node fires a longer one at once. */
+export function duration(text: string): number {
+  const value = positiveNumber(text)
+  if (value < 2 ** 31) return value
+  throw new InvalidArgumentError(`Use at most ${2 ** 31 - 1} milliseconds.`)
+}
+
+export function headerValue(text: string): string {
+  try {
+    validateHeaderValue('value', text)
+    return text
+  } catch {
+    throw new InvalidArgumentError('It must fit in a header: no line ends or other control characters.')
+  }
+}
+
+export function httpUrl(text: string): URL {
+  if (URL.canParse(text)) {
+    const url = new URL(text)
+    if (url.protocol === 'http:' || url.protocol === 'https:') return url
+  }
+  throw new InvalidArgumentError('Use an absolute http or https URL.')
+}
+
+/** Statuses, separated by commas. */
+export function statuses(text: string): number[] {
+  const list = text.split(',').map((status) => status.trim())
+  if (list.every((status) => /^[1-5]\d\d$/.test(status))) return list.map(Number)
+  throw new InvalidArgumentError('Use statuses separated by commas, such as 200,409.')
+}

@@ -1,0 +1,45 @@
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+
+export interface Post {
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer
+  readonly chunked: boolean
+}
+
+export interface Poster {
+  /** Resolves to the status of the answer, once all of it is there. */
+  post(post: Post): Promise<number>
+  close(): void
+}
+
+/** POSTs to one address, over connections that are kept. `node:http`, as fetch chooses the framing of a body itself. */
+export function createPoster(
+  url: URL,
+  { timeoutMs, connections }: { timeoutMs: number; connections: number },
+): Poster {
+  const secure = url.protocol === 'https:'
+  const agent = new (secure ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: connections })
+  const target = {
+    hostname: url.hostname.replace(/^\[|\]$/g, ''),
+    port: url.port,
+    path: url.pathname + url.search,
+    method: 'POST',
+    agent,
+  }
+  return {
+    async post({ headers, body, chunked }) {
+      const response = await new Promise<IncomingMessage>((resolve, reject) => {
+        const request = (secure ? httpsRequest : httpRequest)({
+          ...target,
+          headers: chunked ? { ...headers, 'Transfer-Encoding': 'chunked' } : headers,
+          signal: AbortSignal.timeout(timeoutMs),
+        })
+        request.on('response', resolve).on('error', reject).end(body)
+      })
+      for await (const chunk of response) void chunk
+      return response.statusCode!
+    },
+    close: () => agent.destroy(),
+  }
+}

@@ -1,0 +1,70 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { Option, type Command } from 'commander'
+import { looksLikeSecretText, secretProblem } from '../signature/secret.js'
+import { UsageError, type Io } from './io.js'
+
+export interface SecretFlags {
+  readonly secretEnv?: string
+  readonly secretFile?: string
+}
+
+export const SECRET_HELP = `
+The secret is the text itself, not the Base64 that was sent as secretText. It is read from the environment
+(--secret-env NAME, by default COUNTERSIGN_SECRET) or from a file (--secret-file). There is no option that takes the
+secret itself: a command line is seen by every user of the machine, and kept in the shell's history.`
+
+export function addSecretOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option('--secret-env <name>', 'the environment variable that holds the secret').conflicts(
+        'secretFile',
+      ),
+    )
+    .option('--secret-file <file>', 'the file that holds the secret; one line end at its end is left out')
+}
+
+/** The secret that the options name, or the one of COUNTERSIGN_SECRET. @throws UsageError */
+export async function readSecret(flags: SecretFlags, io: Io): Promise<string> {
+  const secret = await find(flags, io)
+  if (looksLikeSecretText(secret)) {
+    io.stderr.write(
+      'countersign: the secret looks like the Base64 that is sent as secretText. The key is made of the text itself.\n',
+    )
+  }
+  return secret
+}
+
+/** The text in a file, without the line end that editors add. @throws UsageError */
+export async function readSecretFile(file: string): Promise<string> {
+  let bytes
+  try {
+    bytes = await readFile(file)
+  } catch (error) {
+    throw new UsageError(`cannot read the secret file ${file} (${(error as NodeJS.ErrnoException).code})`)
+  }
+  let secret
+  try {
+    secret = new TextDecoder('utf-8', { fatal: true }).decode(bytes).replace(/\r?\n$/, '')
+  } catch {
+    throw new UsageError(`the secret file ${file} is not UTF-8: it must hold the secret text`)
+  }
+  if (secret === '') throw new UsageError(`the secret file ${file} is empty`)
+  return secret
+}
+
+/** The text in an environment variable. @throws UsageError */
+export function readSecretVariable(name: string, env: NodeJS.ProcessEnv): string {
+  const secret = env[name]
+  if (secret === undefined) throw new UsageError(`the environment variable ${name} is not set`)
+  const problem = secretProblem(secret)
+  if (problem) throw new UsageError(`the environment variable ${name}: ${problem}`)
+  return secret
+}
+
+async function find({ secretEnv, secretFile }: SecretFlags, io: Io): Promise<string> {
+  if (secretFile !== undefined) return readSecretFile(resolve(io.cwd(), secretFile))
+  if (secretEnv !== undefined) return readSecretVariable(secretEnv, io.env)
+  if (io.env['COUNTERSIGN_SECRET']) return readSecretVariable('COUNTERSIGN_SECRET', io.env)
+  throw new UsageError('no secret: use --secret-env or --secret-file, or set COUNTERSIGN_SECRET')
+}

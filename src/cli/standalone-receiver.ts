@@ -1,0 +1,138 @@
+import { dirname, resolve } from 'node:path'
+import type { Handler, HandlerOptions } from '../dispatch/handlers.js'
+import { CountersignError } from '../errors.js'
+import type { Logger } from '../logger.js'
+import { invalidOption } from '../option-checks.js'
+import { createReceiver, type Receiver } from '../receiver.js'
+import type { Subscriptions } from '../subscriptions.js'
+import { importModule } from './config-file.js'
+import type { Settings } from './config.js'
+
+/** What a handlers function is given: the parts of a receiver that a configuration may use. */
+export interface HandlerRegistry {
+  on(type: string, handler: Handler, options?: HandlerOptions): HandlerRegistry
+  onAny(handler: Handler, options?: HandlerOptions): HandlerRegistry
+  onUnhandled(handler: Handler, options?: HandlerOptions): HandlerRegistry
+  onError(listener: Parameters<Receiver['onError']>[0]): HandlerRegistry
+  onOutcome(listener: Parameters<Receiver['onOutcome']>[0]): HandlerRegistry
+}
+
+export interface StandaloneReceiver {
+  readonly receiver: Receiver
+  readonly handled: Handled
+}
+
+/** What there are handlers for. */
+export interface Handled {
+  readonly types: ReadonlySet<string>
+  readonly any: boolean
+  readonly unhandled: boolean
+}
+
+/**
+ * The receiver of a configuration, with its handlers. Warns of types without a handler and of handlers without a type.
+ * @throws CountersignError, with a message that names the flag, the variable or the file.
+ */
+export async function standaloneReceiver(settings: Settings, logger: Logger): Promise<StandaloneReceiver> {
+  const { receiver: options, file } = settings
+  const receiver = blaming(settings, () => createReceiver({ ...options, logger }))
+  const handlers = await loadHandlers(settings)
+  const { registry, handled } = recordingRegistry(receiver)
+  if (typeof handlers === 'function') {
+    try {
+      await (handlers as (registry: HandlerRegistry) => unknown)(registry)
+    } catch (error) {
+      const message = `${file.name}: the handlers function threw: ${error instanceof Error ? error.message : typeof error}`
+      throw new CountersignError('ERR_CONFIG_INVALID', message, { cause: error })
+    }
+  } else {
+    for (const [type, handler] of Object.entries(handlers)) {
+      if (typeof handler !== 'function') {
+        throw invalidOption(file.name, `handlers[${JSON.stringify(type)}]`, handler, 'pass a function')
+      }
+      registry.on(type, handler as Handler)
+    }
+  }
+  warnOfGaps(options.subscriptions, handled, logger)
+  return { receiver, handled }
+}
+
+/** Runs `make`; what it finds wrong is said of where the option was set, not of the function that looked at it. */
+export function blaming<Result>({ origin }: Pick<Settings, 'origin'>, make: () => Result): Result {
+  try {
+    return make()
+  } catch (error) {
+    if (!(error instanceof CountersignError)) throw error
+    const [, problem, option] = /^(?:createReceiver|serve): ((\w+).*)$/s.exec(error.message) ?? []
+    if (problem === undefined || option === undefined) throw error
+    throw new CountersignError(error.code, `${origin(option)}: ${problem}`, { cause: error })
+  }
+}
+
+async function loadHandlers({ handlers, file }: Settings): Promise<object> {
+  if (handlers === undefined) return {}
+  if (typeof handlers === 'object' && handlers !== null && !Array.isArray(handlers)) return handlers
+  if (typeof handlers === 'function') return handlers
+  if (typeof handlers !== 'string') {
+    const cure =
+      'pass an object of functions by event type, a function, or the path of a module that exports one of them'
+    throw invalidOption(file.name, 'handlers', handlers, cure)
+  }
+  const module = await importModule(
+    `${file.name}: handlers module ${handlers}`,
+    resolve(dirname(file.path), handlers),
+  )
+  const exported = module['default'] ?? module['handlers']
+  if (typeof exported === 'function' || (typeof exported === 'object' && exported !== null)) return exported
+  const message =
+    `${file.name}: the handlers module ${handlers} has to export an object of functions by event type, or a function, ` +
+    'as default or as "handlers".'
+  throw new CountersignError('ERR_CONFIG_INVALID', message)
+}
+
+/** The receiver's own registering methods, and a record of what was registered. */
+function recordingRegistry(receiver: Receiver): { registry: HandlerRegistry; handled: Handled } {
+  const handled = { types: new Set<string>(), any: false, unhandled: false }
+  const registry: HandlerRegistry = {
+    on(type, handler, options) {
+      receiver.on(type, handler, options)
+      handled.types.add(type)
+      return registry
+    },
+    onAny(handler, options) {
+      receiver.onAny(handler, options)
+      handled.any = true
+      return registry
+    },
+    onUnhandled(handler, options) {
+      receiver.onUnhandled(handler, options)
+      handled.unhandled = true
+      return registry
+    },
+    onError(listener) {
+      receiver.onError(listener)
+      return registry
+    },
+    onOutcome(listener) {
+      receiver.onOutcome(listener)
+      return registry
+    },
+  }
+  return { registry, handled }
+}
+
+function warnOfGaps(subscriptions: Subscriptions, { types, any, unhandled }: Handled, logger: Logger): void {
+  // What a function will return is not known; that there is no handler at all, the receiver says when it starts.
+  if (typeof subscriptions === 'function' || (types.size === 0 && !any && !unhandled)) return
+  const subscribed = new Set(subscriptions.map(({ eventTypeName }) => eventTypeName))
+  for (const eventTypeName of subscribed) {
+    if (any || unhandled || types.has(eventTypeName)) continue
+    const message = `no handler for ${eventTypeName}: its genuine callbacks will be answered 500`
+    logger.warn({ code: 'WARN_HANDLER_MISSING', eventTypeName }, message)
+  }
+  for (const eventTypeName of types) {
+    if (subscribed.has(eventTypeName)) continue
+    const message = `a handler for ${eventTypeName}, to which nothing is subscribed: it will never run`
+    logger.warn({ code: 'WARN_HANDLER_UNREACHABLE', eventTypeName }, message)
+  }
+}

@@ -1,0 +1,322 @@
+import { SUBSCRIPTION } from './configured.js'
+import { countersign, Sandbox, type Ran } from './program.js'
+
+const sandbox = new Sandbox()
+afterEach(() => sandbox.clean())
+
+const { secret, ...PUBLIC } = SUBSCRIPTION
+const JSON_FILE = 'countersign.config.json'
+const MJS_FILE = 'countersign.config.mjs'
+
+interface Checked {
+  valid: boolean
+  message?: string
+  listen: { host: string; port: number }
+  limits: Record<string, number>
+  subscriptions: { callbackUrl: string; secrets: number; handled: boolean }[]
+  handlers: { types: string[]; any: boolean; unhandled: boolean }
+  warnings: { code: string }[]
+}
+
+type Env = Record<string, string>
+
+async function check(
+  files: Record<string, string>,
+  args: string[] = [],
+  env: Env = {},
+): Promise<Ran & { cwd: string }> {
+  const cwd = await sandbox.directory(files)
+  return { ...(await countersign(['serve', '--check', ...args], { cwd, env })), cwd }
+}
+
+async function checked(config: object, args: string[] = [], env: Env = {}): Promise<Checked> {
+  const { stdout } = await check({ [JSON_FILE]: JSON.stringify(config) }, ['--json', ...args], env)
+  return JSON.parse(stdout) as Checked
+}
+
+/** The message of a configuration that has to be refused, after the name of the program. */
+async function refusal(files: Record<string, string>, args: string[] = [], env: Env = {}): Promise<string> {
+  const { code, stdout, stderr } = await check(files, args, env)
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toMatch(/^countersign: .*\n$/)
+  return stderr.slice('countersign: '.length)
+}
+
+const json = (config: object) => ({
+  [JSON_FILE]: JSON.stringify({ subscriptions: [SUBSCRIPTION], ...config }),
+})
+
+describe('precedence', () => {
+  it('takes the defaults where nothing is set', async () => {
+    const { listen, limits } = await checked({ subscriptions: [SUBSCRIPTION] })
+    expect(listen).toEqual({ host: '127.0.0.1', port: 3000 })
+    expect(limits).toMatchObject({ toleranceMs: 86_400_000, maxBodyBytes: 1_048_576, bodyTimeoutMs: 10_000 })
+  })
+
+  it('is flag, then environment, then file', async () => {
+    const config = { subscriptions: [SUBSCRIPTION], host: 'file', port: 1, toleranceMs: 1, maxBodyBytes: 1 }
+    const env = { COUNTERSIGN_HOST: 'environment', COUNTERSIGN_PORT: '2', COUNTERSIGN_TOLERANCE_MS: '2' }
+    const { listen, limits } = await checked(config, ['--host', 'flag'], env)
+    expect(listen).toEqual({ host: 'flag', port: 2 })
+    expect(limits).toMatchObject({ toleranceMs: 2, maxBodyBytes: 1 })
+  })
+
+  it('counts an empty variable as not set', async () => {
+    const { listen } = await checked({ subscriptions: [SUBSCRIPTION], port: 1 }, [], { COUNTERSIGN_PORT: '' })
+    expect(listen.port).toBe(1)
+  })
+
+  it('takes the file of COUNTERSIGN_CONFIG, unless --config names another', async () => {
+    const files = { 'a.json': JSON.stringify({ subscriptions: [SUBSCRIPTION] }), 'b.json': '{' }
+    const env = { COUNTERSIGN_CONFIG: 'b.json' }
+    expect((await check(files, ['--config', 'a.json'], env)).code).toBe(0)
+    expect(await refusal(files, [], env)).toContain('b.json is not JSON')
+  })
+
+  it('lets the environment win over --env-file', async () => {
+    const files = { ...json({}), '.env': 'COUNTERSIGN_PORT=1\nCOUNTERSIGN_HOST="from the file"\n' }
+    const { stdout } = await check(files, ['--json', '--env-file', '.env'], { COUNTERSIGN_PORT: '2' })
+    expect((JSON.parse(stdout) as Checked).listen).toEqual({ host: 'from the file', port: 2 })
+  })
+
+  it('has what is in --env-file ready when the file is loaded', async () => {
+    const config = `export default { subscriptions: [{ ...${JSON.stringify(PUBLIC)}, secret: process.env.SECRET }] }`
+    const { code } = await check({ [MJS_FILE]: config, '.env': `SECRET=${secret}` }, ['--env-file', '.env'])
+    expect(code).toBe(0)
+  })
+})
+
+describe('secrets', () => {
+  const files = (secrets: unknown) => json({ subscriptions: [{ ...PUBLIC, secret: secrets }] })
+
+  it('come from the environment and from files, one or several', async () => {
+    const all = {
+      ...files([{ env: 'SECRET' }, { file: 'secret.txt' }, 'as it is']),
+      'secret.txt': `${secret}\n`,
+    }
+    const { stdout, code } = await check(all, ['--json'], { SECRET: secret })
+    const { subscriptions, warnings } = JSON.parse(stdout) as Checked
+    expect({ code, secrets: subscriptions[0]!.secrets }).toEqual({ code: 0, secrets: 3 })
+    // The line end that an editor adds is no part of the secret.
+    expect(warnings.map((warning) => warning.code)).not.toContain('WARN_SECRET_HAS_WHITE_SPACE')
+  })
+
+  it.each([
+    [{ env: 'SECRET' }, 'subscriptions[0].secret: the environment variable SECRET is not set.'],
+    [
+      { file: 'none.txt' },
+      /subscriptions\[0\]\.secret: cannot read the secret file .*none\.txt \(ENOENT\)\.$/,
+    ],
+    [{ file: 'empty.txt' }, /subscriptions\[0\]\.secret: the secret file .*empty\.txt is empty\.$/],
+    [
+      ['x', { evn: 'A' }],
+      'subscriptions[0].secret[1]: write the secret text, { "env": "NAME" } or { "file": "PATH" }.',
+    ],
+    ['', 'subscriptions[0]: secret must not be empty. Is the environment variable set?'],
+  ])('are refused where they are not there: %j', async (wrong, message) => {
+    const text = await refusal({ ...files(wrong), 'empty.txt': '\n' })
+    expect(text.trimEnd()).toMatch(
+      typeof message === 'string'
+        ? `${JSON_FILE}: ${message}`
+        : new RegExp(`^${JSON_FILE}: ${message.source}`),
+    )
+  })
+})
+
+describe('a configuration error names the place, the value and the cure', () => {
+  it.each<[string, Record<string, string>, string | RegExp]>([
+    [
+      'no file',
+      {},
+      /^there is no countersign\.config\.mjs or countersign\.config\.json in .*: write one, or name one/,
+    ],
+    ['two files', { [MJS_FILE]: '', [JSON_FILE]: '{}' }, /^both .* name one with --config\.$/],
+    [
+      'an unknown option',
+      json({ tolerance: 1 }),
+      /json has no option "tolerance"\. Its options are host, port, .*toleranceMs/,
+    ],
+    [
+      'a wrong limit',
+      json({ leaseMs: 0 }),
+      `${JSON_FILE}: leaseMs is 0: use a whole number from 1 to 2147483647.`,
+    ],
+    [
+      'a wrong server option',
+      json({ maxConnections: -1 }),
+      /json: maxConnections is -1: use a whole number from 1/,
+    ],
+    [
+      'a wrong host',
+      json({ host: 7 }),
+      `${JSON_FILE}: host is 7: use a host name or address, such as "127.0.0.1".`,
+    ],
+    [
+      'a wrong level',
+      json({ logLevel: 'loud' }),
+      `${JSON_FILE}: logLevel is "loud": use one of fatal, error, warn, info, debug, trace, silent.`,
+    ],
+    [
+      'an inbox',
+      json({ inbox: { file: 'a.db' } }),
+      /json: inbox can only be false as yet: .*Write inbox: false, or leave it out\.$/,
+    ],
+    [
+      'no subscriptions',
+      { [JSON_FILE]: '{}' },
+      /json: subscriptions is undefined: pass a list of at least one/,
+    ],
+    [
+      'a handler that is none',
+      json({ handlers: { x: 'y' } }),
+      `${JSON_FILE}: handlers["x"] is "y": pass a function.`,
+    ],
+    [
+      'no handlers module',
+      json({ handlers: './none.mjs' }),
+      /json: handlers module \.\/none\.mjs does not exist \(.*none\.mjs\)\.$/,
+    ],
+    [
+      'a handlers module without handlers',
+      { ...json({ handlers: './h.mjs' }), 'h.mjs': 'export const other = 1' },
+      /has to export an object of functions by event type, or a function, as default or as "handlers"\.$/,
+    ],
+    [
+      'a handlers function that throws',
+      {
+        [MJS_FILE]: `export default { subscriptions: [${JSON.stringify(SUBSCRIPTION)}], handlers: (r) => r.on('x', 7) }`,
+      },
+      /mjs: the handlers function threw: on\("x"\): the handler must be a function\.$/,
+    ],
+    [
+      'no default export',
+      { [MJS_FILE]: 'export const config = {}' },
+      /^countersign\.config\.mjs has no default export: write/,
+    ],
+    [
+      'a syntax error',
+      { [MJS_FILE]: 'export default {\n,' },
+      /^countersign\.config\.mjs cannot be loaded: SyntaxError: .* \(node --check shows where\)$/,
+    ],
+    [
+      'a file that throws',
+      { [MJS_FILE]: 'throw new Error("no database")' },
+      'countersign.config.mjs cannot be loaded: Error: no database',
+    ],
+  ])('%s', async (_what, files, message) => {
+    const text = (await refusal(files)).trimEnd()
+    if (typeof message === 'string') expect(text).toBe(message)
+    else expect(text).toMatch(message)
+  })
+
+  it.each<[string[], Env, string]>([
+    [
+      ['--tolerance-ms', '90071992547409920'],
+      {},
+      "option '--tolerance-ms <number>' argument '90071992547409920' is invalid",
+    ],
+    [['--port', '65536'], {}, '--port: port is 65536: use a whole number from 0 to 65535.'],
+    [
+      [],
+      { COUNTERSIGN_PORT: '65536' },
+      'COUNTERSIGN_PORT: port is 65536: use a whole number from 0 to 65535.',
+    ],
+    [[], { COUNTERSIGN_PORT: 'http' }, 'COUNTERSIGN_PORT: port is "http": use a whole number.'],
+    [[], { COUNTERSIGN_LOG_LEVEL: 'loud' }, 'COUNTERSIGN_LOG_LEVEL: logLevel is "loud": use one of'],
+    [['--json', '--no-such'], {}, "unknown option '--no-such'"],
+  ])('that was set outside the file: %j %j', async (args, env, message) => {
+    const { code, stderr } = await check(json({}), args, env)
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) })
+  })
+
+  it('without the text of a file that is not JSON, as a secret may be in it', async () => {
+    const text = await refusal({ [JSON_FILE]: `{ "subscriptions": [{ "secret": "${secret}" ]` })
+    expect(text).toMatch(/^countersign\.config\.json is not JSON( \(line 1\))?\.\n$/)
+  })
+
+  it('that --env-file has no file', async () => {
+    const { code, stderr } = await check(json({}), ['--env-file', 'none.env'])
+    // Node 20 takes the option for its own, and ends with 9 (nodejs/node#54232).
+    expect([2, 9]).toContain(code)
+    expect(stderr).toContain('none.env')
+  })
+
+  it('without a stack trace', async () => {
+    const { stderr } = await check({ [MJS_FILE]: 'undefined.x' })
+    expect(stderr).not.toMatch(/^\s+at /m)
+  })
+
+  it('when it serves, too, and before it listens', async () => {
+    const cwd = await sandbox.directory(json({ leaseMs: 0 }))
+    const { code, stdout, stderr } = await countersign(['serve'], { cwd })
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain('leaseMs is 0')
+  })
+})
+
+describe('serve --check', () => {
+  it('explains a configuration without its secrets and without the queries of its URLs', async () => {
+    const { code, stdout, stderr } = await check(json({ port: 1234 }))
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(/^listen on 127\.0\.0\.1 port 1234/m)
+    expect(stdout).toMatch(
+      /^ {2}transfers\.book-completed {2}https:\/\/partner\.example\.com\/hooks\/transfers {2}1 secret/m,
+    )
+    expect(stdout).not.toContain(secret)
+    expect(stdout).not.toContain('query-token')
+  })
+
+  it('says so in JSON, without them either', async () => {
+    const { stdout } = await check(json({}), ['--json'])
+    expect((JSON.parse(stdout) as Checked).subscriptions).toEqual([
+      {
+        eventTypeName: PUBLIC.eventTypeName,
+        callbackUrl: 'https://partner.example.com/hooks/transfers',
+        secrets: 1,
+        handled: false,
+      },
+    ])
+    expect(stdout).not.toContain(secret)
+    expect(stdout).not.toContain('query-token')
+  })
+
+  it('lists what there are handlers for, and warns where there are none', async () => {
+    const subscriptions = `[${JSON.stringify(SUBSCRIPTION)}, { ...${JSON.stringify(PUBLIC)}, eventTypeName: 'other', secret: 'unlike' }]`
+    const config = `export default { subscriptions: ${subscriptions}, handlers: { other: () => {} } }`
+    const { stdout } = await check({ [MJS_FILE]: config }, ['--json'])
+    const { handlers, subscriptions: found, warnings } = JSON.parse(stdout) as Checked
+    expect(handlers).toEqual({ types: ['other'], any: false, unhandled: false })
+    expect(found.map(({ handled }) => handled)).toEqual([false, true])
+    expect(warnings).toEqual([
+      expect.objectContaining({ code: 'WARN_HANDLER_MISSING', eventTypeName: PUBLIC.eventTypeName }),
+    ])
+  })
+
+  it('warns when there is no handler at all', async () => {
+    const { warnings } = await checked({ subscriptions: [SUBSCRIPTION] })
+    expect(warnings.map(({ code }) => code)).toEqual(['WARN_NO_HANDLERS'])
+  })
+
+  it('passes on what the receiver warns of', async () => {
+    const subscriptions = [{ ...SUBSCRIPTION, secret: Buffer.from('a secret text').toString('base64') }]
+    const { warnings } = await checked({ subscriptions })
+    expect(warnings.map(({ code }) => code)).toContain('WARN_SECRET_LOOKS_LIKE_BASE64')
+  })
+
+  it('says in JSON what is wrong', async () => {
+    const { code, stdout } = await check(json({ leaseMs: 0 }), ['--json'])
+    expect(code).toBe(2)
+    expect(JSON.parse(stdout)).toMatchObject({
+      valid: false,
+      code: 'ERR_OPTION_INVALID',
+      message: expect.stringContaining('leaseMs is 0'),
+    })
+  })
+
+  it('does not listen', async () => {
+    const files = {
+      [MJS_FILE]: `setInterval(() => {}, 1_000); export default { port: 1, subscriptions: [${JSON.stringify(SUBSCRIPTION)}] }`,
+    }
+    expect((await check(files)).code).toBe(0)
+  })
+})

@@ -1,0 +1,44 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { countersign, countersignUnread } from './program.js'
+
+describe('--help', () => {
+  it.each([[], ['serve'], ['send'], ['sign'], ['verify'], ['replay']])(
+    'says what is possible, with examples and exit codes: %s',
+    async (...command) => {
+      const { code, stdout, stderr } = await countersign([...command, '--help'])
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      for (const part of ['Usage: countersign', 'Options:', 'Exit codes:', 'Examples:\n  $ ']) {
+        expect(stdout).toContain(part)
+      }
+      // Wider text is broken by terminals in the middle of a word.
+      expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(120)
+    },
+  )
+
+  it.each(['send', 'sign', 'verify'])('of %s says why no option takes a secret', async (command) => {
+    const { stdout } = await countersign([command, '--help'])
+    expect(stdout).toContain('a command line is seen by every user of the machine')
+    expect(stdout).not.toMatch(/--secret[ <]/)
+  })
+})
+
+it('--version prints the version of the package', async () => {
+  const { version } = JSON.parse(await readFile(join(__dirname, '../../package.json'), 'utf8')) as {
+    version: string
+  }
+  expect(await countersign(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
+})
+
+it.each([[[]], [['no-such-command']], [['serve', 'extra']], [['serve', '--json']]])(
+  'wrong usage ends with 2 and says so on standard error: %j',
+  async (args) => {
+    const { code, stdout, stderr } = await countersign(args)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).not.toBe('')
+  },
+)
+
+it('needs no reader: output that nobody takes is no error', async () => {
+  expect(await countersignUnread(['--help'])).toEqual({ code: 0, stderr: '' })
+})

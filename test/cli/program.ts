@@ -1,0 +1,141 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+
+const BIN = join(__dirname, '../../dist/esm/cli/bin.js')
+
+export interface RunOptions {
+  cwd?: string
+  env?: Record<string, string>
+  input?: string
+}
+
+export interface Ran {
+  code: number | null
+  stdout: string
+  stderr: string
+}
+
+/** Runs the program to its end. */
+export async function countersign(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+  const child = start(args, options)
+  child.stdin!.on('error', () => {}).end(options.input ?? '')
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout!),
+    text(child.stderr!),
+    once(child, 'exit') as Promise<[number | null]>,
+  ])
+  return { code, stdout, stderr }
+}
+
+/** Runs the program with a standard output that nobody reads. */
+export async function countersignUnread(args: readonly string[]): Promise<Omit<Ran, 'stdout'>> {
+  const child = start(args, {})
+  child.stdout!.destroy()
+  const [stderr, [code]] = await Promise.all([
+    text(child.stderr!),
+    once(child, 'exit') as Promise<[number | null]>,
+  ])
+  return { code, stderr }
+}
+
+export type LogLine = Record<string, unknown> & { level: string; msg: string }
+
+export class Serving {
+  readonly lines: LogLine[] = []
+  /** All that was written to standard output and standard error. */
+  output = ''
+  readonly exit: Promise<number | null>
+  readonly #child: ChildProcess
+  #waiting: (() => void)[] = []
+  #ended = false
+
+  constructor(args: readonly string[], options: RunOptions) {
+    this.#child = start(['serve', ...args], options)
+    this.#child.stderr!.on('data', (bytes: Buffer) => (this.output += bytes.toString()))
+    createInterface({ input: this.#child.stdout! }).on('line', (line) => {
+      this.output += `${line}\n`
+      if (line.startsWith('{')) this.lines.push(JSON.parse(line) as LogLine)
+      this.#look()
+    })
+    this.exit = once(this.#child, 'close').then(([code]) => {
+      this.#ended = true
+      this.#look()
+      return code as number | null
+    })
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal)
+  }
+
+  /** The first line that matches, whether it has come already or not. */
+  line(matches: (line: LogLine) => boolean): Promise<LogLine> {
+    return this.#until(() => this.lines.find(matches))
+  }
+
+  outputMatch(pattern: RegExp): Promise<RegExpExecArray> {
+    return this.#until(() => pattern.exec(this.output) ?? undefined)
+  }
+
+  async port(): Promise<number> {
+    const [, port] = await this.outputMatch(/listening on http:\/\/[^ "]+:(\d+)/)
+    return Number(port)
+  }
+
+  async stop(): Promise<void> {
+    if (!this.#ended) this.signal('SIGKILL')
+    await this.exit
+  }
+
+  async #until<Found>(find: () => Found | undefined): Promise<Found> {
+    for (;;) {
+      const found = find()
+      if (found !== undefined) return found
+      if (this.#ended) throw new Error(`the program ended before that. It wrote:\n${this.output}`)
+      await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    }
+  }
+
+  #look(): void {
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const look of waiting) look()
+  }
+}
+
+/** Directories and running programs of one test, for `afterEach`. */
+export class Sandbox {
+  readonly #undo: (() => Promise<void>)[] = []
+
+  async directory(files: Record<string, string>): Promise<string> {
+    const directory = await mkdtemp(join(tmpdir(), 'countersign-cli-'))
+    this.#undo.push(() => rm(directory, { recursive: true }))
+    for (const [name, content] of Object.entries(files)) await writeFile(join(directory, name), content)
+    return directory
+  }
+
+  /** `serve` on a free port. */
+  serve(args: readonly string[], options: RunOptions): Serving {
+    const serving = new Serving(['--port', '0', ...args], options)
+    this.#undo.push(() => serving.stop())
+    return serving
+  }
+
+  after(undo: () => Promise<void>): void {
+    this.#undo.push(undo)
+  }
+
+  async clean(): Promise<void> {
+    for (const undo of this.#undo.splice(0).toReversed()) await undo()
+  }
+}
+
+function start(args: readonly string[], { cwd, env = {} }: RunOptions): ChildProcess {
+  const { PATH } = process.env
+  return spawn(process.execPath, [BIN, ...args], { cwd, env: { PATH, ...env }, stdio: 'pipe' })
+}

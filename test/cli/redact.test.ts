@@ -1,0 +1,44 @@
+import { redactor } from '../../src/cli/redact.js'
+
+const SIGNATURE = 'aPOXZbrEc39NJy97x8eLiSd+j7Bwoy1RQ4X+M5jB6PU='
+
+describe('redactor', () => {
+  it.each([
+    ['as it is', 'a "secret" (text)\\$&'],
+    ['with letters beyond ASCII', 'geheim-äöü'],
+  ])('hides a secret %s, wherever it stands in a line of JSON', (_how, secret) => {
+    const redact = redactor([secret])
+    const line = JSON.stringify({ msg: `it is ${secret}!`, nested: { list: [secret] } })
+    expect(redact(line)).toBe('{"msg":"it is [hidden]!","nested":{"list":["[hidden]"]}}')
+  })
+
+  it('hides the Base64 of a secret', () => {
+    expect(redactor(['a secret text'])(`"${Buffer.from('a secret text').toString('base64')}"`)).toBe(
+      '"[hidden]"',
+    )
+  })
+
+  it('hides the longer of two secrets whole when one begins with the other', () => {
+    expect(redactor(['secret', 'secret-two'])('secret-two')).toBe('[hidden]')
+  })
+
+  it.each([
+    [`HMAC-SHA256 Signature=${SIGNATURE}`, 'HMAC-SHA256 Signature=[hidden]'],
+    ['Bearer eyJhbGciOiJIUzI1NiJ9.e30.abc_-~+/=', 'Bearer [hidden]'],
+    ['Basic dXNlcjpwYXNzd29yZA==', 'Basic [hidden]'],
+  ])('hides the credentials in %s', (credentials, hidden) => {
+    expect(redactor([])(`{"msg":"sent ${credentials}, refused"}`)).toBe(`{"msg":"sent ${hidden}, refused"}`)
+  })
+
+  it.each([
+    '{"msg":"callback handled","outcome":"handled"}',
+    '{"msg":"Basic set-up of the bearer plan"}',
+    `{"bodyHash":"${SIGNATURE}"}`,
+  ])('leaves alone what is neither: %s', (line) => {
+    expect(redactor(['a secret text'])(line)).toBe(line)
+  })
+
+  it('does not take a secret of a few letters for one, as it would hide half of the log', () => {
+    expect(redactor(['a', ''])('{"a":"a"}')).toBe('{"a":"a"}')
+  })
+})

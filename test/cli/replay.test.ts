@@ -1,0 +1,87 @@
+import { copyFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import {
+  loadRecordedRequests,
+  recordedAt,
+  recordedSubscriptions,
+} from '../../src/testing/recorded-requests.js'
+import { countersign, Sandbox, type Serving } from './program.js'
+
+const sandbox = new Sandbox()
+afterEach(() => sandbox.clean())
+
+const FIXTURES = join(__dirname, '../../fixtures/recorded')
+
+/** A receiver for the recorded requests, at the time when the last of them was signed. */
+async function serving(options?: { now: boolean }): Promise<Serving> {
+  const recorded = await loadRecordedRequests(FIXTURES)
+  const signedAt = Math.max(...recorded.map((request) => recordedAt(request)?.getTime() ?? 0))
+  const config = `export default {
+    subscriptions: ${JSON.stringify(recordedSubscriptions(recorded))},
+    handlers: { 'transfers.book-completed': () => {} },
+    ${options?.now ? 'toleranceMs: 1,' : `clock: () => ${signedAt},`}
+  }`
+  return sandbox.serve([], { cwd: await sandbox.directory({ 'countersign.config.mjs': config }) })
+}
+
+describe('countersign replay', () => {
+  it('finds every recorded request answered as expected, by a real receiver that logs the expected outcome', async () => {
+    const serve = await serving()
+    const url = `http://127.0.0.1:${await serve.port()}`
+    const { code, stdout } = await countersign(['replay', FIXTURES, '--url', url, '--json'])
+    expect(code).toBe(0)
+
+    const recorded = await loadRecordedRequests(FIXTURES)
+    const { replayed } = JSON.parse(stdout) as { replayed: { name: string; status: number }[] }
+    expect(replayed.map(({ name, status }) => [name, status])).toEqual(
+      recorded.map(({ name, expect: { status } }) => [name, status]),
+    )
+    serve.signal('SIGTERM')
+    await serve.exit
+    const outcomes = serve.lines
+      .filter(({ msg }) => msg.startsWith('callback '))
+      .map(({ outcome }) => outcome)
+    expect(outcomes).toEqual(recorded.map(({ expect: { outcome } }) => outcome))
+  })
+
+  it('ends with 3 where a status is not as expected, and shows which', async () => {
+    const url = `http://127.0.0.1:${await (await serving({ now: true })).port()}`
+    const { code, stdout } = await countersign(['replay', FIXTURES, '--url', url])
+    expect(code).toBe(3)
+    expect(stdout).toMatch(/^curl +200 +401 +NOT AS EXPECTED$/m)
+    expect(stdout).toMatch(/^no-timestamp +401 +401 +ok$/m)
+    expect(stdout).toContain('Only the status is visible from outside')
+  })
+
+  it('replays files in the order they are named', async () => {
+    const url = `http://127.0.0.1:${await (await serving()).port()}`
+    const files = ['second-delivery', 'first-delivery'].map((name) => join(FIXTURES, `${name}.http`))
+    const { code, stdout } = await countersign(['replay', ...files, '--url', url, '--json'])
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({
+      replayed: [{ name: 'second-delivery' }, { name: 'first-delivery' }],
+    })
+  })
+
+  it('ends with 1 when nobody answers', async () => {
+    const { code, stdout } = await countersign([
+      'replay',
+      join(FIXTURES, 'curl.http'),
+      '--url',
+      'http://127.0.0.1:1',
+    ])
+    expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining('no answer (ECONNREFUSED)') })
+  })
+
+  it.each([
+    [['none', '--url', 'http://127.0.0.1:1'], /cannot read .*none \(ENOENT\)/],
+    [['.', '--url', 'http://127.0.0.1:1'], /has no alone\.json beside it/],
+    [['.', '--url', 'https://127.0.0.1:1'], /it needs the http address/],
+    [['.'], /required option '--url <url>' not specified/],
+  ])('ends with 2 on wrong usage: %j', async (args, message) => {
+    const cwd = await sandbox.directory({})
+    await copyFile(join(FIXTURES, 'curl.http'), join(cwd, 'alone.http'))
+    const { code, stderr } = await countersign(['replay', ...args], { cwd })
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) })
+  })
+})
