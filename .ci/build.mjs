@@ -1,14 +1,20 @@
 // Two passes of the compiler, one per module format. The CommonJS pass leaves the command line out: it is only
 // ever started as a program, and it loads the user's configuration with import().
-import { execFileSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const tsc = join(root, 'node_modules/typescript/bin/tsc')
-const compile = (...flags) =>
-  execFileSync(process.execPath, [tsc, ...flags], { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] })
+function compile(...flags) {
+  const { status } = spawnSync(process.execPath, [tsc, ...flags], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
+  // The compiler has said what is wrong.
+  if (status !== 0) process.exit(status ?? 1)
+}
 
 rmSync(join(root, 'dist'), { recursive: true, force: true })
 compile()

@@ -16,7 +16,9 @@ export type {
 export type { AnyEvent, EventMap, Handler, HandlerContext, HandlerOptions } from './dispatch/handlers.js'
 export type { StandardSchema } from './dispatch/standard-schema.js'
 
-export type { Inbox } from './inbox/inbox.js'
+export type * from './inbox/inbox.js'
+export type { InboxState } from './inbox/states.js'
+export { MemoryInbox, type MemoryInboxOptions } from './inbox/memory-inbox.js'
 export { DoNotRetryError } from './inbox/do-not-retry.js'
 export { MemoryIdempotencyStore, type MemoryIdempotencyStoreOptions } from './idempotency/memory-store.js'
 export type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from './idempotency/store.js'

@@ -5,7 +5,7 @@ import type { StandardSchema } from './dispatch/standard-schema.js'
 import { bodyLimits, type BodyLimitOptions } from './http/raw-body.js'
 import { MemoryIdempotencyStore } from './idempotency/memory-store.js'
 import type { IdempotencyStore } from './idempotency/store.js'
-import type { OrderBy } from './inbox/inbox-handling.js'
+import type { OrderBy } from './handling/inbox-handling.js'
 import type { Inbox } from './inbox/inbox.js'
 import { loggerOption, type Logger } from './logger.js'
 import {

@@ -9,15 +9,16 @@ import {
   type Handler,
   type HandlerOptions,
 } from './dispatch/handlers.js'
-import { InlineHandling } from './dispatch/inline-handling.js'
+import { InlineHandling } from './handling/inline-handling.js'
 import { CountersignError } from './errors.js'
 import { callbackListener, type CallbackListener } from './http/callback-listener.js'
 import { refuseMisuse, type Middleware } from './http/middleware.js'
 import { errorFields, type Logger } from './logger.js'
-import { InboxHandling } from './inbox/inbox-handling.js'
+import { InboxHandling } from './handling/inbox-handling.js'
 import { Worker } from './inbox/worker.js'
 import { outcome, type Outcome } from './outcomes.js'
-import { Pipeline, type Handling } from './pipeline.js'
+import type { Handling } from './handling/handling.js'
+import { Pipeline } from './pipeline.js'
 import { inboxOption, parseReceiverOptions, storeOption, type ReceiverOptions } from './receiver-options.js'
 
 /** A `request` listener; as a `checkContinue` listener it is given what sends `100 Continue`, where that is deserved. */
@@ -156,7 +157,7 @@ export class Receiver<Events extends object = EventMap> {
     return function countersignRequestListener(request, response, sendContinue) {
       if (!app || isCallback(request)) return void listener(request, response, sendContinue)
       sendContinue?.()
-      app(request as never, response as never)
+      app(request, response)
     }
   }
 

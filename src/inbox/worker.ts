@@ -6,8 +6,8 @@ import { errorFields, type Logger } from '../logger.js'
 import { parsePayload } from '../payload.js'
 import { backoff, type Backoff } from './backoff.js'
 import { forbidsRetry } from './do-not-retry.js'
+import { Housekeeping } from './housekeeping.js'
 import type { ClaimedEntry, ClaimEnd, Inbox } from './inbox.js'
-import { PRUNABLE } from './states.js'
 
 export interface WorkerOptions extends Backoff {
   readonly inbox: Inbox
@@ -27,39 +27,46 @@ export interface WorkerOptions extends Backoff {
 
 /** An entry in the worker's hands. */
 interface Run {
-  readonly entry: ClaimedEntry
-  readonly controller: AbortController
-  /** Whether its lease is renewed: not once its time is up, and not while it is being finished. */
-  renewed: boolean
+  /** The claim that it is held by, which is not the first one where that was lost and taken again. */
+  entry: ClaimedEntry
+  /** By this process's monotonic clock, and never later than the inbox has it. */
+  leaseEndsAt: number
   lost: boolean
+  readonly controller: AbortController
+  /** Resolves once the handlers have ended and that has been recorded. */
+  done: Promise<void>
 }
 
-const PRUNE_EVERY_MS = 60_000
-const PRUNE_STEP = 200
+/** How long aborted handlers are given to say so. */
+const ABORT_GRACE_MS = 1_000
 
 /** Empties the inbox: claims entries, runs their handlers, and completes, reschedules or gives them up. */
 export class Worker {
   readonly #options: WorkerOptions
-  readonly #running = new Map<Run, Promise<void>>()
+  readonly #housekeeping: Housekeeping
+  /** By the id of the entry. */
+  readonly #running = new Map<number, Run>()
   #loop: Promise<void> | undefined
+  #heartbeat: NodeJS.Timeout | undefined
   #stopped: Promise<void> | undefined
-  #timers: NodeJS.Timeout[] = []
+  /** Once handlers have been aborted, none is started any more. */
+  #aborted = false
+  /** Once stopped, the inbox is closed: what still runs is left behind. */
+  #left = false
   #awake = false
   #wakeUp = (): void => {}
 
   constructor(options: WorkerOptions) {
     this.#options = options
+    this.#housekeeping = new Housekeeping({ ...options, onAdopted: () => this.wake() })
   }
 
-  /** Safe to call twice. */
+  /** Safe to call twice; without effect once stopped. */
   start(): void {
-    if (this.#loop) return
-    const { leaseMs } = this.#options
-    this.#timers = [
-      setInterval(() => void this.#renewLeases(), leaseMs / 3),
-      setInterval(() => void this.#prune(), PRUNE_EVERY_MS).unref(),
-    ]
+    if (this.#loop || this.#stopped) return
+    this.#heartbeat = setInterval(() => void this.#renewLeases(), this.#options.leaseMs / 3)
     this.#loop = this.#work()
+    this.#housekeeping.start()
   }
 
   /** To be called when something was stored. */
@@ -77,175 +84,183 @@ export class Worker {
   }
 
   async #work(): Promise<void> {
-    const { inbox, handlers, concurrency, leaseMs, pollMs, logger } = this.#options
+    const { concurrency, pollMs } = this.#options
     while (!this.#stopped) {
+      this.#awake = false
       const limit = concurrency - this.#running.size
-      let claimed: ClaimedEntry[] = []
-      try {
-        if (limit > 0) claimed = await inbox.claim({ eventTypes: handlers.types, limit, leaseMs })
-      } catch (error) {
-        logger.error(
-          { code: 'ERR_INBOX_UNAVAILABLE', err: errorFields(error) },
-          'the worker could not claim entries',
-        )
-      }
-      for (const entry of claimed) this.#begin(entry)
-      if (claimed.length < limit || limit <= 0) await this.#pause(pollMs)
+      const claimed = limit > 0 ? await this.#claim(limit) : 0
+      if (claimed < limit || limit <= 0) await this.#pause(pollMs)
     }
   }
 
-  #begin(entry: ClaimedEntry): void {
-    const run: Run = { entry, controller: new AbortController(), renewed: true, lost: false }
-    const done = this.#run(run).finally(() => {
-      this.#running.delete(run)
+  async #claim(limit: number): Promise<number> {
+    const { inbox, handlers, leaseMs, logger } = this.#options
+    const leaseEndsAt = performance.now() + leaseMs
+    try {
+      const claiming = inbox.claim({ eventTypes: handlers.types, limit, leaseMs })
+      // An answer that comes later leaves too little of its leases to begin with: they run out.
+      const claimed = await inTime(claiming, leaseMs / 2, 'the inbox')
+      if (!this.#aborted) for (const entry of claimed) this.#begin(entry, leaseEndsAt)
+      return claimed.length
+    } catch (error) {
+      const fields = { code: 'ERR_INBOX_UNAVAILABLE', err: errorFields(error) }
+      logger.error(fields, 'the worker could not claim entries')
+      return 0
+    }
+  }
+
+  #begin(entry: ClaimedEntry, leaseEndsAt: number): void {
+    const held = this.#running.get(entry.id)
+    if (held) {
+      // Its lease ran out here without anybody else taking it. What runs for it goes on: nothing may run twice at once,
+      // and what was handled while the inbox was out of reach need not be handled again.
+      Object.assign(held, { entry, leaseEndsAt, lost: false })
+      return
+    }
+    const controller = new AbortController()
+    const run: Run = { entry, leaseEndsAt, lost: false, controller, done: Promise.resolve() }
+    this.#running.set(entry.id, run)
+    run.done = this.#run(run).finally(() => {
+      this.#running.delete(entry.id)
       this.wake()
     })
-    this.#running.set(run, done)
   }
 
   async #run(run: Run): Promise<void> {
-    const { logger, clock } = this.#options
-    const { id, attempt, callback } = run.entry
-    const fields = { entry: id, idempotencyKey: callback.idempotencyKey, eventType: callback.type, attempt }
-    const startedAt = clock()
+    const startedAt = performance.now()
     const { end, failure } = await this.#handle(run)
-    run.renewed = false
+    const { id, attempt, callback } = run.entry
+    if (failure && !run.lost) this.#options.onFailure(failure, callback)
     const ended = !run.lost && (await this.#finish(run, end))
-    const line = {
-      ...fields,
-      move: end.move,
-      durationMs: clock() - startedAt,
+    this.#log(end, ended, {
+      entry: id,
+      idempotencyKey: callback.idempotencyKey,
+      eventType: callback.type,
+      attempt,
+      durationMs: Math.round(performance.now() - startedAt),
       err: failure && errorFields(failure.error),
-    }
-    if (!ended)
-      logger.warn({ ...line, code: 'WARN_LEASE_LOST' }, 'a lease was lost: the entry is somebody else’s')
-    else if (end.move === 'complete') logger.info(line, 'entry handled')
-    else if (end.move === 'reschedule')
-      logger.warn({ ...line, delayMs: end.delayMs }, 'entry failed, to be retried')
-    else if (end.move === 'giveUp') logger.error(line, 'entry is a dead letter')
-    else logger.warn(line, 'entry has no handler')
+    })
   }
 
   async #handle(run: Run): Promise<{ end: ClaimEnd; failure?: Failure }> {
-    const { handlers, dispatcher, maxAttempts, leaseMs, onFailure } = this.#options
+    const { handlers, dispatcher, maxAttempts, leaseMs } = this.#options
     const { callback, attempt, replayed } = run.entry
     if (handlers.for(callback.type).length === 0) return { end: { move: 'setAside' } }
-    // It has never failed; its process did not live to say so. What kills its process must not do so for ever.
-    if (attempt > maxAttempts)
-      return { end: { move: 'giveUp', error: 'every attempt ended with its process' } }
+    // The last attempt did not live to say how it ended. What kills its process must not do so for ever.
+    if (attempt > maxAttempts) {
+      const tried = `tried ${attempt - 1} times, and maxAttempts is ${maxAttempts}`
+      return {
+        end: { move: 'giveUp', error: `${tried}: the last time left no error, as when the process dies` },
+      }
+    }
     const payload = parsePayload(callback.rawBody)
     if (!payload) return { end: { move: 'giveUp', error: 'the body is no JSON object' } }
 
-    const { result, settled } = dispatcher.dispatch(
-      { ...callback, payload, replayed },
-      attempt,
-      run.controller.signal,
-    )
+    const event = { ...callback, payload, replayed }
+    const { result, settled } = dispatcher.dispatch(event, attempt, run.controller.signal)
     const failure = await result
     if (!failure) return { end: { move: 'complete' } }
+    // Not retried while it may still be running, but neither held up for ever by a handler that never returns.
     if (failure.code === 'ERR_HANDLER_TIMEOUT') {
-      // Not retried while it may still be running, at most until its lease is over.
-      run.renewed = false
       await inTime(settled, leaseMs, 'an aborted handler').catch(() => {})
     }
-    onFailure(failure, callback)
     const error = describe(failure.error)
     const isFinal =
       attempt >= maxAttempts || failure.code === 'ERR_PAYLOAD_INVALID' || forbidsRetry(failure.error)
     if (isFinal) return { end: { move: 'giveUp', error }, failure }
-    return { end: { move: 'reschedule', delayMs: backoff(attempt, this.#options), error }, failure }
+    // What this process broke off itself, another one may take up at once.
+    const delayMs = this.#aborted ? 0 : backoff(attempt, this.#options)
+    return { end: { move: 'reschedule', delayMs, error }, failure }
   }
 
-  /** Tries for as long as the lease may last: what was handled and could not be recorded is handled again. */
-  async #finish({ entry }: Run, end: ClaimEnd): Promise<boolean> {
-    const { inbox, leaseMs, pollMs, clock, logger } = this.#options
-    const giveUpAt = clock() + leaseMs
-    for (;;) {
+  /** Tries until it is recorded or somebody else has the entry: to let go would be to have it handled again. */
+  async #finish(run: Run, end: ClaimEnd): Promise<boolean> {
+    const { inbox, leaseMs, pollMs, logger } = this.#options
+    while (!this.#left) {
+      const { entry } = run
       try {
-        return await inbox.finish(entry, end)
+        const ended = await inTime(inbox.finish(entry, end), leaseMs, 'the inbox')
+        if (ended || run.entry === entry) return ended
       } catch (error) {
         const fields = { code: 'ERR_INBOX_UNAVAILABLE', entry: entry.id, err: errorFields(error) }
         logger.error(fields, 'the end of an entry could not be recorded')
-        if (clock() >= giveUpAt) return false
-        await new Promise((resolve) => setTimeout(resolve, Math.min(pollMs, leaseMs)))
+        await new Promise((resolve) => setTimeout(resolve, pollMs))
       }
     }
+    return false
+  }
+
+  #log(end: ClaimEnd, ended: boolean, what: object): void {
+    const { logger } = this.#options
+    const fields = { ...what, ...end }
+    if (!ended) {
+      const message = 'a lease was lost: the end of the entry was not recorded, and it is handled again'
+      logger.warn({ ...fields, code: 'WARN_LEASE_LOST' }, message)
+    } else if (end.move === 'complete') logger.info(fields, 'entry handled')
+    else if (end.move === 'reschedule') logger.warn(fields, 'entry failed, to be retried')
+    else if (end.move === 'giveUp') logger.error(fields, 'entry is a dead letter')
+    else logger.warn(fields, 'entry has no handler')
   }
 
   async #renewLeases(): Promise<void> {
     const { inbox, leaseMs, logger } = this.#options
-    const runs = [...this.#running.keys()].filter(({ renewed }) => renewed)
-    if (runs.length === 0) return
+    const claims = [...this.#running.values()].map((run) => ({ run, entry: run.entry }))
+    if (claims.length === 0) return
+    const leaseEndsAt = performance.now() + leaseMs
     try {
-      const held = await inbox.extend(
-        runs.map(({ entry }) => entry),
-        leaseMs,
-      )
-      for (const run of runs) {
-        if (held.has(run.entry.id) || !run.renewed) continue
-        run.lost = true
-        run.controller.abort(new Error('the lease of this entry was lost: somebody else handles it'))
+      const tokens = claims.map(({ entry }) => entry)
+      const held = await inTime(inbox.extend(tokens, leaseMs), leaseMs / 3, 'the inbox')
+      for (const { run, entry } of claims) {
+        if (run.entry !== entry) continue
+        if (held.has(entry.id)) run.leaseEndsAt = leaseEndsAt
+        else {
+          run.lost = true
+          run.controller.abort(new Error('the lease of this entry was lost: somebody else handles it'))
+        }
       }
     } catch (error) {
       logger.error({ code: 'ERR_INBOX_UNAVAILABLE', err: errorFields(error) }, 'leases could not be renewed')
-    }
-  }
-
-  /** Step by step, so that nobody waits for it: a busy inbox may have a million entries to delete. */
-  async #prune(): Promise<void> {
-    const { inbox, clock, logger } = this.#options
-    try {
-      for (const state of PRUNABLE) {
-        const keptMs = state === 'handled' ? inbox.retentionMs : inbox.discardedRetentionMs
-        while (!this.#stopped && (await inbox.prune(state, clock() - keptMs, PRUNE_STEP)) === PRUNE_STEP);
+      // Out of our reach, but perhaps not out of everybody's: who takes the entry must not find it still running.
+      for (const { run } of claims) {
+        if (run.leaseEndsAt - performance.now() > leaseMs / 3) continue
+        run.controller.abort(new Error('the lease of this entry runs out and could not be renewed'))
       }
-    } catch (error) {
-      logger.warn(
-        { code: 'ERR_INBOX_UNAVAILABLE', err: errorFields(error) },
-        'old entries could not be deleted',
-      )
     }
   }
 
   async #drain(limitMs: number): Promise<void> {
     this.wake()
-    await this.#loop
-    const ended = Promise.all(this.#running.values())
-    const inTimeEnded = await inTime(ended, limitMs, 'running handlers').then(
-      () => true,
-      () => false,
-    )
-    if (!inTimeEnded) {
-      this.#options.logger.warn(
-        { code: 'WARN_STOP_TIMEOUT' },
-        'handlers are still running: their signals are aborted',
-      )
-      for (const { controller } of this.#running.keys())
+    const ended = this.#ended()
+    try {
+      await inTime(ended, limitMs, 'running handlers')
+    } catch {
+      const message = 'handlers are still running: their signals are aborted'
+      this.#options.logger.warn({ code: 'WARN_STOP_TIMEOUT' }, message)
+      this.#aborted = true
+      for (const { controller } of this.#running.values())
         controller.abort(new Error('the receiver is stopping'))
       await inTime(ended, ABORT_GRACE_MS, 'aborted handlers').catch(() => {})
     }
-    for (const timer of this.#timers) clearInterval(timer)
+    this.#left = true
+    clearInterval(this.#heartbeat)
   }
 
-  #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      if (this.#awake || this.#stopped) return resume.call(this)
-      const timer = setTimeout(() => resume.call(this), ms)
+  async #ended(): Promise<void> {
+    await Promise.all([this.#loop, this.#housekeeping.stop()])
+    await Promise.all([...this.#running.values()].map(({ done }) => done))
+  }
+
+  async #pause(ms: number): Promise<void> {
+    if (this.#awake) return
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms)
       this.#wakeUp = () => {
         clearTimeout(timer)
-        resume.call(this)
-      }
-      function resume(this: Worker): void {
-        this.#awake = false
-        this.#wakeUp = () => {}
         resolve()
       }
     })
   }
 }
-
-/** How long aborted handlers are given to say so. */
-const ABORT_GRACE_MS = 1_000
 
 // For the entry's record and the operator's eyes: short, and nothing but the message.
 function describe(error: unknown): string {

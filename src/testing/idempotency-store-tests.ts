@@ -1,18 +1,13 @@
 import assert from 'node:assert/strict'
 import { createHash, randomUUID } from 'node:crypto'
 import type { Claim, ClaimRequest, IdempotencyStore } from '../idempotency/store.js'
+import { globalFramework, type TestFramework } from './test-framework.js'
 
 export interface StoreUnderTest {
   /** A store that remembers nothing of another test; its `retentionMs` is the one that was asked for. */
   readonly store: IdempotencyStore
   /** Moves the store's time on by so many milliseconds, or waits for as long. */
   readonly advance: (ms: number) => Promise<void> | void
-}
-
-/** `describe` and `it` of Jest, Vitest, Mocha or node:test. */
-export interface TestFramework {
-  readonly describe: (name: string, register: () => void) => unknown
-  readonly it: (name: string, test: () => Promise<void>) => unknown
 }
 
 /**
@@ -23,7 +18,7 @@ export interface TestFramework {
  */
 export function registerIdempotencyStoreTests(
   createStore: (context: { retentionMs: number }) => Promise<StoreUnderTest> | StoreUnderTest,
-  framework: TestFramework = globalFramework(),
+  framework: TestFramework = globalFramework('registerIdempotencyStoreTests'),
 ): void {
   const { describe } = framework
 
@@ -503,15 +498,6 @@ const LONG = 600_000
 /** Short enough to be waited for. */
 const SHORT = 500
 const RETENTION = 2000
-
-function globalFramework(): TestFramework {
-  const { describe, it } = globalThis as Partial<TestFramework>
-  if (describe && it) return { describe, it }
-  throw new TypeError(
-    'registerIdempotencyStoreTests found no global describe and it. Pass those of your test framework: ' +
-      'registerIdempotencyStoreTests(createStore, { describe, it })',
-  )
-}
 
 function createDelivery(parts: Partial<ClaimRequest> = {}): ClaimRequest {
   return {

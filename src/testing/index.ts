@@ -25,8 +25,6 @@ export {
   type RecordedRequestCode,
   type RecordedSubscription,
 } from './recorded-requests.js'
-export {
-  registerIdempotencyStoreTests,
-  type StoreUnderTest,
-  type TestFramework,
-} from './idempotency-store-tests.js'
+export { registerIdempotencyStoreTests, type StoreUnderTest } from './idempotency-store-tests.js'
+export { registerInboxTests, type InboxUnderTest } from './inbox-tests.js'
+export type { TestFramework } from './test-framework.js'

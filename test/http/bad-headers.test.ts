@@ -1,4 +1,4 @@
-import { createServer, type RequestListener } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createReceiver, type OutcomeCode } from '../../src/index.js'
 import { sendRawRequest } from '../../src/testing/raw-request.js'
@@ -156,7 +156,7 @@ describe('on a server that lets long headers through', () => {
   it.each(STRANGE)('a %s of 100 kB: %i, %s', async (header, status, code) => {
     const log = collectedLog()
     const receiver = createReceiver({ subscriptions: [subscription], logger: log }).onAny(() => {})
-    const server = createServer({ maxHeaderSize: 200_000 }, receiver.requestListener() as RequestListener)
+    const server = createServer({ maxHeaderSize: 200_000 }, receiver.requestListener())
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     try {
       const { port } = server.address() as AddressInfo

@@ -190,7 +190,7 @@ describe('the standalone server', () => {
 
   it('gives up a sender that never comes to the end of its head', async () => {
     const receiver = createReceiver<object>({ subscriptions: [subscription] }).onAny(() => {})
-    const { address, close } = await startReceiverServer(receiver, 10_000, { port: 0, headersTimeoutMs: 100 })
+    const { address, close } = await startReceiverServer(receiver, 60_000, { port: 0, headersTimeoutMs: 100 })
     try {
       const { socket, received, closed } = await connection(address.port)
       socket.write('POST /hooks/transfers HTTP/1.1\r\n')

@@ -59,7 +59,7 @@ function mountedIn(express: typeof express5, receiver: Receiver<object>): Reques
 async function listen(
   listener: RequestListener | ReturnType<Receiver['requestListener']>,
 ): Promise<Listening> {
-  const server: Server = createServer(listener as RequestListener)
+  const server: Server = createServer(listener)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
     port: (server.address() as AddressInfo).port,

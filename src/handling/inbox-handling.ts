@@ -3,9 +3,9 @@ import type { Handlers } from '../dispatch/handlers.js'
 import { inTime } from '../in-time.js'
 import { errorFields, type Logger } from '../logger.js'
 import { inboxOutcome, outcome, type Outcome } from '../outcomes.js'
-import type { Authenticated, Handling } from '../pipeline.js'
-import type { AddResult, Inbox } from './inbox.js'
-import type { Worker } from './worker.js'
+import type { Authenticated, Handling } from './handling.js'
+import type { AddResult, Inbox } from '../inbox/inbox.js'
+import type { Worker } from '../inbox/worker.js'
 
 /** Says which events have to be handled one after the other: those for which it returns the same text. */
 export type OrderBy<Event> = (event: Event) => string | undefined
@@ -24,52 +24,61 @@ export class InboxHandling implements Handling {
   readonly #parts: InboxHandlingParts
   readonly #storing = new Set<Promise<unknown>>()
   #started: Promise<void> | undefined
-  #isStarted = false
+  #isOpen = false
 
   constructor(parts: InboxHandlingParts) {
     this.#parts = parts
   }
 
+  /** Safe to call twice, and again after it failed: what kept the inbox from opening may have been put right. */
   start(): Promise<void> {
-    return (this.#started ??= this.#start())
+    return (this.#started ??= this.#start().catch((error: unknown) => {
+      this.#started = undefined
+      throw error
+    }))
   }
 
   async accept(authenticated: Authenticated): Promise<Outcome> {
     const { callback } = authenticated
-    if (!this.#isStarted) {
+    if (!this.#isOpen) {
       const error = new Error('the inbox is not open: await receiver.start() before the server listens')
       return outcome('ERR_INBOX_UNAVAILABLE', callback, error)
     }
-    const storing = this.#add(authenticated)
-    this.#storing.add(storing)
     try {
+      const storing = this.#track(this.#add(authenticated))
       const added = await inTime(storing, this.#parts.dependencyTimeoutMs, 'the inbox')
       if (added.result === 'stored') this.#parts.worker.wake()
       return inboxOutcome(codeOf(added, authenticated), callback)
     } catch (error) {
       // Even if it is stored after all: the sender comes again, and is then told of a duplicate.
       return outcome('ERR_INBOX_UNAVAILABLE', callback, error)
-    } finally {
-      this.#storing.delete(storing)
     }
   }
 
   async stop(limitMs: number): Promise<void> {
-    await Promise.allSettled(this.#storing)
-    await this.#parts.worker.stop(limitMs)
+    const stored = Promise.allSettled([this.#started, ...this.#storing])
+    await Promise.all([
+      this.#parts.worker.stop(limitMs),
+      inTime(stored, limitMs, 'the inbox').catch(() => undefined),
+    ])
     await this.#parts.inbox.close()
   }
 
   async #start(): Promise<void> {
-    const { inbox, worker, handlers, logger } = this.#parts
+    const { inbox, worker } = this.#parts
     await inbox.open()
-    this.#isStarted = true
-    const adopted = await inbox.adopt(handlers.types)
-    if (adopted > 0) logger.info({ adopted }, 'entries that had no handler have one now')
+    this.#isOpen = true
     worker.start()
   }
 
-  #add(authenticated: Authenticated): Promise<AddResult> {
+  #track<Value>(work: Promise<Value>): Promise<Value> {
+    this.#storing.add(work)
+    const forget = () => this.#storing.delete(work)
+    work.then(forget, forget)
+    return work
+  }
+
+  async #add(authenticated: Authenticated): Promise<AddResult> {
     const { inbox, handlers } = this.#parts
     const { callback, identity, verdict } = authenticated
     return inbox.add({

@@ -3,9 +3,9 @@ import type { Claim, IdempotencyStore } from '../idempotency/store.js'
 import { inTime } from '../in-time.js'
 import { errorFields, type Logger } from '../logger.js'
 import { outcome, type Outcome } from '../outcomes.js'
-import type { Authenticated, Handling } from '../pipeline.js'
-import type { Dispatcher } from './dispatcher.js'
-import type { Handlers } from './handlers.js'
+import type { Authenticated, Handling } from './handling.js'
+import type { Dispatcher } from '../dispatch/dispatcher.js'
+import type { Handlers } from '../dispatch/handlers.js'
 
 export interface InlineHandlingParts {
   readonly handlers: Handlers

@@ -1,0 +1,42 @@
+import { createServer } from 'node:http'
+import { createReceiver, CountersignError, type CallbackEvent, type IdempotencyStore } from 'countersign'
+import { verifyCallback } from 'countersign/signature'
+import { signedCallback } from 'countersign/testing'
+
+interface Events {
+  'transfers.book-completed': { Id: string; Amount: number }
+}
+
+const subscription = {
+  eventTypeName: 'transfers.book-completed',
+  callbackUrl: 'https://partner.example.com/hooks/transfers',
+  secret: 'the secret text of a consumer',
+}
+declare const store: IdempotencyStore
+export const receiver = createReceiver<Events>({
+  subscriptions: [subscription],
+  store,
+  toleranceMs: undefined,
+})
+
+receiver.on('transfers.book-completed', async (event, { signal, attempt, logger }) => {
+  const amount: number = event.payload.Amount
+  if (!signal.aborted) logger.info({ amount, attempt }, 'settled')
+})
+// @ts-expect-error no such event type was declared
+receiver.on('transfers.rejected', () => {})
+receiver.onError((error) => {
+  if (error instanceof CountersignError) console.error(error.code)
+})
+
+createServer(receiver.requestListener()).listen(3000)
+
+const { headers, body } = signedCallback({ subscription })
+const verdict = verifyCallback({
+  ...subscription,
+  timestamp: headers['Authorization-Timestamp'],
+  authorization: headers['Authorization'],
+  body,
+})
+export const signedAt: Date | string = verdict.valid ? verdict.signedAt : verdict.reason
+export const idOf = (event: CallbackEvent): string => event.payload.Id

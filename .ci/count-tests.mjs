@@ -1,0 +1,18 @@
+// The tests of every Node version in one line, from Jest's own reports: N passed, N failed.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const folder = process.argv[2]
+let passed = 0
+let failed = 0
+for (const name of readdirSync(folder)) {
+  const report = JSON.parse(readFileSync(join(folder, name), 'utf8'))
+  passed += report.numPassedTests
+  // A test file that cannot even be loaded has failed, though it counts no test.
+  failed += report.numFailedTests + report.numRuntimeErrorTestSuites
+  console.log(
+    `${name.replace('.json', '')}: ${report.numPassedTests} of ${report.numTotalTests} tests passed`,
+  )
+}
+console.log(`${passed} passed, ${failed} failed`)
+process.exitCode = passed > 0 && failed === 0 ? 0 : 1

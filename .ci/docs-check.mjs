@@ -1,0 +1,48 @@
+// Keeps the documentation true: its programs compile, and run where marked; its commands and flags exist; its links lead
+// somewhere; its tables say what the code says. Works on the built package.
+//
+//   node .ci/docs-check.mjs            checks
+//   node .ci/docs-check.mjs --write    writes the table of outcomes into docs/outcomes.md
+//
+// An HTML comment on the line before a code block may say:
+//   <!-- not run: reason -->    it is not checked
+//   <!-- run NAME=value -->     it is also executed, with these variables in its environment, and must exit with 0
+//   <!-- continues -->          it belongs to the program of the block before it
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { checkCodes, checkOutcomes, writeOutcomes } from './docs/codes.mjs'
+import { checkCommands } from './docs/commands.mjs'
+import { parseDocument } from './docs/document.mjs'
+import { checkLinks } from './docs/links.mjs'
+import { checkPrograms } from './docs/programs.mjs'
+import { root } from './docs/project.mjs'
+
+if (process.argv.includes('--write')) await writeOutcomes()
+
+const paths = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).map(
+  (name) => `docs/${name}`,
+)
+const documents = ['README.md', ...paths].filter((path) => path.endsWith('.md')).map(parseDocument)
+const blocks = documents.flatMap((document) => document.blocks)
+
+const problems = [
+  ...documents.flatMap((document) => document.problems),
+  ...checkPrograms(blocks),
+  ...blocks.filter(({ language }) => language === 'sh').flatMap(checkCommands),
+  ...blocks.filter(({ language }) => language === 'json').flatMap(checkJson),
+  ...documents.flatMap(checkLinks),
+  ...(await checkOutcomes()),
+  ...checkCodes(),
+]
+for (const problem of problems) console.error(problem)
+console.log(`${documents.length} documents, ${blocks.length} code blocks, ${problems.length} problems`)
+process.exitCode = problems.length > 0 ? 1 : 0
+
+function checkJson({ where, code }) {
+  try {
+    JSON.parse(code)
+    return []
+  } catch (error) {
+    return [`${where}: ${error.message}`]
+  }
+}

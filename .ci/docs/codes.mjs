@@ -1,0 +1,72 @@
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import prettier from 'prettier'
+import { OUTCOMES } from '../../dist/esm/index.js'
+import { read, root } from './project.mjs'
+
+const BETWEEN_MARKERS = /(?<=<!-- outcomes -->\n)[^]*?(?=<!-- \/outcomes -->)/
+
+/** The table of outcomes in docs/outcomes.md is the one in the code. */
+export async function checkOutcomes() {
+  const written = BETWEEN_MARKERS.exec(read('docs/outcomes.md'))?.[0]
+  if (written === (await outcomesTable())) return []
+  return [
+    'docs/outcomes.md: the table is not the one of src/outcomes.ts: run node .ci/docs-check.mjs --write',
+  ]
+}
+
+export async function writeOutcomes() {
+  const table = await outcomesTable()
+  writeFileSync(
+    join(root, 'docs/outcomes.md'),
+    read('docs/outcomes.md').replace(BETWEEN_MARKERS, () => table),
+  )
+}
+
+async function outcomesTable() {
+  const rows = Object.entries(OUTCOMES).map(
+    ([code, { status, outcome, reason }]) =>
+      `\`${code}\` | ${status} | ${outcome} | ${reason.replaceAll('|', '\\|')}`,
+  )
+  const table = ['code | status | outcome | reason', '--- | --- | --- | ---', ...rows].map(
+    (row) => `| ${row} |`,
+  )
+  const config = await prettier.resolveConfig(join(root, 'docs/outcomes.md'))
+  return `\n${await prettier.format(table.join('\n'), { ...config, parser: 'markdown' })}\n`
+}
+
+/** Every code that the source names, and no other, has a heading or a table row in docs/errors.md. */
+export function checkCodes() {
+  if (!existsSync(join(root, 'docs/errors.md'))) return ['there is no docs/errors.md']
+  const named = new Set([
+    ...codesInSource(),
+    ...Object.keys(OUTCOMES).filter((code) => code.startsWith('ERR_')),
+  ])
+  const explained = new Set(
+    read('docs/errors.md')
+      .split('\n')
+      .map((line) => /^#.*|^\|[^|]*/.exec(line)?.[0] ?? '')
+      .flatMap((entry) => entry.match(/\b(ERR|WARN)_[A-Z0-9_]+\b/g) ?? []),
+  )
+  const missing = [...named].filter((code) => !explained.has(code))
+  const stale = [...explained].filter((code) => !named.has(code))
+  return [
+    ...missing.map((code) => `docs/errors.md: does not explain ${code}`),
+    ...stale.map((code) => `docs/errors.md: explains ${code}, which no source file names`),
+  ]
+}
+
+// Codes of Node's that the source may look out for.
+const OF_NODE = new Set([
+  'ERR_MODULE_NOT_FOUND',
+  'ERR_PACKAGE_PATH_NOT_EXPORTED',
+  'ERR_STREAM_PREMATURE_CLOSE',
+])
+
+function codesInSource() {
+  return readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .flatMap((name) => [...read(join('src', name)).matchAll(/'((?:ERR|WARN)_[A-Z0-9_]*[A-Z0-9])'/g)])
+    .map(([, code]) => code)
+    .filter((code) => !OF_NODE.has(code))
+}

@@ -1,0 +1,138 @@
+// What users get is not this folder but what npm packs of it: the tarball is looked through, installed into projects of
+// the kinds that users have, and used there.
+import { execFileSync } from 'node:child_process'
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+const { version, devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+// What many projects still have.
+const OLDER_TYPESCRIPT = 'typescript@~5.9.0'
+const temporary = mkdtempSync(join(tmpdir(), 'countersign-package-'))
+
+try {
+  const tarball = pack()
+  checkContents(tarball)
+  step('publint', () => run(root, 'npx', 'publint', 'run', tarball, '--strict'))
+  step('attw', () => run(root, 'npx', 'attw', tarball, '--profile', 'node16', '--no-color', '--no-emoji'))
+
+  const esm = consumer('esm', { type: 'module' }, [tarball, 'express@5'])
+  step('an ES module on Express 5', () => run(esm, 'node', 'consumer.mjs'))
+  step('the command', () => checkCommand(esm))
+  step('what a user installs', () => run(esm, 'npm', 'ls', '--omit=dev', '--depth=1'))
+
+  const cjs = consumer('cjs', {}, [tarball, 'express@4'])
+  step('CommonJS on Express 4', () => run(cjs, 'node', 'consumer.cjs'))
+
+  const typed = consumer('typescript', {}, [
+    tarball,
+    `@types/node@${devDependencies['@types/node']}`,
+    OLDER_TYPESCRIPT,
+  ])
+  step('TypeScript without the types of Express', () => compile(typed, 'node-http'))
+  npmInstall(typed, ['express@5', '@types/express@5'])
+  step('TypeScript with the types of Express 5', () => compile(typed, 'express'))
+  npmInstall(typed, ['express@4', '@types/express@4'])
+  step('TypeScript with the types of Express 4', () => compile(typed, 'express'))
+} catch (error) {
+  console.error(error.message)
+  process.exitCode = 1
+} finally {
+  rmSync(temporary, { recursive: true, force: true })
+}
+
+function pack() {
+  run(root, 'npm', 'pack', '--silent', '--pack-destination', temporary)
+  return join(
+    temporary,
+    readdirSync(temporary).find((name) => name.endsWith('.tgz')),
+  )
+}
+
+function checkContents(tarball) {
+  const files = run(temporary, 'tar', '-tzf', tarball)
+    .trim()
+    .split('\n')
+    .map((path) => path.replace(/^package\//, ''))
+  const expected = ['README.md', 'LICENSE', 'CHANGELOG.md', 'package.json', 'dist/cjs/package.json']
+  const missing = expected.filter((file) => !files.includes(file))
+  // Every other file is the code or the types of a source file: no test, no source map, nothing left from another build.
+  const surprises = files.filter((file) => !expected.includes(file) && !isBuilt(file))
+  console.log(`${files.length} files in the tarball`)
+  if (missing.length > 0) throw new Error(`missing in the tarball: ${missing.join(', ')}`)
+  if (surprises.length > 0) throw new Error(`should not be in the tarball: ${surprises.join(', ')}`)
+}
+
+function isBuilt(file) {
+  const source = /^dist\/(?:esm|cjs)\/(.*?)\.(?:d\.ts|js)$/.exec(file)?.[1]
+  return source !== undefined && existsSync(join(root, 'src', `${source}.ts`))
+}
+
+/** A project of its own, outside the repository, so that nothing is found that was not installed. */
+function consumer(name, manifest, packages) {
+  const folder = join(temporary, name)
+  cpSync(join(root, '.ci/consumers', name), folder, { recursive: true })
+  cpSync(join(root, 'fixtures/vectors/signature.json'), join(folder, 'signature.json'))
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name, private: true, ...manifest }))
+  npmInstall(folder, packages)
+  return folder
+}
+
+function npmInstall(folder, packages) {
+  const install = ['install', '--silent', '--no-audit', '--no-fund', '--prefer-offline', ...packages]
+  for (let tries = 1; ; tries++) {
+    try {
+      return run(folder, 'npm', ...install)
+    } catch (error) {
+      // The registry may have had a bad moment.
+      if (tries === 3) throw error
+    }
+  }
+}
+
+function checkCommand(folder) {
+  const printed = run(folder, 'npx', '--no-install', 'countersign', '--version').trim()
+  if (printed !== version) throw new Error(`countersign --version printed ${printed}, not ${version}`)
+  return run(folder, 'npx', '--no-install', 'countersign', '--help')
+}
+
+/** As an ES module and as CommonJS, by this repository's compiler and by the older one. */
+function compile(folder, program) {
+  for (const extension of ['mts', 'cts'])
+    cpSync(join(folder, `${program}.ts`), join(folder, `${program}.${extension}`))
+  const flags = [
+    '--noEmit',
+    '--strict',
+    '--exactOptionalPropertyTypes',
+    '--skipLibCheck',
+    'false',
+    '--types',
+    'node',
+  ]
+  const files = [`${program}.mts`, `${program}.cts`]
+  for (const project of [root, folder]) {
+    const tsc = join(project, 'node_modules/typescript/bin/tsc')
+    run(folder, 'node', tsc, ...flags, '--target', 'es2022', '--module', 'nodenext', ...files)
+  }
+}
+
+function step(name, check) {
+  console.log(`\n-- ${name}`)
+  const output = check()
+  if (output) console.log(output.trim())
+}
+
+function run(cwd, command, ...args) {
+  try {
+    return execFileSync(command, args, {
+      cwd,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: 180_000,
+    })
+  } catch (error) {
+    throw new Error(`${command} ${args.join(' ')} failed:\n${error.stdout}${error.stderr}`, { cause: error })
+  }
+}

@@ -1,0 +1,80 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Handlers } from '../dispatch/handlers.js'
+import { inTime } from '../in-time.js'
+import { errorFields, type Logger } from '../logger.js'
+import type { Inbox } from './inbox.js'
+import { PRUNABLE } from './states.js'
+
+export interface HousekeepingParts {
+  readonly inbox: Inbox
+  readonly handlers: Handlers
+  readonly leaseMs: number
+  readonly clock: () => number
+  readonly logger: Logger
+  /** Called when entries became due that nobody else announces. */
+  readonly onAdopted: () => void
+}
+
+const EVERY_MS = 60_000
+const PRUNE_STEP = 200
+
+/** What has to be done now and then: give unhandled entries to a handler that is there now, and delete what is old. */
+export class Housekeeping {
+  readonly #parts: HousekeepingParts
+  #timer: NodeJS.Timeout | undefined
+  #round: Promise<void> | undefined
+  #stopping = false
+
+  constructor(parts: HousekeepingParts) {
+    this.#parts = parts
+  }
+
+  /** Begins at once: a process that never lives for a minute must not leave everything to grow. */
+  start(): void {
+    this.#timer = setInterval(() => this.#begin(), EVERY_MS).unref()
+    this.#begin()
+  }
+
+  /** Resolves once the step that is under way has ended. */
+  async stop(): Promise<void> {
+    this.#stopping = true
+    clearInterval(this.#timer)
+    await this.#round
+  }
+
+  #begin(): void {
+    this.#round ??= this.#keepHouse().finally(() => (this.#round = undefined))
+  }
+
+  async #keepHouse(): Promise<void> {
+    try {
+      await this.#adopt()
+      await this.#prune()
+    } catch (error) {
+      const fields = { code: 'ERR_INBOX_UNAVAILABLE', err: errorFields(error) }
+      this.#parts.logger.warn(fields, 'old and unhandled entries could not be seen to')
+    }
+  }
+
+  // Not only at the start: a process that has no such handler yet may go on storing during a rolling update.
+  async #adopt(): Promise<void> {
+    const { inbox, handlers, leaseMs, logger, onAdopted } = this.#parts
+    const adopted = await inTime(inbox.adopt(handlers.types), leaseMs, 'the inbox')
+    if (adopted === 0) return
+    logger.info({ adopted }, 'entries that had no handler have one now')
+    onAdopted()
+  }
+
+  /** Step by step, so that nobody waits for it: there may be a million entries to delete. */
+  async #prune(): Promise<void> {
+    const { inbox, leaseMs, clock } = this.#parts
+    for (const state of PRUNABLE) {
+      const keptMs = state === 'handled' ? inbox.retentionMs : inbox.discardedRetentionMs
+      let pruned = PRUNE_STEP
+      while (pruned === PRUNE_STEP && !this.#stopping) {
+        pruned = await inTime(inbox.prune(state, clock() - keptMs, PRUNE_STEP), leaseMs, 'the inbox')
+        await nextTurn()
+      }
+    }
+  }
+}

@@ -1,0 +1,380 @@
+import type { VerifiedCallback } from '../callback.js'
+import { checkKnownOptions, functionOption, integerOption } from '../option-checks.js'
+import type {
+  AddResult,
+  Arrival,
+  ClaimedEntry,
+  ClaimEnd,
+  ClaimEntries,
+  ClaimToken,
+  Entry,
+  EntryFilter,
+  EntrySummary,
+  EventTypes,
+  Inbox,
+  InboxStats,
+  OperatorAction,
+} from './inbox.js'
+import { NO_ENTRIES } from './no-entries.js'
+import { actionRefusal, missingRefusal, repeatRefusal } from './operator-action.js'
+import { QUARANTINE_REASON } from './quarantine-reason.js'
+import { MOVES, PRUNABLE, type InboxState } from './states.js'
+
+export interface MemoryInboxOptions {
+  /**
+   * How long what was handled is remembered at least, in milliseconds.
+   * @default 604_800_000 (7 days)
+   */
+  readonly retentionMs?: number | undefined
+  /**
+   * How long what a person discarded is kept, in milliseconds.
+   * @default 2_592_000_000 (30 days)
+   */
+  readonly discardedRetentionMs?: number | undefined
+  /**
+   * The current time, in milliseconds since 1970.
+   * @default Date.now
+   */
+  readonly clock?: (() => number) | undefined
+}
+
+/**
+ * An inbox in this process's memory, for tests and for trying out: it keeps every promise but the one that matters, as
+ * nothing in it survives the process.
+ */
+export class MemoryInbox implements Inbox {
+  readonly retentionMs: number
+  readonly discardedRetentionMs: number
+  readonly #clock: () => number
+  readonly #entries = new Map<number, StoredEntry>()
+  /** What is stored, running or retrying: the only entries that a claim has to look at. */
+  readonly #unfinished = new Set<StoredEntry>()
+  readonly #unfinishedByOrderKey = new Map<string, Set<StoredEntry>>()
+  /** Entries by which repeats are recognised. What is in quarantine is not among them: a stranger may have written it. */
+  readonly #knownByKey = new Map<string, StoredEntry>()
+  readonly #knownBySignature = new Map<string, StoredEntry>()
+  readonly #suspectBySignature = new Map<string, StoredEntry>()
+  #lastId = 0
+
+  constructor(options: MemoryInboxOptions = {}) {
+    checkKnownOptions(OWNER, options, KNOWN)
+    const duration = (name: 'retentionMs' | 'discardedRetentionMs', fallback: number) =>
+      integerOption(OWNER, name, options[name], { fallback, min: 1 })
+    this.retentionMs = duration('retentionMs', 604_800_000)
+    this.discardedRetentionMs = duration('discardedRetentionMs', 2_592_000_000)
+    this.#clock = functionOption(OWNER, 'clock', options.clock, Date.now)
+  }
+
+  // The methods are async for a throw inside to become a rejection; none may await before it is done.
+  async open(): Promise<void> {}
+
+  async add(arrival: Arrival): Promise<AddResult> {
+    const { key, bodyHash, signature, suspicion } = arrival
+    const known = this.#knownByKey.get(key)
+    const signed = this.#knownBySignature.get(signature)
+    if (known?.bodyHash === bodyHash && (signed === known || (!signed && suspicion === undefined))) {
+      if (!signed) this.#rememberSignature(known, signature)
+      known.copies++
+      return { result: 'duplicate', id: known.id }
+    }
+    if (suspicion !== undefined) return this.#quarantine(arrival, 'suspicion', suspicion)
+    if (known && known.bodyHash !== bodyHash)
+      return this.#quarantine(arrival, 'conflict', QUARANTINE_REASON.conflict(known.id))
+    if (signed) return this.#quarantine(arrival, 'replay', QUARANTINE_REASON.replay(signed.id))
+
+    const entry = this.#insert(arrival, arrival.hasHandler ? 'stored' : 'unhandled')
+    this.#makeKnown(entry)
+    if (!arrival.hasHandler) return { result: 'unhandled', id: entry.id }
+    this.#makeDue(entry, this.#clock())
+    return { result: 'stored', id: entry.id }
+  }
+
+  async claim({ eventTypes, limit, leaseMs }: ClaimEntries): Promise<ClaimedEntry[]> {
+    const now = this.#clock()
+    return this.#ready(eventTypes)
+      .filter(({ dueAt }) => dueAt! <= now)
+      .sort((a, b) => a.dueAt! - b.dueAt! || a.id - b.id)
+      .slice(0, limit)
+      .map((entry) => {
+        entry.state = MOVES.claim.to
+        entry.attempts++
+        entry.token++
+        entry.dueAt = now + leaseMs
+        const { id, token, callback, attempts, replayed } = entry
+        return { id, token, callback, attempt: attempts, replayed }
+      })
+  }
+
+  async extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<number>> {
+    const held = claims.map((claim) => this.#held(claim)).filter((entry) => entry !== undefined)
+    for (const entry of held) entry.dueAt = this.#clock() + leaseMs
+    return new Set(held.map(({ id }) => id))
+  }
+
+  async finish(claim: ClaimToken, result: ClaimEnd): Promise<boolean> {
+    const entry = this.#held(claim)
+    if (!entry) return false
+    entry.state = MOVES[result.move].to
+    if ('error' in result) entry.reason = result.error
+    // What nobody had a handler for has not been tried.
+    if (result.move === 'setAside') entry.attempts--
+    if (result.move === 'reschedule') this.#makeDue(entry, this.#clock() + result.delayMs)
+    else this.#end(entry)
+    return true
+  }
+
+  async adopt(eventTypes: EventTypes): Promise<number> {
+    const adopted = [...this.#entries.values()].filter(
+      ({ state, callback }) => state === 'unhandled' && fits(eventTypes, callback.type),
+    )
+    for (const entry of adopted) {
+      entry.state = MOVES.adopt.to
+      this.#makeDue(entry, this.#clock())
+    }
+    return adopted.length
+  }
+
+  async stats(): Promise<InboxStats> {
+    const counts = { ...NO_ENTRIES }
+    let oldestUnfinished: Date | undefined
+    for (const { state, dueAt, callback } of this.#entries.values()) {
+      counts[state]++
+      if (dueAt !== undefined) oldestUnfinished ??= callback.receivedAt
+    }
+    return { ...counts, oldestUnfinished }
+  }
+
+  async list(
+    filter: EntryFilter,
+    { afterId = 0, limit = 100 }: { afterId?: number; limit?: number } = {},
+  ): Promise<EntrySummary[]> {
+    const { states, eventType, idempotencyKey, before = Infinity, after = -Infinity } = filter
+    return [...this.#entries.values()]
+      .filter(
+        ({ id, state, callback: { type, idempotencyKey: key, receivedAt } }) =>
+          id > afterId &&
+          (states === undefined || states.includes(state)) &&
+          (eventType === undefined || type === eventType) &&
+          (idempotencyKey === undefined || key === idempotencyKey) &&
+          Number(receivedAt) < before &&
+          Number(receivedAt) > after,
+      )
+      .slice(0, limit)
+      .map(summaryOf)
+  }
+
+  async show(id: number): Promise<Entry | undefined> {
+    const entry = this.#entries.get(id)
+    return entry && { ...summaryOf(entry), rawBody: entry.callback.rawBody, history: [...entry.history] }
+  }
+
+  async act(id: number, action: OperatorAction, by: string): Promise<string | undefined> {
+    const entry = this.#entries.get(id)
+    if (!entry) return missingRefusal(id)
+    const refusal = actionRefusal(action, entry)
+    if (refusal !== undefined) return refusal
+    const now = this.#clock()
+    if (action === 'release') {
+      const repeated = this.#repeatedBy(entry)
+      if (repeated) return repeatRefusal(repeated)
+      // Where its key or signature belongs to another entry, that one goes on standing for it.
+      if (!this.#knownByKey.has(entry.key) && !this.#knownBySignature.has(entry.signature)) {
+        this.#suspectBySignature.delete(entry.signature)
+        this.#makeKnown(entry)
+      }
+    }
+    entry.history.push({ at: new Date(now), action, by })
+    entry.state = MOVES[action].to
+    if (action === 'discard') {
+      this.#end(entry)
+    } else {
+      entry.attempts = 0
+      entry.replayed = true
+      entry.finishedAt = undefined
+      this.#makeDue(entry, now)
+    }
+    return undefined
+  }
+
+  async prune(state: InboxState, before: number, limit: number): Promise<number> {
+    const end = Math.min(before, this.#clock() - this.retentionMs)
+    const old = [...this.#entries.values()]
+      .filter((entry) => entry.state === state && isPrunable(state) && entry.finishedAt! < end)
+      .sort((a, b) => a.finishedAt! - b.finishedAt!)
+      .slice(0, limit)
+    for (const entry of old) this.#delete(entry)
+    return old.length
+  }
+
+  async close(): Promise<void> {}
+
+  #quarantine(arrival: Arrival, why: 'suspicion' | 'conflict' | 'replay', reason: string): AddResult {
+    // One entry for a signature, whatever else was rewritten: who holds one captured delivery cannot fill the memory.
+    const copy = this.#suspectBySignature.get(arrival.signature)
+    if (copy) {
+      copy.copies++
+      return { result: 'duplicate', id: copy.id }
+    }
+    const entry = this.#insert(arrival, 'quarantined')
+    entry.reason = reason
+    this.#suspectBySignature.set(arrival.signature, entry)
+    return { result: 'quarantined', id: entry.id, why }
+  }
+
+  #insert({ callback, key, bodyHash, signature, orderKey }: Arrival, state: InboxState): StoredEntry {
+    const entry: StoredEntry = {
+      id: ++this.#lastId,
+      state,
+      callback,
+      key,
+      bodyHash,
+      signature,
+      orderKey,
+      attempts: 0,
+      token: 0,
+      dueAt: undefined,
+      hasTurn: false,
+      finishedAt: undefined,
+      reason: undefined,
+      replayed: false,
+      copies: 0,
+      history: [],
+      moreSignatures: [],
+    }
+    this.#entries.set(entry.id, entry)
+    return entry
+  }
+
+  #makeKnown(entry: StoredEntry): void {
+    this.#knownByKey.set(entry.key, entry)
+    this.#knownBySignature.set(entry.signature, entry)
+  }
+
+  /** Remembers that the service has signed an entry anew, so that this signature cannot be replayed either. */
+  #rememberSignature(entry: StoredEntry, signature: string): void {
+    entry.moreSignatures.push(signature)
+    this.#knownBySignature.set(signature, entry)
+  }
+
+  /** Another entry with the same key and body that was, or will be, handled. */
+  #repeatedBy({ key, bodyHash }: StoredEntry): StoredEntry | undefined {
+    const known = this.#knownByKey.get(key)
+    if (known?.bodyHash === bodyHash) return known
+    return [...this.#entries.values()].find(
+      (entry) =>
+        entry.key === key &&
+        entry.bodyHash === bodyHash &&
+        entry.state !== 'quarantined' &&
+        entry.state !== 'discarded',
+    )
+  }
+
+  #held({ id, token }: ClaimToken): StoredEntry | undefined {
+    const entry = this.#entries.get(id)
+    return entry?.state === 'running' && entry.token === token ? entry : undefined
+  }
+
+  #ready(eventTypes: EventTypes): StoredEntry[] {
+    return [...this.#unfinished].filter(({ hasTurn, callback }) => hasTurn && fits(eventTypes, callback.type))
+  }
+
+  #makeDue(entry: StoredEntry, dueAt: number): void {
+    entry.dueAt = dueAt
+    this.#unfinished.add(entry)
+    const { orderKey } = entry
+    if (orderKey === undefined) {
+      entry.hasTurn = true
+      return
+    }
+    const queue = this.#unfinishedByOrderKey.get(orderKey) ?? new Set()
+    this.#unfinishedByOrderKey.set(orderKey, queue.add(entry))
+    giveTurn(queue)
+  }
+
+  #end(entry: StoredEntry): void {
+    entry.dueAt = undefined
+    entry.hasTurn = false
+    if (entry.state !== 'unhandled') entry.finishedAt = this.#clock()
+    this.#unfinished.delete(entry)
+    const queue = entry.orderKey === undefined ? undefined : this.#unfinishedByOrderKey.get(entry.orderKey)
+    if (!queue) return
+    queue.delete(entry)
+    if (queue.size === 0) this.#unfinishedByOrderKey.delete(entry.orderKey!)
+    else giveTurn(queue)
+  }
+
+  #delete(entry: StoredEntry): void {
+    this.#entries.delete(entry.id)
+    for (const [map, key] of [
+      [this.#knownByKey, entry.key],
+      [this.#suspectBySignature, entry.signature],
+      ...[entry.signature, ...entry.moreSignatures].map((each) => [this.#knownBySignature, each] as const),
+    ] as const) {
+      if (map.get(key) === entry) map.delete(key)
+    }
+  }
+}
+
+const OWNER = 'new MemoryInbox'
+const KNOWN = [
+  'retentionMs',
+  'discardedRetentionMs',
+  'clock',
+] as const satisfies readonly (keyof MemoryInboxOptions)[]
+
+interface StoredEntry {
+  readonly id: number
+  state: InboxState
+  readonly callback: VerifiedCallback
+  readonly key: string
+  readonly bodyHash: string
+  readonly signature: string
+  readonly orderKey: string | undefined
+  attempts: number
+  token: number
+  /** Set while it is stored, running or retrying. */
+  dueAt: number | undefined
+  /** Whether nothing that shares its order key comes before it. */
+  hasTurn: boolean
+  finishedAt: number | undefined
+  reason: string | undefined
+  replayed: boolean
+  copies: number
+  readonly history: Entry['history'][number][]
+  readonly moreSignatures: string[]
+}
+
+/** Of those that share an order key, the oldest may run; while one is running, no other. */
+function giveTurn(queue: ReadonlySet<StoredEntry>): void {
+  const entries = [...queue]
+  if (entries.some(({ state, hasTurn }) => hasTurn && state === 'running')) return
+  const oldest = entries.reduce((a, b) => (a.id < b.id ? a : b))
+  for (const entry of entries) entry.hasTurn = entry === oldest
+}
+
+function fits(eventTypes: EventTypes, type: string): boolean {
+  return eventTypes === 'any' || eventTypes.includes(type)
+}
+
+function isPrunable(state: InboxState): boolean {
+  return (PRUNABLE as readonly InboxState[]).includes(state)
+}
+
+function summaryOf(entry: StoredEntry): EntrySummary {
+  const { id, state, callback, attempts, dueAt, hasTurn, finishedAt, reason, copies } = entry
+  const { type: eventType, idempotencyKey, subscription, signedAt, receivedAt } = callback
+  return {
+    id,
+    state,
+    eventType,
+    idempotencyKey,
+    subscription,
+    signedAt,
+    receivedAt,
+    attempts,
+    dueAt: hasTurn ? new Date(dueAt!) : undefined,
+    finishedAt: finishedAt === undefined ? undefined : new Date(finishedAt),
+    reason,
+    copies,
+  }
+}

@@ -1,0 +1,164 @@
+import { resolve } from 'node:path'
+import { loggerOption, type Logger } from '../logger.js'
+import {
+  checkKnownOptions,
+  durationOption,
+  functionOption,
+  integerOption,
+  invalidOption,
+} from '../option-checks.js'
+import type {
+  AddResult,
+  Arrival,
+  ClaimedEntry,
+  ClaimEnd,
+  ClaimEntries,
+  ClaimToken,
+  Entry,
+  EntryFilter,
+  EntrySummary,
+  EventTypes,
+  Inbox,
+  InboxStats,
+  OperatorAction,
+} from './inbox.js'
+import { add } from './sqlite/add.js'
+import { adoptSome, claim, extend, finish, type AdoptStep } from './sqlite/claims.js'
+import { GroupCommit } from './sqlite/group-commit.js'
+import { act, list, prune, show, stats } from './sqlite/operator.js'
+import { PRUNABLE, type InboxState } from './states.js'
+
+export interface SqliteInboxOptions {
+  /** Where the entries are. Made when it is not there; its directory is not. SQLite keeps two more files beside it. */
+  readonly file: string
+  /**
+   * How long what was handled is remembered at least, in milliseconds.
+   * @default 604_800_000 (7 days)
+   */
+  readonly retentionMs?: number | undefined
+  /**
+   * How long what a person discarded is kept, in milliseconds.
+   * @default 2_592_000_000 (30 days)
+   */
+  readonly discardedRetentionMs?: number | undefined
+  /**
+   * How long to try again while another process holds the file, in milliseconds.
+   * @default 4_000
+   */
+  readonly busyTimeoutMs?: number | undefined
+  /**
+   * The current time, in milliseconds since 1970.
+   * @default Date.now
+   */
+  readonly clock?: (() => number) | undefined
+  /** @default nothing is logged */
+  readonly logger?: Logger | undefined
+}
+
+/**
+ * An inbox in one file, durable on one machine, for any number of its processes. What arrives within one turn of the
+ * event loop is committed together, with one sync of the disk.
+ *
+ * Rejects with a `CountersignError` that says what is wrong with the file and how to cure it: `ERR_INBOX_BUSY`,
+ * `ERR_INBOX_FULL`, `ERR_INBOX_READ_ONLY`, `ERR_INBOX_CORRUPT`, `ERR_INBOX_NEWER`, `ERR_INBOX_IO`. Once the cause is gone
+ * it goes on by itself.
+ */
+export class SqliteInbox implements Inbox {
+  readonly retentionMs: number
+  readonly discardedRetentionMs: number
+  readonly #clock: () => number
+  readonly #commits: GroupCommit
+
+  constructor(options: SqliteInboxOptions) {
+    checkKnownOptions(OWNER, options, KNOWN)
+    const { file } = options
+    // SQLite takes these for databases that are gone when they are closed.
+    if (typeof file !== 'string' || file === '' || file === ':memory:')
+      throw invalidOption(OWNER, 'file', file, 'name a file, such as "callbacks.db"')
+    const duration = (name: 'retentionMs' | 'discardedRetentionMs', fallback: number) =>
+      integerOption(OWNER, name, options[name], { fallback, min: 1 })
+    this.retentionMs = duration('retentionMs', 604_800_000)
+    this.discardedRetentionMs = duration('discardedRetentionMs', 2_592_000_000)
+    this.#clock = functionOption(OWNER, 'clock', options.clock, Date.now)
+    this.#commits = new GroupCommit({
+      // Resolved now, as the process may change its directory.
+      file: resolve(file),
+      busyTimeoutMs: durationOption(OWNER, 'busyTimeoutMs', options.busyTimeoutMs, 4_000),
+      logger: loggerOption(OWNER, options.logger),
+    })
+  }
+
+  open(): Promise<void> {
+    return this.#commits.open()
+  }
+
+  add(arrival: Arrival): Promise<AddResult> {
+    return this.#commits.write((db) => add(db, arrival, this.#clock()))
+  }
+
+  claim(request: ClaimEntries): Promise<ClaimedEntry[]> {
+    return this.#commits.write((db) => claim(db, request, this.#clock()))
+  }
+
+  extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<number>> {
+    return this.#commits.write((db) => extend(db, claims, leaseMs, this.#clock()))
+  }
+
+  finish(claimed: ClaimToken, result: ClaimEnd): Promise<boolean> {
+    return this.#commits.write((db) => finish(db, claimed, result, this.#clock()))
+  }
+
+  /** In steps, so that callbacks are taken in between them: there may be very many. */
+  async adopt(eventTypes: EventTypes): Promise<number> {
+    let total = 0
+    for (let afterId: number | undefined = 0; afterId !== undefined;) {
+      const step: AdoptStep = { afterId, limit: ADOPT_STEP, now: this.#clock() }
+      const some = await this.#commits.write((db) => adoptSome(db, eventTypes, step))
+      total += some.adopted
+      afterId = some.lastId
+    }
+    return total
+  }
+
+  stats(): Promise<InboxStats> {
+    return this.#commits.read(stats)
+  }
+
+  list(filter: EntryFilter, page?: { afterId?: number; limit?: number }): Promise<EntrySummary[]> {
+    return this.#commits.read((db) => list(db, filter, page))
+  }
+
+  show(id: number): Promise<Entry | undefined> {
+    return this.#commits.read((db) => show(db, id))
+  }
+
+  act(id: number, action: OperatorAction, by: string): Promise<string | undefined> {
+    return this.#commits.write((db) => act(db, id, action, { by, now: this.#clock() }))
+  }
+
+  async prune(state: (typeof PRUNABLE)[number], before: number, limit: number): Promise<number> {
+    if (!(PRUNABLE as readonly InboxState[]).includes(state)) return 0
+    return this.#commits.write((db) => {
+      // Not earlier, whatever is asked: a repeat of it would be handled again.
+      const end = Math.min(before, this.#clock() - this.retentionMs)
+      return prune(db, state, end, limit)
+    })
+  }
+
+  /** What was asked for before is still done. */
+  close(): Promise<void> {
+    return this.#commits.close()
+  }
+}
+
+const OWNER = 'new SqliteInbox'
+const KNOWN = [
+  'file',
+  'retentionMs',
+  'discardedRetentionMs',
+  'busyTimeoutMs',
+  'clock',
+  'logger',
+] as const satisfies readonly (keyof SqliteInboxOptions)[]
+
+const ADOPT_STEP = 500

@@ -1,0 +1,120 @@
+import type { AddResult, Arrival } from '../inbox.js'
+import { QUARANTINE_REASON } from '../quarantine-reason.js'
+import type { InboxState } from '../states.js'
+import type { Connection } from './connection.js'
+import type { SqliteValue } from './driver.js'
+import { identityOf, type Identity } from './identity.js'
+import { giveTurn } from './order.js'
+
+/** Stores an arrival unless it is known. */
+export function add(db: Connection, arrival: Arrival, now: number): AddResult {
+  const { callback, suspicion, hasHandler, orderKey } = arrival
+  const identity = identityOf(arrival)
+  if (suspicion === undefined) {
+    const state = hasHandler ? 'stored' : 'unhandled'
+    const { changes, lastId: id } = insert(db, arrival, identity, { state, known: 1, now, reason: null })
+    if (changes === 1) {
+      if (hasHandler && orderKey !== undefined) giveTurn(db, orderKey)
+      return { result: state, id }
+    }
+  }
+
+  const { keyHash, bodyHash, signature } = identity
+  const known = db.get<{ id: number; same_body: number }>(
+    'SELECT id, body_hash = ? AS same_body FROM entries WHERE key_hash = ? AND known = 1',
+    bodyHash,
+    keyHash,
+  )
+  const signed = db.get<{ id: number }>(
+    'SELECT id FROM entries WHERE signed_at = ?1 AND signature = ?2 AND known = 1 ' +
+      'UNION ALL SELECT entry_id AS id FROM more_signatures WHERE signature = ?2',
+    Number(callback.signedAt),
+    signature,
+  )
+  if (known?.same_body === 1 && (signed?.id === known.id || (!signed && suspicion === undefined))) {
+    // So that the new signature cannot be replayed under another key either.
+    if (!signed)
+      db.run('INSERT INTO more_signatures (signature, entry_id) VALUES (?, ?)', signature, known.id)
+    db.run('UPDATE entries SET copies = copies + 1 WHERE id = ?', known.id)
+    return { result: 'duplicate', id: known.id }
+  }
+  const quarantine = (why: 'suspicion' | 'conflict' | 'replay', reason: string): AddResult => {
+    const suspect = insert(db, arrival, identity, { state: 'quarantined', known: 0, now, reason })
+    if (suspect.changes === 1) return { result: 'quarantined', id: suspect.lastId, why }
+    // One entry for a signature, whatever else was rewritten: who holds one captured delivery cannot fill the disk.
+    const copy = db.get<{ id: number }>(
+      'UPDATE entries SET copies = copies + 1 WHERE signed_at = ? AND signature = ? AND known = 0 RETURNING id',
+      Number(callback.signedAt),
+      signature,
+    )
+    return { result: 'duplicate', id: copy!.id }
+  }
+  if (suspicion !== undefined) return quarantine('suspicion', suspicion)
+  if (known?.same_body === 0) return quarantine('conflict', QUARANTINE_REASON.conflict(known.id))
+  return quarantine('replay', QUARANTINE_REASON.replay(signed!.id))
+}
+
+interface Standing {
+  readonly state: InboxState
+  readonly known: 0 | 1
+  readonly now: number
+  readonly reason: string | null
+}
+
+/** Changes nothing where the key or the signature is known already. */
+function insert(
+  db: Connection,
+  { callback, orderKey }: Arrival,
+  { keyHash, bodyHash, signature }: Identity,
+  { state, known, now, reason }: Standing,
+): { changes: number; lastId: number } {
+  const { type, idempotencyKey, signedAt, receivedAt, rawBody, subscription } = callback
+  const row: Record<(typeof COLUMNS)[number], SqliteValue> = {
+    state,
+    known,
+    event_type: type,
+    idempotency_key: idempotencyKey,
+    key_hash: keyHash,
+    body_hash: bodyHash,
+    signature,
+    due_at: state === 'stored' ? now : null,
+    order_key: orderKey ?? null,
+    ready: state === 'stored' && orderKey === undefined ? 1 : 0,
+    signed_at: Number(signedAt),
+    received_at: Number(receivedAt),
+    reason,
+    subscribed_type: subscription.eventTypeName,
+    callback_url: subscription.callbackUrl,
+    description: subscription.description ?? null,
+    body: rawBody,
+  }
+  return db.run(known === 1 ? INSERT_KNOWN : INSERT_SUSPECT, ...COLUMNS.map((column) => row[column]))
+}
+
+const COLUMNS = [
+  'state',
+  'known',
+  'event_type',
+  'idempotency_key',
+  'key_hash',
+  'body_hash',
+  'signature',
+  'due_at',
+  'order_key',
+  'ready',
+  'signed_at',
+  'received_at',
+  'reason',
+  'subscribed_type',
+  'callback_url',
+  'description',
+  'body',
+] as const
+
+const PARAMETERS = COLUMNS.map((_, index) => `?${index + 1}`)
+const INSERT = `INSERT INTO entries (${COLUMNS.join(', ')}) SELECT ${PARAMETERS.join(', ')}`
+const INSERT_SUSPECT = `${INSERT} WHERE true ON CONFLICT DO NOTHING`
+const SIGNATURE = PARAMETERS[COLUMNS.indexOf('signature')]
+const INSERT_KNOWN =
+  `${INSERT} WHERE NOT EXISTS (SELECT 1 FROM more_signatures WHERE signature = ${SIGNATURE}) ` +
+  'ON CONFLICT DO NOTHING'

@@ -1,0 +1,49 @@
+import { CountersignError } from '../../errors.js'
+
+/** What is used of `DatabaseSync`, which `node:sqlite` and `@photostructure/sqlite` both have. */
+export interface SqliteDatabase {
+  exec(sql: string): void
+  prepare(sql: string): SqliteStatement
+  close(): void
+}
+
+export interface SqliteStatement {
+  run(...values: SqliteValue[]): {
+    readonly changes: number | bigint
+    readonly lastInsertRowid: number | bigint
+  }
+  get(...values: SqliteValue[]): unknown
+  all(...values: SqliteValue[]): unknown[]
+}
+
+export type SqliteValue = string | number | Uint8Array | null
+
+export interface SqliteDriver {
+  readonly DatabaseSync: new (file: string) => SqliteDatabase
+}
+
+/**
+ * SQLite comes with Node from 22 on, is settled there from 24 on, and is an optional dependency before.
+ * @throws CountersignError ERR_SQLITE_MISSING
+ */
+export async function loadDriver(): Promise<SqliteDriver> {
+  const nodeVersion = Number.parseInt(process.versions.node, 10)
+  const names = nodeVersion >= 24 ? [BUILT_IN, PACKAGE] : [PACKAGE, BUILT_IN]
+  const failures: unknown[] = []
+  for (const name of names) {
+    try {
+      // By a variable, as the types of Node 20 do not know the one and not every install has the other.
+      return (await import(name)) as SqliteDriver
+    } catch (error) {
+      failures.push(error)
+    }
+  }
+  const message =
+    `SqliteInbox found no SQLite: Node ${process.versions.node} ` +
+    `${nodeVersion >= 22 ? 'could not load its own' : 'has none of its own'}, and the optional dependency ` +
+    `${PACKAGE} could not be loaded. Install it with "npm install ${PACKAGE}", or use Node 24 or later.`
+  throw new CountersignError('ERR_SQLITE_MISSING', message, { cause: new AggregateError(failures) })
+}
+
+const BUILT_IN = 'node:sqlite'
+const PACKAGE = '@photostructure/sqlite'

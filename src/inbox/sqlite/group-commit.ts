@@ -1,0 +1,200 @@
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import { CountersignError } from '../../errors.js'
+import { errorFields, type Logger } from '../../logger.js'
+import { Connection } from './connection.js'
+import { loadDriver, type SqliteDriver } from './driver.js'
+import { inboxError, isBusy, isFault, needsReopening } from './inbox-error.js'
+
+export interface GroupCommitOptions {
+  readonly file: string
+  /** How long to try again while another process holds the file. */
+  readonly busyTimeoutMs: number
+  readonly logger: Logger
+}
+
+type Operation<Result> = (connection: Connection) => Result
+
+interface Waiting {
+  readonly operation: Operation<unknown>
+  readonly giveUpAt: number
+  readonly resolve: (result: unknown) => void
+  readonly reject: (error: unknown) => void
+}
+
+/**
+ * Runs what was asked for within one turn of the event loop in one transaction, so that many share one sync of the disk.
+ * Keeps the file open, and opens it afresh where that may help.
+ */
+export class GroupCommit {
+  readonly #options: GroupCommitOptions
+  readonly #waiting: Waiting[] = []
+  #draining: Promise<void> | undefined
+  #driver: SqliteDriver | undefined
+  #connection: Connection | undefined
+  #lastFailure: { readonly error: unknown; readonly at: number } | undefined
+  #hasWarned = false
+  #closed: Promise<void> | undefined
+  #isClosed = false
+
+  constructor(options: GroupCommitOptions) {
+    this.#options = options
+  }
+
+  async open(): Promise<void> {
+    this.#lastFailure = undefined
+    await this.read(() => {})
+  }
+
+  /** Resolves once what the operation did is durable; when it rejects, nothing was done. It may be run several times. */
+  write<Result>(operation: Operation<Result>): Promise<Result> {
+    if (this.#closed) return Promise.reject(closedError(this.#options.file))
+    return new Promise<Result>((resolve, reject) => {
+      const giveUpAt = performance.now() + this.#options.busyTimeoutMs
+      this.#waiting.push({ operation, giveUpAt, resolve: resolve as Waiting['resolve'], reject })
+      this.#draining ??= this.#drain()
+    })
+  }
+
+  /** Runs an operation that only reads, of what has been committed. */
+  async read<Result>(operation: Operation<Result>): Promise<Result> {
+    const giveUpAt = performance.now() + this.#options.busyTimeoutMs
+    for (;;) {
+      if (this.#closed) throw closedError(this.#options.file)
+      try {
+        return await this.#use(operation)
+      } catch (error) {
+        if (!isBusy(error) || performance.now() >= giveUpAt) throw inboxError(error, this.#options.file)
+      }
+      await pause()
+    }
+  }
+
+  /** Finishes what waits. Safe to call twice. */
+  close(): Promise<void> {
+    return (this.#closed ??= this.#close())
+  }
+
+  async #close(): Promise<void> {
+    await this.#draining
+    this.#isClosed = true
+    this.#drop()
+  }
+
+  async #drain(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      await nextTurn()
+      const busy = await this.#commit(this.#waiting.splice(0, MAX_BATCH))
+      if (busy.length === 0) continue
+      this.#waiting.unshift(...busy)
+      await pause()
+    }
+    this.#draining = undefined
+  }
+
+  /** Resolves to what has to be tried again, as another process holds the file. */
+  async #commit(batch: readonly Waiting[]): Promise<readonly Waiting[]> {
+    try {
+      const results = await this.#use((connection) =>
+        connection.transaction(() => batch.map(({ operation }) => operation(connection))),
+      )
+      batch.forEach(({ resolve }, index) => resolve(results[index]))
+      return []
+    } catch (error) {
+      const now = performance.now()
+      const again = isBusy(error) ? batch.filter(({ giveUpAt }) => now < giveUpAt) : []
+      if (isFault(error) || batch.length === 1) {
+        const reason = inboxError(error, this.#options.file)
+        for (const waiting of batch) if (!again.includes(waiting)) waiting.reject(reason)
+        return again
+      }
+    }
+    // The fault is that of one: it must not be its neighbours' as well.
+    for (const [index, waiting] of batch.entries()) {
+      const busy = await this.#commit([waiting])
+      if (busy.length > 0) return batch.slice(index)
+    }
+    return []
+  }
+
+  async #use<Result>(operation: Operation<Result>): Promise<Result> {
+    try {
+      for (;;) {
+        const connection = await this.#open()
+        // Whoever came before in the same turn may have met a fault, and closed it.
+        if (connection === this.#connection) return operation(connection)
+      }
+    } catch (error) {
+      this.#afterFailure(error)
+      throw error
+    }
+  }
+
+  async #open(): Promise<Connection> {
+    const { file, logger } = this.#options
+    if (this.#connection?.isCurrent()) return this.#connection
+    if (this.#connection) {
+      const message = 'the file of the inbox was deleted or replaced while it was open: it is opened afresh'
+      logger.error({ code: 'ERR_INBOX_REPLACED', file }, message)
+      this.#drop()
+    }
+    // Opening takes its time: what strangers send must not have it done each time while it cannot succeed.
+    if (this.#lastFailure && performance.now() - this.#lastFailure.at < REOPEN_AFTER_MS)
+      throw this.#lastFailure.error
+    this.#driver ??= await loadDriver()
+    if (this.#isClosed) throw closedError(file)
+    // Another call may have opened it meanwhile.
+    this.#connection ??= new Connection(this.#driver, file)
+    this.#lastFailure = undefined
+    this.#warnOfOldSqlite(this.#connection.sqliteVersion)
+    return this.#connection
+  }
+
+  #afterFailure(error: unknown): void {
+    if (this.#connection && needsReopening(error)) this.#drop()
+    if (!this.#connection && !isBusy(error) && this.#lastFailure?.error !== error)
+      this.#lastFailure = { error, at: performance.now() }
+  }
+
+  #drop(): void {
+    const connection = this.#connection
+    this.#connection = undefined
+    try {
+      connection?.close()
+    } catch (error) {
+      const fields = { file: this.#options.file, err: errorFields(error) }
+      this.#options.logger.warn(fields, 'the file of the inbox could not be closed properly')
+    }
+  }
+
+  #warnOfOldSqlite(version: string): void {
+    if (this.#hasWarned) return
+    this.#hasWarned = true
+    if (!isOlder(version, SAFE_SQLITE)) return
+    const message =
+      `SQLite before ${SAFE_SQLITE.join('.')} may damage a file that several processes write: update Node, or let one ` +
+      'process alone use the inbox'
+    this.#options.logger.warn({ code: 'WARN_SQLITE_OLD', version }, message)
+  }
+}
+
+/** How many operations share a transaction at most: what a batch does, the event loop waits for. */
+const MAX_BATCH = 256
+const REOPEN_AFTER_MS = 1_000
+
+/** The first without the race in resetting a WAL (https://sqlite.org/wal.html#walresetbug). */
+const SAFE_SQLITE = [3, 51, 3]
+
+function isOlder(version: string, than: readonly number[]): boolean {
+  const parts = version.split('.').map(Number)
+  const differing = than.findIndex((part, index) => part !== parts[index])
+  return differing >= 0 && parts[differing]! < than[differing]!
+}
+
+// With jitter, or two processes that wait for each other meet again each time.
+function pause(): Promise<void> {
+  return delay(5 + Math.random() * 20)
+}
+
+function closedError(file: string): CountersignError {
+  return new CountersignError('ERR_INBOX_CLOSED', `the inbox ${file} is closed`)
+}

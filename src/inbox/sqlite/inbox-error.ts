@@ -1,0 +1,86 @@
+import { CountersignError } from '../../errors.js'
+
+export type InboxErrorCode =
+  /** Another process has held the file for longer than `busyTimeoutMs`. */
+  | 'ERR_INBOX_BUSY'
+  | 'ERR_INBOX_FULL'
+  | 'ERR_INBOX_READ_ONLY'
+  /** The file is damaged, or not an inbox at all. */
+  | 'ERR_INBOX_CORRUPT'
+  /** A newer version of Countersign has written the file. */
+  | 'ERR_INBOX_NEWER'
+  | 'ERR_INBOX_IO'
+  | 'ERR_INBOX_CLOSED'
+
+/** Says what is wrong with the file, and its cure, where `error` comes from the file; other errors are returned as they are. */
+export function inboxError(error: unknown, file: string): unknown {
+  const code = causeOf(error)
+  if (code === undefined || error instanceof CountersignError) return error
+  return new CountersignError(code, `${file} ${CURES[code]} (${(error as Error).message})`, { cause: error })
+}
+
+export function isBusy(error: unknown): boolean {
+  return causeOf(error) === 'ERR_INBOX_BUSY'
+}
+
+/** Whether the fault lies with the file or the machine, and so with every operation, not with the one that met it. */
+export function isFault(error: unknown): boolean {
+  return causeOf(error) !== undefined
+}
+
+/** After these the file may be repaired or replaced by another, which a connection that stays open would not notice. */
+export function needsReopening(error: unknown): boolean {
+  const code = causeOf(error)
+  return code === 'ERR_INBOX_CORRUPT' || code === 'ERR_INBOX_READ_ONLY' || code === 'ERR_INBOX_IO'
+}
+
+type FaultCode = Exclude<InboxErrorCode, 'ERR_INBOX_NEWER' | 'ERR_INBOX_CLOSED'>
+
+const CURES: Record<FaultCode, string> = {
+  ERR_INBOX_BUSY:
+    'is locked by another process. Countersign never holds it for long: look for a shell or a backup with an open ' +
+    'transaction',
+  ERR_INBOX_FULL:
+    'cannot grow, as its disk is full. Once there is space callbacks are taken in again; no restart is needed',
+  ERR_INBOX_READ_ONLY:
+    'cannot be written. Let this process write the file and its directory, where SQLite keeps two more files; no ' +
+    'restart is needed',
+  ERR_INBOX_CORRUPT:
+    'is damaged, or not a file of SQLite. Put a sound one in its place, together with the files -wal and -shm beside ' +
+    'it, or move all of them away to begin anew; "sqlite3 FILE .recover" saves what can be read',
+  ERR_INBOX_IO:
+    'cannot be opened, read or written. See that its directory exists, that this process may use it, and that the ' +
+    'disk is sound; no restart is needed',
+}
+
+// https://sqlite.org/rescode.html: the primary code is the low byte.
+const FAULT_BY_RESULT_CODE: Readonly<Record<number, FaultCode>> = {
+  3: 'ERR_INBOX_READ_ONLY', // PERM
+  5: 'ERR_INBOX_BUSY', // BUSY
+  6: 'ERR_INBOX_BUSY', // LOCKED
+  7: 'ERR_INBOX_IO', // NOMEM
+  8: 'ERR_INBOX_READ_ONLY', // READONLY
+  10: 'ERR_INBOX_IO', // IOERR
+  11: 'ERR_INBOX_CORRUPT', // CORRUPT
+  13: 'ERR_INBOX_FULL', // FULL
+  14: 'ERR_INBOX_IO', // CANTOPEN
+  15: 'ERR_INBOX_BUSY', // PROTOCOL: too many processes opening the file at once
+  26: 'ERR_INBOX_CORRUPT', // NOTADB
+}
+
+const FAULT_BY_SYSTEM_ERROR: Readonly<Record<string, FaultCode>> = {
+  EACCES: 'ERR_INBOX_READ_ONLY',
+  EPERM: 'ERR_INBOX_READ_ONLY',
+  EROFS: 'ERR_INBOX_READ_ONLY',
+  ENOSPC: 'ERR_INBOX_FULL',
+  EDQUOT: 'ERR_INBOX_FULL',
+}
+
+// By its properties and not by instanceof, which fails for the errors of another realm, such as a test runner's.
+function causeOf(error: unknown): FaultCode | undefined {
+  const { code, errcode, syscall } = Object(error) as NodeJS.ErrnoException & { errcode?: unknown }
+  if (typeof errcode === 'number') return FAULT_BY_RESULT_CODE[errcode & 0xff]
+  if (typeof code !== 'string') return undefined
+  if (code in CURES) return code as FaultCode
+  return syscall === undefined ? undefined : (FAULT_BY_SYSTEM_ERROR[code] ?? 'ERR_INBOX_IO')
+}

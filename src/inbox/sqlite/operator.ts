@@ -1,0 +1,136 @@
+import type { Entry, EntryFilter, EntrySummary, InboxStats, OperatorAction } from '../inbox.js'
+import { NO_ENTRIES } from '../no-entries.js'
+import { actionRefusal, missingRefusal, repeatRefusal } from '../operator-action.js'
+import { MOVES, type InboxState } from '../states.js'
+import type { Connection } from './connection.js'
+import type { SqliteValue } from './driver.js'
+import { keyHashRange } from './identity.js'
+import { giveTurn } from './order.js'
+import { bufferOf, SUMMARY_COLUMNS, summaryOf, type SummaryRow } from './row.js'
+
+/** A person's decision on an entry. Returns why it was not possible, or undefined when it was done. */
+export function act(
+  db: Connection,
+  id: number,
+  action: OperatorAction,
+  { by, now }: { by: string; now: number },
+): string | undefined {
+  const entry = db.get<StandingRow>(STANDING, id)
+  if (!entry) return missingRefusal(id)
+  const refusal = actionRefusal(action, { id, state: entry.state })
+  if (refusal !== undefined) return refusal
+  if (action === 'release') {
+    const repeated = db.get<{ id: number; state: InboxState }>(REPEATED, id)
+    if (repeated) return repeatRefusal(repeated)
+    db.run(MAKE_KNOWN, id)
+  }
+  const { to } = MOVES[action]
+  if (action === 'discard') db.run(DISCARD, to, now, id)
+  else db.run(MAKE_DUE, to, now, id)
+  db.run('INSERT INTO history (entry_id, at, action, person) VALUES (?, ?, ?, ?)', id, now, action, by)
+  if (entry.order_key !== null) giveTurn(db, entry.order_key)
+  return undefined
+}
+
+/** Deletes up to `limit` entries in this state that ended before `before`. */
+export function prune(db: Connection, state: InboxState, before: number, limit: number): number {
+  const ids = db.all<{ id: number }>(ENDED, state, before, limit)
+  for (const { id } of ids) {
+    db.run('DELETE FROM more_signatures WHERE entry_id = ?', id)
+    db.run('DELETE FROM history WHERE entry_id = ?', id)
+    db.run('DELETE FROM entries WHERE id = ?', id)
+  }
+  return ids.length
+}
+
+export function stats(db: Connection): InboxStats {
+  const counts = { ...NO_ENTRIES }
+  let notHandled = 0
+  for (const { state, count } of db.all<{ state: InboxState; count: number }>(COUNTS)) {
+    counts[state] = count
+    notHandled += count
+  }
+  counts.handled = db.get<{ count: number }>('SELECT count(*) AS count FROM entries')!.count - notHandled
+  const oldest = db.get<{ received_at: number }>(OLDEST_UNFINISHED)
+  return { ...counts, oldestUnfinished: oldest && new Date(oldest.received_at) }
+}
+
+export function list(
+  db: Connection,
+  { states, eventType, idempotencyKey, before, after }: EntryFilter,
+  { afterId = 0, limit = 100 }: { afterId?: number; limit?: number } = {},
+): EntrySummary[] {
+  const conditions: [sql: string, ...values: SqliteValue[]][] = [['id > ?', afterId]]
+  if (states) conditions.push([`state IN (${states.map(() => '?').join(', ')})`, ...states])
+  if (eventType !== undefined) conditions.push(['event_type = ?', eventType])
+  if (idempotencyKey !== undefined) {
+    conditions.push(['key_hash BETWEEN ? AND ?', ...keyHashRange(idempotencyKey)])
+    conditions.push(['idempotency_key = ?', idempotencyKey])
+  }
+  if (before !== undefined) conditions.push(['received_at < ?', before])
+  if (after !== undefined) conditions.push(['received_at > ?', after])
+  const where = conditions.map(([sql]) => sql).join(' AND ')
+  const values = conditions.flatMap(([, ...values]) => values)
+  // Most entries are handled: to look them up by that state, and then sort them, takes longer than to pass them by id.
+  const table =
+    states?.includes('handled') && idempotencyKey === undefined ? 'entries NOT INDEXED' : 'entries'
+  const sql = `SELECT ${SUMMARY_COLUMNS} FROM ${table} WHERE ${where} ORDER BY id LIMIT ?`
+  return db.all<SummaryRow>(sql, ...values, limit).map(summaryOf)
+}
+
+export function show(db: Connection, id: number): Entry | undefined {
+  const row = db.get<SummaryRow & { body: Uint8Array }>(SHOW, id)
+  if (!row) return undefined
+  const history = db.all<{ at: number; action: string; person: string }>(HISTORY, id)
+  return {
+    ...summaryOf(row),
+    rawBody: bufferOf(row.body),
+    history: history.map(({ at, action, person }) => ({ at: new Date(at), action, by: person })),
+  }
+}
+
+interface StandingRow {
+  readonly state: InboxState
+  readonly order_key: string | null
+}
+
+const STANDING = 'SELECT state, order_key FROM entries WHERE id = ?'
+
+/** An entry with the same key and body that was, or will be, handled. */
+const REPEATED = `
+  SELECT other.id, other.state FROM entries AS this JOIN entries AS other
+    ON other.key_hash = this.key_hash AND other.body_hash = this.body_hash AND other.id <> this.id
+  WHERE this.id = ? AND (other.known = 1 OR other.state NOT IN ('quarantined', 'discarded'))
+  ORDER BY other.known DESC LIMIT 1`
+
+/** Unless its key or its signature belongs to another entry, which then goes on standing for it. */
+const MAKE_KNOWN = `
+  UPDATE OR IGNORE entries SET known = 1
+  WHERE id = ? AND NOT EXISTS (SELECT 1 FROM more_signatures WHERE signature = entries.signature)`
+
+const MAKE_DUE = `
+  UPDATE entries SET
+    state = ?1, due_at = ?2, ready = order_key IS NULL, attempts = 0, replayed = 1, finished_at = NULL
+  WHERE id = ?3`
+
+const DISCARD = 'UPDATE entries SET state = ?, due_at = NULL, ready = 0, finished_at = ? WHERE id = ?'
+
+const ENDED = 'SELECT id FROM entries WHERE state = ? AND finished_at < ? ORDER BY finished_at, id LIMIT ?'
+
+// Two ranges of the index, which leave out the one state that there may be millions of entries in.
+const COUNTS = `
+  SELECT state, count(*) AS count FROM entries WHERE state < 'handled' GROUP BY state
+  UNION ALL
+  SELECT state, count(*) FROM entries WHERE state > 'handled' GROUP BY state`
+
+const OLDEST_UNFINISHED = `
+  SELECT received_at FROM entries WHERE id = (
+    SELECT min(id) FROM (
+      SELECT min(id) AS id FROM entries WHERE state = 'stored' AND finished_at IS NULL
+      UNION ALL SELECT min(id) FROM entries WHERE state = 'running' AND finished_at IS NULL
+      UNION ALL SELECT min(id) FROM entries WHERE state = 'retrying' AND finished_at IS NULL
+    )
+  )`
+
+const SHOW = `SELECT ${SUMMARY_COLUMNS}, body FROM entries WHERE id = ?`
+const HISTORY = 'SELECT at, action, person FROM history WHERE entry_id = ? ORDER BY id'

@@ -1,0 +1,73 @@
+import type { VerifiedCallback } from '../../callback.js'
+import type { EntrySummary } from '../inbox.js'
+import type { InboxState } from '../states.js'
+
+/** What a claim needs of an entry. */
+export interface CallbackRow {
+  readonly event_type: string
+  readonly idempotency_key: string
+  readonly signed_at: number
+  readonly received_at: number
+  readonly subscribed_type: string
+  readonly callback_url: string
+  readonly description: string | null
+  readonly body: Uint8Array
+}
+
+export interface SummaryRow extends Omit<CallbackRow, 'body'> {
+  readonly id: number
+  readonly state: InboxState
+  readonly attempts: number
+  readonly ready: number
+  readonly due_at: number | null
+  readonly finished_at: number | null
+  readonly reason: string | null
+  readonly copies: number
+}
+
+const CALLBACK_COLUMNS =
+  'event_type, idempotency_key, signed_at, received_at, subscribed_type, callback_url, description'
+
+export const CLAIM_COLUMNS = `id, token, attempts, replayed, ${CALLBACK_COLUMNS}, body`
+export const SUMMARY_COLUMNS = `id, state, attempts, ready, due_at, finished_at, reason, copies, ${CALLBACK_COLUMNS}`
+
+export function callbackOf(row: CallbackRow): VerifiedCallback {
+  return {
+    type: row.event_type,
+    idempotencyKey: row.idempotency_key,
+    signedAt: new Date(row.signed_at),
+    receivedAt: new Date(row.received_at),
+    rawBody: bufferOf(row.body),
+    subscription: subscriptionOf(row),
+  }
+}
+
+export function summaryOf(row: SummaryRow): EntrySummary {
+  return {
+    id: row.id,
+    state: row.state,
+    eventType: row.event_type,
+    idempotencyKey: row.idempotency_key,
+    subscription: subscriptionOf(row),
+    signedAt: new Date(row.signed_at),
+    receivedAt: new Date(row.received_at),
+    attempts: row.attempts,
+    dueAt: row.ready === 1 ? dateOf(row.due_at) : undefined,
+    finishedAt: dateOf(row.finished_at),
+    reason: row.reason ?? undefined,
+    copies: row.copies,
+  }
+}
+
+export function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+function subscriptionOf(row: Omit<CallbackRow, 'body'>): VerifiedCallback['subscription'] {
+  const { subscribed_type: eventTypeName, callback_url: callbackUrl, description } = row
+  return description === null ? { eventTypeName, callbackUrl } : { eventTypeName, callbackUrl, description }
+}
+
+function dateOf(ms: number | null): Date | undefined {
+  return ms === null ? undefined : new Date(ms)
+}

@@ -1,0 +1,113 @@
+import { CountersignError } from '../../errors.js'
+import type { SqliteDatabase } from './driver.js'
+
+/** 'CSIN': tells an inbox from somebody else's database. */
+const APPLICATION_ID = 0x4353494e
+
+/** What leads from each version of the schema to the next. Never changed once published, only added to. */
+const MIGRATIONS = [
+  `
+  CREATE TABLE entries (
+    -- AUTOINCREMENT: an id is never given again, or a late worker could finish another's entry
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    state TEXT NOT NULL,
+    -- 1: repeats are recognised by it. 0: suspect, and a stranger may have written its key
+    known INTEGER NOT NULL,
+    event_type TEXT NOT NULL,
+    idempotency_key TEXT NOT NULL,
+    -- see identity.ts
+    key_hash BLOB NOT NULL,
+    body_hash BLOB NOT NULL,
+    signature BLOB NOT NULL,
+    -- set while it is stored, running (the end of its lease) or retrying
+    due_at INTEGER,
+    order_key TEXT,
+    -- 1: may be claimed once it is due, as nothing that shares its order_key comes before it
+    ready INTEGER NOT NULL,
+    token INTEGER NOT NULL DEFAULT 0,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    replayed INTEGER NOT NULL DEFAULT 0,
+    copies INTEGER NOT NULL DEFAULT 0,
+    signed_at INTEGER NOT NULL,
+    received_at INTEGER NOT NULL,
+    finished_at INTEGER,
+    reason TEXT,
+    subscribed_type TEXT NOT NULL,
+    callback_url TEXT NOT NULL,
+    description TEXT,
+    body BLOB NOT NULL
+  ) STRICT;
+  -- the de-duplication: any number of suspects, but one known entry for a key ...
+  CREATE UNIQUE INDEX entries_by_key ON entries (key_hash, nullif(known, 0));
+  -- ... and one known entry and one suspect for a signature. What was signed includes the time, so a signature has but
+  -- one; that comes first for new signatures to be written beside each other and not all over the index
+  CREATE UNIQUE INDEX entries_by_signature ON entries (signed_at, signature, known);
+  CREATE INDEX entries_ready ON entries (event_type, due_at) WHERE ready = 1;
+  CREATE INDEX entries_in_order ON entries (order_key) WHERE order_key IS NOT NULL AND due_at IS NOT NULL;
+  -- of those that share an order key no two can have their turn
+  CREATE UNIQUE INDEX entries_turn ON entries (order_key) WHERE order_key IS NOT NULL AND ready = 1;
+  CREATE INDEX entries_by_state ON entries (state, finished_at);
+
+  -- of repeats that the service has signed anew
+  CREATE TABLE more_signatures (signature BLOB PRIMARY KEY, entry_id INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE INDEX more_signatures_by_entry ON more_signatures (entry_id);
+
+  -- what people have done
+  CREATE TABLE history (
+    id INTEGER PRIMARY KEY,
+    entry_id INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    action TEXT NOT NULL,
+    person TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX history_by_entry ON history (entry_id);
+  `,
+]
+
+export const SCHEMA_VERSION = MIGRATIONS.length
+
+/** Brings the file up to date. Several processes may do so at once: one of them will, the others wait and find it done. */
+export function migrate(database: SqliteDatabase, file: string): void {
+  if (checkedVersion(database, file) === SCHEMA_VERSION) return
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    for (let version = checkedVersion(database, file); version < SCHEMA_VERSION; version++) {
+      database.exec(MIGRATIONS[version]!)
+    }
+    database.exec(
+      `PRAGMA user_version = ${SCHEMA_VERSION}; PRAGMA application_id = ${APPLICATION_ID}; COMMIT`,
+    )
+  } catch (error) {
+    try {
+      database.exec('ROLLBACK')
+    } catch {
+      // Some errors have rolled back already.
+    }
+    throw error
+  }
+}
+
+function checkedVersion(database: SqliteDatabase, file: string): number {
+  const {
+    user_version: version,
+    application_id: applicationId,
+    tables,
+  } = database.prepare(VERSIONS).get() as {
+    user_version: number
+    application_id: number
+    tables: number
+  }
+  if (applicationId !== APPLICATION_ID && (tables > 0 || version > 0)) {
+    const message = `${file} is a database of another program, not an inbox. Name another file.`
+    throw new CountersignError('ERR_INBOX_CORRUPT', message)
+  }
+  if (version <= SCHEMA_VERSION) return version
+  const message =
+    `${file} was written by a newer version of Countersign: its schema is version ${version}, and this one knows ` +
+    `versions up to ${SCHEMA_VERSION}. Use the newer version again; an older one could lose what it does not know.`
+  throw new CountersignError('ERR_INBOX_NEWER', message)
+}
+
+const VERSIONS = `
+  SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema) AS tables
+  FROM pragma_user_version, pragma_application_id`

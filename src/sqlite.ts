@@ -1,0 +1,1 @@
+export { SqliteInbox, type SqliteInboxOptions } from './inbox/sqlite-inbox.js'

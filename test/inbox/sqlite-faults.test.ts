@@ -1,0 +1,236 @@
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { AddResult } from '../../src/inbox/inbox.js'
+import { SqliteInbox } from '../../src/sqlite.js'
+import { arrival } from '../support/arrivals.js'
+import { collectedLog } from '../support/collected-log.js'
+import { buildInboxProgram, startProgram } from '../support/inbox-program.js'
+import { inboxFile, openAside, temporaryDirectory } from '../support/sqlite-file.js'
+
+const open: SqliteInbox[] = []
+afterEach(() => Promise.all(open.splice(0).map((inbox) => inbox.close())))
+
+function inboxOn(file: string, options: object = {}): SqliteInbox {
+  const inbox = new SqliteInbox({ file, ...options })
+  open.push(inbox)
+  return inbox
+}
+
+describe('while another process holds the file', () => {
+  it('goes on trying until it is released', async () => {
+    const file = inboxFile()
+    const inbox = inboxOn(file)
+    await inbox.open()
+    const other = await openAside(file)
+    other.exec('BEGIN IMMEDIATE')
+    let added: AddResult | undefined
+    const adding = inbox.add(arrival()).then((result) => (added = result))
+    // Long enough for several tries, during which this process does other things.
+    for (let turns = 0; turns < 1000; turns++) await nextTurn()
+    expect(added).toBeUndefined()
+    other.exec('ROLLBACK')
+    expect((await adding).result).toBe('stored')
+    other.close()
+  })
+
+  it('gives up after busyTimeoutMs, and stores nothing', async () => {
+    const file = inboxFile()
+    const inbox = inboxOn(file, { busyTimeoutMs: 50 })
+    await inbox.open()
+    const other = await openAside(file)
+    other.exec('BEGIN IMMEDIATE')
+    const adding = [arrival(), arrival()].map((each) => inbox.add(each))
+    for (const each of adding) {
+      await expect(each).rejects.toMatchObject({
+        code: 'ERR_INBOX_BUSY',
+        message: expect.stringContaining('is locked by another process'),
+      })
+    }
+    other.exec('ROLLBACK')
+    other.close()
+    expect((await inbox.stats()).stored).toBe(0)
+  })
+
+  it('still answers questions', async () => {
+    const file = inboxFile()
+    const inbox = inboxOn(file)
+    const { id } = await inbox.add(arrival())
+    const other = await openAside(file)
+    other.exec("BEGIN IMMEDIATE; UPDATE entries SET state = 'handled'")
+    expect((await inbox.show(id))?.state).toBe('stored')
+    other.exec('ROLLBACK')
+    other.close()
+  })
+
+  it('waits for it to be opened', async () => {
+    const file = inboxFile()
+    const other = await openAside(file)
+    other.exec('BEGIN EXCLUSIVE; CREATE TABLE passing (id INTEGER)')
+    const inbox = inboxOn(file)
+    const opening = inbox.open()
+    for (let turns = 0; turns < 100; turns++) await nextTurn()
+    other.exec('ROLLBACK')
+    await opening
+    other.close()
+  })
+})
+
+describe('goes on without a restart', () => {
+  it('once the directory is there', async () => {
+    const file = join(temporaryDirectory(), 'later', 'callbacks.db')
+    const inbox = inboxOn(file)
+    await expect(inbox.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_IO' })
+    mkdirSync(dirname(file))
+    expect((await eventually(inbox)).result).toBe('stored')
+  })
+
+  it('once a sound file is in the place of one that is damaged', async () => {
+    const file = inboxFile()
+    const inbox = inboxOn(file)
+    await inbox.add(arrival())
+    await inbox.close()
+    copyFileSync(file, `${file}.backup`)
+    writeFileSync(file, Buffer.alloc(8192, 'x'))
+
+    const again = inboxOn(file)
+    await expect(again.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_CORRUPT' })
+    copyFileSync(`${file}.backup`, file)
+    expect((await eventually(again)).result).toBe('stored')
+    expect((await again.stats()).stored).toBe(2)
+  })
+
+  it('once what turned out to be damaged in use has been replaced', async () => {
+    const file = inboxFile()
+    const body = 'x'.repeat(5000)
+    const filling = inboxOn(file)
+    await Promise.all(Array.from({ length: 100 }, () => filling.add(arrival({ body }))))
+    await filling.close()
+    copyFileSync(file, `${file}.backup`)
+    const bytes = readFileSync(file)
+    writeFileSync(file, bytes.fill(0xee, bytes.length / 2))
+
+    const inbox = inboxOn(file)
+    await inbox.open()
+    await expect(inbox.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_CORRUPT' })
+    copyFileSync(`${file}.backup`, file)
+    expect((await eventually(inbox)).result).toBe('stored')
+    expect((await inbox.stats()).stored).toBe(101)
+  })
+
+  it('after the file was deleted, and says so', async () => {
+    const file = inboxFile()
+    const log = collectedLog()
+    const inbox = inboxOn(file, { logger: log })
+    await inbox.add(arrival())
+    for (const each of [file, `${file}-wal`, `${file}-shm`]) rmSync(each)
+    const { id } = await inbox.add(arrival())
+    expect(log.withCode('ERR_INBOX_REPLACED')).toHaveLength(1)
+    await inbox.close()
+    expect(await inboxOn(file).show(id)).toMatchObject({ state: 'stored' })
+  })
+})
+
+it('does not open again and again what cannot be opened', async () => {
+  const file = join(temporaryDirectory(), 'nowhere', 'callbacks.db')
+  const inbox = inboxOn(file)
+  const first = await inbox.add(arrival()).catch((error: unknown) => error)
+  const second = await inbox.add(arrival()).catch((error: unknown) => error)
+  expect((second as Error).cause).toBe((first as Error).cause)
+})
+
+// A disk in memory that only the program sees, where the system lets us have one. It binds root as well, as permissions
+// do not.
+const OWN_DISK = ['--user', '--map-root-user', '--mount']
+const canMount =
+  spawnSync('unshare', [...OWN_DISK, 'mount', '-t', 'tmpfs', 'tmpfs', '/tmp'], { stdio: 'ignore' }).status ===
+  0
+const itWithDisk = canMount ? it : it.skip
+
+function runOnOwnDisk(statements: string): Promise<string[]> {
+  const directory = temporaryDirectory()
+  const program = buildInboxProgram(directory, statements)
+  const disk = join(directory, 'disk')
+  mkdirSync(disk)
+  const script = 'mount -t tmpfs -o size=1m tmpfs "$1" && exec "$2" "$3" "$1/callbacks.db"'
+  return startProgram('unshare', [...OWN_DISK, 'sh', '-c', script, 'sh', disk, process.execPath, program])
+    .ended
+}
+
+itWithDisk('refuses while the disk is full, keeps what it has, and goes on once there is space', async () => {
+  const printed = await runOnOwnDisk(`
+    fs.writeFileSync(file + '.ballast', Buffer.alloc(400_000))
+    const inbox = new SqliteInbox({ file })
+    const ids = []
+    let refusals = []
+    while (refusals.length === 0) {
+      const adding = Array.from({ length: 5 }, () => inbox.add(arrival({ body: 'x'.repeat(2000) })))
+      const settled = await Promise.allSettled(adding)
+      refusals = settled.filter(({ reason }) => reason).map(({ reason }) => reason.code)
+      ids.push(...settled.filter(({ value }) => value).map(({ value }) => value.id))
+    }
+    print(refusals)
+    const kept = (await inbox.list({}, { limit: 10_000 })).map(({ id }) => id)
+    print(String(kept) === String(ids) && kept.length > 5)
+    fs.rmSync(file + '.ballast')
+    print((await inbox.add(arrival())).result)
+    await inbox.close()
+  `)
+  expect(printed).toEqual([Array(5).fill('ERR_INBOX_FULL').join(), 'true', 'stored'])
+})
+
+itWithDisk('refuses while the file is read-only, and goes on once it is not', async () => {
+  const printed = await runOnOwnDisk(`
+    if (process.argv[3] === 'before') {
+      const inbox = new SqliteInbox({ file })
+      await inbox.add(arrival())
+      return inbox.close()
+    }
+    // In a process of its own, as a disk with files that are open cannot become read-only.
+    execFileSync(process.execPath, [process.argv[1], file, 'before'])
+    const remount = (mode) => execFileSync('mount', ['-o', 'remount,' + mode, path.dirname(file)])
+    remount('ro')
+    const inbox = new SqliteInbox({ file })
+    print(await inbox.add(arrival()).catch(({ code }) => code))
+    remount('rw')
+    for (let added; !added; ) added = await inbox.add(arrival()).catch(() => nextTurn())
+    print((await inbox.stats()).stored)
+    await inbox.close()
+  `)
+  expect(printed).toEqual(['ERR_INBOX_READ_ONLY', '2'])
+})
+
+const canLimit = spawnSync('prlimit', ['--version'], { stdio: 'ignore' }).status === 0
+
+// Node ignores the signal that the limit comes with, so the write fails.
+;(canLimit ? it : it.skip)('refuses while the disk fails, and goes on once it does not', async () => {
+  const directory = temporaryDirectory()
+  const program = buildInboxProgram(
+    directory,
+    `
+    const limit = (bytes) => execFileSync('prlimit', ['--pid', process.pid, '--fsize=' + bytes + ':unlimited'])
+    const inbox = new SqliteInbox({ file })
+    await inbox.add(arrival())
+    limit(fs.statSync(file + '-wal').size + 4096)
+    print(await inbox.add(arrival({ body: 'x'.repeat(100_000) })).catch(({ code }) => code))
+    limit('unlimited')
+    for (let added; !added; ) added = await inbox.add(arrival()).catch(() => nextTurn())
+    print((await inbox.stats()).stored)
+    await inbox.close()
+  `,
+  )
+  const { ended } = startProgram(process.execPath, [program, join(directory, 'callbacks.db')])
+  expect(await ended).toEqual(['ERR_INBOX_IO', '2'])
+})
+
+/** Tries until it works; what cannot be opened is tried again once a second. */
+async function eventually(inbox: SqliteInbox): Promise<AddResult> {
+  for (;;) {
+    try {
+      return await inbox.add(arrival())
+    } catch {
+      await nextTurn()
+    }
+  }
+}

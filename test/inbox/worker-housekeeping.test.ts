@@ -1,0 +1,159 @@
+import type { ArrivalOptions } from '../support/arrivals.js'
+import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { deferred } from '../support/deferred.js'
+import { fakeClock } from '../support/fake-clock.js'
+import { away, interposed } from '../support/interposed-inbox.js'
+import { work, type WorkOptions } from '../support/running-worker.js'
+import { until } from '../support/until.js'
+
+const MINUTE = 60_000
+
+beforeEach(() => {
+  jest.useFakeTimers({ doNotFake: ['setImmediate', 'clearImmediate', 'nextTick', 'queueMicrotask'] })
+})
+afterEach(() => jest.useRealTimers())
+
+function setUp(options: WorkOptions = {}) {
+  const clock = fakeClock()
+  const memory = new MemoryInbox({ clock, retentionMs: 10 * MINUTE, discardedRetentionMs: 20 * MINUTE })
+  const between = interposed(memory)
+  const working = work({ clock, inbox: between.inbox, pollMs: 1_000, ...options })
+  return {
+    ...working,
+    ...between,
+    async store(given?: ArrivalOptions) {
+      const id = await working.store(given)
+      working.worker.wake()
+      return id
+    },
+    async pass(ms: number) {
+      clock.advance(ms)
+      await jest.advanceTimersByTimeAsync(ms)
+    },
+    isGone: (id: number) => memory.show(id).then((entry) => entry === undefined),
+  }
+}
+
+describe('old entries', () => {
+  it('are deleted once they were handled long enough ago', async () => {
+    const { store, becomes, pass, isGone, calls } = setUp()
+    const id = await store()
+    await becomes(id, 'handled')
+    await pass(10 * MINUTE)
+    expect(await isGone(id)).toBe(false)
+    const before = calls.prune
+    await pass(MINUTE)
+    await until(() => calls.prune >= before + 2)
+    expect(await isGone(id)).toBe(true)
+  })
+
+  it('are kept longer when a person discarded them', async () => {
+    const { store, pass, isGone, inbox } = setUp()
+    const id = await store({ suspicion: 'ERR_BODY_NOT_JSON' })
+    await inbox.act(id, 'discard', 'test')
+    await pass(20 * MINUTE)
+    expect(await isGone(id)).toBe(false)
+    await pass(MINUTE)
+    await until(() => true)
+    expect(await isGone(id)).toBe(true)
+  })
+
+  it('are never deleted in any other state', async () => {
+    const { store, becomes, pass, inbox } = setUp({
+      maxAttempts: 2,
+      handler({ payload }) {
+        if (payload['fails']) throw new Error('no')
+      },
+    })
+    const dead = await store({ body: '{"Id": "1", "fails": true}' })
+    await becomes(dead, 'retrying')
+    await pass(MINUTE)
+    await becomes(dead, 'dead')
+    const retrying = await store({ body: '{"Id": "2", "fails": true}' })
+    await becomes(retrying, 'retrying')
+    await store({ type: 'a.b', hasHandler: false })
+    await store({ type: 'a.b' })
+    await store({ suspicion: 'ERR_BODY_NOT_JSON' })
+    const before = await inbox.stats()
+    expect(before).toMatchObject({ dead: 1, retrying: 1, unhandled: 1, stored: 1, quarantined: 1 })
+    // The worker's own time does not pass, so that what is to be retried stays so.
+    await inbox.prune('handled', Infinity, 1_000)
+    await inbox.prune('discarded', Infinity, 1_000)
+    expect(await inbox.stats()).toEqual(before)
+    await pass(1_000 * MINUTE)
+    expect(await inbox.stats()).toMatchObject({ dead: 2, unhandled: 1, stored: 1, quarantined: 1 })
+  })
+
+  it('are deleted in small steps, between which all else goes on', async () => {
+    const { store, becomes, inbox, calls, set, worker, clock, isGone } = setUp({ start: false })
+    const ids = await Promise.all(Array.from({ length: 1_000 }, () => store()))
+    const claimed = await inbox.claim({ eventTypes: 'any', limit: 1_000, leaseMs: MINUTE })
+    for (const entry of claimed) await inbox.finish(entry, { move: 'complete' })
+    clock.advance(10 * MINUTE + 1)
+
+    const turns: number[] = []
+    let turn = 0
+    const count = () => void (turn++, ticking && setImmediate(count))
+    let ticking = true
+    setImmediate(count)
+    const steps: number[] = []
+    set('prune', async (prune) => {
+      turns.push(turn)
+      const pruned = await prune()
+      steps.push(pruned)
+      return pruned
+    })
+    worker.start()
+    await until(() => steps.length === 7)
+    ticking = false
+    expect(steps).toEqual([200, 200, 200, 200, 200, 0, 0])
+    expect(new Set(turns).size).toBe(7)
+    expect(calls.prune).toBe(7)
+    expect(await isGone(ids[0]!)).toBe(true)
+    await becomes(await store(), 'handled')
+  })
+
+  it('are left for later when they cannot be deleted', async () => {
+    const { store, becomes, pass, isGone, set, log } = setUp()
+    const id = await store()
+    await becomes(id, 'handled')
+    set('prune', away)
+    await pass(11 * MINUTE)
+    expect(log.withCode('ERR_INBOX_UNAVAILABLE')[0]).toMatchObject({ level: 'warn' })
+    set('prune', undefined)
+    await pass(MINUTE)
+    await until(() => true)
+    expect(await isGone(id)).toBe(true)
+  })
+
+  it('are not deleted by two rounds at once, however long one takes', async () => {
+    const { pass, set, calls, worker } = setUp({ start: false, leaseMs: 10 * MINUTE })
+    const gate = deferred()
+    set('prune', (prune) => gate.promise.then(prune))
+    worker.start()
+    await pass(5 * MINUTE)
+    expect(calls.prune).toBe(1)
+    gate.resolve()
+  })
+})
+
+describe('entries that had no handler', () => {
+  it('are found also when another process stores them later, as in a rolling update', async () => {
+    const { store, becomes, pass, runs } = setUp()
+    const id = await store({ hasHandler: false })
+    await pass(MINUTE)
+    await becomes(id, 'handled')
+    expect(runs).toHaveLength(1)
+  })
+
+  it('are found later when they cannot be looked for at the start', async () => {
+    const { store, becomes, pass, set, worker, calls } = setUp({ start: false })
+    const id = await store({ hasHandler: false })
+    set('adopt', away)
+    worker.start()
+    await until(() => calls.adopt === 1)
+    set('adopt', undefined)
+    await pass(MINUTE)
+    await becomes(id, 'handled')
+  })
+})

@@ -1,0 +1,229 @@
+import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import type { ArrivalOptions } from '../support/arrivals.js'
+import { fakeClock } from '../support/fake-clock.js'
+import { away, interposed, never } from '../support/interposed-inbox.js'
+import { work, type WorkOptions } from '../support/running-worker.js'
+import { until } from '../support/until.js'
+
+const LEASE_MS = 60_000
+const ANY = { eventTypes: 'any', limit: 10, leaseMs: LEASE_MS } as const
+
+// Time stands still, for the worker as for its inbox, and passes when a test says so.
+beforeEach(() => {
+  jest.useFakeTimers({ doNotFake: ['setImmediate', 'clearImmediate', 'nextTick', 'queueMicrotask'] })
+})
+afterEach(() => jest.useRealTimers())
+
+function setUp(options: WorkOptions = {}) {
+  const clock = fakeClock()
+  const memory = new MemoryInbox({ clock })
+  const between = interposed(memory)
+  const working = work({
+    clock,
+    inbox: between.inbox,
+    handler: 'manual',
+    leaseMs: LEASE_MS,
+    timeoutMs: 2 ** 31 - 1,
+    pollMs: 1_000,
+    ...options,
+  })
+  return {
+    ...working,
+    ...between,
+    async store(given?: ArrivalOptions) {
+      const id = await working.store(given)
+      working.worker.wake()
+      return id
+    },
+    async pass(ms: number) {
+      for (let left = ms; left > 0; left -= 1_000) {
+        clock.advance(Math.min(left, 1_000))
+        await jest.advanceTimersByTimeAsync(Math.min(left, 1_000))
+      }
+    },
+    /** What another process would get now. */
+    otherClaims: async () => (await memory.claim(ANY)).map(({ id, attempt }) => ({ id, attempt })),
+  }
+}
+
+describe('while a handler runs longer than its lease', () => {
+  it('the lease is renewed, so that nobody else takes the entry', async () => {
+    const { store, called, becomes, pass, otherClaims, calls } = setUp()
+    const id = await store()
+    const run = await called(1)
+    await pass(10 * LEASE_MS)
+    expect(calls.extend).toBeGreaterThanOrEqual(29)
+    expect(await otherClaims()).toEqual([])
+    expect(run.context.signal.aborted).toBe(false)
+    run.succeed()
+    expect(await becomes(id, 'handled')).toMatchObject({ attempts: 1 })
+  })
+
+  it('one renewal serves all that run', async () => {
+    const { store, called, pass, calls } = setUp({ concurrency: 20 })
+    for (let count = 0; count < 20; count++) await store()
+    await called(20)
+    await pass(LEASE_MS / 3)
+    expect(calls.extend).toBe(1)
+  })
+
+  it('nothing is renewed once nothing runs', async () => {
+    const { store, called, becomes, pass, calls } = setUp()
+    const id = await store()
+    const run = await called(1)
+    run.succeed()
+    await becomes(id, 'handled')
+    await pass(LEASE_MS)
+    expect(calls.extend).toBe(0)
+  })
+
+  it('a renewal that fails now and then does no harm', async () => {
+    const { store, called, becomes, pass, set, otherClaims, log } = setUp()
+    const id = await store()
+    const run = await called(1)
+    for (let count = 0; count < 5; count++) {
+      set('extend', away)
+      await pass(LEASE_MS / 3)
+      set('extend', undefined)
+      await pass(LEASE_MS / 3)
+    }
+    expect(log.withCode('ERR_INBOX_UNAVAILABLE')).toHaveLength(5)
+    expect(await otherClaims()).toEqual([])
+    expect(run.context.signal.aborted).toBe(false)
+    run.succeed()
+    await becomes(id, 'handled')
+  })
+})
+
+describe('a handler whose lease was lost', () => {
+  it('has its signal aborted', async () => {
+    const { store, called, pass, otherClaims, clock } = setUp()
+    const id = await store()
+    const { context } = await called(1)
+    // As after a process was suspended: time has passed, and no heartbeat came.
+    clock.advance(LEASE_MS)
+    expect(await otherClaims()).toEqual([{ id, attempt: 2 }])
+    const { signal } = context
+    expect(signal.aborted).toBe(false)
+    await pass(LEASE_MS / 3)
+    expect(signal.aborted).toBe(true)
+    expect(signal.reason).toMatchObject({
+      message: 'the lease of this entry was lost: somebody else handles it',
+    })
+  })
+
+  it.each([
+    ['knows', true],
+    ['does not know', false],
+  ])('changes nothing by finishing late, when its worker %s that it was lost', async (_what, knows) => {
+    const { store, called, pass, inbox, clock, log, calls } = setUp()
+    const id = await store()
+    const run = await called(1)
+    clock.advance(LEASE_MS)
+    const [other] = await inbox.claim(ANY)
+    if (knows) await pass(LEASE_MS / 3)
+    run.succeed()
+    await until(() => log.withCode('WARN_LEASE_LOST').length === 1)
+    expect(calls.finish).toBe(knows ? 0 : 1)
+    expect(await inbox.show(id)).toMatchObject({ state: 'running', attempts: 2, finishedAt: undefined })
+
+    expect(await inbox.finish(other!, { move: 'complete' })).toBe(true)
+    expect(await inbox.show(id)).toMatchObject({ state: 'handled' })
+  })
+
+  it('changes nothing by failing late', async () => {
+    const { store, called, pass, inbox, clock, log, failures } = setUp({ maxAttempts: 1 })
+    const id = await store()
+    const run = await called(1)
+    clock.advance(LEASE_MS)
+    await inbox.claim(ANY)
+    await pass(LEASE_MS / 3)
+    run.fail(run.context.signal.reason)
+    await until(() => log.withCode('WARN_LEASE_LOST').length === 1)
+    expect(await inbox.show(id)).toMatchObject({ state: 'running', attempts: 2, reason: undefined })
+    expect(failures).toEqual([])
+  })
+
+  it('makes room for another entry once it has ended', async () => {
+    const { store, called, pass, otherClaims, clock } = setUp({ concurrency: 1 })
+    await store()
+    const run = await called(1)
+    clock.advance(LEASE_MS)
+    await otherClaims()
+    await pass(LEASE_MS / 3)
+    run.fail(new Error('aborted'))
+    await store()
+    expect((await called(2)).event.idempotencyKey).not.toBe(run.event.idempotencyKey)
+  })
+})
+
+describe('a handler whose lease cannot be renewed', () => {
+  it.each([
+    ['reject', away],
+    ['hang', never],
+  ])('is aborted before anybody else can take the entry, when renewals %s', async (_how, instead) => {
+    const { store, called, pass, set, otherClaims } = setUp()
+    const id = await store()
+    const { context } = await called(1)
+    const { signal } = context
+    set('extend', instead)
+    set('claim', away)
+    for (let waited = 0; waited < LEASE_MS - 1_000; waited += 1_000) {
+      await pass(1_000)
+      expect(await otherClaims()).toEqual([])
+    }
+    await until(() => signal.aborted)
+    expect(signal.reason).toMatchObject({
+      message: 'the lease of this entry runs out and could not be renewed',
+    })
+    await pass(1_000)
+    expect(await otherClaims()).toEqual([{ id, attempt: 2 }])
+  })
+
+  it('goes on under a new claim where nobody else took the entry', async () => {
+    const { store, called, becomes, pass, set, runs, log } = setUp()
+    const id = await store()
+    const run = await called(1)
+    set('extend', away)
+    await pass(LEASE_MS + 1_000)
+    expect(run.context.signal.aborted).toBe(true)
+    set('extend', undefined)
+    await becomes(id, 'running', 2)
+    run.succeed()
+    await becomes(id, 'handled', 2)
+    expect(runs).toHaveLength(1)
+    expect(log.withCode('WARN_LEASE_LOST')).toEqual([])
+  })
+})
+
+describe('what was handled while the inbox was out of reach', () => {
+  it('is recorded when the inbox is back, and not handled again', async () => {
+    const { store, called, becomes, pass, set, runs } = setUp()
+    const id = await store()
+    const run = await called(1)
+    for (const method of ['claim', 'extend', 'finish'] as const) set(method, away)
+    run.succeed()
+    await pass(3 * LEASE_MS)
+    for (const method of ['claim', 'extend', 'finish'] as const) set(method, undefined)
+    await pass(2_000)
+    await becomes(id, 'handled')
+    expect(runs).toHaveLength(1)
+  })
+
+  it('is left to the process that took it meanwhile', async () => {
+    const { store, called, pass, set, inbox, clock, otherClaims, log } = setUp()
+    const id = await store()
+    const run = await called(1)
+    set('finish', away)
+    set('extend', away)
+    set('claim', away)
+    run.succeed()
+    await pass(LEASE_MS)
+    expect(await otherClaims()).toEqual([{ id, attempt: 2 }])
+    set('finish', undefined)
+    await pass(2_000)
+    expect(log.withCode('WARN_LEASE_LOST')).toHaveLength(1)
+    expect(await inbox.show(id)).toMatchObject({ state: 'running', attempts: 2 })
+    expect(Number((await inbox.show(id))!.dueAt)).toBeGreaterThan(clock())
+  })
+})

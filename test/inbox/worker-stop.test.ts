@@ -1,0 +1,161 @@
+import type { ClaimedEntry } from '../../src/inbox/inbox.js'
+import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { deferred } from '../support/deferred.js'
+import { fakeClock } from '../support/fake-clock.js'
+import { away, interposed, never } from '../support/interposed-inbox.js'
+import { work, type WorkOptions } from '../support/running-worker.js'
+import { until } from '../support/until.js'
+
+function interposedWork(options: WorkOptions = {}) {
+  const clock = fakeClock()
+  const between = interposed(new MemoryInbox({ clock }))
+  return { ...work({ clock, inbox: between.inbox, handler: 'manual', ...options }), ...between }
+}
+
+const isSettled = async (promise: Promise<unknown>) => {
+  let settled = false
+  void promise.finally(() => (settled = true))
+  await new Promise((resolve) => setImmediate(resolve))
+  return settled
+}
+
+describe('start', () => {
+  it('is safe to call twice', async () => {
+    const { worker, store, becomes, runs, calls } = interposedWork({ pollMs: 2 ** 30, handler: () => {} })
+    worker.start()
+    const id = await store()
+    worker.wake()
+    await becomes(id, 'handled')
+    expect(runs).toHaveLength(1)
+    expect(calls.adopt).toBe(1)
+  })
+
+  it('does nothing once the worker was stopped', async () => {
+    const { worker, store, inbox, calls } = interposedWork({ start: false })
+    await worker.stop(1_000)
+    worker.start()
+    const id = await store()
+    worker.wake()
+    expect(await inbox.show(id)).toMatchObject({ state: 'stored' })
+    expect(calls).toMatchObject({ claim: 0, adopt: 0, extend: 0 })
+  })
+})
+
+describe('stop', () => {
+  it('lets what runs finish, and claims nothing more', async () => {
+    const { worker, store, becomes, called, inbox, runs } = interposedWork({ concurrency: 1 })
+    const [first, second] = [await store(), await store()]
+    const run = await called(1)
+    const stopped = worker.stop(10_000)
+    expect(await isSettled(stopped)).toBe(false)
+    expect(run.context.signal.aborted).toBe(false)
+    run.succeed()
+    await stopped
+    await becomes(first, 'handled')
+    expect(await inbox.show(second)).toMatchObject({ state: 'stored', attempts: 0 })
+    expect(runs).toHaveLength(1)
+  })
+
+  it('is safe to call twice', async () => {
+    const { worker, store, called } = interposedWork()
+    await store()
+    const run = await called(1)
+    const [first, second] = [worker.stop(10_000), worker.stop(1)]
+    expect(await isSettled(second)).toBe(false)
+    run.succeed()
+    await Promise.all([first, second])
+    await worker.stop(1)
+  })
+
+  it('does not wait for the next look at the inbox', async () => {
+    const { worker, calls } = interposedWork({ pollMs: 2 ** 30 })
+    await until(() => calls.claim === 1)
+    await worker.stop(10_000)
+    expect(calls.claim).toBe(1)
+  })
+
+  it('aborts what has not finished within the limit, and hands it to the next at once', async () => {
+    const { worker, store, becomes, clock, log, runs } = interposedWork({
+      handler: (_event, { signal }) =>
+        new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+    })
+    const id = await store()
+    await until(() => runs.length === 1)
+    await worker.stop(5)
+    expect(runs[0]!.context.signal.reason).toMatchObject({ message: 'the receiver is stopping' })
+    expect(await becomes(id, 'retrying')).toMatchObject({
+      attempts: 1,
+      dueAt: new Date(clock()),
+      reason: 'Error: the receiver is stopping',
+    })
+    expect(log.withCode('WARN_STOP_TIMEOUT')).toHaveLength(1)
+  })
+
+  it('leaves behind what does not listen; its lease runs out', async () => {
+    const { worker, store, called, clock, inbox, calls, log } = interposedWork()
+    const id = await store()
+    const run = await called(1)
+    await worker.stop(5)
+    run.succeed()
+    await until(() => log.withCode('WARN_LEASE_LOST').length === 1)
+    expect(calls.finish).toBe(0)
+    clock.advance(60_000)
+    expect(await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 60_000 })).toMatchObject([{ id }])
+  })
+
+  it('lets what a claim in flight brings be handled', async () => {
+    const { worker, store, becomes, called, set, calls } = interposedWork()
+    const gate = deferred()
+    set('claim', (claim) => gate.promise.then(claim))
+    const before = calls.claim
+    await until(() => calls.claim > before)
+    const id = await store()
+    const stopped = worker.stop(10_000)
+    gate.resolve()
+    ;(await called(1)).succeed()
+    await stopped
+    await becomes(id, 'handled')
+  })
+
+  it('begins nothing that a claim brings after the limit', async () => {
+    const { worker, store, set, calls, runs, inbox } = interposedWork({ handler: () => {} })
+    const gate = deferred()
+    let claimed: ClaimedEntry[] | undefined
+    set('claim', (claim) => gate.promise.then(claim).then((entries) => (claimed = entries)))
+    const before = calls.claim
+    await until(() => calls.claim > before)
+    const id = await store()
+    await worker.stop(5)
+    gate.resolve()
+    await until(() => claimed !== undefined)
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(claimed).toMatchObject([{ id }])
+    expect(runs).toEqual([])
+    // Nothing is lost: the lease runs out.
+    expect(await inbox.show(id)).toMatchObject({ state: 'running' })
+  })
+
+  it.each(['claim', 'adopt', 'prune'] as const)(
+    'does not wait for ever for a %s that hangs',
+    async (method) => {
+      const { worker, set, calls } = interposedWork({ start: false })
+      set(method, never)
+      worker.start()
+      await until(() => calls[method] === 1)
+      await worker.stop(5)
+    },
+  )
+
+  it('does not wait for ever for an end that cannot be recorded', async () => {
+    const { worker, store, set, called, calls } = interposedWork()
+    await store()
+    const run = await called(1)
+    set('finish', away)
+    run.succeed()
+    await until(() => calls.finish >= 2)
+    await worker.stop(5)
+    const after = calls.finish
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(calls.finish).toBeLessThanOrEqual(after)
+  })
+})

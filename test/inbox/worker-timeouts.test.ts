@@ -1,0 +1,66 @@
+import type { Handler } from '../../src/index.js'
+import { work } from '../support/running-worker.js'
+import { until } from '../support/until.js'
+
+const untilAborted: Handler = (_event, { signal }) =>
+  new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+
+describe('a handler whose time is up', () => {
+  it('has its signal aborted, and its entry is retried', async () => {
+    const { store, becomes, failures, runs, clock, called } = work({ timeoutMs: 5, handler: untilAborted })
+    const id = await store()
+    expect(await becomes(id, 'retrying')).toMatchObject({
+      reason: 'Error: the handler took longer than 5 ms',
+      attempts: 1,
+    })
+    expect(runs[0]!.context.signal.aborted).toBe(true)
+    expect(failures).toMatchObject([{ code: 'ERR_HANDLER_TIMEOUT' }])
+    clock.advance(1_000)
+    await called(2)
+  })
+
+  it('keeps its entry for as long as it goes on', async () => {
+    const { store, becomes, inbox, called, clock, runs } = work({ timeoutMs: 5, handler: 'manual' })
+    const id = await store()
+    const run = await called(1)
+    await until(() => run.context.signal.aborted)
+    // Whatever else there is to do is done meanwhile.
+    const other = await store()
+    const second = await called(2)
+    second.succeed()
+    await becomes(other, 'handled')
+    expect(await inbox.show(id)).toMatchObject({ state: 'running' })
+
+    run.succeed()
+    expect(await becomes(id, 'retrying')).toMatchObject({
+      reason: 'Error: the handler took longer than 5 ms',
+    })
+    clock.advance(1_000)
+    await called(3)
+    expect(runs[2]!.context.attempt).toBe(2)
+  })
+
+  it('keeps its entry no longer than a lease when it never returns', async () => {
+    const never = () => new Promise(() => {})
+    const { store, becomes, clock, called } = work({ timeoutMs: 5, leaseMs: 50, handler: never })
+    const id = await store()
+    expect(await becomes(id, 'retrying')).toMatchObject({
+      attempts: 1,
+      reason: 'Error: the handler took longer than 5 ms',
+    })
+    clock.advance(1_000)
+    expect((await called(2)).context.attempt).toBe(2)
+  })
+
+  it('makes a dead letter with the right reason when it never returns at any attempt', async () => {
+    const never = () => new Promise(() => {})
+    const { store, becomes, clock } = work({ timeoutMs: 5, leaseMs: 50, handler: never, maxAttempts: 2 })
+    const id = await store()
+    await becomes(id, 'retrying')
+    clock.advance(1_000)
+    expect(await becomes(id, 'dead')).toMatchObject({
+      attempts: 2,
+      reason: 'Error: the handler took longer than 5 ms',
+    })
+  })
+})

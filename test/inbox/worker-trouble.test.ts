@@ -1,0 +1,79 @@
+import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { fakeClock } from '../support/fake-clock.js'
+import { away, interposed } from '../support/interposed-inbox.js'
+import { work, type WorkOptions } from '../support/running-worker.js'
+import { until } from '../support/until.js'
+
+function troubled(options: WorkOptions = {}) {
+  const clock = fakeClock()
+  const between = interposed(new MemoryInbox({ clock }))
+  return { ...work({ clock, inbox: between.inbox, ...options }), ...between }
+}
+
+describe('a worker whose inbox is out of order', () => {
+  it('goes on by itself once entries can be claimed again', async () => {
+    const { store, becomes, set, calls, log } = troubled()
+    set('claim', away)
+    const id = await store()
+    await until(() => calls.claim >= 3)
+    set('claim', undefined)
+    await becomes(id, 'handled', 1)
+    expect(log.withCode('ERR_INBOX_UNAVAILABLE')[0]).toMatchObject({
+      level: 'error',
+      message: 'the worker could not claim entries',
+      fields: { err: { message: 'the disk is away' } },
+    })
+  })
+
+  it('does not ask again in a busy loop', async () => {
+    const { set, calls, worker } = troubled({ pollMs: 2 ** 30 })
+    set('claim', away)
+    worker.wake()
+    await until(() => calls.claim === 2)
+    for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
+    expect(calls.claim).toBe(2)
+  })
+
+  it('survives an inbox that throws in place of rejecting', async () => {
+    const { store, becomes, set, calls } = troubled()
+    set('claim', () => {
+      throw new Error('the disk is away')
+    })
+    const id = await store()
+    await until(() => calls.claim >= 3)
+    set('claim', undefined)
+    await becomes(id, 'handled')
+  })
+
+  it.each([
+    ['succeeded', undefined, 'handled'],
+    ['failed', new Error('no'), 'retrying'],
+  ] as const)(
+    'records that a handler %s once that is possible, and does not run it again',
+    async (_what, error, state) => {
+      const { store, becomes, set, calls, runs, log } = troubled({
+        handler: () => (error ? Promise.reject(error) : undefined),
+      })
+      set('finish', away)
+      const id = await store()
+      await until(() => calls.finish >= 3)
+      set('finish', undefined)
+      await becomes(id, state, 1)
+      expect(runs).toHaveLength(1)
+      expect(log.withCode('ERR_INBOX_UNAVAILABLE')[0]).toMatchObject({
+        message: 'the end of an entry could not be recorded',
+        fields: { entry: id },
+      })
+    },
+  )
+
+  it('takes no more than it has room for while ends cannot be recorded', async () => {
+    const { store, set, runs, calls, becomes } = troubled({ concurrency: 2 })
+    set('finish', away)
+    const ids = await Promise.all(Array.from({ length: 5 }, () => store()))
+    await until(() => calls.finish >= 6)
+    expect(runs).toHaveLength(2)
+    set('finish', undefined)
+    for (const id of ids) await becomes(id, 'handled')
+  })
+})

@@ -1,0 +1,261 @@
+import { randomUUID } from 'node:crypto'
+import { DoNotRetryError } from '../../src/index.js'
+import type { StandardSchema } from '../../src/index.js'
+import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { fakeClock } from '../support/fake-clock.js'
+import { subscription } from '../support/running-receiver.js'
+import { work } from '../support/running-worker.js'
+import { until } from '../support/until.js'
+
+const LEASE_MS = 60_000
+
+describe('a worker', () => {
+  it('handles what is stored, once', async () => {
+    const { store, becomes, runs } = work()
+    const body = '{"Id": "64b87e81-f9c7-4125-8565-b199c6e65b4f"}'
+    const idempotencyKey = randomUUID()
+    const id = await store({ body, idempotencyKey })
+
+    expect(await becomes(id, 'handled')).toMatchObject({ attempts: 1, reason: undefined })
+    expect(runs).toMatchObject([
+      {
+        event: {
+          type: subscription.eventTypeName,
+          idempotencyKey,
+          payload: JSON.parse(body),
+          rawBody: Buffer.from(body),
+          replayed: false,
+        },
+        context: { attempt: 1 },
+      },
+    ])
+  })
+
+  it('handles a thousand entries once each', async () => {
+    const { store, runs, inbox } = work({ concurrency: 7 })
+    const keys = Array.from({ length: 1_000 }, () => randomUUID())
+    await Promise.all(keys.map((idempotencyKey) => store({ idempotencyKey })))
+    await until(() => runs.length === 1_000)
+    expect(new Set(runs.map(({ event }) => event.idempotencyKey))).toEqual(new Set(keys))
+    await until(() => runs.every(({ isOver }) => isOver))
+    expect(await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: LEASE_MS })).toEqual([])
+  })
+
+  it('handles as many at a time as it may, and never more', async () => {
+    const { store, runs, underWay, called } = work({ concurrency: 3, handler: 'manual' })
+    for (let count = 0; count < 10; count++) await store()
+    for (let count = 0; count < 10; count++) {
+      await until(() => underWay() === Math.min(3, 10 - count))
+      expect(runs).toHaveLength(Math.min(10, count + 3))
+      const run = await called(count + 1)
+      run.succeed()
+      await until(() => run.isOver)
+    }
+  })
+
+  it('is woken by what is stored, without waiting until it looks again', async () => {
+    const { worker, store, called, becomes } = work({ pollMs: 2 ** 30 })
+    for (let count = 1; count <= 3; count++) {
+      const id = await store()
+      worker.wake()
+      await called(count)
+      await becomes(id, 'handled')
+    }
+  })
+
+  it('finds by itself what another process has stored', async () => {
+    const { store, becomes } = work({ pollMs: 1 })
+    await becomes(await store(), 'handled')
+    await becomes(await store(), 'handled')
+  })
+
+  it('handles nothing that is in quarantine until it is released', async () => {
+    const { store, becomes, inbox, runs, log } = work({ pollMs: 1 })
+    const suspect = await store({ suspicion: 'ERR_TIMESTAMP_OUT_OF_TOLERANCE' })
+    await becomes(await store(), 'handled')
+    expect(await inbox.show(suspect)).toMatchObject({ state: 'quarantined', attempts: 0 })
+
+    expect(await inbox.act(suspect, 'release', 'test')).toBeUndefined()
+    await becomes(suspect, 'handled')
+    expect(runs.map(({ event }) => event.replayed)).toEqual([false, true])
+    expect(log.lines.filter(({ message }) => message === 'entry handled')).toHaveLength(2)
+  })
+
+  it('tells handlers that a person had an event handled again', async () => {
+    const { store, becomes, inbox, runs, called } = work({ pollMs: 1 })
+    const id = await store()
+    await becomes(id, 'handled')
+    expect(await inbox.act(id, 'retry', 'test')).toBeUndefined()
+    await called(2)
+    expect(runs.map(({ event, context }) => [event.replayed, context.attempt])).toEqual([
+      [false, 1],
+      [true, 1],
+    ])
+  })
+
+  it('gives up a released entry whose body is not JSON, and says why', async () => {
+    const { store, becomes, inbox, runs, log } = work({ pollMs: 1 })
+    const id = await store({ body: 'Id=1', suspicion: 'ERR_BODY_NOT_JSON' })
+    await inbox.act(id, 'release', 'test')
+    expect(await becomes(id, 'dead')).toMatchObject({ reason: 'the body is no JSON object' })
+    expect(runs).toEqual([])
+    await until(() => log.lines.some(({ level }) => level === 'error'))
+    expect(log.lines.at(-1)).toMatchObject({
+      level: 'error',
+      message: 'entry is a dead letter',
+      fields: { entry: id, error: 'the body is no JSON object' },
+    })
+  })
+
+  it('leaves what it has no handler for', async () => {
+    const { store, becomes, inbox, runs } = work({ pollMs: 1 })
+    const other = await store({ type: 'accounts.closed', hasHandler: false })
+    const stored = await store({ type: 'accounts.closed', hasHandler: true })
+    await becomes(await store(), 'handled')
+    expect(await inbox.show(other)).toMatchObject({ state: 'unhandled' })
+    expect(await inbox.show(stored)).toMatchObject({ state: 'stored', attempts: 0 })
+    expect(runs).toHaveLength(1)
+  })
+
+  it('handles, when it starts, what had no handler before', async () => {
+    const { store, becomes, worker, log, runs } = work({ start: false, pollMs: 2 ** 30 })
+    const id = await store({ hasHandler: false })
+    worker.start()
+    await becomes(id, 'handled')
+    expect(log.lines).toContainEqual({
+      level: 'info',
+      fields: { adopted: 1 },
+      message: 'entries that had no handler have one now',
+    })
+    expect(runs).toMatchObject([{ event: { replayed: false }, context: { attempt: 1 } }])
+  })
+})
+
+describe('of a handler that fails', () => {
+  const failing = () => Promise.reject(new TypeError('the ledger is closed'))
+
+  it('the entry waits for its delay and is tried again', async () => {
+    const { store, becomes, clock, called, runs } = work({ handler: 'manual' })
+    const id = await store()
+    const first = await called(1)
+    first.fail(new Error('no'))
+    const { dueAt, reason, attempts } = await becomes(id, 'retrying')
+    expect({ reason, attempts }).toEqual({ reason: 'Error: no', attempts: 1 })
+    expect(Number(dueAt) - clock()).toBeGreaterThanOrEqual(500)
+    expect(Number(dueAt) - clock()).toBeLessThanOrEqual(1_000)
+
+    clock.advance(Number(dueAt) - clock() - 1)
+    expect(runs).toHaveLength(1)
+    clock.advance(1)
+    const second = await called(2)
+    expect(second.context.attempt).toBe(2)
+    second.succeed()
+    expect(await becomes(id, 'handled')).toMatchObject({ attempts: 2 })
+  })
+
+  it('the entry is a dead letter after the last attempt, and keeps the error', async () => {
+    const { store, becomes, clock, runs, failures, log } = work({ handler: failing, maxAttempts: 3 })
+    const id = await store()
+    for (const attempt of [1, 2]) {
+      await becomes(id, 'retrying', attempt)
+      clock.advance(60_000)
+    }
+    expect(await becomes(id, 'dead')).toMatchObject({
+      attempts: 3,
+      reason: 'TypeError: the ledger is closed',
+      dueAt: undefined,
+    })
+    expect(runs.map(({ context }) => context.attempt)).toEqual([1, 2, 3])
+    expect(failures.map(({ code }) => code)).toEqual(Array(3).fill('ERR_HANDLER_FAILED'))
+    await until(() => log.lines.some(({ message }) => message === 'entry is a dead letter'))
+    expect(log.lines.map(({ level }) => level)).toEqual(['warn', 'warn', 'error'])
+  })
+
+  it('nothing is tried again where one attempt is all there is', async () => {
+    const { store, becomes, runs } = work({ handler: failing, maxAttempts: 1 })
+    await becomes(await store(), 'dead')
+    expect(runs).toHaveLength(1)
+  })
+
+  it('the entry is a dead letter at once when the handler says that trying again is of no use', async () => {
+    const { store, becomes, runs } = work({
+      handler: () => Promise.reject(new DoNotRetryError('no such account')),
+    })
+    expect(await becomes(await store(), 'dead')).toMatchObject({
+      attempts: 1,
+      reason: 'DoNotRetryError: no such account',
+    })
+    expect(runs).toHaveLength(1)
+  })
+
+  it('the word of another copy of DoNotRetryError counts as well', async () => {
+    const fromTheOtherBuild = Object.assign(new Error('no'), { code: 'ERR_DO_NOT_RETRY' })
+    const { store, becomes } = work({ handler: () => Promise.reject(fromTheOtherBuild) })
+    await becomes(await store(), 'dead')
+  })
+
+  it('the entry is a dead letter at once when its payload does not fit the schema', async () => {
+    const schema: StandardSchema = {
+      '~standard': {
+        version: 1,
+        vendor: 'test',
+        validate: () => ({ issues: [{ message: 'secret content', path: ['amount'] }] }),
+      },
+    }
+    const { store, becomes, runs, failures } = work({ schema })
+    const { reason } = await becomes(await store(), 'dead')
+    expect(reason).toMatch(/the payload does not fit its schema at: amount$/)
+    expect(runs).toEqual([])
+    expect(failures).toMatchObject([{ code: 'ERR_PAYLOAD_INVALID' }])
+  })
+
+  it('the entry is tried again when its schema could not be asked', async () => {
+    const schema: StandardSchema = {
+      '~standard': { version: 1, vendor: 'test', validate: () => Promise.reject(new Error('away')) },
+    }
+    const { store, becomes } = work({ schema })
+    expect(await becomes(await store(), 'retrying')).toMatchObject({ reason: 'Error: away' })
+  })
+
+  it.each([
+    ['nothing', undefined, 'a handler threw no Error'],
+    ['a string', 'card 4111 1111 1111 1111', 'a handler threw no Error'],
+    ['an Error with a long message', new Error('x'.repeat(1_000)), `Error: ${'x'.repeat(493)}`],
+  ])('the reason is short and nothing but a message, when it throws %s', async (_what, thrown, reason) => {
+    const { store, becomes } = work({ handler: () => Promise.reject(thrown) })
+    expect(await becomes(await store(), 'retrying')).toMatchObject({ reason })
+  })
+})
+
+describe('an entry that kills its process at every attempt', () => {
+  it('is a dead letter after the last attempt, and says why', async () => {
+    const clock = fakeClock()
+    const inbox = new MemoryInbox({ clock })
+    const { store, becomes, worker, runs } = work({ clock, inbox, maxAttempts: 3, start: false })
+    const id = await store()
+    for (const attempt of [1, 2, 3]) {
+      const claimed = await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: LEASE_MS })
+      expect(claimed).toMatchObject([{ id, attempt }])
+      clock.advance(LEASE_MS)
+    }
+    worker.start()
+    expect(await becomes(id, 'dead')).toMatchObject({
+      reason: 'tried 3 times, and maxAttempts is 3: the last time left no error, as when the process dies',
+    })
+    expect(runs).toEqual([])
+  })
+
+  it('is tried once more as long as it has attempts left', async () => {
+    const clock = fakeClock()
+    const inbox = new MemoryInbox({ clock })
+    const { store, becomes, worker, runs } = work({ clock, inbox, maxAttempts: 3, start: false })
+    const id = await store()
+    for (const _attempt of [1, 2]) {
+      await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: LEASE_MS })
+      clock.advance(LEASE_MS)
+    }
+    worker.start()
+    await becomes(id, 'handled')
+    expect(runs.map(({ context }) => context.attempt)).toEqual([3])
+  })
+})

@@ -1,0 +1,78 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const root = join(__dirname, '../..')
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+
+const EXPORTED = {
+  countersign: [
+    'CountersignError',
+    'DoNotRetryError',
+    'MemoryIdempotencyStore',
+    'MemoryInbox',
+    'OUTCOMES',
+    'captureRawBody',
+    'createReceiver',
+    'verifySignature',
+  ],
+  'countersign/signature': [
+    'SignatureInputError',
+    'callbackUrlProblem',
+    'formatHttpDate',
+    'parseHttpDate',
+    'signCallback',
+    'stringToSign',
+    'verifyCallback',
+  ],
+  'countersign/sqlite': ['SqliteInbox'],
+  'countersign/testing': [
+    'RawRequestError',
+    'RecordedRequestError',
+    'loadRecordedRequest',
+    'loadRecordedRequests',
+    'parseRecordedRequest',
+    'recordedAt',
+    'recordedSubscriptions',
+    'registerIdempotencyStoreTests',
+    'registerInboxTests',
+    'replayRecordedRequest',
+    'sendRawRequest',
+    'signedCallback',
+  ],
+}
+
+// Names are public the day they are published: this list changes on purpose, or not at all.
+describe.each(Object.entries(EXPORTED))('%s', (specifier, names) => {
+  test('exports these names as an ES module', () => {
+    const program = `console.log(JSON.stringify(Object.keys(await import('${specifier}'))))`
+    expect(namesPrintedBy('module', program)).toEqual(names)
+  })
+
+  test('exports the same names as CommonJS', () => {
+    const program = `console.log(JSON.stringify(Object.keys(require('${specifier}'))))`
+    expect(namesPrintedBy('commonjs', program)).toEqual(names)
+  })
+})
+
+test('the entry points are these and no others', () => {
+  const specifiers = Object.keys(manifest.exports).map((subpath) => subpath.replace('.', 'countersign'))
+  expect(specifiers).toEqual([...Object.keys(EXPORTED), 'countersign/package.json'])
+})
+
+test('every path that package.json names exists', () => {
+  const named = [manifest.exports, manifest.bin, manifest.main, manifest.types, manifest.files].flatMap(
+    leaves,
+  )
+  expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([])
+})
+
+/** From a Node of its own: Jest resolves modules its own way. */
+function namesPrintedBy(inputType: 'module' | 'commonjs', program: string): string[] {
+  const args = [`--input-type=${inputType}`, '--eval', program]
+  return JSON.parse(execFileSync(process.execPath, args, { cwd: root, encoding: 'utf8' })).sort()
+}
+
+function leaves(value: unknown): string[] {
+  return typeof value === 'string' ? [value] : Object.values(value as object).flatMap(leaves)
+}

@@ -1,0 +1,245 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { deferred } from '../support/deferred.js'
+import { fakeClock } from '../support/fake-clock.js'
+import { withHeader } from '../support/http-bytes.js'
+import { genuine, runReceiver, subscription, type RunningReceiver } from '../support/running-receiver.js'
+import { storeWith } from '../support/stores.js'
+import { until } from '../support/until.js'
+
+const KEY = 'f81d4fae-7dec-11d0-a765-00a0c91e6bf6'
+const OTHER_KEY = '3f2504e0-4f89-11d3-9a0c-0305e82c3301'
+
+const codes = ({ outcomes }: RunningReceiver) => outcomes.map(({ code }) => code)
+
+describe('a key', () => {
+  it('belongs to its subscription, as the service does not say that it is unique beyond', async () => {
+    const other = { ...subscription, callbackUrl: 'https://partner.example.com/hooks/other' }
+    const running = await runReceiver({ subscriptions: [subscription, other] })
+    await running.send(genuine({ idempotencyKey: KEY }))
+    await running.send(genuine({ idempotencyKey: KEY, subscription: other }))
+    expect(codes(running)).toEqual(['HANDLED', 'HANDLED'])
+  })
+
+  it('with another body is a conflict while the first is still being handled', async () => {
+    const finish = deferred()
+    const running = await runReceiver({ handler: () => finish.promise })
+    const first = running.send(genuine({ idempotencyKey: KEY }))
+    await until(() => running.handled.length === 1)
+    await running.send(genuine({ idempotencyKey: KEY }))
+    finish.resolve()
+    await first
+    expect(codes(running)).toEqual(['ERR_IDEMPOTENCY_KEY_REUSED', 'HANDLED'])
+  })
+})
+
+describe('a captured delivery', () => {
+  it('is recognised under another key while the first is still being handled', async () => {
+    const finish = deferred()
+    const running = await runReceiver({ handler: () => finish.promise })
+    const callback = genuine()
+    const first = running.send(callback)
+    await until(() => running.handled.length === 1)
+    await running.send(withHeader(callback.toHttp(), 'X-Idempotency-Key', OTHER_KEY))
+    finish.resolve()
+    await first
+    expect(codes(running)).toEqual(['ERR_SIGNATURE_REPLAYED', 'HANDLED'])
+  })
+
+  it('does not shut out the genuine one when its handling failed', async () => {
+    let fails = true
+    const running = await runReceiver({
+      handler: () => (fails ? Promise.reject(new Error('no')) : undefined),
+    })
+    const callback = genuine()
+    await running.send(withHeader(callback.toHttp(), 'X-Idempotency-Key', OTHER_KEY))
+    fails = false
+    await running.send(callback)
+    expect(codes(running)).toEqual(['ERR_HANDLER_FAILED', 'HANDLED'])
+  })
+})
+
+describe('a callback that comes again after its handler failed', () => {
+  it('is handled, and the handler is told the attempt', async () => {
+    const attempts: number[] = []
+    const running = await runReceiver({
+      handler(_event, { attempt }) {
+        attempts.push(attempt)
+        if (attempt < 3) throw new Error('not yet')
+      },
+    })
+    const callback = genuine()
+    for (let delivery = 0; delivery < 4; delivery++) await running.send(callback)
+    expect(attempts).toEqual([1, 2, 3])
+    expect(codes(running)).toEqual(['ERR_HANDLER_FAILED', 'ERR_HANDLER_FAILED', 'HANDLED', 'DUPLICATE'])
+  })
+
+  it('finds the claim released by the time that the sender has its answer', async () => {
+    const release = deferred()
+    const store = storeWith({ release: (giveBack) => release.promise.then(giveBack) })
+    const running = await runReceiver({ store, handler: () => Promise.reject(new Error('no')) })
+    let answered = false
+    const answer = running.send(genuine()).finally(() => (answered = true))
+    await until(() => running.handled.length === 1)
+    for (let turn = 0; turn < 10; turn++) await nextTurn()
+    expect(answered).toBe(false)
+    release.resolve()
+    expect(await answer).toMatchObject({ status: 500 })
+  })
+
+  it('is answered although the claim could not be released, and the log says so', async () => {
+    const store = storeWith({ release: () => Promise.reject(new Error('the database is away')) })
+    const running = await runReceiver({ store, handler: () => Promise.reject(new Error('no')) })
+    expect(await running.send(genuine())).toMatchObject({ status: 500 })
+    expect(running.log.lines).toContainEqual({
+      level: 'warn',
+      fields: { err: expect.objectContaining({ message: 'the database is away' }) },
+      message: expect.stringMatching(/^a claim could not be released/),
+    })
+  })
+})
+
+describe('concurrent twins', () => {
+  it('are handled once, however slowly the store answers', async () => {
+    const store = storeWith({
+      async claim(take) {
+        for (let turn = 0; turn < 5; turn++) await nextTurn()
+        const result = await take()
+        for (let turn = 0; turn < 5; turn++) await nextTurn()
+        return result
+      },
+      async complete(record) {
+        for (let turn = 0; turn < 5; turn++) await nextTurn()
+        return record()
+      },
+    })
+    const finish = deferred()
+    const running = await runReceiver({ store, handler: () => finish.promise })
+    const callback = genuine()
+    const answers = Array.from({ length: 300 }, () => running.send(callback, { timeoutMs: 15_000 }))
+    await until(() => running.outcomes.length === 299)
+    expect(new Set(codes(running))).toEqual(new Set(['ERR_CALLBACK_IN_PROGRESS']))
+    finish.resolve()
+    const statuses = (await Promise.all(answers)).map(({ status }) => status)
+
+    expect(running.handled).toHaveLength(1)
+    expect(statuses.filter((status) => status === 200)).toHaveLength(1)
+    expect(statuses.filter((status) => status === 409)).toHaveLength(299)
+    expect(await running.send(callback)).toMatchObject({ status: 200 })
+    expect(codes(running).at(-1)).toBe('DUPLICATE')
+  })
+
+  it('are all answered 200 or 409 when the handler is quick', async () => {
+    const running = await runReceiver()
+    const callback = genuine()
+    const answers = await Promise.all(
+      Array.from({ length: 300 }, () => running.send(callback, { timeoutMs: 15_000 })),
+    )
+    expect(running.handled).toHaveLength(1)
+    expect(answers.filter(({ status }) => status !== 200 && status !== 409)).toEqual([])
+    expect(codes(running).filter((code) => code === 'HANDLED')).toHaveLength(1)
+  })
+})
+
+describe('a store that', () => {
+  it('hangs makes the sender come back, and its claim is released when it comes after all', async () => {
+    const away = deferred()
+    const released = jest.fn()
+    const store = storeWith({
+      claim: (take) => away.promise.then(take),
+      async release(giveBack) {
+        await giveBack()
+        released()
+      },
+    })
+    const running = await runReceiver({ store, dependencyTimeoutMs: 20 })
+    const callback = genuine()
+    expect(await running.send(callback)).toMatchObject({ status: 503, headers: { 'retry-after': '10' } })
+    away.resolve()
+    await until(() => released.mock.calls.length === 1)
+
+    expect(await running.send(callback)).toMatchObject({ status: 200 })
+    expect(codes(running)).toEqual(['ERR_STORE_UNAVAILABLE', 'HANDLED'])
+    expect(running.handled).toHaveLength(1)
+  })
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('the database is away')
+      },
+    ],
+    ['answers nothing', () => Promise.resolve(undefined)],
+    ['answers what is no answer', () => Promise.resolve({ state: 'perhaps' })],
+  ])('%s gives nobody a 2xx, and brings nothing down', async (_what, claim) => {
+    const running = await runReceiver({ store: { retentionMs: Infinity, claim: claim as never } })
+    const { status } = await running.send(genuine())
+    expect(status).toBeGreaterThanOrEqual(500)
+    expect(running.handled).toEqual([])
+    expect(running.outcomes).toHaveLength(1)
+  })
+
+  it.each([
+    ['rejects', () => Promise.reject(new Error('the database is away'))],
+    ['hangs', () => new Promise<boolean>(() => {})],
+  ])('%s at completion makes the sender come back', async (_what, complete) => {
+    const released = jest.fn(async () => {})
+    const store = storeWith({ complete, release: released })
+    const running = await runReceiver({ store, dependencyTimeoutMs: 20 })
+    expect(await running.send(genuine())).toMatchObject({ status: 503, headers: { 'retry-after': '10' } })
+    expect(codes(running)).toEqual(['ERR_STORE_UNAVAILABLE'])
+    // It may have been recorded: to give it back could have it handled a second time.
+    expect(released).not.toHaveBeenCalled()
+  })
+})
+
+describe('a claim whose lease runs out while its handler runs', () => {
+  it('cannot be completed once another has taken it', async () => {
+    const clock = fakeClock()
+    const finishFirst = deferred()
+    const running = await runReceiver({
+      clock,
+      handler: (_event, { attempt }) => (attempt === 1 ? finishFirst.promise : undefined),
+    })
+    const callback = genuine({ timestamp: new Date(clock()) })
+    const first = running.send(callback)
+    await until(() => running.handled.length === 1)
+    clock.advance(60_001)
+    expect(await running.send(callback)).toMatchObject({ status: 200 })
+    finishFirst.resolve()
+
+    expect(await first).toMatchObject({ status: 503, headers: { 'retry-after': '10' } })
+    expect(codes(running)).toEqual(['HANDLED', 'ERR_CLAIM_LOST'])
+  })
+
+  it('is completed when nobody has taken it', async () => {
+    const clock = fakeClock()
+    const finish = deferred()
+    const running = await runReceiver({ clock, handler: () => finish.promise })
+    const answer = running.send(genuine({ timestamp: new Date(clock()) }))
+    await until(() => running.handled.length === 1)
+    clock.advance(60_001)
+    finish.resolve()
+    expect(await answer).toMatchObject({ status: 200 })
+  })
+})
+
+describe('a handler whose time is up', () => {
+  it('and who goes on is not run a second time beside itself', async () => {
+    const finish = deferred()
+    const running = await runReceiver({
+      handlerTimeoutMs: 20,
+      handler: (_event, { attempt }) => (attempt === 1 ? finish.promise : undefined),
+    })
+    const callback = genuine()
+    await running.send(callback)
+    await running.send(callback)
+    expect(running.handled).toHaveLength(1)
+    finish.resolve()
+    await nextTurn()
+    await running.send(callback)
+
+    expect(codes(running)).toEqual(['ERR_HANDLER_TIMEOUT', 'ERR_CALLBACK_IN_PROGRESS', 'HANDLED'])
+    expect(running.handled).toHaveLength(2)
+  })
+})

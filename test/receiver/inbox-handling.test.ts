@@ -1,0 +1,206 @@
+import type { Outcome } from '../../src/index.js'
+import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { deferred } from '../support/deferred.js'
+import { away, interposed, never } from '../support/interposed-inbox.js'
+import { runInboxReceiver, type InboxRunOptions } from '../support/running-inbox-receiver.js'
+import { genuine, subscription } from '../support/running-receiver.js'
+import { until } from '../support/until.js'
+
+function runInterposed(options: InboxRunOptions = {}) {
+  const between = interposed(new MemoryInbox())
+  return runInboxReceiver({ inbox: between.inbox, ...options }).then((running) => ({
+    ...between,
+    ...running,
+  }))
+}
+
+describe('a receiver with an inbox', () => {
+  it('answers before the handler has finished', async () => {
+    const gate = deferred()
+    const { send, handled, becomes } = await runInboxReceiver({ handler: () => gate.promise })
+    expect(await send(genuine())).toMatchObject({ status: 200 })
+    await until(() => handled.length === 1)
+    gate.resolve()
+    await becomes(1, 'handled')
+  })
+
+  it('answers only after the callback was stored', async () => {
+    const { send, set, handled } = await runInterposed()
+    const gate = deferred()
+    set('add', (add) => gate.promise.then(add))
+    let answered = false
+    const sent = send(genuine()).finally(() => (answered = true))
+    for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
+    expect(answered).toBe(false)
+    gate.resolve()
+    expect(await sent).toMatchObject({ status: 200 })
+    await until(() => handled.length === 1)
+  })
+
+  it('handles what was stored at once, without waiting until it looks again', async () => {
+    const { send, handled } = await runInboxReceiver({ pollMs: 2 ** 30 })
+    for (let count = 1; count <= 3; count++) {
+      await send(genuine())
+      await until(() => handled.length === count)
+    }
+  })
+
+  it('tells of a repeat when a callback was stored after the sender had been told to come back', async () => {
+    const { send, set, handled, entries } = await runInterposed({ dependencyTimeoutMs: 10 })
+    const gate = deferred()
+    set('add', (add) => gate.promise.then(add))
+    const callback = genuine()
+    expect(await send(callback)).toMatchObject({ status: 503 })
+    gate.resolve()
+    set('add', undefined)
+    await until(() => handled.length === 1)
+    expect(await send(callback)).toMatchObject({ status: 200 })
+    expect(await entries()).toMatchObject([{ copies: 1 }])
+  })
+
+  it('handles events of one orderBy key one after the other', async () => {
+    const finish = [deferred(), deferred(), deferred()]
+    const { send, handled, becomes, inbox } = await runInboxReceiver({
+      orderBy: ({ payload }) => payload['account'] as string,
+      handler: ({ payload }) => finish[payload['n'] as number]!.promise,
+    })
+    for (const [n, account] of ['a', 'a', 'b'].entries())
+      await send(genuine({ payload: { Id: '1', n, account } }))
+    await until(() => handled.length === 2)
+    expect(handled.map(({ payload }) => payload['n'])).toEqual([0, 2])
+    expect(await inbox.show(2)).toMatchObject({ state: 'stored' })
+    for (const { resolve } of finish) resolve()
+    await becomes(2, 'handled')
+  })
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('no account')
+      },
+    ],
+    ['returns no text', () => 7 as never],
+    ['returns a promise', () => Promise.resolve('a') as never],
+  ])('stores a callback also when orderBy %s', async (_what, orderBy) => {
+    const { send, handled, log } = await runInboxReceiver({ orderBy })
+    expect(await send(genuine())).toMatchObject({ status: 200 })
+    await until(() => handled.length === 1)
+    expect(log.withCode('ERR_ORDER_BY_FAILED')).toHaveLength(1)
+  })
+
+  it('tells onError of each attempt that failed', async () => {
+    const told: [unknown, Outcome][] = []
+    const { receiver, send, becomes } = await runInboxReceiver({
+      handler: () => Promise.reject(new Error('the ledger is closed')),
+    })
+    receiver.onError((error, outcome) => told.push([error, outcome]))
+    await send(genuine())
+    await becomes(1, 'retrying')
+    expect(told).toMatchObject([
+      [
+        { message: 'the ledger is closed' },
+        { code: 'ERR_HANDLER_FAILED', callback: { type: 'transfers.book-completed' } },
+      ],
+    ])
+  })
+
+  it('handles, once there is a handler, what came when there was none', async () => {
+    const inbox = new MemoryInbox()
+    const before = await runInboxReceiver({ inbox, handler: null })
+    await before.send(genuine())
+    await before.becomes(1, 'unhandled')
+    await before.receiver.stop()
+
+    const { handled, becomes, log } = await runInboxReceiver({ inbox })
+    await becomes(1, 'handled')
+    expect(handled).toMatchObject([{ type: subscription.eventTypeName, replayed: false }])
+    expect(log.lines.filter(({ message }) => /have one now/.test(message))).toHaveLength(1)
+  })
+})
+
+describe('start', () => {
+  it('opens the inbox once, however often it is called', async () => {
+    const { receiver, calls } = await runInterposed()
+    await Promise.all([receiver.start(), receiver.start()])
+    expect(calls).toMatchObject({ open: 1, adopt: 1 })
+  })
+
+  it('rejects with the error of an inbox that cannot be opened, and takes nothing in', async () => {
+    const { receiver, set, send } = await runInterposed({ start: false })
+    set('open', away)
+    await expect(receiver.start()).rejects.toThrow('the disk is away')
+    expect(receiver.ready).toBe(false)
+    expect(await send(genuine())).toMatchObject({ status: 503 })
+  })
+
+  it('works when it is called again after what was wrong has been put right', async () => {
+    const { receiver, set, send, handled } = await runInterposed({ start: false })
+    set('open', away)
+    await expect(receiver.start()).rejects.toThrow('the disk is away')
+    set('open', undefined)
+    await receiver.start()
+    expect(receiver.ready).toBe(true)
+    expect(await send(genuine())).toMatchObject({ status: 200 })
+    await until(() => handled.length === 1)
+  })
+})
+
+describe('stop', () => {
+  it('lets handlers finish and records it, then closes the inbox', async () => {
+    const gate = deferred()
+    const { receiver, send, handled, calls, inbox } = await runInterposed({
+      handler: () => gate.promise,
+      stopTimeoutMs: 10_000,
+    })
+    await send(genuine())
+    await until(() => handled.length === 1)
+    const stopped = receiver.stop()
+    expect(calls.close).toBe(0)
+    gate.resolve()
+    await stopped
+    expect(calls.close).toBe(1)
+    expect(await inbox.show(1)).toMatchObject({ state: 'handled' })
+  })
+
+  it('is safe to call twice', async () => {
+    const { receiver, calls } = await runInterposed()
+    await Promise.all([receiver.stop(), receiver.stop()])
+    await receiver.stop()
+    expect(calls.close).toBe(1)
+  })
+
+  it('closes the inbox only after what is being stored has been, and answers 200 for it', async () => {
+    const { receiver, send, set, calls, inbox } = await runInterposed({ stopTimeoutMs: 10_000 })
+    const gate = deferred()
+    set('add', (add) => gate.promise.then(add))
+    const sent = send(genuine())
+    await until(() => calls.add === 1)
+    const stopped = receiver.stop()
+    for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
+    expect(calls.close).toBe(0)
+    gate.resolve()
+    expect(await sent).toMatchObject({ status: 200 })
+    await stopped
+    expect(await inbox.show(1)).toMatchObject({ state: 'stored' })
+  })
+
+  it('does not wait for ever for an inbox that hangs', async () => {
+    const { receiver, send, set, calls } = await runInterposed({ stopTimeoutMs: 20, dependencyTimeoutMs: 10 })
+    set('add', never)
+    expect(await send(genuine())).toMatchObject({ status: 503 })
+    await receiver.stop()
+    expect(calls.close).toBe(1)
+  })
+
+  it('leaves nothing running when it comes while the inbox is being opened', async () => {
+    const { receiver, set, calls } = await runInterposed({ start: false })
+    const gate = deferred()
+    set('open', (open) => gate.promise.then(open))
+    const started = receiver.start()
+    const stopped = receiver.stop()
+    gate.resolve()
+    await Promise.all([started, stopped])
+    expect(calls).toMatchObject({ open: 1, claim: 0, adopt: 0, close: 1 })
+  })
+})

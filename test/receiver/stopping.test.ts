@@ -1,0 +1,146 @@
+import { createReceiver } from '../../src/index.js'
+import { collectedLog } from '../support/collected-log.js'
+import { connection } from '../support/connection.js'
+import { deferred } from '../support/deferred.js'
+import { HOST_NAMES } from '../support/hosts.js'
+import { genuine, runReceiver, subscription } from '../support/running-receiver.js'
+import { until } from '../support/until.js'
+
+describe.each(HOST_NAMES)('stop(), in %s,', (hostName) => {
+  it('waits for the handlers that run, and lets no new one begin', async () => {
+    const finish = deferred()
+    const { receiver, send, handled, outcomes } = await runReceiver({
+      in: hostName,
+      handler: () => finish.promise,
+    })
+    const running = send(genuine())
+    await until(() => handled.length === 1)
+    let stopped = false
+    const stopping = receiver.stop().then(() => (stopped = true))
+
+    expect(await send(genuine())).toMatchObject({
+      status: 503,
+      headers: { connection: 'close', 'retry-after': '10' },
+    })
+    expect(stopped).toBe(false)
+    finish.resolve()
+    expect(await running).toMatchObject({ status: 200 })
+    await stopping
+    expect(outcomes.map(({ code }) => code)).toEqual(['ERR_SHUTTING_DOWN', 'HANDLED'])
+  })
+
+  it('has no handler begin with a body that was still on its way', async () => {
+    const { receiver, port, handled, outcomes } = await runReceiver({ in: hostName })
+    const { socket, receives } = await connection(port)
+    const { body, toHttp } = genuine({ headers: { Expect: '100-continue' } })
+    socket.write(toHttp().subarray(0, -body.length))
+    await receives(/100 Continue/)
+    await receiver.stop()
+    socket.write(body)
+    await until(() => outcomes.length === 1)
+
+    expect(outcomes[0]?.code).toBe('ERR_SHUTTING_DOWN')
+    expect(handled).toEqual([])
+  })
+})
+
+describe('stop()', () => {
+  it('has no handler begin while subscriptions are still being looked up', async () => {
+    const found = deferred()
+    const asked = jest.fn()
+    const { receiver, send, handled } = await runReceiver({
+      async subscriptions() {
+        asked()
+        await found.promise
+        return [subscription]
+      },
+    })
+    const answer = send(genuine())
+    await until(() => asked.mock.calls.length === 1)
+    let handledAtStop: number | undefined
+    const stopping = receiver.stop().then(() => (handledAtStop = handled.length))
+    await Promise.race([stopping, new Promise(setImmediate)])
+    found.resolve()
+    await answer
+    await stopping
+    // Handled before stop() resolved, or not at all.
+    expect(handled).toHaveLength(handledAtStop!)
+  })
+
+  it('aborts the handlers after stopTimeoutMs', async () => {
+    let reason: unknown
+    const { receiver, send, handled, log, outcomes } = await runReceiver({
+      stopTimeoutMs: 20,
+      handler: (_event, { signal }) =>
+        new Promise((_resolve, reject) =>
+          signal.addEventListener('abort', () => reject((reason = signal.reason))),
+        ),
+    })
+    const answer = send(genuine())
+    await until(() => handled.length === 1)
+    await receiver.stop()
+
+    expect(await answer).toMatchObject({ status: 500 })
+    expect(reason).toMatchObject({ message: 'the receiver is stopping' })
+    expect(outcomes[0]?.code).toBe('ERR_HANDLER_FAILED')
+    expect(log.withCode('WARN_STOP_TIMEOUT')).toHaveLength(1)
+  })
+
+  it('leaves handlers behind that do not listen', async () => {
+    const { receiver, send, handled } = await runReceiver({
+      stopTimeoutMs: 20,
+      handlerTimeoutMs: 100,
+      handler: () => new Promise(() => {}),
+    })
+    const answer = send(genuine())
+    await until(() => handled.length === 1)
+    await receiver.stop()
+    expect(await answer).toMatchObject({ status: 500 })
+  })
+
+  it('waits for handlers that go on although their time is up', async () => {
+    const finish = deferred()
+    const { receiver, send } = await runReceiver({ handlerTimeoutMs: 20, handler: () => finish.promise })
+    expect(await send(genuine())).toMatchObject({ status: 500 })
+    let stopped = false
+    const stopping = receiver.stop().then(() => (stopped = true))
+    await new Promise(setImmediate)
+    expect(stopped).toBe(false)
+    finish.resolve()
+    await stopping
+  })
+
+  it('is safe to call twice, and before start()', async () => {
+    const receiver = createReceiver({ subscriptions: [subscription] })
+    const first = receiver.stop()
+    expect(receiver.stop()).toBe(first)
+    await first
+    expect(receiver.ready).toBe(false)
+  })
+})
+
+describe('start()', () => {
+  it('is safe to call twice, and makes the receiver ready', async () => {
+    const receiver = createReceiver({ subscriptions: [subscription] }).onAny(() => {})
+    expect(receiver.ready).toBe(false)
+    await receiver.start()
+    await receiver.start()
+    expect(receiver.ready).toBe(true)
+    await receiver.stop()
+    expect(receiver.ready).toBe(false)
+  })
+
+  it('is refused after stop(), which is for good', async () => {
+    const receiver = createReceiver({ subscriptions: [subscription] })
+    await receiver.stop()
+    await expect(receiver.start()).rejects.toMatchObject({
+      message: expect.stringMatching(/^start: .*new one/),
+    })
+  })
+
+  it('warns of a receiver without handlers', async () => {
+    const log = collectedLog()
+    await createReceiver({ subscriptions: [subscription], logger: log }).start()
+    expect(log.withCode('WARN_NO_HANDLERS')).toMatchObject([{ level: 'warn' }])
+  })
+})

@@ -1,0 +1,42 @@
+import { createHash, randomUUID } from 'node:crypto'
+import type { Arrival } from '../../src/inbox/inbox.js'
+import { subscription } from './running-receiver.js'
+
+export interface ArrivalOptions extends Partial<
+  Pick<Arrival, 'suspicion' | 'orderKey' | 'hasHandler' | 'signature'>
+> {
+  readonly type?: string
+  readonly idempotencyKey?: string
+  readonly body?: string | Buffer
+}
+
+/** What a receiver would store for a callback that is like no other. */
+export function arrival({
+  type = subscription.eventTypeName,
+  idempotencyKey = randomUUID(),
+  body = JSON.stringify({ Id: randomUUID() }),
+  signature = createHash('sha256').update(randomUUID()).digest('base64'),
+  suspicion,
+  orderKey,
+  hasHandler = true,
+}: ArrivalOptions = {}): Arrival {
+  const { eventTypeName, callbackUrl } = subscription
+  const rawBody = Buffer.from(body as string)
+  const at = new Date(Date.UTC(2026, 10, 3, 9, 14, 27))
+  return {
+    callback: {
+      type,
+      idempotencyKey,
+      signedAt: at,
+      receivedAt: at,
+      rawBody,
+      subscription: { eventTypeName, callbackUrl },
+    },
+    key: `${idempotencyKey}@${eventTypeName} ${callbackUrl}`,
+    bodyHash: createHash('sha256').update(rawBody).digest('base64'),
+    signature,
+    suspicion,
+    orderKey,
+    hasHandler,
+  }
+}

@@ -1,0 +1,149 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { CallbackEvent, Handler, HandlerContext } from '../../src/index.js'
+import { Dispatcher, type Failure } from '../../src/dispatch/dispatcher.js'
+import { Handlers } from '../../src/dispatch/handlers.js'
+import type { StandardSchema } from '../../src/dispatch/standard-schema.js'
+import type { Entry, Inbox } from '../../src/inbox/inbox.js'
+import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import type { InboxState } from '../../src/inbox/states.js'
+import { Worker, type WorkerOptions } from '../../src/inbox/worker.js'
+import { arrival, type ArrivalOptions } from './arrivals.js'
+import { collectedLog, type CollectedLog } from './collected-log.js'
+import { fakeClock, type FakeClock } from './fake-clock.js'
+import { deferred } from './deferred.js'
+import { subscription } from './running-receiver.js'
+import { until } from './until.js'
+
+/** A call of a handler, which goes on until the test ends it, unless the handler that was given does so itself. */
+export interface Run {
+  readonly event: CallbackEvent
+  readonly context: HandlerContext
+  readonly succeed: () => void
+  readonly fail: (error: unknown) => void
+  isOver: boolean
+}
+
+export interface RunningWorker {
+  readonly worker: Worker
+  readonly inbox: Inbox
+  readonly log: CollectedLog
+  readonly clock: FakeClock
+  /** The calls of the handler, in order. */
+  readonly runs: Run[]
+  readonly failures: Failure[]
+  /** How many calls of the handler go on. */
+  underWay(): number
+  /** Stores a callback as a receiver would, without waking the worker, and resolves to its id. */
+  store(options?: ArrivalOptions): Promise<number>
+  /** Waits until the entry is in this state, and has been tried so often. */
+  becomes(id: number, state: InboxState, attempts?: number): Promise<Entry>
+  /** Waits until the handler has been called so often. */
+  called(times: number): Promise<Run>
+}
+
+export interface WorkOptions extends Partial<WorkerOptions> {
+  readonly clock?: FakeClock
+  /** `'manual'`: each call is ended by the test. @default returns at once */
+  readonly handler?: Handler | 'manual'
+  readonly timeoutMs?: number
+  /** Which types have the handler. @default that of the subscription */
+  readonly types?: readonly string[]
+  readonly schema?: StandardSchema
+  readonly start?: boolean
+}
+
+const running: RunningWorker[] = []
+afterEach(() =>
+  Promise.all(
+    running.splice(0).map(({ worker, runs }) => {
+      for (const { succeed } of runs) succeed()
+      return worker.stop(1_000)
+    }),
+  ),
+)
+
+/**
+ * A worker that runs until the test is over. Its inbox is in memory and has a clock that stands still, so that nothing is
+ * due again, and no lease runs out, before the test says so.
+ */
+export function work({
+  clock = fakeClock(),
+  inbox = new MemoryInbox({ clock }),
+  handler = () => {},
+  timeoutMs = 10_000,
+  types = [subscription.eventTypeName],
+  schema,
+  start = true,
+  leaseMs = 60_000,
+  ...options
+}: WorkOptions = {}): RunningWorker {
+  const log = collectedLog()
+  const runs: Run[] = []
+  const failures: Failure[] = []
+  const handlers = new Handlers(timeoutMs, Infinity)
+  for (const type of types) handlers.on(type, (event, context) => begin(event, context))
+  const schemas = new Map(schema && types.map((type) => [type, schema]))
+  const dispatcher = new Dispatcher({ handlers, schemas, schemaTimeoutMs: 5_000, logger: log })
+  const worker = new Worker({
+    inbox,
+    handlers,
+    dispatcher,
+    concurrency: 10,
+    maxAttempts: 3,
+    leaseMs,
+    pollMs: 5,
+    retryDelayMs: 1_000,
+    maxRetryDelayMs: 60_000,
+    clock,
+    logger: log,
+    onFailure: (failure) => failures.push(failure),
+    ...options,
+  })
+  if (start) worker.start()
+
+  async function begin(event: CallbackEvent, context: HandlerContext): Promise<void> {
+    const { promise, resolve, reject } = deferred()
+    const run: Run = { event, context, succeed: resolve, fail: reject, isOver: false }
+    runs.push(run)
+    try {
+      await (handler === 'manual' ? promise : handler(event, context))
+    } finally {
+      run.isOver = true
+    }
+  }
+
+  const all: RunningWorker = {
+    worker,
+    inbox,
+    log,
+    clock,
+    runs,
+    failures,
+    underWay: () => runs.filter(({ isOver }) => !isOver).length,
+    store: async (given) => (await inbox.add(arrival(given))).id,
+    becomes: (id, state, attempts) => becomes(inbox, id, state, attempts),
+    async called(times) {
+      await until(() => runs.length >= times)
+      return runs[times - 1]!
+    },
+  }
+  running.push(all)
+  return all
+}
+
+/** Waits until an entry is in this state, and has been tried so often. */
+export async function becomes(
+  inbox: Inbox,
+  id: number,
+  state: InboxState,
+  attempts?: number,
+): Promise<Entry> {
+  const startedAt = performance.now()
+  for (;;) {
+    const entry = await inbox.show(id)
+    if (entry?.state === state && (attempts ?? entry.attempts) === entry.attempts) return entry
+    if (performance.now() - startedAt > 10_000)
+      throw new Error(`entry ${id} is ${entry?.state}, not ${state}`)
+    await nextTurn()
+  }
+}

@@ -1,0 +1,40 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { loadDriver, type SqliteDatabase } from '../../src/inbox/sqlite/driver.js'
+
+const directories: string[] = []
+afterEach(() => {
+  for (const directory of directories.splice(0)) rmSync(directory, { recursive: true, force: true })
+})
+
+/** A directory that is there until the test is over. */
+export function temporaryDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'countersign-'))
+  directories.push(directory)
+  return directory
+}
+
+/** Where an inbox can be until the test is over. */
+export function inboxFile(): string {
+  return join(temporaryDirectory(), 'callbacks.db')
+}
+
+/** The file as another program would open it. To be closed by the test. */
+export async function openAside(file: string): Promise<SqliteDatabase> {
+  const { DatabaseSync } = await loadDriver()
+  return new DatabaseSync(file)
+}
+
+/** How many transactions the write-ahead log holds (https://sqlite.org/fileformat2.html#the_write_ahead_log). */
+export function commitsIn(file: string): number {
+  const log = readFileSync(`${file}-wal`)
+  const salts = log.subarray(16, 24)
+  const frameSize = 24 + log.readUInt32BE(8)
+  let commits = 0
+  for (let at = 32; at + frameSize <= log.length; at += frameSize) {
+    if (!log.subarray(at + 8, at + 16).equals(salts)) break
+    if (log.readUInt32BE(at + 4) > 0) commits++
+  }
+  return commits
+}

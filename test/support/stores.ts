@@ -1,0 +1,38 @@
+import {
+  MemoryIdempotencyStore,
+  type Claim,
+  type ClaimResult,
+  type IdempotencyStore,
+} from '../../src/index.js'
+
+export interface StoreSteps {
+  claim(take: () => Promise<ClaimResult>): Promise<ClaimResult>
+  complete(record: () => Promise<boolean>): Promise<boolean>
+  release(giveBack: () => Promise<void>): Promise<void>
+}
+
+/** A memory store some of whose steps are replaced: to be slow, to fail, or to be looked at. */
+export function storeWith(
+  steps: Partial<StoreSteps>,
+  inner: IdempotencyStore = new MemoryIdempotencyStore(),
+) {
+  const {
+    claim = (take) => take(),
+    complete = (record) => record(),
+    release = (giveBack) => giveBack(),
+  } = steps
+  const wrapped = (taken: Claim): Claim => ({
+    attempt: taken.attempt,
+    complete: () => complete(() => taken.complete()),
+    release: () => release(() => taken.release()),
+  })
+  const store: IdempotencyStore = {
+    retentionMs: inner.retentionMs,
+    claim: (request) =>
+      claim(async () => {
+        const result = await inner.claim(request)
+        return result.state === 'claimed' ? { state: 'claimed', claim: wrapped(result.claim) } : result
+      }),
+  }
+  return store
+}

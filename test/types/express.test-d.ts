@@ -1,0 +1,19 @@
+import express from 'express'
+import { createReceiver, captureRawBody, verifySignature, type CallbackEvent } from '../../src/index.js'
+import { equal } from './equal.js'
+
+const app = express()
+const receiver = createReceiver({ subscriptions: [] })
+app.post('/hooks/transfers', receiver.middleware())
+app.use(captureRawBody({ maxBodyBytes: 1 }))
+app.post('/verified', verifySignature({ subscriptions: [] }), (request, response) => {
+  equal<CallbackEvent | undefined>()(request.event)
+  // @ts-expect-error without verifySignature() ahead there is none
+  response.send(request.event.payload.Id)
+})
+// @ts-expect-error the receiver itself is no middleware
+app.post('/hooks/transfers', receiver)
+// @ts-expect-error verification needs something to verify against
+verifySignature()
+// @ts-expect-error reading a body has nothing to do with subscriptions
+captureRawBody({ subscriptions: [] })
