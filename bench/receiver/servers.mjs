@@ -1,0 +1,89 @@
+// One server in a process of its own, named by the argument. Each does what people do who write that kind of receiver.
+import { createHmac, createSecretKey, hash, timingSafeEqual } from 'node:crypto'
+import { createServer } from 'node:http'
+import { createNodeMiddleware, Webhooks } from '@octokit/webhooks'
+import express from 'express'
+import { createReceiver } from 'countersign'
+import { path, subscription } from './requests.mjs'
+
+let handled = 0
+const handle = () => void handled++
+
+function countersign() {
+  return createReceiver({ subscriptions: [subscription] }).on(subscription.eventTypeName, handle)
+}
+
+const servers = {
+  'bare express'() {
+    const app = express()
+    app.post(path, express.raw({ type: () => true }), (_request, response) => {
+      handle()
+      response.sendStatus(200)
+    })
+    return createServer(app)
+  },
+
+  mounted() {
+    const app = express()
+    app.post(path, countersign().middleware())
+    return createServer(app)
+  },
+
+  // Verifies, and no more: no limit on time, no second secret, nothing kept from being handled twice.
+  'hand-written'() {
+    const { callbackUrl, secret } = subscription
+    const { host, pathname } = new URL(callbackUrl)
+    const key = createSecretKey(secret, 'utf8')
+    const app = express()
+    app.post(path, express.raw({ type: () => true }), (request, response) => {
+      const bodyHash = hash('sha256', request.body, 'base64')
+      const text = `${pathname}\n${request.get('authorization-timestamp')};${host};${bodyHash}`
+      const expected = createHmac('sha256', key).update(text).digest('base64')
+      const received = Buffer.from(request.get('authorization') ?? '')
+      const wanted = Buffer.from(`HMAC-SHA256 Signature=${expected}`)
+      if (received.length !== wanted.length || !timingSafeEqual(received, wanted)) {
+        return response.sendStatus(401)
+      }
+      handle(JSON.parse(request.body))
+      response.sendStatus(200)
+    })
+    return createServer(app)
+  },
+
+  octokit() {
+    const webhooks = new Webhooks({ secret: subscription.secret })
+    webhooks.on('push', handle)
+    const app = express()
+    app.use(createNodeMiddleware(webhooks, { path }))
+    return createServer(app)
+  },
+
+  'bare node:http'() {
+    return createServer((request, response) => {
+      const chunks = []
+      request.on('data', (chunk) => chunks.push(chunk))
+      request.on('end', () => {
+        handle(Buffer.concat(chunks))
+        response.writeHead(200, { 'Content-Length': 0 }).end()
+      })
+    })
+  },
+
+  standalone() {
+    const app = express()
+    app.get('/healthz', (_request, response) => response.json({ status: 'ok' }))
+    return createServer(countersign().requestListener(app))
+  },
+}
+
+const server = servers[process.argv[2]]()
+server.listen(0, '127.0.0.1', () => process.send({ port: server.address().port }))
+
+// How many were handled since the last time, and the processor time that took.
+let before = process.cpuUsage()
+process.on('message', () => {
+  const { user, system } = process.cpuUsage(before)
+  process.send({ handled, cpuSeconds: (user + system) / 1e6 })
+  handled = 0
+  before = process.cpuUsage()
+})

@@ -1,0 +1,58 @@
+// What Countersign costs beside what it cannot avoid and beside what else there is, with the aims it is held to.
+// Ratios of one run, from rounds that alternate: absolute figures differ from one machine and hour to the next.
+import { parseArgs } from 'node:util'
+import { benchMemory } from './memory.bench.mjs'
+import { benchReceiver } from './receiver.bench.mjs'
+import { benchVerify } from './verify.bench.mjs'
+
+const PARTS = { verify: benchVerify, receiver: benchReceiver, memory: benchMemory }
+
+const { values: options } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+    only: { type: 'string', multiple: true, default: Object.keys(PARTS) },
+  },
+})
+
+const rows = []
+for (const part of options.only) {
+  if (!Object.hasOwn(PARTS, part))
+    throw new Error(`--only takes ${Object.keys(PARTS).join(', ')}, not ${part}`)
+  for (const row of await PARTS[part](options)) rows.push({ ...row, met: row.aim ? isMet(row) : undefined })
+}
+
+if (options.json) console.log(JSON.stringify({ node: process.version, rows }, null, 2))
+else printTable(rows)
+
+function isMet({ ratio, value = ratio.median, aim: { atMost = Infinity, atLeast = 0, below = Infinity } }) {
+  return value <= atMost && value >= atLeast && value < below
+}
+
+function printTable(rows) {
+  console.log(`Node ${process.version}. In brackets, the middle half of the rounds.\n`)
+  const cells = rows.map(({ what, measured, ratio, value, of, aim, met }) => [
+    what,
+    measured,
+    of ?? '',
+    ratio
+      ? `${ratio.median.toFixed(2)} (${ratio.from.toFixed(2)}–${ratio.to.toFixed(2)})`
+      : (value?.toFixed(1) ?? ''),
+    aim ? aimText(aim) : '',
+    met === undefined ? '' : met ? 'met' : 'MISSED',
+  ])
+  const table = [['what', 'measured', 'compared', 'ratio', 'aim', ''], ...cells]
+  const widths = table[0].map((_, column) => Math.max(...table.map((row) => row[column].length)))
+  for (const row of table)
+    console.log(
+      row
+        .map((cell, column) => cell.padEnd(widths[column]))
+        .join('  ')
+        .trimEnd(),
+    )
+}
+
+function aimText({ atMost, atLeast, below }) {
+  if (atMost !== undefined) return `at most ${atMost}`
+  return atLeast === undefined ? `below ${below}` : `at least ${atLeast}`
+}
