@@ -19,7 +19,8 @@ export interface AuthenticatorOptions {
   readonly futureToleranceMs?: number | undefined
   /**
    * How long whatever Countersign asks may take for one answer, in milliseconds, before the sender is told to come back
-   * (503): the subscriptions function, the idempotency store, a payload schema. @default 5_000
+   * (503): the subscriptions function, the idempotency store, the inbox. A payload schema that takes longer counts as a
+   * handler that failed. @default 5_000
    */
   readonly dependencyTimeoutMs?: number | undefined
   /** Milliseconds since 1970. @default Date.now */

@@ -6,7 +6,7 @@ type Owner = string
 /** Misspelled options are refused: one that is silently ignored may be the one that bounds something. */
 export function checkKnownOptions(owner: Owner, options: unknown, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw invalidOption(owner, 'options', options, 'pass one object with named options')
+    throw invalidOption(owner, 'options', options, 'pass one object with named options', kindOf(options))
   }
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue
@@ -69,13 +69,20 @@ export function invalidOption(
   name: string,
   value: unknown,
   cure: string,
+  shown = describe(value),
 ): CountersignError<'ERR_OPTION_INVALID'> {
-  return new CountersignError('ERR_OPTION_INVALID', `${owner}: ${name} is ${describe(value)}: ${cure}.`)
+  return new CountersignError('ERR_OPTION_INVALID', `${owner}: ${name} is ${shown}: ${cure}.`)
 }
 
 // Only plain short values are repeated. Objects are not: an option's object may hold a secret.
 function describe(value: unknown): string {
   if (value === null || ['number', 'boolean', 'undefined'].includes(typeof value)) return String(value)
   if (typeof value === 'string') return JSON.stringify(value.slice(0, 100))
+  return kindOf(value)
+}
+
+/** For where subscriptions are expected: a text there may be a secret, or JSON that holds one. */
+export function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value)
   return Array.isArray(value) ? 'a list' : `of type ${typeof value}`
 }

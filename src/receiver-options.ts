@@ -145,7 +145,8 @@ export function storeOption(
   fallback: { clock: () => number; logger: Logger },
 ): IdempotencyStore {
   if (!store) {
-    const retentionMs = Math.max(tolerance.toleranceMs + tolerance.futureToleranceMs, 1)
+    // A little longer than a callback is accepted: the store looks at its clock after the signature was checked.
+    const retentionMs = tolerance.toleranceMs + tolerance.futureToleranceMs + 60_000
     return new MemoryIdempotencyStore({ retentionMs, ...fallback })
   }
   objectOption(OWNER, 'store', store, store, ['claim'])

@@ -79,11 +79,12 @@ export class Receiver<Events extends object = EventMap> {
         store: storeOption(options.store, authenticator, { clock, logger }),
       })
     }
-    const pipeline = new Pipeline(authenticator, this.#handling)
+    const stopping = () => this.#stopped !== undefined
+    const pipeline = new Pipeline(authenticator, this.#handling, stopping)
     this.#listener = callbackListener({
       limits,
       logger,
-      stopping: () => this.#stopped !== undefined,
+      stopping,
       receive: (callback, credentials) => {
         this.#handlers.freeze()
         return pipeline.receive(callback, credentials)
@@ -194,19 +195,19 @@ export class Receiver<Events extends object = EventMap> {
   }
 
   #tell(outcome: Outcome): void {
-    this.#shield(() => this.#outcomeListeners.forEach((listener) => listener(outcome)))
+    for (const listener of this.#outcomeListeners) void this.#shield(() => listener(outcome))
     if (outcome.outcome !== 'failed' && outcome.outcome !== 'unavailable') return
     this.#tellError(outcome.error ?? new CountersignError(outcome.code, outcome.reason), outcome)
   }
 
   #tellError(error: unknown, outcome: Outcome): void {
-    this.#shield(() => this.#errorListeners.forEach((listener) => listener(error, outcome)))
+    for (const listener of this.#errorListeners) void this.#shield(() => listener(error, outcome))
   }
 
-  /** What a listener throws must not come between a callback and its answer. */
-  #shield(tell: () => void): void {
+  /** What a listener throws, or an async one rejects with, must not come between a callback and its answer. */
+  async #shield(tell: () => unknown): Promise<void> {
     try {
-      tell()
+      await tell()
     } catch (error) {
       this.#logger.error({ code: 'ERR_LISTENER_FAILED', err: errorFields(error) }, 'a listener threw')
     }

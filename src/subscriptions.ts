@@ -1,7 +1,7 @@
 import type { CheckedSubscription, Subscription } from './callback.js'
 import { CountersignError } from './errors.js'
 import type { Logger } from './logger.js'
-import { checkKnownOptions, invalidOption } from './option-checks.js'
+import { checkKnownOptions, invalidOption, kindOf } from './option-checks.js'
 import { callbackUrlProblem } from './signature/callback-url.js'
 import { looksLikeSecretText, secretProblem } from './signature/secret.js'
 
@@ -39,19 +39,24 @@ export function subscriptionLookup(
     return async (hints) => {
       const found = await subscriptions(hints)
       if (!Array.isArray(found))
-        throw invalidOption(owner, 'the result of subscriptions()', found, 'return a list')
+        throw invalidOption(owner, 'the result of subscriptions()', found, 'return a list', kindOf(found))
       return found.map((each: Subscription, index) =>
         checkSubscription(`${owner}: subscriptions()[${index}]`, each),
       )
     }
   }
   if (!Array.isArray(subscriptions) || subscriptions.length === 0) {
-    throw invalidOption(owner, 'subscriptions', subscriptions, 'pass a list of at least one, or a function')
+    throw invalidOption(
+      owner,
+      'subscriptions',
+      subscriptions,
+      'pass a list of at least one, or a function',
+      kindOf(subscriptions),
+    )
   }
-  // Copied, so that a later change of the caller's objects does not get past the checks.
-  const checked = subscriptions.map((each: Subscription, index) => ({
-    ...checkSubscription(`${owner}: subscriptions[${index}]`, each),
-  }))
+  const checked = subscriptions.map((each: Subscription, index) =>
+    checkSubscription(`${owner}: subscriptions[${index}]`, each),
+  )
   warnOfPitfalls(checked, logger)
   return () => checked
 }
@@ -74,7 +79,13 @@ function checkSubscription(where: string, subscription: Subscription): CheckedSu
   if (secrets.length === 0) throw invalidOption(where, 'secret', secret, 'list at least one secret')
   const problem = callbackUrlProblem(callbackUrl) ?? secrets.map(secretProblem).find(Boolean)
   if (problem) throw new CountersignError('ERR_OPTION_INVALID', `${where}: ${problem}`)
-  return subscription as CheckedSubscription
+  // A copy: no later change of the caller's object gets past these checks.
+  return {
+    eventTypeName,
+    callbackUrl,
+    description,
+    secret: typeof secret === 'string' ? secret : [...secret!],
+  }
 }
 
 function warnOfPitfalls(subscriptions: readonly CheckedSubscription[], logger: Logger): void {

@@ -6,6 +6,7 @@ import { silentLogger, type Logger } from '../logger.js'
 import { parseReceiverOptions } from '../receiver-options.js'
 import { withoutQuery, type Subscriptions } from '../subscriptions.js'
 import { loadSettings, type ServeFlags, type Settings } from './config.js'
+import type { InboxSetting } from './inbox-setting.js'
 import { EXIT, printJson, type ExitCode, type Io } from './io.js'
 import { printable } from './readable-log.js'
 import { blaming, standaloneReceiver, type Handled } from './standalone-receiver.js'
@@ -25,7 +26,9 @@ interface Summary {
   readonly subscriptions: readonly SubscriptionSummary[] | 'looked up by a function'
   readonly handlers: { readonly types: readonly string[]; readonly any: boolean; readonly unhandled: boolean }
   readonly limits: Readonly<Record<string, number>>
-  readonly idempotencyStore: 'memory' | 'own'
+  /** Where callbacks are kept, or null where handlers run before the answer. */
+  readonly inbox: string | null
+  readonly idempotencyStore: 'memory' | 'own' | null
   readonly warnings: readonly Warning[]
 }
 
@@ -54,8 +57,12 @@ export async function checkConfig(flags: ServeFlags & { json?: true }, io: Io): 
 
 async function summarize(settings: Settings): Promise<Summary> {
   const warnings: Warning[] = []
-  const { receiver, handled } = await standaloneReceiver(settings, collector(warnings))
-  await receiver.start()
+  const log = collector(warnings)
+  const { handled } = await standaloneReceiver(settings, log)
+  // Said by the receiver itself when it starts; to start it here would make the inbox's file.
+  if (handled.types.size === 0 && !handled.any && !handled.unhandled) {
+    log.warn({ code: 'WARN_NO_HANDLERS' }, 'no handler is registered: no callback will be handled')
+  }
   const { host, port, ...serverLimits } = blaming(settings, () => parseServerOptions(settings.server))
   const options = settings.receiver
   const { limits, handlerTimeoutMs, leaseMs, stopTimeoutMs } = parseReceiverOptions(options)
@@ -80,9 +87,15 @@ async function summarize(settings: Settings): Promise<Summary> {
       stopTimeoutMs,
       ...serverLimits,
     },
-    idempotencyStore: options.store ? 'own' : 'memory',
+    inbox: inboxSummary(settings.inbox),
+    idempotencyStore: settings.inbox.kind === 'none' ? (options.store ? 'own' : 'memory') : null,
     warnings,
   }
+}
+
+function inboxSummary(inbox: InboxSetting): string | null {
+  if (inbox.kind === 'none') return null
+  return inbox.kind === 'own' ? 'of its own' : inbox.options.file
 }
 
 function summarizeSubscriptions(
@@ -121,6 +134,7 @@ function readable({
   subscriptions,
   handlers,
   limits,
+  inbox,
   idempotencyStore,
   warnings,
 }: Summary): string {
@@ -140,7 +154,10 @@ function readable({
         ])
   return [
     `${config} is valid.\n`,
-    `listen on ${listen.host} port ${listen.port}; idempotency store: ${idempotencyStore}\n`,
+    `listen on ${listen.host} port ${listen.port}\n`,
+    inbox === null
+      ? `no inbox: handlers run before the answer; idempotency store: ${idempotencyStore}\n`
+      : `inbox: ${printable(inbox)}\n`,
     `subscriptions\n${table(subscriptionRows)}`,
     `handlers\n  ${printable(handledTypes.join(', ')) || 'none'}\n`,
     `limits\n${table(Object.entries(limits).map(([name, value]) => [`  ${name}`, value.toLocaleString('en')]))}`,

@@ -8,6 +8,7 @@ import { checkKnownOptions, invalidOption } from '../option-checks.js'
 import type { ReceiverOptions } from '../receiver-options.js'
 import { loadConfigFile, type ConfigFile } from './config-file.js'
 import { resolveSecrets } from './config-secrets.js'
+import { inboxSetting, type InboxSetting } from './inbox-setting.js'
 import type { Io } from './io.js'
 import { LOG_FORMATS, LOG_LEVELS, type LogOptions } from './log.js'
 
@@ -19,6 +20,7 @@ export interface ServeFlags {
   readonly port?: number
   readonly toleranceMs?: number
   readonly maxBodyBytes?: number
+  readonly inbox?: string
   readonly logLevel?: string
   readonly logFormat?: string
 }
@@ -27,6 +29,8 @@ export interface Settings {
   readonly file: ConfigFile
   readonly server: ReceiverServerOptions
   readonly receiver: ReceiverOptions
+  /** What to make an inbox of, an inbox, or nothing: handlers run before the answer. */
+  readonly inbox: InboxSetting
   /** As the file has it: unchecked. */
   readonly handlers: unknown
   readonly log: LogOptions
@@ -50,6 +54,12 @@ const RECEIVER_OPTIONS = [
   'leaseMs',
   'stopTimeoutMs',
   'store',
+  'orderBy',
+  'concurrency',
+  'maxAttempts',
+  'retryDelayMs',
+  'maxRetryDelayMs',
+  'pollMs',
   'schemas',
 ] as const satisfies readonly (keyof ReceiverOptions)[]
 
@@ -63,6 +73,7 @@ const OVERRIDES = {
   port: { flag: '--port', variable: 'COUNTERSIGN_PORT', isNumber: true },
   toleranceMs: { flag: '--tolerance-ms', variable: 'COUNTERSIGN_TOLERANCE_MS', isNumber: true },
   maxBodyBytes: { flag: '--max-body-bytes', variable: 'COUNTERSIGN_MAX_BODY_BYTES', isNumber: true },
+  inbox: { flag: '--inbox', variable: 'COUNTERSIGN_INBOX', isNumber: false },
   logLevel: { flag: '--log-level', variable: 'COUNTERSIGN_LOG_LEVEL', isNumber: false },
   logFormat: { flag: '--log-format', variable: 'COUNTERSIGN_LOG_FORMAT', isNumber: false },
 } as const satisfies Partial<Record<Option, { flag: string; variable: string; isNumber: boolean }>>
@@ -79,7 +90,6 @@ export async function loadSettings(flags: ServeFlags, io: Io): Promise<Settings>
 
   const { values, origins } = override(file.content as Partial<Record<Option, unknown>>, flags, io)
   const origin = (option: string) => origins.get(option) ?? file.name
-  refuseInbox(values.inbox, origin)
   if (values.host !== undefined && (typeof values.host !== 'string' || values.host === '')) {
     throw invalidOption(
       origin('host'),
@@ -102,6 +112,7 @@ export async function loadSettings(flags: ServeFlags, io: Io): Promise<Settings>
     // Unchecked so far: what is wrong in these, the receiver and the server say when they are made.
     server: pick(values, SERVER_OPTIONS),
     receiver: { ...pick(values, RECEIVER_OPTIONS), subscriptions } as ReceiverOptions,
+    inbox: inboxSetting(values, file, origin),
     handlers: values.handlers,
     log: { level, format, secrets: secretsOf(subscriptions) },
     origin,
@@ -148,14 +159,6 @@ async function loadEnvFile(name: string, { env, cwd }: Io): Promise<void> {
     throw new CountersignError('ERR_CONFIG_NOT_FOUND', `--env-file: cannot read ${name} (${code}).`)
   }
   for (const [key, value] of Object.entries(parseEnv(text))) env[key] ??= value
-}
-
-function refuseInbox(inbox: unknown, origin: (option: string) => string): void {
-  if (inbox === undefined || inbox === false) return
-  const message =
-    `${origin('inbox')}: inbox can only be false as yet: this version has no durable inbox, and handlers run before the ` +
-    'answer. Write inbox: false, or leave it out.'
-  throw new CountersignError('ERR_OPTION_INVALID', message)
 }
 
 function pick(values: Partial<Record<Option, unknown>>, names: readonly Option[]): object {

@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander'
 import { CountersignError } from '../errors.js'
 import { SignatureInputError } from '../signature/index.js'
 import { RecordedRequestError } from '../testing/recorded-requests.js'
+import { defineInbox } from './commands/inbox.js'
 import { defineReplay } from './commands/replay.js'
 import { defineSend } from './commands/send.js'
 import { defineServe } from './commands/serve.js'
@@ -41,7 +42,7 @@ export async function main(argv: readonly string[], io: Io): Promise<ExitCode> {
       getOutHelpWidth: () => io.stdout.columns ?? 110,
     })
     .exitOverride()
-  for (const define of [defineServe, defineSend, defineSign, defineVerify, defineReplay]) {
+  for (const define of [defineServe, defineSend, defineSign, defineVerify, defineReplay, defineInbox]) {
     define(program, io, (code) => (exitCode = code))
   }
 

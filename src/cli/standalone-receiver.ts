@@ -7,6 +7,7 @@ import { createReceiver, type Receiver } from '../receiver.js'
 import type { Subscriptions } from '../subscriptions.js'
 import { importModule } from './config-file.js'
 import type { Settings } from './config.js'
+import { makeInbox } from './inbox-setting.js'
 
 /** What a handlers function is given: the parts of a receiver that a configuration may use. */
 export interface HandlerRegistry {
@@ -35,7 +36,10 @@ export interface Handled {
  */
 export async function standaloneReceiver(settings: Settings, logger: Logger): Promise<StandaloneReceiver> {
   const { receiver: options, file } = settings
-  const receiver = blaming(settings, () => createReceiver({ ...options, logger }))
+  const receiver = blaming(settings, () => {
+    const inbox = makeInbox(settings.inbox, options.clock, logger)
+    return createReceiver({ ...options, inbox, logger })
+  })
   const handlers = await loadHandlers(settings)
   const { registry, handled } = recordingRegistry(receiver)
   if (typeof handlers === 'function') {
@@ -63,7 +67,8 @@ export function blaming<Result>({ origin }: Pick<Settings, 'origin'>, make: () =
     return make()
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error
-    const [, problem, option] = /^(?:createReceiver|serve): ((\w+).*)$/s.exec(error.message) ?? []
+    const [, problem, option] =
+      /^(?:createReceiver|serve|new SqliteInbox): ((\w+).*)$/s.exec(error.message) ?? []
     if (problem === undefined || option === undefined) throw error
     throw new CountersignError(error.code, `${origin(option)}: ${problem}`, { cause: error })
   }
@@ -127,7 +132,7 @@ function warnOfGaps(subscriptions: Subscriptions, { types, any, unhandled }: Han
   const subscribed = new Set(subscriptions.map(({ eventTypeName }) => eventTypeName))
   for (const eventTypeName of subscribed) {
     if (any || unhandled || types.has(eventTypeName)) continue
-    const message = `no handler for ${eventTypeName}: its genuine callbacks will be answered 500`
+    const message = `no handler for ${eventTypeName}: its genuine callbacks will not be handled`
     logger.warn({ code: 'WARN_HANDLER_MISSING', eventTypeName }, message)
   }
   for (const eventTypeName of types) {

@@ -74,6 +74,12 @@ export class InlineHandling implements Handling {
         return outcome('ERR_IDEMPOTENCY_KEY_REUSED', event)
       case 'replay':
         return outcome('ERR_SIGNATURE_REPLAYED', event)
+      default:
+        return outcome(
+          'ERR_STORE_UNAVAILABLE',
+          event,
+          new TypeError('the idempotency store gave no known answer'),
+        )
     }
   }
 

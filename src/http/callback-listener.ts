@@ -48,7 +48,11 @@ export function callbackListener({
           outcome('ERR_INTERNAL', undefined, error),
         )
     respond(request, response, result, { lingerMs: limits.bodyTimeoutMs, awaitsContinue })
-    logOutcome(logger, result, intake.headers, performance.now() - startedAt)
+    try {
+      logOutcome(logger, result, intake.headers, performance.now() - startedAt)
+    } catch {
+      // The sender has its answer, and there is nowhere left to complain.
+    }
     onOutcome(result)
   }
 }

@@ -43,7 +43,7 @@ export function respond(
   if (status === 401) headers['WWW-Authenticate'] = 'HMAC-SHA256'
   if (status === 405) headers['Allow'] = 'POST'
   if (status >= 400 && 'retryAfter' in OUTCOMES[code]) headers['Retry-After'] = RETRY_AFTER_SECONDS
-  if (CLOSES.has(code)) headers['Connection'] = 'close'
+  if (CLOSES.has(code) || awaitsContinue) headers['Connection'] = 'close'
   response.writeHead(status, headers)
   if (request.complete !== false || awaitsContinue || code === 'ERR_BODY_TIMEOUT') response.end(body)
   else endAfterRequest(request, response, body, lingerMs)

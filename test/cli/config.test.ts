@@ -158,8 +158,18 @@ describe('a configuration error names the place, the value and the cure', () => 
     ],
     [
       'an inbox',
-      json({ inbox: { file: 'a.db' } }),
-      /json: inbox can only be false as yet: .*Write inbox: false, or leave it out\.$/,
+      json({ inbox: 5 }),
+      /json: inbox is 5: write \{ file: "callbacks\.db" \}, or false for none\.$/,
+    ],
+    [
+      'an option that an inbox does not have',
+      json({ inbox: { file: 'a.db', retention: 5 } }),
+      /json: inbox has no option "retention"\. Its options are file, retentionMs/,
+    ],
+    [
+      'an option that needs an inbox, without one',
+      json({ inbox: false, concurrency: 5 }),
+      /json: concurrency is 5: it has no effect without an inbox: leave it out\.$/,
     ],
     [
       'no subscriptions',

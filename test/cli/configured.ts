@@ -12,6 +12,7 @@ export function configModule(handler: string, options = ''): string {
     export default {
       subscriptions: [${JSON.stringify(SUBSCRIPTION)}],
       handlers: { 'transfers.book-completed': async (event, { signal, logger }) => { ${handler} } },
+      inbox: false,
       ${options}
     }`
 }

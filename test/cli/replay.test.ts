@@ -19,6 +19,7 @@ async function serving(options?: { now: boolean }): Promise<Serving> {
   const config = `export default {
     subscriptions: ${JSON.stringify(recordedSubscriptions(recorded))},
     handlers: { 'transfers.book-completed': () => {} },
+    inbox: false,
     ${options?.now ? 'toleranceMs: 1,' : `clock: () => ${signedAt},`}
   }`
   return sandbox.serve([], { cwd: await sandbox.directory({ 'countersign.config.mjs': config }) })

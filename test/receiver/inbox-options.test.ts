@@ -1,9 +1,9 @@
-import { createReceiver, MemoryIdempotencyStore, type ReceiverOptions } from '../../src/index.js'
+import { createReceiver, MemoryIdempotencyStore } from '../../src/index.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { subscription } from '../support/running-receiver.js'
 
 function make(options: object) {
-  return createReceiver({ subscriptions: [subscription], ...options } as ReceiverOptions)
+  return createReceiver({ subscriptions: [subscription], ...options })
 }
 
 function refusal(options: object): { code: string; message: string } {

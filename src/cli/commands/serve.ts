@@ -18,6 +18,7 @@ it takes callbacks in.
 Configuration: a flag wins over the environment, the environment over the file.
   COUNTERSIGN_CONFIG      COUNTERSIGN_HOST          COUNTERSIGN_PORT        COUNTERSIGN_TOLERANCE_MS
   COUNTERSIGN_LOG_LEVEL   COUNTERSIGN_LOG_FORMAT    COUNTERSIGN_MAX_BODY_BYTES
+  COUNTERSIGN_INBOX
 
 countersign.config.mjs:
   export default {
@@ -40,9 +41,10 @@ handlers.mjs:
 
 "handlers" may be such an object, the path of a module that exports one (as default or as "handlers"), or a function
 that is given { on, onAny, onUnhandled, onError, onOutcome }. countersign.config.json may hold everything but functions.
-"inbox" can only be false as yet: handlers run before the answer, and what was handled is remembered in memory.
-The other options of the file are those of createReceiver and: headersTimeoutMs, keepAliveTimeoutMs, maxConnections,
-logLevel, logFormat.
+"inbox" is { file: 'callbacks.db' } unless you say otherwise, beside the configuration: callbacks are answered once they
+are on the disk. With false, handlers run before the answer, and what was handled is remembered in memory. It may also
+be an inbox of your own. The other options of the file are those of createReceiver and: headersTimeoutMs,
+keepAliveTimeoutMs, maxConnections, logLevel, logFormat.
 
 SIGTERM and SIGINT: nothing new is taken in, what runs is finished, then the process exits with 0. A second signal ends
 it at once, with 1.
@@ -69,6 +71,10 @@ export const defineServe: DefineCommand = (program, io, finish) => {
     .option('-p, --port <number>', 'the port to listen on; 0 takes a free one (default: 3000)', wholeNumber)
     .option('--tolerance-ms <number>', 'how old a callback may be (default: 24 hours)', wholeNumber)
     .option('--max-body-bytes <number>', 'the largest body (default: 1 MiB)', positiveNumber)
+    .option(
+      '--inbox <file>',
+      'the file of the inbox, or none (default: callbacks.db beside the configuration)',
+    )
     .addOption(new Option('--log-level <level>', 'how much is logged (default: info)').choices(LOG_LEVELS))
     .addOption(
       new Option('--log-format <format>', '(default: readable on a terminal, else json)').choices(

@@ -21,7 +21,8 @@ export class Connection {
     try {
       // Short, as the wait blocks the event loop; the queue tries again for longer.
       this.#database.exec(`PRAGMA busy_timeout = ${BUSY_WAIT_MS}`)
-      const { journal_mode: mode } = this.get<{ journal_mode: string }>('PRAGMA journal_mode = WAL')!
+      this.#database.exec('PRAGMA journal_mode = WAL')
+      const { journal_mode: mode } = this.get<{ journal_mode: string }>('PRAGMA journal_mode')!
       if (mode !== 'wal') {
         const message = `${file} is on a file system that does not allow write-ahead logging. Use a local disk.`
         throw new CountersignError('ERR_INBOX_IO', message)

@@ -1,0 +1,149 @@
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { deliver, SUBSCRIPTION } from './configured.js'
+import { countersign, Sandbox, type Serving } from './program.js'
+
+const sandbox = new Sandbox()
+afterEach(() => sandbox.clean())
+
+const KEY = '0b5bcbd6-4a39-4bd7-8b5a-1d4a4a3f3b10'
+const FAILING = `(event) => { throw new Error('not today') }`
+
+/** A receiver that goes on running beside the commands. */
+async function receiving(handler: string): Promise<{ serve: Serving; port: number; cwd: string }> {
+  const cwd = await sandbox.directory({
+    'countersign.config.mjs': `export default {
+      subscriptions: [${JSON.stringify(SUBSCRIPTION)}],
+      maxAttempts: 1,
+      handlers: { 'transfers.book-completed': ${handler} },
+    }`,
+  })
+  const serve = sandbox.serve([], { cwd })
+  return { serve, port: await serve.port(), cwd }
+}
+
+/** One callback that nobody could handle. */
+async function withDeadLetter() {
+  const { serve, port, cwd } = await receiving(FAILING)
+  await deliver(port, { idempotencyKey: KEY })
+  await serve.line(({ msg }) => msg === 'entry is a dead letter')
+  return { serve, port, cwd }
+}
+
+async function json(cwd: string, ...args: string[]) {
+  const { stdout } = await countersign(['inbox', ...args, '--json'], { cwd })
+  return JSON.parse(stdout) as never
+}
+
+describe('countersign inbox', () => {
+  it('counts the entries by state, while the receiver runs', async () => {
+    const { cwd } = await withDeadLetter()
+    expect(await json(cwd, 'stats')).toMatchObject({ dead: 1, handled: 0, quarantined: 0 })
+  })
+
+  it('lists what fits the filters', async () => {
+    const { cwd } = await withDeadLetter()
+    const dead = await json(cwd, 'list', '--state', 'dead', '--key', KEY.toUpperCase(), '--newer-than', '1h')
+    expect(dead).toMatchObject([{ id: 1, state: 'dead', idempotencyKey: KEY, reason: 'Error: not today' }])
+    expect(await json(cwd, 'list', '--older-than', '1h')).toEqual([])
+    expect(await json(cwd, 'list', '--type', 'other')).toEqual([])
+  })
+
+  it('shows one entry, its body only when asked, and never a secret or a signature', async () => {
+    const { cwd } = await withDeadLetter()
+    const quiet = await countersign(['inbox', 'show', '1'], { cwd })
+    expect(quiet.stdout).toMatch(/state +dead/)
+    expect(quiet.stdout).not.toMatch(/"Id"|Signature=|query-token/)
+    expect(quiet.stdout).not.toContain(SUBSCRIPTION.secret)
+    const whole = await countersign(['inbox', 'show', '1', '--body'], { cwd })
+    expect(whole.stdout).toContain('"Id"')
+  })
+
+  it('retries a dead letter, which the running receiver handles as a replay, and records who did', async () => {
+    const handler = `(event, { logger }) => { if (!event.replayed) throw new Error('not today'); logger.info({}, 'again') }`
+    const { serve, port, cwd } = await receiving(handler)
+    await deliver(port)
+    await serve.line(({ msg }) => msg === 'entry is a dead letter')
+    expect(await countersign(['inbox', 'retry', '1', '--by', 'ann'], { cwd })).toMatchObject({ code: 0 })
+    await serve.line(({ msg }) => msg === 'again')
+    await serve.line(({ msg }) => msg === 'entry handled')
+    expect(await json(cwd, 'show', '1')).toMatchObject({
+      state: 'handled',
+      history: [{ action: 'retry', by: 'ann' }],
+    })
+  })
+
+  it('releases what is in quarantine', async () => {
+    const { serve, port, cwd } = await receiving('() => {}')
+    await deliver(port, { timestamp: new Date(Date.now() - 48 * 3_600_000) })
+    await serve.line(({ outcome }) => outcome === 'quarantined')
+    expect(await countersign(['inbox', 'release', '1'], { cwd })).toMatchObject({ code: 0 })
+    await serve.line(({ msg }) => msg === 'entry handled')
+  })
+
+  it('says why an entry is not in a state for it, and ends with 3', async () => {
+    const { cwd } = await withDeadLetter()
+    const { code, stderr } = await countersign(['inbox', 'release', '1', '7'], { cwd })
+    expect(code).toBe(3)
+    expect(stderr).toBe('entry 1 is dead; release is for entries that are quarantined\nthere is no entry 7\n')
+  })
+
+  it('does nothing to several entries that were not named, before it is told --yes', async () => {
+    const { serve, port, cwd } = await withDeadLetter()
+    await deliver(port)
+    await serve.line(({ entry, msg }) => entry === 2 && msg === 'entry is a dead letter')
+    expect(await countersign(['inbox', 'discard', '--state', 'dead'], { cwd })).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('discard would change 2 entries'),
+    })
+    const dry = await countersign(['inbox', 'discard', '--state', 'dead', '--dry-run'], { cwd })
+    expect(dry.stdout).toBe('entry 1: would discard\nentry 2: would discard\n')
+    expect(await json(cwd, 'stats')).toMatchObject({ dead: 2 })
+    await countersign(['inbox', 'discard', '--state', 'dead', '--yes'], { cwd })
+    expect(await json(cwd, 'stats')).toMatchObject({ dead: 0, discarded: 2 })
+  })
+
+  it('does not act on everything when no entry is named', async () => {
+    const { cwd } = await withDeadLetter()
+    expect(await countersign(['inbox', 'retry', '--yes'], { cwd })).toMatchObject({ code: 2 })
+  })
+
+  it('prunes only what was handled or discarded, and keeps what repeats must still be known by', async () => {
+    const { cwd } = await withDeadLetter()
+    expect(await json(cwd, 'prune', '--older-than', '0s')).toEqual({ pruned: 0, dryRun: false })
+    await countersign(['inbox', 'discard', '1'], { cwd })
+    expect(await json(cwd, 'prune', '--older-than', '0s')).toEqual({ pruned: 0, dryRun: false })
+    expect(await json(cwd, 'stats')).toMatchObject({ discarded: 1 })
+  })
+
+  it('exports lines of JSON, into a file that nobody else may read and that was not there', async () => {
+    const { cwd } = await withDeadLetter()
+    const args = ['inbox', 'export', '--output', 'out.jsonl']
+    expect(await countersign(args, { cwd })).toMatchObject({ code: 0 })
+    const [line] = (await readFile(join(cwd, 'out.jsonl'), 'utf8')).trim().split('\n')
+    const { bodyBase64, ...entry } = JSON.parse(line!) as { bodyBase64: string }
+    expect(entry).toMatchObject({ id: 1, state: 'dead', history: [] })
+    expect(JSON.parse(Buffer.from(bodyBase64, 'base64').toString())).toHaveProperty('Id')
+    expect((await stat(join(cwd, 'out.jsonl'))).mode & 0o777).toBe(0o600)
+    expect((await countersign(args, { cwd })).code).toBe(1)
+  })
+
+  it('does not make a file that is not there', async () => {
+    const cwd = await sandbox.directory({})
+    const { code, stderr } = await countersign(['inbox', 'stats'], { cwd })
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/there is no inbox callbacks\.db/)
+  })
+
+  it.each([
+    [['list', '--state', 'lost'], 'Use states separated by commas'],
+    [['list', '--older-than', '5'], 'Use a number and a unit'],
+    [['prune', '--older-than', '1d', '--state', 'dead'], 'Use handled or discarded'],
+    [['show', 'one'], 'Use a whole number'],
+  ])('refuses %j', async (args, message) => {
+    const { cwd } = await withDeadLetter()
+    const { code, stderr } = await countersign(['inbox', ...args], { cwd })
+    expect(code).toBe(2)
+    expect(stderr).toContain(message)
+  })
+})
