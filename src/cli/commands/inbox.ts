@@ -100,14 +100,14 @@ export const defineInbox: DefineCommand = (program, io, finish) => {
       .argument(
         '[ids...]',
         'the numbers of the entries; or say which by their state, type, key or age',
-        (id: string, before: number[] = []) => [...before, positiveNumber(id)],
+        (id: string, before: number[] | undefined) => [...(before ?? []), positiveNumber(id)],
       )
       .option('--by <name>', 'who decides this, for the history (default: the user of this system)')
       .option('--dry-run', 'say what would be done')
       .option('--yes', 'do it to more than one entry that was not named by its number')
       .option('--json', 'print JSON')
-      .action(async (ids: number[] = [], options: BulkOptions) => {
-        finish(await withInbox(options, io, async (opened) => act(opened, action, ids, options, io)))
+      .action(async (ids: number[] | undefined, options: BulkOptions) => {
+        finish(await withInbox(options, io, async (opened) => act(opened, action, ids ?? [], options, io)))
       })
   }
 
@@ -248,7 +248,7 @@ async function show(
   return EXIT.done
 }
 
-function shown(value: unknown): string {
+function shown(value: Date | string | number | undefined): string {
   return value instanceof Date ? value.toISOString() : String(value ?? '')
 }
 
