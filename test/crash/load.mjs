@@ -1,0 +1,65 @@
+// Callbacks over keep-alive connections, several in flight: new ones, exact repeats, and repeats that were signed anew.
+import { randomUUID } from 'node:crypto'
+import { Agent, request } from 'node:http'
+import { signedCallback } from 'countersign/testing'
+
+const IN_FLIGHT = 8
+
+export class Load {
+  /** What every callback was answered, 2xx or not at all: by idempotency key. */
+  acknowledged = new Set()
+  sent = 0
+  #callbacks = []
+  #subscription
+
+  constructor(subscription) {
+    this.#subscription = subscription
+  }
+
+  /** Sends for as long as somebody answers. */
+  async drive(port, ended) {
+    const agent = new Agent({ keepAlive: true, maxSockets: IN_FLIGHT })
+    const over = new AbortController()
+    void ended.then(() => over.abort())
+    const sender = async () => {
+      while (!over.signal.aborted) {
+        const { key, callback } = this.#next()
+        this.sent++
+        const status = await post(agent, port, callback)
+        if (status === 200) this.acknowledged.add(key)
+        else if (status !== undefined && status !== 503)
+          throw new Error(`a genuine callback was answered ${status}`)
+      }
+    }
+    await Promise.all(Array.from({ length: IN_FLIGHT }, sender))
+    agent.destroy()
+  }
+
+  #next() {
+    const dice = Math.random()
+    const earlier = this.#callbacks[Math.floor(Math.random() * this.#callbacks.length)]
+    if (earlier && dice < 0.1) return earlier
+    const { key, payload } =
+      earlier && dice < 0.15 ? earlier : { key: randomUUID(), payload: { Id: randomUUID() } }
+    const made = {
+      key,
+      payload,
+      callback: signedCallback({ subscription: this.#subscription, idempotencyKey: key, payload }),
+    }
+    this.#callbacks.push(made)
+    return made
+  }
+}
+
+/** The status, or undefined when the connection broke before there was one. */
+function post(agent, port, { path, headers, body }) {
+  return new Promise((resolve) => {
+    const sending = request({ host: '127.0.0.1', port, path, method: 'POST', headers, agent }, (response) => {
+      response.resume().on('error', () => {})
+      // The head of the answer is the acknowledgement: a sender acts on it.
+      resolve(response.statusCode)
+    })
+    sending.on('error', () => resolve(undefined))
+    sending.end(body)
+  })
+}
