@@ -82,10 +82,8 @@ async function strikeAt(step, kills) {
       await second?.ended
     }
     const { handled, unfinished } = await drain(env)
-    const ledger = readFileSync(env.LEDGER, 'utf8')
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line))
+    const lines = readFileSync(env.LEDGER, 'utf8').split('\n').filter(Boolean)
+    const ledger = lines.map((line) => JSON.parse(line))
     const { acknowledged, sent } = load
     const result = verdict({ acknowledged, ledger, killedAt, handled, unfinished })
     return { kills, sent, acknowledged: acknowledged.size, ...result }

@@ -36,6 +36,7 @@ SqliteInbox.prototype.finish = async function (claimed, end) {
 
 // The drivers' own prototypes cannot be changed, so it is the connection's map of prepared statements that is listened to.
 const { set } = Map.prototype
+// oxlint-disable-next-line no-extend-native -- for the length of this process, which is short
 Object.defineProperty(Map.prototype, 'set', {
   value(key, value) {
     if (key !== 'COMMIT') return set.call(this, key, value)
