@@ -9,26 +9,31 @@ export async function benchReceiver({ quick }) {
   const { rounds, roundSeconds } = quick
     ? { rounds: 6, roundSeconds: 0.3 }
     : { rounds: 24, roundSeconds: 0.6 }
+  return rowsOf(await startServers(SERVERS, { rounds, roundSeconds, warmUp: quick ? 1500 : 4000 }))
+}
+
+/** What each of these servers did in alternating rounds, by name. */
+export async function startServers(names, { rounds, roundSeconds, warmUp, connections }) {
   const load = startChild('load.mjs')
-  const servers = await Promise.all(SERVERS.map((name) => startServer(name, load)))
+  const servers = await Promise.all(names.map((name) => startServer(name, load, connections)))
   try {
     for (const server of servers) {
-      await server.round(quick ? 1500 : 4000)
+      await server.round(warmUp)
       const { perSecond } = await server.round(1000)
       server.count = Math.ceil(perSecond * roundSeconds)
     }
-    const results = Object.fromEntries(SERVERS.map((name) => [name, []]))
+    const results = Object.fromEntries(names.map((name) => [name, []]))
     for (let round = 0; round < rounds; round++) {
       for (const server of servers) results[server.name].push(await server.round(server.count))
       servers.reverse()
     }
-    return rowsOf(results)
+    return results
   } finally {
     for (const { child } of [load, ...servers]) child.kill()
   }
 }
 
-async function startServer(name, load) {
+async function startServer(name, load, connections) {
   const { child, ask } = startChild('servers.mjs', name)
   const [{ port }] = await once(child, 'message')
   return {
@@ -37,7 +42,7 @@ async function startServer(name, load) {
     async round(count) {
       await load.ask({ prepare: { kind: name === 'octokit' ? 'github' : 'callback', count } })
       await ask({})
-      const { seconds, p99 } = await load.ask({ send: { port } })
+      const { seconds, p99 } = await load.ask({ send: { port, connections } })
       const { handled, cpuSeconds } = await ask({})
       if (handled !== count)
         throw new Error(`${name} answered ${count} requests with 200 and handled ${handled}`)

@@ -1,11 +1,12 @@
 // What Countersign costs beside what it cannot avoid and beside what else there is, with the aims it is held to.
 // Ratios of one run, from rounds that alternate: absolute figures differ from one machine and hour to the next.
 import { parseArgs } from 'node:util'
+import { benchInbox } from './inbox.bench.mjs'
 import { benchMemory } from './memory.bench.mjs'
 import { benchReceiver } from './receiver.bench.mjs'
 import { benchVerify } from './verify.bench.mjs'
 
-const PARTS = { verify: benchVerify, receiver: benchReceiver, memory: benchMemory }
+const PARTS = { verify: benchVerify, receiver: benchReceiver, memory: benchMemory, inbox: benchInbox }
 
 const { values: options } = parseArgs({
   options: {

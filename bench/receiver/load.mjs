@@ -12,11 +12,11 @@ let requests = []
 
 process.on('message', async ({ prepare, send }) => {
   if (prepare) requests = makeRequests(prepare.kind, prepare.count)
-  process.send(send ? await sendAll(send.port) : {})
+  process.send(send ? await sendAll(send.port, send.connections) : {})
 })
 
-async function sendAll(port) {
-  const sockets = Array.from({ length: CONNECTIONS }, () =>
+async function sendAll(port, connections = CONNECTIONS) {
+  const sockets = Array.from({ length: connections }, () =>
     connect({ port, host: '127.0.0.1', noDelay: true }),
   )
   await Promise.all(sockets.map((socket) => once(socket, 'connect')))

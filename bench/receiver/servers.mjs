@@ -1,19 +1,58 @@
 // One server in a process of its own, named by the argument. Each does what people do who write that kind of receiver.
 import { createHmac, createSecretKey, hash, timingSafeEqual } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createNodeMiddleware, Webhooks } from '@octokit/webhooks'
 import express from 'express'
 import { createReceiver } from 'countersign'
+import { SqliteInbox } from 'countersign/sqlite'
+import { AppendOnlyInbox, OneTransactionEach } from '../inbox/compared-inboxes.mjs'
 import { path, subscription } from './requests.mjs'
 
 let handled = 0
+const directory = mkdtempSync(join(tmpdir(), 'countersign-bench-'))
+process.on('SIGTERM', () => process.exit())
+process.on('exit', () => rmSync(directory, { recursive: true, force: true }))
 const handle = () => void handled++
 
 function countersign() {
   return createReceiver({ subscriptions: [subscription] }).on(subscription.eventTypeName, handle)
 }
 
+// Without handlers: what is measured is how fast callbacks are durably accepted, not what is done with them later.
+async function accepting(inbox) {
+  const receiver = createReceiver({ subscriptions: [subscription], inbox })
+  receiver.onOutcome(({ status }) => status === 200 && handle())
+  await receiver.start()
+  return receiver
+}
+
+const file = (name) => join(directory, name)
+
 const servers = {
+  async 'mounted, inbox'() {
+    const app = express()
+    app.post(path, (await accepting(new SqliteInbox({ file: file('mounted.db') }))).middleware())
+    return createServer(app)
+  },
+
+  async 'mounted, one transaction each'() {
+    const app = express()
+    const inbox = new OneTransactionEach({ file: file('each.db') })
+    app.post(path, (await accepting(inbox)).middleware())
+    return createServer(app)
+  },
+
+  async 'standalone, inbox'() {
+    return createServer((await accepting(new SqliteInbox({ file: file('standalone.db') }))).requestListener())
+  },
+
+  async 'standalone, append-only file'() {
+    return createServer((await accepting(new AppendOnlyInbox(file('append.log')))).requestListener())
+  },
+
   'bare express'() {
     const app = express()
     app.post(path, express.raw({ type: () => true }), (_request, response) => {
@@ -76,7 +115,7 @@ const servers = {
   },
 }
 
-const server = servers[process.argv[2]]()
+const server = await servers[process.argv[2]]()
 server.listen(0, '127.0.0.1', () => process.send({ port: server.address().port }))
 
 // How many were handled since the last time, and the processor time that took.

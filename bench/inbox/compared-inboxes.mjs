@@ -1,0 +1,56 @@
+// What SqliteInbox is held against: the limit of the disk, and what it would be without group commit.
+import { fdatasyncSync, openSync, writeSync } from 'node:fs'
+import { SqliteInbox } from 'countersign/sqlite'
+
+/** What arrives in one turn of the event loop is written at the end of a file, and synced once. It knows no repeats. */
+export class AppendOnlyInbox {
+  retentionMs = Number.MAX_SAFE_INTEGER
+  discardedRetentionMs = Number.MAX_SAFE_INTEGER
+  #file
+  #waiting = []
+  #id = 0
+
+  constructor(path) {
+    this.#file = openSync(path, 'a')
+  }
+
+  add({ callback, key }) {
+    return new Promise((resolve) => {
+      if (this.#waiting.length === 0) setImmediate(() => this.#commit())
+      this.#waiting.push({ line: `${key} ${callback.rawBody.toString('base64')}\n`, resolve })
+    })
+  }
+
+  #commit() {
+    const batch = this.#waiting.splice(0)
+    writeSync(this.#file, batch.map(({ line }) => line).join(''))
+    fdatasyncSync(this.#file)
+    for (const { resolve } of batch) resolve({ result: 'unhandled', id: ++this.#id })
+  }
+
+  async open() {}
+  async claim() {
+    return []
+  }
+  async extend() {
+    return new Set()
+  }
+  async finish() {
+    return false
+  }
+  async adopt() {
+    return 0
+  }
+  async prune() {
+    return 0
+  }
+  async close() {}
+}
+
+export class OneTransactionEach extends SqliteInbox {
+  #last = Promise.resolve()
+
+  add(arrival) {
+    return (this.#last = this.#last.then(() => super.add(arrival)))
+  }
+}

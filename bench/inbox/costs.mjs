@@ -1,0 +1,89 @@
+// What an entry costs with so many others in the file, 64 callers at a time; and how fast a worker empties an inbox.
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createReceiver } from 'countersign'
+import { SqliteInbox } from 'countersign/sqlite'
+import { subscription } from '../receiver/requests.mjs'
+
+const CALLERS = 64
+const MEASURED = 6_400
+const { eventTypeName: type, callbackUrl } = subscription
+
+const directory = mkdtempSync(join(tmpdir(), 'countersign-bench-'))
+try {
+  const perEntry = []
+  const inbox = new SqliteInbox({ file: join(directory, 'costs.db') })
+  await inbox.open()
+  let size = 0
+  for (const wanted of process.argv.slice(2).map(Number)) {
+    await fill(inbox, wanted - size)
+    size = wanted + MEASURED
+    const addUs = await timed(() => fill(inbox, MEASURED))
+    const claimUs = await timed(() => empty(inbox, MEASURED))
+    perEntry.push({ size: wanted, addUs, claimUs })
+  }
+  await inbox.close()
+  console.log(JSON.stringify({ perEntry, worker: await workerPerSecond() }))
+} finally {
+  rmSync(directory, { recursive: true, force: true })
+}
+
+async function fill(inbox, count) {
+  for (let added = 0; added < count; added += CALLERS) {
+    await Promise.all(Array.from({ length: Math.min(CALLERS, count - added) }, () => inbox.add(arrival())))
+  }
+}
+
+async function empty(inbox, count) {
+  for (let ended = 0; ended < count;) {
+    const claimed = await inbox.claim({ eventTypes: [type], limit: CALLERS, leaseMs: 60_000 })
+    await Promise.all(claimed.map((entry) => inbox.finish(entry, { move: 'complete' })))
+    ended += claimed.length
+  }
+}
+
+async function workerPerSecond() {
+  const count = 5_000
+  const inbox = new SqliteInbox({ file: join(directory, 'worker.db') })
+  await inbox.open()
+  await fill(inbox, count)
+  let handled = 0
+  const done = new Promise((resolve) => {
+    const receiver = createReceiver({ subscriptions: [subscription], inbox, concurrency: CALLERS })
+    receiver.on(type, () => ++handled === count && resolve(receiver))
+    void receiver.start()
+  })
+  const startedAt = performance.now()
+  const receiver = await done
+  const seconds = (performance.now() - startedAt) / 1000
+  await receiver.stop()
+  return count / seconds
+}
+
+async function timed(work) {
+  const startedAt = performance.now()
+  await work()
+  return ((performance.now() - startedAt) * 1000) / MEASURED
+}
+
+function arrival() {
+  const idempotencyKey = randomUUID()
+  const rawBody = Buffer.from(JSON.stringify({ Id: randomUUID() }))
+  const now = new Date()
+  return {
+    callback: {
+      type,
+      idempotencyKey,
+      signedAt: now,
+      receivedAt: now,
+      rawBody,
+      subscription: { eventTypeName: type, callbackUrl },
+    },
+    key: `${idempotencyKey}@${type} ${callbackUrl}`,
+    bodyHash: createHash('sha256').update(rawBody).digest('base64'),
+    signature: randomBytes(32).toString('base64'),
+    hasHandler: true,
+  }
+}
