@@ -22,9 +22,9 @@ describe('MemoryIdempotencyStore', () => {
       let now = 0
       const store = new MemoryIdempotencyStore({ retentionMs: 1, clock: () => now })
       await complete(store, 5, () => now++)
-      const before = memoryUsage().arrayBuffers
+      const before = await arrayBuffers()
       await complete(store, 200, () => now++)
-      return { bytes: memoryUsage().arrayBuffers - before }
+      return { bytes: (await arrayBuffers()) - before }
     `)
     expect(bytes).toBeLessThan(1_000_000)
   }, 60_000)
@@ -50,6 +50,16 @@ function runAlone(measurement: string): Record<string, number> {
 const program = (measurement: string) => `
   import { randomBytes } from 'node:crypto'
   import { MemoryIdempotencyStore } from './memory-store.ts'
+
+  /** The least of several looks: buffers are freed some time after the collection that found them unused. */
+  async function arrayBuffers() {
+    const looks = []
+    for (let look = 0; look < 20; look++) {
+      looks.push(memoryUsage().arrayBuffers)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    return Math.min(...looks)
+  }
 
   /** Completes so many thousands of deliveries, and returns the last of each. */
   async function complete(store, thousands, afterEach = () => {}) {
