@@ -24,13 +24,15 @@ export async function writeOutcomes() {
 }
 
 async function outcomesTable() {
-  const rows = Object.entries(OUTCOMES).map(
-    ([code, { status, outcome, reason }]) =>
-      `\`${code}\` | ${status} | ${outcome} | ${reason.replaceAll('|', '\\|')}`,
-  )
-  const table = ['code | status | outcome | reason', '--- | --- | --- | ---', ...rows].map(
-    (row) => `| ${row} |`,
-  )
+  const rows = Object.entries(OUTCOMES).map(([code, { status, outcome, withInbox, reason }]) => {
+    const kept = withInbox ? `${withInbox.status} ${withInbox.outcome}` : ''
+    return `\`${code}\` | ${status} | ${outcome} | ${kept} | ${reason.replaceAll('|', '\\|')}`
+  })
+  const table = [
+    'code | status | outcome | with an inbox | reason',
+    '--- | --- | --- | --- | ---',
+    ...rows,
+  ].map((row) => `| ${row} |`)
   const config = await prettier.resolveConfig(join(root, 'docs/outcomes.md'))
   return `\n${await prettier.format(table.join('\n'), { ...config, parser: 'markdown' })}\n`
 }
