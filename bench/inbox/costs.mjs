@@ -18,7 +18,7 @@ try {
   await inbox.open()
   let size = 0
   for (const wanted of process.argv.slice(2).map(Number)) {
-    await fill(inbox, wanted - size)
+    await fill(inbox, wanted - size, 500)
     size = wanted + MEASURED
     const addUs = await timed(() => fill(inbox, MEASURED))
     const claimUs = await timed(() => empty(inbox, MEASURED))
@@ -30,9 +30,9 @@ try {
   rmSync(directory, { recursive: true, force: true })
 }
 
-async function fill(inbox, count) {
-  for (let added = 0; added < count; added += CALLERS) {
-    await Promise.all(Array.from({ length: Math.min(CALLERS, count - added) }, () => inbox.add(arrival())))
+async function fill(inbox, count, callers = CALLERS) {
+  for (let added = 0; added < count; added += callers) {
+    await Promise.all(Array.from({ length: Math.min(callers, count - added) }, () => inbox.add(arrival())))
   }
 }
 
