@@ -11,11 +11,14 @@ const CLOSES: ReadonlySet<OutcomeCode> = new Set([
   'ERR_SHUTTING_DOWN',
 ])
 
-/** Refusals are problem details (RFC 9457) that say no more than their status does: a stranger learns no reason. */
-const BODIES: ReadonlyMap<number, Buffer> = new Map(
+/**
+ * Refusals are problem details (RFC 9457) that say no more than their status does: a stranger learns no reason. Texts, all
+ * ASCII, as Node sends a text together with the head, but a Buffer in a write of its own.
+ */
+const BODIES: ReadonlyMap<number, string> = new Map(
   Object.values(OUTCOMES).map(({ status }) => {
     const problem = { type: 'about:blank', title: STATUS_CODES[status], status }
-    return [status, Buffer.from(status === 200 ? '' : JSON.stringify(problem))]
+    return [status, status === 200 ? '' : JSON.stringify(problem)]
   }),
 )
 
@@ -57,7 +60,7 @@ export function respond(
 function endAfterRequest(
   request: IncomingMessage,
   response: ServerResponse,
-  body: Buffer,
+  body: string,
   lingerMs: number,
 ): void {
   response.write(body)
