@@ -10,6 +10,8 @@ const FIELDS = new Map<string, keyof CallbackHeaders>([
   ['content-encoding', 'contentEncoding'],
   ['content-length', 'contentLength'],
 ])
+// Most names can be told by their length not to be among these.
+const LENGTHS = new Set([...FIELDS.keys()].map((name) => name.length))
 
 /**
  * The headers that count, from the raw list: of a repeated Authorization, Node keeps the first and drops the rest, and
@@ -26,7 +28,8 @@ export function callbackHeaders(request: IncomingMessage): CallbackHeaders {
   }
   const raw = rawHeaders(request)
   for (let index = 0; index < raw.length; index += 2) {
-    const field = FIELDS.get(raw[index]!.toLowerCase())
+    const name = raw[index]!
+    const field = LENGTHS.has(name.length) ? FIELDS.get(name.toLowerCase()) : undefined
     if (field) found[field] = and(found[field], raw[index + 1]!)
   }
   return found

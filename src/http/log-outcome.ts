@@ -1,5 +1,5 @@
 import type { CallbackHeaders } from '../callback.js'
-import { errorFields, type Logger } from '../logger.js'
+import { errorFields, silentLogger, type Logger } from '../logger.js'
 import type { Outcome, OutcomeName } from '../outcomes.js'
 import type { HeaderValue } from '../signature/index.js'
 import { withoutQuery } from '../subscriptions.js'
@@ -22,6 +22,7 @@ export function logOutcome(
   headers: CallbackHeaders,
   durationMs: number,
 ): void {
+  if (logger === silentLogger) return
   const { code, outcome, status, reason, callback, error } = result
   const subscription = callback && {
     ...callback.subscription,
