@@ -1,22 +1,29 @@
+/**
+ * Calls `onLate` after `limitMs`, unless the function that it returns is called before. What ends within the turn of the
+ * event loop in which it began, as most of what is in memory does, sets no timer: to set and clear one takes longer.
+ */
+export function deadline(limitMs: number, onLate: () => void): () => void {
+  let timer: NodeJS.Timeout | undefined
+  const immediate = setImmediate(() => (timer = setTimeout(onLate, limitMs)))
+  return () => {
+    clearImmediate(immediate)
+    clearTimeout(timer)
+  }
+}
+
 /** Rejects when `promise` takes too long: a dependency that hangs must not hang the sender. */
 export function inTime<Value>(promise: Promise<Value>, limitMs: number, what: string): Promise<Value> {
   return new Promise((resolve, reject) => {
-    let timer: NodeJS.Timeout | undefined
-    let isSettled = false
-    const settle = () => {
-      isSettled = true
-      clearTimeout(timer)
-    }
+    const cancel = deadline(limitMs, () => reject(new Error(`${what} took longer than ${limitMs} ms`)))
     promise.then(
-      (value) => (settle(), resolve(value)),
-      (error: unknown) => (settle(), reject(error as Error)),
+      (value) => {
+        cancel()
+        resolve(value)
+      },
+      (error: unknown) => {
+        cancel()
+        reject(error as Error)
+      },
     )
-    // What is in memory answers at once, and to set a timer and clear it again takes longer than that.
-    void SETTLED.then(() => {
-      if (isSettled) return
-      timer = setTimeout(() => reject(new Error(`${what} took longer than ${limitMs} ms`)), limitMs)
-    })
   })
 }
-
-const SETTLED = Promise.resolve()

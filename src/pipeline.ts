@@ -21,6 +21,6 @@ export class Pipeline {
     if (result.verdict === 'refused') return outcome(result.code, undefined, result.error)
     // Its body or its subscription may have come only after stop(), whose caller has closed what the handlers need.
     if (this.#stopping()) return outcome('ERR_SHUTTING_DOWN', result.callback)
-    return this.#handling.accept(result)
+    return await this.#handling.accept(result)
   }
 }

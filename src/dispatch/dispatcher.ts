@@ -1,5 +1,5 @@
 import type { CallbackEvent } from '../callback.js'
-import { inTime } from '../in-time.js'
+import { deadline, inTime } from '../in-time.js'
 import { childLogger, type Logger } from '../logger.js'
 import type { HandlerContext, Handlers } from './handlers.js'
 import { applySchema, PayloadInvalidError } from './payload-schema.js'
@@ -20,7 +20,7 @@ export interface Dispatch {
    * Resolves once every handler has really returned, which one that ignores its signal may do long after its time was
    * up. Until then the same callback must not be handled again. Never rejects.
    */
-  readonly settled: Promise<void>
+  readonly settled: () => Promise<unknown>
 }
 
 export interface DispatcherParts {
@@ -50,7 +50,7 @@ export class Dispatcher {
     )
     return {
       result: dispatched.then(({ result }) => result),
-      settled: dispatched.then(({ settled }) => settled),
+      settled: () => dispatched.then(({ settled }) => settled()),
     }
   }
 
@@ -63,15 +63,15 @@ export class Dispatcher {
       return { returned, result: withTimeout(returned, timeoutMs, context) }
     })
     return {
-      result: Promise.all(runs.map(({ result }) => result)).then(worst),
-      settled: Promise.allSettled(runs.map(({ returned }) => returned)).then(() => undefined),
+      result: runs.length === 1 ? runs[0]!.result : Promise.all(runs.map(({ result }) => result)).then(worst),
+      settled: () => Promise.allSettled(runs.map(({ returned }) => returned)),
     }
   }
 }
 
 function unfit(error: unknown): Dispatch {
   const code = error instanceof PayloadInvalidError ? 'ERR_PAYLOAD_INVALID' : 'ERR_HANDLER_FAILED'
-  return { result: Promise.resolve({ code, error }), settled: Promise.resolve() }
+  return { result: Promise.resolve({ code, error }), settled: () => Promise.resolve() }
 }
 
 function worst(results: readonly (Failure | undefined)[]): Failure | undefined {
@@ -84,17 +84,17 @@ function withTimeout(
   context: Context,
 ): Promise<Failure | undefined> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => {
+    const cancel = deadline(timeoutMs, () => {
       const error = new Error(`the handler took longer than ${timeoutMs} ms`)
       context.abort(error)
       resolve({ code: 'ERR_HANDLER_TIMEOUT', error })
-    }, timeoutMs)
+    })
     returned.then(
       () => finish(undefined),
       (error: unknown) => finish({ code: 'ERR_HANDLER_FAILED', error }),
     )
     function finish(failure: Failure | undefined): void {
-      clearTimeout(timer)
+      cancel()
       context.close()
       resolve(failure)
     }

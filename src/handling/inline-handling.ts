@@ -23,7 +23,7 @@ const ABORT_GRACE_MS = 1_000
 /** Handlers run before the answer, and the idempotency store sees to it that they run once. */
 export class InlineHandling implements Handling {
   readonly #parts: InlineHandlingParts
-  readonly #running = new Set<Promise<unknown>>()
+  readonly #running = new Running()
   readonly #abort = new AbortController()
 
   constructor(parts: InlineHandlingParts) {
@@ -32,31 +32,30 @@ export class InlineHandling implements Handling {
 
   async start(): Promise<void> {}
 
-  accept(callback: Authenticated): Promise<Outcome> {
-    return this.#track(this.#accept(callback))
+  async accept(authenticated: Authenticated): Promise<Outcome> {
+    if (authenticated.verdict === 'suspect') return outcome(authenticated.suspicion, authenticated.callback)
+    const { callback, identity } = authenticated
+    if (this.#parts.handlers.for(callback.type).length === 0) return outcome('ERR_HANDLER_MISSING', callback)
+    this.#running.begin()
+    try {
+      return await this.#handleOnce(callback, identity)
+    } finally {
+      this.#running.end()
+    }
   }
 
   async stop(limitMs: number): Promise<void> {
-    const idle = async (): Promise<void> => {
-      while (this.#running.size > 0) await Promise.allSettled(this.#running)
-    }
     try {
-      await inTime(idle(), limitMs, 'running handlers')
+      await inTime(this.#running.ended(), limitMs, 'running handlers')
     } catch {
       const message = 'handlers are still running: their signals are aborted'
       this.#parts.logger.warn({ code: 'WARN_STOP_TIMEOUT' }, message)
       this.#abort.abort(new Error('the receiver is stopping'))
-      await inTime(idle(), ABORT_GRACE_MS, 'aborted handlers').catch(() => {})
+      await inTime(this.#running.ended(), ABORT_GRACE_MS, 'aborted handlers').catch(() => {})
     }
   }
 
-  async #accept(authenticated: Authenticated): Promise<Outcome> {
-    if (authenticated.verdict === 'suspect') return outcome(authenticated.suspicion, authenticated.callback)
-    return this.#handleOnce(authenticated.callback, authenticated.identity)
-  }
-
   async #handleOnce(event: CallbackEvent, identity: CallbackIdentity): Promise<Outcome> {
-    if (this.#parts.handlers.for(event.type).length === 0) return outcome('ERR_HANDLER_MISSING', event)
     let claimed
     try {
       claimed = await this.#claim(identity)
@@ -65,7 +64,7 @@ export class InlineHandling implements Handling {
     }
     switch (claimed.state) {
       case 'claimed':
-        return this.#handle(event, claimed.claim)
+        return await this.#handle(event, claimed.claim)
       case 'completed':
         return outcome('DUPLICATE', event)
       case 'in-progress':
@@ -105,7 +104,10 @@ export class InlineHandling implements Handling {
     if (failure) {
       // A handler that goes on after its time was up still holds the callback, at most until the lease is over: nothing
       // may be handled twice at once.
-      const released = this.#track(settled.then(() => this.#release(claim)))
+      this.#running.begin()
+      const released = settled()
+        .then(() => this.#release(claim))
+        .finally(() => this.#running.end())
       if (failure.code !== 'ERR_HANDLER_TIMEOUT') await released
       return outcome(failure.code, event, failure.error)
     }
@@ -118,13 +120,6 @@ export class InlineHandling implements Handling {
     }
   }
 
-  #track<Value>(work: Promise<Value>): Promise<Value> {
-    this.#running.add(work)
-    const forget = () => this.#running.delete(work)
-    work.then(forget, forget)
-    return work
-  }
-
   async #release(claim: Claim): Promise<void> {
     try {
       await inTime(claim.release(), this.#parts.dependencyTimeoutMs, 'the idempotency store')
@@ -133,5 +128,25 @@ export class InlineHandling implements Handling {
         'a claim could not be released; the callback cannot be handled again before its lease is over'
       this.#parts.logger.warn({ err: errorFields(error) }, message)
     }
+  }
+}
+
+/** Counts what runs, for a stop to wait for. */
+class Running {
+  #count = 0
+  #waiting: (() => void)[] = []
+
+  begin(): void {
+    this.#count++
+  }
+
+  end(): void {
+    if (--this.#count > 0) return
+    for (const resolve of this.#waiting.splice(0)) resolve()
+  }
+
+  /** Resolves once nothing runs. */
+  async ended(): Promise<void> {
+    while (this.#count > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve))
   }
 }

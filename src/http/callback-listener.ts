@@ -42,11 +42,12 @@ export function callbackListener({
       awaitsContinue = false
       return undefined
     })
-    const result = intake.refused
-      ? outcome(intake.refused)
-      : await receive(intake, intake.credentials).catch((error: unknown) =>
-          outcome('ERR_INTERNAL', undefined, error),
-        )
+    let result
+    try {
+      result = intake.refused ? outcome(intake.refused) : await receive(intake, intake.credentials)
+    } catch (error) {
+      result = outcome('ERR_INTERNAL', undefined, error)
+    }
     respond(request, response, result, { lingerMs: limits.bodyTimeoutMs, awaitsContinue })
     try {
       logOutcome(logger, result, intake.headers, performance.now() - startedAt)

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import getRawBody from 'raw-body'
+import { deadline } from '../in-time.js'
 import { durationOption, integerOption } from '../option-checks.js'
 import type { OutcomeCode } from '../outcomes.js'
 
@@ -42,9 +43,9 @@ export function readRawBody(
 
   return new Promise((resolve) => {
     // A bound on the whole body: one on each pause would let a sender trickle a byte at a time for ever.
-    const timer = setTimeout(() => resolve('ERR_BODY_TIMEOUT'), limits.bodyTimeoutMs)
+    const cancel = deadline(limits.bodyTimeoutMs, () => resolve('ERR_BODY_TIMEOUT'))
     getRawBody(request, { limit: limits.maxBodyBytes }, (error, bytes) => {
-      clearTimeout(timer)
+      cancel()
       resolve(error ? failure(error.type) : bytes)
     })
   })

@@ -162,7 +162,7 @@ export class Worker {
     if (!failure) return { end: { move: 'complete' } }
     // Not retried while it may still be running, but neither held up for ever by a handler that never returns.
     if (failure.code === 'ERR_HANDLER_TIMEOUT') {
-      await inTime(settled, leaseMs, 'an aborted handler').catch(() => {})
+      await inTime(settled(), leaseMs, 'an aborted handler').catch(() => {})
     }
     const error = describe(failure.error)
     const isFinal =

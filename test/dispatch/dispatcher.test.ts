@@ -33,7 +33,7 @@ describe('dispatch', () => {
       async () => 2,
     )
     expect(await result).toBeUndefined()
-    await settled
+    await settled()
   })
 
   it('runs every handler although one throws at once', async () => {
@@ -50,7 +50,7 @@ describe('dispatch', () => {
     const finish = deferred()
     const { result, settled } = dispatch(never, () => finish.promise)
     let returned = false
-    const settling = settled.then(() => (returned = true))
+    const settling = settled().then(() => (returned = true))
     expect(await result).toMatchObject({ code: 'ERR_HANDLER_TIMEOUT' })
     expect(returned).toBe(false)
     finish.resolve()
@@ -62,7 +62,7 @@ describe('dispatch', () => {
     const { result, settled } = dispatch(never, () => finish.promise)
     await result
     finish.reject(new Error('late'))
-    await settled
+    await settled()
   })
 
   it('passes the stop on to each handler that asked for its signal', async () => {
