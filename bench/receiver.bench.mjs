@@ -2,7 +2,15 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { median, ratio } from './statistics.mjs'
 
-const SERVERS = ['bare express', 'mounted', 'hand-written', 'octokit', 'bare node:http', 'standalone']
+const SERVERS = [
+  'bare express',
+  'mounted',
+  'hand-written',
+  'octokit',
+  'bare node:http',
+  'node:http and cryptography',
+  'standalone',
+]
 
 /** Callbacks per second and their 99th percentile, of the receiver and of what else people use or write. */
 export async function benchReceiver({ quick }) {
@@ -102,7 +110,9 @@ function rowsOf(results) {
     p99('hand-written', 'bare express'),
     p99('octokit', 'bare express'),
     perSecond('bare node:http'),
+    perSecond('node:http and cryptography', 'bare node:http'),
     perSecond('standalone', 'bare node:http', { atLeast: 0.65 }),
+    perSecond('standalone', 'node:http and cryptography'),
     perSecond('bare express', 'bare node:http'),
     cpu('bare express'),
     cpu('mounted', 'bare express'),

@@ -22,7 +22,7 @@ export function inTime<Value>(promise: Promise<Value>, limitMs: number, what: st
       },
       (error: unknown) => {
         cancel()
-        reject(error as Error)
+        reject(error)
       },
     )
   })
