@@ -1,0 +1,37 @@
+/** A controller that is aborted with `signal` as well, until it is released. */
+export interface LinkedController {
+  readonly controller: AbortController
+  readonly release: () => void
+}
+
+/**
+ * Not `AbortSignal.any`: on the older of the supported Nodes what it makes is never let go while the source lives, and an
+ * application may well give one signal to every call that it makes.
+ */
+export function linkedController(signal: AbortSignal | undefined): LinkedController {
+  const controller = new AbortController()
+  const follow = () => controller.abort(signal?.reason)
+  if (signal?.aborted) follow()
+  else signal?.addEventListener('abort', follow)
+  return { controller, release: () => signal?.removeEventListener('abort', follow) }
+}
+
+/** Rejects with the signal's reason once it is aborted, whether or not whoever made the promise listens to it. */
+export function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    const stop = () => signal.removeEventListener('abort', abort)
+    if (signal.aborted) abort()
+    else signal.addEventListener('abort', abort)
+    promise.then(
+      (value) => {
+        stop()
+        resolve(value)
+      },
+      (error: unknown) => {
+        stop()
+        reject(error)
+      },
+    )
+  })
+}

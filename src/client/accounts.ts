@@ -1,0 +1,42 @@
+import { CountersignError } from '../errors.js'
+import { checkKnownOptions, invalidOption } from '../option-checks.js'
+import type { ServiceRequest } from './request.js'
+
+/**
+ * SERVICE 2.4. What is given is sent, and no more: whether the service takes an absent field for unchanged is not shown.
+ */
+export interface AccountUpdate {
+  readonly name?: string | undefined
+  readonly searchable?: boolean | undefined
+}
+
+const OWNER = 'accounts.update'
+
+/** SERVICE 4.3, but for the token. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
+export function accountRequest(accountId: string, update: AccountUpdate): ServiceRequest {
+  if (typeof accountId !== 'string' || accountId === '' || !accountId.isWellFormed())
+    throw invalidOption(OWNER, 'accountId', accountId, 'use the id of the account, a text')
+  // No escaping keeps a URL parser from taking these for a step, and the update for one of another resource.
+  if (accountId === '.' || accountId === '..')
+    throw invalidOption(OWNER, 'accountId', accountId, 'use the id of the account: this is a step in a path')
+
+  checkKnownOptions(OWNER, update, ['name', 'searchable'])
+  const { name, searchable } = update
+  if (name !== undefined && typeof name !== 'string')
+    throw invalidOption(OWNER, 'name', name, 'use a text, or leave it out')
+  if (searchable !== undefined && typeof searchable !== 'boolean')
+    throw invalidOption(OWNER, 'searchable', searchable, 'use true or false, or leave it out')
+  if (name === undefined && searchable === undefined)
+    throw new CountersignError(
+      'ERR_OPTION_INVALID',
+      `${OWNER}: give name, searchable or both: without, nothing would change.`,
+    )
+
+  return {
+    method: 'PUT',
+    path: `/accounts/v1/${encodeURIComponent(accountId)}`,
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ name, searchable }),
+    hidden: [],
+  }
+}

@@ -1,0 +1,32 @@
+import { invalidOption } from '../option-checks.js'
+
+/** The base address without the slash at its end. @throws CountersignError ERR_OPTION_INVALID */
+export function baseUrlOption(owner: string, baseUrl: unknown): string {
+  const refuse = (shown: string, cure: string) => invalidOption(owner, 'baseUrl', baseUrl, cure, shown)
+  if (typeof baseUrl !== 'string') {
+    const shown = baseUrl === null ? 'null' : typeof baseUrl
+    throw refuse(shown, 'pass the service base address. Is the environment variable set?')
+  }
+  // What is no URL is not repeated: in the wrong variable it may be the secret.
+  const url = /^https?:\/\//i.test(baseUrl.trim()) && URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
+  if (!url) {
+    const shown = `a text of ${baseUrl.length} characters that is no absolute http or https URL`
+    throw refuse(shown, 'write it like "https://api.bank.example"')
+  }
+  const address = url.origin + url.pathname
+  const shown = JSON.stringify(address.slice(0, 300))
+  if (url.username || url.password)
+    throw refuse(`${shown} with user information`, 'leave out what stands before the @')
+  if (baseUrl.includes('?')) throw refuse(`${shown} with a query`, 'leave out the ? and what follows')
+  if (baseUrl.includes('#')) throw refuse(`${shown} with a fragment`, 'leave out the # and what follows')
+  if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
+    const cure = 'use https, as tokens and secrets would be sent unencrypted; plain http is for loopback only'
+    throw refuse(shown, cure)
+  }
+  return address.replace(/\/+$/, '')
+}
+
+// The URL parser has made four decimal numbers of every spelling of an IPv4 address.
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
+}

@@ -1,0 +1,80 @@
+import { loggerOption, type Logger } from '../logger.js'
+import { checkKnownOptions, durationOption, functionOption, integerOption } from '../option-checks.js'
+import { baseUrlOption } from './base-url.js'
+import { foreignConnections, ownConnections, type Fetch } from './connections.js'
+import { checkCredentials } from './credentials.js'
+
+export interface ClientOptions {
+  /**
+   * The service base address, absolute, https, with a path or without; plain http is taken for 127.0.0.0/8, [::1] and
+   * localhost only.
+   */
+  readonly baseUrl: string
+  /** The client_Id: a UUID (SERVICE 2.2). */
+  readonly clientId: string
+  /** The client_Secret: 1 to 40 letters, digits, `-`, `_`, `.` and `~` (SERVICE 2.2). */
+  readonly clientSecret: string
+  /** How long an attempt may take, from connecting to the last byte of the answer, in milliseconds. @default 10_000 */
+  readonly timeoutMs?: number | undefined
+  /**
+   * How often a request is sent, 1 to 10, when there is no answer, a 5xx or a 429. Those for a token are counted by
+   * themselves, and the one repetition after a 401 is not counted. @default 3
+   */
+  readonly maxAttempts?: number | undefined
+  /**
+   * The delay before the second attempt, in milliseconds; it doubles each time, up to 10 seconds, and up to half of it is
+   * left out by chance. @default 250
+   */
+  readonly retryDelayMs?: number | undefined
+  /**
+   * In place of the client's own, for client certificates or special proxies: the environment's are not looked at then,
+   * and connections are yours to close.
+   * @default undici's fetch, with connections that are kept, and the proxies of HTTPS_PROXY, HTTP_PROXY and NO_PROXY
+   */
+  readonly fetch?: Fetch | undefined
+  /** The current time in milliseconds since 1970, for how long a token lives. @default Date.now */
+  readonly clock?: (() => number) | undefined
+  /** pino, console, or alike. @default silent */
+  readonly logger?: Logger | undefined
+}
+
+const KNOWN = [
+  'baseUrl',
+  'clientId',
+  'clientSecret',
+  'timeoutMs',
+  'maxAttempts',
+  'retryDelayMs',
+  'fetch',
+  'clock',
+  'logger',
+] as const satisfies readonly (keyof ClientOptions)[]
+
+// Fails to compile when an option is missing from the list.
+type Forgotten = Exclude<keyof ClientOptions, (typeof KNOWN)[number]>
+const complete: Forgotten extends never ? true : Forgotten = true
+void complete
+
+const OWNER = 'createClient'
+
+/** Everything checked, with defaults. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
+export function parseClientOptions(options: ClientOptions) {
+  checkKnownOptions(OWNER, options, KNOWN)
+  const baseUrl = baseUrlOption(OWNER, options.baseUrl)
+  const credentials = checkCredentials(OWNER, options.clientId, options.clientSecret)
+  const timeoutMs = durationOption(OWNER, 'timeoutMs', options.timeoutMs, 10_000)
+  const logger = loggerOption(OWNER, options.logger)
+  const clock = functionOption(OWNER, 'clock', options.clock, Date.now)
+  const maxAttempts = integerOption(OWNER, 'maxAttempts', options.maxAttempts, {
+    fallback: 3,
+    min: 1,
+    max: 10,
+  })
+  const retryDelayMs = durationOption(OWNER, 'retryDelayMs', options.retryDelayMs, 250)
+  const connections =
+    options.fetch === undefined
+      ? ownConnections(baseUrl, timeoutMs)
+      : foreignConnections(functionOption(OWNER, 'fetch', options.fetch, options.fetch))
+  const access = { baseUrl, fetch: connections.fetch, timeoutMs, logger }
+  return { access, connections, credentials, retries: { maxAttempts, retryDelayMs, clock, logger } }
+}

@@ -1,0 +1,58 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Logger } from '../logger.js'
+import { parseHttpDate } from '../signature/index.js'
+import type { Attempt, ServiceResponse } from './request.js'
+
+export interface RetryPolicy {
+  readonly maxAttempts: number
+  /** The delay before the second attempt, in milliseconds; it doubles with each further one. */
+  readonly retryDelayMs: number
+  readonly clock: () => number
+  readonly logger: Logger
+}
+
+const MAX_DELAY_MS = 10_000
+const MAX_RETRY_AFTER_MS = 30_000
+
+/**
+ * Tries until there is an answer other than 5xx and 429, at most `maxAttempts` times; then the last answer is given back,
+ * or its lack thrown. A service that asks by Retry-After (RFC 9110, section 10.2.3) for more patience than 30 seconds is
+ * not asked again: its answer goes to the caller.
+ */
+export async function withRetries(
+  { maxAttempts, retryDelayMs, clock, logger }: RetryPolicy,
+  signal: AbortSignal,
+  send: (attempt: number) => Promise<Attempt>,
+): Promise<ServiceResponse> {
+  for (let attempt = 1; ; attempt++) {
+    const result = await send(attempt)
+    const response = 'response' in result ? result.response : undefined
+    if (response && response.status < 500 && response.status !== 429) return response
+
+    const asked = response ? retryAfterMs(response.headers, clock) : 0
+    if (attempt >= maxAttempts || asked > MAX_RETRY_AFTER_MS) {
+      if ('failure' in result) throw result.failure
+      return result.response
+    }
+    const delayMs = Math.max(asked, backoff(attempt, retryDelayMs))
+    logger.info({ attempt, delayMs, status: response?.status }, 'the request will be repeated')
+    // Its own error would hide the reason.
+    await wait(delayMs, undefined, { signal }).catch(() => signal.throwIfAborted())
+  }
+}
+
+/** Half of it is chance: clients that were turned away together must not come back together. */
+function backoff(attempt: number, retryDelayMs: number): number {
+  const delay = Math.min(retryDelayMs * 2 ** (attempt - 1), MAX_DELAY_MS)
+  return Math.round(delay * (0.5 + Math.random() / 2))
+}
+
+/** Seconds or an HTTP date, in milliseconds from now; 0 when there is none, or none that can be understood. */
+export function retryAfterMs(headers: ServiceResponse['headers'], clock: () => number): number {
+  const text = headers['retry-after'] ?? ''
+  if (/^\d+$/.test(text)) return Number(text) * 1000
+  const moment = parseHttpDate(text)
+  if (moment === undefined) return 0
+  // By the service's own clock where it shows it: ours may differ from it.
+  return Math.max(0, moment - (parseHttpDate(headers['date'] ?? '') ?? clock()))
+}

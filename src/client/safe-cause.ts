@@ -1,0 +1,50 @@
+const MAX_DEPTH = 3
+
+/**
+ * An error without what must not get around: only name, code, message and stack, with each of the hidden texts left out of
+ * them, and its causes likewise. HTTP clients hang sockets, requests and the bytes of answers on their errors, and a fetch
+ * of somebody's own may do anything.
+ */
+export function safeCause(error: unknown, hidden: readonly string[], depth = 1): Error {
+  const { name, message, code, stack, cause } = fieldsOf(error)
+  const redact = (text: string) => withoutHidden(text, hidden)
+  const below =
+    cause !== undefined && cause !== null && depth < MAX_DEPTH
+      ? { cause: safeCause(cause, hidden, depth + 1) }
+      : undefined
+  const safe = new Error(typeof message === 'string' ? redact(message) : `a thrown ${typeof error}`, below)
+  if (typeof name === 'string') safe.name = redact(name)
+  if (typeof stack === 'string') safe.stack = redact(stack)
+  if (typeof code === 'string') Object.assign(safe, { code: redact(code) })
+  return safe
+}
+
+/** The code of the deepest cause that has one, such as ECONNREFUSED; else its message. */
+export function briefly(error: Error): string {
+  const { code, message, cause } = fieldsOf(error)
+  const below = cause === undefined ? undefined : briefly(cause as Error)
+  if (below !== undefined && below !== '') return below
+  return String(code ?? message)
+}
+
+interface ErrorFields {
+  readonly name?: unknown
+  readonly message?: unknown
+  readonly code?: unknown
+  readonly stack?: unknown
+  readonly cause?: unknown
+}
+
+// Not by `instanceof`: an error of another realm, as in a test runner, is none there.
+function fieldsOf(error: unknown): ErrorFields {
+  return typeof error === 'object' && error !== null ? error : {}
+}
+
+// In any case of letters: a client secret is "not case-sensitive" (SERVICE 2.2), and may come back in another one.
+function withoutHidden(text: string, hidden: readonly string[]): string {
+  // Longest first: one may be part of another.
+  const texts = hidden.filter(Boolean).sort((a, b) => b.length - a.length)
+  if (texts.length === 0) return text
+  const literally = texts.map((each) => each.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
+  return text.replaceAll(new RegExp(literally.join('|'), 'gi'), '…')
+}
