@@ -25,6 +25,32 @@ export {
   type RecordedRequestCode,
   type RecordedSubscription,
 } from './recorded-requests.js'
+export {
+  startServiceSimulator,
+  type ServiceSimulator,
+  type SubscribedOptions,
+} from './simulator/service-simulator.js'
+export type { Interception, ServiceSimulatorOptions } from './simulator/options.js'
+export type { DeliverTo } from './simulator/loopback.js'
+export type { ServiceSubscription, SubscribeOptions } from './simulator/subscription-book.js'
+export type {
+  AnsweredApiRequest,
+  ApiRequest,
+  Endpoint,
+  Refusal,
+  RefusalReason,
+  ServiceAccount,
+  SimulatedResponse,
+} from './simulator/api-types.js'
+export type {
+  Attempt,
+  DeliverManyOptions,
+  DeliverOptions,
+  Delivery,
+  RetryPolicy,
+} from './simulator/delivery.js'
+export type { Authenticity, Fault, FaultKind, FaultName } from './simulator/fault.js'
+export type { DeliveryReport, Handled } from './simulator/report.js'
 export { registerIdempotencyStoreTests, type StoreUnderTest } from './idempotency-store-tests.js'
 export { registerInboxTests, type InboxUnderTest } from './inbox-tests.js'
 export type { TestFramework } from './test-framework.js'

@@ -1,0 +1,165 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { errorFields } from '../../logger.js'
+import { AccountEndpoint, ACCOUNTS } from './account-endpoint.js'
+import { ApiRefusal, type ApiCall } from './api-call.js'
+import { describeCall } from './api-record.js'
+import type { AnsweredApiRequest, Endpoint, Refusal, ServiceAccount, SimulatedResponse } from './api-types.js'
+import { checkResponse, type SimulatorSettings } from './options.js'
+import type { SubscriptionBook } from './subscription-book.js'
+import { SubscriptionEndpoint } from './subscription-endpoint.js'
+import { Tokens } from './token-endpoint.js'
+
+/** Says on the wire which parts of an answer are not the service's. */
+const NOT_SHOWN = 'X-Not-Shown-By-The-Service'
+const MAX_BODY_BYTES = 1_048_576
+const MAX_RECORDED = 10_000
+
+/** The service's HTTP interface (SERVICE 4.1 to 4.3). */
+export class Api {
+  readonly requests: AnsweredApiRequest[] = []
+  readonly tokens: Tokens
+  readonly #settings: SimulatorSettings
+  readonly #subscriptions: SubscriptionEndpoint
+  readonly #accounts: AccountEndpoint
+
+  constructor(settings: SimulatorSettings, book: SubscriptionBook) {
+    const { subscriptionResponse } = settings
+    this.#settings = settings
+    this.tokens = new Tokens(settings)
+    this.#accounts = new AccountEndpoint(settings.missingAccountField)
+    this.#subscriptions = new SubscriptionEndpoint(book, (subscription) =>
+      subscriptionResponse
+        ? checkResponse('subscriptionResponse', subscriptionResponse(subscription))
+        : ownDefault(201),
+    )
+  }
+
+  get accounts(): ReadonlyMap<string, ServiceAccount> {
+    return this.#accounts.accounts
+  }
+
+  /** Answers one request, whatever is in it. */
+  readonly listener: RequestListener = (request, response) => {
+    void readBody(request).then(
+      (body) => this.#serve(callOf(request, body), response),
+      // The client hung up: there is nobody to answer.
+      () => response.destroy(),
+    )
+  }
+
+  async #serve(call: ApiCall, response: ServerResponse): Promise<void> {
+    const described = describeCall(call)
+    const { intercept, logger } = this.#settings
+    let refusal: Refusal | undefined
+    let answer: SimulatedResponse | 'hang-up'
+    try {
+      const interception = await intercept?.(described)
+      answer =
+        interception === undefined
+          ? this.#answer(call)
+          : interception === 'hang-up'
+            ? interception
+            : checkResponse('intercept', interception)
+    } catch (error) {
+      if (error instanceof ApiRefusal) {
+        const { reason, status, message } = error
+        refusal = { endpoint: call.endpoint, reason, status, message }
+      } else {
+        logger.error({ err: errorFields(error) }, 'a function given to the simulator threw')
+      }
+      answer = this.#refuse(refusal)
+    }
+    const status = answer === 'hang-up' ? undefined : answer.status
+    this.requests.push({ ...described, status, refusal: refusal?.reason })
+    if (this.requests.length > MAX_RECORDED) this.requests.shift()
+    logger.info(
+      { method: call.method, endpoint: call.endpoint, status, refusal: refusal?.reason },
+      'API request',
+    )
+    send(response, answer)
+  }
+
+  #answer(call: ApiCall): SimulatedResponse {
+    const { endpoint, method, body } = call
+    if (endpoint === 'none') {
+      const paths = 'POST /security/v1/oauth2/token, POST /webhooks/v1/ and PUT /accounts/v1/<account_id>'
+      throw new ApiRefusal(404, 'no-such-path', `there are ${paths}`)
+    }
+    const allowed = endpoint === 'account' ? 'PUT' : 'POST'
+    if (method !== allowed) throw new ApiRefusal(405, 'method', `the method must be ${allowed}`)
+    if (!body) {
+      const status = endpoint === 'token' ? 400 : 413
+      throw new ApiRefusal(status, 'body-too-large', `the body is larger than ${MAX_BODY_BYTES} bytes`)
+    }
+    if (endpoint === 'token') return this.tokens.answer(call)
+    this.tokens.require(call)
+    if (endpoint === 'subscription') return this.#subscriptions.answer(call)
+    const account = this.#accounts.accept(call)
+    const { accountResponse } = this.#settings
+    return accountResponse ? checkResponse('accountResponse', accountResponse(account)) : ownDefault(200)
+  }
+
+  #refuse(refusal: Refusal | undefined): SimulatedResponse {
+    if (!refusal)
+      return { status: 500, body: { message: 'a function given to the simulator threw; see its logger' } }
+    const { refusalResponse, logger } = this.#settings
+    try {
+      if (refusalResponse) return checkResponse('refusalResponse', refusalResponse(refusal))
+    } catch (error) {
+      logger.error({ err: errorFields(error) }, 'a function given to the simulator threw')
+      return this.#refuse(undefined)
+    }
+    const { reason, message, status, endpoint } = refusal
+    return ownDefault(
+      status,
+      { reason, message },
+      endpoint === 'token' && status === 400 ? 'body' : undefined,
+    )
+  }
+}
+
+function ownDefault(status: number, body?: unknown, notShown = 'status, body'): SimulatedResponse {
+  return { status, body, headers: { [NOT_SHOWN]: notShown } }
+}
+
+function callOf({ method = '', url = '', rawHeaders }: IncomingMessage, body: Buffer | undefined): ApiCall {
+  const path = url.split('?', 1)[0]!
+  return { endpoint: endpointOf(path), method, path, rawHeaders, body }
+}
+
+function endpointOf(path: string): Endpoint {
+  if (path === '/security/v1/oauth2/token') return 'token'
+  if (path === '/webhooks/v1/') return 'subscription'
+  return path.startsWith(ACCOUNTS) && !path.slice(ACCOUNTS.length).includes('/') ? 'account' : 'none'
+}
+
+/**
+ * The body, or undefined when it is too large. Such a one is still read to its end, in the time that the server allows for a
+ * request: an answer before that is lost when the connection is reset under the client's hands.
+ */
+async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
+  let chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size <= MAX_BODY_BYTES) chunks.push(chunk)
+    else chunks = []
+  }
+  return size > MAX_BODY_BYTES ? undefined : Buffer.concat(chunks)
+}
+
+function send(response: ServerResponse, answer: SimulatedResponse | 'hang-up'): void {
+  if (answer === 'hang-up') return void response.destroy()
+  const { status, headers = {}, body } = answer
+  try {
+    const bytes = Buffer.from(
+      body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body),
+    )
+    const type = body === undefined || typeof body === 'string' ? {} : { 'Content-Type': 'application/json' }
+    const length = status === 204 || status === 304 ? {} : { 'Content-Length': bytes.length }
+    response.writeHead(status, { ...type, ...length, ...headers }).end(bytes)
+  } catch {
+    // A header or a body that was given to the simulator cannot be written.
+    response.writeHead(500).end()
+  }
+}

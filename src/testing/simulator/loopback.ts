@@ -1,0 +1,33 @@
+import { invalidOption } from '../../option-checks.js'
+import type { RawTarget } from '../raw-request.js'
+
+/** Where deliveries connect to: an origin such as `http://127.0.0.1:3000`, or a function that says so each time. */
+export type DeliverTo = string | (() => string)
+
+/**
+ * The address behind an origin. Loopback only: what is here sends forgeries, floods and broken requests on purpose, and a
+ * slip of the pen in a test must not aim them at a stranger.
+ * @throws CountersignError ERR_OPTION_INVALID
+ */
+export function deliveryTarget(owner: string, deliverTo: unknown): RawTarget {
+  const url = typeof deliverTo === 'string' && URL.canParse(deliverTo) ? new URL(deliverTo) : undefined
+  if (url && url.pathname === '/' && url.search === '' && url.hash === '') {
+    const target = loopbackTarget(url)
+    if (target) return target
+  }
+  const cure =
+    'use a loopback origin over http, such as "http://127.0.0.1:3000"; the simulator connects to no other machine'
+  throw invalidOption(owner, 'deliverTo', withoutUserInfo(deliverTo), cure)
+}
+
+/** The address of a URL of this machine over plain HTTP; undefined for any other. */
+export function loopbackTarget({ protocol, username, password, hostname, port }: URL): RawTarget | undefined {
+  // The URL parser has written every spelling of an IPv4 address as four decimal numbers. localhost: RFC 6761, section 6.3.
+  const isLoopback = /^(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost)$/.test(hostname)
+  if (protocol !== 'http:' || username !== '' || password !== '' || !isLoopback) return undefined
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80) }
+}
+
+function withoutUserInfo(value: unknown): unknown {
+  return typeof value === 'string' ? value.replace(/^.*@/s, '…@') : value
+}

@@ -1,0 +1,112 @@
+import { AssertionError } from 'node:assert'
+import type { Delivery } from './delivery.js'
+import type { Authenticity } from './fault.js'
+
+/** What was handled: idempotency keys, or the events themselves. One entry for each time. */
+export type Handled = Iterable<string | { readonly idempotencyKey: string }>
+
+/** Idempotency keys in lower case, each list in the order of the deliveries. */
+export interface DeliveryReport {
+  /** Genuine, answered 2xx, and never handled. */
+  readonly lost: readonly string[]
+  /** Genuine, answered, but never 2xx: lost unless the service sends it again. */
+  readonly refused: readonly string[]
+  /** Genuine, and never answered. */
+  readonly unanswered: readonly string[]
+  /** Never to be handled, and handled. */
+  readonly forgedHandled: readonly string[]
+  /** Forged, and answered 2xx. */
+  readonly forgedAccepted: readonly string[]
+  /** Handled although something was wrong with every delivery; right only when a person has decided so. */
+  readonly suspectHandled: readonly string[]
+  readonly handledTwice: readonly string[]
+  /** Handled, and never delivered by this simulator. */
+  readonly neverDelivered: readonly string[]
+}
+
+/** What was sent under one idempotency key. */
+interface Sent {
+  readonly deliveries: Set<Delivery>
+  readonly authenticities: Set<Authenticity>
+  /** Of genuine attempts; undefined for one without an answer. */
+  readonly genuineAnswers: (number | undefined)[]
+  forgedAccepted: boolean
+}
+
+export function deliveryReport(deliveries: readonly Delivery[], handled: Handled): DeliveryReport {
+  const times = new Map<string, number>()
+  for (const each of handled) {
+    const key = (typeof each === 'string' ? each : each.idempotencyKey).toLowerCase()
+    times.set(key, (times.get(key) ?? 0) + 1)
+  }
+  const sent = sentByKey(deliveries)
+  const keysWhere = (isSo: (sent: Sent, timesHandled: number) => boolean) =>
+    [...sent].filter(([key, each]) => isSo(each, times.get(key) ?? 0)).map(([key]) => key)
+  const accepted = ({ genuineAnswers }: Sent) => genuineAnswers.some(isSuccess)
+  const isGenuine = ({ authenticities }: Sent) => authenticities.has('genuine')
+  const isSuspect = (each: Sent) => !isGenuine(each) && each.authenticities.has('suspect')
+  const isForged = (each: Sent) => !isGenuine(each) && !isSuspect(each)
+  const answered = ({ genuineAnswers }: Sent) => genuineAnswers.some((status) => status !== undefined)
+  return {
+    lost: keysWhere((each, handled) => accepted(each) && handled === 0),
+    refused: keysWhere((each) => answered(each) && !accepted(each)),
+    unanswered: keysWhere((each) => isGenuine(each) && !answered(each)),
+    forgedHandled: keysWhere((each, handled) => isForged(each) && handled > 0),
+    forgedAccepted: keysWhere((each) => each.forgedAccepted),
+    suspectHandled: keysWhere((each, handled) => isSuspect(each) && handled > 0),
+    handledTwice: [...times].filter(([, count]) => count > 1).map(([key]) => key),
+    neverDelivered: [...times.keys()].filter((key) => !sent.has(key)),
+  }
+}
+
+/** @throws AssertionError */
+export function assertNone(
+  deliveries: readonly Delivery[],
+  keys: readonly string[],
+  problem: string,
+  // Left out of the stack, which begins with whoever asked.
+  caller: (...given: never[]) => unknown,
+): void {
+  if (keys.length === 0) return
+  const sent = sentByKey(deliveries)
+  const lines = keys.map((key) => [`  ${key}`, ...descriptionOf(key, sent.get(key))].join(' '))
+  const message = [
+    `${keys.length} ${keys.length === 1 ? 'callback was' : 'callbacks were'} ${problem}:`,
+    ...lines,
+  ]
+  throw new AssertionError({ message: message.join('\n'), actual: keys, expected: [], stackStartFn: caller })
+}
+
+function descriptionOf(key: string, sent: Sent | undefined): string[] {
+  return [...(sent?.deliveries ?? [])].map(({ number, fault, attempts }) => {
+    const answers = attempts
+      .filter(({ idempotencyKey }) => idempotencyKey.toLowerCase() === key)
+      .map(({ status, error }) => status ?? error)
+    return `(delivery ${number}, ${fault ?? 'no fault'}: answered ${answers.join(', ')})`
+  })
+}
+
+function sentByKey(deliveries: readonly Delivery[]): Map<string, Sent> {
+  const byKey = new Map<string, Sent>()
+  for (const delivery of deliveries) {
+    for (const { idempotencyKey, authenticity, status } of delivery.attempts) {
+      const key = idempotencyKey.toLowerCase()
+      const sent = byKey.get(key) ?? {
+        deliveries: new Set(),
+        authenticities: new Set(),
+        genuineAnswers: [],
+        forgedAccepted: false,
+      }
+      byKey.set(key, sent)
+      sent.deliveries.add(delivery)
+      sent.authenticities.add(authenticity)
+      if (authenticity === 'genuine') sent.genuineAnswers.push(status)
+      if (authenticity === 'forged' && isSuccess(status)) sent.forgedAccepted = true
+    }
+  }
+  return byKey
+}
+
+function isSuccess(status: number | undefined): boolean {
+  return status !== undefined && status >= 200 && status < 300
+}
