@@ -5,6 +5,7 @@ import { parseServerOptions } from '../http/server.js'
 import { silentLogger, type Logger } from '../logger.js'
 import { parseReceiverOptions } from '../receiver-options.js'
 import { withoutQuery, type Subscriptions } from '../subscriptions.js'
+import { countEntries, readableEntries, type InboxEntries } from './check-inbox.js'
 import { loadSettings, type ServeFlags, type Settings } from './config.js'
 import type { InboxSetting } from './inbox-setting.js'
 import { EXIT, printJson, type ExitCode, type Io } from './io.js'
@@ -28,6 +29,7 @@ interface Summary {
   readonly limits: Readonly<Record<string, number>>
   /** Where callbacks are kept, or null where handlers run before the answer. */
   readonly inbox: string | null
+  readonly inboxEntries: InboxEntries
   readonly idempotencyStore: 'memory' | 'own' | null
   readonly warnings: readonly Warning[]
 }
@@ -88,6 +90,7 @@ async function summarize(settings: Settings): Promise<Summary> {
       ...serverLimits,
     },
     inbox: inboxSummary(settings.inbox),
+    inboxEntries: await countEntries(settings.inbox, log),
     idempotencyStore: settings.inbox.kind === 'none' ? (options.store ? 'own' : 'memory') : null,
     warnings,
   }
@@ -135,6 +138,7 @@ function readable({
   handlers,
   limits,
   inbox,
+  inboxEntries,
   idempotencyStore,
   warnings,
 }: Summary): string {
@@ -157,7 +161,7 @@ function readable({
     `listen on ${listen.host} port ${listen.port}\n`,
     inbox === null
       ? `no inbox: handlers run before the answer; idempotency store: ${idempotencyStore}\n`
-      : `inbox: ${printable(inbox)}\n`,
+      : `inbox: ${printable(inbox)}\n${readableEntries(inboxEntries)}`,
     `subscriptions\n${table(subscriptionRows)}`,
     `handlers\n  ${printable(handledTypes.join(', ')) || 'none'}\n`,
     `limits\n${table(Object.entries(limits).map(([name, value]) => [`  ${name}`, value.toLocaleString('en')]))}`,

@@ -29,6 +29,10 @@ export async function loadConfigFile(name: string | undefined, directory: string
   return { name: chosen, path, content }
 }
 
+export function hasDefaultConfig(directory: string): boolean {
+  return DEFAULT_NAMES.some((name) => existsSync(resolve(directory, name)))
+}
+
 /** A module's exports. @throws CountersignError ERR_CONFIG_INVALID, which names the module and not where it was loaded. */
 export async function importModule(name: string, path: string): Promise<Record<string, unknown>> {
   if (!existsSync(path)) throw invalid(`${name} does not exist (${path}).`)

@@ -41,7 +41,12 @@ export async function resolveSecrets(
   )
 }
 
-function resolveSecret(secret: object, file: ConfigFile, env: NodeJS.ProcessEnv): Promise<string> | string {
+/** @throws UsageError */
+export function resolveSecret(
+  secret: object,
+  file: ConfigFile,
+  env: NodeJS.ProcessEnv,
+): Promise<string> | string {
   const [[name, value] = [], ...more] = Object.entries(secret) as [string, unknown][]
   if (more.length === 0 && typeof value === 'string' && value !== '') {
     if (name === 'env') return readSecretVariable(value, env)

@@ -1,20 +1,17 @@
-import { readFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
-import { parseEnv } from 'node:util'
 import { AUTHENTICATOR_OPTIONS } from '../authenticator.js'
-import { CountersignError } from '../errors.js'
 import type { ReceiverServerOptions } from '../http/server.js'
 import { checkKnownOptions, invalidOption } from '../option-checks.js'
 import type { ReceiverOptions } from '../receiver-options.js'
-import { loadConfigFile, type ConfigFile } from './config-file.js'
+import { hasDefaultConfig, loadConfigFile, type ConfigFile } from './config-file.js'
 import { resolveSecrets } from './config-secrets.js'
+import { loadEnvFile, variable } from './environment.js'
 import { inboxSetting, type InboxSetting } from './inbox-setting.js'
 import type { Io } from './io.js'
 import { LOG_FORMATS, LOG_LEVELS, type LogOptions } from './log.js'
 
 /** The command line of `serve`. */
 export interface ServeFlags {
-  readonly config?: string
+  readonly config?: string | undefined
   readonly envFile?: string
   readonly host?: string
   readonly port?: number
@@ -67,6 +64,13 @@ const KNOWN = [...SERVER_OPTIONS, ...RECEIVER_OPTIONS, 'handlers', 'inbox', 'log
 
 type Option = (typeof KNOWN)[number]
 
+/** What is set, unchecked. */
+export interface ConfigValues {
+  readonly file: ConfigFile
+  readonly values: Readonly<Partial<Record<Option, unknown>>>
+  readonly origin: (option: string) => string
+}
+
 /** What can be set outside the file, too. */
 const OVERRIDES = {
   host: { flag: '--host', variable: 'COUNTERSIGN_HOST', isNumber: false },
@@ -85,11 +89,7 @@ const OVERRIDES = {
 export async function loadSettings(flags: ServeFlags, io: Io): Promise<Settings> {
   // Before the file is loaded, as it may use process.env.
   if (flags.envFile !== undefined) await loadEnvFile(flags.envFile, io)
-  const file = await loadConfigFile(flags.config ?? variable(io, 'COUNTERSIGN_CONFIG'), io.cwd())
-  checkKnownOptions(file.name, file.content, KNOWN)
-
-  const { values, origins } = override(file.content as Partial<Record<Option, unknown>>, flags, io)
-  const origin = (option: string) => origins.get(option) ?? file.name
+  const { file, values, origin } = await loadValues(flags, io)
   if (values.host !== undefined && (typeof values.host !== 'string' || values.host === '')) {
     throw invalidOption(
       origin('host'),
@@ -119,6 +119,22 @@ export async function loadSettings(flags: ServeFlags, io: Io): Promise<Settings>
   }
 }
 
+/**
+ * Flag, then environment, then file, without the secrets that the file refers to.
+ * @throws CountersignError ERR_CONFIG_NOT_FOUND, ERR_CONFIG_INVALID, ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
+ */
+export async function loadValues(flags: Omit<ServeFlags, 'envFile'>, io: Io): Promise<ConfigValues> {
+  const file = await loadConfigFile(flags.config ?? variable(io, 'COUNTERSIGN_CONFIG'), io.cwd())
+  checkKnownOptions(file.name, file.content, KNOWN)
+  const { values, origins } = override(file.content as Partial<Record<Option, unknown>>, flags, io)
+  return { file, values, origin: (option) => origins.get(option) ?? file.name }
+}
+
+/** Whether there is a file to load, named or by a default name. */
+export function hasConfig({ config }: Pick<ServeFlags, 'config'>, io: Io): boolean {
+  return (config ?? variable(io, 'COUNTERSIGN_CONFIG')) !== undefined || hasDefaultConfig(io.cwd())
+}
+
 function override(
   content: Partial<Record<Option, unknown>>,
   flags: ServeFlags,
@@ -139,26 +155,6 @@ function override(
     }
   }
   return { values, origins }
-}
-
-/** Empty counts as absent: compose files and templates pass on variables that nobody has set. */
-function variable({ env }: Io, name: string): string | undefined {
-  return env[name] || undefined
-}
-
-/**
- * What is in the environment already wins, as with `node --env-file`; Node 20 takes that option for its own, also behind
- * the script's name, and then all is there already (nodejs/node#54232).
- */
-async function loadEnvFile(name: string, { env, cwd }: Io): Promise<void> {
-  let text
-  try {
-    text = await readFile(resolve(cwd(), name), 'utf8')
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    throw new CountersignError('ERR_CONFIG_NOT_FOUND', `--env-file: cannot read ${name} (${code}).`)
-  }
-  for (const [key, value] of Object.entries(parseEnv(text))) env[key] ??= value
 }
 
 function pick(values: Partial<Record<Option, unknown>>, names: readonly Option[]): object {

@@ -11,7 +11,7 @@ export type InboxSetting =
   | { readonly kind: 'own'; readonly inbox: Inbox }
   | { readonly kind: 'sqlite'; readonly options: Omit<SqliteInboxOptions, 'clock' | 'logger'> }
 
-const DEFAULT_FILE = 'callbacks.db'
+export const DEFAULT_FILE = 'callbacks.db'
 const FILE_OPTIONS = ['file', 'retentionMs', 'discardedRetentionMs', 'busyTimeoutMs'] as const
 
 /**

@@ -20,6 +20,13 @@ export type DefineCommand = (program: Command, io: Io, finish: (code: ExitCode) 
 /** Whoever started the program has to change something: exit code 2, and a message that says what. */
 export class UsageError extends Error {}
 
+/** Escapes also what JSON may hold and a terminal would take for a command: strangers write some of this. */
 export function printJson(io: Io, value: unknown): void {
-  io.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
+  const json = JSON.stringify(value, null, 2).replace(/[^\n\P{C}]|[\p{Zl}\p{Zp}]/gu, (character) =>
+    Array.from(
+      { length: character.length },
+      (_, unit) => String.raw`\u${character.charCodeAt(unit).toString(16).padStart(4, '0')}`,
+    ).join(''),
+  )
+  io.stdout.write(`${json}\n`)
 }

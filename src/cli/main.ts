@@ -5,22 +5,43 @@ import { SignatureInputError } from '../signature/index.js'
 import { RecordedRequestError } from '../testing/recorded-requests.js'
 import { defineInbox } from './commands/inbox.js'
 import { defineReplay } from './commands/replay.js'
+import { defineRotate } from './commands/rotate.js'
 import { defineSend } from './commands/send.js'
 import { defineServe } from './commands/serve.js'
 import { defineSign } from './commands/sign.js'
+import { defineSimulate } from './commands/simulate.js'
+import { defineSubscribe } from './commands/subscribe.js'
+import { defineToken } from './commands/token.js'
+import { defineUpdateAccount } from './commands/update-account.js'
 import { defineVerify } from './commands/verify.js'
 import { EXIT, UsageError, type ExitCode, type Io } from './io.js'
+
+const COMMANDS = [
+  defineServe,
+  defineInbox,
+  defineSend,
+  defineSign,
+  defineVerify,
+  defineReplay,
+  defineToken,
+  defineSubscribe,
+  defineRotate,
+  defineUpdateAccount,
+  defineSimulate,
+]
 
 const EXIT_CODES = `
 Exit codes:
   0  done
-  1  failed: nobody answered, or the address is taken
+  1  failed: nobody answered, the service refused, or the address is taken
   2  wrong usage or configuration; the message says what to change
   3  the answer was not as expected, or the signature is not valid
 
 Examples:
   $ countersign serve --check                 is the configuration right?
   $ countersign serve                         receive callbacks
+  $ countersign inbox stats                   what has become of them?
+  $ countersign token --env-file .env         are the service's credentials right?
   $ COUNTERSIGN_SECRET=... countersign send http://127.0.0.1:3000/hooks/transfers \\
       --callback-url https://partner.example.com/hooks/transfers
 
@@ -42,9 +63,7 @@ export async function main(argv: readonly string[], io: Io): Promise<ExitCode> {
       getOutHelpWidth: () => io.stdout.columns ?? 110,
     })
     .exitOverride()
-  for (const define of [defineServe, defineSend, defineSign, defineVerify, defineReplay, defineInbox]) {
-    define(program, io, (code) => (exitCode = code))
-  }
+  for (const define of COMMANDS) define(program, io, (code) => (exitCode = code))
 
   try {
     await program.parseAsync(argv, { from: 'user' })

@@ -29,6 +29,16 @@ export function headerValue(text: string): string {
   }
 }
 
+export function someText(text: string): string {
+  if (text.trim() !== '') return text
+  throw new InvalidArgumentError('It must not be empty.')
+}
+
+export function uuid(text: string): string {
+  if (/^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text)) return text
+  throw new InvalidArgumentError('Use a UUID.')
+}
+
 export function httpUrl(text: string): URL {
   if (URL.canParse(text)) {
     const url = new URL(text)

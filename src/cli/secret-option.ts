@@ -26,7 +26,11 @@ export function addSecretOptions(command: Command): Command {
 
 /** The secret that the options name, or the one of COUNTERSIGN_SECRET. @throws UsageError */
 export async function readSecret(flags: SecretFlags, io: Io): Promise<string> {
-  const secret = await find(flags, io)
+  return warnOfSecretText(await find(flags, io), io)
+}
+
+/** Returns the secret, and says so where it looks like the wrong spelling of one. */
+export function warnOfSecretText(secret: string, io: Io): string {
   if (looksLikeSecretText(secret)) {
     io.stderr.write(
       'countersign: the secret looks like the Base64 that is sent as secretText. The key is made of the text itself.\n',

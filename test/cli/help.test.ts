@@ -3,24 +3,49 @@ import { join } from 'node:path'
 import { countersign, countersignUnread } from './program.js'
 
 describe('--help', () => {
-  it.each([[], ['serve'], ['send'], ['sign'], ['verify'], ['replay']])(
-    'says what is possible, with examples and exit codes: %s',
-    async (...command) => {
-      const { code, stdout, stderr } = await countersign([...command, '--help'])
-      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-      for (const part of ['Usage: countersign', 'Options:', 'Exit codes:', 'Examples:\n  $ ']) {
-        expect(stdout).toContain(part)
+  it.each([
+    [],
+    ['serve'],
+    ['send'],
+    ['sign'],
+    ['verify'],
+    ['replay'],
+    ['inbox'],
+    ['inbox', 'prune'],
+    ['token'],
+    ['subscribe'],
+    ['rotate'],
+    ['update-account'],
+    ['simulate'],
+  ])('says what is possible, with examples and exit codes: %s', async (...command) => {
+    const { code, stdout, stderr } = await countersign([...command, '--help'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    for (const part of ['Usage: countersign', 'Options:', 'Exit codes:', 'Examples:\n  $ ']) {
+      expect(stdout).toContain(part)
+    }
+    // Wider text is broken by terminals in the middle of a word.
+    expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(120)
+  })
+
+  it.each(['token', 'subscribe', 'rotate', 'update-account'])(
+    'of %s names the variables',
+    async (command) => {
+      const { stdout } = await countersign([command, '--help'])
+      for (const name of ['BASE_URL', 'CLIENT_ID', 'CLIENT_SECRET']) {
+        expect(stdout).toContain(`COUNTERSIGN_${name}`)
       }
-      // Wider text is broken by terminals in the middle of a word.
-      expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(120)
+      expect(stdout).not.toMatch(/--client-secret[ <]/)
     },
   )
 
-  it.each(['send', 'sign', 'verify'])('of %s says why no option takes a secret', async (command) => {
-    const { stdout } = await countersign([command, '--help'])
-    expect(stdout).toContain('a command line is seen by every user of the machine')
-    expect(stdout).not.toMatch(/--secret[ <]/)
-  })
+  it.each(['send', 'sign', 'verify', 'token', 'subscribe', 'rotate', 'update-account'])(
+    'of %s says why no option takes a secret',
+    async (command) => {
+      const { stdout } = await countersign([command, '--help'])
+      expect(stdout).toContain('a command line is seen by every user of the machine')
+      expect(stdout).not.toMatch(/--secret[ <]/)
+    },
+  )
 })
 
 it('--version prints the version of the package', async () => {

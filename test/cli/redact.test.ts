@@ -18,6 +18,16 @@ describe('redactor', () => {
     )
   })
 
+  it('hides a secret in text that is not JSON', () => {
+    expect(redactor(['a "secret"'])('it is a "secret"!')).toBe('it is [hidden]!')
+  })
+
+  it('hides a secret as forms and addresses encode it', () => {
+    const [secret, redact] = ['tilde~and space', redactor(['tilde~and space'])]
+    expect(redact(`secret=${encodeURIComponent(secret)}`)).toBe('secret=[hidden]')
+    expect(redact(new URLSearchParams({ secret }).toString())).toBe('secret=[hidden]')
+  })
+
   it('hides the longer of two secrets whole when one begins with the other', () => {
     expect(redactor(['secret', 'secret-two'])('secret-two')).toBe('[hidden]')
   })

@@ -82,7 +82,7 @@ export const defineServe: DefineCommand = (program, io, finish) => {
       ),
     )
     .option('--env-file <file>', 'a file of NAME=value lines; what the environment has already wins')
-    .option('--check', 'say what the configuration amounts to, and do not listen')
+    .option('--check', 'say what the configuration amounts to and what the inbox holds, and do not listen')
     .option('--json', 'with --check: say it in JSON')
     .addHelpText('after', HELP)
     .action(async (flags: ServeFlags & { check?: true; json?: true }) => {

@@ -19,7 +19,7 @@ export interface SqliteStatement {
 export type SqliteValue = string | number | Uint8Array | null
 
 export interface SqliteDriver {
-  readonly DatabaseSync: new (file: string) => SqliteDatabase
+  readonly DatabaseSync: new (file: string, options?: { readOnly: boolean }) => SqliteDatabase
 }
 
 /**

@@ -6,6 +6,7 @@ import type { Connection } from './connection.js'
 import type { SqliteValue } from './driver.js'
 import { keyHashRange } from './identity.js'
 import { giveTurn } from './order.js'
+import type { Reader } from './read-inbox-file.js'
 import { bufferOf, SUMMARY_COLUMNS, summaryOf, type SummaryRow } from './row.js'
 
 /** A person's decision on an entry. Returns why it was not possible, or undefined when it was done. */
@@ -43,7 +44,7 @@ export function prune(db: Connection, state: InboxState, before: number, limit: 
   return ids.length
 }
 
-export function stats(db: Connection): InboxStats {
+export function stats(db: Reader): InboxStats {
   const counts = { ...NO_ENTRIES }
   let notHandled = 0
   for (const { state, count } of db.all<{ state: InboxState; count: number }>(COUNTS)) {

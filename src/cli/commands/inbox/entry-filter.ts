@@ -1,0 +1,60 @@
+import { InvalidArgumentError, type Command } from 'commander'
+import type { EntryFilter, EntrySummary, Inbox } from '../../../inbox/inbox.js'
+import { NO_ENTRIES } from '../../../inbox/no-entries.js'
+import type { InboxState } from '../../../inbox/states.js'
+
+export interface FilterFlags {
+  readonly state?: InboxState[]
+  readonly type?: string
+  readonly key?: string
+  readonly olderThan?: number
+  readonly newerThan?: number
+}
+
+/** How many entries are asked for at a time. */
+export const PAGE = 500
+
+export function addFilterOptions(command: Command): Command {
+  return command
+    .option('--state <states>', 'in these states, separated by commas', states)
+    .option('--type <type>', 'of this event type')
+    .option('--key <uuid>', 'with this idempotency key', (key) => key.toLowerCase())
+    .option('--older-than <age>', 'received longer ago than this', age)
+    .option('--newer-than <age>', 'received since then', age)
+}
+
+export function filterOf({ state, type, key, olderThan, newerThan }: FilterFlags): EntryFilter {
+  const now = Date.now()
+  return {
+    states: state,
+    eventType: type,
+    idempotencyKey: key,
+    before: olderThan === undefined ? undefined : now - olderThan,
+    after: newerThan === undefined ? undefined : now - newerThan,
+  }
+}
+
+/** Page by page: there may be a million. */
+export async function* every(inbox: Inbox, filter: EntryFilter): AsyncGenerator<EntrySummary> {
+  let afterId = 0
+  for (;;) {
+    const page = await inbox.list(filter, { afterId, limit: PAGE })
+    yield* page
+    if (page.length < PAGE) return
+    afterId = page.at(-1)!.id
+  }
+}
+
+const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+export function age(text: string): number {
+  const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
+  if (count === undefined) throw new InvalidArgumentError('Use a number and a unit: 90s, 30m, 2h, 7d.')
+  return Number(count) * UNITS[unit!]!
+}
+
+function states(text: string): InboxState[] {
+  const named = text.split(',').map((state) => state.trim())
+  if (named.every((state) => Object.hasOwn(NO_ENTRIES, state))) return named as InboxState[]
+  throw new InvalidArgumentError(`Use states separated by commas: ${Object.keys(NO_ENTRIES).join(', ')}.`)
+}

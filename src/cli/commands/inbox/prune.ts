@@ -1,0 +1,62 @@
+import { InvalidArgumentError } from 'commander'
+import type { Inbox } from '../../../inbox/inbox.js'
+import { PRUNABLE } from '../../../inbox/states.js'
+import { EXIT, printJson, type ExitCode, type Io } from '../../io.js'
+import { age, every, PAGE } from './entry-filter.js'
+import { withInbox, type DefineSubcommand, type InboxFlags } from './subcommand.js'
+
+interface PruneFlags extends InboxFlags {
+  readonly olderThan: number
+  readonly state?: (typeof PRUNABLE)[number]
+  readonly dryRun?: true
+  readonly json?: true
+}
+
+export const definePrune: DefineSubcommand = (subcommand, io, finish) => {
+  subcommand(
+    'prune',
+    'Delete what was handled or discarded long ago: nothing that the receiver still has to remember (retentionMs), and ' +
+      'nothing in any other state.',
+  )
+    .requiredOption('--older-than <age>', 'finished longer ago than this', age)
+    .option('--state <state>', `${PRUNABLE.join(' or ')} (default: both)`, prunable)
+    .option('--dry-run', 'say how many')
+    .option('--json', 'print JSON')
+    .action(async (flags: PruneFlags) => {
+      // The configuration is asked also where the file is named otherwise: a repeat of what was pruned too early would be
+      // handled again.
+      const use = async (inbox: Inbox) => prune(inbox, flags, io)
+      finish(await withInbox(flags, io, use, { asksRetention: true }))
+    })
+}
+
+async function prune(
+  inbox: Inbox,
+  { olderThan, state, dryRun, json }: PruneFlags,
+  io: Io,
+): Promise<ExitCode> {
+  const before = Date.now() - Math.max(olderThan, inbox.retentionMs)
+  let pruned = 0
+  for (const each of state ? [state] : PRUNABLE) {
+    if (dryRun) {
+      for await (const { finishedAt } of every(inbox, { states: [each] }))
+        if (Number(finishedAt) < before) pruned++
+    } else {
+      let step = PAGE
+      while (step === PAGE) pruned += step = await inbox.prune(each, before, PAGE)
+    }
+  }
+  if (json) printJson(io, { pruned, dryRun: dryRun ?? false })
+  else io.stdout.write(`${pruned} ${dryRun ? 'would be deleted' : 'deleted'}\n`)
+  if (olderThan < inbox.retentionMs) {
+    const kept = `${Math.round(inbox.retentionMs / 3_600_000)} hours`
+    io.stderr.write(`countersign: the receiver has to remember ${kept}: nothing younger is deleted\n`)
+  }
+  return EXIT.done
+}
+
+function prunable(text: string): (typeof PRUNABLE)[number] {
+  const state = PRUNABLE.find((each) => each === text)
+  if (state) return state
+  throw new InvalidArgumentError(`Use ${PRUNABLE.join(' or ')}.`)
+}

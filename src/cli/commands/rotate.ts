@@ -1,0 +1,83 @@
+import { hasConfig, loadValues, type ConfigValues } from '../config.js'
+import { configuredSubscriptions, type ConfiguredSubscription } from '../config-subscriptions.js'
+import { loadEnvFile } from '../environment.js'
+import { addInboxFileOptions } from '../inbox-file.js'
+import { UsageError, type DefineCommand, type Io } from '../io.js'
+import { addKeptSecretOptions, KEPT_SECRET_HELP } from '../kept-secret.js'
+import { someText, uuid } from '../option-values.js'
+import { addServiceOptions, SERVICE_HELP } from '../service-options.js'
+import { rotate, type RotateFlags } from './rotate/rotate.js'
+import { status } from './rotate/status.js'
+
+interface Flags extends RotateFlags {
+  readonly status?: true
+}
+
+const HELP = `
+Replaces the secret of a subscription without losing a callback: a new subscription for the same event type and callback
+URL is created with a secret of its own, and the receiver knows both secrets until the old one is no longer used. The
+subscription is that of the configuration; where it has several, --event-type and --callback-url say which. Without a
+configuration the two of them are the subscription.
+
+  $ countersign rotate --secret-file new.secret --prepare             keep a new secret, print the entry
+      put the entry into the configuration, start the receiver with it
+  $ countersign rotate --secret-file new.secret --existing-secret     create the subscription
+  $ countersign rotate --status                                       when was each secret last used?
+      once the old one is no longer used, take it out of the entry
+
+How the service ends the old subscription is not documented. While both exist it may send each event twice, under two
+idempotency keys.
+
+--status reads the inbox, beside its receiver and without the service, and signs what is stored again with each secret:
+up to 50,000 entries and 256 MiB of bodies, those signed latest first. A secret is named as the configuration names it.
+${KEPT_SECRET_HELP}
+${SERVICE_HELP}
+
+Exit codes:
+  0  created: the service answered 2xx; with --status or --prepare: done
+  1  it answered otherwise, refused the credentials, or did not answer; or the inbox cannot be read
+  2  wrong usage; nothing was sent, and the message says what to change
+
+Examples:
+  $ countersign rotate --secret-file transfers-2.secret --env-file .env
+  $ countersign rotate --event-type transfers.book-completed --secret-env TRANSFERS_SECRET_2
+  $ countersign rotate --status --json`
+
+export const defineRotate: DefineCommand = (program, io, finish) => {
+  const command = program
+    .command('rotate')
+    .description('Replace the secret of a subscription, or see which secrets are still used.')
+    .option('--status', 'say when each secret of the configuration was last used, and do nothing')
+    .option('--event-type <name>', 'of the subscription with this eventTypeName', someText)
+    .option('--callback-url <url>', 'of the subscription with this callbackUrl')
+    .option('--description <text>', "free text (default: the entry's)")
+    .option('--idempotency-key <uuid>', 'X-Idempotency-Key (default: a new UUID)', uuid)
+  addServiceOptions(addInboxFileOptions(addKeptSecretOptions(command)))
+    .addHelpText('after', HELP)
+    .action(async (flags: Flags) => {
+      // Before the configuration is loaded, as it may use process.env.
+      if (flags.envFile !== undefined) await loadEnvFile(flags.envFile, io)
+      const config = hasConfig(flags, io) ? await loadValues({ config: flags.config }, io) : undefined
+      const chosen = await choose(flags, config, io)
+      finish(flags.status ? await status(chosen, flags, io) : await rotate(chosen, config, flags, io))
+    })
+}
+
+/** What the options pick of the configuration. */
+async function choose(
+  { eventType, callbackUrl }: Flags,
+  config: ConfigValues | undefined,
+  io: Io,
+): Promise<ConfiguredSubscription[]> {
+  if (!config) return []
+  const all = await configuredSubscriptions(config.values.subscriptions, config.file, io.env)
+  const chosen = all.filter(
+    (each) =>
+      (eventType ?? each.eventTypeName) === each.eventTypeName &&
+      (callbackUrl ?? each.callbackUrl) === each.callbackUrl,
+  )
+  if (chosen.length > 0) return chosen
+  throw new UsageError(
+    `${config.file.name} has no such subscription: look at --event-type and --callback-url`,
+  )
+}

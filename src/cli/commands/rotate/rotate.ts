@@ -1,0 +1,103 @@
+import { randomUUID } from 'node:crypto'
+import { dirname, relative, resolve, sep } from 'node:path'
+import { withoutQuery } from '../../../subscriptions.js'
+import type { ConfigValues } from '../../config.js'
+import type { SecretReference } from '../../config-entry.js'
+import type { ConfiguredSubscription } from '../../config-subscriptions.js'
+import {
+  checkCallbackUrl,
+  createSubscription,
+  printPrepared,
+  type CreationReport,
+} from '../../create-subscription.js'
+import type { InboxFlags } from '../../inbox-file.js'
+import { EXIT, UsageError, type ExitCode, type Io } from '../../io.js'
+import { keepSecret, type KeptSecretFlags } from '../../kept-secret.js'
+import { lastSeenIfPossible, readableSeen, type LastSeen } from '../../last-seen.js'
+import { printable } from '../../readable-log.js'
+import { readServiceAccount, type ServiceFlags } from '../../service-options.js'
+
+export interface RotateFlags extends ServiceFlags, KeptSecretFlags, InboxFlags {
+  readonly eventType?: string
+  readonly callbackUrl?: string
+  readonly description?: string
+  readonly idempotencyKey?: string
+}
+
+/**
+ * Keeps a new secret beside the old one, creates the subscription for it, and prints the entry with both.
+ * @throws UsageError
+ */
+export async function rotate(
+  chosen: readonly ConfiguredSubscription[],
+  config: ConfigValues | undefined,
+  flags: RotateFlags,
+  io: Io,
+): Promise<ExitCode> {
+  const [old, ...others] = chosen
+  if (others.length > 0) {
+    throw new UsageError(
+      `which subscription? Say with --event-type and --callback-url: ${chosen
+        .map((each) => printable(`${each.eventTypeName} ${withoutQuery(each.callbackUrl)}`))
+        .join(', ')}`,
+    )
+  }
+  const { eventType: eventTypeName = old?.eventTypeName, callbackUrl = old?.callbackUrl } = flags
+  if (eventTypeName === undefined || callbackUrl === undefined) {
+    throw new UsageError('which subscription? Use --event-type and --callback-url, or name a --config')
+  }
+  checkCallbackUrl(callbackUrl)
+  const account = flags.prepare ? undefined : await readServiceAccount(flags, io)
+  const kept = await keepSecret(flags, io)
+  const reference = config ? fromFolderOf(config.file.path, kept.reference, io) : kept.reference
+  // The entry may have the new one already, from --prepare.
+  const before = old?.secrets.filter((each) => !isSame(each.reference, reference)) ?? []
+  if (old && (before.length === 0 || before.some((each) => each.secret === kept.secret))) {
+    throw new UsageError(
+      `the secret in ${kept.place} is the one that ${old.place} has already: name a new one`,
+    )
+  }
+  const subscription = { eventTypeName, callbackUrl, description: flags.description ?? old?.description }
+  const seen = old ? await lastSeenIfPossible([{ ...old, secrets: before }], flags, io) : undefined
+  const secrets: SecretReference[] = old ? before.map((each) => each.reference) : [undefined]
+  const report: CreationReport = {
+    kept,
+    entry: { ...subscription, secrets: [reference, ...secrets] },
+    next: [
+      `Put this entry in the place of ${old?.place ?? 'the old one'}, with both secrets, and start the receiver with it.`,
+      ...(flags.prepare ? ['Run the same command with --existing-secret in place of --prepare.'] : []),
+      'Watch with "countersign rotate --status" until the old secret is no longer used.',
+      'Then take it out of the entry. How the service ends the old subscription is not documented: ask whoever runs it.',
+    ],
+    before: seen ? readableBefore(seen) : [],
+    more: seen && { before: seen },
+    showSecret: flags.showSecret,
+    json: flags.json,
+  }
+  if (account) {
+    const { idempotencyKey = randomUUID() } = flags
+    return createSubscription(account, { ...subscription, idempotencyKey }, report, io)
+  }
+  printPrepared(report, io)
+  return EXIT.done
+}
+
+function readableBefore(seen: LastSeen | { readonly unknown: string }): string[] {
+  if ('unknown' in seen) return [`When the old secret was last used is not known: ${seen.unknown}`]
+  return seen.secrets.map((row) => `the old secret, ${row.secret}: ${readableSeen(row, seen)}`)
+}
+
+/** The configuration means its file names from its own folder, the command line from where one stands. */
+function fromFolderOf(
+  configPath: string,
+  reference: NonNullable<SecretReference>,
+  io: Io,
+): NonNullable<SecretReference> {
+  if ('env' in reference) return reference
+  const path = relative(dirname(configPath), resolve(io.cwd(), reference.file))
+  return { file: path.replaceAll(sep, '/') }
+}
+
+function isSame(one: SecretReference, other: SecretReference): boolean {
+  return JSON.stringify(one) === JSON.stringify(other)
+}

@@ -1,0 +1,168 @@
+import { Option } from 'commander'
+import { CountersignError } from '../../errors.js'
+import { silentLogger } from '../../logger.js'
+import { startServiceSimulator, type ServiceSimulator } from '../../testing/simulator/service-simulator.js'
+import type { ServiceSubscription } from '../../testing/simulator/subscription-book.js'
+import { addEnvFileOption, loadEnvFile, variable } from '../environment.js'
+import { EXIT, UsageError, type DefineCommand, type ExitCode, type Io } from '../io.js'
+import { duration, headerValue, positiveNumber, uuid, wholeNumber } from '../option-values.js'
+import { addSecretOptions, readSecret, type SecretFlags } from '../secret-option.js'
+import { announce, requestLogger } from './simulate/announce.js'
+import { clientSecret, type ClientSecretFlags } from './simulate/client-secret.js'
+import { faultNames, type FaultChoice } from './simulate/faults.js'
+import { printDeliveries, type ReceiverKind } from './simulate/print.js'
+import { deliverToOrigin, untilListening } from './simulate/target.js'
+
+interface SimulateFlags extends SecretFlags, ClientSecretFlags {
+  readonly port: number
+  readonly clientId?: string
+  readonly deliverTo?: string
+  readonly callbackUrl?: string
+  readonly eventType: string
+  readonly callbacks: number
+  readonly faults: readonly FaultChoice[]
+  readonly concurrency: number
+  readonly shuffle?: true
+  readonly seed?: number
+  readonly receiver: ReceiverKind
+  readonly waitMs: number
+  readonly once?: true
+  readonly envFile?: string
+  readonly json?: true
+}
+
+const HELP = `
+Plays the service on 127.0.0.1: token, subscriptions, account update, and callbacks. Whatever is subscribed gets its
+callbacks, and their answers are judged as in docs/simulator.md. With --callback-url the subscription is there from the
+start, and its secret is read from the environment (--secret-env NAME, by default COUNTERSIGN_SECRET) or from a file
+(--secret-file).
+
+The client secret is that of COUNTERSIGN_CLIENT_SECRET, or of --client-secret-file; where that file is not there, it is
+made, and only you may read it. No option takes a secret itself:
+a command line is seen by every user of the machine, and kept in the shell's history.
+
+Deliveries go to this machine only, over http: to --deliver-to, or to the callback URL where that is of this machine.
+SIGINT and SIGTERM end it. What is printed with --json is one JSON object a line.
+
+Exit codes:
+  0  ended by a signal; with --once: every answer was right
+  1  the port is taken; with --once: ended by a signal before the end
+  2  wrong usage; the message says what to change
+  3  with --once: an answer was not right, or missing
+
+Examples:
+  $ countersign simulate --port 4010 --client-secret-file client.secret --deliver-to http://127.0.0.1:3000
+  $ countersign simulate --once --faults all --deliver-to http://127.0.0.1:3000 --secret-file secret.txt \\
+      --callback-url https://partner.example.com/hooks/transfers
+  $ countersign simulate --show-secret --faults none,twins,wrong-secret --callbacks 10 --seed 7`
+
+export const defineSimulate: DefineCommand = (program, io, finish) => {
+  const command = program
+    .command('simulate')
+    .description('Play the service on this machine, to try things out against.')
+    .option('-p, --port <number>', 'the port to listen on; 0 takes a free one', wholeNumber, 0)
+    .option('--client-id <uuid>', 'the client id (default: COUNTERSIGN_CLIENT_ID, or a random one)', uuid)
+    .option('--client-secret-file <file>', 'the file with the client secret, made where it is not there')
+    .option('--show-secret', 'print the client secret; a random one where there is no other')
+    .option(
+      '--deliver-to <origin>',
+      'where the receiver listens, such as http://127.0.0.1:3000',
+      deliverToOrigin,
+    )
+    .option('--callback-url <url>', 'subscribe this URL at once, without a request')
+    .option('--event-type <type>', 'its event type', headerValue, 'transfers.book-completed')
+  addEnvFileOption(addSecretOptions(command))
+    .option('--callbacks <number>', 'how many callbacks, of each fault', positiveNumber, 1)
+    .option('--faults <list>', 'faults separated by commas, none for none, or all', faultNames, ['none'])
+    .option('--concurrency <number>', 'how many callbacks at a time', positiveNumber, 1)
+    .option('--shuffle', 'deliver them out of order')
+    .option('--seed <number>', 'repeat the ids and the order of a former run', wholeNumber)
+    .addOption(
+      new Option('--receiver <kind>', 'which answers are right: those of a receiver with an inbox or without')
+        .choices(['inbox', 'inline', 'either'])
+        .default('either'),
+    )
+    .option('--wait-ms <number>', 'how long to wait until the receiver listens', duration, 30_000)
+    .option('--once', 'end after the callbacks of the first subscription')
+    .option('--json', 'print JSON')
+    .addHelpText('after', HELP)
+    .action(async (flags: SimulateFlags) => finish(await simulate(flags, io)))
+}
+
+async function simulate(flags: SimulateFlags, io: Io): Promise<ExitCode> {
+  if (flags.envFile !== undefined) await loadEnvFile(flags.envFile, io)
+  // Read before anything listens: what is missing is to be found now.
+  const secret = flags.callbackUrl === undefined ? undefined : await readSecret(flags, io)
+  const { clientSecret: ours, place } = await clientSecret(flags, io)
+  const simulator = await startServiceSimulator({
+    port: flags.port,
+    clientId: flags.clientId ?? variable(io, 'COUNTERSIGN_CLIENT_ID'),
+    clientSecret: ours,
+    deliverTo: flags.deliverTo,
+    seed: flags.seed,
+    logger: flags.json ? silentLogger : requestLogger(io),
+  })
+  const stop = new AbortController()
+  const onSignal = () => stop.abort()
+  // Once: a second signal ends the process as if nobody listened.
+  process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
+  try {
+    if (flags.callbackUrl !== undefined) {
+      const { callbackUrl, eventType: eventTypeName } = flags
+      simulator.subscribe({ callbackUrl, eventTypeName, secret })
+    }
+    announce(simulator, place, flags, io)
+    return await deliverAll(simulator, flags, io, stop.signal)
+  } catch (error) {
+    if (!stop.signal.aborted) throw error
+    return flags.once ? EXIT.failed : EXIT.done
+  } finally {
+    process.off('SIGINT', onSignal).off('SIGTERM', onSignal)
+    await simulator.close()
+  }
+}
+
+/** Goes on until the signal, which it rejects with, or with --once until the first subscription has its callbacks. */
+async function deliverAll(
+  simulator: ServiceSimulator,
+  flags: SimulateFlags,
+  io: Io,
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  const served = new Set<string>()
+  for (let count = 1; ; count++) {
+    await simulator.subscribed({ count, signal })
+    for (const subscription of simulator.subscriptions.filter(({ id }) => !served.has(id))) {
+      served.add(subscription.id)
+      try {
+        const areRight = await deliver(simulator, subscription, flags, io, signal)
+        if (flags.once) return areRight ? EXIT.done : EXIT.unexpected
+      } catch (error) {
+        if (!(error instanceof CountersignError)) throw error
+        const message = `nothing is delivered to ${JSON.stringify(subscription.callbackUrl)}: use --deliver-to`
+        if (flags.once) throw new UsageError(message)
+        io.stderr.write(`countersign: ${message}\n`)
+      }
+    }
+  }
+}
+
+async function deliver(
+  simulator: ServiceSimulator,
+  subscription: ServiceSubscription,
+  flags: SimulateFlags,
+  io: Io,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { faults, callbacks, concurrency, shuffle } = flags
+  await untilListening(flags.deliverTo ?? subscription.callbackUrl, flags.waitMs, signal)
+  const list = faults.flatMap((fault) =>
+    Array.from({ length: callbacks }, () => ({
+      subscription,
+      ...(fault !== 'none' && { fault }),
+      signal,
+    })),
+  )
+  const deliveries = await simulator.deliverMany(list, { concurrency, shuffle })
+  return printDeliveries(subscription, deliveries, flags, io)
+}

@@ -1,0 +1,47 @@
+import { randomBytes } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { variable } from '../../environment.js'
+import { UsageError, type Io } from '../../io.js'
+import { readSecretFile } from '../../secret-option.js'
+
+export interface ClientSecretFlags {
+  readonly clientSecretFile?: string
+  readonly showSecret?: true
+  readonly callbackUrl?: string
+}
+
+/** The client secret that the simulator is to take, and where it can be found. @throws UsageError */
+export async function clientSecret(
+  flags: ClientSecretFlags,
+  io: Io,
+): Promise<{ clientSecret: string; place: string }> {
+  const { clientSecretFile: file, showSecret, callbackUrl } = flags
+  // All 40 characters that SERVICE 2.2 allows.
+  const fresh = randomBytes(30).toString('base64url')
+  if (file !== undefined) {
+    const path = resolve(io.cwd(), file)
+    const made = await make(path, fresh, file)
+    return { clientSecret: made ? fresh : await readSecretFile(path), place: `in ${file}` }
+  }
+  const known = variable(io, 'COUNTERSIGN_CLIENT_SECRET')
+  if (known !== undefined) return { clientSecret: known, place: 'that of COUNTERSIGN_CLIENT_SECRET' }
+  // Whoever has subscribed here may need no client at all.
+  if (showSecret || callbackUrl !== undefined) return { clientSecret: fresh, place: 'random, and not shown' }
+  throw new UsageError(
+    'no client secret: set COUNTERSIGN_CLIENT_SECRET, or have one made with --client-secret-file or --show-secret',
+  )
+}
+
+/** Whether there was none, so that this one is in it now. */
+async function make(path: string, secret: string, file: string): Promise<boolean> {
+  try {
+    // wx: never over a secret that is there already.
+    await writeFile(path, secret, { mode: 0o600, flag: 'wx' })
+    return true
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') return false
+    throw new UsageError(`cannot make the client secret file ${file} (${code})`)
+  }
+}

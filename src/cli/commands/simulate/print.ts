@@ -1,0 +1,69 @@
+import type { Attempt, Delivery } from '../../../testing/simulator/delivery.js'
+import { rightAnswers } from '../../../testing/simulator/fault.js'
+import type { ServiceSubscription } from '../../../testing/simulator/subscription-book.js'
+import type { Io } from '../../io.js'
+import { printable } from '../../readable-log.js'
+import { table } from '../../table.js'
+
+export type ReceiverKind = 'inbox' | 'inline' | 'either'
+
+/** Prints what became of each attempt, and returns whether every answer was right. */
+export function printDeliveries(
+  { callbackUrl, eventTypeName }: ServiceSubscription,
+  deliveries: readonly Delivery[],
+  { receiver, json }: { readonly receiver: ReceiverKind; readonly json?: true },
+  io: Io,
+): boolean {
+  const rows = deliveries.flatMap(({ number, fault, attempts }) =>
+    attempts.map((attempt, index) => ({
+      delivery: number,
+      fault: fault ?? 'none',
+      idempotencyKey: attempt.idempotencyKey,
+      timestamp: attempt.timestamp,
+      status: attempt.status,
+      error: attempt.error,
+      durationMs: Math.round(attempt.durationMs * 10) / 10,
+      isRight: isRight(attempt, right(receiver, fault, index)),
+      right: right(receiver, fault, index),
+    })),
+  )
+  const areRight = rows.every(({ isRight }) => isRight)
+  if (json) {
+    printLine(io, { event: 'delivered', eventTypeName, callbackUrl, attempts: rows, areRight })
+    return areRight
+  }
+  const lines = rows.map(
+    ({ delivery, fault, idempotencyKey, timestamp, status, error, durationMs, isRight, right }) => [
+      String(delivery),
+      fault,
+      printable(idempotencyKey),
+      timestamp,
+      String(status ?? (error === 'CUT' ? 'hung up' : `no answer (${error})`)),
+      `${durationMs} ms`,
+      isRight ? 'ok' : `EXPECTED ${right.join(' or ') || 'no answer'}`,
+    ],
+  )
+  io.stdout.write(`${printable(eventTypeName)} to ${printable(callbackUrl)}\n`)
+  io.stdout.write(table([['', 'fault', 'key', 'signed at', 'answer', 'took', ''], ...lines]))
+  const wrong = rows.filter(({ isRight }) => !isRight).length
+  io.stdout.write(`${rows.length} sent, ${wrong === 0 ? 'every answer right' : `${wrong} answers WRONG`}\n`)
+  return areRight
+}
+
+/** One JSON object on a line of its own, in ASCII: clients of the simulator write some of this. */
+export function printLine(io: Io, value: unknown): void {
+  const json = JSON.stringify(value).replace(
+    /[^\x20-\x7e]/g,
+    (unit) => String.raw`\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+  io.stdout.write(`${json}\n`)
+}
+
+function right(receiver: ReceiverKind, fault: Delivery['fault'], index: number): readonly number[] {
+  if (receiver !== 'either') return rightAnswers(fault, receiver, index)
+  return [...new Set([...rightAnswers(fault, 'inline', index), ...rightAnswers(fault, 'inbox', index)])]
+}
+
+function isRight({ status, error }: Attempt, right: readonly number[]): boolean {
+  return status === undefined ? right.length === 0 && error === 'CUT' : right.includes(status)
+}

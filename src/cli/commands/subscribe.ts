@@ -1,0 +1,72 @@
+import { randomUUID } from 'node:crypto'
+import { checkCallbackUrl, createSubscription, printPrepared } from '../create-subscription.js'
+import { addEnvFileOption } from '../environment.js'
+import { EXIT, type DefineCommand, type ExitCode, type Io } from '../io.js'
+import { addKeptSecretOptions, keepSecret, KEPT_SECRET_HELP, type KeptSecretFlags } from '../kept-secret.js'
+import { someText, uuid } from '../option-values.js'
+import { addServiceOptions, readServiceAccount, SERVICE_HELP, type ServiceFlags } from '../service-options.js'
+
+interface SubscribeFlags extends ServiceFlags, KeptSecretFlags {
+  readonly eventType: string
+  readonly callbackUrl: string
+  readonly description?: string
+  readonly idempotencyKey?: string
+}
+
+const HELP = `
+Creates a subscription and prints its entry for the configuration, to standard output. Everything else is said on
+standard error. File names in the entry are meant from the configuration's folder: run the command there.
+${KEPT_SECRET_HELP}
+
+When the service does not answer, it may have created the subscription all the same. The secret and the idempotency key
+are kept and named then: the same command with --existing-secret and --idempotency-key repeats the request as it was.
+${SERVICE_HELP}
+
+Exit codes:
+  0  created: the service answered 2xx
+  1  it answered otherwise, refused the credentials, or did not answer
+  2  wrong usage; nothing was sent, and the message says what to change
+
+Examples:
+  $ countersign subscribe --event-type transfers.book-completed --secret-file transfers.secret \\
+      --callback-url https://partner.example.com/hooks/transfers --env-file .env
+  $ countersign subscribe --event-type transfers.book-completed --secret-env TRANSFERS_SECRET \\
+      --callback-url https://partner.example.com/hooks/transfers
+  $ countersign subscribe --event-type transfers.book-completed --secret-file transfers.secret --existing-secret \\
+      --callback-url https://partner.example.com/hooks/transfers --idempotency-key 0b5bcbd6-...`
+
+export const defineSubscribe: DefineCommand = (program, io, finish) => {
+  const command = program
+    .command('subscribe')
+    .description('Subscribe a callback URL to an event type, with a secret that is made and kept.')
+    .requiredOption('--event-type <name>', 'eventTypeName', someText)
+    .requiredOption('--callback-url <url>', 'where the service is to send callbacks')
+    .option('--description <text>', 'free text')
+    .option('--idempotency-key <uuid>', 'X-Idempotency-Key (default: a new UUID)', uuid)
+  addEnvFileOption(addServiceOptions(addKeptSecretOptions(command)))
+    .addHelpText('after', HELP)
+    .action(async (flags: SubscribeFlags) => finish(await subscribe(flags, io)))
+}
+
+async function subscribe(flags: SubscribeFlags, io: Io): Promise<ExitCode> {
+  const { eventType: eventTypeName, callbackUrl, description, idempotencyKey = randomUUID() } = flags
+  checkCallbackUrl(callbackUrl)
+  // What can be wrong with it is found before a secret is left behind.
+  const account = flags.prepare ? undefined : await readServiceAccount(flags, io)
+  const kept = await keepSecret(flags, io)
+  const subscription = { eventTypeName, callbackUrl, description }
+  const configure =
+    'Add this entry to the subscriptions of the configuration, look with "countersign serve --check", and start the receiver.'
+  const report = {
+    kept,
+    entry: { ...subscription, secrets: [kept.reference] },
+    next: account
+      ? [configure]
+      : [configure, 'Run the same command with --existing-secret in place of --prepare.'],
+    showSecret: flags.showSecret,
+    json: flags.json,
+  }
+  if (account) return createSubscription(account, { ...subscription, idempotencyKey }, report, io)
+  printPrepared(report, io)
+  return EXIT.done
+}

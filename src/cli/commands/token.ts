@@ -1,0 +1,59 @@
+import { requestAccessToken } from '../../client/access-token.js'
+import { ClientError } from '../../client/index.js'
+import { addEnvFileOption } from '../environment.js'
+import { EXIT, printJson, type DefineCommand, type ExitCode, type Io } from '../io.js'
+import { printable } from '../readable-log.js'
+import { redactor } from '../redact.js'
+import { clientSecretSpellings, safeFailure } from '../service-call.js'
+import { addServiceOptions, readServiceAccount, SERVICE_HELP, type ServiceFlags } from '../service-options.js'
+
+interface TokenFlags extends ServiceFlags {
+  readonly showToken?: true
+}
+
+const HELP = `
+Whether the credentials are right, found by having the service make a token with them. Its lifetime is the service's own
+word (expires_in). The token is as good as the credentials while it lives, so it is printed only with --show-token.
+${SERVICE_HELP}
+
+Exit codes:
+  0  the service has made a token
+  1  it refused the credentials, or nobody answered
+  2  wrong usage; the message says what to change
+
+Examples:
+  $ countersign token --env-file .env
+  $ countersign token --base-url https://api.example.com --client-id 1d6c... --client-secret-file client.secret
+  $ countersign token --json --show-token | jq -r .accessToken`
+
+export const defineToken: DefineCommand = (program, io, finish) => {
+  const command = program
+    .command('token')
+    .description('Check the credentials, by having an access token made.')
+    .option('--show-token', 'print the token itself')
+  addEnvFileOption(addServiceOptions(command))
+    .addHelpText('after', HELP)
+    .action(async (flags: TokenFlags) => finish(await token(flags, io)))
+}
+
+async function token(flags: TokenFlags, io: Io): Promise<ExitCode> {
+  const account = await readServiceAccount(flags, io)
+  try {
+    const { accessToken, tokenType, expiresIn } = await requestAccessToken(account)
+    const shown = flags.showToken ? { accessToken } : {}
+    if (flags.json) printJson(io, { tokenType, expiresIn: expiresIn ?? null, ...shown })
+    else {
+      const lifetime =
+        expiresIn === undefined ? 'of a lifetime that was not said' : `that lives ${expiresIn} s`
+      io.stdout.write(`the credentials are right: a ${printable(tokenType)} token ${lifetime}\n`)
+      if (flags.showToken) io.stdout.write(`${printable(accessToken)}\n`)
+    }
+    return EXIT.done
+  } catch (error) {
+    if (!(error instanceof ClientError)) throw error
+    const failure = safeFailure(error, redactor(clientSecretSpellings(account)))
+    if (flags.json) printJson(io, failure)
+    else io.stderr.write(`countersign: ${failure.message}\n`)
+    return EXIT.failed
+  }
+}

@@ -1,0 +1,91 @@
+import { callbackUrlProblem } from '../signature/index.js'
+import { secretProblem } from '../signature/secret.js'
+import type { SecretReference } from './config-entry.js'
+import type { ConfigFile } from './config-file.js'
+import { resolveSecret } from './config-secrets.js'
+import { UsageError } from './io.js'
+
+/** A subscription of the configuration, each of its secrets on its own. */
+export interface ConfiguredSubscription {
+  /** Where it is: `subscriptions[0]`. */
+  readonly place: string
+  readonly eventTypeName: string
+  readonly callbackUrl: string
+  readonly description: string | undefined
+  readonly secrets: readonly ConfiguredSecret[]
+}
+
+export interface ConfiguredSecret {
+  /** How it is told from the others, never by its text: `variable TRANSFERS_SECRET`, `file transfers.secret`, or its position. */
+  readonly name: string
+  readonly reference: SecretReference
+  /** Its text, or why it is not there. */
+  readonly secret: string | { readonly problem: string }
+}
+
+/**
+ * The subscriptions of a configuration, of whose secrets some need not be at hand.
+ * @throws UsageError where there is no list of subscriptions.
+ */
+export async function configuredSubscriptions(
+  subscriptions: unknown,
+  file: ConfigFile,
+  env: NodeJS.ProcessEnv,
+): Promise<ConfiguredSubscription[]> {
+  if (typeof subscriptions === 'function') {
+    throw new UsageError(`${file.name}: subscriptions are looked up by a function, which cannot be listed`)
+  }
+  if (!Array.isArray(subscriptions)) throw new UsageError(`${file.name} has no list of subscriptions`)
+  return Promise.all(
+    subscriptions.map(async (each: unknown, index) => {
+      const place = `subscriptions[${index}]`
+      const { eventTypeName, callbackUrl, description, secret } = Object(each) as Record<string, unknown>
+      const problem =
+        typeof eventTypeName === 'string' ? callbackUrlProblem(callbackUrl) : 'eventTypeName is no text'
+      if (problem) throw new UsageError(`${file.name}: ${place}: ${problem}`)
+      const list: readonly unknown[] = Array.isArray(secret) ? secret : [secret]
+      return {
+        place,
+        eventTypeName: eventTypeName as string,
+        callbackUrl: callbackUrl as string,
+        description: typeof description === 'string' ? description : undefined,
+        secrets: await Promise.all(
+          list.map(async (item, position) =>
+            configuredSecret(item, list.length === 1 ? 'secret' : `secret[${position}]`, file, env),
+          ),
+        ),
+      }
+    }),
+  )
+}
+
+async function configuredSecret(
+  item: unknown,
+  position: string,
+  file: ConfigFile,
+  env: NodeJS.ProcessEnv,
+): Promise<ConfiguredSecret> {
+  if (typeof item !== 'object' || item === null) {
+    const problem = secretProblem(item)
+    return { name: position, reference: undefined, secret: problem ? { problem } : (item as string) }
+  }
+  try {
+    const secret = await resolveSecret(item, file, env)
+    return { ...named(item as NonNullable<SecretReference>), secret }
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    // What is no reference is not repeated: the secret itself may stand in it.
+    const known = isReference(item) ? named(item) : { name: position, reference: undefined }
+    return { ...known, secret: { problem: error.message } }
+  }
+}
+
+function named(reference: NonNullable<SecretReference>): Pick<ConfiguredSecret, 'name' | 'reference'> {
+  const name = 'env' in reference ? `variable ${reference.env}` : `file ${reference.file}`
+  return { name, reference }
+}
+
+function isReference(item: object): item is NonNullable<SecretReference> {
+  const [[kind, value] = [], ...more] = Object.entries(item) as [string, unknown][]
+  return more.length === 0 && typeof value === 'string' && (kind === 'env' || kind === 'file')
+}

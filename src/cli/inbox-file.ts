@@ -1,0 +1,73 @@
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import { integerOption } from '../option-checks.js'
+import { hasConfig, loadValues, type ConfigValues } from './config.js'
+import { addEnvFileOption, loadEnvFile, variable } from './environment.js'
+import { DEFAULT_FILE, inboxSetting } from './inbox-setting.js'
+import { UsageError, type Io } from './io.js'
+
+export interface InboxFlags {
+  readonly file?: string
+  readonly config?: string
+  readonly envFile?: string
+}
+
+export interface InboxFile {
+  readonly path: string
+  /** As messages name it. */
+  readonly name: string
+  /** How long the receiver of the configuration has to remember what it handled; undefined where none was read. */
+  readonly retentionMs?: number | undefined
+}
+
+export function addInboxFileOptions(command: Command): Command {
+  const withFile = command
+    .option(
+      '-f, --file <file>',
+      "the inbox's file (or COUNTERSIGN_INBOX; default: that of the configuration, or callbacks.db)",
+    )
+    .option('-c, --config <file>', 'the configuration (default: countersign.config.mjs or .json)')
+  return addEnvFileOption(withFile)
+}
+
+/**
+ * The file that `serve` would use: flag, then environment, then configuration, whose secrets and handlers are left alone.
+ * @throws UsageError, and CountersignError where the configuration cannot be read.
+ */
+export async function findInboxFile(
+  { file, config, envFile }: InboxFlags,
+  io: Io,
+  { asksRetention = false } = {},
+): Promise<InboxFile> {
+  if (envFile !== undefined) await loadEnvFile(envFile, io)
+  const named = file ?? variable(io, 'COUNTERSIGN_INBOX')
+  if (file === undefined && named === 'none') throw noInbox('COUNTERSIGN_INBOX', 'says none')
+  const asksConfig = (named === undefined || asksRetention) && hasConfig({ config }, io)
+  const configured = asksConfig ? await loadValues({ config }, io) : undefined
+  const path =
+    named === undefined && configured ? configuredPath(configured) : resolve(io.cwd(), named ?? DEFAULT_FILE)
+  return { path, name: named ?? DEFAULT_FILE, retentionMs: configured && neededRetentionMs(configured) }
+}
+
+function configuredPath({ file, values, origin }: ConfigValues): string {
+  const setting = inboxSetting(values, file, origin)
+  if (setting.kind === 'none') throw noInbox(file.name, 'has none')
+  if (setting.kind === 'own') throw noInbox(file.name, 'has one of its own making')
+  return setting.options.file
+}
+
+/** What the receiver keeps at least, and never less than what it accepts: a repeat of that must be known. */
+function neededRetentionMs({ file, values, origin }: ConfigValues): number {
+  const duration = (name: string, value: unknown, fallback: number) =>
+    integerOption(origin(name), name, value as number | undefined, { fallback, min: 0 })
+  const accepted =
+    duration('toleranceMs', values.toleranceMs, 86_400_000) +
+    duration('futureToleranceMs', values.futureToleranceMs, 300_000)
+  const setting = inboxSetting(values, file, origin)
+  const kept = setting.kind === 'sqlite' ? setting.options.retentionMs : undefined
+  return Math.max(duration('inbox.retentionMs', kept, 604_800_000), accepted)
+}
+
+function noInbox(where: string, why: string): UsageError {
+  return new UsageError(`no inbox to look into: ${where} ${why}. Name its file with --file`)
+}

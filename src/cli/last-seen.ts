@@ -1,0 +1,89 @@
+import { existsSync } from 'node:fs'
+import { CountersignError } from '../errors.js'
+import { lastSigned, type LastSigned, type SigningSecret } from '../inbox/sqlite/last-signed.js'
+import { readInboxFile } from '../inbox/sqlite/read-inbox-file.js'
+import { withoutQuery } from '../subscriptions.js'
+import type { ConfiguredSubscription } from './config-subscriptions.js'
+import { findInboxFile, type InboxFlags } from './inbox-file.js'
+import { UsageError, type Io } from './io.js'
+
+/** What the inbox knows of the use of each secret. */
+export interface LastSeen {
+  readonly inbox: string
+  /** How many entries were looked at. */
+  readonly lookedAt: number
+  /** Whether there are older ones that were not. */
+  readonly hasMore: boolean
+  readonly secrets: readonly SecretSeen[]
+}
+
+export interface SecretSeen {
+  readonly subscription: string
+  readonly eventTypeName: string
+  readonly callbackUrl: string
+  /** As the configuration calls it. */
+  readonly secret: string
+  /** Why it could not be looked for. */
+  readonly problem?: string
+  /** The latest stored callback that was signed with it; null where there is none among those that were looked at. */
+  readonly last?: LastSigned | null
+}
+
+/**
+ * When each secret was last seen to sign a callback that is stored. Reads the inbox beside its receiver, and writes nothing.
+ * @throws UsageError where there is no inbox, CountersignError where it cannot be read.
+ */
+export async function lastSeen(
+  subscriptions: readonly ConfiguredSubscription[],
+  flags: InboxFlags,
+  io: Io,
+): Promise<LastSeen> {
+  const { path, name } = await findInboxFile(flags, io)
+  if (!existsSync(path)) throw new UsageError(`there is no inbox ${name} (${path}): nothing was stored yet`)
+  const found: SigningSecret[] = []
+  const rows = subscriptions.flatMap(({ place, eventTypeName, callbackUrl, secrets }) =>
+    secrets.map(({ name: secretName, secret }) => {
+      const about = {
+        subscription: place,
+        eventTypeName,
+        callbackUrl: withoutQuery(callbackUrl),
+        secret: secretName,
+      }
+      if (typeof secret !== 'string') return { ...about, problem: secret.problem }
+      return { ...about, index: found.push({ eventTypeName, callbackUrl, secret }) - 1 }
+    }),
+  )
+  const nothing = { seen: [], lookedAt: 0, hasMore: false }
+  const report = (await readInboxFile(path, (db) => lastSigned(db, found))) ?? nothing
+  return {
+    inbox: path,
+    lookedAt: report.lookedAt,
+    hasMore: report.hasMore,
+    secrets: rows.map((row) => {
+      if (!('index' in row)) return row
+      const { index, ...about } = row
+      return { ...about, last: report.seen[index] ?? null }
+    }),
+  }
+}
+
+/** The same where it is not what was asked for: then a reason will do in its place. */
+export async function lastSeenIfPossible(
+  subscriptions: readonly ConfiguredSubscription[],
+  flags: InboxFlags,
+  io: Io,
+): Promise<LastSeen | { readonly unknown: string }> {
+  try {
+    return await lastSeen(subscriptions, flags, io)
+  } catch (error) {
+    if (error instanceof CountersignError || error instanceof UsageError) return { unknown: error.message }
+    throw error
+  }
+}
+
+export function readableSeen({ problem, last }: SecretSeen, { lookedAt, hasMore }: LastSeen): string {
+  if (problem !== undefined) return `not known: ${problem}`
+  if (last) return `last signed ${last.signedAt.toISOString()} (entry ${last.entry})`
+  const entries = `${lookedAt} ${lookedAt === 1 ? 'entry' : 'entries'}`
+  return `not seen in the ${hasMore ? `latest ${entries}` : `${entries} there are`}`
+}

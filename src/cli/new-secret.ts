@@ -1,0 +1,96 @@
+import { constants } from 'node:fs'
+import { open, unlink, type FileHandle } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { parseEnv } from 'node:util'
+import { generateSecret } from '../client/index.js'
+import { UsageError, type Io } from './io.js'
+
+/**
+ * Makes a secret and puts it into a new file that only its owner may read. It is on the disk when this resolves.
+ * @throws UsageError
+ */
+export async function writeSecretFile(path: string, name: string): Promise<string> {
+  let handle
+  try {
+    // wx: a secret that is there already may be in use, and a link there may lead anywhere.
+    handle = await open(path, 'wx', 0o600)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new UsageError(
+      code === 'EEXIST'
+        ? `${name} is there already and is not overwritten: name a new file, or use what is in it with --existing-secret`
+        : `cannot make the secret file ${name} (${code})`,
+    )
+  }
+  const secret = generateSecret()
+  try {
+    await writeDurably(handle, secret, path)
+  } catch (error) {
+    // Nothing has been sent yet: half a secret is of no use to anybody.
+    await unlink(path).catch(() => {})
+    throw new UsageError(`cannot write the secret file ${name} (${(error as NodeJS.ErrnoException).code})`)
+  }
+  return secret
+}
+
+/**
+ * Makes a secret and adds it to an env file that only its owner may read. It is on the disk when this resolves.
+ * @throws UsageError
+ */
+export async function appendSecretLine(name: string, file: string, io: Io): Promise<string> {
+  const path = resolve(io.cwd(), file)
+  if (io.env[name] !== undefined) {
+    throw new UsageError(
+      `${name} is set in the environment, which would win over the line in ${file}: use another name, or --existing-secret`,
+    )
+  }
+  let handle
+  try {
+    handle = await open(path, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT, 0o600)
+  } catch (error) {
+    throw new UsageError(`cannot open ${file} (${(error as NodeJS.ErrnoException).code})`)
+  }
+  let secret
+  let line
+  try {
+    const stat = await handle.stat()
+    if (!stat.isFile()) throw new UsageError(`${file} is no file`)
+    if (process.platform !== 'win32' && (stat.mode & 0o077) !== 0) {
+      throw new UsageError(`${file} can be read by others: "chmod 600 ${file}" first`)
+    }
+    const text = await handle.readFile('utf8')
+    secret = generateSecret()
+    line = `${text === '' || text.endsWith('\n') ? '' : '\n'}${name}=${secret}\n`
+    if (name in parseEnv(text)) {
+      throw new UsageError(
+        `${name} is in ${file} already and is not overwritten: use another name, or what is there with --existing-secret`,
+      )
+    }
+    // What stands before the line may be no such file at all.
+    if (parseEnv(text + line)[name] !== secret) throw new UsageError(`${file} is no file of NAME=value lines`)
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+  try {
+    await writeDurably(handle, line, path)
+  } catch (error) {
+    throw new UsageError(
+      `cannot write ${file} (${(error as NodeJS.ErrnoException).code}): look at its last line`,
+    )
+  }
+  return secret
+}
+
+async function writeDurably(handle: FileHandle, text: string, path: string): Promise<void> {
+  try {
+    await handle.writeFile(text)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+  // The name of a new file is in its directory, which has to be on the disk as well. Not every system can do that.
+  const directory = await open(dirname(path), 'r').catch(() => undefined)
+  await directory?.sync().catch(() => {})
+  await directory?.close()
+}

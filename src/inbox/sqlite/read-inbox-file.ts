@@ -1,0 +1,43 @@
+import type { Connection } from './connection.js'
+import { loadDriver, type SqliteStatement, type SqliteValue } from './driver.js'
+import { inboxError } from './inbox-error.js'
+import { checkedVersion } from './schema.js'
+
+/** As much of a connection as looking takes. */
+export type Reader = Pick<Connection, 'get' | 'all'>
+
+/**
+ * Runs `read` on a file that is neither made, nor brought up to date, nor written: a look at it must not be what changes
+ * it. Receivers go on writing meanwhile, and each statement sees what was committed before it. Resolves to undefined where
+ * nothing has been stored in the file yet.
+ * @throws CountersignError as SqliteInbox does
+ */
+export async function readInboxFile<Result>(
+  file: string,
+  read: (db: Reader) => Result,
+): Promise<Result | undefined> {
+  const driver = await loadDriver()
+  let database
+  try {
+    database = new driver.DatabaseSync(file, { readOnly: true })
+    // Readers hardly ever wait for a writer: only while it recovers what a crash has left.
+    database.exec(`PRAGMA busy_timeout = ${BUSY_WAIT_MS}`)
+    if (checkedVersion(database, file) === 0) return undefined
+    const statements = new Map<string, SqliteStatement>()
+    const prepared = (sql: string) => {
+      const statement = statements.get(sql) ?? database!.prepare(sql)
+      statements.set(sql, statement)
+      return statement
+    }
+    return read({
+      get: <Row>(sql: string, ...values: SqliteValue[]) => prepared(sql).get(...values) as Row | undefined,
+      all: <Row>(sql: string, ...values: SqliteValue[]) => [...prepared(sql).all(...values)] as Row[],
+    })
+  } catch (error) {
+    throw inboxError(error, file)
+  } finally {
+    database?.close()
+  }
+}
+
+const BUSY_WAIT_MS = 4_000

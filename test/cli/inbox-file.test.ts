@@ -1,0 +1,175 @@
+import { copyFile, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { SqliteInbox } from '../../src/inbox/sqlite-inbox.js'
+import { deliver, SUBSCRIPTION } from './configured.js'
+import { countersign, Sandbox } from './program.js'
+
+const sandbox = new Sandbox()
+afterEach(() => sandbox.clean())
+
+const DAY_MS = 86_400_000
+
+/** What needs secrets and handlers that an operator does not have. */
+function config(options: object = {}): string {
+  return JSON.stringify({
+    subscriptions: [{ ...SUBSCRIPTION, secret: { env: 'NOT_THERE' } }],
+    handlers: './not-there.mjs',
+    ...options,
+  })
+}
+
+/** An inbox with one callback that was discarded so many days ago. */
+async function withDiscarded(file: string, daysAgo: number): Promise<void> {
+  const at = Date.now() - daysAgo * DAY_MS
+  const inbox = new SqliteInbox({ file, clock: () => at })
+  const { secret: _, ...subscription } = SUBSCRIPTION
+  await inbox.add({
+    callback: {
+      type: subscription.eventTypeName,
+      idempotencyKey: '0b5bcbd6-4a39-4bd7-8b5a-1d4a4a3f3b10',
+      signedAt: new Date(at),
+      receivedAt: new Date(at),
+      rawBody: Buffer.from('{}'),
+      subscription,
+    },
+    key: 'key',
+    bodyHash: 'a'.repeat(44),
+    signature: 'b'.repeat(44),
+    hasHandler: true,
+  })
+  await inbox.act(1, 'discard', 'ann')
+  await inbox.close()
+}
+
+async function stats(cwd: string, args: string[] = [], env: Record<string, string> = {}) {
+  return countersign(['inbox', 'stats', ...args], { cwd, env })
+}
+
+describe('the file of countersign inbox', () => {
+  it('is that of the configuration where one stands, whose secrets and handlers are not needed', async () => {
+    const cwd = await sandbox.directory({
+      'countersign.config.json': config({ inbox: { file: 'elsewhere.db' } }),
+    })
+    await withDiscarded(join(cwd, 'elsewhere.db'), 1)
+    expect(await stats(cwd)).toMatchObject({ code: 0, stdout: expect.stringMatching(/discarded +1/) })
+  })
+
+  it('is beside the configuration that --config or COUNTERSIGN_CONFIG names', async () => {
+    const there = await sandbox.directory({ 'other.json': config() })
+    await withDiscarded(join(there, 'callbacks.db'), 1)
+    const cwd = await sandbox.directory({})
+    expect((await stats(cwd, ['--config', join(there, 'other.json')])).stdout).toMatch(/discarded +1/)
+    expect((await stats(cwd, [], { COUNTERSIGN_CONFIG: join(there, 'other.json') })).stdout).toMatch(
+      /discarded +1/,
+    )
+  })
+
+  it('is that of the flag, then of the environment, then of the configuration', async () => {
+    const cwd = await sandbox.directory({
+      'countersign.config.json': config({ inbox: 'none-such.db' }),
+      '.env': 'COUNTERSIGN_INBOX=b.db',
+    })
+    await withDiscarded(join(cwd, 'a.db'), 1)
+    await copyFile(join(cwd, 'a.db'), join(cwd, 'b.db'))
+    expect((await stats(cwd)).stderr).toMatch(/there is no inbox .*none-such\.db/)
+    expect((await stats(cwd, [], { COUNTERSIGN_INBOX: 'a.db' })).code).toBe(0)
+    expect((await stats(cwd, ['--env-file', '.env'])).code).toBe(0)
+    expect((await stats(cwd, ['--file', 'b.db'], { COUNTERSIGN_INBOX: 'none-such.db' })).code).toBe(0)
+  })
+
+  it.each([
+    [{ inbox: false }, {}, 'countersign.config.json has none'],
+    [{}, { COUNTERSIGN_INBOX: 'none' }, 'COUNTERSIGN_INBOX says none'],
+  ])('is refused where there is to be none: %j %j', async (options, env, message) => {
+    const cwd = await sandbox.directory({ 'countersign.config.json': config(options) })
+    expect(await stats(cwd, [], env)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) })
+  })
+
+  it('is not looked for by a misspelled option', async () => {
+    const cwd = await sandbox.directory({ 'countersign.config.json': config({ inbx: 'a.db' }) })
+    expect(await stats(cwd)).toMatchObject({ code: 2, stderr: expect.stringContaining('no option "inbx"') })
+  })
+
+  it('can be named where the configuration cannot be read', async () => {
+    const cwd = await sandbox.directory({ 'countersign.config.json': '{' })
+    await withDiscarded(join(cwd, 'callbacks.db'), 1)
+    expect((await stats(cwd)).code).toBe(2)
+    expect((await stats(cwd, ['--file', 'callbacks.db'])).code).toBe(0)
+  })
+})
+
+describe('countersign inbox prune', () => {
+  const prune = async (options: object, args: string[] = [], env: Record<string, string> = {}) => {
+    const cwd = await sandbox.directory({ 'countersign.config.json': config(options) })
+    await withDiscarded(join(cwd, 'callbacks.db'), 10)
+    return countersign(['inbox', 'prune', '--older-than', '1d', ...args], { cwd, env })
+  }
+
+  it('deletes what is older than the retention', async () => {
+    expect(await prune({})).toMatchObject({ code: 0, stdout: '1 deleted\n' })
+  })
+
+  it.each<[string, object, Record<string, string>]>([
+    ['retentionMs of its inbox', { inbox: { retentionMs: 11 * DAY_MS } }, {}],
+    ['toleranceMs', { toleranceMs: 11 * DAY_MS }, {}],
+    ['tolerance in the environment', {}, { COUNTERSIGN_TOLERANCE_MS: String(11 * DAY_MS) }],
+  ])('keeps what the receiver has to remember by the %s', async (_, options, env) => {
+    const { stdout, stderr } = await prune(options, [], env)
+    expect(stdout).toBe('0 deleted\n')
+    expect(stderr).toMatch(/the receiver has to remember 264 hours: nothing younger is deleted/)
+  })
+
+  it('keeps it also where the file is named otherwise', async () => {
+    const options = { inbox: false, toleranceMs: 11 * DAY_MS }
+    expect((await prune(options, ['--file', 'callbacks.db'])).stdout).toBe('0 deleted\n')
+  })
+
+  it('says with --dry-run what it would delete, by the same measure', async () => {
+    expect((await prune({ toleranceMs: 11 * DAY_MS }, ['--dry-run'])).stdout).toBe('0 would be deleted\n')
+    expect((await prune({}, ['--dry-run'])).stdout).toBe('1 would be deleted\n')
+  })
+})
+
+describe('serve --check', () => {
+  const check = (cwd: string, ...args: string[]) => countersign(['serve', '--check', ...args], { cwd })
+  const CONFIG = JSON.stringify({ subscriptions: [SUBSCRIPTION] })
+
+  it('says that there is no file yet, and makes none', async () => {
+    const cwd = await sandbox.directory({ 'countersign.config.json': CONFIG })
+    expect((await check(cwd)).stdout).toMatch(/inbox: .*callbacks\.db\n {2}no file yet\n/)
+    expect(await readdir(cwd)).toEqual(['countersign.config.json'])
+  })
+
+  it('counts what is in the file, and says since when the oldest waits', async () => {
+    const cwd = await sandbox.directory({ 'countersign.config.json': CONFIG })
+    await withDiscarded(join(cwd, 'callbacks.db'), 1)
+    const quiet = JSON.parse((await check(cwd, '--json')).stdout) as object
+    expect(quiet).toMatchObject({ inboxEntries: { discarded: 1, stored: 0 } })
+    expect((await check(cwd)).stdout).toMatch(/callbacks\.db\n {2}discarded {2}1\n/)
+  })
+
+  it('counts while the receiver runs', async () => {
+    const handlers = { inbox: { file: 'a.db' }, retryDelayMs: 600_000, maxRetryDelayMs: 600_000 }
+    const cwd = await sandbox.directory({
+      'countersign.config.mjs': `export default { ...${JSON.stringify({ subscriptions: [SUBSCRIPTION], ...handlers })},
+        handlers: { 'transfers.book-completed': () => { throw new Error('not today') } } }`,
+    })
+    const serve = sandbox.serve([], { cwd })
+    await deliver(await serve.port())
+    await serve.line(({ msg }) => msg === 'entry failed, to be retried')
+    expect((await check(cwd)).stdout).toMatch(/retrying {2}1\n {2}the oldest unfinished one arrived 20/)
+  })
+
+  it('warns of a file that is no inbox, and leaves it as it is', async () => {
+    const cwd = await sandbox.directory({
+      'countersign.config.json': CONFIG,
+      'callbacks.db': 'something else entirely, and long enough to be no empty database',
+    })
+    const { code, stdout } = await check(cwd, '--json')
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({
+      inboxEntries: 'not readable',
+      warnings: expect.arrayContaining([expect.objectContaining({ code: 'ERR_INBOX_CORRUPT' })]),
+    })
+  })
+})

@@ -1,0 +1,218 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { deliver, SUBSCRIPTION } from './configured.js'
+import { startFakeService, withoutSecrets } from './fake-service.js'
+import { countersign, Sandbox } from './program.js'
+
+const sandbox = new Sandbox()
+afterEach(() => sandbox.clean())
+
+const OLD = SUBSCRIPTION.secret
+const { secret: _, ...PUBLIC } = SUBSCRIPTION
+const FILE = ['--secret-file', 'new.secret']
+const CONFIG = 'countersign.config.json'
+
+function config(secret: unknown, ...more: object[]): Record<string, string> {
+  return {
+    [CONFIG]: JSON.stringify({ subscriptions: [{ ...PUBLIC, secret }, ...more], handlers: {} }),
+    'old.secret': OLD,
+  }
+}
+
+interface Status {
+  lookedAt: number
+  hasMore: boolean
+  secrets: { subscription: string; secret: string; problem?: string; last?: { signedAt: string } | null }[]
+}
+
+async function status(cwd: string, env: Record<string, string> = {}): Promise<Status> {
+  const ran = await countersign(['rotate', '--status', '--json'], { cwd, env })
+  withoutSecrets(ran, OLD, 'query-token')
+  return JSON.parse(ran.stdout) as Status
+}
+
+/** A receiver of this configuration that has stored one callback that was signed with the old secret. */
+async function receiving(files: Record<string, string>): Promise<{ cwd: string; port: number }> {
+  const cwd = await sandbox.directory(files)
+  const port = await sandbox.serve([], { cwd }).port()
+  expect(await deliver(port, { timestamp: new Date('2026-11-03T09:14:27Z') })).toEqual({ status: 200 })
+  return { cwd, port }
+}
+
+describe('countersign rotate', () => {
+  it('creates a subscription with a new secret, and prints the entry with both', async () => {
+    const service = await startFakeService(sandbox)
+    const cwd = await sandbox.directory(config({ file: 'old.secret' }))
+    const ran = await countersign(['rotate', ...FILE], { cwd, env: service.env })
+    expect(ran.code).toBe(0)
+    expect(ran.stdout).toContain(`secret: [{ file: 'new.secret' }, { file: 'old.secret' }]`)
+    const secret = await readFile(join(cwd, 'new.secret'), 'utf8')
+    const { secretText, ...sent } = JSON.parse(service.calls()[0]!.body) as { secretText: string }
+    expect(sent).toEqual(PUBLIC)
+    expect(Buffer.from(secretText, 'base64').toString()).toBe(secret)
+    withoutSecrets(ran, OLD, secret)
+    await writeFile(join(cwd, 'countersign.config.mjs'), `export default { subscriptions: [${ran.stdout}] }`)
+    const checked = await countersign(['serve', '--check', '--config', 'countersign.config.mjs'], { cwd })
+    expect(checked.stdout).toContain('2 secrets')
+  })
+
+  it('loses nothing: prepared, deployed with both, then created', async () => {
+    const service = await startFakeService(sandbox)
+    const cwd = await sandbox.directory(config({ file: 'old.secret' }))
+    const prepared = await countersign(['rotate', ...FILE, '--prepare', '--json'], { cwd })
+    const { entry } = JSON.parse(prepared.stdout) as { entry: object }
+    await writeFile(join(cwd, CONFIG), JSON.stringify({ subscriptions: [entry], handlers: {} }))
+    const port = await sandbox.serve([], { cwd }).port()
+    const created = await countersign(['rotate', ...FILE, '--existing-secret', '--json'], {
+      cwd,
+      env: service.env,
+    })
+    // The entry has the new one already: it is not listed twice.
+    expect(JSON.parse(created.stdout)).toMatchObject({ created: true, entry })
+    const secret = await readFile(join(cwd, 'new.secret'), 'utf8')
+    for (const each of [OLD, secret]) {
+      expect(await deliver(port, { subscription: { ...PUBLIC, secret: each } })).toEqual({ status: 200 })
+    }
+    expect((await status(cwd)).secrets).toMatchObject([
+      { secret: 'file new.secret', last: {} },
+      { secret: 'file old.secret', last: {} },
+    ])
+  })
+
+  it('says when the old secret was last used, while the receiver runs', async () => {
+    const service = await startFakeService(sandbox)
+    const { cwd } = await receiving(config({ file: 'old.secret' }))
+    const ran = await countersign(['rotate', ...FILE], { cwd, env: service.env })
+    expect(ran.stderr).toContain('the old secret, file old.secret: last signed 2026-11-03T09:14:27.000Z')
+    expect(ran.stderr).toContain(`in the place of subscriptions[0]`)
+  })
+
+  it('does without an inbox, and without the old secret', async () => {
+    const service = await startFakeService(sandbox)
+    const cwd = await sandbox.directory(config({ env: 'NOT_THERE' }))
+    const ran = await countersign(['rotate', ...FILE], { cwd, env: service.env })
+    expect(ran).toMatchObject({ code: 0, stderr: expect.stringContaining('there is no inbox') })
+    expect(ran.stdout).toContain(`[{ file: 'new.secret' }, { env: 'NOT_THERE' }]`)
+  })
+
+  it('does not print an old secret that stands in the configuration, and prints nothing that would drop it', async () => {
+    const service = await startFakeService(sandbox)
+    const cwd = await sandbox.directory(config(OLD))
+    for (const args of [FILE, ['--secret-file', 'newer.secret', '--json']]) {
+      const ran = await countersign(['rotate', ...args], { cwd, env: service.env })
+      expect(withoutSecrets(ran, OLD)).toContain('<what stands here now>')
+      const entry = args.includes('--json')
+        ? JSON.stringify((JSON.parse(ran.stdout) as { entry: object }).entry)
+        : ran.stdout
+      await writeFile(join(cwd, 'pasted.mjs'), `export default { subscriptions: [${entry}] }`)
+      expect((await countersign(['serve', '--check', '--config', 'pasted.mjs'], { cwd })).code).toBe(2)
+    }
+  })
+
+  it('names the file as the configuration will look for it', async () => {
+    const service = await startFakeService(sandbox)
+    const there = await sandbox.directory(config({ file: 'old.secret' }))
+    const args = ['rotate', '--config', join(there, CONFIG), '--secret-file', join(there, 'new.secret')]
+    const { stdout } = await countersign(args, { cwd: await sandbox.directory({}), env: service.env })
+    expect(stdout).toContain(`[{ file: 'new.secret' }, { file: 'old.secret' }]`)
+  })
+
+  it('works without a configuration, by event type and callback URL', async () => {
+    const service = await startFakeService(sandbox)
+    const cwd = await sandbox.directory({})
+    const to = ['--event-type', 'a.b', '--callback-url', 'https://partner.example.com/']
+    const ran = await countersign(['rotate', ...FILE, ...to], { cwd, env: service.env })
+    expect(ran).toMatchObject({ code: 0, stdout: expect.stringContaining('<what stands here now>') })
+  })
+
+  it('says what was kept when the service refuses', async () => {
+    const service = await startFakeService(sandbox, () => ({ status: 400 }))
+    const cwd = await sandbox.directory(config({ file: 'old.secret' }))
+    const ran = await countersign(['rotate', ...FILE], { cwd, env: service.env })
+    expect(ran).toMatchObject({ code: 1, stdout: '' })
+    expect(ran.stderr).toMatch(
+      /the secret is kept in the file new\.secret[^]*--existing-secret --idempotency-key/,
+    )
+  })
+
+  const OTHER = {
+    eventTypeName: 'accounts.closed',
+    callbackUrl: 'https://x.example.com/?a=query-token',
+    secret: 'another',
+  }
+
+  it.each<[Record<string, string>, string[], string]>([
+    [config(OLD, OTHER), FILE, 'which subscription? Say with --event-type and --callback-url'],
+    [config(OLD), [...FILE, '--event-type', 'other'], 'has no such subscription'],
+    [{}, FILE, 'which subscription? Use --event-type and --callback-url, or name a --config'],
+    [{}, ['--status'], '--status needs a configuration'],
+    [config(OLD), ['--status'], 'there is no inbox'],
+    [config(OLD), [], 'where is the secret to be kept?'],
+    [
+      config({ file: 'old.secret' }),
+      ['--secret-file', 'old.secret', '--existing-secret'],
+      'is the one that subscriptions[0] has already',
+    ],
+    [config(OLD), ['--secret-file', 'old.secret', '--existing-secret'], 'has already'],
+    [
+      { 'countersign.config.mjs': 'export default { subscriptions: () => [] }' },
+      ['--status'],
+      'by a function',
+    ],
+    [
+      { [CONFIG]: '{"subscriptions":[{"eventTypeName":"a","callbackUrl":"x"}]}' },
+      ['--status'],
+      'no absolute URL',
+    ],
+  ])('ends with 2 and sends nothing: %#', async (files, args, message) => {
+    const service = await startFakeService(sandbox)
+    const ran = await countersign(['rotate', ...args], {
+      cwd: await sandbox.directory(files),
+      env: service.env,
+    })
+    expect(ran).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(message) })
+    withoutSecrets(ran, OLD, 'query-token')
+    expect(service.requests).toEqual([])
+  })
+})
+
+describe('countersign rotate --status', () => {
+  it('says of each secret when it was last used, by the name that the configuration gives it', async () => {
+    const { cwd } = await receiving({
+      ...config([{ file: 'new.secret' }, { file: 'old.secret' }, 'some-other-text']),
+      'new.secret': 'the-new-secret',
+    })
+    expect(await status(cwd)).toMatchObject({
+      lookedAt: 1,
+      hasMore: false,
+      secrets: [
+        { subscription: 'subscriptions[0]', secret: 'file new.secret', last: null },
+        { secret: 'file old.secret', last: { signedAt: '2026-11-03T09:14:27.000Z', entry: 1 } },
+        { secret: 'secret[2]', last: null },
+      ],
+    })
+    const ran = await countersign(['rotate', '--status'], { cwd })
+    expect(withoutSecrets(ran, OLD, 'the-new-secret', 'some-other-text')).toMatch(
+      /file old\.secret +last signed 2026-11-03T09:14:27\.000Z \(entry 1\)\n/,
+    )
+    expect(ran.stdout).toMatch(/file new\.secret +not seen in the 1 entry there are\n/)
+  })
+
+  it('says which secret it does not have', async () => {
+    const { cwd } = await receiving(config({ file: 'old.secret' }))
+    await writeFile(join(cwd, CONFIG), config([{ env: 'NOT_THERE' }, { text: OLD }])[CONFIG]!)
+    expect((await status(cwd)).secrets).toMatchObject([
+      { secret: 'variable NOT_THERE', problem: 'the environment variable NOT_THERE is not set' },
+      { secret: 'secret[1]', problem: expect.stringContaining('write the secret text') },
+    ])
+  })
+
+  it('needs no credentials of the service, and ends with 1 where the inbox cannot be read', async () => {
+    const cwd = await sandbox.directory({ ...config(OLD), 'callbacks.db': 'no database, but of some length' })
+    const ran = await countersign(['rotate', '--status'], { cwd })
+    expect(ran).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('is damaged, or not a file of SQLite'),
+    })
+  })
+})

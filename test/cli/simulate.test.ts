@@ -1,0 +1,299 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile, stat } from 'node:fs/promises'
+import { connect, createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { serve } from '../support/hosts.js'
+import { runInboxReceiver } from '../support/running-inbox-receiver.js'
+import { runReceiver, SECRET, subscription } from '../support/running-receiver.js'
+import { countersign, Sandbox, type RunOptions } from './program.js'
+
+const BIN = join(__dirname, '../../dist/esm/cli/bin.js')
+const CLIENT_SECRET = 'a-client-secret~of.40_characters'
+const CALLBACK_URL = ['--callback-url', subscription.callbackUrl]
+const ENV = { COUNTERSIGN_SECRET: SECRET }
+
+const sandbox = new Sandbox()
+afterEach(() => sandbox.clean())
+
+const to = (port: number) => ['--deliver-to', `http://127.0.0.1:${port}`]
+
+/** One run with a subscription that is there from the start. */
+const simulateOnce = (port: number, ...args: string[]) =>
+  countersign(['simulate', '--once', ...to(port), ...CALLBACK_URL, ...args], { env: ENV })
+
+const events = (stdout: string) =>
+  stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, any>)
+
+/** The program with --json while it runs. */
+class Simulating {
+  readonly lines: Record<string, any>[] = []
+  output = ''
+  readonly exit: Promise<number | null>
+  readonly #child: ChildProcess
+  #wake: () => void = () => {}
+
+  constructor(args: readonly string[], { env = {}, cwd }: RunOptions = {}) {
+    const { PATH } = process.env
+    this.#child = spawn(process.execPath, [BIN, 'simulate', '--json', ...args], {
+      cwd,
+      env: { PATH, ...env },
+    })
+    this.#child.stderr!.on('data', (bytes: Buffer) => (this.output += bytes.toString()))
+    createInterface({ input: this.#child.stdout! }).on('line', (line) => {
+      this.output += `${line}\n`
+      this.lines.push(JSON.parse(line))
+      this.#wake()
+    })
+    this.exit = once(this.#child, 'close').then(([code]) => code as number | null)
+    sandbox.after(async () => {
+      this.#child.kill('SIGKILL')
+      await this.exit
+    })
+  }
+
+  async line(number: number): Promise<Record<string, any>> {
+    while (this.lines.length < number) {
+      const ended = this.exit.then((code) => {
+        throw new Error(`ended with ${code}: ${this.output}`)
+      })
+      await Promise.race([new Promise<void>((resolve) => (this.#wake = resolve)), ended])
+    }
+    return this.lines[number - 1]!
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal)
+  }
+}
+
+async function subscribe(
+  baseUrl: string,
+  clientId: string,
+  callbackUrl = subscription.callbackUrl,
+): Promise<void> {
+  const response = await fetch(`${baseUrl}/security/v1/oauth2/token`, {
+    method: 'POST',
+    body: new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_Id: clientId,
+      client_Secret: CLIENT_SECRET,
+    }),
+  })
+  const { access_token: token } = (await response.json()) as { access_token: string }
+  const created = await fetch(`${baseUrl}/webhooks/v1/`, {
+    method: 'POST',
+    headers: {
+      Authorization: `Bearer ${token}`,
+      'Content-Type': 'application/json',
+      'X-Idempotency-Key': crypto.randomUUID(),
+    },
+    body: JSON.stringify({
+      eventTypeName: subscription.eventTypeName,
+      callbackUrl,
+      secretText: Buffer.from(SECRET).toString('base64'),
+    }),
+  })
+  expect(created.status).toBe(201)
+}
+
+describe('countersign simulate --once', () => {
+  it('delivers every fault to a receiver without an inbox, and finds each answer right', async () => {
+    const { port, handled } = await runReceiver()
+    const { code, stdout } = await simulateOnce(port, '--faults', 'all', '--receiver', 'inline')
+    expect(stdout).toContain('every answer right')
+    expect(code).toBe(0)
+    expect(new Set(handled.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(handled.length)
+  })
+
+  it('delivers every fault to a receiver with an inbox, and finds each answer right', async () => {
+    const { port } = await runInboxReceiver()
+    const { code, stdout } = await simulateOnce(port, '--faults', 'all', '--receiver', 'inbox')
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('every answer right') })
+  })
+
+  it('ends with 3 when an answer is not right', async () => {
+    const port = await serve((_request, response) => response.end())
+    const { code, stdout } = await simulateOnce(port, '--faults', 'none,wrong-secret')
+    expect({ code, stdout }).toEqual({
+      code: 3,
+      stdout: expect.stringMatching(/wrong-secret .* 200 .*EXPECTED 401\n2 sent, 1 answers WRONG\n$/),
+    })
+  })
+
+  it('ends with 3 when nobody answers', async () => {
+    const { code, stdout } = await simulateOnce(1, '--wait-ms', '1')
+    expect({ code, stdout }).toEqual({ code: 3, stdout: expect.stringContaining('no answer (ECONNREFUSED)') })
+  })
+
+  it('delivers as many of each as asked for, and the same again with the same seed', async () => {
+    const { port } = await runReceiver()
+    const keys = []
+    for (const _ of [1, 2]) {
+      const { stdout } = await simulateOnce(
+        port,
+        '--json',
+        '--callbacks',
+        '3',
+        '--faults',
+        'none,repeat',
+        '--seed',
+        '7',
+      )
+      const { attempts } = events(stdout)[1]!
+      expect(attempts.map(({ fault }: { fault: string }) => fault)).toEqual([
+        ...Array(3).fill('none'),
+        ...Array(6).fill('repeat'),
+      ])
+      keys.push(attempts.map(({ idempotencyKey }: { idempotencyKey: string }) => idempotencyKey))
+    }
+    expect(keys[1]).toEqual(keys[0])
+  })
+
+  it('waits until the receiver listens', async () => {
+    const { port } = await runReceiver()
+    const late = createServer().listen(0, '127.0.0.1')
+    await once(late, 'listening')
+    const { port: free } = late.address() as AddressInfo
+    await new Promise((resolve) => late.close(resolve))
+    const simulating = new Simulating(['--once', ...to(free), ...CALLBACK_URL], { env: ENV })
+    await simulating.line(1)
+    late.on('connection', (socket) => socket.pipe(connect(port, '127.0.0.1')).pipe(socket))
+    late.listen(free, '127.0.0.1')
+    sandbox.after(async () => void late.close())
+    expect(await simulating.line(2)).toMatchObject({ areRight: true })
+    expect(await simulating.exit).toBe(0)
+  })
+
+  it('prints no secret and no signature', async () => {
+    const { port } = await runReceiver()
+    for (const format of [[], ['--json']]) {
+      const { stdout, stderr } = await simulateOnce(port, ...format)
+      expect(stdout + stderr).not.toContain(SECRET)
+      expect(stdout + stderr).not.toMatch(/[\w+/]{43}=/)
+      expect(stdout + stderr).not.toContain('CLIENT_SECRET=')
+    }
+  })
+})
+
+describe('countersign simulate', () => {
+  it('delivers to each subscription once it is there, and stays until a signal', async () => {
+    const { port, handled } = await runReceiver()
+    const env = { COUNTERSIGN_CLIENT_SECRET: CLIENT_SECRET }
+    const simulating = new Simulating([...to(port), '--callbacks', '2'], { env })
+    const { baseUrl, clientId } = await simulating.line(1)
+    await subscribe(baseUrl, clientId)
+    expect(await simulating.line(2)).toMatchObject({ event: 'delivered', areRight: true })
+    await subscribe(baseUrl, clientId)
+    await simulating.line(3)
+    expect(handled).toHaveLength(4)
+    simulating.signal('SIGTERM')
+    expect(await simulating.exit).toBe(0)
+    expect(simulating.output).not.toContain(CLIENT_SECRET)
+  })
+
+  it('takes the client from the environment, and the port it is told', async () => {
+    const clientId = '3f8a2b1c-9d4e-4f60-8a7b-1c2d3e4f5a6b'
+    const env = { COUNTERSIGN_CLIENT_SECRET: CLIENT_SECRET, COUNTERSIGN_CLIENT_ID: clientId }
+    const simulating = new Simulating([], { env })
+    expect(await simulating.line(1)).toEqual({
+      event: 'listening',
+      baseUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      clientId,
+      clientSecretIn: 'that of COUNTERSIGN_CLIENT_SECRET',
+      seed: expect.any(Number),
+    })
+    simulating.signal('SIGINT')
+    expect(await simulating.exit).toBe(0)
+  })
+
+  it('makes a client secret in a file that only its owner may read, and finds it there again', async () => {
+    const cwd = await sandbox.directory({})
+    const file = join(cwd, 'client.secret')
+    const found = []
+    for (const _ of [1, 2]) {
+      const simulating = new Simulating(['--client-secret-file', 'client.secret'], { cwd })
+      expect(await simulating.line(1)).toMatchObject({ clientSecretIn: 'in client.secret' })
+      found.push(await readFile(file, 'utf8'))
+      simulating.signal('SIGTERM')
+      await simulating.exit
+      expect(simulating.output).not.toContain(found[0])
+    }
+    expect(found[0]).toMatch(/^[\w-]{40}$/)
+    expect(found[1]).toBe(found[0])
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
+  })
+
+  it('prints a client secret only when it is asked to', async () => {
+    const simulating = new Simulating(['--show-secret'])
+    expect(await simulating.line(1)).toMatchObject({ clientSecret: expect.stringMatching(/^[\w-]{40}$/) })
+  })
+
+  it('says when there is nowhere to deliver to, and goes on', async () => {
+    const port = await serve((_request, response) => response.end())
+    const simulating = new Simulating([], { env: { COUNTERSIGN_CLIENT_SECRET: CLIENT_SECRET } })
+    const { baseUrl, clientId } = await simulating.line(1)
+    await subscribe(baseUrl, clientId)
+    await subscribe(baseUrl, clientId, `http://127.0.0.1:${port}/`)
+    expect(await simulating.line(2)).toMatchObject({ areRight: true, attempts: [{ status: 200 }] })
+    expect(simulating.output).toContain(
+      'nothing is delivered to "https://partner.example.com/hooks/transfers"',
+    )
+  })
+
+  it('ends with 1 when a signal comes before --once is done', async () => {
+    const simulating = new Simulating(['--once'], { env: { COUNTERSIGN_CLIENT_SECRET: CLIENT_SECRET } })
+    await simulating.line(1)
+    simulating.signal('SIGINT')
+    expect(await simulating.exit).toBe(1)
+  })
+
+  it('ends with 1 when the port is taken', async () => {
+    const port = await serve(() => {})
+    const { code, stderr } = await countersign(['simulate', '--show-secret', '--port', String(port)])
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining('another program listens there'),
+    })
+  })
+})
+
+describe('wrong usage of simulate', () => {
+  it.each<[string[], string]>([
+    [[], 'no client secret: set COUNTERSIGN_CLIENT_SECRET, or have one made with --client-secret-file'],
+    [
+      ['--deliver-to', 'https://partner.example.com'],
+      '--deliver-to: deliverTo is "https://partner.example.com"',
+    ],
+    [['--faults', 'none,unknown'], 'Use all, or some of none, repeat,'],
+    [['--faults', 'next-secret'], 'Use all, or some of none, repeat,'],
+    [['--callbacks', '0'], 'Use a whole number, from 1'],
+    [['--client-id', 'x'], 'Use a UUID'],
+    [['--receiver', 'both'], 'Allowed choices are inbox, inline, either'],
+    [['--client-secret', 'literal'], "unknown option '--client-secret'"],
+    [CALLBACK_URL, 'no secret: use --secret-env or --secret-file, or set COUNTERSIGN_SECRET'],
+    [
+      ['--client-secret-file', 'no/such/directory'],
+      'cannot make the client secret file no/such/directory (ENOENT)',
+    ],
+  ])('ends with 2: %j', async (args, message) => {
+    const { code, stdout, stderr } = await countersign(['simulate', ...args])
+    expect({ code, stdout, stderr }).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining(message),
+    })
+  })
+
+  it.each<[string[], string]>([
+    [CALLBACK_URL, 'nothing is delivered to "https://partner.example.com/hooks/transfers": use --deliver-to'],
+    [['--callback-url', 'https://X.example.com'], 'must be spelled "https://x.example.com/"'],
+  ])('ends with 2 with --once: %j', async (args, message) => {
+    const { code, stderr } = await countersign(['simulate', '--once', ...args], { env: ENV })
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) })
+  })
+})
