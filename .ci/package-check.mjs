@@ -1,19 +1,17 @@
 // What users get is not this folder but what npm packs of it: the tarball is looked through, installed into projects of
 // the kinds that users have, and used there.
-import { execFileSync } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
+import { npmInstall, pack, root, run } from './packed-package.mjs'
 
-const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const { version, devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 // What many projects still have.
 const OLDER_TYPESCRIPT = 'typescript@~5.9.0'
 const temporary = mkdtempSync(join(tmpdir(), 'countersign-package-'))
 
 try {
-  const tarball = pack()
+  const tarball = pack(temporary)
   checkContents(tarball)
   step('publint', () => run(root, 'npx', 'publint', 'run', tarball, '--strict'))
   step('attw', () => run(root, 'npx', 'attw', tarball, '--profile', 'node16', '--no-color', '--no-emoji'))
@@ -43,17 +41,9 @@ try {
   rmSync(temporary, { recursive: true, force: true })
 }
 
-function pack() {
-  run(root, 'npm', 'pack', '--silent', '--pack-destination', temporary)
-  return join(
-    temporary,
-    readdirSync(temporary).find((name) => name.endsWith('.tgz')),
-  )
-}
-
 function checkContents(tarball) {
   const files = run(temporary, 'tar', '-tzf', tarball)
-    .trim()
+    .stdout.trim()
     .split('\n')
     .map((path) => path.replace(/^package\//, ''))
   const expected = ['README.md', 'LICENSE', 'CHANGELOG.md', 'package.json', 'dist/cjs/package.json']
@@ -80,20 +70,8 @@ function consumer(name, manifest, packages) {
   return folder
 }
 
-function npmInstall(folder, packages) {
-  const install = ['install', '--silent', '--no-audit', '--no-fund', '--prefer-offline', ...packages]
-  for (let tries = 1; ; tries++) {
-    try {
-      return run(folder, 'npm', ...install)
-    } catch (error) {
-      // The registry may have had a bad moment.
-      if (tries === 3) throw error
-    }
-  }
-}
-
 function checkCommand(folder) {
-  const printed = run(folder, 'npx', '--no-install', 'countersign', '--version').trim()
+  const printed = run(folder, 'npx', '--no-install', 'countersign', '--version').stdout.trim()
   if (printed !== version) throw new Error(`countersign --version printed ${printed}, not ${version}`)
   return run(folder, 'npx', '--no-install', 'countersign', '--help')
 }
@@ -120,19 +98,6 @@ function compile(folder, program) {
 
 function step(name, check) {
   console.log(`\n-- ${name}`)
-  const output = check()
-  if (output) console.log(output.trim())
-}
-
-function run(cwd, command, ...args) {
-  try {
-    return execFileSync(command, args, {
-      cwd,
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: 180_000,
-    })
-  } catch (error) {
-    throw new Error(`${command} ${args.join(' ')} failed:\n${error.stdout}${error.stderr}`, { cause: error })
-  }
+  const printed = check()?.stdout.trim()
+  if (printed) console.log(printed)
 }

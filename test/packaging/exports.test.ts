@@ -26,6 +26,7 @@ const EXPORTED = {
     'verifyCallback',
   ],
   'countersign/sqlite': ['SqliteInbox'],
+  'countersign/client': ['ClientError', 'createClient', 'generateSecret'],
   'countersign/testing': [
     'RawRequestError',
     'RecordedRequestError',

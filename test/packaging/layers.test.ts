@@ -15,7 +15,7 @@ const LAYERS = [
   ['receiver.ts', 'receiver-options.ts'],
   ['http/'],
   ['pipeline.ts', 'handling/', 'authenticator.ts', 'authenticate.ts', 'admission.ts', 'subscriptions.ts'],
-  ['testing/'],
+  ['testing/', 'client/'],
   ['dispatch/', 'idempotency/', 'inbox/'],
   ['callback.ts', 'outcomes.ts', 'errors.ts', 'logger.ts', 'option-checks.ts', 'in-time.ts', 'payload.ts'],
   ['signature/'],
@@ -57,6 +57,11 @@ test('signature imports node:crypto and its own files, nothing else', () => {
   expect(foreign.map(arrow)).toEqual([])
 })
 
+test('the receiver does not know the client, nor the client the receiver', () => {
+  const importers = withinSrc.filter(({ to }) => to.startsWith('client/')).map(({ from }) => from)
+  expect(importers.filter((file) => !/^(client|cli)\//.test(file))).toEqual([])
+})
+
 test('only the command line imports what is there for tests', () => {
   const importers = withinSrc.filter(({ to }) => to.startsWith('testing/')).map(({ from }) => from)
   expect(importers.filter((file) => !/^(testing|cli)\//.test(file))).toEqual([])
@@ -78,7 +83,7 @@ test('no dependency is there for nothing', () => {
   expect(Object.keys(dependencies).filter((name) => !used.has(name))).toEqual([])
 })
 
-test.each(['index.ts', 'sqlite.ts', 'signature/index.ts', 'testing/index.ts'])(
+test.each(['index.ts', 'sqlite.ts', 'signature/index.ts', 'client/index.ts', 'testing/index.ts'])(
   '%s only re-exports',
   (file) => {
     const reExport = /^\s*export (type )?(\*|\{[^}]*\}) from '[^']+'\s*/

@@ -2,8 +2,9 @@ const assert = require('node:assert/strict')
 const { once } = require('node:events')
 const { readFileSync } = require('node:fs')
 const { createReceiver } = require('countersign')
+const { createClient } = require('countersign/client')
 const { verifyCallback } = require('countersign/signature')
-const { signedCallback } = require('countersign/testing')
+const { signedCallback, startServiceSimulator } = require('countersign/testing')
 const express = require('express')
 
 const { vectors } = JSON.parse(readFileSync('signature.json', 'utf8'))
@@ -38,10 +39,19 @@ async function main() {
   assert.deepEqual(statuses, [200, 200, 401])
   assert.deepEqual(handled, ['64b87e81-f9c7-4125-8565-b199c6e65b4f'])
 
+  const simulator = await startServiceSimulator({ deliverTo: `http://127.0.0.1:${server.address().port}` })
+  const client = createClient({ baseUrl: simulator.baseUrl, ...simulator.credentials })
+  assert.equal((await client.subscriptions.create(subscription)).ok, true)
+  assert.equal((await simulator.deliver()).attempts[0].status, 200)
+  await client.close()
+  await simulator.close()
+
   await receiver.stop()
   server.closeAllConnections()
   server.close()
-  console.log(`${vectors.length} vectors, and callbacks genuine, repeated and forged: ${statuses.join(', ')}`)
+  console.log(
+    `${vectors.length} vectors; callbacks genuine, repeated and forged: ${statuses.join(', ')}; one simulated`,
+  )
 }
 
 void main()

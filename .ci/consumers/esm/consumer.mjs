@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createReceiver } from 'countersign'
+import { createClient } from 'countersign/client'
 import { verifyCallback } from 'countersign/signature'
-import { signedCallback } from 'countersign/testing'
+import { signedCallback, startServiceSimulator } from 'countersign/testing'
 import express from 'express'
 
 const { vectors } = JSON.parse(readFileSync('signature.json', 'utf8'))
@@ -37,7 +38,17 @@ for (const { path, ...request } of [genuine, genuine, forged]) {
 assert.deepEqual(statuses, [200, 200, 401])
 assert.deepEqual(handled, ['64b87e81-f9c7-4125-8565-b199c6e65b4f'])
 
+const simulator = await startServiceSimulator({ deliverTo: `http://127.0.0.1:${server.address().port}` })
+const client = createClient({ baseUrl: simulator.baseUrl, ...simulator.credentials })
+const { ok } = await client.subscriptions.create(subscription)
+assert.equal(ok, true)
+assert.equal((await simulator.deliver()).attempts[0].status, 200)
+await client.close()
+await simulator.close()
+
 await receiver.stop()
 server.closeAllConnections()
 server.close()
-console.log(`${vectors.length} vectors, and callbacks genuine, repeated and forged: ${statuses.join(', ')}`)
+console.log(
+  `${vectors.length} vectors; callbacks genuine, repeated and forged: ${statuses.join(', ')}; one simulated`,
+)

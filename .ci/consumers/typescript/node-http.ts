@@ -1,7 +1,8 @@
 import { createServer } from 'node:http'
 import { createReceiver, CountersignError, type CallbackEvent, type IdempotencyStore } from 'countersign'
+import { createClient, ClientError, type ServiceResponse } from 'countersign/client'
 import { verifyCallback } from 'countersign/signature'
-import { signedCallback } from 'countersign/testing'
+import { signedCallback, startServiceSimulator, type Delivery } from 'countersign/testing'
 
 interface Events {
   'transfers.book-completed': { Id: string; Amount: number }
@@ -40,3 +41,19 @@ const verdict = verifyCallback({
 })
 export const signedAt: Date | string = verdict.valid ? verdict.signedAt : verdict.reason
 export const idOf = (event: CallbackEvent): string => event.payload.Id
+
+export async function rehearse(): Promise<{ response: ServiceResponse; delivery: Delivery }> {
+  const simulator = await startServiceSimulator({ deliverTo: 'http://127.0.0.1:3000' })
+  const client = createClient({ baseUrl: simulator.baseUrl, fetch, ...simulator.credentials })
+  try {
+    const response = await client.subscriptions.create({ ...subscription, description: 'a rehearsal' })
+    // @ts-expect-error nothing is known about what the service answers
+    void response.body.id
+    return { response, delivery: await simulator.deliver({ fault: 'twins' }) }
+  } catch (error) {
+    throw error instanceof ClientError ? new Error(error.code) : error
+  } finally {
+    await client.close()
+    await simulator.close()
+  }
+}

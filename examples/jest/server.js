@@ -1,0 +1,36 @@
+'use strict'
+const { createApp } = require('./app.js')
+const { createBookings } = require('./bookings.js')
+
+async function main() {
+  const { app, receiver } = createApp({
+    subscriptions: [
+      {
+        eventTypeName: 'transfers.book-completed',
+        callbackUrl: process.env.CALLBACK_URL,
+        secret: process.env.CALLBACK_SECRET,
+      },
+    ],
+    bookings: createBookings(),
+    logger: console,
+  })
+  await receiver.start()
+  const server = app.listen(Number(process.env.PORT ?? 3000), process.env.HOST ?? '127.0.0.1', (error) => {
+    if (error) throw error
+    console.log(`listening on port ${server.address().port}`)
+  })
+
+  const stop = async () => {
+    const closed = new Promise((resolve) => server.close(resolve))
+    await receiver.stop()
+    // What is left are the application's own requests, and connections that nobody uses any more.
+    const limit = setTimeout(() => server.closeAllConnections(), 5_000)
+    await closed
+    clearTimeout(limit)
+  }
+  // Once: the same signal again ends the process at once.
+  process.once('SIGTERM', () => void stop())
+  process.once('SIGINT', () => void stop())
+}
+
+void main()
