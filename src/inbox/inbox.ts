@@ -9,7 +9,10 @@ import type { InboxState, PRUNABLE } from './states.js'
  * `countersign/testing` holds an inbox to all of this.
  */
 export interface Inbox {
-  /** How long what was handled is remembered at least, in milliseconds: within this time no repeat is handled again. */
+  /**
+   * How long what was handled is remembered at least, in milliseconds, counted from the latest delivery that was signed
+   * anew: within this time no repeat is handled again.
+   */
   readonly retentionMs: number
 
   /** How long what a person discarded is kept, in milliseconds. */
@@ -139,6 +142,7 @@ export interface EntrySummary {
   readonly attempts: number
   /** When it is due, or its lease runs out. */
   readonly dueAt?: Date | undefined
+  /** When it ended; of a repeat that was signed anew later, when that arrived. */
   readonly finishedAt?: Date | undefined
   /** Why it failed last, or why it is in quarantine. */
   readonly reason?: string | undefined

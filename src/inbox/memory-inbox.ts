@@ -250,10 +250,11 @@ export class MemoryInbox implements Inbox {
     this.#knownBySignature.set(entry.signature, entry)
   }
 
-  /** Remembers that the service has signed an entry anew, so that this signature cannot be replayed either. */
+  /** Of an entry that was signed anew, for it not to be replayed: neither under another key nor once the entry is old. */
   #rememberSignature(entry: StoredEntry, signature: string): void {
     entry.moreSignatures.push(signature)
     this.#knownBySignature.set(signature, entry)
+    if (entry.finishedAt !== undefined) entry.finishedAt = Math.max(entry.finishedAt, this.#clock())
   }
 
   /** Another entry with the same key and body that was, or will be, handled. */

@@ -79,7 +79,9 @@ export class SqliteInbox implements Inbox {
       integerOption(OWNER, name, options[name], { fallback, min: 1 })
     this.retentionMs = duration('retentionMs', 604_800_000)
     this.discardedRetentionMs = duration('discardedRetentionMs', 2_592_000_000)
-    this.#clock = functionOption(OWNER, 'clock', options.clock, Date.now)
+    const clock = functionOption(OWNER, 'clock', options.clock, Date.now)
+    // Columns hold whole numbers, and performance.timeOrigin + performance.now() is none.
+    this.#clock = () => Math.floor(clock())
     this.#commits = new GroupCommit({
       // Resolved now, as the process may change its directory.
       file: resolve(file),

@@ -39,6 +39,8 @@ interface Run {
 
 /** How long aborted handlers are given to say so. */
 const ABORT_GRACE_MS = 1_000
+/** How long to wait at most before the end of an entry is recorded again, however seldom new ones are looked for. */
+const FINISH_AGAIN_MS = 1_000
 
 /** Empties the inbox: claims entries, runs their handlers, and completes, reschedules or gives them up. */
 export class Worker {
@@ -100,6 +102,8 @@ export class Worker {
       const claiming = inbox.claim({ eventTypes: handlers.types, limit, leaseMs })
       // An answer that comes later leaves too little of its leases to begin with: they run out.
       const claimed = await inTime(claiming, leaseMs / 2, 'the inbox')
+      if (performance.now() > leaseEndsAt - leaseMs / 2)
+        throw new Error('this process or its disk stood still for half a lease: what was claimed is left')
       if (!this.#aborted) for (const entry of claimed) this.#begin(entry, leaseEndsAt)
       return claimed.length
     } catch (error) {
@@ -120,10 +124,15 @@ export class Worker {
     const controller = new AbortController()
     const run: Run = { entry, leaseEndsAt, lost: false, controller, done: Promise.resolve() }
     this.#running.set(entry.id, run)
-    run.done = this.#run(run).finally(() => {
-      this.#running.delete(entry.id)
-      this.wake()
-    })
+    run.done = this.#run(run)
+      .catch((error: unknown) => {
+        const fields = { code: 'ERR_INTERNAL', entry: entry.id, err: errorFields(error) }
+        this.#options.logger.error(fields, 'an entry could not be seen to its end')
+      })
+      .finally(() => {
+        this.#running.delete(entry.id)
+        this.wake()
+      })
   }
 
   async #run(run: Run): Promise<void> {
@@ -176,6 +185,7 @@ export class Worker {
   /** Tries until it is recorded or somebody else has the entry: to let go would be to have it handled again. */
   async #finish(run: Run, end: ClaimEnd): Promise<boolean> {
     const { inbox, leaseMs, pollMs, logger } = this.#options
+    const againMs = Math.min(pollMs, FINISH_AGAIN_MS)
     while (!this.#left) {
       const { entry } = run
       try {
@@ -184,7 +194,7 @@ export class Worker {
       } catch (error) {
         const fields = { code: 'ERR_INBOX_UNAVAILABLE', entry: entry.id, err: errorFields(error) }
         logger.error(fields, 'the end of an entry could not be recorded')
-        await new Promise((resolve) => setTimeout(resolve, pollMs))
+        await new Promise((resolve) => setTimeout(resolve, againMs))
       }
     }
     return false
@@ -264,5 +274,11 @@ export class Worker {
 
 // For the entry's record and the operator's eyes: short, and nothing but the message.
 function describe(error: unknown): string {
-  return error instanceof Error ? `${error.name}: ${error.message}`.slice(0, 500) : 'a handler threw no Error'
+  try {
+    return error instanceof Error
+      ? `${error.name}: ${error.message}`.slice(0, 500)
+      : 'a handler threw no Error'
+  } catch {
+    return 'a handler threw an Error that cannot be read'
+  }
 }

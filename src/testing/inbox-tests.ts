@@ -842,6 +842,38 @@ export function registerInboxTests(
       })
 
       it(
+        'remembers as long from a repeat that was signed anew, as that could be replayed',
+        async ({ inbox, advance }) => {
+          const arrival = createArrival()
+          const { id } = await inbox.add(arrival)
+          await finishNext(inbox, 'complete')
+          const repeated = signedAnew(arrival)
+          await advance(SHORT)
+          await inbox.add(repeated)
+          await advance(SHORT)
+          assert.equal(await inbox.prune('handled', Infinity, 10), 0)
+          assert.deepEqual(await inbox.add(repeated), { result: 'duplicate', id })
+          await advance(1)
+          assert.equal(await inbox.prune('handled', Infinity, 10), 1)
+        },
+        SHORT,
+      )
+
+      it(
+        'remembers no longer for exact copies, which a stranger could send for ever',
+        async ({ inbox, advance }) => {
+          const arrival = createArrival()
+          await inbox.add(arrival)
+          await finishNext(inbox, 'complete')
+          await advance(SHORT)
+          await inbox.add(arrival)
+          await advance(1)
+          assert.equal(await inbox.prune('handled', Infinity, 10), 1)
+        },
+        SHORT,
+      )
+
+      it(
         'deletes only what ended before the time',
         async ({ inbox, advance }) => {
           const early = (await inbox.add(createArrival())).id

@@ -14,7 +14,9 @@ export async function startReceiver(env) {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   let killedAt
-  const ended = once(child, 'exit').then(([, signal]) => {
+  const ended = once(child, 'exit').then(([code, signal]) => {
+    // Not a crash that was asked for: nothing could be said of the inbox.
+    if (code !== null && code !== 0) throw new Error(`a receiver ended with exit code ${code}`)
     if (signal === 'SIGKILL') killedAt = Date.now()
   })
   const listening = new Promise((resolve) => {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { AddResult } from '../../src/inbox/inbox.js'
@@ -119,6 +119,22 @@ describe('goes on without a restart', () => {
     expect((await inbox.stats()).stored).toBe(101)
   })
 
+  it('after its log was deleted, of which nothing is lost', async () => {
+    const file = inboxFile()
+    const log = collectedLog()
+    const inbox = inboxOn(file, { logger: log })
+    await inbox.add(arrival())
+    rmSync(`${file}-wal`)
+    await inbox.add(arrival())
+    expect(log.withCode('ERR_INBOX_REPLACED')).toHaveLength(1)
+    // By a process of its own, as after a crash of this one.
+    const program = buildInboxProgram(
+      temporaryDirectory(),
+      'print((await new SqliteInbox({ file }).stats()).stored)',
+    )
+    expect(await startProgram(process.execPath, [program, file]).ended).toEqual(['2'])
+  })
+
   it('after the file was deleted, and says so', async () => {
     const file = inboxFile()
     const log = collectedLog()
@@ -131,6 +147,24 @@ describe('goes on without a restart', () => {
     expect(await inboxOn(file).show(id)).toMatchObject({ state: 'stored' })
   })
 })
+
+// A process loses its locks on a file when it closes it anywhere, and an older SQLite elsewhere then takes the log away.
+;(existsSync('/proc/locks') ? it : it.skip)(
+  'keeps its locks when its process opens the file again',
+  async () => {
+    const file = inboxFile()
+    const locks = () => {
+      const ofFile = `:${statSync(file).ino} `
+      return readFileSync('/proc/locks', 'utf8')
+        .split('\n')
+        .filter((line) => line.includes(ofFile))
+    }
+    await inboxOn(file).add(arrival())
+    expect(locks()).toHaveLength(1)
+    await inboxOn(file).open()
+    expect(locks()).toHaveLength(1)
+  },
+)
 
 it('does not open again and again what cannot be opened', async () => {
   const file = join(temporaryDirectory(), 'nowhere', 'callbacks.db')

@@ -126,6 +126,12 @@ describe('SqliteInbox', () => {
     expect((await inboxOn(inboxFile()).add(arrival())).result).toBe('stored')
   })
 
+  it('takes a clock that tells parts of milliseconds', async () => {
+    const inbox = inboxOn(inboxFile(), { clock: () => 1_700_000_000_000.5 })
+    const { id } = await inbox.add(arrival())
+    expect(await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 60_000 })).toMatchObject([{ id }])
+  })
+
   it('warns of a SQLite that may damage a shared file', async () => {
     const log = collectedLog()
     await inboxOn(inboxFile(), { logger: log }).open()

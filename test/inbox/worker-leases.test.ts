@@ -157,6 +157,27 @@ describe('a handler whose lease was lost', () => {
   })
 })
 
+it('begins nothing of a claim when half of its lease is over, as after the disk stood still', async () => {
+  const { set, store, calls, runs, pass, becomes, log } = setUp()
+  const now = performance.now()
+  // No timer can tell: the event loop stood still as well.
+  const stalled = jest.spyOn(performance, 'now')
+  set('claim', async (claim) => {
+    const entries = await claim()
+    stalled.mockReturnValue(now + LEASE_MS / 2 + 1_000)
+    return entries
+  })
+  const id = await store()
+  await until(() => log.withCode('ERR_INBOX_UNAVAILABLE').length === 1)
+  stalled.mockRestore()
+  expect(runs).toEqual([])
+  set('claim', undefined)
+  await pass(LEASE_MS + 1_000)
+  await becomes(id, 'running', 2)
+  expect(calls.claim).toBeGreaterThan(1)
+  expect(runs).toHaveLength(1)
+})
+
 describe('a handler whose lease cannot be renewed', () => {
   it.each([
     ['reject', away],
@@ -208,6 +229,18 @@ describe('what was handled while the inbox was out of reach', () => {
     await pass(2_000)
     await becomes(id, 'handled')
     expect(runs).toHaveLength(1)
+  })
+
+  it('is recorded soon, however seldom the worker looks for new entries', async () => {
+    const { store, called, becomes, pass, set, calls } = setUp({ pollMs: 2 ** 30 })
+    const id = await store()
+    const run = await called(1)
+    set('finish', away)
+    run.succeed()
+    await until(() => calls.finish === 1)
+    set('finish', undefined)
+    await pass(2_000)
+    await becomes(id, 'handled', 1)
   })
 
   it('is left to the process that took it meanwhile', async () => {

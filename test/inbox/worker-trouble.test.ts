@@ -77,3 +77,27 @@ describe('a worker whose inbox is out of order', () => {
     for (const id of ids) await becomes(id, 'handled')
   })
 })
+
+describe('a handler that throws an error which cannot be read', () => {
+  const unreadable = (name: string, value: object) => [name, Object.defineProperty(new Error(), name, value)]
+
+  it.each([
+    unreadable('name', { value: Symbol('no text') }),
+    unreadable('message', {
+      get() {
+        throw new Error('no')
+      },
+    }),
+    unreadable('cause', {
+      get() {
+        throw new Error('no')
+      },
+    }),
+  ] as [string, Error][])('is retried like any other: its %s', async (_what, error) => {
+    const { store, becomes, worker, log } = troubled({ handler: () => Promise.reject(error) })
+    const id = await store()
+    await becomes(id, 'retrying', 1)
+    await worker.stop(1_000)
+    expect(log.lines.filter(({ level }) => level !== 'info').length).toBeGreaterThan(0)
+  })
+})

@@ -1,4 +1,4 @@
-import { closeSync, openSync, statSync, type BigIntStats } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, openSync, statSync } from 'node:fs'
 import { CountersignError } from '../../errors.js'
 import type { SqliteDatabase, SqliteDriver, SqliteStatement } from './driver.js'
 import { migrate } from './schema.js'
@@ -7,16 +7,15 @@ import { migrate } from './schema.js'
 export class Connection {
   readonly #database: SqliteDatabase
   readonly #file: string
-  readonly #identity: BigIntStats | undefined
+  readonly #identity: string
   readonly #statements = new Map<string, SqliteStatement>()
   readonly sqliteVersion: string
 
   /** Throws what SQLite or the file system throws, or CountersignError ERR_INBOX_NEWER, ERR_INBOX_CORRUPT. */
   constructor(driver: SqliteDriver, file: string) {
-    // It will hold payloads, which are nobody else's business; SQLite gives the files beside it the same mode.
-    closeSync(openSync(file, 'a', 0o600))
+    ensureFile(file)
+    const opened = identityOf(file)
     this.#file = file
-    this.#identity = identityOf(file)
     this.#database = new driver.DatabaseSync(file)
     try {
       // Short, as the wait blocks the event loop; the queue tries again for longer.
@@ -29,6 +28,7 @@ export class Connection {
       }
       this.#database.exec(PRAGMAS)
       migrate(this.#database, file)
+      this.#identity = opened + identityOf(`${file}-wal`)
       this.sqliteVersion = this.get<{ version: string }>('SELECT sqlite_version() AS version')!.version
     } catch (error) {
       this.#database.close()
@@ -36,10 +36,9 @@ export class Connection {
     }
   }
 
-  /** Whether the file is still the one that was opened: what is committed to a deleted one is lost. */
+  /** Whether the files are still those that were opened: what is committed to a deleted one, or its log, is lost. */
   isCurrent(): boolean {
-    const identity = identityOf(this.#file)
-    return identity?.ino === this.#identity?.ino && identity?.dev === this.#identity?.dev
+    return identityOf(this.#file) + identityOf(`${this.#file}-wal`) === this.#identity
   }
 
   run(sql: string, ...values: Parameters<SqliteStatement['run']>): { changes: number; lastId: number } {
@@ -106,6 +105,15 @@ const PRAGMAS = `
   PRAGMA journal_size_limit = 67108864;
 `
 
-function identityOf(file: string): BigIntStats | undefined {
-  return statSync(file, { bigint: true, throwIfNoEntry: false })
+function ensureFile(file: string): void {
+  // A file that is there is not opened here: to close it again would let go of the locks that other connections of this
+  // process have on it, and another process would delete the log under them (https://sqlite.org/howtocorrupt.html, 2.2).
+  if (existsSync(file)) return accessSync(file, constants.W_OK)
+  // It will hold payloads, which are nobody else's business; SQLite gives the files beside it the same mode.
+  closeSync(openSync(file, 'a', 0o600))
+}
+
+function identityOf(file: string): string {
+  const found = statSync(file, { bigint: true, throwIfNoEntry: false })
+  return found ? `${found.dev}:${found.ino};` : ';'
 }

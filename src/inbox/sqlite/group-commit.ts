@@ -133,7 +133,8 @@ export class GroupCommit {
     const { file, logger } = this.#options
     if (this.#connection?.isCurrent()) return this.#connection
     if (this.#connection) {
-      const message = 'the file of the inbox was deleted or replaced while it was open: it is opened afresh'
+      const message =
+        'the file of the inbox, or the -wal beside it, was deleted or replaced while it was open: it is opened afresh'
       logger.error({ code: 'ERR_INBOX_REPLACED', file }, message)
       this.#drop()
     }

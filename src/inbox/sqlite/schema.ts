@@ -87,7 +87,11 @@ export function migrate(database: SqliteDatabase, file: string): void {
   }
 }
 
-function checkedVersion(database: SqliteDatabase, file: string): number {
+/**
+ * The version of the file's schema; 0 of an empty file.
+ * @throws CountersignError ERR_INBOX_CORRUPT, ERR_INBOX_NEWER
+ */
+export function checkedVersion(database: SqliteDatabase, file: string): number {
   const {
     user_version: version,
     application_id: applicationId,

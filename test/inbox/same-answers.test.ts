@@ -1,0 +1,141 @@
+import { createHash } from 'node:crypto'
+import fc from 'fast-check'
+import type { ClaimedEntry, ClaimEnd, Inbox } from '../../src/inbox/inbox.js'
+import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { SqliteInbox } from '../../src/sqlite.js'
+import { arrival } from '../support/arrivals.js'
+import { fakeClock } from '../support/fake-clock.js'
+import { inboxFile } from '../support/sqlite-file.js'
+
+const ENDS: readonly ClaimEnd[] = [
+  { move: 'complete' },
+  { move: 'reschedule', delayMs: 10, error: 'busy' },
+  { move: 'giveUp', error: 'account is closed' },
+  { move: 'setAside' },
+]
+
+// Few keys, bodies and signatures, for them to meet.
+const step = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      does: fc.constant('add' as const),
+      idempotencyKey: fc.constantFrom('key 1', 'key 2', 'key 3'),
+      body: fc.constantFrom('{"a":1}', '{"a":2}'),
+      signature: fc
+        .nat({ max: 3 })
+        .map((number) => createHash('sha256').update(String(number)).digest('base64')),
+      type: fc.constantFrom('a', 'b'),
+      suspicion: fc.constantFrom(undefined, undefined, 'stale'),
+      orderKey: fc.constantFrom(undefined, 'x', 'y'),
+      hasHandler: fc.constantFrom(true, true, false),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      does: fc.constant('claim' as const),
+      eventTypes: fc.constantFrom('any' as const, ['a'], ['a', 'b']),
+      limit: fc.integer({ min: 1, max: 3 }),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      does: fc.constant('finish' as const),
+      claim: fc.nat(),
+      end: fc.constantFrom(...ENDS),
+    }),
+  },
+  fc.record({ does: fc.constant('extend' as const), claim: fc.nat() }),
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      does: fc.constant('act' as const),
+      entry: fc.nat(),
+      action: fc.constantFrom('retry' as const, 'release' as const, 'discard' as const),
+    }),
+  },
+  fc.record({ does: fc.constant('adopt' as const), eventTypes: fc.constantFrom('any' as const, ['a']) }),
+  fc.record({
+    does: fc.constant('prune' as const),
+    state: fc.constantFrom('handled' as const, 'discarded' as const),
+  }),
+  { weight: 2, arbitrary: fc.record({ does: fc.constant('wait' as const), ms: fc.nat({ max: 30 }) }) },
+)
+type Step = typeof step extends fc.Arbitrary<infer Type> ? Type : never
+
+/** An inbox whose entries are named by the order in which they came, as SqliteInbox leaves gaps between its ids. */
+class Subject {
+  readonly #inbox: Inbox
+  readonly #ids: number[] = []
+  readonly #claims: ClaimedEntry[] = []
+
+  constructor(inbox: Inbox) {
+    this.#inbox = inbox
+  }
+
+  /** What it answers to a step, and what it then holds. */
+  async after(given: Step): Promise<unknown> {
+    const answer = await this.#do(given)
+    const entries = await this.#inbox.list({}, { limit: 1_000 })
+    return this.#named({ answer, entries, stats: await this.#inbox.stats() })
+  }
+
+  async #do(given: Step): Promise<unknown> {
+    const claim = 'claim' in given ? this.#claims[given.claim % this.#claims.length] : undefined
+    switch (given.does) {
+      case 'add': {
+        const added = await this.#inbox.add(arrival(given))
+        if (!this.#ids.includes(added.id)) this.#ids.push(added.id)
+        return added
+      }
+      case 'claim': {
+        const claimed = await this.#inbox.claim({ ...given, leaseMs: 20 })
+        this.#claims.push(...claimed)
+        return claimed
+      }
+      case 'finish':
+        return claim && this.#inbox.finish(claim, given.end)
+      case 'extend':
+        return claim && (await this.#inbox.extend([claim], 20)).size
+      case 'act':
+        return this.#inbox.act(this.#ids[given.entry % this.#ids.length] ?? 0, given.action, 'ann')
+      case 'adopt':
+        return this.#inbox.adopt(given.eventTypes)
+      case 'prune':
+        return this.#inbox.prune(given.state, Infinity, 2)
+      case 'wait':
+        return undefined
+    }
+  }
+
+  #named(answer: unknown): unknown {
+    const name = (id: unknown) => this.#ids.indexOf(Number(id))
+    const text = JSON.stringify(answer, (key, value: unknown) => {
+      if (key === 'id') return name(value)
+      return typeof value === 'string' ? value.replace(/(?<=entry )\d+/, (id) => String(name(id))) : value
+    })
+    return JSON.parse(text)
+  }
+}
+
+it('SqliteInbox answers whatever it is asked as MemoryInbox does, which is simple enough to be seen through', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
+      const clock = fakeClock()
+      const options = { clock, retentionMs: 40, discardedRetentionMs: 1 }
+      const sqlite = new SqliteInbox({ file: inboxFile(), ...options })
+      const [actual, expected] = [new Subject(sqlite), new Subject(new MemoryInbox(options))]
+      try {
+        for (const each of steps) {
+          if (each.does === 'wait') clock.advance(each.ms)
+          expect(await actual.after(each)).toEqual(await expected.after(each))
+        }
+      } finally {
+        await sqlite.close()
+      }
+    }),
+    { numRuns: 25 },
+  )
+}, 60_000)
