@@ -119,6 +119,10 @@ export type ClaimEnd =
   | { readonly move: 'giveUp'; readonly error: string }
   | { readonly move: 'setAside' }
 
+/**
+ * `retry`: handle it again. `release`: handle what was in quarantine, as the event type of its subscription, whatever its
+ * header said. `discard`: never handle it.
+ */
 export type OperatorAction = 'retry' | 'release' | 'discard'
 
 export interface EntryFilter {

@@ -182,6 +182,8 @@ export class MemoryInbox implements Inbox {
         this.#suspectBySignature.delete(entry.signature)
         this.#makeKnown(entry)
       }
+      // The type in the header is not signed: what the signature proves is the subscription.
+      entry.callback = { ...entry.callback, type: entry.callback.subscription.eventTypeName }
     }
     entry.history.push({ at: new Date(now), action, by })
     entry.state = MOVES[action].to
@@ -326,7 +328,7 @@ const KNOWN = [
 interface StoredEntry {
   readonly id: number
   state: InboxState
-  readonly callback: VerifiedCallback
+  callback: VerifiedCallback
   readonly key: string
   readonly bodyHash: string
   readonly signature: string

@@ -242,14 +242,14 @@ export class Worker {
     this.wake()
     const ended = this.#ended()
     try {
-      await inTime(ended, limitMs, 'running handlers')
+      await inTime(ended, limitMs, 'running handlers', { keepsAlive: true })
     } catch {
       const message = 'handlers are still running: their signals are aborted'
       this.#options.logger.warn({ code: 'WARN_STOP_TIMEOUT' }, message)
       this.#aborted = true
       for (const { controller } of this.#running.values())
         controller.abort(new Error('the receiver is stopping'))
-      await inTime(ended, ABORT_GRACE_MS, 'aborted handlers').catch(() => {})
+      await inTime(ended, ABORT_GRACE_MS, 'aborted handlers', { keepsAlive: true }).catch(() => {})
     }
     this.#left = true
     clearInterval(this.#heartbeat)

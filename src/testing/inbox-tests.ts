@@ -692,6 +692,22 @@ export function registerInboxTests(
     })
 
     describe('when a person releases from quarantine', () => {
+      it('hands out what was released as the type that was subscribed, not as the one that its header claims', async ({
+        inbox,
+      }) => {
+        const subscription = { eventTypeName: EVENT_TYPE, callbackUrl: CALLBACK_URL }
+        const suspect = createArrival({
+          type: 'transfers.rewritten',
+          subscription,
+          suspicion: 'another type',
+        })
+        const { id } = await inbox.add(suspect)
+        await done(inbox.act(id, 'release', 'ann'))
+        const claimed = await claimNext(inbox)
+        assert.equal(claimed.id, id)
+        assert.equal(claimed.callback.type, EVENT_TYPE)
+      })
+
       it('gives the entry, and says that it is a replay', async ({ inbox }) => {
         const { id } = await inbox.add(createArrival({ suspicion: 'stale' }))
         await done(inbox.act(id, 'release', 'ann'))

@@ -24,6 +24,7 @@ export function act(
     const repeated = db.get<{ id: number; state: InboxState }>(REPEATED, id)
     if (repeated) return repeatRefusal(repeated)
     db.run(MAKE_KNOWN, id)
+    db.run(CALL_AS_SUBSCRIBED, id)
   }
   const { to } = MOVES[action]
   if (action === 'discard') db.run(DISCARD, to, now, id)
@@ -108,6 +109,9 @@ const REPEATED = `
 const MAKE_KNOWN = `
   UPDATE OR IGNORE entries SET known = 1
   WHERE id = ? AND NOT EXISTS (SELECT 1 FROM more_signatures WHERE signature = entries.signature)`
+
+// The type in the header is not signed: what the signature proves is the subscription.
+const CALL_AS_SUBSCRIBED = 'UPDATE entries SET event_type = subscribed_type WHERE id = ?'
 
 const MAKE_DUE = `
   UPDATE entries SET
