@@ -29,6 +29,12 @@ it('toleranceMs and futureToleranceMs may be as strict as no time at all', async
   expect(await statusAt(-1, strict)).toBe(401)
 })
 
+it('a clock that gives no number lets nothing through', async () => {
+  const { send, handled } = await runReceiver({ clock: () => NaN })
+  expect((await send(genuine())).status).toBe(401)
+  expect(handled).toEqual([])
+})
+
 it('what is still accepted is still remembered', async () => {
   const clock = fakeClock()
   const { send, outcomes } = await runReceiver({ clock, toleranceMs: 60_000, futureToleranceMs: 10_000 })
