@@ -59,7 +59,7 @@ export class InboxHandling implements Handling {
     const stored = Promise.allSettled([this.#started, ...this.#storing])
     await Promise.all([
       this.#parts.worker.stop(limitMs),
-      inTime(stored, limitMs, 'the inbox').catch(() => undefined),
+      inTime(stored, limitMs, 'the inbox', { keepsAlive: true }).catch(() => undefined),
     ])
     await this.#parts.inbox.close()
   }

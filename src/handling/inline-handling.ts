@@ -46,12 +46,14 @@ export class InlineHandling implements Handling {
 
   async stop(limitMs: number): Promise<void> {
     try {
-      await inTime(this.#running.ended(), limitMs, 'running handlers')
+      await inTime(this.#running.ended(), limitMs, 'running handlers', { keepsAlive: true })
     } catch {
       const message = 'handlers are still running: their signals are aborted'
       this.#parts.logger.warn({ code: 'WARN_STOP_TIMEOUT' }, message)
       this.#abort.abort(new Error('the receiver is stopping'))
-      await inTime(this.#running.ended(), ABORT_GRACE_MS, 'aborted handlers').catch(() => {})
+      await inTime(this.#running.ended(), ABORT_GRACE_MS, 'aborted handlers', { keepsAlive: true }).catch(
+        () => {},
+      )
     }
   }
 
