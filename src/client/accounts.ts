@@ -1,6 +1,8 @@
 import { CountersignError } from '../errors.js'
 import { checkKnownOptions, invalidOption } from '../option-checks.js'
-import type { ServiceRequest } from './request.js'
+import type { SendAuthorized } from './authorized-request.js'
+import { signalOption, type CallOptions } from './call-options.js'
+import type { ServiceRequest, ServiceResponse } from './request.js'
 
 /**
  * SERVICE 2.4. What is given is sent, and no more: whether the service takes an absent field for unchanged is not shown.
@@ -10,7 +12,27 @@ export interface AccountUpdate {
   readonly searchable?: boolean | undefined
 }
 
+export interface ClientAccounts {
+  /**
+   * Updates an account (SERVICE 4.3). Resolves with any status, as none is documented. Repeats an attempt without an
+   * answer, or with 5xx or 429: PUT is idempotent (RFC 9110, section 9.2.2). So one that was lost on the way may overtake
+   * an update that somebody else made in between.
+   * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN: nothing was sent
+   * @throws ClientError every code
+   */
+  update(accountId: string, update: AccountUpdate, options?: CallOptions): Promise<ServiceResponse>
+}
+
 const OWNER = 'accounts.update'
+
+export function createAccounts(send: SendAuthorized): ClientAccounts {
+  return {
+    async update(accountId, update, options) {
+      const signal = signalOption(OWNER, options, ['signal'])
+      return send(accountRequest(accountId, update), signal)
+    },
+  }
+}
 
 /** SERVICE 4.3, but for the token. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
 export function accountRequest(accountId: string, update: AccountUpdate): ServiceRequest {

@@ -4,7 +4,10 @@ import type { Logger } from '../logger.js'
 import { checkKnownOptions, invalidOption } from '../option-checks.js'
 import { callbackUrlProblem } from '../signature/index.js'
 import { looksLikeSecretText, secretProblem } from '../signature/secret.js'
-import type { ServiceRequest } from './request.js'
+import type { SendAuthorized } from './authorized-request.js'
+import { signalOption, type CallOptions } from './call-options.js'
+import { ClientError } from './client-error.js'
+import type { ServiceRequest, ServiceResponse } from './request.js'
 import { isUuid } from './uuid.js'
 
 /** SERVICE 2.3. Which fields are optional is not shown there; `description` is the one that reads like it. */
@@ -18,10 +21,46 @@ export interface NewSubscription {
   readonly description?: string | undefined
 }
 
-export const OWNER = 'subscriptions.create'
+export interface CreateSubscriptionOptions extends CallOptions {
+  /**
+   * A UUID, the same for every attempt. Give the one of an earlier call to try that again.
+   * @default a new one, which the result and a ClientError carry; the reason of a signal does not
+   */
+  readonly idempotencyKey?: string | undefined
+}
 
-/** SERVICE 4.2, but for the token. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
-export function subscriptionRequest(
+export interface ClientSubscriptions {
+  /**
+   * Creates a subscription (SERVICE 4.2). Resolves with any status, as none is documented. Repeats an attempt without an
+   * answer, or with 5xx or 429, with the same idempotency key.
+   * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN: nothing was sent
+   * @throws ClientError every code
+   */
+  create(
+    subscription: NewSubscription,
+    options?: CreateSubscriptionOptions,
+  ): Promise<ServiceResponse & { readonly idempotencyKey: string }>
+}
+
+const OWNER = 'subscriptions.create'
+
+export function createSubscriptions(send: SendAuthorized, logger: Logger): ClientSubscriptions {
+  return {
+    async create(subscription, options) {
+      const signal = signalOption(OWNER, options, ['signal', 'idempotencyKey'])
+      const idempotencyKey = idempotencyKeyOption(options?.idempotencyKey)
+      const request = subscriptionRequest(subscription, idempotencyKey, logger)
+      try {
+        return { ...(await send(request, signal)), idempotencyKey }
+      } catch (error) {
+        throw withIdempotencyKey(error, idempotencyKey)
+      }
+    },
+  }
+}
+
+/** SERVICE 4.2, but for the token. */
+function subscriptionRequest(
   subscription: NewSubscription,
   idempotencyKey: string,
   logger: Logger,
@@ -52,11 +91,18 @@ export function subscriptionRequest(
   }
 }
 
-/** The one given, or a new one. @throws CountersignError ERR_OPTION_INVALID */
-export function idempotencyKeyOption(idempotencyKey: string | undefined): string {
+/** The one given, or a new one. */
+function idempotencyKeyOption(idempotencyKey: string | undefined): string {
   if (idempotencyKey === undefined) return randomUUID()
   if (isUuid(idempotencyKey)) return idempotencyKey
   throw invalidOption(OWNER, 'idempotencyKey', idempotencyKey, 'use a UUID, or leave it out')
+}
+
+/** Anew, as others may have been given the same error: those who waited for the same token. */
+function withIdempotencyKey(error: unknown, idempotencyKey: string): unknown {
+  if (!(error instanceof ClientError)) return error
+  const { code, message, status, cause } = error
+  return new ClientError(code, message, { status, cause: cause as Error | undefined, idempotencyKey })
 }
 
 function warnOfPitfalls(eventTypeName: string, secret: string, logger: Logger): void {

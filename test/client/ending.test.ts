@@ -52,7 +52,7 @@ describe.each(Object.keys(PHASES))('%s', (phase) => {
     const { service, reached } = await PHASES[phase]!()
     const controller = new AbortController()
     const ended = rejection(
-      clientOf(service).subscriptions.create(subscription, { signal: controller.signal }),
+      clientOf(service, { maxAttempts: 1 }).subscriptions.create(subscription, { signal: controller.signal }),
     )
     await until(reached)
     controller.abort(REASON)
@@ -61,7 +61,7 @@ describe.each(Object.keys(PHASES))('%s', (phase) => {
 
   it('the end of the client ends a call', async () => {
     const { service, reached } = await PHASES[phase]!()
-    const client = clientOf(service)
+    const client = clientOf(service, { maxAttempts: 1 })
     const ended = rejection(client.subscriptions.create(subscription))
     await until(reached)
     await client.close()
@@ -72,7 +72,7 @@ describe.each(Object.keys(PHASES))('%s', (phase) => {
     const { service, reached } = await PHASES[phase]!()
     const controller = new AbortController()
     const ended = rejection(
-      clientOf(service).subscriptions.create(subscription, { signal: controller.signal }),
+      clientOf(service, { maxAttempts: 1 }).subscriptions.create(subscription, { signal: controller.signal }),
     )
     await until(reached)
     controller.abort()

@@ -48,6 +48,8 @@ export async function startService({ token, api }: { token?: Answer; api?: Answe
       answer(response, received, requests.length)
     })
   })
+  // Announced to the client: a connection that is closed sooner was closed on purpose.
+  server.keepAliveTimeout = 60_000
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   endings.push(async () => {
     server.closeAllConnections()

@@ -1,0 +1,19 @@
+import { checkKnownOptions, invalidOption } from '../option-checks.js'
+
+export interface CallOptions {
+  /** Ends the call, wherever it stands; it rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** The signal, once the names of all options have been checked. @throws CountersignError ERR_OPTION_UNKNOWN, ERR_OPTION_INVALID */
+export function signalOption(
+  owner: string,
+  options: CallOptions | undefined,
+  known: readonly string[],
+): AbortSignal | undefined {
+  if (options === undefined) return undefined
+  checkKnownOptions(owner, options, known)
+  const { signal } = options
+  if (signal === undefined || typeof signal?.addEventListener === 'function') return signal
+  throw invalidOption(owner, 'signal', signal, 'pass an AbortSignal')
+}
