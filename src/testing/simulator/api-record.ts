@@ -16,7 +16,7 @@ const SHOWN: Readonly<Record<string, (value: unknown) => boolean>> = {
 }
 
 const MAX_FIELDS = 20
-const MAX_SHOWN_CHARACTERS = 1_000
+const MAX_SHOWN_CHARACTERS = 300
 
 /** What may be kept of a request. */
 export function describeCall({ endpoint, method, path, rawHeaders, body }: ApiCall): ApiRequest {

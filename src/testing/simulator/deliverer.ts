@@ -2,11 +2,10 @@ import { setMaxListeners } from 'node:events'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import { CountersignError } from '../../errors.js'
-import { checkKnownOptions, integerOption, invalidOption } from '../../option-checks.js'
-import type { RawTarget } from '../raw-request.js'
+import { checkKnownOptions, integerOption } from '../../option-checks.js'
 import type { Attempt, DeliverManyOptions, DeliverOptions, Delivery, RetryPolicy } from './delivery.js'
 import { faultOption, type FaultKind } from './fault.js'
-import { deliveryTarget, loopbackTarget, type DeliverTo } from './loopback.js'
+import { targetOf, type DeliverTo } from './loopback.js'
 import { retryOption, type SimulatorSettings } from './options.js'
 import { planDelivery, type DeliveryPlan } from './plan.js'
 import type { PlannedRequest } from './planned-request.js'
@@ -98,7 +97,7 @@ export class Deliverer {
     const fault = options.fault === undefined ? undefined : faultOption(options.fault)
     const retry = options.retry === undefined ? this.#settings.retry : retryOption('deliver', options.retry)
     // Before anything is sent: where it would go to.
-    this.#target(subscription)
+    targetOf(this.deliverTo, subscription.callbackUrl)
     const plan = planDelivery(subscription, options, fault, this.#random, this.#settings.clock)
     const signal = callerSignal ? AbortSignal.any([this.#closed, callerSignal]) : this.#closed
     setMaxListeners(0, signal)
@@ -156,7 +155,7 @@ export class Deliverer {
 
   async #attempt(request: PlannedRequest, { record, signal, callerSignal }: Recorded): Promise<void> {
     callerSignal?.throwIfAborted()
-    const target = this.#target(record.subscription)
+    const target = targetOf(this.deliverTo, record.subscription.callbackUrl)
     const { headers } = request.callback
     const startedAt = performance.now()
     let answer: Answer | undefined
@@ -182,18 +181,6 @@ export class Deliverer {
     const { number, fault } = record
     this.#settings.logger.info({ delivery: number, fault, status: attempt.status, error }, 'delivery attempt')
     callerSignal?.throwIfAborted()
-  }
-
-  #target({ callbackUrl }: ServiceSubscription): RawTarget {
-    const { deliverTo } = this
-    if (deliverTo !== undefined)
-      return deliveryTarget('deliver', typeof deliverTo === 'function' ? deliverTo() : deliverTo)
-    const target = loopbackTarget(new URL(callbackUrl))
-    if (target) return target
-    const cure =
-      'say with deliverTo where the receiver listens, such as "http://127.0.0.1:3000"; without it the simulator connects ' +
-      'only to a callbackUrl of this machine over http'
-    throw invalidOption('deliver', 'deliverTo', undefined, cure)
   }
 }
 

@@ -5,6 +5,21 @@ import type { RawTarget } from '../raw-request.js'
 export type DeliverTo = string | (() => string)
 
 /**
+ * Where to connect to for a callback of this URL.
+ * @throws CountersignError ERR_OPTION_INVALID when it is not on this machine; what a `deliverTo` function throws
+ */
+export function targetOf(deliverTo: DeliverTo | undefined, callbackUrl: string): RawTarget {
+  if (deliverTo !== undefined)
+    return deliveryTarget('deliver', typeof deliverTo === 'function' ? deliverTo() : deliverTo)
+  const target = loopbackTarget(new URL(callbackUrl))
+  if (target) return target
+  const cure =
+    'say with deliverTo where the receiver listens, such as "http://127.0.0.1:3000"; without it the simulator connects ' +
+    'only to a callbackUrl of this machine over http'
+  throw invalidOption('deliver', 'deliverTo', undefined, cure)
+}
+
+/**
  * The address behind an origin. Loopback only: what is here sends forgeries, floods and broken requests on purpose, and a
  * slip of the pen in a test must not aim them at a stranger.
  * @throws CountersignError ERR_OPTION_INVALID

@@ -96,6 +96,7 @@ export async function startServiceSimulator(
     { headersTimeout: 10_000, requestTimeout: 20_000, connectionsCheckingInterval: 500 },
     api.listener,
   )
+  server.maxConnections = 1_000
   await listen(server, settings.port)
 
   const report = (handled: Handled) => deliveryReport(deliverer.deliveries, handled)

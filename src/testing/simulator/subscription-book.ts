@@ -128,12 +128,9 @@ export class SubscriptionBook {
   #find({ id }: ServiceSubscription, owner: string): Entry {
     const found = this.entries.find((each) => each.id === id)
     if (found) return found
-    throw invalidOption(
-      owner,
-      'subscription',
-      id,
-      'the simulator has no such subscription, or it was replaced',
-    )
+    const cure =
+      'pass one of simulator.subscriptions, such as subscribe() returns; this one is none, or was replaced'
+    throw invalidOption(owner, 'subscription', id, cure, 'not known')
   }
 }
 

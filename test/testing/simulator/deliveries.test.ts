@@ -389,7 +389,11 @@ describe('wrong use of deliver', () => {
     [{ payload: {}, body: '{}' }, 'pass either payload or body'],
     [{ payload: () => {} }, 'payload of type function has no JSON form'],
     [{ eventTypeName: 'other' }, 'eventTypeName is "other": there is no such subscription'],
-    [{ subscription: { id: 'other' } as never }, 'the simulator has no such subscription'],
+    [
+      { subscription: { id: 'other' } as never },
+      'subscription is not known: pass one of simulator.subscriptions',
+    ],
+    [{ subscription: subscription as never }, 'subscription is not known'],
     [{ retry: { delaysMs: [-1], timestamp: 'first' } }, 'retry.delaysMs is -1'],
     [{ retry: { delaysMs: [1], timestamp: 'again' as 'first' } }, 'retry.timestamp is "again"'],
     [{ timestamp: 'yesterday' }, 'timestamp must be a valid Date, or an HTTP date'],

@@ -10,6 +10,7 @@ import {
 } from '../../../src/testing/simulator/fault.js'
 import type { Delivery } from '../../../src/testing/simulator/delivery.js'
 import type { ServiceSimulator } from '../../../src/testing/simulator/service-simulator.js'
+import { deferred } from '../../support/deferred.js'
 import { serve } from '../../support/hosts.js'
 import { runInboxReceiver } from '../../support/running-inbox-receiver.js'
 import { runReceiver, subscription, type RunningReceiver } from '../../support/running-receiver.js'
@@ -231,9 +232,17 @@ describe('a fault', () => {
   })
 
   it('cut-in-body never completes the body', async () => {
-    const { delivery, requests } = await seen({ kind: 'cut-in-body' })
-    expect(requests).toEqual([])
-    expect(delivery.attempts).toMatchObject([{ status: undefined, error: 'CUT' }])
+    const { promise: closed, resolve } = deferred<boolean>()
+    const port = await serve((request) => {
+      request
+        .on('error', () => {})
+        .on('close', () => resolve(request.complete))
+        .resume()
+    })
+    const simulator = await simulatorFor(port)
+    const { attempts } = await simulator.deliver({ fault: 'cut-in-body' })
+    expect(await closed).toBe(false)
+    expect(attempts).toMatchObject([{ status: undefined, error: 'CUT' }])
   })
 
   it.each([

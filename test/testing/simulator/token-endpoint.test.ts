@@ -104,6 +104,11 @@ describe('a token request', () => {
     expect(simulator.requests).toMatchObject([{ endpoint: 'token', status: 400, refusal: reason }])
   })
 
+  it('is told when its secret cannot be one at all', async () => {
+    const { body } = await ask(await run(), { client_Secret: 'x'.repeat(41) })
+    expect(body.message).toContain('1 to 40 letters')
+  })
+
   it('is told when only the letters of a name are wrong', async () => {
     const simulator = await run()
     const { body } = await ask(simulator, { client_Id: null, client_id: simulator.credentials.clientId })
