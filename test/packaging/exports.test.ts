@@ -40,6 +40,7 @@ const EXPORTED = {
     'replayRecordedRequest',
     'sendRawRequest',
     'signedCallback',
+    'startServiceSimulator',
   ],
 }
 
