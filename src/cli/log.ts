@@ -1,4 +1,4 @@
-import { pino, type Logger } from 'pino'
+import type { Logger } from 'pino'
 import { errorFields } from '../logger.js'
 import { readableLine } from './readable-log.js'
 import { redactor } from './redact.js'
@@ -13,7 +13,9 @@ export interface LogOptions {
   readonly secrets: readonly string[]
 }
 
-export function createLog({ level, format, secrets }: LogOptions): Logger {
+export async function createLog({ level, format, secrets }: LogOptions): Promise<Logger> {
+  // Most commands have no log, and start sooner without.
+  const { pino } = await import('pino')
   // Synchronous: the last lines before an exit are the ones that matter.
   const stdout = pino.destination({ dest: 1, sync: true })
   const redact = redactor(secrets)

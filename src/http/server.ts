@@ -3,7 +3,6 @@ import type { AddressInfo } from 'node:net'
 import { CountersignError } from '../errors.js'
 import { checkKnownOptions, durationOption, integerOption } from '../option-checks.js'
 import type { Receiver } from '../receiver.js'
-import { healthApp } from './health-app.js'
 
 export interface ReceiverServerOptions {
   /** The address to listen on. @default '127.0.0.1' */
@@ -61,6 +60,8 @@ export async function startReceiverServer(
   options: ReceiverServerOptions = {},
 ): Promise<ReceiverServer> {
   const { host, port, headersTimeoutMs, keepAliveTimeoutMs, maxConnections } = parseServerOptions(options)
+  // Only now, as Express takes longer to load than all else, and commands that need no server need not have it installed.
+  const { healthApp } = await import('./health-app.js')
   const server = createServer({
     headersTimeout: headersTimeoutMs,
     // The receiver's own limit on bodies answers first; this one is for what is not a callback.

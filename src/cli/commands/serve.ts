@@ -95,7 +95,7 @@ export const defineServe: DefineCommand = (program, io, finish) => {
 /** Listens until the process ends; rejects when it cannot begin to. */
 async function serve(flags: ServeFlags, io: Io): Promise<never> {
   const settings = await loadSettings(flags, io)
-  const log = createLog(settings.log)
+  const log = await createLog(settings.log)
   const { bodyTimeoutMs } = blaming(settings, () => bodyLimits('serve', settings.receiver))
   blaming(settings, () => parseServerOptions(settings.server))
   const { receiver } = await standaloneReceiver(settings, log)
