@@ -17,11 +17,11 @@ export type Finding =
   | 'replay'
 
 /**
- * Completed deliveries in some 75 bytes each, where a Map of objects takes about ten times that, and in typed arrays,
+ * Completed deliveries in some 65 bytes each, where a Map of objects takes about ten times that, and in typed arrays,
  * which the garbage collector does not walk.
  *
- * Of each of the three hashes 16 bytes are kept. Two of a million differing keys share those with a probability of
- * 10^-27. Nor can anybody aim for it, or for long probe sequences: a delivery gets here only with a valid signature,
+ * Of each of the three hashes 12 bytes are kept. Two of a million differing keys share those with a probability of
+ * 10^-17. Nor can anybody aim for it, or for long probe sequences: a delivery gets here only with a valid signature,
  * and what is stored of it are outputs of SHA-256 and of an HMAC whose key only the service knows.
  *
  * Records stand in the order of completion. A key has several when it was delivered with several signatures; the
@@ -98,11 +98,11 @@ export class CompletedKeys {
   }
 
   #decode({ key, bodyHash, signature }: Delivery): void {
-    // Each write covers the second half of the one before, which leaves the first 16 bytes of all three in a row.
+    // Each write covers the end of the one before, which leaves the first 12 bytes of all three in a row.
     if (
       this.#wantedBytes.write(key, 0, 32, 'base64') !== 32 ||
-      this.#wantedBytes.write(bodyHash, 16, 32, 'base64') !== 32 ||
-      this.#wantedBytes.write(signature, 32, 32, 'base64') !== 32
+      this.#wantedBytes.write(bodyHash, 12, 32, 'base64') !== 32 ||
+      this.#wantedBytes.write(signature, 24, 32, 'base64') !== 32
     ) {
       throw new TypeError('bodyHash and signature of a claim must each be 32 bytes in Base64 (44 characters)')
     }
@@ -111,19 +111,17 @@ export class CompletedKeys {
 
 const NONE = -1
 
-// A record is 14 words of 32 bits: the fingerprints of key, body and signature, four words each, and the expiry.
+// The fingerprints of key, body and signature, three words of 32 bits each.
 const KEY = 0
-const BODY = 4
-const SIGNATURE = 8
-const FINGERPRINTS = 12
-const WORDS = 14
-const EXPIRY = 6 // in doubles
+const BODY = 3
+const SIGNATURE = 6
+const WORDS = 9
 
 type Field = typeof KEY | typeof BODY | typeof SIGNATURE
 
 interface Slab {
   readonly words: Uint32Array
-  readonly doubles: Float64Array
+  readonly expiries: Float64Array
 }
 
 /** Records, oldest to newest, in slabs that exist only while there is something in them. */
@@ -148,8 +146,8 @@ class RecordRing {
     const position = this.#next
     const slab = (this.#slabs[position >>> this.#slabBits] ??= createSlab(1 << this.#slabBits))
     const record = this.#indexInSlab(position)
-    for (let i = 0; i < FINGERPRINTS; i++) slab.words[record * WORDS + i] = fingerprints[i]!
-    slab.doubles[(record * WORDS) / 2 + EXPIRY] = expiry
+    for (let i = 0; i < WORDS; i++) slab.words[record * WORDS + i] = fingerprints[i]!
+    slab.expiries[record] = expiry
     this.#next = this.#after(position)
     this.length++
     return position
@@ -164,7 +162,7 @@ class RecordRing {
   }
 
   expiry(position: number): number {
-    return this.#slab(position).doubles[(this.#indexInSlab(position) * WORDS) / 2 + EXPIRY]!
+    return this.#slab(position).expiries[this.#indexInSlab(position)]!
   }
 
   word(position: number, index: number): number {
@@ -174,7 +172,7 @@ class RecordRing {
   matches(position: number, field: Field, fingerprints: Uint32Array): boolean {
     const { words } = this.#slab(position)
     const start = this.#indexInSlab(position) * WORDS
-    for (let i = field; i < field + 4; i++) if (words[start + i] !== fingerprints[i]) return false
+    for (let i = field; i < field + 3; i++) if (words[start + i] !== fingerprints[i]) return false
     return true
   }
 
@@ -192,8 +190,7 @@ class RecordRing {
 }
 
 function createSlab(records: number): Slab {
-  const words = new Uint32Array(records * WORDS)
-  return { words, doubles: new Float64Array(words.buffer) }
+  return { words: new Uint32Array(records * WORDS), expiries: new Float64Array(records) }
 }
 
 /** From a fingerprint to the newest record that has it: hash tables with linear probing, each growing on its own. */

@@ -11,7 +11,7 @@ export interface MemoryIdempotencyStoreOptions {
    */
   readonly retentionMs?: number | undefined
   /**
-   * How many completed keys are remembered, from 1 to 100_000_000; one takes about 75 bytes, and a delivery that
+   * How many completed keys are remembered, from 1 to 100_000_000; one takes about 65 bytes, and a delivery that
    * came again signed anew counts as one more. Beyond it the oldest are forgotten early, and a warning
    * `WARN_KEYS_FORGOTTEN_EARLY` is logged, at most once a minute.
    * @default 1_000_000
