@@ -33,6 +33,11 @@ const FAULTS = [
   'cut-before-answer',
   'cut-in-body',
 ]
+// Whether the service sends again what was not taken, and with which timestamp, is not documented.
+const RETRIES = ['first', 'fresh'].map((timestamp) => ({
+  delaysMs: [100, 200, 400, 800, 1_600, 3_200],
+  timestamp,
+}))
 const OF_EACH_FAULT = 15
 const WITHOUT_FAULT = 300
 
@@ -52,7 +57,6 @@ export async function wholeLoop(progress) {
   const simulator = await startServiceSimulator({
     seed: 1,
     deliverTo: () => receiver.origin,
-    retry: { delaysMs: [100, 200, 400, 800, 1_600, 3_200], timestamp: 'fresh' },
   })
   const client = createClient({ baseUrl: simulator.baseUrl, ...simulator.credentials })
   try {
@@ -70,7 +74,7 @@ export async function wholeLoop(progress) {
     const planned = [
       ...Array.from({ length: WITHOUT_FAULT }, (_, index) => ({ payload: payload(index) })),
       ...Array.from({ length: OF_EACH_FAULT }, () => FAULTS.map((fault) => ({ fault }))).flat(),
-    ]
+    ].map((each, index) => ({ ...each, retry: RETRIES[index % 2] }))
     const delivering = simulator.deliverMany(planned, { concurrency: 16, shuffle: true })
     const counting = countUp(simulator, planned.length, progress)
     await untilDelivered(simulator, planned.length / 2)
