@@ -1,5 +1,5 @@
 import { NO_ENTRIES } from '../../inbox/no-entries.js'
-import { addInboxFileOptions } from '../inbox-file.js'
+import { addInboxFileOptions } from '../config/inbox-file.js'
 import type { DefineCommand } from '../io.js'
 import { defineDiscard, defineRelease, defineRetry } from './inbox/act.js'
 import { defineExport } from './inbox/export.js'

@@ -4,12 +4,12 @@ import type { AddressInfo } from 'node:net'
 import { bodyLimits } from '../../http/raw-body.js'
 import { parseServerOptions, startReceiverServer, type ReceiverServer } from '../../http/server.js'
 import { errorFields } from '../../logger.js'
-import { checkConfig } from '../check-config.js'
-import { loadSettings, type ServeFlags } from '../config.js'
+import { checkConfig } from '../config/check-config.js'
+import { loadSettings, type ServeFlags } from '../config/config.js'
 import { UsageError, type DefineCommand, type Io } from '../io.js'
 import { createLog, LOG_FORMATS, LOG_LEVELS } from '../log.js'
 import { positiveNumber, wholeNumber } from '../option-values.js'
-import { blaming, standaloneReceiver } from '../standalone-receiver.js'
+import { blaming, standaloneReceiver } from '../config/standalone-receiver.js'
 
 const HELP = `
 Every POST is taken for a callback, whatever its path. GET /healthz says whether the process lives, GET /readyz whether

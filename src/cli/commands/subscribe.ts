@@ -1,10 +1,20 @@
 import { randomUUID } from 'node:crypto'
-import { checkCallbackUrl, createSubscription, printPrepared } from '../create-subscription.js'
+import { checkCallbackUrl, createSubscription, printPrepared } from '../service/create-subscription.js'
 import { addEnvFileOption } from '../environment.js'
 import { EXIT, type DefineCommand, type ExitCode, type Io } from '../io.js'
-import { addKeptSecretOptions, keepSecret, KEPT_SECRET_HELP, type KeptSecretFlags } from '../kept-secret.js'
+import {
+  addKeptSecretOptions,
+  keepSecret,
+  KEPT_SECRET_HELP,
+  type KeptSecretFlags,
+} from '../service/kept-secret.js'
 import { someText, uuid } from '../option-values.js'
-import { addServiceOptions, readServiceAccount, SERVICE_HELP, type ServiceFlags } from '../service-options.js'
+import {
+  addServiceOptions,
+  readServiceAccount,
+  SERVICE_HELP,
+  type ServiceFlags,
+} from '../service/service-options.js'
 
 interface SubscribeFlags extends ServiceFlags, KeptSecretFlags {
   readonly eventType: string

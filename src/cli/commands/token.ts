@@ -4,8 +4,13 @@ import { addEnvFileOption } from '../environment.js'
 import { EXIT, printJson, type DefineCommand, type ExitCode, type Io } from '../io.js'
 import { printable } from '../readable-log.js'
 import { redactor } from '../redact.js'
-import { clientSecretSpellings, safeFailure } from '../service-call.js'
-import { addServiceOptions, readServiceAccount, SERVICE_HELP, type ServiceFlags } from '../service-options.js'
+import { clientSecretSpellings, safeFailure } from '../service/service-call.js'
+import {
+  addServiceOptions,
+  readServiceAccount,
+  SERVICE_HELP,
+  type ServiceFlags,
+} from '../service/service-options.js'
 
 interface TokenFlags extends ServiceFlags {
   readonly showToken?: true

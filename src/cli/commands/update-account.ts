@@ -1,7 +1,12 @@
 import { addEnvFileOption } from '../environment.js'
 import { UsageError, type DefineCommand } from '../io.js'
-import { callService, printResult } from '../service-call.js'
-import { addServiceOptions, readServiceAccount, SERVICE_HELP, type ServiceFlags } from '../service-options.js'
+import { callService, printResult } from '../service/service-call.js'
+import {
+  addServiceOptions,
+  readServiceAccount,
+  SERVICE_HELP,
+  type ServiceFlags,
+} from '../service/service-options.js'
 
 interface UpdateAccountFlags extends ServiceFlags {
   readonly name?: string

@@ -4,7 +4,7 @@ import { CountersignError } from '../../../errors.js'
 import type { Inbox } from '../../../inbox/inbox.js'
 import { SqliteInbox } from '../../../inbox/sqlite-inbox.js'
 import { EXIT, UsageError, type ExitCode, type Io } from '../../io.js'
-import { findInboxFile, type InboxFlags } from '../../inbox-file.js'
+import { findInboxFile, type InboxFlags } from '../../config/inbox-file.js'
 
 export type { InboxFlags }
 

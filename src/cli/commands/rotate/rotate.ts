@@ -1,21 +1,21 @@
 import { randomUUID } from 'node:crypto'
 import { dirname, relative, resolve, sep } from 'node:path'
 import { withoutQuery } from '../../../subscriptions.js'
-import type { ConfigValues } from '../../config.js'
-import type { SecretReference } from '../../config-entry.js'
-import type { ConfiguredSubscription } from '../../config-subscriptions.js'
+import type { ConfigValues } from '../../config/config.js'
+import type { SecretReference } from '../../config/config-entry.js'
+import type { ConfiguredSubscription } from '../../config/config-subscriptions.js'
 import {
   checkCallbackUrl,
   createSubscription,
   printPrepared,
   type CreationReport,
-} from '../../create-subscription.js'
-import type { InboxFlags } from '../../inbox-file.js'
+} from '../../service/create-subscription.js'
+import type { InboxFlags } from '../../config/inbox-file.js'
 import { EXIT, UsageError, type ExitCode, type Io } from '../../io.js'
-import { keepSecret, type KeptSecretFlags } from '../../kept-secret.js'
-import { lastSeenIfPossible, readableSeen, type LastSeen } from '../../last-seen.js'
+import { keepSecret, type KeptSecretFlags } from '../../service/kept-secret.js'
+import { lastSeenIfPossible, readableSeen, type LastSeen } from '../../service/last-seen.js'
 import { printable } from '../../readable-log.js'
-import { readServiceAccount, type ServiceFlags } from '../../service-options.js'
+import { readServiceAccount, type ServiceFlags } from '../../service/service-options.js'
 
 export interface RotateFlags extends ServiceFlags, KeptSecretFlags, InboxFlags {
   readonly eventType?: string

@@ -1,8 +1,8 @@
 import { CountersignError } from '../../../errors.js'
-import type { ConfiguredSubscription } from '../../config-subscriptions.js'
-import type { InboxFlags } from '../../inbox-file.js'
+import type { ConfiguredSubscription } from '../../config/config-subscriptions.js'
+import type { InboxFlags } from '../../config/inbox-file.js'
 import { EXIT, printJson, UsageError, type ExitCode, type Io } from '../../io.js'
-import { lastSeen, readableSeen } from '../../last-seen.js'
+import { lastSeen, readableSeen } from '../../service/last-seen.js'
 import { printable } from '../../readable-log.js'
 import { table } from '../../table.js'
 

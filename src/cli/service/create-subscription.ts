@@ -1,8 +1,8 @@
-import { callbackUrlProblem } from '../signature/index.js'
-import { EXIT, printJson, UsageError, type ExitCode, type Io } from './io.js'
-import { jsonEntry, readableEntry, type ConfigEntry } from './config-entry.js'
+import { callbackUrlProblem } from '../../signature/index.js'
+import { EXIT, printJson, UsageError, type ExitCode, type Io } from '../io.js'
+import { jsonEntry, readableEntry, type ConfigEntry } from '../config/config-entry.js'
 import type { KeptSecret } from './kept-secret.js'
-import { printable } from './readable-log.js'
+import { printable } from '../readable-log.js'
 import {
   callService,
   isFailure,

@@ -1,8 +1,8 @@
 import { dirname, resolve } from 'node:path'
-import { CountersignError } from '../errors.js'
+import { CountersignError } from '../../errors.js'
 import type { ConfigFile } from './config-file.js'
-import { UsageError } from './io.js'
-import { readSecretFile, readSecretVariable } from './secret-option.js'
+import { UsageError } from '../io.js'
+import { readSecretFile, readSecretVariable } from '../secret-option.js'
 
 /**
  * The subscriptions with every secret that is written as `{ "env": NAME }` or `{ "file": PATH }` replaced by its text.

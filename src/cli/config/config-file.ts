@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { CountersignError } from '../errors.js'
+import { CountersignError } from '../../errors.js'
 
 export interface ConfigFile {
   /** As messages name it. */

@@ -1,11 +1,11 @@
 import { resolve } from 'node:path'
 import { Option, type Command } from 'commander'
-import { createClient } from '../client/index.js'
-import { CountersignError } from '../errors.js'
-import { loadEnvFile, variable } from './environment.js'
-import { UsageError, type Io } from './io.js'
-import { duration } from './option-values.js'
-import { readSecretFile, readSecretVariable } from './secret-option.js'
+import { createClient } from '../../client/index.js'
+import { CountersignError } from '../../errors.js'
+import { loadEnvFile, variable } from '../environment.js'
+import { UsageError, type Io } from '../io.js'
+import { duration } from '../option-values.js'
+import { readSecretFile, readSecretVariable } from '../secret-option.js'
 
 export interface ServiceFlags {
   readonly baseUrl?: string

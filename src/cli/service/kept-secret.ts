@@ -1,9 +1,9 @@
 import { resolve } from 'node:path'
 import { InvalidArgumentError, Option, type Command } from 'commander'
-import { loadEnvFile } from './environment.js'
-import { UsageError, type Io } from './io.js'
+import { loadEnvFile } from '../environment.js'
+import { UsageError, type Io } from '../io.js'
 import { appendSecretLine, writeSecretFile } from './new-secret.js'
-import { readSecretFile, readSecretVariable, warnOfSecretText } from './secret-option.js'
+import { readSecretFile, readSecretVariable, warnOfSecretText } from '../secret-option.js'
 
 export interface KeptSecretFlags {
   readonly secretFile?: string

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { integerOption } from '../option-checks.js'
+import { integerOption } from '../../option-checks.js'
 import { hasConfig, loadValues, type ConfigValues } from './config.js'
-import { addEnvFileOption, loadEnvFile, variable } from './environment.js'
+import { addEnvFileOption, loadEnvFile, variable } from '../environment.js'
 import { DEFAULT_FILE, inboxSetting } from './inbox-setting.js'
-import { UsageError, type Io } from './io.js'
+import { UsageError, type Io } from '../io.js'
 
 export interface InboxFlags {
   readonly file?: string

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs'
-import { CountersignError } from '../errors.js'
-import type { InboxStats } from '../inbox/inbox.js'
-import { NO_ENTRIES } from '../inbox/no-entries.js'
-import { stats } from '../inbox/sqlite/operator.js'
-import { readInboxFile } from '../inbox/sqlite/read-inbox-file.js'
-import type { Logger } from '../logger.js'
+import { CountersignError } from '../../errors.js'
+import type { InboxStats } from '../../inbox/inbox.js'
+import { NO_ENTRIES } from '../../inbox/no-entries.js'
+import { stats } from '../../inbox/sqlite/operator.js'
+import { readInboxFile } from '../../inbox/sqlite/read-inbox-file.js'
+import type { Logger } from '../../logger.js'
 import type { InboxSetting } from './inbox-setting.js'
-import { table } from './table.js'
+import { table } from '../table.js'
 
 /** How many entries the file holds; null where no file of ours would be used. */
 export type InboxEntries = InboxStats | 'no file yet' | 'not readable' | null

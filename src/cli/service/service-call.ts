@@ -1,7 +1,7 @@
-import { ClientError, createClient, type Client, type ServiceResponse } from '../client/index.js'
-import { EXIT, printJson, type ExitCode, type Io } from './io.js'
-import { printable } from './readable-log.js'
-import { redactor } from './redact.js'
+import { ClientError, createClient, type Client, type ServiceResponse } from '../../client/index.js'
+import { EXIT, printJson, type ExitCode, type Io } from '../io.js'
+import { printable } from '../readable-log.js'
+import { redactor } from '../redact.js'
 import type { ServiceAccount } from './service-options.js'
 
 /** What the service answered, without what may not be seen. */

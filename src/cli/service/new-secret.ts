@@ -2,8 +2,8 @@ import { constants } from 'node:fs'
 import { open, unlink, type FileHandle } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
-import { generateSecret } from '../client/index.js'
-import { UsageError, type Io } from './io.js'
+import { generateSecret } from '../../client/index.js'
+import { UsageError, type Io } from '../io.js'
 
 /**
  * Makes a secret and puts it into a new file that only its owner may read. It is on the disk when this resolves.

@@ -1,13 +1,13 @@
-import { AUTHENTICATOR_OPTIONS } from '../authenticator.js'
-import type { ReceiverServerOptions } from '../http/server.js'
-import { checkKnownOptions, invalidOption } from '../option-checks.js'
-import type { ReceiverOptions } from '../receiver-options.js'
+import { AUTHENTICATOR_OPTIONS } from '../../authenticator.js'
+import type { ReceiverServerOptions } from '../../http/server.js'
+import { checkKnownOptions, invalidOption } from '../../option-checks.js'
+import type { ReceiverOptions } from '../../receiver-options.js'
 import { hasDefaultConfig, loadConfigFile, type ConfigFile } from './config-file.js'
 import { resolveSecrets } from './config-secrets.js'
-import { loadEnvFile, variable } from './environment.js'
+import { loadEnvFile, variable } from '../environment.js'
 import { inboxSetting, type InboxSetting } from './inbox-setting.js'
-import type { Io } from './io.js'
-import { LOG_FORMATS, LOG_LEVELS, type LogOptions } from './log.js'
+import type { Io } from '../io.js'
+import { LOG_FORMATS, LOG_LEVELS, type LogOptions } from '../log.js'
 
 /** The command line of `serve`. */
 export interface ServeFlags {

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
-import { CountersignError } from '../errors.js'
-import { lastSigned, type LastSigned, type SigningSecret } from '../inbox/sqlite/last-signed.js'
-import { readInboxFile } from '../inbox/sqlite/read-inbox-file.js'
-import { withoutQuery } from '../subscriptions.js'
-import type { ConfiguredSubscription } from './config-subscriptions.js'
-import { findInboxFile, type InboxFlags } from './inbox-file.js'
-import { UsageError, type Io } from './io.js'
+import { CountersignError } from '../../errors.js'
+import { lastSigned, type LastSigned, type SigningSecret } from '../../inbox/sqlite/last-signed.js'
+import { readInboxFile } from '../../inbox/sqlite/read-inbox-file.js'
+import { withoutQuery } from '../../subscriptions.js'
+import type { ConfiguredSubscription } from '../config/config-subscriptions.js'
+import { findInboxFile, type InboxFlags } from '../config/inbox-file.js'
+import { UsageError, type Io } from '../io.js'
 
 /** What the inbox knows of the use of each secret. */
 export interface LastSeen {

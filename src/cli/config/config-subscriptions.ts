@@ -1,9 +1,9 @@
-import { callbackUrlProblem } from '../signature/index.js'
-import { secretProblem } from '../signature/secret.js'
+import { callbackUrlProblem } from '../../signature/index.js'
+import { secretProblem } from '../../signature/secret.js'
 import type { SecretReference } from './config-entry.js'
 import type { ConfigFile } from './config-file.js'
 import { resolveSecret } from './config-secrets.js'
-import { UsageError } from './io.js'
+import { UsageError } from '../io.js'
 
 /** A subscription of the configuration, each of its secrets on its own. */
 export interface ConfiguredSubscription {
