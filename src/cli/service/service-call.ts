@@ -92,15 +92,17 @@ export function jsonResult(result: Answer | Failure): object {
 }
 
 function safeAnswer({ status, ok, body }: ServiceResponse, redact: (text: string) => string): Answer {
-  let json
-  try {
-    json = typeof body === 'string' ? body : (JSON.stringify(body) ?? '')
-  } catch {
-    // Nested more deeply than the stack is high.
-    json = '(a body that cannot be shown)'
-  }
-  const text = redact(json)
+  const json = isShallow(body)
+    ? (JSON.stringify(body) ?? '')
+    : '(a body that is nested too deeply to be shown)'
+  const text = redact(typeof body === 'string' ? body : json)
   return { status, ok, body: typeof body === 'string' ? text : parsed(text), text: bounded(printable(text)) }
+}
+
+// Each level is indented, so what is printed grows with the square of them; and there is an end to the stack.
+function isShallow(value: unknown, levels = 100): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return levels > 0 && Object.values(value).every((each) => isShallow(each, levels - 1))
 }
 
 function parsed(text: string): unknown {
