@@ -47,6 +47,17 @@ export function httpUrl(text: string): URL {
   throw new InvalidArgumentError('Use an absolute http or https URL.')
 }
 
+/** Milliseconds for timers, separated by commas. */
+export function durations(text: string): number[] {
+  return text.split(',').map((each) => duration(each.trim()))
+}
+
+/** A status that ends a request. */
+export function finalStatus(text: string): number {
+  if (/^[2-5]\d\d$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('Use a status from 200 to 599.')
+}
+
 /** Statuses, separated by commas. */
 export function statuses(text: string): number[] {
   const list = text.split(',').map((status) => status.trim())

@@ -4,6 +4,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { createClient } from '../../src/client/index.js'
 import { serve } from '../support/hosts.js'
 import { runInboxReceiver } from '../support/running-inbox-receiver.js'
 import { runReceiver, SECRET, subscription } from '../support/running-receiver.js'
@@ -169,6 +170,31 @@ describe('countersign simulate --once', () => {
     expect(await simulating.exit).toBe(0)
   })
 
+  it('sends again what was not taken, and judges that as a callback without a fault', async () => {
+    const { port, handled } = await runReceiver()
+    for (const timestamp of ['first', 'fresh']) {
+      const { code, stdout } = await simulateOnce(
+        port,
+        ...[
+          '--json',
+          '--faults',
+          'cut-before-answer',
+          '--retry-delays-ms',
+          '1,10',
+          '--retry-timestamp',
+          timestamp,
+        ],
+      )
+      const [cut, again, ...more] = events(stdout)[1]!.attempts
+      expect(code).toBe(0)
+      expect(cut).toMatchObject({ isRetry: false, error: 'CUT', isRight: true })
+      expect(again).toMatchObject({ isRetry: true, status: 200, isRight: true })
+      expect(more).toEqual([])
+      expect(again.timestamp === cut.timestamp).toBe(timestamp === 'first')
+    }
+    expect(handled).toHaveLength(2)
+  })
+
   it('prints no secret and no signature', async () => {
     const { port } = await runReceiver()
     for (const format of [[], ['--json']]) {
@@ -194,6 +220,18 @@ describe('countersign simulate', () => {
     simulating.signal('SIGTERM')
     expect(await simulating.exit).toBe(0)
     expect(simulating.output).not.toContain(CLIENT_SECRET)
+  })
+
+  it('answers as it is told, as the service shows no answer', async () => {
+    const env = { COUNTERSIGN_CLIENT_SECRET: CLIENT_SECRET }
+    const statuses = ['--subscription-status', '503', '--account-status', '202']
+    const simulating = new Simulating([...to(1), ...statuses], { env })
+    const { baseUrl, clientId } = await simulating.line(1)
+    const client = createClient({ baseUrl, clientId, clientSecret: CLIENT_SECRET, maxAttempts: 1 })
+    sandbox.after(() => client.close())
+    const created = await client.subscriptions.create({ ...subscription, secret: SECRET })
+    const updated = await client.accounts.update('4711', { name: 'Petty cash' })
+    expect([created.status, updated.status]).toEqual([503, 202])
   })
 
   it('takes the client from the environment, and the port it is told', async () => {

@@ -2,10 +2,19 @@ import { Option } from 'commander'
 import { CountersignError } from '../../errors.js'
 import { silentLogger } from '../../logger.js'
 import { startServiceSimulator, type ServiceSimulator } from '../../testing/simulator/service-simulator.js'
+import type { RetryPolicy } from '../../testing/simulator/delivery.js'
 import type { ServiceSubscription } from '../../testing/simulator/subscription-book.js'
 import { addEnvFileOption, loadEnvFile, variable } from '../environment.js'
 import { EXIT, UsageError, type DefineCommand, type ExitCode, type Io } from '../io.js'
-import { duration, headerValue, positiveNumber, uuid, wholeNumber } from '../option-values.js'
+import {
+  duration,
+  durations,
+  finalStatus,
+  headerValue,
+  positiveNumber,
+  uuid,
+  wholeNumber,
+} from '../option-values.js'
 import { addSecretOptions, readSecret, type SecretFlags } from '../secret-option.js'
 import { announce, requestLogger } from './simulate/announce.js'
 import { clientSecret, type ClientSecretFlags } from './simulate/client-secret.js'
@@ -24,6 +33,11 @@ interface SimulateFlags extends SecretFlags, ClientSecretFlags {
   readonly concurrency: number
   readonly shuffle?: true
   readonly seed?: number
+  readonly retryDelaysMs?: readonly number[]
+  readonly retryTimestamp: RetryPolicy['timestamp']
+  readonly subscriptionStatus?: number
+  readonly accountStatus?: number
+  readonly repeatedSubscription: 'beside' | 'replace'
   readonly receiver: ReceiverKind
   readonly waitMs: number
   readonly once?: true
@@ -40,6 +54,10 @@ start, and its secret is read from the environment (--secret-env NAME, by defaul
 The client secret is that of COUNTERSIGN_CLIENT_SECRET, or of --client-secret-file; where that file is not there, it is
 made, and only you may read it. No option takes a secret itself:
 a command line is seen by every user of the machine, and kept in the shell's history.
+
+What the service does not document is for you to choose: whether and how it sends again what was not taken
+(--retry-delays-ms, --retry-timestamp), how it answers (--subscription-status, --account-status), and what a second
+subscription does to the first (--repeated-subscription).
 
 Deliveries go to this machine only, over http: to --deliver-to, or to the callback URL where that is of this machine.
 SIGINT and SIGTERM end it. What is printed with --json is one JSON object a line.
@@ -82,6 +100,22 @@ export const defineSimulate: DefineCommand = (program, io, finish) => {
         .choices(['inbox', 'inline', 'either'])
         .default('either'),
     )
+    .option('--retry-delays-ms <list>', 'send again what is not taken, after these delays', durations)
+    .addOption(
+      new Option('--retry-timestamp <kind>', 'with the first timestamp, or signed anew')
+        .choices(['first', 'fresh'])
+        .default('first'),
+    )
+    .addOption(
+      new Option(
+        '--repeated-subscription <kind>',
+        'whether a second one of a URL and type replaces the first',
+      )
+        .choices(['beside', 'replace'])
+        .default('beside'),
+    )
+    .option('--subscription-status <number>', 'the answer to a subscription (default: 201)', finalStatus)
+    .option('--account-status <number>', 'the answer to an account update (default: 200)', finalStatus)
     .option('--wait-ms <number>', 'how long to wait until the receiver listens', duration, 30_000)
     .option('--once', 'end after the callbacks of the first subscription')
     .option('--json', 'print JSON')
@@ -100,6 +134,10 @@ async function simulate(flags: SimulateFlags, io: Io): Promise<ExitCode> {
     clientSecret: ours,
     deliverTo: flags.deliverTo,
     seed: flags.seed,
+    retry: flags.retryDelaysMs && { delaysMs: flags.retryDelaysMs, timestamp: flags.retryTimestamp },
+    subscriptionResponse: answered(flags.subscriptionStatus),
+    accountResponse: answered(flags.accountStatus),
+    repeatedSubscription: flags.repeatedSubscription,
     logger: flags.json ? silentLogger : requestLogger(io),
   })
   const stop = new AbortController()
@@ -121,6 +159,8 @@ async function simulate(flags: SimulateFlags, io: Io): Promise<ExitCode> {
     await simulator.close()
   }
 }
+
+const answered = (status: number | undefined) => (status === undefined ? undefined : { status })
 
 /** Goes on until the signal, which it rejects with, or with --once until the first subscription has its callbacks. */
 async function deliverAll(

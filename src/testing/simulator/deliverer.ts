@@ -144,7 +144,7 @@ export class Deliverer {
       if (isOver()) return
       await this.#pause(delayMs, recorded)
       if (isOver()) return
-      await this.#attempt(plan.retry(index + 1, timestamp === 'fresh'), recorded)
+      await this.#attempt(plan.retry(index + 1, timestamp === 'fresh'), recorded, true)
     }
   }
 
@@ -153,7 +153,11 @@ export class Deliverer {
     callerSignal?.throwIfAborted()
   }
 
-  async #attempt(request: PlannedRequest, { record, signal, callerSignal }: Recorded): Promise<void> {
+  async #attempt(
+    request: PlannedRequest,
+    { record, signal, callerSignal }: Recorded,
+    isRetry = false,
+  ): Promise<void> {
     callerSignal?.throwIfAborted()
     const target = targetOf(this.deliverTo, record.subscription.callbackUrl)
     const { headers } = request.callback
@@ -170,6 +174,7 @@ export class Deliverer {
       idempotencyKey: headers['X-Idempotency-Key']!,
       eventType: headers['X-Event-Type']!,
       authenticity: request.authenticity,
+      isRetry,
       timestamp: headers['Authorization-Timestamp']!,
       status: answer?.status,
       headers: answer?.headers ?? {},

@@ -63,6 +63,8 @@ export interface Attempt {
   /** X-Event-Type as sent. */
   readonly eventType: string
   readonly authenticity: Authenticity
+  /** Sent by the retry policy: the callback without its fault. */
+  readonly isRetry: boolean
   /** Authorization-Timestamp as sent. */
   readonly timestamp: string
   /** Undefined when there was no answer; `error` says why. */

@@ -93,6 +93,7 @@ describe('a delivery', () => {
           eventType: 'transfers.book-completed',
           authenticity: 'genuine',
           timestamp: seen[0]!.headers['authorization-timestamp'],
+          isRetry: false,
           status: 202,
           headers: expect.objectContaining({ 'x-answer': '1' }),
           body: Buffer.from('answer 1'),

@@ -23,8 +23,8 @@ export function printDeliveries(
       status: attempt.status,
       error: attempt.error,
       durationMs: Math.round(attempt.durationMs * 10) / 10,
-      isRight: isRight(attempt, right(receiver, fault, index)),
-      right: right(receiver, fault, index),
+      isRetry: attempt.isRetry,
+      ...judged(attempt, right(receiver, attempt.isRetry ? undefined : fault, index)),
     })),
   )
   const areRight = rows.every(({ isRight }) => isRight)
@@ -33,9 +33,9 @@ export function printDeliveries(
     return areRight
   }
   const lines = rows.map(
-    ({ delivery, fault, idempotencyKey, timestamp, status, error, durationMs, isRight, right }) => [
+    ({ delivery, fault, isRetry, idempotencyKey, timestamp, status, error, durationMs, isRight, right }) => [
       String(delivery),
-      fault,
+      isRetry ? `${fault}, retry` : fault,
       printable(idempotencyKey),
       timestamp,
       String(status ?? (error === 'CUT' ? 'hung up' : `no answer (${error})`)),
@@ -64,6 +64,7 @@ function right(receiver: ReceiverKind, fault: Delivery['fault'], index: number):
   return [...new Set([...rightAnswers(fault, 'inline', index), ...rightAnswers(fault, 'inbox', index)])]
 }
 
-function isRight({ status, error }: Attempt, right: readonly number[]): boolean {
-  return status === undefined ? right.length === 0 && error === 'CUT' : right.includes(status)
+function judged({ status, error }: Attempt, right: readonly number[]) {
+  const isRight = status === undefined ? right.length === 0 && error === 'CUT' : right.includes(status)
+  return { isRight, right }
 }
