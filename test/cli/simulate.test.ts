@@ -175,15 +175,13 @@ describe('countersign simulate --once', () => {
     for (const timestamp of ['first', 'fresh']) {
       const { code, stdout } = await simulateOnce(
         port,
-        ...[
-          '--json',
-          '--faults',
-          'cut-before-answer',
-          '--retry-delays-ms',
-          '1,10',
-          '--retry-timestamp',
-          timestamp,
-        ],
+        '--json',
+        '--faults',
+        'cut-before-answer',
+        '--retry-delays-ms',
+        '1,10',
+        '--retry-timestamp',
+        timestamp,
       )
       const [cut, again, ...more] = events(stdout)[1]!.attempts
       expect(code).toBe(0)

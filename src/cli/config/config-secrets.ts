@@ -21,7 +21,8 @@ export async function resolveSecrets(
       return await resolveSecret(secret, file, env)
     } catch (error) {
       if (!(error instanceof UsageError)) throw error
-      throw new CountersignError('ERR_CONFIG_INVALID', `${file.name}: ${where}: ${error.message}.`)
+      const problem = error.message.replace(/[^.?]$/, '$&.')
+      throw new CountersignError('ERR_CONFIG_INVALID', `${file.name}: ${where}: ${problem}`)
     }
   }
   return Promise.all(
