@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import type { InboxState } from '../../inbox/states.js'
+import {
+  addIn,
+  claimNext,
+  createArrival,
+  finishNext,
+  idsOf,
+  RECEIVED_AT,
+  STATES,
+  withAnotherBody,
+} from './entries.js'
+import type { Suite } from './suite.js'
+
+export function registerAsking({ describe, it }: Suite): void {
+  describe('when asked what it holds', () => {
+    it('counts the entries in each state', async ({ inbox }) => {
+      for (const state of STATES) await addIn(state, inbox)
+      const { oldestUnfinished, ...counts } = await inbox.stats()
+      assert.deepEqual(counts, Object.fromEntries(STATES.map((state) => [state, 1])))
+    })
+
+    it('counts nothing where nothing is', async ({ inbox }) => {
+      const { oldestUnfinished, ...counts } = await inbox.stats()
+      assert.deepEqual(counts, Object.fromEntries(STATES.map((state) => [state, 0])))
+      assert.equal(oldestUnfinished, undefined)
+    })
+
+    it('tells when the oldest arrived that is not finished', async ({ inbox }) => {
+      const times = [1000, 2000, 3000].map((ms) => new Date(RECEIVED_AT + ms))
+      for (const receivedAt of times) await inbox.add(createArrival({ receivedAt }))
+      assert.deepEqual((await inbox.stats()).oldestUnfinished, times[0])
+      await finishNext(inbox, 'complete')
+      await claimNext(inbox)
+      assert.deepEqual((await inbox.stats()).oldestUnfinished, times[1])
+    })
+
+    it('lists by id, page by page', async ({ inbox }) => {
+      const ids = []
+      for (let i = 0; i < 5; i++) ids.push((await inbox.add(createArrival())).id)
+      assert.deepEqual(idsOf(await inbox.list({})), ids)
+      assert.deepEqual(idsOf(await inbox.list({}, { limit: 2 })), ids.slice(0, 2))
+      assert.deepEqual(idsOf(await inbox.list({}, { afterId: ids[1]!, limit: 2 })), ids.slice(2, 4))
+    })
+
+    it('lists those in some states', async ({ inbox }) => {
+      const ids: Partial<Record<InboxState, number>> = {}
+      for (const state of STATES) ids[state] = await addIn(state, inbox)
+      for (const state of STATES) assert.deepEqual(idsOf(await inbox.list({ states: [state] })), [ids[state]])
+      const some = await inbox.list({ states: ['dead', 'handled'] })
+      assert.deepEqual(new Set(idsOf(some)), new Set([ids.dead, ids.handled]))
+      assert.deepEqual(await inbox.list({ states: [] }), [])
+    })
+
+    it('lists those of a type', async ({ inbox }) => {
+      const { id } = await inbox.add(createArrival({ type: 'a' }))
+      await inbox.add(createArrival({ type: 'b' }))
+      assert.deepEqual(idsOf(await inbox.list({ eventType: 'a' })), [id])
+    })
+
+    it('lists those with a key, in quarantine or not', async ({ inbox }) => {
+      const arrival = createArrival()
+      const { id } = await inbox.add(arrival)
+      const { id: conflictId } = await inbox.add(withAnotherBody(arrival))
+      await inbox.add(createArrival())
+      const { idempotencyKey } = arrival.callback
+      assert.deepEqual(idsOf(await inbox.list({ idempotencyKey })), [id, conflictId])
+    })
+
+    it('lists those received before, after or between times', async ({ inbox }) => {
+      const ids: number[] = []
+      for (const ms of [10, 20, 30]) {
+        ids.push((await inbox.add(createArrival({ receivedAt: new Date(RECEIVED_AT + ms) }))).id)
+      }
+      const after = RECEIVED_AT + 10
+      const before = RECEIVED_AT + 30
+      assert.deepEqual(idsOf(await inbox.list({ after })), ids.slice(1))
+      assert.deepEqual(idsOf(await inbox.list({ before })), ids.slice(0, 2))
+      assert.deepEqual(idsOf(await inbox.list({ after, before })), [ids[1]])
+    })
+
+    it('lists those that fit all of a filter', async ({ inbox }) => {
+      const { id } = await inbox.add(createArrival({ type: 'a' }))
+      await inbox.add(createArrival({ type: 'a', hasHandler: false }))
+      await inbox.add(createArrival({ type: 'b' }))
+      assert.deepEqual(idsOf(await inbox.list({ states: ['stored'], eventType: 'a' })), [id])
+    })
+
+    it('lists everything that show tells but body and history', async ({ inbox }) => {
+      for (const state of STATES) await addIn(state, inbox)
+      for (const summary of await inbox.list({})) {
+        const { rawBody, history, ...entry } = (await inbox.show(summary.id))!
+        assert.deepEqual(summary, entry)
+      }
+    })
+
+    it('shows nothing for an entry that is not there', async ({ inbox }) => {
+      assert.equal(await inbox.show(999), undefined)
+    })
+  })
+}

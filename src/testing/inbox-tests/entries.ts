@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { createHash, randomUUID } from 'node:crypto'
+import type { VerifiedCallback } from '../../callback.js'
+import type { Arrival, ClaimedEntry, ClaimEntries, EntrySummary, Inbox } from '../../inbox/inbox.js'
+import type { InboxState } from '../../inbox/states.js'
+
+export const LONG = 3_600_000
+export const SHORT = 500
+
+export const EVENT_TYPE = 'transfers.book-completed'
+export const CALLBACK_URL = 'https://partner.example.com/hooks/transfers'
+export const RECEIVED_AT = Date.UTC(2025, 10, 21, 9)
+
+export const STATES = [
+  'stored',
+  'running',
+  'retrying',
+  'handled',
+  'dead',
+  'unhandled',
+  'quarantined',
+  'discarded',
+] as const satisfies readonly InboxState[]
+
+export const ANY: ClaimEntries = { eventTypes: 'any', limit: 100, leaseMs: SHORT }
+
+export type ArrivalParts = Partial<Arrival> & Partial<VerifiedCallback>
+
+export function createArrival(parts: ArrivalParts = {}): Arrival {
+  const callback: VerifiedCallback = parts.callback ?? {
+    type: parts.type ?? EVENT_TYPE,
+    idempotencyKey: randomUUID(),
+    signedAt: new Date(RECEIVED_AT - 1000),
+    receivedAt: parts.receivedAt ?? new Date(RECEIVED_AT),
+    rawBody: parts.rawBody ?? Buffer.from(JSON.stringify({ Id: randomUUID() })),
+    subscription: parts.subscription ?? {
+      eventTypeName: parts.type ?? EVENT_TYPE,
+      callbackUrl: CALLBACK_URL,
+      description: 'tenant 1',
+    },
+  }
+  return {
+    callback,
+    key: parts.key ?? `${callback.idempotencyKey}@${CALLBACK_URL}`,
+    bodyHash: createHash('sha256').update(callback.rawBody).digest('base64'),
+    signature: random44Characters(),
+    suspicion: parts.suspicion,
+    orderKey: parts.orderKey,
+    hasHandler: parts.hasHandler ?? true,
+  }
+}
+
+export const signedAnew = (arrival: Arrival): Arrival => ({ ...arrival, signature: random44Characters() })
+
+export function withAnotherBody(arrival: Arrival): Arrival {
+  const { callback, bodyHash } = createArrival()
+  return {
+    ...signedAnew(arrival),
+    callback: { ...arrival.callback, rawBody: callback.rawBody },
+    bodyHash,
+  }
+}
+
+export function underAnotherKey(arrival: Arrival): Arrival {
+  const idempotencyKey = randomUUID()
+  return {
+    ...arrival,
+    callback: { ...arrival.callback, idempotencyKey },
+    key: `${idempotencyKey}@${CALLBACK_URL}`,
+  }
+}
+
+export function random44Characters(): string {
+  return createHash('sha256').update(randomUUID()).digest('base64')
+}
+
+export async function addInOrder(inbox: Inbox, count: number, orderKey = 'account 1'): Promise<number[]> {
+  const ids = []
+  for (let i = 0; i < count; i++) ids.push((await inbox.add(createArrival({ orderKey }))).id)
+  return ids
+}
+
+export async function claimNext(inbox: Inbox): Promise<ClaimedEntry> {
+  const [claimed] = await inbox.claim({ ...ANY, limit: 1 })
+  assert.ok(claimed, 'nothing is due')
+  return claimed
+}
+
+export type EndMove = 'complete' | 'reschedule' | 'giveUp' | 'setAside'
+
+export function endBy(move: EndMove) {
+  if (move === 'reschedule') return { move, delayMs: LONG, error: 'busy' }
+  if (move === 'giveUp') return { move, error: 'account is closed' }
+  return { move }
+}
+
+export async function finishNext(inbox: Inbox, move: EndMove): Promise<ClaimedEntry> {
+  const claim = await claimNext(inbox)
+  assert.equal(await inbox.finish(claim, endBy(move)), true)
+  return claim
+}
+
+/** Adds an entry and brings it into a state; nothing else may be due, or all that is due is running. */
+export async function addIn(state: InboxState, inbox: Inbox): Promise<number> {
+  const type = `${state}.only`
+  const { id } = await inbox.add(
+    createArrival({
+      type,
+      hasHandler: state !== 'unhandled',
+      suspicion: state === 'quarantined' ? 'stale' : undefined,
+    }),
+  )
+  const moves: Partial<Record<InboxState, EndMove>> = {
+    retrying: 'reschedule',
+    handled: 'complete',
+    dead: 'giveUp',
+  }
+  if (state === 'running' || moves[state]) {
+    const [claim] = await inbox.claim({ eventTypes: [type], limit: 1, leaseMs: LONG })
+    if (moves[state]) await inbox.finish(claim!, endBy(moves[state]))
+  }
+  if (state === 'discarded') await done(inbox.act(id, 'discard', 'ann'))
+  assert.equal(await stateOf(inbox, id), state)
+  return id
+}
+
+export async function done(acting: Promise<string | undefined>): Promise<void> {
+  assert.equal(await acting, undefined)
+}
+
+export async function stateOf(inbox: Inbox, id: number): Promise<InboxState | undefined> {
+  return (await inbox.show(id))?.state
+}
+
+export const idsOf = (entries: readonly Pick<EntrySummary, 'id'>[]): number[] => entries.map(({ id }) => id)
+
+export const repeat = <Value>(times: number, value: Value): Value[] =>
+  Array.from({ length: times }, () => value)
+
+export async function resultsOf(inbox: Inbox, arrivals: readonly Arrival[]): Promise<string[]> {
+  return (await Promise.all(arrivals.map((arrival) => inbox.add(arrival)))).map(({ result }) => result)
+}
+
+export function countEach(values: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const value of values) counts[value] = (counts[value] ?? 0) + 1
+  return counts
+}

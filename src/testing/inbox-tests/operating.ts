@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict'
+import { MOVES, type InboxState } from '../../inbox/states.js'
+import {
+  addIn,
+  ANY,
+  CALLBACK_URL,
+  claimNext,
+  createArrival,
+  done,
+  EVENT_TYPE,
+  finishNext,
+  idsOf,
+  signedAnew,
+  stateOf,
+  STATES,
+  underAnotherKey,
+  withAnotherBody,
+} from './entries.js'
+import type { Suite } from './suite.js'
+
+export function registerOperating({ describe, it }: Suite): void {
+  describe('when a person retries', () => {
+    it('gives a dead letter again, from attempt 1', async ({ inbox }) => {
+      const { id } = await inbox.add(createArrival())
+      await finishNext(inbox, 'giveUp')
+      await done(inbox.act(id, 'retry', 'ann'))
+      const claim = await claimNext(inbox)
+      assert.equal(claim.id, id)
+      assert.equal(claim.attempt, 1)
+    })
+
+    it('gives what was handled again, and says that it is a replay', async ({ inbox }) => {
+      const { id } = await inbox.add(createArrival())
+      await finishNext(inbox, 'complete')
+      await done(inbox.act(id, 'retry', 'ann'))
+      assert.equal((await inbox.show(id))?.finishedAt, undefined)
+      assert.equal((await claimNext(inbox)).replayed, true)
+    })
+
+    it('gives what waits for its retry at once', async ({ inbox }) => {
+      const { id } = await inbox.add(createArrival())
+      await finishNext(inbox, 'reschedule')
+      await done(inbox.act(id, 'retry', 'ann'))
+      assert.equal((await claimNext(inbox)).id, id)
+    })
+
+    it('fences off the claim from before', async ({ inbox }) => {
+      const { id } = await inbox.add(createArrival())
+      const late = await finishNext(inbox, 'giveUp')
+      await done(inbox.act(id, 'retry', 'ann'))
+      await claimNext(inbox)
+      assert.equal(await inbox.finish(late, { move: 'complete' }), false)
+    })
+  })
+
+  describe('when a person releases from quarantine', () => {
+    it('hands out what was released as the type that was subscribed, not as the one that its header claims', async ({
+      inbox,
+    }) => {
+      const subscription = { eventTypeName: EVENT_TYPE, callbackUrl: CALLBACK_URL }
+      const suspect = createArrival({
+        type: 'transfers.rewritten',
+        subscription,
+        suspicion: 'another type',
+      })
+      const { id } = await inbox.add(suspect)
+      await done(inbox.act(id, 'release', 'ann'))
+      const claimed = await claimNext(inbox)
+      assert.equal(claimed.id, id)
+      assert.equal(claimed.callback.type, EVENT_TYPE)
+    })
+
+    it('gives the entry, and says that it is a replay', async ({ inbox }) => {
+      const { id } = await inbox.add(createArrival({ suspicion: 'stale' }))
+      await done(inbox.act(id, 'release', 'ann'))
+      const claim = await claimNext(inbox)
+      assert.equal(claim.id, id)
+      assert.equal(claim.attempt, 1)
+      assert.equal(claim.replayed, true)
+    })
+
+    it('says duplicate to a copy of it from then on, suspect or not', async ({ inbox }) => {
+      const arrival = createArrival()
+      const suspect = { ...arrival, suspicion: 'stale' }
+      const { id } = await inbox.add(suspect)
+      await done(inbox.act(id, 'release', 'ann'))
+      assert.deepEqual(await inbox.add(suspect), { result: 'duplicate', id })
+      assert.deepEqual(await inbox.add(arrival), { result: 'duplicate', id })
+      assert.deepEqual(await inbox.add(signedAnew(arrival)), { result: 'duplicate', id })
+    })
+
+    it('does not release what has been stored since', async ({ inbox }) => {
+      const arrival = createArrival()
+      const { id } = await inbox.add({ ...arrival, suspicion: 'stale' })
+      const { id: storedId } = await inbox.add(arrival)
+      await finishNext(inbox, 'complete')
+      assert.equal(await inbox.act(id, 'release', 'ann'), `the same callback is entry ${storedId}, handled`)
+      assert.equal(await stateOf(inbox, id), 'quarantined')
+    })
+
+    it('releases one of two repeats, and not the other', async ({ inbox }) => {
+      const suspect = createArrival({ suspicion: 'stale' })
+      const { id } = await inbox.add(suspect)
+      const { id: repeatId } = await inbox.add(signedAnew(suspect))
+      await done(inbox.act(id, 'release', 'ann'))
+      assert.equal(await inbox.act(repeatId, 'release', 'ann'), `the same callback is entry ${id}, stored`)
+    })
+
+    it('releases a repeat of what was discarded', async ({ inbox }) => {
+      const suspect = createArrival({ suspicion: 'stale' })
+      const { id } = await inbox.add(suspect)
+      const { id: repeatId } = await inbox.add(signedAnew(suspect))
+      await done(inbox.act(id, 'discard', 'ann'))
+      await done(inbox.act(repeatId, 'release', 'ann'))
+      assert.equal((await claimNext(inbox)).id, repeatId)
+    })
+
+    it('releases a conflict, which goes on being one for copies', async ({ inbox }) => {
+      const arrival = createArrival()
+      const conflict = withAnotherBody(arrival)
+      const { id: firstId } = await inbox.add(arrival)
+      const { id } = await inbox.add(conflict)
+      await done(inbox.act(id, 'release', 'ann'))
+      assert.deepEqual(new Set(idsOf(await inbox.claim(ANY))), new Set([firstId, id]))
+      assert.deepEqual(await inbox.add(conflict), { result: 'duplicate', id })
+      assert.deepEqual(await inbox.add(arrival), { result: 'duplicate', id: firstId })
+    })
+
+    it('releases one of two conflicts with the same body, and not the other', async ({ inbox }) => {
+      const arrival = createArrival()
+      const conflict = withAnotherBody(arrival)
+      await inbox.add(arrival)
+      const { id } = await inbox.add(conflict)
+      const { id: repeatId } = await inbox.add(signedAnew(conflict))
+      await done(inbox.act(id, 'release', 'ann'))
+      assert.equal(await inbox.act(repeatId, 'release', 'ann'), `the same callback is entry ${id}, stored`)
+    })
+
+    it('releases what came under another key, which only counts copies', async ({ inbox }) => {
+      const arrival = createArrival()
+      const replay = underAnotherKey(arrival)
+      await inbox.add(arrival)
+      const { id } = await inbox.add(replay)
+      await done(inbox.act(id, 'release', 'ann'))
+      assert.equal((await inbox.claim(ANY)).length, 2)
+      assert.deepEqual(await inbox.add(replay), { result: 'duplicate', id })
+    })
+  })
+
+  describe('when a person acts', () => {
+    it('says that an entry is not there', async ({ inbox }) => {
+      assert.equal(await inbox.act(999, 'retry', 'ann'), 'there is no entry 999')
+    })
+
+    for (const action of ['retry', 'release', 'discard'] as const) {
+      for (const state of STATES) {
+        const isPossible = (MOVES[action].from as readonly InboxState[]).includes(state)
+        it(`${isPossible ? 'can' : 'cannot'} ${action} what is ${state}`, async ({ inbox }) => {
+          const id = await addIn(state, inbox)
+          const before = await inbox.show(id)
+          const refusal = await inbox.act(id, action, 'ann')
+          if (isPossible) {
+            assert.equal(refusal, undefined)
+            assert.equal(await stateOf(inbox, id), MOVES[action].to)
+          } else {
+            assert.match(refusal ?? 'done', new RegExp(`^entry ${id} is ${state}; `))
+            assert.deepEqual(await inbox.show(id), before)
+          }
+        })
+      }
+    }
+
+    it('records what was done, when and by whom', async ({ inbox }) => {
+      const { id } = await inbox.add(createArrival({ suspicion: 'stale' }))
+      await done(inbox.act(id, 'release', 'ann'))
+      await done(inbox.act(id, 'discard', 'bob'))
+      const history = (await inbox.show(id))!.history
+      assert.deepEqual(
+        history.map(({ action, by }) => ({ action, by })),
+        [
+          { action: 'release', by: 'ann' },
+          { action: 'discard', by: 'bob' },
+        ],
+      )
+      assert.ok(history.every(({ at }) => at instanceof Date && !Number.isNaN(Number(at))))
+    })
+
+    it('lets exactly one of concurrent persons do it', async ({ inbox }) => {
+      const { id } = await inbox.add(createArrival())
+      await finishNext(inbox, 'giveUp')
+      const refusals = await Promise.all(Array.from({ length: 10 }, () => inbox.act(id, 'retry', 'ann')))
+      assert.equal(refusals.filter((refusal) => refusal === undefined).length, 1)
+      assert.equal((await inbox.show(id))?.history.length, 1)
+    })
+  })
+}
