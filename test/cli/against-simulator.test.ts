@@ -75,3 +75,25 @@ it.each(['beside', 'replace'] as const)(
     ])
   },
 )
+
+it('updates an account, and finds wrong credentials', async () => {
+  const simulator = await startServiceSimulator()
+  sandbox.after(() => simulator.close())
+  const { clientId, clientSecret } = simulator.credentials
+  const env = {
+    COUNTERSIGN_BASE_URL: simulator.baseUrl,
+    COUNTERSIGN_CLIENT_ID: clientId,
+    COUNTERSIGN_CLIENT_SECRET: clientSecret,
+  }
+  const update = ['update-account', '47/11', '--name', 'Petty cash', '--no-searchable']
+  expect((await countersign(update, { env })).code).toBe(0)
+  expect(simulator.accounts.get('47/11')).toMatchObject({ name: 'Petty cash', searchable: false })
+
+  const wrong = { ...env, COUNTERSIGN_CLIENT_SECRET: 'of.another-client' }
+  const ran = await countersign(['token'], { env: wrong })
+  expect({ code: ran.code, stderr: ran.stderr }).toEqual({
+    code: 1,
+    stderr: expect.stringContaining('checklist'),
+  })
+  withoutSecrets(ran, 'of.another-client', clientSecret)
+})
