@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { createReceiver } from '../../src/index.js'
 import { collectedLog } from '../support/collected-log.js'
 import { connection } from '../support/connection.js'
@@ -144,3 +145,31 @@ describe('start()', () => {
     expect(log.withCode('WARN_NO_HANDLERS')).toMatchObject([{ level: 'warn' }])
   })
 })
+
+test('a process whose store hangs can end once its receiver has stopped', () => {
+  const program = `
+    import { createServer } from 'node:http'
+    import { createReceiver } from 'countersign'
+    import { signedCallback } from 'countersign/testing'
+
+    const subscription = { eventTypeName: 'a.b', callbackUrl: 'https://partner.example.com/hooks', secret: 'secret' }
+    let claimed
+    const isClaimed = new Promise((resolve) => (claimed = resolve))
+    const store = { retentionMs: Infinity, claim: () => (claimed(), new Promise(() => {})) }
+    const limits = { dependencyTimeoutMs: 600_000, stopTimeoutMs: 1 }
+    const receiver = createReceiver({ subscriptions: [subscription], store, ...limits })
+    receiver.on('a.b', () => {})
+    const server = createServer(receiver.requestListener()).listen(0, '127.0.0.1', async () => {
+      const callback = signedCallback({ subscription })
+      const hungUpOn = fetch(\`http://127.0.0.1:\${server.address().port}\${callback.path}\`, callback).catch(() => {})
+      await isClaimed
+      server.close()
+      server.closeAllConnections()
+      await hungUpOn
+      await receiver.stop()
+      console.log('stopped')
+    })`
+  const args = ['--input-type=module', '--eval', program]
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 30_000 })
+  expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: 'stopped\n', stderr: '' })
+}, 40_000)
