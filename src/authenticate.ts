@@ -11,6 +11,7 @@ import type { Credentials } from './signature/credentials.js'
 import type { HeaderValue } from './signature/index.js'
 import { hashBody } from './signature/string-to-sign.js'
 import { signatureMatches } from './signature/verify.js'
+import { isUuid } from './uuid.js'
 
 /** How far Authorization-Timestamp may be from now, in milliseconds. */
 export interface Tolerance {
@@ -34,9 +35,6 @@ export type Authentication =
     }
   | { readonly verdict: 'refused'; readonly code: OutcomeCode; readonly error?: unknown }
 
-// Any UUID, whatever its version: the service promises no more than "UUID".
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
-
 /** From bytes and headers to a verified event, or the reason why not. Plain values in, plain values out. */
 export function authenticate(
   { headers, body }: CallbackRequest,
@@ -52,7 +50,7 @@ export function authenticate(
 
   const key = single(headers.idempotencyKey)?.toLowerCase()
   if (!key) return { verdict: 'refused', code: 'ERR_IDEMPOTENCY_KEY_MISSING' }
-  if (!UUID.test(key)) return { verdict: 'refused', code: 'ERR_IDEMPOTENCY_KEY_MALFORMED' }
+  if (!isUuid(key)) return { verdict: 'refused', code: 'ERR_IDEMPOTENCY_KEY_MALFORMED' }
   if (!type) return { verdict: 'refused', code: 'ERR_EVENT_TYPE_MISSING' }
 
   const { eventTypeName, callbackUrl, description } = subscription

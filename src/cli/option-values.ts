@@ -1,5 +1,6 @@
 import { validateHeaderValue } from 'node:http'
 import { InvalidArgumentError } from 'commander'
+import { isUuid } from '../uuid.js'
 
 // What commander calls with the text after an option.
 
@@ -35,7 +36,7 @@ export function someText(text: string): string {
 }
 
 export function uuid(text: string): string {
-  if (/^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text)) return text
+  if (isUuid(text)) return text
   throw new InvalidArgumentError('Use a UUID.')
 }
 

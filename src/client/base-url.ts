@@ -1,3 +1,4 @@
+import { isLoopback } from '../loopback.js'
 import { invalidOption } from '../option-checks.js'
 
 /** The base address without the slash at its end. @throws CountersignError ERR_OPTION_INVALID */
@@ -24,9 +25,4 @@ export function baseUrlOption(owner: string, baseUrl: unknown): string {
     throw refuse(shown, cure)
   }
   return address.replace(/\/+$/, '')
-}
-
-// The URL parser has made four decimal numbers of every spelling of an IPv4 address.
-function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
 }

@@ -8,7 +8,7 @@ import type { SendAuthorized } from './authorized-request.js'
 import { signalOption, type CallOptions } from './call-options.js'
 import { ClientError } from './client-error.js'
 import type { ServiceRequest, ServiceResponse } from './request.js'
-import { isUuid } from './uuid.js'
+import { isUuid } from '../uuid.js'
 
 /** SERVICE 2.3. Which fields are optional is not shown there; `description` is the one that reads like it. */
 export interface NewSubscription {

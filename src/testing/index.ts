@@ -31,7 +31,7 @@ export {
   type SubscribedOptions,
 } from './simulator/service-simulator.js'
 export type { Interception, ServiceSimulatorOptions } from './simulator/options.js'
-export type { DeliverTo } from './simulator/loopback.js'
+export type { DeliverTo } from './simulator/delivery-target.js'
 export type { ServiceSubscription, SubscribeOptions } from './simulator/subscription-book.js'
 export type {
   AnsweredApiRequest,

@@ -17,7 +17,17 @@ const LAYERS = [
   ['pipeline.ts', 'handling/', 'authenticator.ts', 'authenticate.ts', 'admission.ts', 'subscriptions.ts'],
   ['testing/', 'client/'],
   ['dispatch/', 'idempotency/', 'inbox/'],
-  ['callback.ts', 'outcomes.ts', 'errors.ts', 'logger.ts', 'option-checks.ts', 'in-time.ts', 'payload.ts'],
+  [
+    'callback.ts',
+    'outcomes.ts',
+    'errors.ts',
+    'logger.ts',
+    'option-checks.ts',
+    'in-time.ts',
+    'payload.ts',
+    'uuid.ts',
+    'loopback.ts',
+  ],
   ['signature/'],
 ]
 

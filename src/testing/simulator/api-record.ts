@@ -1,13 +1,13 @@
+import { isUuid } from '../../uuid.js'
 import { headerValues } from '../http-message.js'
 import { mediaType, parseJson, type ApiCall } from './api-call.js'
 import type { ApiRequest } from './api-types.js'
-import { UUID } from './options.js'
 
 /** Only these are shown: in any other field, or under a misspelled name, there may be a secret. */
 const SHOWN: Readonly<Record<string, (value: unknown) => boolean>> = {
   grant_type: (value) => value === 'client_credentials',
   // Whoever mixes up the two has a secret here.
-  client_Id: (value) => typeof value === 'string' && UUID.test(value),
+  client_Id: isUuid,
   eventTypeName: () => true,
   callbackUrl: () => true,
   description: () => true,

@@ -7,9 +7,10 @@ import {
   integerOption,
   invalidOption,
 } from '../../option-checks.js'
+import { isUuid } from '../../uuid.js'
 import type { ApiRequest, Refusal, ServiceAccount, SimulatedResponse } from './api-types.js'
 import type { RetryPolicy } from './delivery.js'
-import { deliveryTarget, type DeliverTo } from './loopback.js'
+import { deliveryTarget, type DeliverTo } from './delivery-target.js'
 import type { ServiceSubscription } from './subscription-book.js'
 
 /**
@@ -101,7 +102,6 @@ void complete
 
 const OWNER = 'startServiceSimulator'
 
-export const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i
 /** SERVICE 2.2. */
 export const CLIENT_SECRET = /^[\w.~-]{1,40}$/
 
@@ -111,8 +111,7 @@ export type SimulatorSettings = ReturnType<typeof parseSimulatorOptions>
 export function parseSimulatorOptions(options: ServiceSimulatorOptions) {
   checkKnownOptions(OWNER, options, KNOWN)
   const { clientId = randomUUID(), clientSecret = randomBytes(30).toString('base64url'), deliverTo } = options
-  if (typeof clientId !== 'string' || !UUID.test(clientId))
-    throw invalidOption(OWNER, 'clientId', clientId, 'use a UUID (SERVICE 2.2)')
+  if (!isUuid(clientId)) throw invalidOption(OWNER, 'clientId', clientId, 'use a UUID (SERVICE 2.2)')
   if (typeof clientSecret !== 'string' || !CLIENT_SECRET.test(clientSecret)) {
     const cure = 'use 1 to 40 letters, digits, dashes, underlines, dots and tildes (SERVICE 2.2)'
     throw invalidOption(OWNER, 'clientSecret', undefined, cure, 'not of the form that the service gives out')

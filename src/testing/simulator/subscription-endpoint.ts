@@ -1,7 +1,7 @@
+import { isUuid } from '../../uuid.js'
 import { headerValues } from '../http-message.js'
 import { ApiRefusal, jsonFields, type ApiCall } from './api-call.js'
 import type { SimulatedResponse } from './api-types.js'
-import { UUID } from './options.js'
 import { fitsInHeader, type ServiceSubscription, type SubscriptionBook } from './subscription-book.js'
 
 type Wanted = Pick<ServiceSubscription, 'eventTypeName' | 'callbackUrl' | 'secret' | 'description'>
@@ -20,7 +20,7 @@ export class SubscriptionEndpoint {
   /** A repeat of a key gets the answer of its first request, and creates nothing. @throws ApiRefusal */
   answer(call: ApiCall): SimulatedResponse {
     const [key = '', ...more] = headerValues(call.rawHeaders, 'x-idempotency-key')
-    if (!UUID.test(key) || more.length > 0) {
+    if (!isUuid(key) || more.length > 0) {
       throw new ApiRefusal(400, 'idempotency-key', 'one X-Idempotency-Key header must be a UUID')
     }
     const subscription = subscriptionIn(jsonFields(call))

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
+import { isUuid } from '../../uuid.js'
 import { headerValues } from '../http-message.js'
 import { ApiRefusal, mediaType, type ApiCall } from './api-call.js'
 import type { SimulatedResponse } from './api-types.js'
-import { CLIENT_SECRET, UUID, type SimulatorSettings } from './options.js'
+import { CLIENT_SECRET, type SimulatorSettings } from './options.js'
 
 type TokenSettings = Pick<
   SimulatorSettings,
@@ -75,7 +76,7 @@ export class Tokens {
       throw new ApiRefusal(400, 'grant-type', 'grant_type must be client_credentials')
     }
     const id = parameter(form, 'client_Id')
-    if (!UUID.test(id)) throw new ApiRefusal(400, 'client-id', 'client_Id must be a UUID')
+    if (!isUuid(id)) throw new ApiRefusal(400, 'client-id', 'client_Id must be a UUID')
     const secret = parameter(form, 'client_Secret')
     if (!CLIENT_SECRET.test(secret)) {
       const rule = 'client_Secret must be 1 to 40 letters, digits, dashes, underlines, dots and tildes'

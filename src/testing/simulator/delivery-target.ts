@@ -1,3 +1,4 @@
+import { isLoopback } from '../../loopback.js'
 import { invalidOption } from '../../option-checks.js'
 import type { RawTarget } from '../raw-request.js'
 
@@ -37,9 +38,7 @@ export function deliveryTarget(owner: string, deliverTo: unknown): RawTarget {
 
 /** The address of a URL of this machine over plain HTTP; undefined for any other. */
 export function loopbackTarget({ protocol, username, password, hostname, port }: URL): RawTarget | undefined {
-  // The URL parser has written every spelling of an IPv4 address as four decimal numbers. localhost: RFC 6761, section 6.3.
-  const isLoopback = /^(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost)$/.test(hostname)
-  if (protocol !== 'http:' || username !== '' || password !== '' || !isLoopback) return undefined
+  if (protocol !== 'http:' || username !== '' || password !== '' || !isLoopback(hostname)) return undefined
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80) }
 }
 
