@@ -71,7 +71,7 @@ const INBOX_OPTIONS = [
   'pollMs',
 ] as const satisfies readonly (keyof ReceiverOptions)[]
 
-const KNOWN = [
+export const RECEIVER_OPTIONS = [
   ...AUTHENTICATOR_OPTIONS,
   'maxBodyBytes',
   'bodyTimeoutMs',
@@ -85,7 +85,7 @@ const KNOWN = [
 ] as const satisfies readonly (keyof ReceiverOptions)[]
 
 // Fails to compile when an option is missing from the list.
-type Forgotten = Exclude<keyof ReceiverOptions, (typeof KNOWN)[number]>
+type Forgotten = Exclude<keyof ReceiverOptions, (typeof RECEIVER_OPTIONS)[number]>
 const complete: Forgotten extends never ? true : Forgotten = true
 void complete
 
@@ -93,7 +93,7 @@ const OWNER = 'createReceiver'
 
 /** Everything but who is believed, with defaults. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
 export function parseReceiverOptions<Events extends object>(options: ReceiverOptions<Events>) {
-  checkKnownOptions(OWNER, options, KNOWN)
+  checkKnownOptions(OWNER, options, RECEIVER_OPTIONS)
   const leaseMs = durationOption(OWNER, 'leaseMs', options.leaseMs, 60_000)
   const handlerTimeoutMs = durationOption(OWNER, 'handlerTimeoutMs', options.handlerTimeoutMs, 10_000)
   if (handlerTimeoutMs >= leaseMs) {

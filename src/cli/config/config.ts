@@ -1,7 +1,6 @@
-import { AUTHENTICATOR_OPTIONS } from '../../authenticator.js'
 import type { ReceiverServerOptions } from '../../http/server.js'
 import { checkKnownOptions, invalidOption } from '../../option-checks.js'
-import type { ReceiverOptions } from '../../receiver-options.js'
+import { RECEIVER_OPTIONS, type ReceiverOptions } from '../../receiver-options.js'
 import { hasDefaultConfig, loadConfigFile, type ConfigFile } from './config-file.js'
 import { resolveSecrets } from './config-secrets.js'
 import { loadEnvFile, variable } from '../environment.js'
@@ -43,24 +42,10 @@ const SERVER_OPTIONS = [
   'maxConnections',
 ] as const satisfies readonly (keyof ReceiverServerOptions)[]
 
-const RECEIVER_OPTIONS = [
-  ...AUTHENTICATOR_OPTIONS,
-  'maxBodyBytes',
-  'bodyTimeoutMs',
-  'handlerTimeoutMs',
-  'leaseMs',
-  'stopTimeoutMs',
-  'store',
-  'orderBy',
-  'concurrency',
-  'maxAttempts',
-  'retryDelayMs',
-  'maxRetryDelayMs',
-  'pollMs',
-  'schemas',
-] as const satisfies readonly (keyof ReceiverOptions)[]
+// The other two are made of what the configuration says.
+const PASSED_ON = RECEIVER_OPTIONS.filter((name) => name !== 'inbox' && name !== 'logger')
 
-const KNOWN = [...SERVER_OPTIONS, ...RECEIVER_OPTIONS, 'handlers', 'inbox', 'logLevel', 'logFormat'] as const
+const KNOWN = [...SERVER_OPTIONS, ...PASSED_ON, 'handlers', 'inbox', 'logLevel', 'logFormat'] as const
 
 type Option = (typeof KNOWN)[number]
 
@@ -111,7 +96,7 @@ export async function loadSettings(flags: ServeFlags, io: Io): Promise<Settings>
     file,
     // Unchecked so far: what is wrong in these, the receiver and the server say when they are made.
     server: pick(values, SERVER_OPTIONS),
-    receiver: { ...pick(values, RECEIVER_OPTIONS), subscriptions } as ReceiverOptions,
+    receiver: { ...pick(values, PASSED_ON), subscriptions } as ReceiverOptions,
     inbox: inboxSetting(values, file, origin),
     handlers: values.handlers,
     log: { level, format, secrets: secretsOf(subscriptions) },
