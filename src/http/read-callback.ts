@@ -4,6 +4,7 @@ import type { CallbackHeaders, CallbackRequest } from '../callback.js'
 import type { OutcomeCode } from '../outcomes.js'
 import type { Credentials } from '../signature/credentials.js'
 import { callbackHeaders } from './callback-headers.js'
+import { nextTurn } from './next-turn.js'
 import { readRawBody, type BodyLimits } from './raw-body.js'
 
 export type Intake =
@@ -30,5 +31,6 @@ export async function readCallback(
   if (refused) return { headers, refused }
   const body = await readRawBody(request, limits)
   if (typeof body === 'string') return { headers, refused: body }
+  await nextTurn()
   return { path: request.originalUrl ?? request.url ?? '/', headers, credentials, body }
 }
