@@ -3,10 +3,10 @@ import { SignatureInputError } from './signature-error.js'
 
 /** The parts of a subscribed callback URL that are signed (SERVICE 5.1, rule 2). */
 export interface SignedUrl {
-  /** Host, with the port unless it is the scheme's default. */
-  readonly host: string
-  /** Absolute path and query. */
-  readonly pathAndQuery: string
+  /** Absolute path and query, and the line feed that ends them. */
+  readonly pathLine: string
+  /** Host, with the port unless it is the scheme's default, between the semicolons that part it from its neighbours. */
+  readonly hostField: string
   /** The one spelling of the URL that every party signs alike. */
   readonly spelling: string
 }
@@ -43,7 +43,8 @@ const parse = memo((callbackUrl): SignedUrl => {
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
     throw invalid(`starts with ${quote(url.protocol)}`)
   const pathAndQuery = url.pathname + url.search
-  return { host: url.host, pathAndQuery, spelling: `${url.protocol}//${url.host}${pathAndQuery}` }
+  const spelling = `${url.protocol}//${url.host}${pathAndQuery}`
+  return { pathLine: `${pathAndQuery}\n`, hostField: `;${url.host};`, spelling }
 })
 
 function invalid(found: string): SignatureInputError {

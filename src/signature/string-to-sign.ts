@@ -36,6 +36,7 @@ export function hashBody(body: Uint8Array): string {
   throw new SignatureInputError('ERR_BODY_NOT_BYTES', message)
 }
 
+/** Path and query, line feed, timestamp, semicolon, host, semicolon, hash of the body (SERVICE 5.1, rule 2). */
 export function joinSigned(url: SignedUrl, timestamp: string, bodyHash: string): string {
-  return `${url.pathAndQuery}\n${timestamp};${url.host};${bodyHash}`
+  return `${url.pathLine}${timestamp}${url.hostField}${bodyHash}`
 }
