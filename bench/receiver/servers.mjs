@@ -108,7 +108,7 @@ const servers = {
     })
   },
 
-  // What no receiver on node:http can be faster than: the body is hashed and signed, and that is all.
+  // What it costs at least to see callbacks through one after the other: the body is hashed and signed, and that is all.
   'node:http and cryptography'() {
     const { callbackUrl, secret } = subscription
     const { host, pathname } = new URL(callbackUrl)
