@@ -49,7 +49,6 @@ export async function attemptRequest(
 ): Promise<Attempt> {
   const startedAt = performance.now()
   const attempt = await answerInTime(access, request, signal)
-  // Not where errors are caught: a logger that throws must not have the request repeated.
   const fields = {
     method: request.method,
     path: new URL(access.baseUrl + request.path).pathname,

@@ -49,11 +49,7 @@ export function callbackListener({
       result = outcome('ERR_INTERNAL', undefined, error)
     }
     respond(request, response, result, { lingerMs: limits.bodyTimeoutMs, awaitsContinue })
-    try {
-      logOutcome(logger, result, intake.headers, performance.now() - startedAt)
-    } catch {
-      // The sender has its answer, and there is nowhere left to complain.
-    }
+    logOutcome(logger, result, intake.headers, performance.now() - startedAt)
     onOutcome(result)
   }
 }
