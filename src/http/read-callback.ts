@@ -15,6 +15,8 @@ export type Intake =
       readonly body: Buffer
     })
 
+const SMALL_BODY_BYTES = 16_384
+
 /**
  * From a request to plain values. `beforeBody` is called when the head of the request gave no reason to refuse, and may
  * have one of its own.
@@ -31,6 +33,7 @@ export async function readCallback(
   if (refused) return { headers, refused }
   const body = await readRawBody(request, limits)
   if (typeof body === 'string') return { headers, refused: body }
-  await nextTurn()
+  // A large one goes ahead: to verify it takes longer than to wait saves, and many would be held in memory meanwhile.
+  if (body.length <= SMALL_BODY_BYTES) await nextTurn()
   return { path: request.originalUrl ?? request.url ?? '/', headers, credentials, body }
 }
