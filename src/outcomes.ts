@@ -143,7 +143,7 @@ export const OUTCOMES = {
   ERR_CLAIM_LOST: {
     status: 503,
     outcome: 'unavailable',
-    reason: 'the handlers finished after the lease had run out and somebody else had taken the callback',
+    reason: 'the lease ran out, or too little was left of it, before the handlers had begun or finished',
     retryAfter: true,
   },
   ERR_STORE_UNAVAILABLE: {

@@ -1,6 +1,6 @@
 import type { Tolerance } from './authenticate.js'
 import { AUTHENTICATOR_OPTIONS, type AuthenticatorOptions } from './authenticator.js'
-import type { AnyEvent, EventMap } from './dispatch/handlers.js'
+import { longestTimeoutMs, type AnyEvent, type EventMap } from './dispatch/handlers.js'
 import type { StandardSchema } from './dispatch/standard-schema.js'
 import { bodyLimits, type BodyLimitOptions } from './http/raw-body.js'
 import { MemoryIdempotencyStore } from './idempotency/memory-store.js'
@@ -26,7 +26,7 @@ export interface ReceiverOptions<Events extends object = EventMap>
   readonly handlerTimeoutMs?: number | undefined
   /**
    * How long a callback stays claimed when whoever claimed it neither finishes nor gives it back, in milliseconds: a
-   * process that died blocks its callback this long. Longer than every handler's time-out. @default 60_000
+   * process that died blocks its callback this long. A handler's time-out is at most nine tenths of it. @default 60_000
    */
   readonly leaseMs?: number | undefined
   /** How long `stop()` waits for running handlers before it aborts them, in milliseconds. @default 10_000 */
@@ -96,8 +96,8 @@ export function parseReceiverOptions<Events extends object>(options: ReceiverOpt
   checkKnownOptions(OWNER, options, RECEIVER_OPTIONS)
   const leaseMs = durationOption(OWNER, 'leaseMs', options.leaseMs, 60_000)
   const handlerTimeoutMs = durationOption(OWNER, 'handlerTimeoutMs', options.handlerTimeoutMs, 10_000)
-  if (handlerTimeoutMs >= leaseMs) {
-    const cure = `stay below leaseMs (${leaseMs}), or raise that: a handler that outlives its lease may run twice at once`
+  if (handlerTimeoutMs > longestTimeoutMs(leaseMs)) {
+    const cure = `stay within nine tenths of leaseMs (${leaseMs}), or raise that: a handler that outlives its lease may run twice at once`
     throw invalidOption(OWNER, 'handlerTimeoutMs', handlerTimeoutMs, cure)
   }
   return {

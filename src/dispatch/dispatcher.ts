@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks'
 import type { CallbackEvent } from '../callback.js'
 import { deadline, inTime } from '../in-time.js'
 import { childLogger, type Logger } from '../logger.js'
@@ -6,7 +7,7 @@ import { applySchema, PayloadInvalidError } from './payload-schema.js'
 import type { StandardSchema } from './standard-schema.js'
 
 export interface Failure {
-  readonly code: 'ERR_HANDLER_FAILED' | 'ERR_HANDLER_TIMEOUT' | 'ERR_PAYLOAD_INVALID'
+  readonly code: 'ERR_HANDLER_FAILED' | 'ERR_HANDLER_TIMEOUT' | 'ERR_PAYLOAD_INVALID' | 'ERR_CLAIM_LOST'
   readonly error: unknown
 }
 
@@ -39,13 +40,16 @@ export class Dispatcher {
     this.#parts = parts
   }
 
-  /** Runs the handlers of the event's type side by side, each against its own clock. `stop` aborts all of them. */
-  dispatch(event: CallbackEvent, attempt: number, stop: AbortSignal): Dispatch {
+  /**
+   * Runs the handlers of the event's type side by side, each against its own clock. `stop` aborts all of them. `claimedAt`,
+   * by `performance.now()`, is when a lease began that nobody renews.
+   */
+  dispatch(event: CallbackEvent, attempt: number, stop: AbortSignal, claimedAt = Infinity): Dispatch {
     const { schemas, schemaTimeoutMs } = this.#parts
     const schema = schemas.get(event.type)
-    if (!schema) return this.#run(event, attempt, stop)
+    if (!schema) return this.#run(event, attempt, stop, claimedAt)
     const dispatched = inTime(applySchema(event, schema), schemaTimeoutMs, 'the payload schema').then(
-      (applied) => this.#run(applied, attempt, stop),
+      (applied) => this.#run(applied, attempt, stop, claimedAt),
       (error: unknown) => unfit(error),
     )
     return {
@@ -54,12 +58,15 @@ export class Dispatcher {
     }
   }
 
-  #run(event: CallbackEvent, attempt: number, stop: AbortSignal): Dispatch {
+  #run(event: CallbackEvent, attempt: number, stop: AbortSignal, claimedAt: number): Dispatch {
     const { handlers, logger } = this.#parts
-    const runs = handlers.for(event.type).map(({ handler, timeoutMs }) => {
+    const runs = handlers.for(event.type).map(({ handler, timeoutMs, startWithinMs }) => {
       const context = new Context(event, attempt, logger, stop)
       // Started in a microtask, so that a handler that throws at once is no different from one that throws later.
-      const returned = Promise.resolve().then(() => handler(event, context))
+      const returned = Promise.resolve().then(() => {
+        if (performance.now() - claimedAt > startWithinMs) throw new LeaseSpentError(timeoutMs)
+        return handler(event, context)
+      })
       return { returned, result: withTimeout(returned, timeoutMs, context) }
     })
     return {
@@ -91,7 +98,7 @@ function withTimeout(
     })
     returned.then(
       () => finish(undefined),
-      (error: unknown) => finish({ code: 'ERR_HANDLER_FAILED', error }),
+      (error: unknown) => finish({ code: failureCode(error), error }),
     )
     function finish(failure: Failure | undefined): void {
       cancel()
@@ -99,6 +106,17 @@ function withTimeout(
       resolve(failure)
     }
   })
+}
+
+function failureCode(error: unknown) {
+  return error instanceof LeaseSpentError ? 'ERR_CLAIM_LOST' : 'ERR_HANDLER_FAILED'
+}
+
+/** Others may have kept the process busy since the callback was claimed, or its store or schema took long. */
+class LeaseSpentError extends Error {
+  constructor(timeoutMs: number) {
+    super(`the handler was not begun: less is left of the lease than the ${timeoutMs} ms that it may take`)
+  }
 }
 
 /** Makes its parts when they are asked for: most handlers use neither the signal nor the logger. */

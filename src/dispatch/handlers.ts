@@ -31,6 +31,13 @@ export interface HandlerOptions {
 export interface RegisteredHandler {
   readonly handler: Handler
   readonly timeoutMs: number
+  /** How old a claim may be for it to begin, in milliseconds: it would have too little of the lease left. */
+  readonly startWithinMs: number
+}
+
+/** The longest time-out of a handler: some of the lease goes by before it begins. */
+export function longestTimeoutMs(leaseMs: number): number {
+  return Math.floor(leaseMs * 0.9)
 }
 
 /** Which handlers there are for an event type. */
@@ -95,7 +102,8 @@ export class Handlers {
     }
     checkKnownOptions(where, options, ['timeoutMs'])
     // A handler that outlives its lease could run beside the one that takes over.
-    const limits = { fallback: this.#defaultTimeoutMs, min: 1, max: this.#leaseMs - 1 }
-    return { handler, timeoutMs: integerOption(where, 'timeoutMs', options.timeoutMs, limits) }
+    const limits = { fallback: this.#defaultTimeoutMs, min: 1, max: longestTimeoutMs(this.#leaseMs) }
+    const timeoutMs = integerOption(where, 'timeoutMs', options.timeoutMs, limits)
+    return { handler, timeoutMs, startWithinMs: this.#leaseMs - timeoutMs }
   }
 }

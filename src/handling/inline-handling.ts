@@ -1,5 +1,6 @@
+import { performance } from 'node:perf_hooks'
 import type { CallbackEvent, CallbackIdentity } from '../callback.js'
-import type { Claim, IdempotencyStore } from '../idempotency/store.js'
+import type { Claim, ClaimResult, IdempotencyStore } from '../idempotency/store.js'
 import { inTime } from '../in-time.js'
 import { errorFields, type Logger } from '../logger.js'
 import { outcome, type Outcome } from '../outcomes.js'
@@ -58,6 +59,7 @@ export class InlineHandling implements Handling {
   }
 
   async #handleOnce(event: CallbackEvent, identity: CallbackIdentity): Promise<Outcome> {
+    const claimedAt = performance.now()
     let claimed
     try {
       claimed = await this.#claim(identity)
@@ -66,7 +68,7 @@ export class InlineHandling implements Handling {
     }
     switch (claimed.state) {
       case 'claimed':
-        return await this.#handle(event, claimed.claim)
+        return await this.#handle(event, claimed.claim, claimedAt)
       case 'completed':
         return outcome('DUPLICATE', event)
       case 'in-progress':
@@ -75,12 +77,6 @@ export class InlineHandling implements Handling {
         return outcome('ERR_IDEMPOTENCY_KEY_REUSED', event)
       case 'replay':
         return outcome('ERR_SIGNATURE_REPLAYED', event)
-      default:
-        return outcome(
-          'ERR_STORE_UNAVAILABLE',
-          event,
-          new TypeError('the idempotency store gave no known answer'),
-        )
     }
   }
 
@@ -88,20 +84,22 @@ export class InlineHandling implements Handling {
     const { store, leaseMs, dependencyTimeoutMs } = this.#parts
     const claiming = store.claim({ ...identity, leaseMs })
     try {
-      return await inTime(claiming, dependencyTimeoutMs, 'the idempotency store')
+      const answer = await inTime(claiming, dependencyTimeoutMs, 'the idempotency store')
+      if (!isClaimResult(answer)) throw new TypeError('the idempotency store gave no known answer')
+      return answer
     } catch (error) {
       // The sender has been told to come back: a claim that arrives after all must not stand in its way.
       claiming.then(
-        (late) => (late.state === 'claimed' ? this.#release(late.claim) : undefined),
+        (late) => (isClaimResult(late) && late.state === 'claimed' ? this.#release(late.claim) : undefined),
         () => undefined,
       )
       throw error
     }
   }
 
-  async #handle(event: CallbackEvent, claim: Claim): Promise<Outcome> {
+  async #handle(event: CallbackEvent, claim: Claim, claimedAt: number): Promise<Outcome> {
     const { dispatcher, dependencyTimeoutMs } = this.#parts
-    const { result, settled } = dispatcher.dispatch(event, claim.attempt, this.#abort.signal)
+    const { result, settled } = dispatcher.dispatch(event, claim.attempt, this.#abort.signal, claimedAt)
     const failure = await result
     if (failure) {
       // A handler that goes on after its time was up still holds the callback, at most until the lease is over: nothing
@@ -131,6 +129,12 @@ export class InlineHandling implements Handling {
       this.#parts.logger.warn({ err: errorFields(error) }, message)
     }
   }
+}
+
+function isClaimResult(answer: unknown): answer is ClaimResult {
+  const { state, claim } = (answer ?? {}) as { state?: unknown; claim?: Partial<Claim> }
+  if (state === 'claimed') return typeof claim?.complete === 'function' && typeof claim.release === 'function'
+  return state === 'completed' || state === 'in-progress' || state === 'conflict' || state === 'replay'
 }
 
 /** Counts what runs, for a stop to wait for. */

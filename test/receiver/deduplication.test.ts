@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { CallbackPayload } from '../../src/index.js'
 import { deferred } from '../support/deferred.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { withHeader } from '../support/http-bytes.js'
@@ -171,12 +172,12 @@ describe('a store that', () => {
     ],
     ['answers nothing', () => Promise.resolve(undefined)],
     ['answers what is no answer', () => Promise.resolve({ state: 'perhaps' })],
+    ['answers with a claim that is none', () => Promise.resolve({ state: 'claimed' })],
   ])('%s gives nobody a 2xx, and brings nothing down', async (_what, claim) => {
     const running = await runReceiver({ store: { retentionMs: Infinity, claim: claim as never } })
-    const { status } = await running.send(genuine())
-    expect(status).toBeGreaterThanOrEqual(500)
+    expect(await running.send(genuine())).toMatchObject({ status: 503, headers: { 'retry-after': '10' } })
     expect(running.handled).toEqual([])
-    expect(running.outcomes).toHaveLength(1)
+    expect(codes(running)).toEqual(['ERR_STORE_UNAVAILABLE'])
   })
 
   it.each([
@@ -221,6 +222,33 @@ describe('a claim whose lease runs out while its handler runs', () => {
     clock.advance(60_001)
     finish.resolve()
     expect(await answer).toMatchObject({ status: 200 })
+  })
+})
+
+describe('a claim that is old before its handler begins', () => {
+  it.each([
+    [
+      'the process was busy',
+      async () => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 250),
+    ],
+    ['its schema took long', () => new Promise((resolve) => setTimeout(resolve, 250))],
+  ])('is given back where %s, as what began now could outlive it', async (_why, takeLong) => {
+    let isFirst = true
+    const validate = async (value: unknown) => {
+      if (isFirst) await takeLong()
+      isFirst = false
+      return { value: value as CallbackPayload }
+    }
+    const running = await runReceiver({
+      leaseMs: 2_000,
+      handlerTimeoutMs: 1_800,
+      schemas: { [subscription.eventTypeName]: { '~standard': { version: 1, vendor: 'test', validate } } },
+    })
+    const callback = genuine()
+    expect(await running.send(callback)).toMatchObject({ status: 503, headers: { 'retry-after': '10' } })
+    expect(running.handled).toEqual([])
+    expect(await running.send(callback)).toMatchObject({ status: 200 })
+    expect(codes(running)).toEqual(['ERR_CLAIM_LOST', 'HANDLED'])
   })
 })
 
