@@ -158,6 +158,8 @@ class Context implements HandlerContext {
   abort(error: Error): void {
     this.#abortedWith = error
     this.#controller?.abort(error)
+    // Now already, as a handler that ignores its signal may never return.
+    this.close()
   }
 
   // A listener left behind on the receiver's own signal would be a leak of one per callback.

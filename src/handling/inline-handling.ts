@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { performance } from 'node:perf_hooks'
 import type { CallbackEvent, CallbackIdentity } from '../callback.js'
 import type { Claim, ClaimResult, IdempotencyStore } from '../idempotency/store.js'
@@ -29,6 +30,8 @@ export class InlineHandling implements Handling {
 
   constructor(parts: InlineHandlingParts) {
     this.#parts = parts
+    // Every handler that runs may listen to it; from the eleventh on Node would print that this must be a leak.
+    setMaxListeners(Infinity, this.#abort.signal)
   }
 
   async start(): Promise<void> {}

@@ -86,6 +86,16 @@ describe('dispatch', () => {
     expect(getEventListeners(stop.signal, 'abort')).toEqual([])
   })
 
+  it('leaves no listener behind for a handler that never returns', async () => {
+    const stop = new AbortController()
+    const { result } = dispatch(stop.signal, (_event, { signal }) => {
+      void signal
+      return new Promise(() => {})
+    })
+    expect(await result).toMatchObject({ code: 'ERR_HANDLER_TIMEOUT' })
+    expect(getEventListeners(stop.signal, 'abort')).toEqual([])
+  })
+
   it('gives one signal to a handler however often it asks', async () => {
     const same: boolean[] = []
     await dispatch(never, (_event, context) => same.push(context.signal === context.signal)).result
