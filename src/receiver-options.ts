@@ -165,6 +165,9 @@ function checkRetention(what: 'store' | 'inbox', retentionMs: number, tolerance:
 }
 
 function schemasOption(schemas: object): ReadonlyMap<string, StandardSchema> {
+  if (typeof schemas !== 'object') {
+    throw invalidOption(OWNER, 'schemas', schemas, 'pass an object of Standard Schemas by event type')
+  }
   const byType = new Map<string, StandardSchema>()
   for (const [type, schema] of Object.entries(schemas) as [string, StandardSchema | undefined][]) {
     if (schema === undefined) continue

@@ -3,6 +3,7 @@ import { createAuthenticator } from './authenticator.js'
 import type { CallbackEvent, VerifiedCallback } from './callback.js'
 import { Dispatcher, type Failure } from './dispatch/dispatcher.js'
 import {
+  checkIsFunction,
   Handlers,
   type AnyEvent,
   type EventMap,
@@ -14,6 +15,7 @@ import { CountersignError } from './errors.js'
 import { callbackListener, type CallbackListener } from './http/callback-listener.js'
 import { refuseMisuse, type Middleware } from './http/middleware.js'
 import { errorFields, type Logger } from './logger.js'
+import { checkKnownOptions, functionOption, invalidOption } from './option-checks.js'
 import { InboxHandling } from './handling/inbox-handling.js'
 import { Worker } from './inbox/worker.js'
 import { outcome, type Outcome } from './outcomes.js'
@@ -119,14 +121,22 @@ export class Receiver<Events extends object = EventMap> {
     return this
   }
 
-  /** Is told of each error that kept a callback from being handled, with what became of the callback. */
+  /**
+   * Is told of each error that kept a callback from being handled, with what became of the callback.
+   * @throws CountersignError ERR_HANDLER_INVALID
+   */
   onError(listener: (error: unknown, outcome: Outcome) => void): this {
+    checkIsFunction('onError: the listener', listener)
     this.#errorListeners.push(listener)
     return this
   }
 
-  /** Is told what became of each callback, refused ones included, once it has been answered. */
+  /**
+   * Is told what became of each callback, refused ones included, once it has been answered.
+   * @throws CountersignError ERR_HANDLER_INVALID
+   */
   onOutcome(listener: (outcome: Outcome) => void): this {
+    checkIsFunction('onOutcome: the listener', listener)
     this.#outcomeListeners.push(listener)
     return this
   }
@@ -147,11 +157,19 @@ export class Receiver<Events extends object = EventMap> {
    * The whole receiver for an application that makes its own `http.createServer(...)`: every POST is a callback, whatever
    * its path, as a proxy may have rewritten it, unless `path` says otherwise. All else goes to `app`; without one it is
    * answered 405. Much faster than mounted middleware, as callbacks do not go through Express.
+   * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
    */
   requestListener(
     app?: RequestListener,
-    { path }: { path?: string | undefined } = {},
+    options: { path?: string | undefined } = {},
   ): ReceiverRequestListener {
+    const owner = 'receiver.requestListener'
+    if (app !== undefined) functionOption(owner, 'app', app, app)
+    checkKnownOptions(owner, options, ['path'])
+    const { path } = options
+    // What the path of no request can be would leave every callback to the app.
+    if (path !== undefined && (typeof path !== 'string' || !/^\/[^?#]*$/.test(path)))
+      throw invalidOption(owner, 'path', path, 'use a path without a query, such as "/hooks/transfers"')
     const listener = this.#listener
     const isCallback = ({ method, url }: IncomingMessage): boolean =>
       method === 'POST' && (path === undefined || url?.split('?', 1)[0] === path)

@@ -51,7 +51,7 @@ export function subscriptionLookup(
       'subscriptions',
       subscriptions,
       'pass a list of at least one, or a function',
-      kindOf(subscriptions),
+      Array.isArray(subscriptions) ? 'an empty list' : kindOf(subscriptions),
     )
   }
   const checked = subscriptions.map((each: Subscription, index) =>

@@ -40,6 +40,11 @@ export function longestTimeoutMs(leaseMs: number): number {
   return Math.floor(leaseMs * 0.9)
 }
 
+export function checkIsFunction(what: string, value: unknown): void {
+  if (typeof value === 'function') return
+  throw new CountersignError('ERR_HANDLER_INVALID', `${what} must be a function.`)
+}
+
 /** Which handlers there are for an event type. */
 export class Handlers {
   readonly #byType = new Map<string, RegisteredHandler[]>()
@@ -97,9 +102,7 @@ export class Handlers {
       const message = `${where}: the receiver has started. Register handlers before start() and the first callback.`
       throw new CountersignError('ERR_RECEIVER_STARTED', message)
     }
-    if (typeof handler !== 'function') {
-      throw new CountersignError('ERR_HANDLER_INVALID', `${where}: the handler must be a function.`)
-    }
+    checkIsFunction(`${where}: the handler`, handler)
     checkKnownOptions(where, options, ['timeoutMs'])
     // A handler that outlives its lease could run beside the one that takes over.
     const limits = { fallback: this.#defaultTimeoutMs, min: 1, max: longestTimeoutMs(this.#leaseMs) }

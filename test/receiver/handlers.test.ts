@@ -188,6 +188,16 @@ describe('a handler', () => {
 })
 
 describe('onOutcome and onError', () => {
+  it.each(['onOutcome', 'onError'] as const)('%s takes functions only', (name) => {
+    const receiver = createReceiver({ subscriptions: [subscription] })
+    expect(() => receiver[name](undefined as never)).toThrow(
+      expect.objectContaining({
+        code: 'ERR_HANDLER_INVALID',
+        message: `${name}: the listener must be a function.`,
+      }),
+    )
+  })
+
   it('are told what went wrong, with the callback', async () => {
     const failure = new Error('no')
     const { receiver, send } = await runReceiver({ handler: () => Promise.reject(failure) })

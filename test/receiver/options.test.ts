@@ -31,10 +31,11 @@ describe('createReceiver', () => {
     ['logger', { info() {} }, 'of type object', /methods debug, info, warn, error/],
     ['store', {}, 'of type object', /methods claim/],
     ['schemas["a.b"]', { parse() {} }, 'of type object', /Standard Schema/],
-    ['subscriptions', [], 'a list', /list of at least one, or a function/],
+    ['schemas', 5, '5', /Standard Schemas by event type/],
+    ['subscriptions', [], 'an empty list', /list of at least one, or a function/],
     ['subscriptions', undefined, 'undefined', /list of at least one/],
   ])('names option, value and cure for %s = %p', (name, value, shown, cure) => {
-    const option = name.startsWith('schemas') ? { schemas: { 'a.b': value } } : { [name]: value }
+    const option = name.startsWith('schemas[') ? { schemas: { 'a.b': value } } : { [name]: value }
     const { code, message } = refusal(option)
     expect(code).toBe('ERR_OPTION_INVALID')
     expect(message).toMatch(/^createReceiver: /)
