@@ -87,6 +87,14 @@ describe.each(HOST_NAMES)('in %s', (hostName) => {
     expect(await outcomeOf(ahead)).toEqual(refused)
   })
 
+  it.each(DOUBLED.filter(([, , code]) => code?.endsWith('_REPEATED')))(
+    'an empty %s ahead of the right one: %i, %s',
+    async (header, status, code) => {
+      const request = editHead(complete(), (head) => head.replace('\r\n', `\r\n${header}:\r\n`))
+      expect(await outcomeOf(request)).toEqual({ status, code })
+    },
+  )
+
   it('refuses two credentials in one Authorization', async () => {
     const { headers, toHttp } = genuine()
     const both = `${headers['Authorization']}, ${FORGED}`

@@ -155,6 +155,8 @@ describe.each(HOST_NAMES)('in %s', (hostName) => {
     expect(received()).toBe('HTTP/1.1 100 Continue\r\n\r\n')
     socket.write(body)
     await receives(/200 OK/)
+    socket.write(genuine().toHttp())
+    await receives(/200 OK[^]*200 OK/)
   })
 
   it('refuses any other expectation', async () => {

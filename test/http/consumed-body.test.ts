@@ -4,8 +4,10 @@ import express4 from 'express4'
 import { createReceiver } from '../../src/index.js'
 import { sendRawRequest } from '../../src/testing/raw-request.js'
 import { collectedLog } from '../support/collected-log.js'
+import { connection } from '../support/connection.js'
 import { serve } from '../support/hosts.js'
 import { genuine, subscription } from '../support/running-receiver.js'
+import { until } from '../support/until.js'
 
 const keepBytes = (request: IncomingMessage, _response: ServerResponse, bytes: Buffer) => {
   Object.assign(request, { rawBody: bytes })
@@ -54,6 +56,28 @@ describe.each([
   ])('uses the bytes that the verify option of %s kept', async (_parser, parser) => {
     const callback = genuine()
     const { status, handled } = await deliver(parser, callback)
+    expect(status).toBe(200)
+    expect(handled).toEqual([callback.body])
+  })
+
+  it('does not take the body of a sender that has hung up for one that was read', async () => {
+    const log = collectedLog()
+    const receiver = createReceiver({ subscriptions: [subscription], logger: log }).onAny(() => {})
+    const app = express()
+    app.use((request, _response, next) => void request.once('close', () => next()))
+    app.use(receiver.middleware())
+    const { socket } = await connection(await serve(app))
+    socket.write(genuine().toHttp().subarray(0, -1), () => socket.resetAndDestroy())
+    await until(() => log.lines.length === 1)
+    expect(log.lines[0]?.fields).toMatchObject({ code: 'ERR_BODY_ABORTED', status: 400 })
+  })
+
+  it('prefers the bytes that were kept to a body that a parser has changed', async () => {
+    const callback = genuine()
+    const { status, handled } = await deliver((request, _response, next) => {
+      Object.assign(request, { rawBody: callback.body, body: Buffer.from('{}') })
+      next()
+    }, callback)
     expect(status).toBe(200)
     expect(handled).toEqual([callback.body])
   })
@@ -113,6 +137,15 @@ describe.each([
     })
     expect(status).toBe(500)
     expect(line.fields).toMatchObject({ code: 'ERR_BODY_ALREADY_READ' })
+  })
+
+  it('takes kept bytes of exactly the largest size', async () => {
+    const { status, handled } = await deliver(
+      express.raw({ type: () => true, limit: '2mb' }),
+      genuine({ body: `{"Id": "1"}${' '.repeat(1_048_576 - 11)}` }),
+    )
+    expect(status).toBe(200)
+    expect(handled[0]).toHaveLength(1_048_576)
   })
 
   it('holds kept bytes to maxBodyBytes', async () => {

@@ -1,9 +1,11 @@
 import express5 from 'express'
 import express4 from 'express4'
 import { captureRawBody, createReceiver, verifySignature, type CallbackEvent } from '../../src/index.js'
+import type { BodyLimitOptions } from '../../src/http/raw-body.js'
 import { sendRawRequest } from '../../src/testing/raw-request.js'
 import type { SignedCallback } from '../../src/testing/signed-callback.js'
 import { collectedLog } from '../support/collected-log.js'
+import { connection } from '../support/connection.js'
 import { serve } from '../support/hosts.js'
 import { editHead, withHeader } from '../support/http-bytes.js'
 import { FORGED, genuine, subscription } from '../support/running-receiver.js'
@@ -50,6 +52,24 @@ describe.each([
       expect(await post(refusing, genuine({ headers }))).toMatchObject({ status })
       expect(log.lines).toMatchObject([{ fields: { status } }])
     })
+  })
+
+  it.each([
+    ['captureRawBody()', captureRawBody],
+    ['verifySignature()', (limits: BodyLimitOptions) => verifySignature({ subscriptions, ...limits })],
+  ])('%s holds a body to its own limits', async (_which, middleware) => {
+    const limited = () => express().use(middleware({ maxBodyBytes: 100, bodyTimeoutMs: 50 }))
+    expect(await post(limited(), genuine({ body: 'x'.repeat(101) }))).toMatchObject({ status: 413 })
+    expect(await post(limited(), genuine().toHttp().subarray(0, -1))).toMatchObject({ status: 408 })
+    const { socket, received, closed } = await connection(await serve(limited()))
+    socket.write(
+      genuine({ headers: { Authorization: null } })
+        .toHttp()
+        .subarray(0, -1),
+    )
+    // Nothing more comes, and it is not waited for any longer.
+    await closed
+    expect(received()).toMatch(/^HTTP\/1\.1 401 /)
   })
 
   describe('verifySignature()', () => {
@@ -125,6 +145,36 @@ describe.each([
         response.status(error.status).send(error.message)
       }) satisfies express5.ErrorRequestHandler)
       expect(await post(mounted)).toMatchObject({ status: 418, text: 'mine' })
+    })
+
+    it.each([
+      [
+        'what was verified of a callback that it refuses',
+        { subscriptions },
+        { eventType: 'accounts.closed' },
+        { verified: true, subscription: { eventTypeName: subscription.eventTypeName } },
+      ],
+      [
+        'what kept the subscriptions from being found',
+        { subscriptions: () => Promise.reject(new Error('away')) },
+        {},
+        { status: 503, err: { message: 'away' } },
+      ],
+    ])('logs %s', async (_what, options, callback, fields) => {
+      const log = collectedLog()
+      await post(express().use(verifySignature({ ...options, logger: log })), genuine(callback))
+      expect(log.lines).toMatchObject([{ fields }])
+    })
+
+    it('passes on to Express what should not have been thrown', async () => {
+      const clock = () => {
+        throw new Error('stopped')
+      }
+      const mounted = express().use(verifySignature({ subscriptions, clock }))
+      mounted.use(((error, _request, response, _next) => {
+        response.status(418).send(error.message)
+      }) satisfies express5.ErrorRequestHandler)
+      expect(await post(mounted)).toMatchObject({ status: 418, text: 'stopped' })
     })
 
     it('finds that express.json() ran ahead of it', async () => {
@@ -208,11 +258,14 @@ describe.each([
     })
 
     it('answers only once where something else has answered already', async () => {
+      let endAnswer: (() => void) | undefined
+      const receiver = createReceiver({ subscriptions }).onOutcome(() => endAnswer?.())
       const app = express().use((_request, response, next) => {
-        response.sendStatus(202)
+        response.status(202).write('mine')
+        endAnswer = () => response.end()
         next()
-      }, middleware())
-      expect(await post(app)).toMatchObject({ status: 202 })
+      }, receiver.middleware())
+      expect(await post(app)).toMatchObject({ status: 202, text: 'mine' })
     })
   })
 

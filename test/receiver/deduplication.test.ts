@@ -1,21 +1,29 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { CallbackPayload } from '../../src/index.js'
+import type { CallbackPayload, ClaimResult, StandardSchema } from '../../src/index.js'
 import { deferred } from '../support/deferred.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { withHeader } from '../support/http-bytes.js'
 import { genuine, runReceiver, subscription, type RunningReceiver } from '../support/running-receiver.js'
-import { storeWith } from '../support/stores.js'
+import { storeWith, type StoreSteps } from '../support/stores.js'
 import { until } from '../support/until.js'
 
 const KEY = 'f81d4fae-7dec-11d0-a765-00a0c91e6bf6'
 const OTHER_KEY = '3f2504e0-4f89-11d3-9a0c-0305e82c3301'
 
+const ANYTHING: StandardSchema<CallbackPayload> = {
+  '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value: value as CallbackPayload }) },
+}
+
 const codes = ({ outcomes }: RunningReceiver) => outcomes.map(({ code }) => code)
 
 describe('a key', () => {
-  it('belongs to its subscription, as the service does not say that it is unique beyond', async () => {
-    const other = { ...subscription, callbackUrl: 'https://partner.example.com/hooks/other' }
-    const running = await runReceiver({ subscriptions: [subscription, other] })
+  it.each([
+    ['callbackUrl', 'https://partner.example.com/hooks/other'],
+    ['eventTypeName', 'accounts.closed'],
+  ])('belongs to its subscription, told by its %s, as it may not be unique beyond', async (part, value) => {
+    const other = { ...subscription, secret: 'another secret', [part]: value }
+    const running = await runReceiver({ subscriptions: [subscription, other], handler: null })
+    running.receiver.onAny(() => {})
     await running.send(genuine({ idempotencyKey: KEY }))
     await running.send(genuine({ idempotencyKey: KEY, subscription: other }))
     expect(codes(running)).toEqual(['HANDLED', 'HANDLED'])
@@ -31,6 +39,14 @@ describe('a key', () => {
     await first
     expect(codes(running)).toEqual(['ERR_IDEMPOTENCY_KEY_REUSED', 'HANDLED'])
   })
+})
+
+it('callbacks that say the same, under keys of their own and signed at times of their own, are all handled', async () => {
+  const running = await runReceiver()
+  const now = Date.now()
+  for (const timestamp of [now, now - 1_000].map((ms) => new Date(ms)))
+    await running.send(genuine({ body: '{"Id": "1"}', timestamp }))
+  expect(codes(running)).toEqual(['HANDLED', 'HANDLED'])
 })
 
 describe('a captured delivery', () => {
@@ -85,6 +101,19 @@ describe('a callback that comes again after its handler failed', () => {
     expect(answered).toBe(false)
     release.resolve()
     expect(await answer).toMatchObject({ status: 500 })
+  })
+
+  it('is answered although the store hangs when the claim is to be released', async () => {
+    const store = storeWith({ release: () => new Promise(() => {}) })
+    const running = await runReceiver({
+      store,
+      dependencyTimeoutMs: 20,
+      handler: () => Promise.reject(new Error('no')),
+    })
+    expect(await running.send(genuine())).toMatchObject({ status: 500 })
+    expect(running.log.lines).toContainEqual(
+      expect.objectContaining({ message: expect.stringMatching(/^a claim could not be released/) }),
+    )
   })
 
   it('is answered although the claim could not be released, and the log says so', async () => {
@@ -164,6 +193,24 @@ describe('a store that', () => {
   })
 
   it.each([
+    ['fails', () => Promise.reject(new Error('the database is away'))],
+    ['has nothing to give', (take) => take().then((): ClaimResult => ({ state: 'in-progress' }))],
+  ] satisfies [string, StoreSteps['claim']][])(
+    'hangs, and then %s, brings nothing down',
+    async (_what, afterwards) => {
+      const away = deferred()
+      const store = storeWith({ claim: (take) => away.promise.then(() => afterwards(take)) })
+      const running = await runReceiver({ store, dependencyTimeoutMs: 20 })
+      expect(await running.send(genuine())).toMatchObject({ status: 503 })
+      away.resolve()
+      // A rejection that nobody waits for would end the process, and fails a test that still runs.
+      for (let turn = 0; turn < 10; turn++) await nextTurn()
+      expect(codes(running)).toEqual(['ERR_STORE_UNAVAILABLE'])
+      expect(running.log.lines).toHaveLength(1)
+    },
+  )
+
+  it.each([
     [
       'throws',
       () => {
@@ -195,6 +242,25 @@ describe('a store that', () => {
 })
 
 describe('a claim whose lease runs out while its handler runs', () => {
+  it('is held for leaseMs, and no longer', async () => {
+    const clock = fakeClock()
+    const finish = deferred()
+    const running = await runReceiver({
+      clock,
+      leaseMs: 20_000,
+      handler: (_event, { attempt }) => (attempt === 1 ? finish.promise : undefined),
+    })
+    const callback = genuine({ timestamp: new Date(clock()) })
+    const first = running.send(callback)
+    await until(() => running.handled.length === 1)
+    clock.advance(19_999)
+    expect(await running.send(callback)).toMatchObject({ status: 409 })
+    clock.advance(1)
+    expect(await running.send(callback)).toMatchObject({ status: 200 })
+    finish.resolve()
+    await first
+  })
+
   it('cannot be completed once another has taken it', async () => {
     const clock = fakeClock()
     const finishFirst = deferred()
@@ -253,9 +319,13 @@ describe('a claim that is old before its handler begins', () => {
 })
 
 describe('a handler whose time is up', () => {
-  it('and who goes on is not run a second time beside itself', async () => {
+  it.each([
+    ['', {}],
+    ['of an event type with a schema ', { schemas: { [subscription.eventTypeName]: ANYTHING } }],
+  ])('%sand who goes on is not run a second time beside itself', async (_which, options) => {
     const finish = deferred()
     const running = await runReceiver({
+      ...options,
       handlerTimeoutMs: 20,
       handler: (_event, { attempt }) => (attempt === 1 ? finish.promise : undefined),
     })

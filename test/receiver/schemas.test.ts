@@ -80,18 +80,23 @@ it.each([
   expect(status).toBeGreaterThanOrEqual(500)
   expect(handled).toEqual([])
   expect(await send(genuine({ payload: { Id: ID } }))).not.toMatchObject({ status: 409 })
-  expect(outcomes.map(({ outcome }) => outcome)).not.toContain('refused')
+  expect(outcomes.map(({ code }) => code)).toEqual(['ERR_HANDLER_FAILED', 'ERR_HANDLER_FAILED'])
 })
 
 it('a callback whose payload did not fit may come again, and then fit', async () => {
   let fits = false
   const validate = (value: unknown) => (fits ? { value } : { issues: [{ message: 'no' }] })
-  const running = await runReceiver({ schemas: { [TYPE]: standard(validate) } })
+  const attempts: number[] = []
+  const running = await runReceiver({
+    schemas: { [TYPE]: standard(validate) },
+    handler: (_event, { attempt }) => attempts.push(attempt),
+  })
   const callback = genuine()
   await running.send(callback)
   fits = true
   await running.send(callback)
   expect(running.outcomes.map(({ code }) => code)).toEqual(['ERR_PAYLOAD_INVALID', 'HANDLED'])
+  expect(attempts).toEqual([2])
   expect(running.outcomes[0]?.error).toMatchObject({
     message: 'the payload does not fit its schema at: the payload itself',
   })

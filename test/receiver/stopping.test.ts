@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createReceiver } from '../../src/index.js'
 import { collectedLog } from '../support/collected-log.js'
 import { connection } from '../support/connection.js'
@@ -87,6 +88,43 @@ describe('stop()', () => {
     expect(log.withCode('WARN_STOP_TIMEOUT')).toHaveLength(1)
   })
 
+  it('waits for aborted handlers to put things in order', async () => {
+    let inOrder = false
+    const { receiver, send, handled } = await runReceiver({
+      stopTimeoutMs: 20,
+      async handler(_event, { signal }) {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve))
+        for (let turn = 0; turn < 10; turn++) await nextTurn()
+        inOrder = true
+      },
+    })
+    const answer = send(genuine())
+    await until(() => handled.length === 1)
+    await receiver.stop()
+    expect(inOrder).toBe(true)
+    expect(await answer).toMatchObject({ status: 200 })
+  })
+
+  it('aborts the signal of a handler that asks for it only when stopTimeoutMs is over', async () => {
+    const ask = deferred()
+    let reason: unknown
+    const { receiver, send, handled, log } = await runReceiver({
+      stopTimeoutMs: 20,
+      async handler(_event, context) {
+        await ask.promise
+        reason = context.signal.reason
+      },
+    })
+    const answer = send(genuine())
+    await until(() => handled.length === 1)
+    const stopping = receiver.stop()
+    await until(() => log.withCode('WARN_STOP_TIMEOUT').length === 1)
+    ask.resolve()
+    await stopping
+    expect(await answer).toMatchObject({ status: 200 })
+    expect(reason).toMatchObject({ message: 'the receiver is stopping' })
+  })
+
   it('leaves handlers behind that do not listen', async () => {
     const { receiver, send, handled } = await runReceiver({
       stopTimeoutMs: 20,
@@ -144,6 +182,16 @@ describe('start()', () => {
     await createReceiver({ subscriptions: [subscription], logger: log }).start()
     expect(log.withCode('WARN_NO_HANDLERS')).toMatchObject([{ level: 'warn' }])
   })
+
+  it.each(['onAny', 'onUnhandled'] as const)(
+    'does not warn of a receiver that has only %s',
+    async (register) => {
+      const log = collectedLog()
+      const receiver = createReceiver({ subscriptions: [subscription], logger: log })
+      await receiver[register](() => {}).start()
+      expect(log.lines).toEqual([])
+    },
+  )
 })
 
 test('a process whose store hangs can end once its receiver has stopped', () => {

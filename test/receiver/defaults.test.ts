@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createAuthenticator } from '../../src/authenticator.js'
+import { silentLogger } from '../../src/logger.js'
+import { parseReceiverOptions } from '../../src/receiver-options.js'
+import { subscription } from '../support/running-receiver.js'
+
+const readme = readFileSync(join(__dirname, '../../README.md'), 'utf8')
+
+it('the defaults are those of the README', () => {
+  const options = { subscriptions: [subscription] }
+  const { limits, handlerTimeoutMs, leaseMs, stopTimeoutMs } = parseReceiverOptions(options)
+  const authenticator = createAuthenticator('createReceiver', options, silentLogger)
+  const { toleranceMs, futureToleranceMs, dependencyTimeoutMs } = authenticator
+  const defaults = {
+    ...limits,
+    handlerTimeoutMs,
+    leaseMs,
+    stopTimeoutMs,
+    toleranceMs,
+    futureToleranceMs,
+    dependencyTimeoutMs,
+  }
+  expect(defaults).toEqual(Object.fromEntries(Object.keys(defaults).map((name) => [name, documented(name)])))
+})
+
+/** The number in the second column of the option's row. */
+function documented(option: string): number {
+  const row = new RegExp(`^\\| \`${option}\` +\\| ([\\d ]+\\d)`, 'm').exec(readme)
+  return Number(row?.[1]?.replaceAll(' ', ''))
+}
