@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { createAuthenticator } from './authenticator.js'
 import type { CallbackEvent, VerifiedCallback } from './callback.js'
@@ -50,10 +51,12 @@ export class Receiver<Events extends object = EventMap> {
   readonly #handlers: Handlers
   readonly #handling: Handling
   readonly #listener: CallbackListener
+  readonly #pipeline: Pipeline
   readonly #logger: Logger
   readonly #stopTimeoutMs: number
   readonly #outcomeListeners: ((outcome: Outcome) => void)[] = []
   readonly #errorListeners: ((error: unknown, outcome: Outcome) => void)[] = []
+  readonly #stopping = new AbortController()
   #started = false
   #stopped: Promise<void> | undefined
 
@@ -81,8 +84,11 @@ export class Receiver<Events extends object = EventMap> {
         store: storeOption(options.store, authenticator, { clock, logger }),
       })
     }
-    const stopping = () => this.#stopped !== undefined
+    const stopping = this.#stopping.signal
+    // Each callback whose body is on its way listens to it.
+    setMaxListeners(Infinity, stopping)
     const pipeline = new Pipeline(authenticator, this.#handling, stopping)
+    this.#pipeline = pipeline
     this.#listener = callbackListener({
       limits,
       logger,
@@ -205,11 +211,13 @@ export class Receiver<Events extends object = EventMap> {
   }
 
   /**
-   * Takes no more callbacks in (503), and resolves once the running handlers have finished. After `stopTimeoutMs` their
+   * Takes no more callbacks in, nor bodies that are on their way (503), and resolves once the running handlers have
+   * finished. After `stopTimeoutMs` their
    * signals are aborted; those that do not listen are left behind. Closes the inbox. Safe to call twice.
    */
   stop(): Promise<void> {
-    return (this.#stopped ??= this.#handling.stop(this.#stopTimeoutMs))
+    this.#stopping.abort()
+    return (this.#stopped ??= this.#pipeline.stop(this.#stopTimeoutMs))
   }
 
   #tell(outcome: Outcome): void {

@@ -6,6 +6,7 @@ import { inTime } from '../in-time.js'
 import { errorFields, type Logger } from '../logger.js'
 import { outcome, type Outcome } from '../outcomes.js'
 import type { Authenticated, Handling } from './handling.js'
+import { Running } from './running.js'
 import type { Dispatcher } from '../dispatch/dispatcher.js'
 import type { Handlers } from '../dispatch/handlers.js'
 
@@ -138,24 +139,4 @@ function isClaimResult(answer: unknown): answer is ClaimResult {
   const { state, claim } = (answer ?? {}) as { state?: unknown; claim?: Partial<Claim> }
   if (state === 'claimed') return typeof claim?.complete === 'function' && typeof claim.release === 'function'
   return state === 'completed' || state === 'in-progress' || state === 'conflict' || state === 'replay'
-}
-
-/** Counts what runs, for a stop to wait for. */
-class Running {
-  #count = 0
-  #waiting: (() => void)[] = []
-
-  begin(): void {
-    this.#count++
-  }
-
-  end(): void {
-    if (--this.#count > 0) return
-    for (const resolve of this.#waiting.splice(0)) resolve()
-  }
-
-  /** Resolves once nothing runs. */
-  async ended(): Promise<void> {
-    while (this.#count > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve))
-  }
 }

@@ -12,8 +12,8 @@ import { respond } from './respond.js'
 export interface ListenerParts {
   readonly limits: BodyLimits
   readonly logger: Logger
-  /** Whether callbacks are still taken in. */
-  readonly stopping: () => boolean
+  /** Aborted when no more callbacks are taken in. */
+  readonly stopping: AbortSignal
   readonly receive: (callback: CallbackRequest, credentials: Credentials) => Promise<Outcome>
   readonly onOutcome: (outcome: Outcome) => void
 }
@@ -36,12 +36,13 @@ export function callbackListener({
   return async (request, response, sendContinue) => {
     const startedAt = performance.now()
     let awaitsContinue = sendContinue !== undefined
-    const intake = await readCallback(request, limits, () => {
-      if (stopping()) return 'ERR_SHUTTING_DOWN'
+    const beforeBody = () => {
+      if (stopping.aborted) return 'ERR_SHUTTING_DOWN'
       sendContinue?.()
       awaitsContinue = false
       return undefined
-    })
+    }
+    const intake = await readCallback(request, limits, { beforeBody, stopping })
     let result
     try {
       result = intake.refused ? outcome(intake.refused) : await receive(intake, intake.credentials)

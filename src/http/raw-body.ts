@@ -26,7 +26,7 @@ export function bodyLimits(owner: string, { maxBodyBytes, bodyTimeoutMs }: BodyL
 /** A request whose bytes were kept, by `captureRawBody()`, a cloud function's runtime, or a parser's `verify` option. */
 type WithBody = IncomingMessage & { rawBody?: unknown; body?: unknown }
 
-type BodyFailure = Extract<OutcomeCode, `ERR_BODY_${string}`>
+type BodyFailure = Extract<OutcomeCode, `ERR_BODY_${string}` | 'ERR_SHUTTING_DOWN'>
 
 /**
  * The bytes of the body as they arrived, or why there are none. Reads the request at most once, and never waits for a
@@ -35,6 +35,7 @@ type BodyFailure = Extract<OutcomeCode, `ERR_BODY_${string}`>
 export function readRawBody(
   request: WithBody,
   limits: BodyLimits,
+  stopping?: AbortSignal,
 ): Promise<Buffer | BodyFailure> | Buffer | BodyFailure {
   const kept = keptBytes(request)
   if (kept) return kept.length > limits.maxBodyBytes ? 'ERR_BODY_TOO_LARGE' : kept
@@ -44,8 +45,12 @@ export function readRawBody(
   return new Promise((resolve) => {
     // A bound on the whole body: one on each pause would let a sender trickle a byte at a time for ever.
     const cancel = deadline(limits.bodyTimeoutMs, () => resolve('ERR_BODY_TIMEOUT'))
+    // Nor is a stop held up: who sends slowly may be anybody.
+    const onStop = () => resolve('ERR_SHUTTING_DOWN')
+    stopping?.addEventListener('abort', onStop)
     getRawBody(request, { limit: limits.maxBodyBytes }, (error, bytes) => {
       cancel()
+      stopping?.removeEventListener('abort', onStop)
       resolve(error ? failure(error.type) : bytes)
     })
   })

@@ -19,19 +19,19 @@ const SMALL_BODY_BYTES = 16_384
 
 /**
  * From a request to plain values. `beforeBody` is called when the head of the request gave no reason to refuse, and may
- * have one of its own.
+ * have one of its own. A body that is on its way when `stopping` is aborted is not waited for.
  */
 export async function readCallback(
   request: IncomingMessage & { originalUrl?: string },
   limits: BodyLimits,
-  beforeBody?: () => OutcomeCode | undefined,
+  { beforeBody, stopping }: { beforeBody?: () => OutcomeCode | undefined; stopping?: AbortSignal } = {},
 ): Promise<Intake> {
   const headers = callbackHeaders(request)
   const credentials = admit(request.method, headers, limits.maxBodyBytes)
   if (typeof credentials === 'string') return { headers, refused: credentials }
   const refused = beforeBody?.()
   if (refused) return { headers, refused }
-  const body = await readRawBody(request, limits)
+  const body = await readRawBody(request, limits, stopping)
   if (typeof body === 'string') return { headers, refused: body }
   // A large one goes ahead: to verify it takes longer than to wait saves, and many would be held in memory meanwhile.
   if (body.length <= SMALL_BODY_BYTES) await nextTurn()
