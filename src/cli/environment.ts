@@ -18,8 +18,8 @@ export function variable({ env }: Io, name: string): string | undefined {
 }
 
 /**
- * What is in the environment already wins, as with `node --env-file`; Node 20 takes that option for its own, also behind
- * the script's name, and then all is there already (nodejs/node#54232).
+ * What is in the environment already wins, as with `node --env-file`; Node takes that option for its own, also behind
+ * the script's name, and then all is there already, or a missing file has ended it with code 9 (nodejs/node#54232).
  * @throws CountersignError ERR_CONFIG_NOT_FOUND
  */
 export async function loadEnvFile(name: string, { env, cwd }: Io, flag = '--env-file'): Promise<void> {
