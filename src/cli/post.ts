@@ -29,13 +29,16 @@ export function createPoster(
   }
   return {
     async post({ headers, body, chunked }) {
+      const signal = AbortSignal.timeout(timeoutMs)
       const response = await new Promise<IncomingMessage>((resolve, reject) => {
         const request = (secure ? httpsRequest : httpRequest)({
           ...target,
           headers: chunked ? { ...headers, 'Transfer-Encoding': 'chunked' } : headers,
-          signal: AbortSignal.timeout(timeoutMs),
+          signal,
         })
-        request.on('response', resolve).on('error', reject).end(body)
+        // Told by the name that a system gives it, as node:http calls whatever a signal ends an abort.
+        const fail = (error: Error) => reject(Object.assign(error, signal.aborted && { code: 'ETIMEDOUT' }))
+        request.on('response', resolve).on('error', fail).end(body)
       })
       for await (const chunk of response) void chunk
       return response.statusCode!

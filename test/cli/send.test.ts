@@ -216,7 +216,7 @@ describe('without an answer', () => {
     sandbox.after(async () => void server.close())
     const { port } = server.address() as AddressInfo
     const { code, stdout } = await send(`http://127.0.0.1:${port}/`, '--timeout-ms', '100')
-    expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining('no answer') })
+    expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining('no answer (ETIMEDOUT)') })
   })
 })
 
