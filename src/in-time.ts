@@ -2,21 +2,33 @@
 import { clearImmediate, setImmediate } from 'node:timers'
 
 /**
- * Calls `onLate` after `limitMs`, unless the function that it returns is called before. What ends within the turn of the
- * event loop in which it began, as most of what is in memory does, sets no timer: to set and clear one takes longer.
+ * Calls `begin`, unless the function that it returns is called within the same turn of the event loop, as for most of what
+ * is in memory; when it is called later, it calls what `begin` returned. To set a timer and clear it takes longer.
  */
-export function deadline(limitMs: number, onLate: () => void, { keepsAlive = true } = {}): () => void {
-  let timer: NodeJS.Timeout | undefined
-  let immediate = setImmediate(() => {
-    timer = setTimeout(() => {
-      // Once the event loop was blocked, timers run before what came in time is read: one more look.
-      immediate = setImmediate(onLate)
-    }, limitMs)
-    if (!keepsAlive) timer.unref()
-  })
+export function unlessSoonOver(begin: () => () => void): () => void {
+  let end: (() => void) | undefined
+  const immediate = setImmediate(() => (end = begin()))
   return () => {
     clearImmediate(immediate)
-    clearTimeout(timer)
+    end?.()
+  }
+}
+
+/** Calls `onLate` after `limitMs`, unless the function that it returns is called before. */
+export function deadline(limitMs: number, onLate: () => void, { keepsAlive = true } = {}): () => void {
+  return unlessSoonOver(() => timer(limitMs, onLate, { keepsAlive }))
+}
+
+export function timer(limitMs: number, onLate: () => void, { keepsAlive = true } = {}): () => void {
+  let immediate: NodeJS.Immediate | undefined
+  const timeout = setTimeout(() => {
+    // Once the event loop was blocked, timers run before what came in time is read: one more look.
+    immediate = setImmediate(onLate)
+  }, limitMs)
+  if (!keepsAlive) timeout.unref()
+  return () => {
+    clearTimeout(timeout)
+    clearImmediate(immediate)
   }
 }
 

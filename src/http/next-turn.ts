@@ -7,7 +7,7 @@ const defer = setImmediate
  * How many share a turn. All of them have claimed their keys before the first of their handlers begins, and none is
  * answered before the last has begun: more would add up what their handlers compute.
  */
-const SEATS = 16
+const SEATS = 32
 
 let turn: Promise<void> | undefined
 let seats = 0

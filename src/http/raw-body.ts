@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import getRawBody from 'raw-body'
-import { deadline } from '../in-time.js'
+import { timer, unlessSoonOver } from '../in-time.js'
 import { durationOption, integerOption } from '../option-checks.js'
 import type { OutcomeCode } from '../outcomes.js'
 
@@ -43,14 +43,20 @@ export function readRawBody(
   if (request.readableDidRead || request.readableEnded) return 'ERR_BODY_ALREADY_READ'
 
   return new Promise((resolve) => {
-    // A bound on the whole body: one on each pause would let a sender trickle a byte at a time for ever.
-    const cancel = deadline(limits.bodyTimeoutMs, () => resolve('ERR_BODY_TIMEOUT'))
-    // Nor is a stop held up: who sends slowly may be anybody.
-    const onStop = () => resolve('ERR_SHUTTING_DOWN')
-    stopping?.addEventListener('abort', onStop)
+    const leave = unlessSoonOver(() => {
+      // A bound on the whole body: one on each pause would let a sender trickle a byte at a time for ever.
+      const cancel = timer(limits.bodyTimeoutMs, () => resolve('ERR_BODY_TIMEOUT'))
+      // Nor is a stop held up: who sends slowly may be anybody.
+      const onStop = () => resolve('ERR_SHUTTING_DOWN')
+      if (stopping?.aborted) onStop()
+      stopping?.addEventListener('abort', onStop)
+      return () => {
+        cancel()
+        stopping?.removeEventListener('abort', onStop)
+      }
+    })
     getRawBody(request, { limit: limits.maxBodyBytes }, (error, bytes) => {
-      cancel()
-      stopping?.removeEventListener('abort', onStop)
+      leave()
       resolve(error ? failure(error.type) : bytes)
     })
   })
