@@ -8,6 +8,7 @@ import { createNodeMiddleware, Webhooks } from '@octokit/webhooks'
 import express from 'express'
 import { createReceiver } from 'countersign'
 import { SqliteInbox } from 'countersign/sqlite'
+import { startReceiverServer } from '../../dist/esm/http/server.js'
 import { AppendOnlyInbox, OneTransactionEach } from '../inbox/compared-inboxes.mjs'
 import { path, subscription } from './requests.mjs'
 
@@ -125,15 +126,13 @@ const servers = {
     })
   },
 
-  standalone() {
-    const app = express()
-    app.get('/healthz', (_request, response) => response.json({ status: 'ok' }))
-    return createServer(countersign().requestListener(app))
-  },
+  // As `countersign serve` starts it, health checks on Express included.
+  standalone: () => startReceiverServer(countersign(), 10_000, { port: 0 }),
 }
 
 const server = await servers[process.argv[2]]()
-server.listen(0, '127.0.0.1', () => process.send({ port: server.address().port }))
+if ('listen' in server) server.listen(0, '127.0.0.1', () => process.send(server.address()))
+else process.send(server.address)
 
 // How many were handled since the last time, and the processor time that took.
 let before = process.cpuUsage()

@@ -26,6 +26,8 @@ export async function readCallback(
   limits: BodyLimits,
   { beforeBody, stopping }: { beforeBody?: () => OutcomeCode | undefined; stopping?: AbortSignal } = {},
 ): Promise<Intake> {
+  // Then it has waited for its turn: what listens to requests at once is there before their bodies are.
+  const isComplete = request.complete
   const headers = callbackHeaders(request)
   const credentials = admit(request.method, headers, limits.maxBodyBytes)
   if (typeof credentials === 'string') return { headers, refused: credentials }
@@ -34,6 +36,6 @@ export async function readCallback(
   const body = await readRawBody(request, limits, stopping)
   if (typeof body === 'string') return { headers, refused: body }
   // A large one goes ahead: to verify it takes longer than to wait saves, and many would be held in memory meanwhile.
-  if (body.length <= SMALL_BODY_BYTES) await nextTurn()
+  if (!isComplete && body.length <= SMALL_BODY_BYTES) await nextTurn()
   return { path: request.originalUrl ?? request.url ?? '/', headers, credentials, body }
 }

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { CountersignError } from '../errors.js'
 import { checkKnownOptions, durationOption, integerOption } from '../option-checks.js'
 import type { Receiver } from '../receiver.js'
+import { nextTurn } from './next-turn.js'
 
 export interface ReceiverServerOptions {
   /** The address to listen on. @default '127.0.0.1' */
@@ -72,7 +73,8 @@ export async function startReceiverServer(
   })
   server.maxConnections = maxConnections
   const listener = receiver.requestListener(healthApp(receiver) as RequestListener)
-  server.on('request', listener)
+  // The turn may begin before the body is read, as nobody else on this server waits for its first bytes.
+  server.on('request', (request, response) => void nextTurn().then(() => listener(request, response)))
   server.on('checkContinue', (request, response) =>
     listener(request, response, () => response.writeContinue()),
   )
