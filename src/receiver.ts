@@ -212,8 +212,8 @@ export class Receiver<Events extends object = EventMap> {
 
   /**
    * Takes no more callbacks in, nor bodies that are on their way (503), and resolves once the running handlers have
-   * finished. After `stopTimeoutMs` their
-   * signals are aborted; those that do not listen are left behind. Closes the inbox. Safe to call twice.
+   * finished. After `stopTimeoutMs` their signals are aborted; those that do not listen are left behind. Closes the inbox.
+   * Safe to call twice.
    */
   stop(): Promise<void> {
     this.#stopping.abort()
