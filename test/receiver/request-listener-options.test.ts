@@ -16,6 +16,6 @@ it.each([
 })
 
 it('refuses an app that is no function', () => {
-  const listen = () => receiver.requestListener('app' as any)
+  const listen = () => receiver.requestListener('app' as never)
   expect(listen).toThrow(expect.objectContaining({ code: 'ERR_OPTION_INVALID' }))
 })
