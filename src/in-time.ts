@@ -19,6 +19,7 @@ export function deadline(limitMs: number, onLate: () => void, { keepsAlive = tru
   return unlessSoonOver(() => timer(limitMs, onLate, { keepsAlive }))
 }
 
+/** A deadline whose timer is set at once. */
 export function timer(limitMs: number, onLate: () => void, { keepsAlive = true } = {}): () => void {
   let immediate: NodeJS.Immediate | undefined
   const timeout = setTimeout(() => {

@@ -26,7 +26,7 @@ export async function readCallback(
   limits: BodyLimits,
   { beforeBody, stopping }: { beforeBody?: () => OutcomeCode | undefined; stopping?: AbortSignal } = {},
 ): Promise<Intake> {
-  // Then it has waited for its turn: what listens to requests at once is there before their bodies are.
+  // If so, the request has waited for its turn already: one that is seen at once is seen before its body.
   const isComplete = request.complete
   const headers = callbackHeaders(request)
   const credentials = admit(request.method, headers, limits.maxBodyBytes)
