@@ -30,7 +30,10 @@ export class AppendOnlyInbox {
 
   async open() {}
   async claim() {
-    return []
+    return { entries: [], interruptedIsDue: false }
+  }
+  async begin() {
+    return new Set()
   }
   async extend() {
     return new Set()

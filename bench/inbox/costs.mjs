@@ -38,9 +38,10 @@ async function fill(inbox, count, callers = CALLERS) {
 
 async function empty(inbox, count) {
   for (let ended = 0; ended < count;) {
-    const claimed = await inbox.claim({ eventTypes: [type], limit: CALLERS, leaseMs: 60_000 })
-    await Promise.all(claimed.map((entry) => inbox.finish(entry, { move: 'complete' })))
-    ended += claimed.length
+    const { entries } = await inbox.claim({ eventTypes: [type], limit: CALLERS, leaseMs: 60_000 })
+    await inbox.begin(entries, 60_000)
+    await Promise.all(entries.map((entry) => inbox.finish(entry, { move: 'complete' })))
+    ended += entries.length
   }
 }
 

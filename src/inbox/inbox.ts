@@ -25,10 +25,21 @@ export interface Inbox {
   add(arrival: Arrival): Promise<AddResult>
 
   /**
-   * Takes up to `limit` entries that are due, oldest first, of those types only, for `leaseMs`; running entries whose
-   * lease has run out are due again. Of entries that share an `orderKey`, only the oldest unfinished one is ever taken.
+   * Takes up to `limit` entries of those types that are due, oldest first, for `leaseMs`, and says when the next one is
+   * due. An entry whose lease has run out is due again: as before when its handlers had not begun, as an interrupted entry
+   * when they had. Of entries that share an `orderKey`, only the oldest is ever taken; an unhandled entry is one of them.
+   *
+   * Entries stay due when the clock is set back: where a due time was set at a time that is now in the future, its delay or
+   * lease is counted again from now.
    */
-  claim(request: ClaimEntries): Promise<ClaimedEntry[]>
+  claim(request: ClaimEntries): Promise<Claims>
+
+  /**
+   * Records that the handlers of these entries begin, which counts as an attempt, and renews their leases. Resolves to the
+   * ids of those that are still held; the handlers of the others must not begin. Has no further effect on a claim that has
+   * begun.
+   */
+  begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<number>>
 
   /** Renews leases. Resolves to the ids of those that are still held; the others have been lost. */
   extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<number>>
@@ -74,7 +85,7 @@ export interface Arrival {
   readonly signature: string
   /** Why it may not be handled before a person has looked at it. */
   readonly suspicion?: string | undefined
-  /** Entries with the same key run one after the other, in the order in which they arrived. */
+  /** Entries with the same key are handled one after the other, in the order in which they arrived. */
   readonly orderKey?: string | undefined
   /** Whether there is a handler for its type. */
   readonly hasHandler: boolean
@@ -97,6 +108,25 @@ export interface ClaimEntries {
   readonly eventTypes: EventTypes
   readonly limit: number
   readonly leaseMs: number
+  /**
+   * Whether to take interrupted entries, and no others: their handlers began, and the lease ran out before an end was
+   * recorded. One of them may be what killed its process, so a worker handles them one at a time and nothing beside them.
+   * @default false: all others, and no interrupted ones
+   */
+  readonly interrupted?: boolean | undefined
+}
+
+export interface Claims {
+  readonly entries: readonly ClaimedEntry[]
+  /**
+   * In how many milliseconds the next entry is due that this request could take. Undefined when there is none, or when
+   * `limit` was reached.
+   */
+  readonly nextDueInMs?: number | undefined
+  /** Whether an interrupted entry of these types is due and was not taken. */
+  readonly interruptedIsDue: boolean
+  /** By how many milliseconds the clock was found to have been set back since the last claim, when that is a second or more. */
+  readonly clockSetBackMs?: number | undefined
 }
 
 /** A claim, and the number of it that fences off older ones. */
@@ -107,7 +137,10 @@ export interface ClaimToken {
 
 export interface ClaimedEntry extends ClaimToken {
   readonly callback: VerifiedCallback
-  /** How often handling it has begun, this time included; from 1. Begins anew when a person retries it. */
+  /**
+   * The number of the attempt that begins with `begin`; from 1. Only attempts that began are counted. Counted from 1 again
+   * when a person retries the entry.
+   */
   readonly attempt: number
   /** A person had it handled again, or released it from quarantine. */
   readonly replayed: boolean
@@ -117,7 +150,10 @@ export type ClaimEnd =
   | { readonly move: 'complete' }
   | { readonly move: 'reschedule'; readonly delayMs: number; readonly error: string }
   | { readonly move: 'giveUp'; readonly error: string }
+  /** There is no handler for it. */
   | { readonly move: 'setAside' }
+  /** Its handlers were not begun: it is due again at once. */
+  | { readonly move: 'handBack' }
 
 /**
  * `retry`: handle it again. `release`: handle what was in quarantine, as the event type of its subscription, whatever its
@@ -143,6 +179,7 @@ export interface EntrySummary {
   readonly subscription: VerifiedCallback['subscription']
   readonly signedAt: Date
   readonly receivedAt: Date
+  /** How often its handlers have begun. */
   readonly attempts: number
   /** When it is due, or its lease runs out. */
   readonly dueAt?: Date | undefined

@@ -3,9 +3,9 @@ import { checkKnownOptions, functionOption, integerOption } from '../option-chec
 import type {
   AddResult,
   Arrival,
-  ClaimedEntry,
   ClaimEnd,
   ClaimEntries,
+  Claims,
   ClaimToken,
   Entry,
   EntryFilter,
@@ -15,6 +15,7 @@ import type {
   InboxStats,
   OperatorAction,
 } from './inbox.js'
+import { InboxClock } from './inbox-clock.js'
 import { NO_ENTRIES } from './no-entries.js'
 import { actionRefusal, missingRefusal, repeatRefusal } from './operator-action.js'
 import { QUARANTINE_REASON } from './quarantine-reason.js'
@@ -45,11 +46,12 @@ export interface MemoryInboxOptions {
 export class MemoryInbox implements Inbox {
   readonly retentionMs: number
   readonly discardedRetentionMs: number
-  readonly #clock: () => number
+  readonly #clock: InboxClock
   readonly #entries = new Map<number, StoredEntry>()
   /** What is stored, running or retrying: the only entries that a claim has to look at. */
   readonly #unfinished = new Set<StoredEntry>()
-  readonly #unfinishedByOrderKey = new Map<string, Set<StoredEntry>>()
+  /** What is unfinished or unhandled, by its order key. */
+  readonly #queues = new Map<string, Set<StoredEntry>>()
   /** Entries by which repeats are recognised. What is in quarantine is not among them: a stranger may have written it. */
   readonly #knownByKey = new Map<string, StoredEntry>()
   readonly #knownBySignature = new Map<string, StoredEntry>()
@@ -62,7 +64,7 @@ export class MemoryInbox implements Inbox {
       integerOption(OWNER, name, options[name], { fallback, min: 1 })
     this.retentionMs = duration('retentionMs', 604_800_000)
     this.discardedRetentionMs = duration('discardedRetentionMs', 2_592_000_000)
-    this.#clock = functionOption(OWNER, 'clock', options.clock, Date.now)
+    this.#clock = new InboxClock(functionOption(OWNER, 'clock', options.clock, Date.now))
   }
 
   // The methods are async for a throw inside to become a rejection; none may await before it is done.
@@ -84,41 +86,64 @@ export class MemoryInbox implements Inbox {
 
     const entry = this.#insert(arrival, arrival.hasHandler ? 'stored' : 'unhandled')
     this.#makeKnown(entry)
-    if (!arrival.hasHandler) return { result: 'unhandled', id: entry.id }
-    this.#makeDue(entry, this.#clock())
+    if (!arrival.hasHandler) {
+      this.#takePlace(entry)
+      return { result: 'unhandled', id: entry.id }
+    }
+    this.#makeDue(entry, this.#clock.now())
     return { result: 'stored', id: entry.id }
   }
 
-  async claim({ eventTypes, limit, leaseMs }: ClaimEntries): Promise<ClaimedEntry[]> {
-    const now = this.#clock()
-    return this.#ready(eventTypes)
+  async claim({ eventTypes, limit, leaseMs, interrupted = false }: ClaimEntries): Promise<Claims> {
+    const now = this.#clock.now()
+    const clockSetBackMs = this.#setDueTimesAnew(now)
+    const ready = this.#ready(eventTypes)
+    const wanted = ready.filter((entry) => isInterrupted(entry) === interrupted)
+    const due = wanted
       .filter(({ dueAt }) => dueAt! <= now)
       .sort((a, b) => a.dueAt! - b.dueAt! || a.id - b.id)
       .slice(0, limit)
-      .map((entry) => {
-        entry.state = MOVES.claim.to
-        entry.attempts++
-        entry.token++
-        entry.dueAt = now + leaseMs
-        const { id, token, callback, attempts, replayed } = entry
-        return { id, token, callback, attempt: attempts, replayed }
-      })
+    const entries = due.map((entry) => {
+      entry.state = MOVES.claim.to
+      entry.token++
+      setDue(entry, now, leaseMs)
+      const { id, token, callback, attempts, replayed } = entry
+      return { id, token, callback, attempt: attempts + 1, replayed }
+    })
+    const next = Math.min(...wanted.map(({ dueAt }) => dueAt!))
+    return {
+      entries,
+      nextDueInMs: entries.length < limit && next < Infinity ? next - now : undefined,
+      interruptedIsDue: ready.some((entry) => isInterrupted(entry) && entry.dueAt! <= now),
+      clockSetBackMs,
+    }
+  }
+
+  async begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<number>> {
+    const held = this.#renew(claims, leaseMs)
+    for (const entry of held) {
+      if (entry.begunBy !== entry.token) entry.attempts++
+      entry.begunBy = entry.token
+    }
+    return new Set(held.map(({ id }) => id))
   }
 
   async extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<number>> {
-    const held = claims.map((claim) => this.#held(claim)).filter((entry) => entry !== undefined)
-    for (const entry of held) entry.dueAt = this.#clock() + leaseMs
-    return new Set(held.map(({ id }) => id))
+    return new Set(this.#renew(claims, leaseMs).map(({ id }) => id))
   }
 
   async finish(claim: ClaimToken, result: ClaimEnd): Promise<boolean> {
     const entry = this.#held(claim)
     if (!entry) return false
-    entry.state = MOVES[result.move].to
+    const { move } = result
+    entry.state = MOVES[move].to
     if ('error' in result) entry.reason = result.error
-    // What nobody had a handler for has not been tried.
-    if (result.move === 'setAside') entry.attempts--
-    if (result.move === 'reschedule') this.#makeDue(entry, this.#clock() + result.delayMs)
+    // Nothing was tried.
+    if ((move === 'setAside' || move === 'handBack') && entry.begunBy === entry.token) entry.attempts--
+    // What was interrupted before and is handed back is still to be handled by itself.
+    if (move !== 'handBack') entry.begunBy = undefined
+    if (move === 'reschedule') this.#makeDue(entry, this.#clock.now(), result.delayMs)
+    else if (move === 'handBack') this.#makeDue(entry, this.#clock.now())
     else this.#end(entry)
     return true
   }
@@ -129,7 +154,7 @@ export class MemoryInbox implements Inbox {
     )
     for (const entry of adopted) {
       entry.state = MOVES.adopt.to
-      this.#makeDue(entry, this.#clock())
+      this.#makeDue(entry, this.#clock.now())
     }
     return adopted.length
   }
@@ -173,7 +198,7 @@ export class MemoryInbox implements Inbox {
     if (!entry) return missingRefusal(id)
     const refusal = actionRefusal(action, entry)
     if (refusal !== undefined) return refusal
-    const now = this.#clock()
+    const now = this.#clock.now()
     if (action === 'release') {
       const repeated = this.#repeatedBy(entry)
       if (repeated) return repeatRefusal(repeated)
@@ -199,7 +224,7 @@ export class MemoryInbox implements Inbox {
   }
 
   async prune(state: InboxState, before: number, limit: number): Promise<number> {
-    const end = Math.min(before, this.#clock() - this.retentionMs)
+    const end = Math.min(before, this.#clock.now() - this.retentionMs)
     const old = [...this.#entries.values()]
       .filter((entry) => entry.state === state && isPrunable(state) && entry.finishedAt! < end)
       .sort((a, b) => a.finishedAt! - b.finishedAt!)
@@ -234,7 +259,9 @@ export class MemoryInbox implements Inbox {
       orderKey,
       attempts: 0,
       token: 0,
+      begunBy: undefined,
       dueAt: undefined,
+      dueSetAt: 0,
       hasTurn: false,
       finishedAt: undefined,
       reason: undefined,
@@ -256,7 +283,7 @@ export class MemoryInbox implements Inbox {
   #rememberSignature(entry: StoredEntry, signature: string): void {
     entry.moreSignatures.push(signature)
     this.#knownBySignature.set(signature, entry)
-    if (entry.finishedAt !== undefined) entry.finishedAt = Math.max(entry.finishedAt, this.#clock())
+    if (entry.finishedAt !== undefined) entry.finishedAt = Math.max(entry.finishedAt, this.#clock.now())
   }
 
   /** Another entry with the same key and body that was, or will be, handled. */
@@ -281,28 +308,50 @@ export class MemoryInbox implements Inbox {
     return [...this.#unfinished].filter(({ hasTurn, callback }) => hasTurn && fits(eventTypes, callback.type))
   }
 
-  #makeDue(entry: StoredEntry, dueAt: number): void {
-    entry.dueAt = dueAt
-    this.#unfinished.add(entry)
-    const { orderKey } = entry
-    if (orderKey === undefined) {
-      entry.hasTurn = true
-      return
+  #renew(claims: readonly ClaimToken[], leaseMs: number): StoredEntry[] {
+    const now = this.#clock.now()
+    const held = claims.map((claim) => this.#held(claim)).filter((entry) => entry !== undefined)
+    for (const entry of held) setDue(entry, now, leaseMs)
+    return held
+  }
+
+  #setDueTimesAnew(now: number): number | undefined {
+    const steps = this.#clock.unhandledSteps
+    if (steps === 0) return undefined
+    let aheadMs = 0
+    for (const entry of this.#unfinished) {
+      if (entry.dueSetAt <= now) continue
+      aheadMs = Math.max(aheadMs, entry.dueSetAt - now)
+      setDue(entry, now, entry.dueAt! - entry.dueSetAt)
     }
-    const queue = this.#unfinishedByOrderKey.get(orderKey) ?? new Set()
-    this.#unfinishedByOrderKey.set(orderKey, queue.add(entry))
+    return this.#clock.handled(steps, aheadMs)
+  }
+
+  #makeDue(entry: StoredEntry, now: number, delayMs = 0): void {
+    setDue(entry, now, delayMs)
+    this.#unfinished.add(entry)
+    if (entry.orderKey === undefined) entry.hasTurn = true
+    else this.#takePlace(entry)
+  }
+
+  #takePlace(entry: StoredEntry): void {
+    const { orderKey } = entry
+    if (orderKey === undefined) return
+    const queue = this.#queues.get(orderKey) ?? new Set()
+    this.#queues.set(orderKey, queue.add(entry))
     giveTurn(queue)
   }
 
   #end(entry: StoredEntry): void {
     entry.dueAt = undefined
     entry.hasTurn = false
-    if (entry.state !== 'unhandled') entry.finishedAt = this.#clock()
+    if (entry.state !== 'unhandled') entry.finishedAt = this.#clock.now()
     this.#unfinished.delete(entry)
-    const queue = entry.orderKey === undefined ? undefined : this.#unfinishedByOrderKey.get(entry.orderKey)
+    const queue = entry.orderKey === undefined ? undefined : this.#queues.get(entry.orderKey)
     if (!queue) return
-    queue.delete(entry)
-    if (queue.size === 0) this.#unfinishedByOrderKey.delete(entry.orderKey!)
+    // An unhandled entry keeps its place: those behind it would otherwise be handled before it.
+    if (entry.state !== 'unhandled') queue.delete(entry)
+    if (queue.size === 0) this.#queues.delete(entry.orderKey!)
     else giveTurn(queue)
   }
 
@@ -335,8 +384,12 @@ interface StoredEntry {
   readonly orderKey: string | undefined
   attempts: number
   token: number
+  /** The token of the claim whose handlers began, until an end is recorded. */
+  begunBy: number | undefined
   /** Set while it is stored, running or retrying. */
   dueAt: number | undefined
+  /** When `dueAt` was set. */
+  dueSetAt: number
   /** Whether nothing that shares its order key comes before it. */
   hasTurn: boolean
   finishedAt: number | undefined
@@ -347,12 +400,21 @@ interface StoredEntry {
   readonly moreSignatures: string[]
 }
 
-/** Of those that share an order key, the oldest may run; while one is running, no other. */
+/** Of those that share an order key, the oldest may run, unless it is unhandled; while one is running, no other. */
 function giveTurn(queue: ReadonlySet<StoredEntry>): void {
   const entries = [...queue]
   if (entries.some(({ state, hasTurn }) => hasTurn && state === 'running')) return
   const oldest = entries.reduce((a, b) => (a.id < b.id ? a : b))
-  for (const entry of entries) entry.hasTurn = entry === oldest
+  for (const entry of entries) entry.hasTurn = entry === oldest && entry.state !== 'unhandled'
+}
+
+function setDue(entry: StoredEntry, now: number, delayMs: number): void {
+  entry.dueAt = now + delayMs
+  entry.dueSetAt = now
+}
+
+function isInterrupted({ begunBy }: StoredEntry): boolean {
+  return begunBy !== undefined
 }
 
 function fits(eventTypes: EventTypes, type: string): boolean {

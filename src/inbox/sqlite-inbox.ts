@@ -10,9 +10,9 @@ import {
 import type {
   AddResult,
   Arrival,
-  ClaimedEntry,
   ClaimEnd,
   ClaimEntries,
+  Claims,
   ClaimToken,
   Entry,
   EntryFilter,
@@ -22,8 +22,9 @@ import type {
   InboxStats,
   OperatorAction,
 } from './inbox.js'
+import { InboxClock } from './inbox-clock.js'
 import { add } from './sqlite/add.js'
-import { adoptSome, claim, extend, finish, type AdoptStep } from './sqlite/claims.js'
+import { adoptSome, begin, claim, extend, finish, setDueTimesAnew } from './sqlite/claims.js'
 import { GroupCommit } from './sqlite/group-commit.js'
 import { act, list, prune, show, stats } from './sqlite/operator.js'
 import { PRUNABLE, type InboxState } from './states.js'
@@ -66,7 +67,7 @@ export interface SqliteInboxOptions {
 export class SqliteInbox implements Inbox {
   readonly retentionMs: number
   readonly discardedRetentionMs: number
-  readonly #clock: () => number
+  readonly #clock: InboxClock
   readonly #commits: GroupCommit
 
   constructor(options: SqliteInboxOptions) {
@@ -79,9 +80,7 @@ export class SqliteInbox implements Inbox {
       integerOption(OWNER, name, options[name], { fallback, min: 1 })
     this.retentionMs = duration('retentionMs', 604_800_000)
     this.discardedRetentionMs = duration('discardedRetentionMs', 2_592_000_000)
-    const clock = functionOption(OWNER, 'clock', options.clock, Date.now)
-    // Columns hold whole numbers, and performance.timeOrigin + performance.now() is none.
-    this.#clock = () => Math.floor(clock())
+    this.#clock = new InboxClock(functionOption(OWNER, 'clock', options.clock, Date.now))
     this.#commits = new GroupCommit({
       // Resolved now, as the process may change its directory.
       file: resolve(file),
@@ -95,29 +94,37 @@ export class SqliteInbox implements Inbox {
   }
 
   add(arrival: Arrival): Promise<AddResult> {
-    return this.#commits.write((db) => add(db, arrival, this.#clock()))
+    return this.#commits.write((db) => add(db, arrival, this.#clock.now()))
   }
 
-  claim(request: ClaimEntries): Promise<ClaimedEntry[]> {
-    return this.#commits.write((db) => claim(db, request, this.#clock()))
+  async claim(request: ClaimEntries): Promise<Claims> {
+    const { claims, steps, aheadMs } = await this.#commits.write((db) => {
+      const now = this.#clock.now()
+      const steps = this.#clock.unhandledSteps
+      const aheadMs = steps === 0 ? 0 : setDueTimesAnew(db, now)
+      return { claims: claim(db, request, now), steps, aheadMs }
+    })
+    // Only now, as the operation may have been rolled back and run again.
+    return steps === 0 ? claims : { ...claims, clockSetBackMs: this.#clock.handled(steps, aheadMs) }
+  }
+
+  begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<number>> {
+    return this.#commits.write((db) => begin(db, claims, leaseMs, this.#clock.now()))
   }
 
   extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<number>> {
-    return this.#commits.write((db) => extend(db, claims, leaseMs, this.#clock()))
+    return this.#commits.write((db) => extend(db, claims, leaseMs, this.#clock.now()))
   }
 
   finish(claimed: ClaimToken, result: ClaimEnd): Promise<boolean> {
-    return this.#commits.write((db) => finish(db, claimed, result, this.#clock()))
+    return this.#commits.write((db) => finish(db, claimed, result, this.#clock.now()))
   }
 
   /** In steps, so that callbacks are taken in between them: there may be very many. */
   async adopt(eventTypes: EventTypes): Promise<number> {
     let total = 0
-    for (let afterId: number | undefined = 0; afterId !== undefined;) {
-      const step: AdoptStep = { afterId, limit: ADOPT_STEP, now: this.#clock() }
-      const some = await this.#commits.write((db) => adoptSome(db, eventTypes, step))
-      total += some.adopted
-      afterId = some.lastId
+    for (let adopted = ADOPT_STEP; adopted === ADOPT_STEP; total += adopted) {
+      adopted = await this.#commits.write((db) => adoptSome(db, eventTypes, ADOPT_STEP, this.#clock.now()))
     }
     return total
   }
@@ -135,14 +142,14 @@ export class SqliteInbox implements Inbox {
   }
 
   act(id: number, action: OperatorAction, by: string): Promise<string | undefined> {
-    return this.#commits.write((db) => act(db, id, action, { by, now: this.#clock() }))
+    return this.#commits.write((db) => act(db, id, action, { by, now: this.#clock.now() }))
   }
 
   async prune(state: (typeof PRUNABLE)[number], before: number, limit: number): Promise<number> {
     if (!(PRUNABLE as readonly InboxState[]).includes(state)) return 0
     return this.#commits.write((db) => {
       // Not earlier, whatever is asked: a repeat of it would be handled again.
-      const end = Math.min(before, this.#clock() - this.retentionMs)
+      const end = Math.min(before, this.#clock.now() - this.retentionMs)
       return prune(db, state, end, limit)
     })
   }

@@ -24,6 +24,7 @@ export const MOVES = {
   reschedule: { from: ['running'], to: 'retrying', by: 'worker' },
   giveUp: { from: ['running'], to: 'dead', by: 'worker' },
   setAside: { from: ['running'], to: 'unhandled', by: 'worker' },
+  handBack: { from: ['running'], to: 'stored', by: 'worker' },
   adopt: { from: ['unhandled'], to: 'stored', by: 'worker' },
   retry: { from: ['dead', 'unhandled', 'retrying', 'handled'], to: 'stored', by: 'operator' },
   release: { from: ['quarantined'], to: 'stored', by: 'operator' },

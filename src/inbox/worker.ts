@@ -6,6 +6,7 @@ import { errorFields, type Logger } from '../logger.js'
 import { parsePayload } from '../payload.js'
 import { backoff, type Backoff } from './backoff.js'
 import { forbidsRetry } from './do-not-retry.js'
+import { Claimer } from './claimer.js'
 import { Housekeeping } from './housekeeping.js'
 import type { ClaimedEntry, ClaimEnd, Inbox } from './inbox.js'
 
@@ -32,6 +33,8 @@ interface Run {
   /** By this process's monotonic clock, and never later than the inbox has it. */
   leaseEndsAt: number
   lost: boolean
+  /** When its handlers began, by the same clock. */
+  begunAt: number
   readonly controller: AbortController
   /** Resolves once the handlers have ended and that has been recorded. */
   done: Promise<void>
@@ -39,8 +42,8 @@ interface Run {
 
 /** How long aborted handlers are given to say so. */
 const ABORT_GRACE_MS = 1_000
-/** How long to wait at most before the end of an entry is recorded again, however seldom new ones are looked for. */
-const FINISH_AGAIN_MS = 1_000
+/** How long to wait at most before a step of an entry is recorded again, however large `pollMs` is. */
+const TRY_AGAIN_MS = 1_000
 
 /** Empties the inbox: claims entries, runs their handlers, and completes, reschedules or gives them up. */
 export class Worker {
@@ -48,6 +51,7 @@ export class Worker {
   readonly #housekeeping: Housekeeping
   /** By the id of the entry. */
   readonly #running = new Map<number, Run>()
+  readonly #claimer: Claimer
   #loop: Promise<void> | undefined
   #heartbeat: NodeJS.Timeout | undefined
   #stopped: Promise<void> | undefined
@@ -60,6 +64,7 @@ export class Worker {
 
   constructor(options: WorkerOptions) {
     this.#options = options
+    this.#claimer = new Claimer(options)
     this.#housekeeping = new Housekeeping({ ...options, onAdopted: () => this.wake() })
   }
 
@@ -86,34 +91,16 @@ export class Worker {
   }
 
   async #work(): Promise<void> {
-    const { concurrency, pollMs } = this.#options
     while (!this.#stopped) {
       this.#awake = false
-      const limit = concurrency - this.#running.size
-      const claimed = limit > 0 ? await this.#claim(limit) : 0
-      if (claimed < limit || limit <= 0) await this.#pause(pollMs)
+      const { entries, leaseEndsAt, waitMs } = await this.#claimer.claim(this.#running.size)
+      if (this.#aborted) this.#claimer.handBack(entries)
+      else for (const entry of entries) this.#take(entry, leaseEndsAt)
+      if (waitMs > 0) await this.#pause(waitMs)
     }
   }
 
-  async #claim(limit: number): Promise<number> {
-    const { inbox, handlers, leaseMs, logger } = this.#options
-    const leaseEndsAt = performance.now() + leaseMs
-    try {
-      const claiming = inbox.claim({ eventTypes: handlers.types, limit, leaseMs })
-      // An answer that comes later leaves too little of its leases to begin with: they run out.
-      const claimed = await inTime(claiming, leaseMs / 2, 'the inbox')
-      if (performance.now() > leaseEndsAt - leaseMs / 2)
-        throw new Error('this process or its disk stood still for half a lease: what was claimed is left')
-      if (!this.#aborted) for (const entry of claimed) this.#begin(entry, leaseEndsAt)
-      return claimed.length
-    } catch (error) {
-      const fields = { code: 'ERR_INBOX_UNAVAILABLE', err: errorFields(error) }
-      logger.error(fields, 'the worker could not claim entries')
-      return 0
-    }
-  }
-
-  #begin(entry: ClaimedEntry, leaseEndsAt: number): void {
+  #take(entry: ClaimedEntry, leaseEndsAt: number): void {
     const held = this.#running.get(entry.id)
     if (held) {
       // Its lease ran out here without anybody else taking it. What runs for it goes on: nothing may run twice at once,
@@ -122,7 +109,7 @@ export class Worker {
       return
     }
     const controller = new AbortController()
-    const run: Run = { entry, leaseEndsAt, lost: false, controller, done: Promise.resolve() }
+    const run: Run = { entry, leaseEndsAt, lost: false, begunAt: 0, controller, done: Promise.resolve() }
     this.#running.set(entry.id, run)
     run.done = this.#run(run)
       .catch((error: unknown) => {
@@ -165,13 +152,16 @@ export class Worker {
     const payload = parsePayload(callback.rawBody)
     if (!payload) return { end: { move: 'giveUp', error: 'the body is no JSON object' } }
 
+    if (!(await this.#begin(run))) return { end: { move: 'handBack' } }
     const event = { ...callback, payload, replayed }
     const { result, settled } = dispatcher.dispatch(event, attempt, run.controller.signal)
     const failure = await result
     if (!failure) return { end: { move: 'complete' } }
-    // Not retried while it may still be running, but neither held up for ever by a handler that never returns.
-    if (failure.code === 'ERR_HANDLER_TIMEOUT') {
-      await inTime(settled(), leaseMs, 'an aborted handler').catch(() => {})
+    // A handler that ignores its signal keeps its entry and its slot until the lease that it began with is over: the entry
+    // must not be handled twice at once, and other entries must not wait longer than that.
+    const leftMs = run.begunAt + leaseMs - performance.now()
+    if (failure.code === 'ERR_HANDLER_TIMEOUT' && leftMs > 0) {
+      await inTime(settled(), leftMs, 'an aborted handler').catch(() => {})
     }
     const error = describe(failure.error)
     const isFinal =
@@ -182,10 +172,31 @@ export class Worker {
     return { end: { move: 'reschedule', delayMs, error }, failure }
   }
 
+  /** Resolves to whether the handlers of the entry may begin, which has then been recorded. */
+  async #begin(run: Run): Promise<boolean> {
+    const { inbox, leaseMs, logger } = this.#options
+    const { entry } = run
+    run.begunAt = performance.now()
+    try {
+      // Entries that were claimed together share a transaction here.
+      const begun = await inTime(inbox.begin([entry], leaseMs), leaseMs / 2, 'the inbox')
+      run.lost ||= run.entry === entry && !begun.has(entry.id)
+      run.leaseEndsAt = Math.max(run.leaseEndsAt, run.begunAt + leaseMs)
+      if (performance.now() > run.begunAt + leaseMs / 2)
+        throw new Error('this process or its disk stood still for half a lease')
+      return run.entry === entry && !run.lost && !run.controller.signal.aborted
+    } catch (error) {
+      const fields = { code: 'ERR_INBOX_UNAVAILABLE', entry: entry.id, err: errorFields(error) }
+      logger.error(fields, 'the beginning of an entry could not be recorded: it is handed back')
+      // Or an inbox that fails at this step alone would be asked in a busy loop.
+      await this.#beforeNextTry()
+      return false
+    }
+  }
+
   /** Tries until it is recorded or somebody else has the entry: to let go would be to have it handled again. */
   async #finish(run: Run, end: ClaimEnd): Promise<boolean> {
-    const { inbox, leaseMs, pollMs, logger } = this.#options
-    const againMs = Math.min(pollMs, FINISH_AGAIN_MS)
+    const { inbox, leaseMs, logger } = this.#options
     while (!this.#left) {
       const { entry } = run
       try {
@@ -194,10 +205,15 @@ export class Worker {
       } catch (error) {
         const fields = { code: 'ERR_INBOX_UNAVAILABLE', entry: entry.id, err: errorFields(error) }
         logger.error(fields, 'the end of an entry could not be recorded')
-        await new Promise((resolve) => setTimeout(resolve, againMs))
+        await this.#beforeNextTry()
       }
     }
     return false
+  }
+
+  async #beforeNextTry(): Promise<void> {
+    const againMs = Math.min(this.#options.pollMs, TRY_AGAIN_MS)
+    await new Promise((resolve) => setTimeout(resolve, againMs))
   }
 
   #log(end: ClaimEnd, ended: boolean, what: object): void {
@@ -209,7 +225,8 @@ export class Worker {
     } else if (end.move === 'complete') logger.info(fields, 'entry handled')
     else if (end.move === 'reschedule') logger.warn(fields, 'entry failed, to be retried')
     else if (end.move === 'giveUp') logger.error(fields, 'entry is a dead letter')
-    else logger.warn(fields, 'entry has no handler')
+    else if (end.move === 'setAside') logger.warn(fields, 'entry has no handler')
+    else logger.warn(fields, 'entry was handed back: its handlers were not begun')
   }
 
   async #renewLeases(): Promise<void> {

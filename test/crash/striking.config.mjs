@@ -24,7 +24,7 @@ SqliteInbox.prototype.add = async function (arrival) {
 }
 SqliteInbox.prototype.claim = async function (request) {
   const claimed = await claim.call(this, request)
-  if (claimed.length > 0) strike('after claim')
+  if (claimed.entries.length > 0) strike('after claim')
   return claimed
 }
 SqliteInbox.prototype.finish = async function (claimed, end) {

@@ -12,6 +12,7 @@ const ENDS: readonly ClaimEnd[] = [
   { move: 'reschedule', delayMs: 10, error: 'busy' },
   { move: 'giveUp', error: 'account is closed' },
   { move: 'setAside' },
+  { move: 'handBack' },
 ]
 
 // Few keys, bodies and signatures, for them to meet.
@@ -37,6 +38,7 @@ const step = fc.oneof(
       does: fc.constant('claim' as const),
       eventTypes: fc.constantFrom('any' as const, ['a'], ['a', 'b']),
       limit: fc.integer({ min: 1, max: 3 }),
+      interrupted: fc.constantFrom(false, false, true),
     }),
   },
   {
@@ -48,6 +50,7 @@ const step = fc.oneof(
     }),
   },
   fc.record({ does: fc.constant('extend' as const), claim: fc.nat() }),
+  { weight: 2, arbitrary: fc.record({ does: fc.constant('begin' as const), claim: fc.nat() }) },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -61,7 +64,11 @@ const step = fc.oneof(
     does: fc.constant('prune' as const),
     state: fc.constantFrom('handled' as const, 'discarded' as const),
   }),
-  { weight: 2, arbitrary: fc.record({ does: fc.constant('wait' as const), ms: fc.nat({ max: 30 }) }) },
+  // Now and then the clock is set back.
+  {
+    weight: 2,
+    arbitrary: fc.record({ does: fc.constant('wait' as const), ms: fc.integer({ min: -10, max: 30 }) }),
+  },
 )
 type Step = typeof step extends fc.Arbitrary<infer Type> ? Type : never
 
@@ -91,14 +98,16 @@ class Subject {
         return added
       }
       case 'claim': {
-        const claimed = await this.#inbox.claim({ ...given, leaseMs: 20 })
-        this.#claims.push(...claimed)
-        return claimed
+        const claims = await this.#inbox.claim({ ...given, leaseMs: 20 })
+        this.#claims.push(...claims.entries)
+        return claims
       }
       case 'finish':
         return claim && this.#inbox.finish(claim, given.end)
       case 'extend':
         return claim && (await this.#inbox.extend([claim], 20)).size
+      case 'begin':
+        return claim && (await this.#inbox.begin([claim], 20)).size
       case 'act':
         return this.#inbox.act(this.#ids[given.entry % this.#ids.length] ?? 0, given.action, 'ann')
       case 'adopt':

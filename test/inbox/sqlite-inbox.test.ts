@@ -129,7 +129,8 @@ describe('SqliteInbox', () => {
   it('takes a clock that tells parts of milliseconds', async () => {
     const inbox = inboxOn(inboxFile(), { clock: () => 1_700_000_000_000.5 })
     const { id } = await inbox.add(arrival())
-    expect(await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 60_000 })).toMatchObject([{ id }])
+    const { entries } = await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 60_000 })
+    expect(entries).toMatchObject([{ id }])
   })
 
   it('warns of a SQLite that may damage a shared file', async () => {

@@ -19,7 +19,7 @@ describe('several processes on one file', () => {
       for (let i = 0; i < keys.length; i += 10) {
         const adding = keys.slice(i, i + 10).map((idempotencyKey) => inbox.add(arrival({ idempotencyKey, body: '{}' })))
         for (const { result, id } of await Promise.all(adding)) if (result === 'stored') stored.push(id)
-        for (const claim of await inbox.claim({ eventTypes: 'any', limit: 7, leaseMs: 60_000 })) {
+        for (const claim of (await inbox.claim({ eventTypes: "any", limit: 7, leaseMs: 60_000 })).entries) {
           if (await inbox.finish(claim, { move: 'complete' })) handled.push(claim.id)
         }
       }
@@ -57,7 +57,7 @@ describe('a process that is killed while it writes', () => {
       const printed = (word) => (value) => fs.writeSync(1, word + ' ' + value + '\\n')
       for (;;) {
         const adding = Array.from({ length: 20 }, () => inbox.add(arrival()).then(({ id }) => printed('added')(id)))
-        const claims = await inbox.claim({ eventTypes: 'any', limit: 10, leaseMs: 1 })
+        const { entries: claims } = await inbox.claim({ eventTypes: "any", limit: 10, leaseMs: 1 })
         const ending = claims.map((claim) =>
           inbox.finish(claim, { move: 'complete' }).then((ended) => ended && printed('handled')(claim.id)),
         )

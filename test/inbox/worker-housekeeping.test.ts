@@ -87,8 +87,8 @@ describe('old entries', () => {
   it('are deleted in small steps, between which all else goes on', async () => {
     const { store, becomes, inbox, calls, set, worker, clock, isGone } = setUp({ start: false })
     const ids = await Promise.all(Array.from({ length: 1_000 }, () => store()))
-    const claimed = await inbox.claim({ eventTypes: 'any', limit: 1_000, leaseMs: MINUTE })
-    for (const entry of claimed) await inbox.finish(entry, { move: 'complete' })
+    const { entries } = await inbox.claim({ eventTypes: 'any', limit: 1_000, leaseMs: MINUTE })
+    for (const entry of entries) await inbox.finish(entry, { move: 'complete' })
     clock.advance(10 * MINUTE + 1)
 
     const turns: number[] = []

@@ -6,7 +6,7 @@ import { work, type WorkOptions } from '../support/running-worker.js'
 import { until } from '../support/until.js'
 
 const LEASE_MS = 60_000
-const ANY = { eventTypes: 'any', limit: 10, leaseMs: LEASE_MS } as const
+const INTERRUPTED = { eventTypes: 'any', limit: 10, leaseMs: LEASE_MS, interrupted: true } as const
 
 // Time stands still, for the worker as for its inbox, and passes when a test says so.
 beforeEach(() => {
@@ -30,6 +30,7 @@ function setUp(options: WorkOptions = {}) {
   return {
     ...working,
     ...between,
+    memory,
     async store(given?: ArrivalOptions) {
       const id = await working.store(given)
       working.worker.wake()
@@ -42,7 +43,8 @@ function setUp(options: WorkOptions = {}) {
       }
     },
     /** What another process would get now. */
-    otherClaims: async () => (await memory.claim(ANY)).map(({ id, attempt }) => ({ id, attempt })),
+    otherClaims: async () =>
+      (await memory.claim(INTERRUPTED)).entries.map(({ id, attempt }) => ({ id, attempt })),
   }
 }
 
@@ -120,14 +122,15 @@ describe('a handler whose lease was lost', () => {
     const id = await store()
     const run = await called(1)
     clock.advance(LEASE_MS)
-    const [other] = await inbox.claim(ANY)
+    const { entries } = await inbox.claim(INTERRUPTED)
+    await inbox.begin(entries, LEASE_MS)
     if (knows) await pass(LEASE_MS / 3)
     run.succeed()
     await until(() => log.withCode('WARN_LEASE_LOST').length === 1)
     expect(calls.finish).toBe(knows ? 0 : 1)
     expect(await inbox.show(id)).toMatchObject({ state: 'running', attempts: 2, finishedAt: undefined })
 
-    expect(await inbox.finish(other!, { move: 'complete' })).toBe(true)
+    expect(await inbox.finish(entries[0]!, { move: 'complete' })).toBe(true)
     expect(await inbox.show(id)).toMatchObject({ state: 'handled' })
   })
 
@@ -136,11 +139,11 @@ describe('a handler whose lease was lost', () => {
     const id = await store()
     const run = await called(1)
     clock.advance(LEASE_MS)
-    await inbox.claim(ANY)
+    await inbox.claim(INTERRUPTED)
     await pass(LEASE_MS / 3)
     run.fail(run.context.signal.reason)
     await until(() => log.withCode('WARN_LEASE_LOST').length === 1)
-    expect(await inbox.show(id)).toMatchObject({ state: 'running', attempts: 2, reason: undefined })
+    expect(await inbox.show(id)).toMatchObject({ state: 'running', attempts: 1, reason: undefined })
     expect(failures).toEqual([])
   })
 
@@ -157,25 +160,86 @@ describe('a handler whose lease was lost', () => {
   })
 })
 
-it('begins nothing of a claim when half of its lease is over, as after the disk stood still', async () => {
-  const { set, store, calls, runs, pass, becomes, log } = setUp()
-  const now = performance.now()
+describe('an entry whose handlers did not begin, as the process or its disk stood still', () => {
   // No timer can tell: the event loop stood still as well.
-  const stalled = jest.spyOn(performance, 'now')
-  set('claim', async (claim) => {
-    const entries = await claim()
-    stalled.mockReturnValue(now + LEASE_MS / 2 + 1_000)
-    return entries
+  const standStill = () =>
+    jest.spyOn(performance, 'now').mockReturnValue(performance.now() + LEASE_MS / 2 + 1)
+
+  it.each(['claim', 'begin'] as const)(
+    'has used up no attempt, however often that happens: %s',
+    async (method) => {
+      const { store, set, runs, pass, becomes } = setUp({ maxAttempts: 1, handler: () => {} })
+      let claims = 0
+      // Longer than the worker waits for the answer.
+      const late = async <Answer>(call: () => Promise<Answer>): Promise<Answer> => {
+        const answer = await call()
+        claims++
+        await new Promise((resolve) => setTimeout(resolve, LEASE_MS - 5_000))
+        return answer
+      }
+      if (method === 'claim') set('claim', late)
+      else set('begin', late)
+      const ids = await Promise.all(Array.from({ length: 8 }, () => store()))
+      for (let round = 0; round < 3; round++) {
+        const before = claims
+        await pass(LEASE_MS + 1_000)
+        expect(claims).toBeGreaterThan(before)
+      }
+      expect(runs).toEqual([])
+      set(method, undefined)
+      await pass(2 * LEASE_MS)
+      for (const id of ids) await becomes(id, 'handled', 1)
+      expect(runs.map(({ context }) => context.attempt)).toEqual(Array(8).fill(1))
+    },
+  )
+
+  it('does not begin late, when somebody else may have it', async () => {
+    const { set, store, runs, pass, becomes, log } = setUp({ handler: () => {} })
+    let still: jest.SpyInstance | undefined
+    set('begin', async (begin) => {
+      const begun = await begin()
+      still = standStill()
+      return begun
+    })
+    const id = await store()
+    await until(() => log.withCode('ERR_INBOX_UNAVAILABLE').length === 1)
+    still?.mockRestore()
+    expect(runs).toEqual([])
+    set('begin', undefined)
+    await pass(2_000)
+    await becomes(id, 'handled', 1)
   })
-  const id = await store()
-  await until(() => log.withCode('ERR_INBOX_UNAVAILABLE').length === 1)
-  stalled.mockRestore()
-  expect(runs).toEqual([])
-  set('claim', undefined)
-  await pass(LEASE_MS + 1_000)
-  await becomes(id, 'running', 2)
-  expect(calls.claim).toBeGreaterThan(1)
-  expect(runs).toHaveLength(1)
+
+  it('does not begin where somebody else has it', async () => {
+    const { set, store, runs, otherClaims, memory, inbox, clock, log, worker } = setUp({ handler: () => {} })
+    set('begin', async (begin) => {
+      clock.advance(LEASE_MS)
+      const { entries } = await memory.claim({ ...INTERRUPTED, interrupted: false })
+      expect(await memory.begin(entries, LEASE_MS)).toEqual(new Set([id]))
+      return begin()
+    })
+    const id = await store()
+    await until(() => log.lines.length > 0)
+    expect(runs).toEqual([])
+    expect(await otherClaims()).toEqual([])
+    expect(await inbox.show(id)).toMatchObject({ state: 'running', attempts: 1 })
+    set('begin', undefined)
+    await worker.stop(0)
+  })
+
+  it('is handed back and tried again, not in a busy loop, where its beginning cannot be recorded', async () => {
+    const { set, store, calls, runs, pass, becomes, inbox } = setUp({ handler: () => {}, pollMs: 2 ** 30 })
+    set('begin', away)
+    const id = await store()
+    await pass(10_000)
+    expect(calls.begin).toBeGreaterThan(5)
+    expect(calls.begin).toBeLessThan(15)
+    expect(await inbox.show(id)).toMatchObject({ attempts: 0 })
+    set('begin', undefined)
+    await pass(2_000)
+    await becomes(id, 'handled', 1)
+    expect(runs).toHaveLength(1)
+  })
 })
 
 describe('a handler whose lease cannot be renewed', () => {
@@ -201,7 +265,7 @@ describe('a handler whose lease cannot be renewed', () => {
     expect(await otherClaims()).toEqual([{ id, attempt: 2 }])
   })
 
-  it('goes on under a new claim where nobody else took the entry', async () => {
+  it('keeps its entry where nobody else took it', async () => {
     const { store, called, becomes, pass, set, runs, log } = setUp()
     const id = await store()
     const run = await called(1)
@@ -209,9 +273,9 @@ describe('a handler whose lease cannot be renewed', () => {
     await pass(LEASE_MS + 1_000)
     expect(run.context.signal.aborted).toBe(true)
     set('extend', undefined)
-    await becomes(id, 'running', 2)
+    await pass(LEASE_MS)
     run.succeed()
-    await becomes(id, 'handled', 2)
+    await becomes(id, 'handled', 1)
     expect(runs).toHaveLength(1)
     expect(log.withCode('WARN_LEASE_LOST')).toEqual([])
   })
@@ -256,7 +320,7 @@ describe('what was handled while the inbox was out of reach', () => {
     set('finish', undefined)
     await pass(2_000)
     expect(log.withCode('WARN_LEASE_LOST')).toHaveLength(1)
-    expect(await inbox.show(id)).toMatchObject({ state: 'running', attempts: 2 })
+    expect(await inbox.show(id)).toMatchObject({ state: 'running', attempts: 1 })
     expect(Number((await inbox.show(id))!.dueAt)).toBeGreaterThan(clock())
   })
 })

@@ -100,7 +100,8 @@ describe('stop', () => {
     await until(() => log.withCode('WARN_LEASE_LOST').length === 1)
     expect(calls.finish).toBe(0)
     clock.advance(60_000)
-    expect(await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 60_000 })).toMatchObject([{ id }])
+    const interrupted = { eventTypes: 'any', limit: 1, leaseMs: 60_000, interrupted: true } as const
+    expect((await inbox.claim(interrupted)).entries).toMatchObject([{ id, attempt: 2 }])
   })
 
   it('lets what a claim in flight brings be handled', async () => {
@@ -120,8 +121,13 @@ describe('stop', () => {
   it('begins nothing that a claim brings after the limit', async () => {
     const { worker, store, set, calls, runs, inbox } = interposedWork({ handler: () => {} })
     const gate = deferred()
-    let claimed: ClaimedEntry[] | undefined
-    set('claim', (claim) => gate.promise.then(claim).then((entries) => (claimed = entries)))
+    let claimed: readonly ClaimedEntry[] | undefined
+    set('claim', (claim) =>
+      gate.promise.then(claim).then((claims) => {
+        claimed = claims.entries
+        return claims
+      }),
+    )
     const before = calls.claim
     await until(() => calls.claim > before)
     const id = await store()
@@ -131,8 +137,7 @@ describe('stop', () => {
     await new Promise((resolve) => setImmediate(resolve))
     expect(claimed).toMatchObject([{ id }])
     expect(runs).toEqual([])
-    // Nothing is lost: the lease runs out.
-    expect(await inbox.show(id)).toMatchObject({ state: 'running' })
+    expect(await inbox.show(id)).toMatchObject({ state: 'stored', attempts: 0 })
   })
 
   it.each(['claim', 'adopt', 'prune'] as const)(

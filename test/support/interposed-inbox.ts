@@ -1,6 +1,6 @@
 import type { Inbox } from '../../src/inbox/inbox.js'
 
-type Method = 'open' | 'add' | 'claim' | 'extend' | 'finish' | 'adopt' | 'prune' | 'close'
+type Method = 'open' | 'add' | 'claim' | 'begin' | 'extend' | 'finish' | 'adopt' | 'prune' | 'close'
 
 /** An inbox whose methods do something else while the test says so. */
 export interface Interposed {
@@ -14,7 +14,17 @@ export interface Interposed {
   ): void
 }
 
-const METHODS: readonly Method[] = ['open', 'add', 'claim', 'extend', 'finish', 'adopt', 'prune', 'close']
+const METHODS: readonly Method[] = [
+  'open',
+  'add',
+  'claim',
+  'begin',
+  'extend',
+  'finish',
+  'adopt',
+  'prune',
+  'close',
+]
 
 export function interposed(real: Inbox): Interposed {
   const calls = Object.fromEntries(METHODS.map((name) => [name, 0])) as Record<Method, number>

@@ -14,7 +14,7 @@ export function add(db: Connection, arrival: Arrival, now: number): AddResult {
     const state = hasHandler ? 'stored' : 'unhandled'
     const { changes, lastId: id } = insert(db, arrival, identity, { state, known: 1, now, reason: null })
     if (changes === 1) {
-      if (hasHandler && orderKey !== undefined) giveTurn(db, orderKey)
+      if (orderKey !== undefined) giveTurn(db, orderKey)
       return { result: state, id }
     }
   }
@@ -80,6 +80,7 @@ function insert(
     body_hash: bodyHash,
     signature,
     due_at: state === 'stored' ? now : null,
+    due_set_at: now,
     order_key: orderKey ?? null,
     ready: state === 'stored' && orderKey === undefined ? 1 : 0,
     signed_at: Number(signedAt),
@@ -102,6 +103,7 @@ const COLUMNS = [
   'body_hash',
   'signature',
   'due_at',
+  'due_set_at',
   'order_key',
   'ready',
   'signed_at',

@@ -1,4 +1,4 @@
-import type { ClaimedEntry, ClaimEnd, ClaimEntries, ClaimToken, EventTypes } from '../inbox.js'
+import type { ClaimEnd, ClaimEntries, Claims, ClaimToken, EventTypes } from '../inbox.js'
 import { MOVES } from '../states.js'
 import type { Connection } from './connection.js'
 import { giveTurn } from './order.js'
@@ -6,25 +6,42 @@ import { CLAIM_COLUMNS, callbackOf, type CallbackRow } from './row.js'
 
 export function claim(
   db: Connection,
-  { eventTypes, limit, leaseMs }: ClaimEntries,
+  { eventTypes, limit, leaseMs, interrupted = false }: ClaimEntries,
   now: number,
-): ClaimedEntry[] {
-  const due = (eventTypes === 'any' ? readyTypes(db) : eventTypes).flatMap((type) =>
-    db.all<{ id: number; due_at: number }>(DUE, type, now, limit),
-  )
-  return due
+): Claims {
+  const sql = interrupted ? INTERRUPTED : ORDINARY
+  const types = eventTypes === 'any' ? readyTypes(db, sql) : eventTypes
+  const entries = types
+    .flatMap((type) => db.all<{ id: number; due_at: number }>(sql.due, type, now, limit))
     .sort((a, b) => a.due_at - b.due_at || a.id - b.id)
     .slice(0, limit)
     .map(({ id }) => {
-      const row = db.get<ClaimedRow>(CLAIM, now + leaseMs, id)!
+      const row = db.get<ClaimedRow>(CLAIM, now + leaseMs, now, id)!
       return {
         id,
         token: row.token,
         callback: callbackOf(row),
-        attempt: row.attempts,
+        attempt: row.attempts + 1,
         replayed: row.replayed === 1,
       }
     })
+  return {
+    entries,
+    nextDueInMs: entries.length < limit ? nextDueInMs(db, sql, types, now) : undefined,
+    interruptedIsDue: (eventTypes === 'any' ? readyTypes(db, INTERRUPTED) : eventTypes).some(
+      (type) => db.all(INTERRUPTED.due, type, now, 1).length > 0,
+    ),
+  }
+}
+
+/** Records that the handlers of these entries begin. Returns the ids of those that are held. */
+export function begin(
+  db: Connection,
+  claims: readonly ClaimToken[],
+  leaseMs: number,
+  now: number,
+): Set<number> {
+  return renew(db, BEGIN, claims, now + leaseMs, now)
 }
 
 export function extend(
@@ -33,20 +50,23 @@ export function extend(
   leaseMs: number,
   now: number,
 ): Set<number> {
-  const held = claims.filter(({ id, token }) => db.run(EXTEND, now + leaseMs, id, token).changes === 1)
-  return new Set(held.map(({ id }) => id))
+  return renew(db, EXTEND, claims, now + leaseMs, now)
 }
 
 export function finish(db: Connection, { id, token }: ClaimToken, result: ClaimEnd, now: number): boolean {
   const { move } = result
+  const isDueAgain = move === 'reschedule' || move === 'handBack'
   const ended = db.get<{ order_key: string | null }>(
     FINISH,
     MOVES[move].to,
-    move === 'reschedule' ? now + result.delayMs : null,
+    isDueAgain ? now + (move === 'reschedule' ? result.delayMs : 0) : null,
     move === 'complete' || move === 'giveUp' ? now : null,
     'error' in result ? result.error : null,
-    // What nobody had a handler for has not been tried.
-    move === 'setAside' ? 1 : 0,
+    // Nothing was tried.
+    move === 'setAside' || move === 'handBack' ? 1 : 0,
+    // What was interrupted before and is handed back is still to be handled by itself.
+    move === 'handBack' ? 1 : 0,
+    now,
     id,
     token,
   )
@@ -54,26 +74,33 @@ export function finish(db: Connection, { id, token }: ClaimToken, result: ClaimE
   return ended !== undefined
 }
 
-export interface AdoptStep {
-  readonly afterId: number
-  /** How many entries to look at. */
-  readonly limit: number
-  readonly now: number
+/**
+ * Sets due times anew that were set at a time that is still to come, for the clock has been set back since. Returns how far
+ * ahead the latest of them was set, in milliseconds.
+ */
+export function setDueTimesAnew(db: Connection, now: number): number {
+  const { latest } = db.get<{ latest: number | null }>(LATEST_SET_AHEAD, now)!
+  if (latest === null) return 0
+  db.run(SET_ANEW, now)
+  return latest - now
 }
 
-/** Adopts what is unhandled among some entries, and tells the last of them, or undefined at the end. */
-export function adoptSome(
-  db: Connection,
-  eventTypes: EventTypes,
-  { afterId, limit, now }: AdoptStep,
-): { adopted: number; lastId: number | undefined } {
-  const rows = db.all<{ id: number; event_type: string; order_key: string | null }>(UNHANDLED, afterId, limit)
-  const fitting = rows.filter(({ event_type: type }) => eventTypes === 'any' || eventTypes.includes(type))
-  for (const { id, order_key: orderKey } of fitting) {
+/** Adopts up to `limit` unhandled entries. Returns how many. */
+export function adoptSome(db: Connection, eventTypes: EventTypes, limit: number, now: number): number {
+  const found =
+    eventTypes === 'any'
+      ? db.all<UnhandledRow>(UNHANDLED, limit)
+      : eventTypes.flatMap((type) => db.all<UnhandledRow>(UNHANDLED_OF_TYPE, type, limit)).slice(0, limit)
+  for (const { id, order_key: orderKey } of found) {
     db.run(ADOPT, now, orderKey === null ? 1 : 0, id)
     if (orderKey !== null) giveTurn(db, orderKey)
   }
-  return { adopted: fitting.length, lastId: rows.length < limit ? undefined : rows.at(-1)!.id }
+  return found.length
+}
+
+interface UnhandledRow {
+  readonly id: number
+  readonly order_key: string | null
 }
 
 interface ClaimedRow extends CallbackRow {
@@ -82,38 +109,86 @@ interface ClaimedRow extends CallbackRow {
   readonly replayed: number
 }
 
-/** By jumps through the index from type to type: it costs the same however many entries there are. */
-function readyTypes(db: Connection): string[] {
-  return db.all<{ type: string }>(READY_TYPES).map(({ type }) => type)
+/** Entries that are handled side by side, or interrupted ones; each of the two has an index of its own. */
+interface Selection {
+  readonly types: string
+  readonly due: string
+  readonly next: string
 }
 
-const READY_TYPES = `
-  WITH RECURSIVE types (type) AS (
-    SELECT min(event_type) FROM entries WHERE ready = 1
-    UNION ALL
-    SELECT (SELECT min(event_type) FROM entries WHERE ready = 1 AND event_type > type)
-    FROM types WHERE type IS NOT NULL
-  )
-  SELECT type FROM types WHERE type IS NOT NULL`
+const ORDINARY = selection('ready = 1 AND begun_by = 0')
+const INTERRUPTED = selection('ready = 1 AND begun_by > 0')
 
-const DUE = `
-  SELECT id, due_at FROM entries WHERE ready = 1 AND event_type = ? AND due_at <= ?
-  ORDER BY due_at, id LIMIT ?`
+function selection(which: string): Selection {
+  return {
+    types: `
+      WITH RECURSIVE types (type) AS (
+        SELECT min(event_type) FROM entries WHERE ${which}
+        UNION ALL
+        SELECT (SELECT min(event_type) FROM entries WHERE ${which} AND event_type > type)
+        FROM types WHERE type IS NOT NULL
+      )
+      SELECT type FROM types WHERE type IS NOT NULL`,
+    due: `
+      SELECT id, due_at FROM entries WHERE ${which} AND event_type = ? AND due_at <= ?
+      ORDER BY due_at, id LIMIT ?`,
+    next: `SELECT min(due_at) AS due_at FROM entries WHERE ${which} AND event_type = ?`,
+  }
+}
+
+/** By jumps through the index from type to type: it costs the same however many entries there are. */
+function readyTypes(db: Connection, { types }: Selection): string[] {
+  return db.all<{ type: string }>(types).map(({ type }) => type)
+}
+
+function nextDueInMs(
+  db: Connection,
+  { next }: Selection,
+  types: readonly string[],
+  now: number,
+): number | undefined {
+  const dueAt = Math.min(
+    ...types.map((type) => db.get<{ due_at: number | null }>(next, type)?.due_at ?? Infinity),
+  )
+  return dueAt === Infinity ? undefined : dueAt - now
+}
+
+function renew(
+  db: Connection,
+  sql: string,
+  claims: readonly ClaimToken[],
+  leaseEnd: number,
+  now: number,
+): Set<number> {
+  const held = claims.filter(({ id, token }) => db.run(sql, leaseEnd, now, id, token).changes === 1)
+  return new Set(held.map(({ id }) => id))
+}
 
 const CLAIM = `
-  UPDATE entries SET state = 'running', due_at = ?, token = token + 1, attempts = attempts + 1
+  UPDATE entries SET state = 'running', due_at = ?, due_set_at = ?, token = token + 1
   WHERE id = ? RETURNING ${CLAIM_COLUMNS}`
 
-const EXTEND = "UPDATE entries SET due_at = ? WHERE id = ? AND token = ? AND state = 'running'"
+// Counted once for a claim, however often it is said to begin.
+const BEGIN = `
+  UPDATE entries SET due_at = ?, due_set_at = ?, attempts = attempts + (begun_by <> token), begun_by = token
+  WHERE id = ? AND token = ? AND state = 'running'`
+
+const EXTEND =
+  "UPDATE entries SET due_at = ?, due_set_at = ? WHERE id = ? AND token = ? AND state = 'running'"
 
 const FINISH = `
   UPDATE entries SET
     state = ?1, due_at = ?2, ready = ?2 IS NOT NULL, finished_at = ?3, reason = ifnull(?4, reason),
-    attempts = attempts - ?5
-  WHERE id = ?6 AND token = ?7 AND state = 'running' RETURNING order_key`
+    attempts = attempts - (?5 AND begun_by = token), begun_by = iif(?6, begun_by, 0), due_set_at = ?7
+  WHERE id = ?8 AND token = ?9 AND state = 'running' RETURNING order_key`
 
-const UNHANDLED = `
-  SELECT id, event_type, order_key FROM entries
-  WHERE state = 'unhandled' AND finished_at IS NULL AND id > ? ORDER BY id LIMIT ?`
+const SET_AHEAD = "state IN ('stored', 'running', 'retrying') AND due_set_at > ?1"
+const LATEST_SET_AHEAD = `SELECT max(due_set_at) AS latest FROM entries WHERE ${SET_AHEAD}`
+const SET_ANEW = `
+  UPDATE entries SET due_at = ?1 + (due_at - due_set_at), due_set_at = ?1 WHERE ${SET_AHEAD}`
 
-const ADOPT = "UPDATE entries SET state = 'stored', due_at = ?, ready = ? WHERE id = ?"
+const UNHANDLED = "SELECT id, order_key FROM entries WHERE state = 'unhandled' LIMIT ?"
+const UNHANDLED_OF_TYPE =
+  "SELECT id, order_key FROM entries WHERE state = 'unhandled' AND event_type = ? LIMIT ?"
+
+const ADOPT = "UPDATE entries SET state = 'stored', due_at = ?1, due_set_at = ?1, ready = ?2 WHERE id = ?3"

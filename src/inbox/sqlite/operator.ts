@@ -115,7 +115,7 @@ const CALL_AS_SUBSCRIBED = 'UPDATE entries SET event_type = subscribed_type WHER
 
 const MAKE_DUE = `
   UPDATE entries SET
-    state = ?1, due_at = ?2, ready = order_key IS NULL, attempts = 0, replayed = 1, finished_at = NULL
+    state = ?1, due_at = ?2, due_set_at = ?2, ready = order_key IS NULL, attempts = 0, replayed = 1, finished_at = NULL
   WHERE id = ?3`
 
 const DISCARD = 'UPDATE entries SET state = ?, due_at = NULL, ready = 0, finished_at = ? WHERE id = ?'

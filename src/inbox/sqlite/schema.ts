@@ -62,6 +62,28 @@ const MIGRATIONS = [
   ) STRICT;
   CREATE INDEX history_by_entry ON history (entry_id);
   `,
+  `
+  -- the token of the claim whose handlers began, until an end is recorded; 0: none. Earlier versions counted an attempt
+  -- when they claimed, so that each of their claims may have begun
+  ALTER TABLE entries ADD COLUMN begun_by INTEGER NOT NULL DEFAULT 0;
+  UPDATE entries SET begun_by = token WHERE state = 'running';
+  -- when due_at was set. Not recorded earlier: by default no delay and no lease was longer than an hour
+  ALTER TABLE entries ADD COLUMN due_set_at INTEGER;
+  UPDATE entries SET due_set_at = due_at - iif(state = 'stored', 0, 3600000) WHERE due_at IS NOT NULL;
+  DROP INDEX entries_ready;
+  CREATE INDEX entries_ready ON entries (event_type, due_at) WHERE ready = 1 AND begun_by = 0;
+  CREATE INDEX entries_begun ON entries (event_type, due_at) WHERE ready = 1 AND begun_by > 0;
+  CREATE INDEX entries_unhandled ON entries (event_type) WHERE state = 'unhandled';
+  -- what is unhandled holds its place in the order of its key
+  DROP INDEX entries_in_order;
+  CREATE INDEX entries_in_order ON entries (order_key)
+    WHERE order_key IS NOT NULL AND (due_at IS NOT NULL OR state = 'unhandled');
+  UPDATE entries SET ready = 0
+  WHERE ready = 1 AND order_key IS NOT NULL AND state <> 'running' AND EXISTS (
+    SELECT 1 FROM entries AS earlier
+    WHERE earlier.order_key = entries.order_key AND earlier.state = 'unhandled' AND earlier.id < entries.id
+  );
+  `,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

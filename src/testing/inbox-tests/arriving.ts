@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { MOVES } from '../../inbox/states.js'
 import {
   ANY,
+  claimDue,
   CALLBACK_URL,
   claimNext,
   countEach,
@@ -64,7 +65,7 @@ export function registerArriving({ describe, it }: Suite): void {
       const { id, result } = await inbox.add(createArrival({ hasHandler: false }))
       assert.equal(result, 'unhandled')
       assert.equal(await stateOf(inbox, id), 'unhandled')
-      assert.deepEqual(await inbox.claim(ANY), [])
+      assert.deepEqual(await claimDue(inbox, ANY), [])
     })
 
     it('says duplicate to one that is stored', async ({ inbox }) => {

@@ -23,6 +23,7 @@ export const STATES = [
 ] as const satisfies readonly InboxState[]
 
 export const ANY: ClaimEntries = { eventTypes: 'any', limit: 100, leaseMs: SHORT }
+export const INTERRUPTED: ClaimEntries = { ...ANY, interrupted: true }
 
 export type ArrivalParts = Partial<Arrival> & Partial<VerifiedCallback>
 
@@ -80,9 +81,20 @@ export async function addInOrder(inbox: Inbox, count: number, orderKey = 'accoun
   return ids
 }
 
+export async function claimDue(inbox: Inbox, request: ClaimEntries): Promise<readonly ClaimedEntry[]> {
+  return (await inbox.claim(request)).entries
+}
+
 export async function claimNext(inbox: Inbox): Promise<ClaimedEntry> {
-  const [claimed] = await inbox.claim({ ...ANY, limit: 1 })
+  const [claimed] = await claimDue(inbox, { ...ANY, limit: 1 })
   assert.ok(claimed, 'nothing is due')
+  return claimed
+}
+
+/** Claims the next entry and begins it. */
+export async function beginNext(inbox: Inbox): Promise<ClaimedEntry> {
+  const claimed = await claimNext(inbox)
+  assert.deepEqual(await inbox.begin([claimed], SHORT), new Set([claimed.id]))
   return claimed
 }
 
@@ -95,9 +107,9 @@ export function endBy(move: EndMove) {
 }
 
 export async function finishNext(inbox: Inbox, move: EndMove): Promise<ClaimedEntry> {
-  const claim = await claimNext(inbox)
-  assert.equal(await inbox.finish(claim, endBy(move)), true)
-  return claim
+  const begun = await beginNext(inbox)
+  assert.equal(await inbox.finish(begun, endBy(move)), true)
+  return begun
 }
 
 /** Adds an entry and brings it into a state; nothing else may be due, or all that is due is running. */
@@ -116,8 +128,9 @@ export async function addIn(state: InboxState, inbox: Inbox): Promise<number> {
     dead: 'giveUp',
   }
   if (state === 'running' || moves[state]) {
-    const [claim] = await inbox.claim({ eventTypes: [type], limit: 1, leaseMs: LONG })
-    if (moves[state]) await inbox.finish(claim!, endBy(moves[state]))
+    const [claimed] = await claimDue(inbox, { eventTypes: [type], limit: 1, leaseMs: LONG })
+    await inbox.begin([claimed!], LONG)
+    if (moves[state]) await inbox.finish(claimed!, endBy(moves[state]))
   }
   if (state === 'discarded') await done(inbox.act(id, 'discard', 'ann'))
   assert.equal(await stateOf(inbox, id), state)

@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict'
+import type { Inbox } from '../../inbox/inbox.js'
 import { MOVES } from '../../inbox/states.js'
 import {
   addInOrder,
   ANY,
+  beginNext,
+  claimDue,
   claimNext,
   createArrival,
   done,
   finishNext,
   idsOf,
+  INTERRUPTED,
   SHORT,
   stateOf,
 } from './entries.js'
@@ -17,56 +21,109 @@ export function registerOrdering({ describe, it }: Suite): void {
   describe('with entries that share an order key', () => {
     it('gives the oldest only', async ({ inbox }) => {
       const [first] = await addInOrder(inbox, 3)
-      assert.deepEqual(idsOf(await inbox.claim(ANY)), [first])
-      assert.deepEqual(await inbox.claim(ANY), [])
+      assert.deepEqual(idsOf(await claimDue(inbox, ANY)), [first])
+      assert.deepEqual(await claimDue(inbox, ANY), [])
     })
 
-    for (const move of ['complete', 'giveUp', 'setAside'] as const) {
+    for (const move of ['complete', 'giveUp'] as const) {
       it(`gives the next once the first is ${MOVES[move].to}`, async ({ inbox }) => {
         const [, second] = await addInOrder(inbox, 3)
         await finishNext(inbox, move)
-        assert.deepEqual(idsOf(await inbox.claim(ANY)), [second])
+        assert.deepEqual(idsOf(await claimDue(inbox, ANY)), [second])
       })
     }
 
     it('does not give the next while the first waits for its retry', async ({ inbox, advance }) => {
       const [first] = await addInOrder(inbox, 2)
       await inbox.finish(await claimNext(inbox), { move: 'reschedule', delayMs: 200, error: 'busy' })
-      assert.deepEqual(await inbox.claim(ANY), [])
+      assert.deepEqual(await claimDue(inbox, ANY), [])
       await advance(200)
-      assert.deepEqual(idsOf(await inbox.claim(ANY)), [first])
+      assert.deepEqual(idsOf(await claimDue(inbox, ANY)), [first])
     })
 
     it('gives the first again, and not the next, when its lease is over', async ({ inbox, advance }) => {
       const [first] = await addInOrder(inbox, 2)
       await claimNext(inbox)
       await advance(SHORT)
-      assert.deepEqual(idsOf(await inbox.claim(ANY)), [first])
+      assert.deepEqual(idsOf(await claimDue(inbox, ANY)), [first])
     })
 
     it('gives the next once the first was discarded', async ({ inbox }) => {
       const [first, second] = await addInOrder(inbox, 2)
       await done(inbox.act(first!, 'discard', 'ann'))
-      assert.deepEqual(idsOf(await inbox.claim(ANY)), [second])
+      assert.deepEqual(idsOf(await claimDue(inbox, ANY)), [second])
     })
 
-    it('does not let one wait for what has no handler', async ({ inbox }) => {
-      await inbox.add(createArrival({ orderKey: 'account 1', hasHandler: false }))
+    it('gives none that arrived after one that has no handler', async ({ inbox }) => {
+      const first = await addUnhandled(inbox)
+      const [second] = await addInOrder(inbox, 2)
+      assert.deepEqual(await claimDue(inbox, ANY), [])
+      await inbox.adopt([UNHANDLED_TYPE])
+      assert.equal((await finishNext(inbox, 'complete')).id, first)
+      assert.equal((await claimNext(inbox)).id, second)
+    })
+
+    it('gives those that arrived before one that has no handler', async ({ inbox }) => {
+      const [first, second] = await addInOrder(inbox, 2)
+      const third = await addUnhandled(inbox)
+      await addInOrder(inbox, 1)
+      assert.equal((await finishNext(inbox, 'complete')).id, first)
+      assert.equal((await finishNext(inbox, 'complete')).id, second)
+      assert.deepEqual(await claimDue(inbox, ANY), [])
+      await inbox.adopt('any')
+      assert.equal((await claimNext(inbox)).id, third)
+    })
+
+    it('gives none after one for which there turned out to be no handler', async ({ inbox }) => {
+      const [first] = await addInOrder(inbox, 2)
+      await finishNext(inbox, 'setAside')
+      assert.deepEqual(await claimDue(inbox, ANY), [])
+      await inbox.adopt('any')
+      assert.deepEqual(idsOf(await claimDue(inbox, ANY)), [first])
+    })
+
+    it('gives the next once one that has no handler was discarded', async ({ inbox }) => {
+      const first = await addUnhandled(inbox)
       const [second] = await addInOrder(inbox, 1)
-      assert.deepEqual(idsOf(await inbox.claim(ANY)), [second])
+      await done(inbox.act(first, 'discard', 'ann'))
+      assert.deepEqual(idsOf(await claimDue(inbox, ANY)), [second])
+    })
+
+    it('adopts one that has no handler while a later one is running, which goes on', async ({ inbox }) => {
+      const [first, second] = await addInOrder(inbox, 2)
+      await finishNext(inbox, 'giveUp')
+      const running = await beginNext(inbox)
+      assert.equal(running.id, second)
+      await done(inbox.act(first!, 'retry', 'ann'))
+      assert.deepEqual(await claimDue(inbox, ANY), [])
+      await inbox.finish(running, { move: 'setAside' })
+      assert.equal((await finishNext(inbox, 'complete')).id, first)
+      await inbox.adopt('any')
+      assert.deepEqual(idsOf(await claimDue(inbox, ANY)), [second])
+    })
+
+    it('gives an interrupted one before those that arrived after it', async ({ inbox, advance }) => {
+      const [first, second] = await addInOrder(inbox, 2)
+      await beginNext(inbox)
+      await advance(SHORT)
+      assert.deepEqual(await claimDue(inbox, ANY), [])
+      const [claimed] = await claimDue(inbox, INTERRUPTED)
+      assert.equal(claimed?.id, first)
+      await inbox.finish(claimed!, { move: 'complete' })
+      assert.deepEqual(idsOf(await claimDue(inbox, ANY)), [second])
     })
 
     it('does not let one wait for what is in quarantine', async ({ inbox }) => {
       await inbox.add(createArrival({ orderKey: 'account 1', suspicion: 'stale' }))
       const [second] = await addInOrder(inbox, 1)
-      assert.deepEqual(idsOf(await inbox.claim(ANY)), [second])
+      assert.deepEqual(idsOf(await claimDue(inbox, ANY)), [second])
     })
 
     it('gives an older one that is retried before those that wait', async ({ inbox }) => {
       const [first, second] = await addInOrder(inbox, 2)
       await finishNext(inbox, 'giveUp')
       await done(inbox.act(first!, 'retry', 'ann'))
-      assert.deepEqual(idsOf(await inbox.claim(ANY)), [first])
+      assert.deepEqual(idsOf(await claimDue(inbox, ANY)), [first])
       assert.equal(await stateOf(inbox, second!), 'stored')
     })
 
@@ -76,9 +133,9 @@ export function registerOrdering({ describe, it }: Suite): void {
       const claim = await claimNext(inbox)
       assert.equal(claim.id, second)
       await done(inbox.act(first!, 'retry', 'ann'))
-      assert.deepEqual(await inbox.claim(ANY), [])
+      assert.deepEqual(await claimDue(inbox, ANY), [])
       await inbox.finish(claim, { move: 'complete' })
-      assert.deepEqual(idsOf(await inbox.claim(ANY)), [first])
+      assert.deepEqual(idsOf(await claimDue(inbox, ANY)), [first])
     })
 
     it('gives the oldest first of those that have a handler now', async ({ inbox }) => {
@@ -97,25 +154,32 @@ export function registerOrdering({ describe, it }: Suite): void {
         (await inbox.add(createArrival())).id,
         (await inbox.add(createArrival())).id,
       ]
-      assert.deepEqual(new Set(idsOf(await inbox.claim(ANY))), new Set(ids))
+      assert.deepEqual(new Set(idsOf(await claimDue(inbox, ANY))), new Set(ids))
     })
 
     it('handles all in order, whatever fails', async ({ inbox, advance }) => {
       const ids = await addInOrder(inbox, 10)
       const handled: number[] = []
       for (let i = 0; handled.length < 10; i++) {
-        const [claim, ...more] = await inbox.claim(ANY)
+        const [claimed, ...more] = await claimDue(inbox, ANY)
         assert.deepEqual(more, [])
-        if (!claim) {
+        if (!claimed) {
           await advance(1)
         } else if (i % 3 === 0) {
-          await inbox.finish(claim, { move: 'reschedule', delayMs: 1, error: 'busy' })
+          await inbox.finish(claimed, { move: 'reschedule', delayMs: 1, error: 'busy' })
         } else {
-          handled.push(claim.id)
-          await inbox.finish(claim, { move: 'complete' })
+          handled.push(claimed.id)
+          await inbox.finish(claimed, { move: 'complete' })
         }
       }
       assert.deepEqual(handled, ids)
     })
   })
+}
+
+const UNHANDLED_TYPE = 'unhandled.only'
+
+async function addUnhandled(inbox: Inbox): Promise<number> {
+  const arrival = createArrival({ type: UNHANDLED_TYPE, orderKey: 'account 1', hasHandler: false })
+  return (await inbox.add(arrival)).id
 }
