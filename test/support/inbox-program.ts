@@ -51,9 +51,11 @@ const program = (statements: string) => `
   import { execFileSync } from 'node:child_process'
   import fs from 'node:fs'
   import path from 'node:path'
-  import { setImmediate as nextTurn } from 'node:timers/promises'
+  import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+  import { createReceiver } from '../../src/index.js'
   import { SqliteInbox } from '../../src/inbox/sqlite-inbox.js'
   import { arrival } from './arrivals.js'
+  import { subscription } from './running-receiver.js'
 
   const file = process.argv[2]
   const print = (line) => process.stdout.write(line + '\\n')

@@ -1,0 +1,128 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { SqliteInbox } from '../../src/sqlite.js'
+import { arrival, type ArrivalOptions } from '../support/arrivals.js'
+import { buildInboxProgram, startProgram } from '../support/inbox-program.js'
+import { temporaryDirectory } from '../support/sqlite-file.js'
+
+const CONCURRENCY = 10
+
+/** A receiver whose handler kills the process for every body that says so, and writes down each beginning and end. */
+const RECEIVER = `
+  const ledger = process.argv[3]
+  const record = (line) => fs.appendFileSync(ledger, JSON.stringify(line) + '\\n')
+  const inbox = new SqliteInbox({ file })
+  const receiver = createReceiver({
+    subscriptions: [subscription],
+    inbox,
+    concurrency: ${CONCURRENCY},
+    maxAttempts: Number(process.argv[4]),
+    leaseMs: 400,
+    handlerTimeoutMs: 300,
+    pollMs: 20,
+  })
+  receiver.onAny(async ({ payload: { entry, kills } }, { attempt }) => {
+    record({ entry, attempt, pid: process.pid })
+    await delay(kills ? 10 : 20)
+    if (kills) process.kill(process.pid, 'SIGKILL')
+    record({ entry, ended: true })
+  })
+  await receiver.start()
+  for (;;) {
+    const { stored, running, retrying } = await inbox.stats()
+    if (stored + running + retrying === 0) break
+    await delay(20)
+  }
+  await receiver.stop()
+`
+
+interface Line {
+  readonly entry: number
+  readonly attempt?: number
+  readonly ended?: boolean
+}
+
+/** Stores these entries, and starts receivers anew whenever one is killed, until nothing is left to do. */
+async function survive(
+  given: readonly (ArrivalOptions & { kills?: boolean })[],
+  { maxAttempts = 3, processes = 1 } = {},
+) {
+  const directory = temporaryDirectory()
+  const [file, ledger] = [join(directory, 'callbacks.db'), join(directory, 'ledger')]
+  writeFileSync(ledger, '')
+  const program = buildInboxProgram(directory, RECEIVER)
+  const inbox = new SqliteInbox({ file })
+  const ids: number[] = []
+  for (const [entry, { kills = false, ...options }] of given.entries())
+    ids.push((await inbox.add(arrival({ ...options, body: JSON.stringify({ entry, kills }) }))).id)
+
+  let deaths = 0
+  const keepAlive = async () => {
+    for (;;) {
+      const { child, ended } = startProgram(process.execPath, [program, file, ledger, String(maxAttempts)])
+      await ended
+      if (child.signalCode === null) return
+      deaths++
+    }
+  }
+  await Promise.all(Array.from({ length: processes }, keepAlive))
+
+  const lines = readFileSync(ledger, 'utf8').split('\n').filter(Boolean)
+  const runs = lines.map((line) => JSON.parse(line) as Line)
+  const entries = await Promise.all(ids.map((id) => inbox.show(id)))
+  await inbox.close()
+  return {
+    deaths,
+    states: entries.map((entry) => entry!.state),
+    attempts: entries.map((entry) => entry!.attempts),
+    /** The attempts that handlers were told, by entry. */
+    begun: given.map((_, entry) =>
+      runs.filter((run) => run.entry === entry && !run.ended).map(({ attempt }) => attempt),
+    ),
+    endOrder: runs.filter(({ ended }) => ended).map(({ entry }) => entry),
+  }
+}
+
+const entries = (count: number, poisonous: readonly number[], options: ArrivalOptions = {}) =>
+  Array.from({ length: count }, (_, entry) => ({ ...options, kills: poisonous.includes(entry) }))
+
+const expectedStates = (count: number, poisonous: readonly number[]) =>
+  Array.from({ length: count }, (_, entry) => (poisonous.includes(entry) ? 'dead' : 'handled'))
+
+describe('a handler that kills its process', () => {
+  it.each([
+    ['one of ten that are claimed together', [4], { maxAttempts: 3 }],
+    ['two of them', [0, 7], { maxAttempts: 2 }],
+    ['one of them, beside a second process', [9], { maxAttempts: 2, processes: 2 }],
+  ])(
+    'makes a dead letter of its own entry and of no other: %s',
+    async (_what, poisonous, options) => {
+      const { states, attempts, begun, deaths } = await survive(entries(10, poisonous), options)
+      expect(states).toEqual(expectedStates(10, poisonous))
+      // One attempt is one beginning.
+      expect(begun.map(({ length }) => length)).toEqual(attempts)
+      for (const each of begun) expect(each).toEqual(each.map((_, index) => index + 1))
+      for (const entry of poisonous) expect(attempts[entry]).toBe(options.maxAttempts)
+      // At first they die together. After that each takes nothing with it.
+      expect(Math.max(...attempts.filter((_, entry) => !poisonous.includes(entry)))).toBeLessThanOrEqual(2)
+      expect(deaths).toBe(poisonous.length * (options.maxAttempts - 1) + 1)
+    },
+    60_000,
+  )
+
+  it('does not hold up what arrives while it is tried again, nor the order of keys', async () => {
+    const poisonous = [2]
+    const given = entries(24, poisonous).map((entry, index) => ({
+      ...entry,
+      ...(index < 12 && { orderKey: `account ${index % 3}` }),
+    }))
+    const { states, endOrder } = await survive(given, { maxAttempts: 3 })
+    expect(states).toEqual(expectedStates(24, poisonous))
+    for (const account of [0, 1, 2]) {
+      const order = endOrder.filter((entry) => entry < 12 && entry % 3 === account)
+      expect(order).toEqual(order.toSorted((a, b) => a - b))
+    }
+    // Those behind the poisonous one of its key are handled once that one has been given up.
+    expect(endOrder.at(-1)).toBe(11)
+  }, 60_000)
+})
