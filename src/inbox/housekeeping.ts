@@ -9,6 +9,7 @@ export interface HousekeepingParts {
   readonly inbox: Inbox
   readonly handlers: Handlers
   readonly leaseMs: number
+  readonly pollMs: number
   readonly clock: () => number
   readonly logger: Logger
   /** Called when entries became due that nobody else announces. */
@@ -22,7 +23,9 @@ const PRUNE_STEP = 200
 export class Housekeeping {
   readonly #parts: HousekeepingParts
   #timer: NodeJS.Timeout | undefined
+  #adoptTimer: NodeJS.Timeout | undefined
   #round: Promise<void> | undefined
+  #adopting: Promise<void> | undefined
   #stopping = false
 
   constructor(parts: HousekeepingParts) {
@@ -32,6 +35,9 @@ export class Housekeeping {
   /** Begins at once: a process that never lives for a minute must not leave everything to grow. */
   start(): void {
     this.#timer = setInterval(() => this.#begin(), EVERY_MS).unref()
+    // Sooner than the rest: what another process stores as unhandled holds up all that share its order key.
+    const adoptEveryMs = Math.min(this.#parts.pollMs, EVERY_MS)
+    this.#adoptTimer = setInterval(() => this.#beginAdopting(), adoptEveryMs).unref()
     this.#begin()
   }
 
@@ -39,11 +45,19 @@ export class Housekeeping {
   async stop(): Promise<void> {
     this.#stopping = true
     clearInterval(this.#timer)
-    await this.#round
+    clearInterval(this.#adoptTimer)
+    await Promise.all([this.#round, this.#adopting])
   }
 
   #begin(): void {
     this.#round ??= this.#keepHouse().finally(() => (this.#round = undefined))
+  }
+
+  #beginAdopting(): void {
+    // A failure is logged by the worker, which claims as often from the same inbox.
+    this.#adopting ??= this.#adopt()
+      .catch(() => {})
+      .finally(() => (this.#adopting = undefined))
   }
 
   async #keepHouse(): Promise<void> {

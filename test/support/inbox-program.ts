@@ -49,12 +49,16 @@ export function startProgram(command: string, args: readonly string[]): InboxPro
 
 const program = (statements: string) => `
   import { execFileSync } from 'node:child_process'
+  import { once } from 'node:events'
   import fs from 'node:fs'
+  import http from 'node:http'
   import path from 'node:path'
+  import { createInterface } from 'node:readline'
   import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
   import { createReceiver } from '../../src/index.js'
   import { SqliteInbox } from '../../src/inbox/sqlite-inbox.js'
   import { arrival } from './arrivals.js'
+  import { signedCallback } from '../../src/testing/signed-callback.js'
   import { subscription } from './running-receiver.js'
 
   const file = process.argv[2]
