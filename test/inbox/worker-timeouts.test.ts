@@ -52,6 +52,40 @@ describe('a handler whose time is up', () => {
     expect((await called(2)).context.attempt).toBe(2)
   })
 
+  it('gives up its slot when the lease that it began with is over, and no later', async () => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'clearImmediate', 'nextTick', 'queueMicrotask'] })
+    try {
+      const { store, becomes, runs, called, inbox, clock } = work({
+        timeoutMs: 50_000,
+        leaseMs: 60_000,
+        pollMs: 1_000,
+        concurrency: 1,
+        handler: () => new Promise(() => {}),
+      })
+      const pass = async (ms: number) => {
+        clock.advance(ms)
+        await jest.advanceTimersByTimeAsync(ms)
+      }
+      // The lease is renewed every 20 seconds, counted from the start of the worker: not together with the handler.
+      await pass(15_000)
+      const [first] = [await store(), await store()]
+      await pass(1_000)
+      await called(1)
+      const begunAt = performance.now()
+      while (performance.now() < begunAt + 59_000) {
+        expect(runs).toHaveLength(1)
+        expect(await inbox.show(first)).toMatchObject({ state: 'running' })
+        await pass(500)
+      }
+      await pass(1_000)
+      await called(2)
+      expect(runs[0]!.event.idempotencyKey).not.toBe(runs[1]!.event.idempotencyKey)
+      await becomes(first, 'retrying', 1)
+    } finally {
+      jest.useRealTimers()
+    }
+  })
+
   it('makes a dead letter with the right reason when it never returns at any attempt', async () => {
     const never = () => new Promise(() => {})
     const { store, becomes, clock } = work({ timeoutMs: 5, leaseMs: 50, handler: never, maxAttempts: 2 })

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { DoNotRetryError } from '../../src/index.js'
-import type { Inbox, StandardSchema } from '../../src/index.js'
+import type { StandardSchema } from '../../src/index.js'
+import type { Inbox } from '../../src/inbox/inbox.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { subscription } from '../support/running-receiver.js'
-import { work } from '../support/running-worker.js'
+import { interposed } from '../support/interposed-inbox.js'
+import { work, type WorkOptions } from '../support/running-worker.js'
 import { until } from '../support/until.js'
 
 const LEASE_MS = 60_000
@@ -153,6 +155,36 @@ describe('of a handler that fails', () => {
     expect(await becomes(id, 'handled')).toMatchObject({ attempts: 2 })
   })
 
+  it('the entry is tried again when it is due, however seldom the worker looks for new ones', async () => {
+    const { store, worker, becomes, runs } = work({
+      inbox: new MemoryInbox(),
+      handler: (_event, { attempt }) => (attempt < 4 ? failing() : undefined),
+      maxAttempts: 4,
+      retryDelayMs: 10,
+      pollMs: 2 ** 30,
+    })
+    const id = await store()
+    worker.wake()
+    await becomes(id, 'handled', 4)
+    expect(runs.map(({ context }) => context.attempt)).toEqual([1, 2, 3, 4])
+  })
+
+  it('nothing keeps the worker busy while entries wait for a turn, a handler, a person or another process', async () => {
+    const { store, worker, called, inbox, calls } = looking({ pollMs: 2 ** 30, handler: 'manual' })
+    for (let count = 0; count < 2; count++) await store({ orderKey: 'a' })
+    await store({ type: 'other', hasHandler: false })
+    await store({ type: 'other' })
+    await store({ suspicion: 'ERR_BODY_NOT_JSON' })
+    worker.wake()
+    await called(1)
+    const [other] = (await inbox.claim({ eventTypes: ['other'], limit: 1, leaseMs: LEASE_MS })).entries
+    await inbox.begin([other!], 0)
+    await until(() => calls.claim >= 3)
+    const before = calls.claim
+    for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve))
+    expect(calls.claim - before).toBeLessThanOrEqual(1)
+  })
+
   it('the entry is a dead letter after the last attempt, and keeps the error', async () => {
     const { store, becomes, clock, runs, failures, log } = work({ handler: failing, maxAttempts: 3 })
     const id = await store()
@@ -227,6 +259,12 @@ describe('of a handler that fails', () => {
     expect(await becomes(await store(), 'retrying')).toMatchObject({ reason })
   })
 })
+
+function looking(options: WorkOptions) {
+  const clock = fakeClock()
+  const between = interposed(new MemoryInbox({ clock }))
+  return { ...work({ clock, inbox: between.inbox, ...options }), ...between }
+}
 
 /** Claims and begins what is due, as a process does that is killed then. */
 async function beginAsIfKilled(inbox: Inbox, interrupted: boolean) {
