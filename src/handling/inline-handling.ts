@@ -102,15 +102,19 @@ export class InlineHandling implements Handling {
   }
 
   async #handle(event: CallbackEvent, claim: Claim, claimedAt: number): Promise<Outcome> {
-    const { dispatcher, dependencyTimeoutMs } = this.#parts
+    const { dispatcher, dependencyTimeoutMs, leaseMs } = this.#parts
     const { result, settled } = dispatcher.dispatch(event, claim.attempt, this.#abort.signal, claimedAt)
     const failure = await result
     if (failure) {
-      // A handler that goes on after its time was up still holds the callback, at most until the lease is over: nothing
-      // may be handled twice at once.
+      // A handler that goes on after its time was up still holds the callback, so that it is not handled twice at once, and
+      // a stop waits for it. Both end with the lease: it may never return.
       this.#running.begin()
-      const released = settled()
-        .then(() => this.#release(claim))
+      const leftMs = Math.max(claimedAt + leaseMs - performance.now(), 0)
+      const released = inTime(settled(), leftMs, 'an aborted handler')
+        .then(
+          () => this.#release(claim),
+          () => {},
+        )
         .finally(() => this.#running.end())
       if (failure.code !== 'ERR_HANDLER_TIMEOUT') await released
       return outcome(failure.code, event, failure.error)

@@ -139,6 +139,18 @@ describe('stop()', () => {
     expect(await answer).toMatchObject({ status: 500 })
   })
 
+  it('waits for handlers that never return no longer than their lease', async () => {
+    const { receiver, send, log } = await runReceiver({
+      handlerTimeoutMs: 10,
+      leaseMs: 100,
+      stopTimeoutMs: 2 ** 31 - 1,
+      handler: () => new Promise(() => {}),
+    })
+    expect(await send(genuine())).toMatchObject({ status: 500 })
+    await receiver.stop()
+    expect(log.withCode('WARN_STOP_TIMEOUT')).toEqual([])
+  })
+
   it('waits for handlers that go on although their time is up', async () => {
     const finish = deferred()
     const { receiver, send } = await runReceiver({ handlerTimeoutMs: 20, handler: () => finish.promise })
