@@ -63,6 +63,7 @@ export class Housekeeping {
   async #keepHouse(): Promise<void> {
     try {
       await this.#adopt()
+      await this.#setAside()
       await this.#prune()
     } catch (error) {
       const fields = { code: 'ERR_INBOX_UNAVAILABLE', err: errorFields(error) }
@@ -77,6 +78,17 @@ export class Housekeeping {
     if (adopted === 0) return
     logger.info({ adopted }, 'entries that had no handler have one now')
     onAdopted()
+  }
+
+  // An operator's command does not know which types have handlers.
+  async #setAside(): Promise<void> {
+    const { inbox, handlers, leaseMs, clock, logger } = this.#parts
+    const dueBefore = clock() - EVERY_MS
+    const count = await inTime(inbox.setAside(handlers.types, dueBefore), leaseMs, 'the inbox')
+    if (count === 0) return
+    const message =
+      'entries that were retried or released have no handler: they are unhandled until there is one'
+    logger.warn({ code: 'ERR_HANDLER_MISSING', entries: count }, message)
   }
 
   /** Step by step, so that nobody waits for it: there may be a million entries to delete. */

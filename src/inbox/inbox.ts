@@ -11,7 +11,7 @@ import type { InboxState, PRUNABLE } from './states.js'
 export interface Inbox {
   /**
    * How long what was handled is remembered at least, in milliseconds, counted from the latest delivery that was signed
-   * anew: within this time no repeat is handled again.
+   * anew, by this machine's clock and by the times that the service signs: within this time no repeat is handled again.
    */
   readonly retentionMs: number
 
@@ -50,6 +50,13 @@ export interface Inbox {
   /** Makes unhandled entries of these types due, as they have a handler now. Resolves to how many. */
   adopt(eventTypes: EventTypes): Promise<number>
 
+  /**
+   * Makes entries unhandled that an operator had retried or released, that have been due since before `dueBefore`, and
+   * that are of none of these types: without a handler they would wait as stored, and nobody would look for them there.
+   * An inbox may look at some of them only, as it is called again and again. Resolves to how many.
+   */
+  setAside(eventTypes: EventTypes, dueBefore: number): Promise<number>
+
   /** How many entries are in each state. */
   stats(): Promise<InboxStats>
 
@@ -60,16 +67,30 @@ export interface Inbox {
   show(id: number): Promise<Entry | undefined>
 
   /**
-   * A person's decision on one entry, recorded in its history. Resolves to why it was not possible, or undefined when it
-   * was done: the entry is gone or its state does not allow it, or it would handle a callback a second time.
+   * The other entries that share the entry's idempotency key (of the same subscription) or one of its signatures, those
+   * of repeats that were signed anew included; by id. Empty where there is no such entry.
    */
-  act(id: number, action: OperatorAction, by: string): Promise<string | undefined>
+  related(id: number): Promise<RelatedEntry[]>
+
+  /**
+   * A person's decision on one entry, recorded in its history. Resolves to why it was refused, or undefined when it was
+   * done. It is refused where the entry is gone, where its state does not allow it, and, unless `again` is set, where it
+   * would handle a callback a second time: the entry was handled, or a related entry was handled or will be.
+   */
+  act(id: number, action: OperatorAction, by: string, options?: ActOptions): Promise<string | undefined>
 
   /**
    * Deletes up to `limit` entries that were handled, or discarded, before `before`, oldest first. Resolves to how many.
-   * Nothing in any other state is ever deleted.
+   * Nothing in any other state is ever deleted, and nothing that this machine's clock or the latest time that the service
+   * has signed does not allow: an entry must have ended, and have been signed, longer ago than `before` and `retentionMs`
+   * say, by each of the two clocks. A time that the service has signed counts no further than the time of its arrival.
    */
-  prune(state: (typeof PRUNABLE)[number], before: number, limit: number): Promise<number>
+  prune(
+    state: (typeof PRUNABLE)[number],
+    before: number,
+    limit: number,
+    options?: PruneOptions,
+  ): Promise<number>
 
   close(): Promise<void>
 }
@@ -161,11 +182,33 @@ export type ClaimEnd =
  */
 export type OperatorAction = 'retry' | 'release' | 'discard'
 
+export interface PruneOptions {
+  /** Delete nothing, but tell how many it would be. */
+  readonly dryRun?: boolean | undefined
+}
+
+export interface ActOptions {
+  /** Do it although the callback is then handled a second time. */
+  readonly again?: boolean | undefined
+}
+
+/** An entry that shares the idempotency key or a signature of another one. */
+export interface RelatedEntry {
+  readonly id: number
+  readonly state: InboxState
+  /** `callback`: the idempotency key and the body. `signature`: a signature, but not both of those. `key`: only the key. */
+  readonly shares: 'callback' | 'signature' | 'key'
+  /** False while it is in quarantine, and once it was discarded from there. */
+  readonly accepted: boolean
+}
+
 export interface EntryFilter {
   readonly states?: readonly InboxState[] | undefined
   readonly eventType?: string | undefined
   /** X-Idempotency-Key, in lower case. */
   readonly idempotencyKey?: string | undefined
+  /** The reason contains this text, whether in capital letters or not (A to Z). */
+  readonly reason?: string | undefined
   /** Received before or after this time, in milliseconds since 1970. */
   readonly before?: number | undefined
   readonly after?: number | undefined

@@ -1,6 +1,7 @@
 import type { VerifiedCallback } from '../callback.js'
 import { checkKnownOptions, functionOption, integerOption } from '../option-checks.js'
 import type {
+  ActOptions,
   AddResult,
   Arrival,
   ClaimEnd,
@@ -14,11 +15,14 @@ import type {
   Inbox,
   InboxStats,
   OperatorAction,
+  PruneOptions,
+  RelatedEntry,
 } from './inbox.js'
 import { InboxClock } from './inbox-clock.js'
 import { NO_ENTRIES } from './no-entries.js'
-import { actionRefusal, missingRefusal, repeatRefusal } from './operator-action.js'
+import { actionRefusal, missingRefusal } from './operator-action.js'
 import { QUARANTINE_REASON } from './quarantine-reason.js'
+import { deletableBefore } from './retention.js'
 import { MOVES, PRUNABLE, type InboxState } from './states.js'
 
 export interface MemoryInboxOptions {
@@ -75,7 +79,7 @@ export class MemoryInbox implements Inbox {
     const known = this.#knownByKey.get(key)
     const signed = this.#knownBySignature.get(signature)
     if (known?.bodyHash === bodyHash && (signed === known || (!signed && suspicion === undefined))) {
-      if (!signed) this.#rememberSignature(known, signature)
+      if (!signed) this.#rememberSignature(known, arrival)
       known.copies++
       return { result: 'duplicate', id: known.id }
     }
@@ -159,6 +163,18 @@ export class MemoryInbox implements Inbox {
     return adopted.length
   }
 
+  async setAside(eventTypes: EventTypes, dueBefore: number): Promise<number> {
+    const waiting = this.#ready('any').filter(
+      ({ state, replayed, dueAt, callback }) =>
+        state === 'stored' && replayed && dueAt! < dueBefore && !fits(eventTypes, callback.type),
+    )
+    for (const entry of waiting) {
+      entry.state = MOVES.setAside.to
+      this.#end(entry)
+    }
+    return waiting.length
+  }
+
   async stats(): Promise<InboxStats> {
     const counts = { ...NO_ENTRIES }
     let oldestUnfinished: Date | undefined
@@ -173,14 +189,15 @@ export class MemoryInbox implements Inbox {
     filter: EntryFilter,
     { afterId = 0, limit = 100 }: { afterId?: number; limit?: number } = {},
   ): Promise<EntrySummary[]> {
-    const { states, eventType, idempotencyKey, before = Infinity, after = -Infinity } = filter
+    const { states, eventType, idempotencyKey, reason, before = Infinity, after = -Infinity } = filter
     return [...this.#entries.values()]
       .filter(
-        ({ id, state, callback: { type, idempotencyKey: key, receivedAt } }) =>
+        ({ id, state, reason: own = '', callback: { type, idempotencyKey: key, receivedAt } }) =>
           id > afterId &&
           (states === undefined || states.includes(state)) &&
           (eventType === undefined || type === eventType) &&
           (idempotencyKey === undefined || key === idempotencyKey) &&
+          (reason === undefined || lowerCase(own).includes(lowerCase(reason))) &&
           Number(receivedAt) < before &&
           Number(receivedAt) > after,
       )
@@ -193,16 +210,41 @@ export class MemoryInbox implements Inbox {
     return entry && { ...summaryOf(entry), rawBody: entry.callback.rawBody, history: [...entry.history] }
   }
 
-  async act(id: number, action: OperatorAction, by: string): Promise<string | undefined> {
+  async related(id: number): Promise<RelatedEntry[]> {
+    const entry = this.#entries.get(id)
+    return entry ? this.#related(entry) : []
+  }
+
+  #related(entry: StoredEntry): RelatedEntry[] {
+    const signatures = new Set([entry.signature, ...entry.moreSignatures])
+    return [...this.#entries.values()].flatMap((other) => {
+      if (other === entry) return []
+      const sharesKey = other.key === entry.key
+      const sharesSignature = [other.signature, ...other.moreSignatures].some((each) => signatures.has(each))
+      if (!sharesKey && !sharesSignature) return []
+      const isCallback = sharesKey && other.bodyHash === entry.bodyHash
+      return {
+        id: other.id,
+        state: other.state,
+        shares: isCallback ? 'callback' : sharesSignature ? 'signature' : 'key',
+        accepted: other.replayed || this.#knownByKey.get(other.key) === other,
+      }
+    })
+  }
+
+  async act(
+    id: number,
+    action: OperatorAction,
+    by: string,
+    { again = false }: ActOptions = {},
+  ): Promise<string | undefined> {
     const entry = this.#entries.get(id)
     if (!entry) return missingRefusal(id)
-    const refusal = actionRefusal(action, entry)
+    const refusal = actionRefusal(action, entry, this.#related(entry), again)
     if (refusal !== undefined) return refusal
     const now = this.#clock.now()
     if (action === 'release') {
-      const repeated = this.#repeatedBy(entry)
-      if (repeated) return repeatRefusal(repeated)
-      // Where its key or signature belongs to another entry, that one goes on standing for it.
+      // Where its key or signature belongs to another entry, repeats are still recognised by that one.
       if (!this.#knownByKey.has(entry.key) && !this.#knownBySignature.has(entry.signature)) {
         this.#suspectBySignature.delete(entry.signature)
         this.#makeKnown(entry)
@@ -223,13 +265,20 @@ export class MemoryInbox implements Inbox {
     return undefined
   }
 
-  async prune(state: InboxState, before: number, limit: number): Promise<number> {
-    const end = Math.min(before, this.#clock.now() - this.retentionMs)
+  async prune(
+    state: InboxState,
+    before: number,
+    limit: number,
+    { dryRun = false }: PruneOptions = {},
+  ): Promise<number> {
+    const now = this.#clock.now()
+    const end = deletableBefore(before, { now, latestSignedAt: this.#latestSignedAt(now) }, this.retentionMs)
     const old = [...this.#entries.values()]
-      .filter((entry) => entry.state === state && isPrunable(state) && entry.finishedAt! < end)
+      .filter((entry) => entry.state === state && isPrunable(state))
+      .filter(({ finishedAt, latestSignedAt }) => finishedAt! < end && latestSignedAt < end)
       .sort((a, b) => a.finishedAt! - b.finishedAt!)
       .slice(0, limit)
-    for (const entry of old) this.#delete(entry)
+    if (!dryRun) for (const entry of old) this.#delete(entry)
     return old.length
   }
 
@@ -269,6 +318,7 @@ export class MemoryInbox implements Inbox {
       copies: 0,
       history: [],
       moreSignatures: [],
+      latestSignedAt: Number(callback.signedAt),
     }
     this.#entries.set(entry.id, entry)
     return entry
@@ -280,23 +330,22 @@ export class MemoryInbox implements Inbox {
   }
 
   /** Of an entry that was signed anew, for it not to be replayed: neither under another key nor once the entry is old. */
-  #rememberSignature(entry: StoredEntry, signature: string): void {
+  #rememberSignature(entry: StoredEntry, { signature, callback }: Arrival): void {
     entry.moreSignatures.push(signature)
+    entry.latestSignedAt = Math.max(entry.latestSignedAt, Number(callback.signedAt))
     this.#knownBySignature.set(signature, entry)
     if (entry.finishedAt !== undefined) entry.finishedAt = Math.max(entry.finishedAt, this.#clock.now())
   }
 
-  /** Another entry with the same key and body that was, or will be, handled. */
-  #repeatedBy({ key, bodyHash }: StoredEntry): StoredEntry | undefined {
-    const known = this.#knownByKey.get(key)
-    if (known?.bodyHash === bodyHash) return known
-    return [...this.#entries.values()].find(
-      (entry) =>
-        entry.key === key &&
-        entry.bodyHash === bodyHash &&
-        entry.state !== 'quarantined' &&
-        entry.state !== 'discarded',
-    )
+  /** A time counts no further than its arrival: one that was signed far in the future must not take the clock ahead. */
+  #latestSignedAt(now: number): number | undefined {
+    let latest: number | undefined
+    for (const { callback } of this.#entries.values()) {
+      const signedAt = Number(callback.signedAt)
+      if (signedAt > now) continue
+      latest = Math.max(latest ?? -Infinity, Math.min(signedAt, Number(callback.receivedAt)))
+    }
+    return latest
   }
 
   #held({ id, token }: ClaimToken): StoredEntry | undefined {
@@ -398,6 +447,8 @@ interface StoredEntry {
   copies: number
   readonly history: Entry['history'][number][]
   readonly moreSignatures: string[]
+  /** Of all its signatures. */
+  latestSignedAt: number
 }
 
 /** Of those that share an order key, the oldest may run, unless it is unhandled; while one is running, no other. */
@@ -419,6 +470,11 @@ function isInterrupted({ begunBy }: StoredEntry): boolean {
 
 function fits(eventTypes: EventTypes, type: string): boolean {
   return eventTypes === 'any' || eventTypes.includes(type)
+}
+
+/** A to Z only, as SQLite does. */
+function lowerCase(text: string): string {
+  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 }
 
 function isPrunable(state: InboxState): boolean {

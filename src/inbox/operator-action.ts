@@ -1,4 +1,4 @@
-import type { OperatorAction } from './inbox.js'
+import type { OperatorAction, RelatedEntry } from './inbox.js'
 import { MOVES, type InboxState } from './states.js'
 
 interface Standing {
@@ -6,18 +6,56 @@ interface Standing {
   readonly state: InboxState
 }
 
-/** Why a person's action is not possible on an entry in this state, or undefined where it is. */
-export function actionRefusal(action: OperatorAction, { id, state }: Standing): string | undefined {
+/**
+ * Why an operator's action on an entry is refused, or undefined where it is possible. `related` are the entries that
+ * share its idempotency key or a signature: whatever of them was handled, or will be, is the same callback, and to have
+ * this entry handled as well would repeat its effect. `again` permits that.
+ */
+export function actionRefusal(
+  action: OperatorAction,
+  entry: Standing,
+  related: readonly RelatedEntry[],
+  again: boolean,
+): string | undefined {
+  const { id, state } = entry
   const from: readonly InboxState[] = MOVES[action].from
-  if (from.includes(state)) return undefined
-  return `entry ${id} is ${state}; ${action} is for entries that are ${from.join(', ').replace(/, (\w+)$/, ' or $1')}`
-}
-
-/** Why an entry is not released: it would be handled beside, or after, the one it repeats. */
-export function repeatRefusal({ id, state }: Standing): string {
-  return `the same callback is entry ${id}, ${state}`
+  if (action === 'retry' && state === 'unhandled') return UNHANDLED_REFUSAL(id)
+  if (!from.includes(state))
+    return `entry ${id} is ${state}; ${action} is for entries that are ${either(from)}`
+  if (action === 'discard' || again) return undefined
+  if (state === 'handled') return `entry ${id} was handled; ${action} would handle it a second time`
+  const other = STATES_THAT_FORBID[action]
+    .map((forbidding) => related.find((each) => each.state === forbidding && each.accepted))
+    .find((found) => found !== undefined)
+  return other && relatedRefusal(other)
 }
 
 export function missingRefusal(id: number): string {
   return `there is no entry ${id}`
+}
+
+// A worker takes it up by itself. As `stored` it would leave the count of what waits for a handler, and wait for ever.
+const UNHANDLED_REFUSAL = (id: number): string =>
+  `entry ${id} is unhandled; a receiver that has a handler for its event type takes it up by itself within a minute: ` +
+  'register one, or discard the entry'
+
+// In the order in which they are named. A dead letter can be retried under its own key, which handlers know, and the key
+// of a copy in quarantine is whatever its sender wrote; what a person has discarded is not to be handled at all.
+const STATES_THAT_FORBID: Readonly<Record<Exclude<OperatorAction, 'discard'>, readonly InboxState[]>> = {
+  retry: ['handled', 'running', 'retrying', 'stored', 'unhandled'],
+  release: ['handled', 'running', 'retrying', 'stored', 'unhandled', 'dead', 'discarded'],
+}
+
+function relatedRefusal({ id, state, shares }: RelatedEntry): string {
+  const what = {
+    callback: 'the same callback is',
+    signature: 'its signature is that of',
+    key: 'its idempotency key is that of',
+  }[shares]
+  const cure = state === 'dead' ? ': retry that one, or discard it first' : ''
+  return `${what} entry ${id}, ${state}${cure}`
+}
+
+function either(states: readonly InboxState[]): string {
+  return states.join(', ').replace(/, (\w+)$/, ' or $1')
 }

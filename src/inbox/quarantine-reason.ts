@@ -1,5 +1,7 @@
-/** Why an arrival that nothing else speaks against is put in quarantine, for the person who looks at it. */
+/** Why an arrival that is not suspect by itself is quarantined. Begins with the code that the log has for it. */
 export const QUARANTINE_REASON = {
-  conflict: (knownId: number) => `its idempotency key is that of entry ${knownId}, which has another body`,
-  replay: (knownId: number) => `its signature is that of entry ${knownId}, which has another idempotency key`,
+  conflict: (knownId: number) =>
+    `ERR_IDEMPOTENCY_KEY_REUSED: conflict, its idempotency key is that of entry ${knownId}, which has another body`,
+  replay: (knownId: number) =>
+    `ERR_SIGNATURE_REPLAYED: replay, its signature is that of entry ${knownId}, which has another idempotency key`,
 }

@@ -8,6 +8,7 @@ import {
   invalidOption,
 } from '../option-checks.js'
 import type {
+  ActOptions,
   AddResult,
   Arrival,
   ClaimEnd,
@@ -21,12 +22,16 @@ import type {
   Inbox,
   InboxStats,
   OperatorAction,
+  PruneOptions,
+  RelatedEntry,
 } from './inbox.js'
 import { InboxClock } from './inbox-clock.js'
 import { add } from './sqlite/add.js'
 import { adoptSome, begin, claim, extend, finish, setDueTimesAnew } from './sqlite/claims.js'
 import { GroupCommit } from './sqlite/group-commit.js'
-import { act, list, prune, show, stats } from './sqlite/operator.js'
+import { act, list, related, show, stats } from './sqlite/operator.js'
+import { idsToPrune, prune } from './sqlite/prune.js'
+import { setAside } from './sqlite/set-aside.js'
 import { PRUNABLE, type InboxState } from './states.js'
 
 export interface SqliteInboxOptions {
@@ -129,6 +134,10 @@ export class SqliteInbox implements Inbox {
     return total
   }
 
+  setAside(eventTypes: EventTypes, dueBefore: number): Promise<number> {
+    return this.#commits.write((db) => setAside(db, eventTypes, dueBefore))
+  }
+
   stats(): Promise<InboxStats> {
     return this.#commits.read(stats)
   }
@@ -141,17 +150,30 @@ export class SqliteInbox implements Inbox {
     return this.#commits.read((db) => show(db, id))
   }
 
-  act(id: number, action: OperatorAction, by: string): Promise<string | undefined> {
-    return this.#commits.write((db) => act(db, id, action, { by, now: this.#clock.now() }))
+  related(id: number): Promise<RelatedEntry[]> {
+    return this.#commits.read((db) => related(db, id))
   }
 
-  async prune(state: (typeof PRUNABLE)[number], before: number, limit: number): Promise<number> {
+  act(
+    id: number,
+    action: OperatorAction,
+    by: string,
+    { again = false }: ActOptions = {},
+  ): Promise<string | undefined> {
+    return this.#commits.write((db) => act(db, id, action, { by, now: this.#clock.now(), again }))
+  }
+
+  async prune(
+    state: (typeof PRUNABLE)[number],
+    before: number,
+    limit: number,
+    { dryRun = false }: PruneOptions = {},
+  ): Promise<number> {
     if (!(PRUNABLE as readonly InboxState[]).includes(state)) return 0
-    return this.#commits.write((db) => {
-      // Not earlier, whatever is asked: a repeat of it would be handled again.
-      const end = Math.min(before, this.#clock.now() - this.retentionMs)
-      return prune(db, state, end, limit)
-    })
+    const { retentionMs } = this
+    const request = () => ({ before, limit, now: this.#clock.now(), retentionMs })
+    if (dryRun) return this.#commits.read((db) => idsToPrune(db, state, request()).length)
+    return this.#commits.write((db) => prune(db, state, request()))
   }
 
   /** What was asked for before is still done. */

@@ -23,10 +23,10 @@ export const MOVES = {
   complete: { from: ['running'], to: 'handled', by: 'worker' },
   reschedule: { from: ['running'], to: 'retrying', by: 'worker' },
   giveUp: { from: ['running'], to: 'dead', by: 'worker' },
-  setAside: { from: ['running'], to: 'unhandled', by: 'worker' },
+  setAside: { from: ['running', 'stored'], to: 'unhandled', by: 'worker' },
   handBack: { from: ['running'], to: 'stored', by: 'worker' },
   adopt: { from: ['unhandled'], to: 'stored', by: 'worker' },
-  retry: { from: ['dead', 'unhandled', 'retrying', 'handled'], to: 'stored', by: 'operator' },
+  retry: { from: ['dead', 'retrying', 'handled'], to: 'stored', by: 'operator' },
   release: { from: ['quarantined'], to: 'stored', by: 'operator' },
   discard: {
     from: ['dead', 'unhandled', 'retrying', 'stored', 'quarantined'],

@@ -5,6 +5,7 @@ import { registerClaiming } from './inbox-tests/claiming.js'
 import { registerDeleting } from './inbox-tests/deleting.js'
 import { registerOperating } from './inbox-tests/operating.js'
 import { registerOrdering } from './inbox-tests/ordering.js'
+import { registerRepeating } from './inbox-tests/repeating.js'
 import { createArrival, LONG } from './inbox-tests/entries.js'
 import type { InboxUnderTest, Suite } from './inbox-tests/suite.js'
 import { globalFramework, type TestFramework } from './test-framework.js'
@@ -55,6 +56,7 @@ export function registerInboxTests(
     registerClaiming(suite)
     registerOrdering(suite)
     registerOperating(suite)
+    registerRepeating(suite)
     registerDeleting(suite)
     registerAsking(suite)
   })

@@ -1,3 +1,4 @@
+import { createHash, randomUUID } from 'node:crypto'
 import { copyFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SqliteInbox } from '../../src/inbox/sqlite-inbox.js'
@@ -21,23 +22,31 @@ function config(options: object = {}): string {
 /** An inbox with one callback that was discarded so many days ago. */
 async function withDiscarded(file: string, daysAgo: number): Promise<void> {
   const at = Date.now() - daysAgo * DAY_MS
+  await store(file, at)
+  const inbox = new SqliteInbox({ file, clock: () => at })
+  await inbox.act(1, 'discard', 'ann')
+  await inbox.close()
+}
+
+/** Stores a callback that was signed and received then. */
+async function store(file: string, at: number): Promise<void> {
   const inbox = new SqliteInbox({ file, clock: () => at })
   const { secret: _, ...subscription } = SUBSCRIPTION
+  const [key, signature] = [randomUUID(), createHash('sha256').update(randomUUID()).digest('base64')]
   await inbox.add({
     callback: {
       type: subscription.eventTypeName,
-      idempotencyKey: '0b5bcbd6-4a39-4bd7-8b5a-1d4a4a3f3b10',
+      idempotencyKey: key,
       signedAt: new Date(at),
       receivedAt: new Date(at),
       rawBody: Buffer.from('{}'),
       subscription,
     },
-    key: 'key',
+    key,
     bodyHash: 'a'.repeat(44),
-    signature: 'b'.repeat(44),
+    signature,
     hasHandler: true,
   })
-  await inbox.act(1, 'discard', 'ann')
   await inbox.close()
 }
 
@@ -102,6 +111,7 @@ describe('countersign inbox prune', () => {
   const prune = async (options: object, args: string[] = [], env: Record<string, string> = {}) => {
     const cwd = await sandbox.directory({ 'countersign.config.json': config(options) })
     await withDiscarded(join(cwd, 'callbacks.db'), 10)
+    await store(join(cwd, 'callbacks.db'), Date.now())
     return countersign(['inbox', 'prune', '--older-than', '1d', ...args], { cwd, env })
   }
 
@@ -122,6 +132,22 @@ describe('countersign inbox prune', () => {
   it('keeps it also where the file is named otherwise', async () => {
     const options = { inbox: false, toleranceMs: 11 * DAY_MS }
     expect((await prune(options, ['--file', 'callbacks.db'])).stdout).toBe('0 deleted\n')
+  })
+
+  it('deletes nothing that is old by the clock of this machine alone, and says so', async () => {
+    const cwd = await sandbox.directory({ 'countersign.config.json': config() })
+    await withDiscarded(join(cwd, 'callbacks.db'), 10)
+    for (const [args, said] of [
+      [[], '0 deleted\n'],
+      [['--dry-run'], '0 would be deleted\n'],
+    ] as const) {
+      const ran = await countersign(['inbox', 'prune', '--older-than', '8d', ...args], { cwd })
+      expect(ran).toMatchObject({
+        code: 0,
+        stdout: said,
+        stderr: expect.stringMatching(/but not by the times that the service has signed/),
+      })
+    }
   })
 
   it('says with --dry-run what it would delete, by the same measure', async () => {

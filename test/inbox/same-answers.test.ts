@@ -7,6 +7,8 @@ import { arrival } from '../support/arrivals.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { inboxFile } from '../support/sqlite-file.js'
 
+const START = Date.UTC(2026, 10, 3, 9, 14, 27)
+
 const ENDS: readonly ClaimEnd[] = [
   { move: 'complete' },
   { move: 'reschedule', delayMs: 10, error: 'busy' },
@@ -23,9 +25,7 @@ const step = fc.oneof(
       does: fc.constant('add' as const),
       idempotencyKey: fc.constantFrom('key 1', 'key 2', 'key 3'),
       body: fc.constantFrom('{"a":1}', '{"a":2}'),
-      signature: fc
-        .nat({ max: 3 })
-        .map((number) => createHash('sha256').update(String(number)).digest('base64')),
+      signed: fc.nat({ max: 5 }),
       type: fc.constantFrom('a', 'b'),
       suspicion: fc.constantFrom(undefined, undefined, 'stale'),
       orderKey: fc.constantFrom(undefined, 'x', 'y'),
@@ -57,9 +57,19 @@ const step = fc.oneof(
       does: fc.constant('act' as const),
       entry: fc.nat(),
       action: fc.constantFrom('retry' as const, 'release' as const, 'discard' as const),
+      again: fc.boolean(),
     }),
   },
   fc.record({ does: fc.constant('adopt' as const), eventTypes: fc.constantFrom('any' as const, ['a']) }),
+  fc.record({
+    does: fc.constant('setAside' as const),
+    eventTypes: fc.constantFrom('any' as const, ['a'], ['a', 'b'], []),
+  }),
+  fc.record({ does: fc.constant('related' as const), entry: fc.nat() }),
+  fc.record({
+    does: fc.constant('select' as const),
+    reason: fc.constantFrom('REPLAY', 'conflict', 'stale', 'account'),
+  }),
   fc.record({
     does: fc.constant('prune' as const),
     state: fc.constantFrom('handled' as const, 'discarded' as const),
@@ -78,8 +88,11 @@ class Subject {
   readonly #ids: number[] = []
   readonly #claims: ClaimedEntry[] = []
 
-  constructor(inbox: Inbox) {
+  readonly #clock: () => number
+
+  constructor(inbox: Inbox, clock: () => number) {
     this.#inbox = inbox
+    this.#clock = clock
   }
 
   /** What it answers to a step, and what it then holds. */
@@ -93,7 +106,11 @@ class Subject {
     const claim = 'claim' in given ? this.#claims[given.claim % this.#claims.length] : undefined
     switch (given.does) {
       case 'add': {
-        const added = await this.#inbox.add(arrival(given))
+        // A signature has but one time, as that is part of what is signed.
+        const signature = createHash('sha256').update(String(given.signed)).digest('base64')
+        const signedAt = new Date(START + given.signed * 15)
+        const receivedAt = new Date(this.#clock())
+        const added = await this.#inbox.add(arrival({ ...given, signature, signedAt, receivedAt }))
         if (!this.#ids.includes(added.id)) this.#ids.push(added.id)
         return added
       }
@@ -109,7 +126,13 @@ class Subject {
       case 'begin':
         return claim && (await this.#inbox.begin([claim], 20)).size
       case 'act':
-        return this.#inbox.act(this.#ids[given.entry % this.#ids.length] ?? 0, given.action, 'ann')
+        return this.#inbox.act(this.#idOf(given), given.action, 'ann', { again: given.again })
+      case 'related':
+        return this.#inbox.related(this.#idOf(given))
+      case 'select':
+        return this.#inbox.list({ reason: given.reason })
+      case 'setAside':
+        return this.#inbox.setAside(given.eventTypes, Infinity)
       case 'adopt':
         return this.#inbox.adopt(given.eventTypes)
       case 'prune':
@@ -117,6 +140,10 @@ class Subject {
       case 'wait':
         return undefined
     }
+  }
+
+  #idOf({ entry }: { entry: number }): number {
+    return this.#ids[entry % this.#ids.length] ?? 0
   }
 
   #named(answer: unknown): unknown {
@@ -132,10 +159,10 @@ class Subject {
 it('SqliteInbox answers whatever it is asked as MemoryInbox does, which is simple enough to be seen through', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
-      const clock = fakeClock()
+      const clock = fakeClock(START)
       const options = { clock, retentionMs: 40, discardedRetentionMs: 1 }
       const sqlite = new SqliteInbox({ file: inboxFile(), ...options })
-      const [actual, expected] = [new Subject(sqlite), new Subject(new MemoryInbox(options))]
+      const [actual, expected] = [new Subject(sqlite, clock), new Subject(new MemoryInbox(options), clock)]
       try {
         for (const each of steps) {
           if (each.does === 'wait') clock.advance(each.ms)

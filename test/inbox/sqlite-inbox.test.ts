@@ -54,6 +54,7 @@ describe('SqliteInbox', () => {
   it('gives no id twice, not even once the latest entry was deleted', async () => {
     const clock = fakeClock()
     const inbox = inboxOn(inboxFile(), { retentionMs: 1, clock })
+    await inbox.add(arrival({ signedAt: new Date(clock() + 2) }))
     const { id } = await inbox.add(arrival())
     await inbox.act(id, 'discard', 'ann')
     clock.advance(2)

@@ -87,7 +87,7 @@ describe('a worker', () => {
     const { store, becomes, inbox, runs, called } = work({ pollMs: 1 })
     const id = await store()
     await becomes(id, 'handled')
-    expect(await inbox.act(id, 'retry', 'test')).toBeUndefined()
+    expect(await inbox.act(id, 'retry', 'test', { again: true })).toBeUndefined()
     await called(2)
     expect(runs.map(({ event, context }) => [event.replayed, context.attempt])).toEqual([
       [false, 1],

@@ -8,7 +8,11 @@ export interface ArrivalOptions extends Partial<
   readonly type?: string
   readonly idempotencyKey?: string
   readonly body?: string | Buffer
+  readonly signedAt?: Date
+  readonly receivedAt?: Date
 }
+
+const AT = new Date(Date.UTC(2026, 10, 3, 9, 14, 27))
 
 /** What a receiver would store for a callback that is like no other. */
 export function arrival({
@@ -19,16 +23,17 @@ export function arrival({
   suspicion,
   orderKey,
   hasHandler = true,
+  signedAt = AT,
+  receivedAt = signedAt,
 }: ArrivalOptions = {}): Arrival {
   const { eventTypeName, callbackUrl } = subscription
   const rawBody = Buffer.from(body as string)
-  const at = new Date(Date.UTC(2026, 10, 3, 9, 14, 27))
   return {
     callback: {
       type,
       idempotencyKey,
-      signedAt: at,
-      receivedAt: at,
+      signedAt,
+      receivedAt,
       rawBody,
       subscription: { eventTypeName, callbackUrl },
     },

@@ -23,7 +23,7 @@ Exit codes:
   0  done
   1  failed: the file cannot be used
   2  wrong usage, or there is no such file
-  3  an entry's state did not allow it; the message says which and why
+  3  an entry's state did not allow it, or its callback would be handled a second time; the message says which and why
 
 Examples:
   $ countersign inbox stats
@@ -31,6 +31,7 @@ Examples:
   $ countersign inbox show 17 --body
   $ countersign inbox retry 17 18
   $ countersign inbox retry --state dead --type transfers.book-completed --dry-run
+  $ countersign inbox release --reason ERR_TIMESTAMP_OUT_OF_TOLERANCE --dry-run
   $ countersign inbox release 23
   $ countersign inbox discard --state quarantined --older-than 30d --yes
   $ countersign inbox prune --older-than 14d

@@ -34,7 +34,12 @@ export function add(db: Connection, arrival: Arrival, now: number): AddResult {
   if (known?.same_body === 1 && (signed?.id === known.id || (!signed && suspicion === undefined))) {
     if (!signed) {
       // So that the new signature cannot be replayed: neither under another key nor once the entry is old.
-      db.run('INSERT INTO more_signatures (signature, entry_id) VALUES (?, ?)', signature, known.id)
+      db.run(
+        'INSERT INTO more_signatures (signature, entry_id, signed_at) VALUES (?, ?, ?)',
+        signature,
+        known.id,
+        Number(callback.signedAt),
+      )
       db.run('UPDATE entries SET finished_at = max(finished_at, ?) WHERE id = ?', now, known.id)
     }
     db.run('UPDATE entries SET copies = copies + 1 WHERE id = ?', known.id)

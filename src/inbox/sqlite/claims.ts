@@ -116,7 +116,7 @@ interface Selection {
   readonly next: string
 }
 
-const ORDINARY = selection('ready = 1 AND begun_by = 0')
+export const ORDINARY = selection('ready = 1 AND begun_by = 0')
 const INTERRUPTED = selection('ready = 1 AND begun_by > 0')
 
 function selection(which: string): Selection {
@@ -137,7 +137,7 @@ function selection(which: string): Selection {
 }
 
 /** By jumps through the index from type to type: it costs the same however many entries there are. */
-function readyTypes(db: Connection, { types }: Selection): string[] {
+export function readyTypes(db: Connection, { types }: Selection): string[] {
   return db.all<{ type: string }>(types).map(({ type }) => type)
 }
 

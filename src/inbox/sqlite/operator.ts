@@ -1,6 +1,6 @@
-import type { Entry, EntryFilter, EntrySummary, InboxStats, OperatorAction } from '../inbox.js'
+import type { Entry, EntryFilter, EntrySummary, InboxStats, OperatorAction, RelatedEntry } from '../inbox.js'
 import { NO_ENTRIES } from '../no-entries.js'
-import { actionRefusal, missingRefusal, repeatRefusal } from '../operator-action.js'
+import { actionRefusal, missingRefusal } from '../operator-action.js'
 import { MOVES, type InboxState } from '../states.js'
 import type { Connection } from './connection.js'
 import type { SqliteValue } from './driver.js'
@@ -14,15 +14,13 @@ export function act(
   db: Connection,
   id: number,
   action: OperatorAction,
-  { by, now }: { by: string; now: number },
+  { by, now, again }: { by: string; now: number; again: boolean },
 ): string | undefined {
   const entry = db.get<StandingRow>(STANDING, id)
   if (!entry) return missingRefusal(id)
-  const refusal = actionRefusal(action, { id, state: entry.state })
+  const refusal = actionRefusal(action, { id, state: entry.state }, related(db, id), again)
   if (refusal !== undefined) return refusal
   if (action === 'release') {
-    const repeated = db.get<{ id: number; state: InboxState }>(REPEATED, id)
-    if (repeated) return repeatRefusal(repeated)
     db.run(MAKE_KNOWN, id)
     db.run(CALL_AS_SUBSCRIBED, id)
   }
@@ -34,15 +32,17 @@ export function act(
   return undefined
 }
 
-/** Deletes up to `limit` entries in this state that ended before `before`. */
-export function prune(db: Connection, state: InboxState, before: number, limit: number): number {
-  const ids = db.all<{ id: number }>(ENDED, state, before, limit)
-  for (const { id } of ids) {
-    db.run('DELETE FROM more_signatures WHERE entry_id = ?', id)
-    db.run('DELETE FROM history WHERE entry_id = ?', id)
-    db.run('DELETE FROM entries WHERE id = ?', id)
-  }
-  return ids.length
+/** The other entries that share the key or a signature of an entry. */
+export function related(db: Reader, id: number): RelatedEntry[] {
+  const own = db.get<IdentityRow>(IDENTITY, id)
+  if (!own) return []
+  const rows = db.all<RelatedRow>(RELATED, own.key_hash, own.body_hash, own.signed_at, own.signature, id)
+  return rows.map((row) => ({
+    id: row.id,
+    state: row.state,
+    shares: row.same_callback === 1 ? 'callback' : row.same_signature === 1 ? 'signature' : 'key',
+    accepted: row.accepted === 1,
+  }))
 }
 
 export function stats(db: Reader): InboxStats {
@@ -59,7 +59,7 @@ export function stats(db: Reader): InboxStats {
 
 export function list(
   db: Connection,
-  { states, eventType, idempotencyKey, before, after }: EntryFilter,
+  { states, eventType, idempotencyKey, reason, before, after }: EntryFilter,
   { afterId = 0, limit = 100 }: { afterId?: number; limit?: number } = {},
 ): EntrySummary[] {
   const conditions: [sql: string, ...values: SqliteValue[]][] = [['id > ?', afterId]]
@@ -69,6 +69,7 @@ export function list(
     conditions.push(['key_hash BETWEEN ? AND ?', ...keyHashRange(idempotencyKey)])
     conditions.push(['idempotency_key = ?', idempotencyKey])
   }
+  if (reason !== undefined) conditions.push(['instr(lower(reason), lower(?)) > 0', reason])
   if (before !== undefined) conditions.push(['received_at < ?', before])
   if (after !== undefined) conditions.push(['received_at > ?', after])
   const where = conditions.map(([sql]) => sql).join(' AND ')
@@ -98,14 +99,38 @@ interface StandingRow {
 
 const STANDING = 'SELECT state, order_key FROM entries WHERE id = ?'
 
-/** An entry with the same key and body that was, or will be, handled. */
-const REPEATED = `
-  SELECT other.id, other.state FROM entries AS this JOIN entries AS other
-    ON other.key_hash = this.key_hash AND other.body_hash = this.body_hash AND other.id <> this.id
-  WHERE this.id = ? AND (other.known = 1 OR other.state NOT IN ('quarantined', 'discarded'))
-  ORDER BY other.known DESC LIMIT 1`
+interface IdentityRow {
+  readonly key_hash: Uint8Array
+  readonly body_hash: Uint8Array
+  readonly signed_at: number
+  readonly signature: Uint8Array
+}
 
-/** Unless its key or its signature belongs to another entry, which then goes on standing for it. */
+const IDENTITY = 'SELECT key_hash, body_hash, signed_at, signature FROM entries WHERE id = ?'
+
+interface RelatedRow {
+  readonly id: number
+  readonly state: InboxState
+  readonly same_callback: 0 | 1
+  readonly same_signature: 0 | 1
+  readonly accepted: 0 | 1
+}
+
+// Each part of the union is a search by an index. Of signatures stored by a version that did not store their time, the
+// last part finds none.
+const RELATED = `
+  WITH signed (id) AS (
+    SELECT id FROM entries WHERE signed_at = ?3 AND signature = ?4
+    UNION ALL SELECT entry_id FROM more_signatures WHERE signature = ?4
+    UNION ALL SELECT other.id FROM more_signatures AS own JOIN entries AS other
+      ON other.signed_at = own.signed_at AND other.signature = own.signature WHERE own.entry_id = ?5
+  )
+  SELECT id, state, key_hash = ?1 AND body_hash = ?2 AS same_callback, id IN signed AS same_signature,
+    known = 1 OR replayed = 1 AS accepted
+  FROM entries WHERE id <> ?5 AND id IN (SELECT id FROM entries WHERE key_hash = ?1 UNION ALL SELECT id FROM signed)
+  ORDER BY id`
+
+/** Unless its key or its signature belongs to another entry, by which repeats are then still recognised. */
 const MAKE_KNOWN = `
   UPDATE OR IGNORE entries SET known = 1
   WHERE id = ? AND NOT EXISTS (SELECT 1 FROM more_signatures WHERE signature = entries.signature)`
@@ -119,8 +144,6 @@ const MAKE_DUE = `
   WHERE id = ?3`
 
 const DISCARD = 'UPDATE entries SET state = ?, due_at = NULL, ready = 0, finished_at = ? WHERE id = ?'
-
-const ENDED = 'SELECT id FROM entries WHERE state = ? AND finished_at < ? ORDER BY finished_at, id LIMIT ?'
 
 // Two ranges of the index, which leave out the one state that there may be millions of entries in.
 const COUNTS = `

@@ -5,7 +5,7 @@ import type { SqliteDatabase } from './driver.js'
 const APPLICATION_ID = 0x4353494e
 
 /** What leads from each version of the schema to the next. Never changed once published, only added to. */
-const MIGRATIONS = [
+export const MIGRATIONS = [
   `
   CREATE TABLE entries (
     -- AUTOINCREMENT: an id is never given again, or a late worker could finish another's entry
@@ -83,6 +83,16 @@ const MIGRATIONS = [
     SELECT 1 FROM entries AS earlier
     WHERE earlier.order_key = entries.order_key AND earlier.state = 'unhandled' AND earlier.id < entries.id
   );
+  `,
+  `
+  -- null of signatures that were stored before
+  ALTER TABLE more_signatures ADD COLUMN signed_at INTEGER;
+
+  -- reasons begin with a code since then, by which entries are selected
+  UPDATE entries SET reason = 'ERR_IDEMPOTENCY_KEY_REUSED: conflict, ' || reason
+  WHERE state = 'quarantined' AND reason LIKE 'its idempotency key is that of entry %';
+  UPDATE entries SET reason = 'ERR_SIGNATURE_REPLAYED: replay, ' || reason
+  WHERE state = 'quarantined' AND reason LIKE 'its signature is that of entry %';
   `,
 ]
 

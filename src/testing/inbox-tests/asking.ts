@@ -8,6 +8,7 @@ import {
   idsOf,
   RECEIVED_AT,
   STATES,
+  underAnotherKey,
   withAnotherBody,
 } from './entries.js'
 import type { Suite } from './suite.js'
@@ -65,6 +66,25 @@ export function registerAsking({ describe, it }: Suite): void {
       await inbox.add(createArrival())
       const { idempotencyKey } = arrival.callback
       assert.deepEqual(idsOf(await inbox.list({ idempotencyKey })), [id, conflictId])
+    })
+
+    it('lists those whose reason contains a text, in capital letters or not', async ({ inbox }) => {
+      const arrival = createArrival()
+      await inbox.add(arrival)
+      const { id: staleId } = await inbox.add(createArrival({ suspicion: 'ERR_TIMESTAMP_OUT_OF_TOLERANCE' }))
+      const { id: conflictId } = await inbox.add(withAnotherBody(arrival))
+      const { id: replayId } = await inbox.add(underAnotherKey(arrival))
+      for (const [reason, id] of [
+        ['ERR_TIMESTAMP_OUT_OF_TOLERANCE', staleId],
+        ['timestamp_out', staleId],
+        ['ERR_IDEMPOTENCY_KEY_REUSED', conflictId],
+        ['conflict', conflictId],
+        ['ERR_SIGNATURE_REPLAYED', replayId],
+        ['Replay', replayId],
+      ] as const) {
+        assert.deepEqual(idsOf(await inbox.list({ reason })), [id], reason)
+      }
+      assert.deepEqual(await inbox.list({ reason: '%' }), [])
     })
 
     it('lists those received before, after or between times', async ({ inbox }) => {

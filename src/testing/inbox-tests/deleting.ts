@@ -1,18 +1,22 @@
 import assert from 'node:assert/strict'
 import {
   addIn,
+  claimNext,
   createArrival,
   done,
+  endOf,
   finishNext,
   idsOf,
   SHORT,
+  signAt,
   signedAnew,
   stateOf,
   STATES,
 } from './entries.js'
 import type { Suite } from './suite.js'
 
-export function registerDeleting({ describe, it }: Suite): void {
+export function registerDeleting(suite: Suite): void {
+  const { describe, it } = suite
   describe('when old entries are deleted', () => {
     for (const state of STATES) {
       const isPrunable = state === 'handled' || state === 'discarded'
@@ -20,7 +24,10 @@ export function registerDeleting({ describe, it }: Suite): void {
         `${isPrunable ? 'deletes' : 'keeps'} what is ${state}`,
         async ({ inbox, advance }) => {
           const id = await addIn(state, inbox)
+          const end = isPrunable ? await endOf(inbox, id) : await endOf(inbox, await addIn('handled', inbox))
           await advance(SHORT + 1)
+          await signAt(inbox, end + SHORT + 1)
+          if (!isPrunable) await inbox.prune('handled', Infinity, 10)
           for (const each of ['handled', 'discarded'] as const) {
             assert.equal(await inbox.prune(each, Infinity, 10), each === state ? 1 : 0)
           }
@@ -34,6 +41,7 @@ export function registerDeleting({ describe, it }: Suite): void {
       const { id } = await inbox.add(createArrival())
       await finishNext(inbox, 'complete')
       await advance(SHORT)
+      await signAt(inbox, (await endOf(inbox, id)) + SHORT)
       assert.equal(await inbox.prune('handled', Infinity, 10), 0)
       assert.equal(await stateOf(inbox, id), 'handled')
     })
@@ -47,24 +55,29 @@ export function registerDeleting({ describe, it }: Suite): void {
         const repeated = signedAnew(arrival)
         await advance(SHORT)
         await inbox.add(repeated)
+        const end = await endOf(inbox, id)
         await advance(SHORT)
+        await signAt(inbox, end + SHORT)
         assert.equal(await inbox.prune('handled', Infinity, 10), 0)
         assert.deepEqual(await inbox.add(repeated), { result: 'duplicate', id })
         await advance(1)
+        await signAt(inbox, end + SHORT + 1)
         assert.equal(await inbox.prune('handled', Infinity, 10), 1)
       },
       SHORT,
     )
 
     it(
-      'remembers no longer for exact copies, which a stranger could send for ever',
+      'remembers no longer for exact copies, which anybody who captured one could send for ever',
       async ({ inbox, advance }) => {
         const arrival = createArrival()
-        await inbox.add(arrival)
+        const { id } = await inbox.add(arrival)
         await finishNext(inbox, 'complete')
+        const end = await endOf(inbox, id)
         await advance(SHORT)
         await inbox.add(arrival)
         await advance(1)
+        await signAt(inbox, end + SHORT + 1)
         assert.equal(await inbox.prune('handled', Infinity, 10), 1)
       },
       SHORT,
@@ -78,9 +91,10 @@ export function registerDeleting({ describe, it }: Suite): void {
         await advance(10)
         const late = (await inbox.add(createArrival())).id
         await finishNext(inbox, 'complete')
+        const end = await endOf(inbox, late)
         await advance(SHORT + 10)
-        const { finishedAt } = (await inbox.show(late))!
-        assert.equal(await inbox.prune('handled', Number(finishedAt), 10), 1)
+        await signAt(inbox, end + SHORT + 10)
+        assert.equal(await inbox.prune('handled', end, 10), 1)
         assert.equal(await inbox.show(early), undefined)
         assert.equal(await stateOf(inbox, late), 'handled')
       },
@@ -90,15 +104,19 @@ export function registerDeleting({ describe, it }: Suite): void {
     it(
       'deletes no more than the limit, oldest first',
       async ({ inbox, advance }) => {
-        const ids = []
+        const ids: number[] = []
         for (let i = 0; i < 3; i++) {
           ids.push((await inbox.add(createArrival())).id)
           await finishNext(inbox, 'complete')
           await advance(1)
         }
+        const end = await endOf(inbox, ids.at(-1)!)
         await advance(SHORT)
+        await signAt(inbox, end + SHORT + 1)
+        assert.equal(await inbox.prune('handled', Infinity, 2, { dryRun: true }), 2)
+        assert.equal((await inbox.stats()).handled, 3)
         assert.equal(await inbox.prune('handled', Infinity, 2), 2)
-        assert.deepEqual(idsOf(await inbox.list({})), ids.slice(2))
+        assert.deepEqual(idsOf(await inbox.list({ states: ['handled'] })), ids.slice(2))
       },
       SHORT,
     )
@@ -111,7 +129,9 @@ export function registerDeleting({ describe, it }: Suite): void {
         const { id } = await inbox.add(arrival)
         await inbox.add(repeated)
         await finishNext(inbox, 'complete')
+        const end = await endOf(inbox, id)
         await advance(SHORT + 1)
+        await signAt(inbox, end + SHORT + 1)
         await inbox.prune('handled', Infinity, 10)
         const again = await inbox.add(repeated)
         assert.equal(again.result, 'stored')
@@ -126,7 +146,9 @@ export function registerDeleting({ describe, it }: Suite): void {
         const suspect = createArrival({ suspicion: 'stale' })
         const { id } = await inbox.add(suspect)
         await done(inbox.act(id, 'discard', 'ann'))
+        const end = await endOf(inbox, id)
         await advance(SHORT + 1)
+        await signAt(inbox, end + SHORT + 1)
         await inbox.prune('discarded', Infinity, 10)
         assert.equal((await inbox.add(suspect)).result, 'quarantined')
       },
@@ -138,10 +160,92 @@ export function registerDeleting({ describe, it }: Suite): void {
       async ({ inbox, advance }) => {
         const { id } = await inbox.add(createArrival())
         await finishNext(inbox, 'complete')
+        const end = await endOf(inbox, id)
         await advance(SHORT + 1)
-        await done(inbox.act(id, 'retry', 'ann'))
+        await signAt(inbox, end + SHORT + 1)
+        await done(inbox.act(id, 'retry', 'ann', { again: true }))
         assert.equal(await inbox.prune('handled', Infinity, 10), 0)
         assert.equal(await stateOf(inbox, id), 'stored')
+      },
+      SHORT,
+    )
+  })
+  registerSecondClock(suite)
+}
+
+function registerSecondClock({ describe, it }: Suite): void {
+  describe('when the clock of this machine is wrong', () => {
+    for (const state of ['handled', 'discarded'] as const) {
+      it(
+        `keeps what is ${state} until the service has signed as late a time`,
+        async ({ inbox, advance }) => {
+          const end = await endOf(inbox, await addIn(state, inbox))
+          await advance(100 * SHORT)
+          assert.equal(await inbox.prune(state, Infinity, 10), 0)
+          await signAt(inbox, end + SHORT)
+          assert.equal(await inbox.prune(state, Infinity, 10), 0)
+          await signAt(inbox, end + SHORT + 1)
+          assert.equal(await inbox.prune(state, Infinity, 10), 1)
+        },
+        SHORT,
+      )
+    }
+
+    it(
+      'takes `before` for an age, which the times that the service has signed must allow as well',
+      async ({ inbox, advance }) => {
+        const end = await endOf(inbox, await addIn('discarded', inbox))
+        await advance(100 * SHORT)
+        await signAt(inbox, end + 10 * SHORT)
+        assert.equal(await inbox.prune('discarded', end + 90 * SHORT, 10), 0)
+        assert.equal(await inbox.prune('discarded', end + 91 * SHORT, 10), 1)
+      },
+      SHORT,
+    )
+
+    it(
+      'is not misled by a time that was far in the future when it arrived',
+      async ({ inbox, advance }) => {
+        const end = await endOf(inbox, await addIn('handled', inbox))
+        await signAt(inbox, end + 10 * SHORT, end)
+        await advance(20 * SHORT)
+        assert.equal(await inbox.prune('handled', Infinity, 10), 0)
+      },
+      SHORT,
+    )
+
+    it(
+      'keeps what was signed later than it ended, as when the clock was behind',
+      async ({ inbox, advance }) => {
+        const now = await endOf(inbox, await addIn('discarded', inbox))
+        const signedAt = new Date(now + 10 * SHORT)
+        const { id } = await inbox.add(createArrival({ signedAt, receivedAt: new Date(now) }))
+        await finishNext(inbox, 'complete')
+        await advance(100 * SHORT)
+        await signAt(inbox, now + 11 * SHORT)
+        assert.equal(await inbox.prune('handled', Infinity, 10), 0)
+        assert.equal(await stateOf(inbox, id), 'handled')
+        await signAt(inbox, now + 11 * SHORT + 1)
+        assert.equal(await inbox.prune('handled', Infinity, 10), 1)
+      },
+      SHORT,
+    )
+
+    it(
+      'keeps what was repeated before it ended with a signature of a later time',
+      async ({ inbox, advance }) => {
+        const now = await endOf(inbox, await addIn('discarded', inbox))
+        const arrival = createArrival({ signedAt: new Date(now), receivedAt: new Date(now) })
+        await inbox.add(arrival)
+        const claim = await claimNext(inbox)
+        const { callback, ...repeated } = signedAnew(arrival)
+        await inbox.add({ ...repeated, callback: { ...callback, signedAt: new Date(now + 10 * SHORT) } })
+        await inbox.finish(claim, { move: 'complete' })
+        await advance(100 * SHORT)
+        await signAt(inbox, now + 11 * SHORT)
+        assert.equal(await inbox.prune('handled', Infinity, 10), 0)
+        await signAt(inbox, now + 11 * SHORT + 1)
+        assert.equal(await inbox.prune('handled', Infinity, 10), 1)
       },
       SHORT,
     )

@@ -31,7 +31,7 @@ export function createArrival(parts: ArrivalParts = {}): Arrival {
   const callback: VerifiedCallback = parts.callback ?? {
     type: parts.type ?? EVENT_TYPE,
     idempotencyKey: randomUUID(),
-    signedAt: new Date(RECEIVED_AT - 1000),
+    signedAt: parts.signedAt ?? new Date(RECEIVED_AT - 1000),
     receivedAt: parts.receivedAt ?? new Date(RECEIVED_AT),
     rawBody: parts.rawBody ?? Buffer.from(JSON.stringify({ Id: randomUUID() })),
     subscription: parts.subscription ?? {
@@ -96,6 +96,17 @@ export async function beginNext(inbox: Inbox): Promise<ClaimedEntry> {
   const claimed = await claimNext(inbox)
   assert.deepEqual(await inbox.begin([claimed], SHORT), new Set([claimed.id]))
   return claimed
+}
+
+/** When the entry ended, by the clock of the inbox. */
+export async function endOf(inbox: Inbox, id: number): Promise<number> {
+  return Number((await inbox.show(id))?.finishedAt)
+}
+
+/** A callback that the service signs at this time, so that its clock goes on as far. It waits for a handler. */
+export async function signAt(inbox: Inbox, ms: number, receivedAt = ms): Promise<void> {
+  const times = { signedAt: new Date(ms), receivedAt: new Date(receivedAt) }
+  await inbox.add(createArrival({ ...times, type: 'clock.tick', hasHandler: false }))
 }
 
 export type EndMove = 'complete' | 'reschedule' | 'giveUp' | 'setAside'

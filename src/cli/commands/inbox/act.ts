@@ -1,40 +1,49 @@
 import { userInfo } from 'node:os'
 import type { Inbox, OperatorAction } from '../../../inbox/inbox.js'
+import { actionRefusal, missingRefusal } from '../../../inbox/operator-action.js'
 import { MOVES } from '../../../inbox/states.js'
 import { EXIT, printJson, UsageError, type ExitCode, type Io } from '../../io.js'
 import { positiveNumber } from '../../option-values.js'
+import { printable } from '../../readable-log.js'
 import { addFilterOptions, every, filterOf, type FilterFlags } from './entry-filter.js'
 import { withInbox, type DefineSubcommand, type InboxFlags } from './subcommand.js'
 
 interface ActFlags extends InboxFlags, FilterFlags {
   readonly by?: string
   readonly dryRun?: true
+  readonly handleAgain?: true
   readonly yes?: true
   readonly json?: true
 }
 
 export const defineRetry = defineAction(
   'retry',
-  'Have entries handled once more: dead, unhandled or retrying ones now, handled ones again.',
+  'Have entries handled once more: dead or retrying ones now; handled ones only with --handle-again.',
 )
 export const defineRelease = defineAction('release', 'Have entries in quarantine handled.')
 export const defineDiscard = defineAction('discard', 'Put entries aside that will not be handled.')
 
 function defineAction(action: OperatorAction, description: string): DefineSubcommand {
   return (subcommand, io, finish) => {
-    addFilterOptions(subcommand(action, description))
+    const command = addFilterOptions(subcommand(action, description))
       .argument(
         '[ids...]',
         'the numbers of the entries; or say which by their state, type, key or age',
         (id: string, before: number[] | undefined) => [...(before ?? []), positiveNumber(id)],
       )
       .option('--by <name>', 'who decides this, for the history (default: the user of this system)')
-      .option('--dry-run', 'say what would be done')
+      .option('--dry-run', 'say what would be done, and what would be refused and why')
       .option('--yes', 'do it to more than one entry that was not named by its number')
       .option('--json', 'print JSON')
-      .action(async (ids: number[] | undefined, flags: ActFlags) => {
-        finish(await withInbox(flags, io, async (inbox) => act(inbox, action, ids ?? [], flags, io)))
-      })
+    if (action !== 'discard') {
+      command.option(
+        '--handle-again',
+        'also entries, named by their numbers, whose callback was handled or will be: it is then handled a second time',
+      )
+    }
+    command.action(async (ids: number[] | undefined, flags: ActFlags) => {
+      finish(await withInbox(flags, io, async (inbox) => act(inbox, action, ids ?? [], flags, io)))
+    })
   }
 }
 
@@ -45,6 +54,9 @@ async function act(
   flags: ActFlags,
   io: Io,
 ): Promise<ExitCode> {
+  const again = flags.handleAgain ?? false
+  if (again && ids.length === 0)
+    throw new UsageError('--handle-again is for entries that are named by their numbers, not for a filter')
   const chosen = ids.length > 0 ? ids : await bulk(inbox, action, flags)
   if (ids.length === 0 && chosen.length > 1 && !flags.dryRun && !flags.yes) {
     throw new UsageError(
@@ -52,31 +64,88 @@ async function act(
     )
   }
   const by = flags.by ?? userInfo().username
-  const results: { id: number; done: boolean; why?: string }[] = []
+  const results: Result[] = []
+  const rehearsed = new Set<number>()
   for (const id of chosen) {
-    const why = flags.dryRun ? undefined : await inbox.act(id, action, by)
-    results.push(why === undefined ? { id, done: !flags.dryRun } : { id, done: false, why })
+    if (flags.dryRun) results.push(await rehearse(inbox, action, id, again, rehearsed))
+    else {
+      const why = await inbox.act(id, action, by, { again })
+      results.push(why === undefined ? { id, done: true } : { id, done: false, why })
+    }
   }
   if (flags.json) printJson(io, { action, dryRun: flags.dryRun ?? false, results })
   else {
-    for (const { id, why } of results) {
-      const said = why ?? (flags.dryRun ? `entry ${id}: would ${action}` : `entry ${id}: ${action}`)
-      ;(why ? io.stderr : io.stdout).write(`${said}\n`)
+    for (const { id, why, reason } of results) {
+      const because = reason === undefined ? '' : ` (${printable(reason)})`
+      const done = `entry ${id}: ${flags.dryRun ? `would ${action}` : action}${because}`
+      const refused = flags.dryRun ? `entry ${id}: would be refused${because}: ${why}` : why
+      ;(why === undefined ? io.stdout : io.stderr).write(`${why === undefined ? done : refused}\n`)
     }
     if (results.length === 0) io.stdout.write('none\n')
+    if (!again && (await wouldDoAgain(inbox, action, results)))
+      io.stderr.write(`countersign: ${HANDLE_AGAIN_HINT}\n`)
   }
   return results.some(({ why }) => why) ? EXIT.unexpected : EXIT.done
 }
+
+interface Result {
+  readonly id: number
+  readonly done: boolean
+  /** Why it was refused, or would be. */
+  readonly why?: string
+  /** Why it is in quarantine. */
+  readonly reason?: string | undefined
+}
+
+/** What the action would do after it was done to the entries in `rehearsed`, to which this one is added. */
+async function rehearse(
+  inbox: Inbox,
+  action: OperatorAction,
+  id: number,
+  again: boolean,
+  rehearsed: Set<number>,
+): Promise<Result> {
+  const entry = await inbox.show(id)
+  if (!entry) return { id, done: false, why: missingRefusal(id) }
+  const afterwards = <Known extends { id: number }>(known: Known) =>
+    rehearsed.has(known.id) ? { ...known, state: MOVES[action].to, accepted: true } : known
+  const related = (await inbox.related(id)).map(afterwards)
+  const why = actionRefusal(action, afterwards(entry), related, again)
+  const reason = entry.state === 'quarantined' ? entry.reason : undefined
+  if (why !== undefined) return { id, done: false, why, reason }
+  rehearsed.add(id)
+  return { id, done: false, reason }
+}
+
+/** Whether any of what was refused would be done with --handle-again. */
+async function wouldDoAgain(
+  inbox: Inbox,
+  action: OperatorAction,
+  results: readonly Result[],
+): Promise<boolean> {
+  for (const { id, why } of results) {
+    if (why === undefined) continue
+    if ((await rehearse(inbox, action, id, true, new Set())).why === undefined) return true
+  }
+  return false
+}
+
+const HANDLE_AGAIN_HINT =
+  'to have a callback handled a second time all the same, name its entry by its number, with --handle-again'
 
 /** What the filter picks, of those whose state allows the action. */
 async function bulk(inbox: Inbox, action: OperatorAction, flags: ActFlags): Promise<number[]> {
   const filter = filterOf(flags)
   if (Object.values(filter).every((value) => value === undefined)) {
     throw new UsageError(
-      `say which entries to ${action}: by their numbers, or with --state, --type, --key or an age`,
+      `say which entries to ${action}: by their numbers, or with --state, --type, --key, --reason or an age`,
     )
   }
-  // To handle again what was handled is meant only where it is said.
+  if (action === 'retry' && filter.states?.includes('handled')) {
+    throw new UsageError(
+      'retry --state handled would handle every one of them a second time: name the entries by their numbers, with --handle-again',
+    )
+  }
   const allowed = MOVES[action].from.filter((state) => state !== 'handled')
   const ids: number[] = []
   for await (const { id } of every(inbox, { ...filter, states: filter.states ?? allowed })) ids.push(id)

@@ -2,11 +2,13 @@ import { InvalidArgumentError, type Command } from 'commander'
 import type { EntryFilter, EntrySummary, Inbox } from '../../../inbox/inbox.js'
 import { NO_ENTRIES } from '../../../inbox/no-entries.js'
 import type { InboxState } from '../../../inbox/states.js'
+import { someText } from '../../option-values.js'
 
 export interface FilterFlags {
   readonly state?: InboxState[]
   readonly type?: string
   readonly key?: string
+  readonly reason?: string
   readonly olderThan?: number
   readonly newerThan?: number
 }
@@ -19,16 +21,22 @@ export function addFilterOptions(command: Command): Command {
     .option('--state <states>', 'in these states, separated by commas', states)
     .option('--type <type>', 'of this event type')
     .option('--key <uuid>', 'with this idempotency key', (key) => key.toLowerCase())
+    .option(
+      '--reason <text>',
+      'whose reason contains this: a code, such as ERR_SIGNATURE_REPLAYED, or a part of it',
+      someText,
+    )
     .option('--older-than <age>', 'received longer ago than this', age)
     .option('--newer-than <age>', 'received since then', age)
 }
 
-export function filterOf({ state, type, key, olderThan, newerThan }: FilterFlags): EntryFilter {
+export function filterOf({ state, type, key, reason, olderThan, newerThan }: FilterFlags): EntryFilter {
   const now = Date.now()
   return {
     states: state,
     eventType: type,
     idempotencyKey: key,
+    reason,
     before: olderThan === undefined ? undefined : now - olderThan,
     after: newerThan === undefined ? undefined : now - newerThan,
   }

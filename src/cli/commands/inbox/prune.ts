@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander'
 import type { Inbox } from '../../../inbox/inbox.js'
-import { PRUNABLE } from '../../../inbox/states.js'
+import { PRUNABLE, type InboxState } from '../../../inbox/states.js'
 import { EXIT, printJson, type ExitCode, type Io } from '../../io.js'
 import { age, every, PAGE } from './entry-filter.js'
 import { withInbox, type DefineSubcommand, type InboxFlags } from './subcommand.js'
@@ -38,10 +38,8 @@ async function prune(
   const before = Date.now() - Math.max(olderThan, inbox.retentionMs)
   let pruned = 0
   for (const each of state ? [state] : PRUNABLE) {
-    if (dryRun) {
-      for await (const { finishedAt } of every(inbox, { states: [each] }))
-        if (Number(finishedAt) < before) pruned++
-    } else {
+    if (dryRun) pruned += await inbox.prune(each, before, Number.MAX_SAFE_INTEGER, { dryRun })
+    else {
       let step = PAGE
       while (step === PAGE) pruned += step = await inbox.prune(each, before, PAGE)
     }
@@ -52,7 +50,18 @@ async function prune(
     const kept = `${Math.round(inbox.retentionMs / 3_600_000)} hours`
     io.stderr.write(`countersign: the receiver has to remember ${kept}: nothing younger is deleted\n`)
   }
+  if (pruned === 0 && (await hasOld(inbox, state ? [state] : PRUNABLE, before))) {
+    const message =
+      "there are entries that are as old by this machine's clock, but not by the times that the service has signed since: " +
+      'they are kept until a callback arrives that was signed late enough. Check the clock if you expected one'
+    io.stderr.write(`countersign: ${message}\n`)
+  }
   return EXIT.done
+}
+
+async function hasOld(inbox: Inbox, states: readonly InboxState[], before: number): Promise<boolean> {
+  for await (const { finishedAt } of every(inbox, { states })) if (Number(finishedAt) < before) return true
+  return false
 }
 
 function prunable(text: string): (typeof PRUNABLE)[number] {

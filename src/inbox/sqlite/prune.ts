@@ -1,0 +1,47 @@
+import { deletableBefore } from '../retention.js'
+import type { InboxState } from '../states.js'
+import type { Connection } from './connection.js'
+import type { Reader } from './read-inbox-file.js'
+
+export interface PruneRequest {
+  readonly before: number
+  readonly limit: number
+  readonly now: number
+  readonly retentionMs: number
+}
+
+/** Deletes up to `limit` entries in this state that ended before `before`. */
+export function prune(db: Connection, state: InboxState, request: PruneRequest): number {
+  const ids = idsToPrune(db, state, request)
+  for (const id of ids) {
+    db.run('DELETE FROM more_signatures WHERE entry_id = ?', id)
+    db.run('DELETE FROM history WHERE entry_id = ?', id)
+    db.run('DELETE FROM entries WHERE id = ?', id)
+  }
+  return ids.length
+}
+
+export function idsToPrune(
+  db: Reader,
+  state: InboxState,
+  { before, limit, now, retentionMs }: PruneRequest,
+): number[] {
+  const latestSignedAt = db.get<{ at: number | null }>(LATEST_SIGNED, now)?.at ?? undefined
+  const end = deletableBefore(before, { now, latestSignedAt }, retentionMs)
+  if (!Number.isFinite(end)) return []
+  return db.all<{ id: number }>(ENDED, state, end, limit).map(({ id }) => id)
+}
+
+// A time that the service has signed counts no further than the time of arrival: one that was signed far in the future
+// must not take the second clock ahead. A hundred of those that were signed latest are enough, as a time that is too
+// early only keeps more.
+const LATEST_SIGNED = `
+  SELECT max(min(signed_at, received_at)) AS at FROM (
+    SELECT signed_at, received_at FROM entries WHERE signed_at <= ? ORDER BY signed_at DESC LIMIT 100
+  )`
+
+const ENDED = `
+  SELECT id FROM entries
+  WHERE state = ?1 AND finished_at < ?2 AND signed_at < ?2
+    AND NOT EXISTS (SELECT 1 FROM more_signatures WHERE entry_id = entries.id AND signed_at >= ?2)
+  ORDER BY finished_at, id LIMIT ?3`
