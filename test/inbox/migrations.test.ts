@@ -12,7 +12,7 @@ async function fileOfVersion1(): Promise<string> {
   const insert = database.prepare(`
     INSERT INTO entries (state, known, event_type, idempotency_key, key_hash, body_hash, signature, ready, signed_at,
       received_at, finished_at, reason, subscribed_type, callback_url, body)
-    VALUES (?, ?, 'a.b', 'key', x'01', x'02', ?, 0, ?, ?, ?, ?, 'a.b', 'https://partner.example.com/', '{}')`)
+    VALUES (?, ?, 'a.b', 'key', x'01', x'02', ?, 0, ?, ?, ?, ?, 'a.b', 'https://partner.example.com/', x'7b7d')`)
   const at = Date.UTC(2026, 10, 3)
   insert.run('handled', 1, Buffer.from('first'), at, at, at, null)
   const conflict = 'its idempotency key is that of entry 1, which has another body'

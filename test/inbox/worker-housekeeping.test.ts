@@ -1,4 +1,4 @@
-import type { ArrivalOptions } from '../support/arrivals.js'
+import { arrival, type ArrivalOptions } from '../support/arrivals.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { deferred } from '../support/deferred.js'
 import { fakeClock } from '../support/fake-clock.js'
@@ -30,29 +30,39 @@ function setUp(options: WorkOptions = {}) {
       clock.advance(ms)
       await jest.advanceTimersByTimeAsync(ms)
     },
+    /** The service signs another callback now: by its clock, too, time has passed. */
+    async sign() {
+      await memory.add(arrival({ type: 'clock.tick', hasHandler: false, signedAt: new Date(clock()) }))
+    },
     isGone: (id: number) => memory.show(id).then((entry) => entry === undefined),
   }
 }
 
 describe('old entries', () => {
   it('are deleted once they were handled long enough ago', async () => {
-    const { store, becomes, pass, isGone, calls } = setUp()
+    const { store, becomes, pass, sign, isGone, calls } = setUp()
     const id = await store()
     await becomes(id, 'handled')
     await pass(10 * MINUTE)
+    await sign()
     expect(await isGone(id)).toBe(false)
     const before = calls.prune
+    await pass(MINUTE)
+    await sign()
     await pass(MINUTE)
     await until(() => calls.prune >= before + 2)
     expect(await isGone(id)).toBe(true)
   })
 
   it('are kept longer when a person discarded them', async () => {
-    const { store, pass, isGone, inbox } = setUp()
+    const { store, pass, sign, isGone, inbox } = setUp()
     const id = await store({ suspicion: 'ERR_BODY_NOT_JSON' })
     await inbox.act(id, 'discard', 'test')
     await pass(20 * MINUTE)
+    await sign()
     expect(await isGone(id)).toBe(false)
+    await pass(MINUTE)
+    await sign()
     await pass(MINUTE)
     await until(() => true)
     expect(await isGone(id)).toBe(true)
@@ -85,11 +95,12 @@ describe('old entries', () => {
   })
 
   it('are deleted in small steps, between which all else goes on', async () => {
-    const { store, becomes, inbox, calls, set, worker, clock, isGone } = setUp({ start: false })
+    const { store, becomes, inbox, calls, set, sign, worker, clock, isGone } = setUp({ start: false })
     const ids = await Promise.all(Array.from({ length: 1_000 }, () => store()))
     const { entries } = await inbox.claim({ eventTypes: 'any', limit: 1_000, leaseMs: MINUTE })
     for (const entry of entries) await inbox.finish(entry, { move: 'complete' })
     clock.advance(10 * MINUTE + 1)
+    await sign()
 
     const turns: number[] = []
     let turn = 0
@@ -114,13 +125,14 @@ describe('old entries', () => {
   })
 
   it('are left for later when they cannot be deleted', async () => {
-    const { store, becomes, pass, isGone, set, log } = setUp()
+    const { store, becomes, pass, sign, isGone, set, log } = setUp()
     const id = await store()
     await becomes(id, 'handled')
     set('prune', away)
     await pass(11 * MINUTE)
     expect(log.withCode('ERR_INBOX_UNAVAILABLE')[0]).toMatchObject({ level: 'warn' })
     set('prune', undefined)
+    await sign()
     await pass(MINUTE)
     await until(() => true)
     expect(await isGone(id)).toBe(true)
@@ -135,6 +147,21 @@ describe('old entries', () => {
     expect(calls.prune).toBe(1)
     gate.resolve()
   })
+})
+
+it('entries that were retried for a type without handler are unhandled again, and counted as that', async () => {
+  const { store, becomes, pass, inbox, log } = setUp()
+  const id = await store({ type: 'a.b', suspicion: 'ERR_BODY_NOT_JSON' })
+  await inbox.act(id, 'release', 'test')
+  expect((await inbox.show(id))?.eventType).toBe('transfers.book-completed')
+  await becomes(id, 'handled')
+  const { callback, ...other } = arrival({ suspicion: 'ERR_BODY_NOT_JSON' })
+  const subscription = { ...callback.subscription, eventTypeName: 'a.b' }
+  const { id: foreign } = await inbox.add({ ...other, callback: { ...callback, subscription } })
+  await inbox.act(foreign, 'release', 'test')
+  await pass(3 * MINUTE)
+  await becomes(foreign, 'unhandled')
+  expect(log.withCode('ERR_HANDLER_MISSING')).toMatchObject([{ fields: { entries: 1 } }])
 })
 
 describe('entries that had no handler', () => {
