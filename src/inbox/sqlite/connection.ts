@@ -1,20 +1,23 @@
-import { accessSync, closeSync, constants, existsSync, openSync, statSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, openSync } from 'node:fs'
 import { CountersignError } from '../../errors.js'
 import type { SqliteDatabase, SqliteDriver, SqliteStatement } from './driver.js'
-import { migrate } from './schema.js'
+import { lookFirst, refuseLostLog } from './look-first.js'
+import { bytesIn, OpenFiles, type FilesState } from './open-files.js'
+import { checkedVersion, migrate, SCHEMA_VERSION } from './schema.js'
 
 /** An open file. Its methods are synchronous; the one that takes long is `transaction`, which waits for the disk. */
 export class Connection {
   readonly #database: SqliteDatabase
   readonly #file: string
-  readonly #identity: string
+  readonly #files: OpenFiles
   readonly #statements = new Map<string, SqliteStatement>()
   readonly sqliteVersion: string
 
-  /** Throws what SQLite or the file system throws, or CountersignError ERR_INBOX_NEWER, ERR_INBOX_CORRUPT. */
+  /** Throws what SQLite or the file system throws, or CountersignError ERR_INBOX_NEWER, ERR_INBOX_CORRUPT, ERR_INBOX_REPLACED. */
   constructor(driver: SqliteDriver, file: string) {
     ensureFile(file)
-    const opened = identityOf(file)
+    lookFirst(driver, file)
+    refuseLostLog(driver, file)
     this.#file = file
     this.#database = new driver.DatabaseSync(file)
     try {
@@ -28,7 +31,7 @@ export class Connection {
       }
       this.#database.exec(PRAGMAS)
       migrate(this.#database, file)
-      this.#identity = opened + identityOf(`${file}-wal`)
+      this.#files = new OpenFiles(file)
       this.sqliteVersion = this.get<{ version: string }>('SELECT sqlite_version() AS version')!.version
     } catch (error) {
       this.#database.close()
@@ -36,9 +39,36 @@ export class Connection {
     }
   }
 
-  /** Whether the files are still those that were opened: what is committed to a deleted one, or its log, is lost. */
-  isCurrent(): boolean {
-    return identityOf(this.#file) + identityOf(`${this.#file}-wal`) === this.#identity
+  /** Whether the files are still those that were opened: what is committed to a deleted one, or its log, may be lost. */
+  filesState(): FilesState {
+    return this.#files.state()
+  }
+
+  /**
+   * Throws where another process has changed the schema since: this version could lose what it does not know.
+   * @throws CountersignError ERR_INBOX_NEWER, ERR_INBOX_REPLACED
+   */
+  checkVersion(): void {
+    const { user_version: version } = this.get<{ user_version: number }>('PRAGMA user_version')!
+    if (version === SCHEMA_VERSION) return
+    checkedVersion(this.#database, this.#file)
+    const message = `${this.#file} was replaced by a file of an older version while it was open. It is opened anew`
+    throw new CountersignError('ERR_INBOX_REPLACED', message)
+  }
+
+  /** Size of the log, in bytes, and how many of them cannot be taken over into the database now. */
+  checkpoint(): { logBytes: number; heldBytes: number } {
+    const { logBytes } = this.#files
+    const { log, checkpointed } = this.get<{ log: number; checkpointed: number }>(
+      'PRAGMA wal_checkpoint(PASSIVE)',
+    )!
+    const { page_size: pageBytes } = this.get<{ page_size: number }>('PRAGMA page_size')!
+    return { logBytes, heldBytes: Math.max(0, log - checkpointed) * pageBytes }
+  }
+
+  /** Size of the -wal file when the files were looked at last. */
+  get logBytes(): number {
+    return this.#files.logBytes
   }
 
   run(sql: string, ...values: Parameters<SqliteStatement['run']>): { changes: number; lastId: number } {
@@ -59,6 +89,7 @@ export class Connection {
   transaction<Result>(work: () => Result): Result {
     this.run('BEGIN IMMEDIATE')
     try {
+      this.checkVersion()
       const result = work()
       this.run('COMMIT')
       return result
@@ -72,14 +103,35 @@ export class Connection {
     }
   }
 
-  close(): void {
+  /**
+   * Lets go of the file. Returns false, and changes nothing, where another program works with other -wal and -shm files
+   * than this connection: to take over our log into the database could then corrupt it.
+   */
+  close(): boolean {
+    const state = this.filesState()
+    if (state === 'replaced' && !(bytesIn(`${this.#file}-wal`) === 0 && this.#leaveWal())) return false
     this.#statements.clear()
     try {
-      // @photostructure/sqlite lets go of the file only once every statement has been garbage collected, which may be
-      // long after another has been put in its place: nothing may be left that would then be written to it.
-      this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+      // Whoever else has the file open under these circumstances has the same log, so its locks hold.
+      if (state === 'moved' || !this.#leaveWal()) this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
     } finally {
       this.#database.close()
+      if (state === 'moved') this.#files.deleteLeftLog()
+    }
+    return true
+  }
+
+  /**
+   * Takes over the log into the database and deletes it, where nobody else has the file open. @photostructure/sqlite lets
+   * go of a database with a log only once every statement has been garbage collected, which may be long after another has
+   * been put in its place: nothing may be left that would then be written to it.
+   */
+  #leaveWal(): boolean {
+    try {
+      this.#database.exec('PRAGMA journal_mode = DELETE')
+      return this.get<{ journal_mode: string }>('PRAGMA journal_mode')!.journal_mode !== 'wal'
+    } catch {
+      return false
     }
   }
 
@@ -111,9 +163,4 @@ function ensureFile(file: string): void {
   if (existsSync(file)) return accessSync(file, constants.W_OK)
   // It will hold payloads, which are nobody else's business; SQLite gives the files beside it the same mode.
   closeSync(openSync(file, 'a', 0o600))
-}
-
-function identityOf(file: string): string {
-  const found = statSync(file, { bigint: true, throwIfNoEntry: false })
-  return found ? `${found.dev}:${found.ino};` : ';'
 }

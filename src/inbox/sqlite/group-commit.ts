@@ -4,6 +4,8 @@ import { errorFields, type Logger } from '../../logger.js'
 import { Connection } from './connection.js'
 import { loadDriver, type SqliteDriver } from './driver.js'
 import { inboxError, isBusy, isFault, needsReopening } from './inbox-error.js'
+import { LogWatch } from './log-watch.js'
+import type { FilesState } from './open-files.js'
 
 export interface GroupCommitOptions {
   readonly file: string
@@ -33,11 +35,15 @@ export class GroupCommit {
   #connection: Connection | undefined
   #lastFailure: { readonly error: unknown; readonly at: number } | undefined
   #hasWarned = false
+  /** Whose files were replaced, which has been logged. */
+  #refusedFor: Connection | undefined
+  readonly #logWatch: LogWatch
   #closed: Promise<void> | undefined
   #isClosed = false
 
   constructor(options: GroupCommitOptions) {
     this.#options = options
+    this.#logWatch = new LogWatch(options.file, options.logger)
   }
 
   async open(): Promise<void> {
@@ -61,7 +67,10 @@ export class GroupCommit {
     for (;;) {
       if (this.#closed) throw closedError(this.#options.file)
       try {
-        return await this.#use(operation)
+        return await this.#use((connection) => {
+          connection.checkVersion()
+          return operation(connection)
+        })
       } catch (error) {
         if (!isBusy(error) || performance.now() >= giveUpAt) throw inboxError(error, this.#options.file)
       }
@@ -98,6 +107,7 @@ export class GroupCommit {
         connection.transaction(() => batch.map(({ operation }) => operation(connection))),
       )
       batch.forEach(({ resolve }, index) => resolve(results[index]))
+      if (this.#connection) this.#logWatch.look(this.#connection)
       return []
     } catch (error) {
       const now = performance.now()
@@ -130,17 +140,13 @@ export class GroupCommit {
   }
 
   async #open(): Promise<Connection> {
-    const { file, logger } = this.#options
-    if (this.#connection?.isCurrent()) return this.#connection
-    if (this.#connection) {
-      const message =
-        'the file of the inbox, or the -wal beside it, was deleted or replaced while it was open: it is opened afresh'
-      logger.error({ code: 'ERR_INBOX_REPLACED', file }, message)
-      this.#drop()
-    }
+    const { file } = this.#options
+    const state = this.#connection?.filesState()
+    if (this.#connection && state === 'current') return this.#connection
     // Opening takes its time: what strangers send must not have it done each time while it cannot succeed.
     if (this.#lastFailure && performance.now() - this.#lastFailure.at < REOPEN_AFTER_MS)
       throw this.#lastFailure.error
+    if (this.#connection) this.#letGo(this.#connection, state)
     this.#driver ??= await loadDriver()
     if (this.#isClosed) throw closedError(file)
     // Another call may have opened it meanwhile.
@@ -148,6 +154,25 @@ export class GroupCommit {
     this.#lastFailure = undefined
     this.#warnOfOldSqlite(this.#connection.sqliteVersion)
     return this.#connection
+  }
+
+  #letGo(connection: Connection, state: FilesState | undefined): void {
+    const { file, logger } = this.#options
+    const what = state === 'moved' ? 'the file of the inbox' : 'the -wal or -shm beside the inbox'
+    if (connection.close()) {
+      const message = `${what} was deleted or replaced while it was open: it is opened anew, unless others still hold it`
+      logger.error({ code: 'ERR_INBOX_REPLACED', file }, message)
+      this.#connection = undefined
+      return
+    }
+    const message =
+      `${what} was replaced while it was open, and another program may be writing: nothing is written any more. Stop ` +
+      'every process that uses the file, see that it is sound (PRAGMA integrity_check), and then start them again'
+    const error = new CountersignError('ERR_INBOX_REPLACED', `${file}: ${message}`)
+    if (this.#refusedFor !== connection) logger.error({ code: error.code, file }, message)
+    this.#refusedFor = connection
+    this.#lastFailure = { error, at: performance.now() }
+    throw error
   }
 
   #afterFailure(error: unknown): void {

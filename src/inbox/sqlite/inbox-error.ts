@@ -9,6 +9,8 @@ export type InboxErrorCode =
   | 'ERR_INBOX_CORRUPT'
   /** A newer version of Countersign has written the file. */
   | 'ERR_INBOX_NEWER'
+  /** The file, or its -wal or -shm, was deleted or replaced while it was open. */
+  | 'ERR_INBOX_REPLACED'
   | 'ERR_INBOX_IO'
   | 'ERR_INBOX_CLOSED'
 
@@ -25,16 +27,25 @@ export function isBusy(error: unknown): boolean {
 
 /** Whether the fault lies with the file or the machine, and so with every operation, not with the one that met it. */
 export function isFault(error: unknown): boolean {
-  return causeOf(error) !== undefined
+  return causeOf(error) !== undefined || isOf(error, 'ERR_INBOX_NEWER', 'ERR_INBOX_REPLACED')
+}
+
+export function isNoDatabase(error: unknown): boolean {
+  return (Object(error) as { errcode?: unknown }).errcode === 26
 }
 
 /** After these the file may be repaired or replaced by another, which a connection that stays open would not notice. */
 export function needsReopening(error: unknown): boolean {
   const code = causeOf(error)
-  return code === 'ERR_INBOX_CORRUPT' || code === 'ERR_INBOX_READ_ONLY' || code === 'ERR_INBOX_IO'
+  return (
+    code === 'ERR_INBOX_CORRUPT' ||
+    code === 'ERR_INBOX_READ_ONLY' ||
+    code === 'ERR_INBOX_IO' ||
+    isOf(error, 'ERR_INBOX_NEWER')
+  )
 }
 
-type FaultCode = Exclude<InboxErrorCode, 'ERR_INBOX_NEWER' | 'ERR_INBOX_CLOSED'>
+type FaultCode = Exclude<InboxErrorCode, 'ERR_INBOX_NEWER' | 'ERR_INBOX_REPLACED' | 'ERR_INBOX_CLOSED'>
 
 const CURES: Record<FaultCode, string> = {
   ERR_INBOX_BUSY:
@@ -74,6 +85,10 @@ const FAULT_BY_SYSTEM_ERROR: Readonly<Record<string, FaultCode>> = {
   EROFS: 'ERR_INBOX_READ_ONLY',
   ENOSPC: 'ERR_INBOX_FULL',
   EDQUOT: 'ERR_INBOX_FULL',
+}
+
+function isOf(error: unknown, ...codes: readonly InboxErrorCode[]): boolean {
+  return codes.some((code) => (Object(error) as NodeJS.ErrnoException).code === code)
 }
 
 // By its properties and not by instanceof, which fails for the errors of another realm, such as a test runner's.

@@ -1,6 +1,7 @@
 import type { Connection } from './connection.js'
 import { loadDriver, type SqliteStatement, type SqliteValue } from './driver.js'
 import { inboxError } from './inbox-error.js'
+import { lookFirst } from './look-first.js'
 import { checkedVersion } from './schema.js'
 
 /** As much of a connection as looking takes. */
@@ -19,6 +20,7 @@ export async function readInboxFile<Result>(
   const driver = await loadDriver()
   let database
   try {
+    lookFirst(driver, file)
     database = new driver.DatabaseSync(file, { readOnly: true })
     // Readers hardly ever wait for a writer: only while it recovers what a crash has left.
     database.exec(`PRAGMA busy_timeout = ${BUSY_WAIT_MS}`)
