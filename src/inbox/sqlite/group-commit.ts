@@ -183,13 +183,14 @@ export class GroupCommit {
 
   #drop(): void {
     const connection = this.#connection
-    this.#connection = undefined
     try {
-      connection?.close()
+      // One that may not be let go of stays, and goes on being refused: a second one would share its log's index.
+      if (connection?.close() === false) return
     } catch (error) {
       const fields = { file: this.#options.file, err: errorFields(error) }
       this.#options.logger.warn(fields, 'the file of the inbox could not be closed properly')
     }
+    this.#connection = undefined
   }
 
   #warnOfOldSqlite(version: string): void {

@@ -1,0 +1,153 @@
+import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { AddResult } from '../../src/inbox/inbox.js'
+import { SqliteInbox } from '../../src/sqlite.js'
+import { arrival } from '../support/arrivals.js'
+import { collectedLog } from '../support/collected-log.js'
+import { buildInboxProgram, startProgram } from '../support/inbox-program.js'
+import { openAside, temporaryDirectory } from '../support/sqlite-file.js'
+import { until } from '../support/until.js'
+
+const open: SqliteInbox[] = []
+afterEach(() => Promise.all(open.splice(0).map((inbox) => inbox.close())))
+
+function inboxOn(file: string, options: object = {}): SqliteInbox {
+  const inbox = new SqliteInbox({ file, ...options })
+  open.push(inbox)
+  return inbox
+}
+
+const removeLog = (file: string) => {
+  for (const each of ['-wal', '-shm']) rmSync(`${file}${each}`, { force: true })
+}
+
+/** Adds one after the other and prints what was added or refused, until a file `stop` is there; then closes. */
+const ADDING = `
+  const inbox = new SqliteInbox({ file, busyTimeoutMs: 100 })
+  while (!fs.existsSync(path.join(path.dirname(file), 'stop'))) {
+    await inbox.add(arrival()).then(({ id }) => print('added ' + id), ({ code }) => print('refused ' + code))
+  }
+  await inbox.close()
+`
+
+/** Adds one, prints it, waits until a file `stop` is there, and closes. */
+const HOLDING = `
+  const inbox = new SqliteInbox({ file, busyTimeoutMs: 100 })
+  print('added ' + (await inbox.add(arrival())).id)
+  while (!fs.existsSync(path.join(path.dirname(file), 'stop'))) await new Promise((resolve) => setTimeout(resolve, 5))
+  await inbox.close()
+`
+
+function program(statements: string) {
+  const directory = temporaryDirectory()
+  const file = join(directory, 'callbacks.db')
+  const path = buildInboxProgram(directory, statements)
+  return {
+    file,
+    start: () => startProgram(process.execPath, [path, file]),
+    stop: () => writeFileSync(join(directory, 'stop'), ''),
+  }
+}
+
+const idsAdded = (lines: readonly string[]) =>
+  lines.filter((line) => line.startsWith('added')).map((line) => Number(line.slice(6)))
+
+/** Whether the file is sound, and the ids in it. */
+async function look(file: string) {
+  const database = await openAside(file)
+  const sound = database.prepare('PRAGMA integrity_check').all()
+  const rows = database.prepare('SELECT id FROM entries').all() as { id: number }[]
+  database.close()
+  return { sound, ids: new Set(rows.map(({ id }) => id)) }
+}
+
+describe('when -wal and -shm are deleted', () => {
+  it('several processes neither damage the file nor lose what they have stored', async () => {
+    const { file, start, stop } = program(ADDING)
+    const running = Array.from({ length: 3 }, start)
+    await until(() => running.every(({ lines }) => lines.length > 50))
+    removeLog(file)
+    const counts = running.map(({ lines }) => lines.length)
+    await until(() => running.every(({ lines }, index) => lines.length > counts[index]! + 5), 30_000)
+    stop()
+    const lines = (await Promise.all(running.map(({ ended }) => ended))).flat()
+    const unexpected = /^(?!added \d+$|refused ERR_INBOX_(REPLACED|BUSY)$)/
+    expect(lines.filter((line) => unexpected.test(line))).toEqual([])
+    const { sound, ids } = await look(file)
+    expect(sound).toEqual([{ integrity_check: 'ok' }])
+    expect(idsAdded(lines).filter((id) => !ids.has(id))).toEqual([])
+  }, 60_000)
+
+  it('a process that is started while another has the deleted ones is refused, until that has ended', async () => {
+    const { file, start, stop } = program(HOLDING)
+    const holder = start()
+    await until(() => holder.lines.length === 1)
+    removeLog(file)
+    const late = inboxOn(file, { busyTimeoutMs: 50 })
+    for (const asked of [late.open(), late.stats(), late.add(arrival())]) {
+      await expect(asked).rejects.toMatchObject({
+        code: 'ERR_INBOX_REPLACED',
+        message: expect.stringMatching(/Stop every process that uses the file/),
+      })
+    }
+    expect(existsSync(`${file}-wal`)).toBe(false)
+    stop()
+    await holder.ended
+    expect((await eventually(late)).result).toBe('stored')
+    expect((await late.stats()).stored).toBe(2)
+  })
+
+  it.each(['-wal', '-shm'])('a process that is alone goes on when only %s was deleted', async (which) => {
+    const file = join(temporaryDirectory(), 'callbacks.db')
+    const log = collectedLog()
+    const inbox = inboxOn(file, { logger: log })
+    await inbox.add(arrival())
+    rmSync(`${file}${which}`)
+    expect((await inbox.add(arrival())).result).toBe('stored')
+    expect((await inbox.stats()).stored).toBe(2)
+    expect(log.withCode('ERR_INBOX_REPLACED')).toHaveLength(1)
+    await inbox.close()
+    expect((await look(file)).sound).toEqual([{ integrity_check: 'ok' }])
+  })
+
+  it('and another program has written since, nothing is written any more', async () => {
+    const file = join(temporaryDirectory(), 'callbacks.db')
+    const log = collectedLog()
+    const inbox = inboxOn(file, { logger: log })
+    await inbox.add(arrival())
+    removeLog(file)
+    // As another program would leave them that has opened the file without our log.
+    writeFileSync(`${file}-wal`, Buffer.alloc(32))
+    writeFileSync(`${file}-shm`, Buffer.alloc(32_768))
+    const before = statSync(file).size
+    for (let i = 0; i < 2; i++) {
+      await expect(inbox.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_REPLACED' })
+      await expect(inbox.stats()).rejects.toMatchObject({ code: 'ERR_INBOX_REPLACED' })
+    }
+    expect(statSync(file).size).toBe(before)
+    expect(log.withCode('ERR_INBOX_REPLACED')).toHaveLength(1)
+  })
+})
+
+it('when the database alone was deleted, its log does not get into the new one', async () => {
+  const file = join(temporaryDirectory(), 'callbacks.db')
+  const inbox = inboxOn(file)
+  await inbox.add(arrival())
+  rmSync(file)
+  expect((await inbox.add(arrival())).result).toBe('stored')
+  expect((await inbox.stats()).stored).toBe(1)
+  await inbox.close()
+  expect(await look(file)).toEqual({ sound: [{ integrity_check: 'ok' }], ids: new Set([1]) })
+})
+
+/** Tries until it works; what cannot be opened is tried again once a second. */
+async function eventually(inbox: SqliteInbox): Promise<AddResult> {
+  for (;;) {
+    try {
+      return await inbox.add(arrival())
+    } catch {
+      await nextTurn()
+    }
+  }
+}

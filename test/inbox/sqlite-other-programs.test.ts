@@ -1,0 +1,142 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { readInboxFile } from '../../src/inbox/sqlite/read-inbox-file.js'
+import { SCHEMA_VERSION } from '../../src/inbox/sqlite/schema.js'
+import { SqliteInbox } from '../../src/sqlite.js'
+import { arrival } from '../support/arrivals.js'
+import { collectedLog } from '../support/collected-log.js'
+import { buildInboxProgram, startProgram } from '../support/inbox-program.js'
+import { inboxFile, openAside, temporaryDirectory } from '../support/sqlite-file.js'
+
+const open: SqliteInbox[] = []
+afterEach(() => Promise.all(open.splice(0).map((inbox) => inbox.close())))
+
+function inboxOn(file: string, options: object = {}): SqliteInbox {
+  const inbox = new SqliteInbox({ file, ...options })
+  open.push(inbox)
+  return inbox
+}
+
+/** What is beside the file and what is in it. */
+const snapshot = (file: string) => ({
+  files: readdirSync(dirname(file)).filter((name) => name.startsWith(basename(file))),
+  bytes: readFileSync(file).toString('base64'),
+})
+
+/** Makes a database of another program, by a process that has ended since. */
+async function foreign(journalMode: string): Promise<string> {
+  const directory = temporaryDirectory()
+  const file = join(directory, 'accounts.db')
+  const statements = `
+    const { loadDriver } = await import('../../src/inbox/sqlite/driver.js')
+    const { DatabaseSync } = await loadDriver()
+    const database = new DatabaseSync(file)
+    database.exec('PRAGMA journal_mode = ${journalMode}; CREATE TABLE accounts (id INTEGER); PRAGMA application_id = 7')
+    database.close()
+  `
+  await startProgram(process.execPath, [buildInboxProgram(directory, statements), file]).ended
+  return file
+}
+
+describe('the database of another program', () => {
+  it.each(['DELETE', 'WAL'])('is left as it is, with journal_mode %s', async (mode) => {
+    const file = await foreign(mode)
+    const before = snapshot(file)
+    expect(before.files).toEqual(['accounts.db'])
+    const refused = { code: 'ERR_INBOX_CORRUPT', message: expect.stringContaining('of another program') }
+    await expect(inboxOn(file).open()).rejects.toMatchObject(refused)
+    await expect(inboxOn(file).add(arrival())).rejects.toMatchObject(refused)
+    await expect(readInboxFile(file, () => 1)).rejects.toMatchObject(refused)
+    expect(snapshot(file)).toEqual(before)
+  })
+
+  it('is recognised while its tables are in its log only', async () => {
+    const file = join(temporaryDirectory(), 'accounts.db')
+    const other = await openAside(file)
+    other.exec('PRAGMA journal_mode = WAL; CREATE TABLE accounts (id INTEGER)')
+    const before = snapshot(file)
+    await expect(inboxOn(file).open()).rejects.toMatchObject({ code: 'ERR_INBOX_CORRUPT' })
+    expect(snapshot(file)).toEqual(before)
+    other.close()
+  })
+
+  it('is left as it is where it is no database at all', async () => {
+    const file = join(temporaryDirectory(), 'notes.txt')
+    writeFileSync(file, 'x'.repeat(10_000))
+    const before = snapshot(file)
+    await expect(inboxOn(file).open()).rejects.toMatchObject({ code: 'ERR_INBOX_CORRUPT' })
+    expect(snapshot(file)).toEqual(before)
+  })
+})
+
+describe('a file that a newer version has migrated while it was open', () => {
+  it('is neither written nor read any more, until the newer schema is gone', async () => {
+    const file = inboxFile()
+    const inbox = inboxOn(file)
+    await inbox.add(arrival())
+    const [claim] = await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 60_000 })
+    const newer = await openAside(file)
+    newer.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`)
+    for (const ask of [
+      () => inbox.add(arrival()),
+      () => inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 60_000 }),
+      () => inbox.finish(claim!, { move: 'complete' }),
+      () => inbox.extend([claim!], 60_000),
+      () => inbox.act(1, 'discard', 'ann'),
+      () => inbox.stats(),
+    ]) {
+      await expect(ask()).rejects.toMatchObject({ code: 'ERR_INBOX_NEWER' })
+    }
+    newer.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`)
+    newer.close()
+    for (let added; !added;) added = await inbox.add(arrival()).catch(() => nextTurn())
+    expect(await inbox.stats()).toMatchObject({ stored: 1, running: 1 })
+  })
+
+  it('refuses all that was asked for together', async () => {
+    const file = inboxFile()
+    const inbox = inboxOn(file)
+    await inbox.open()
+    const newer = await openAside(file)
+    newer.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`)
+    const settled = await Promise.allSettled(Array.from({ length: 20 }, () => inbox.add(arrival())))
+    expect(
+      settled.every((each) => each.status === 'rejected' && each.reason.code === 'ERR_INBOX_NEWER'),
+    ).toBe(true)
+    newer.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`)
+    newer.close()
+  })
+})
+
+describe('the log', () => {
+  const megabytes = (count: number) =>
+    Array.from({ length: count }, () => arrival({ body: 'x'.repeat(1_000_000) }))
+
+  it('is warned of once when a reader keeps it from being taken over', async () => {
+    const file = inboxFile()
+    const log = collectedLog()
+    const inbox = inboxOn(file, { logger: log })
+    await inbox.add(arrival())
+    const reader = await openAside(file)
+    reader.exec('BEGIN; SELECT count(*) FROM entries')
+    for (let round = 0; round < 4; round++) await Promise.all(megabytes(20).map((each) => inbox.add(each)))
+    for (let round = 0; round < 3; round++) await inbox.add(arrival())
+    reader.exec('ROLLBACK')
+    reader.close()
+    expect(log.withCode('WARN_INBOX_LOG_LARGE')).toMatchObject([
+      {
+        level: 'warn',
+        message: expect.stringMatching(/callbacks\.db-wal\) has grown to \d+ MiB.*transaction/),
+      },
+    ])
+  })
+
+  it('is not warned of when it is large for one transaction only', async () => {
+    const log = collectedLog()
+    const inbox = inboxOn(inboxFile(), { logger: log })
+    for (let round = 0; round < 2; round++) await Promise.all(megabytes(80).map((each) => inbox.add(each)))
+    for (let round = 0; round < 3; round++) await inbox.add(arrival())
+    expect(log.withCode('WARN_INBOX_LOG_LARGE')).toEqual([])
+  })
+})
