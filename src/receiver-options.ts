@@ -147,7 +147,9 @@ export function storeOption(
   if (!store) {
     // A little longer than a callback is accepted: the store looks at its clock after the signature was checked.
     const retentionMs = tolerance.toleranceMs + tolerance.futureToleranceMs + 60_000
-    return new MemoryIdempotencyStore({ retentionMs, ...fallback })
+    // The store has a better one than the default of the receiver, which must tell the time of day.
+    const clock = fallback.clock === Date.now ? undefined : fallback.clock
+    return new MemoryIdempotencyStore({ retentionMs, logger: fallback.logger, clock })
   }
   objectOption(OWNER, 'store', store, store, ['claim'])
   checkRetention('store', store.retentionMs, tolerance)

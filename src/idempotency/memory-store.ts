@@ -18,8 +18,8 @@ export interface MemoryIdempotencyStoreOptions {
    */
   readonly maxKeys?: number | undefined
   /**
-   * The current time, in milliseconds since 1970.
-   * @default Date.now
+   * The current time, in milliseconds.
+   * @default the process's monotonic clock, which goes on evenly when the clock of the machine is set
    */
   readonly clock?: (() => number) | undefined
   /** @default nothing is logged */
@@ -53,7 +53,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
       fallback: 172_800_000,
       min: 1,
     })
-    this.#clock = functionOption(OWNER, 'clock', options.clock, Date.now)
+    this.#clock = functionOption(OWNER, 'clock', options.clock, monotonicClock)
     this.#forgettingLog = new ForgettingLog(maxKeys, loggerOption(OWNER, options.logger))
     this.#completed = new CompletedKeys(maxKeys)
   }
@@ -179,6 +179,9 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     }
   }
 }
+
+// By the clock of the machine, all would be forgotten when it is set a week ahead, and a replay would be handled again.
+const monotonicClock = (): number => performance.timeOrigin + performance.now()
 
 const OWNER = 'MemoryIdempotencyStore'
 

@@ -238,3 +238,27 @@ async function complete(store: MemoryIdempotencyStore, delivery: ClaimRequest) {
   await (await claimOf(store, delivery)).complete()
   return delivery
 }
+
+describe('when the clock of the machine is set', () => {
+  afterEach(() => jest.restoreAllMocks())
+
+  it('a week ahead, it goes on remembering what was handled', async () => {
+    const store = new MemoryIdempotencyStore({ retentionMs: 86_400_000 })
+    const request = {
+      key: 'key',
+      bodyHash: hashOf('body'),
+      signature: hashOf('signature'),
+      leaseMs: 60_000,
+    }
+    const claimed = await store.claim(request)
+    if (claimed.state === 'claimed') await claimed.claim.complete()
+    const now = Date.now()
+    jest.spyOn(Date, 'now').mockReturnValue(now + 7 * 86_400_000)
+    await store.claim({ ...request, key: 'other', signature: hashOf('other') })
+    expect(await store.claim(request)).toEqual({ state: 'completed' })
+  })
+})
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64')
+}
