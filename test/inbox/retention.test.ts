@@ -29,7 +29,9 @@ describe('a process that is started with its clock ahead', () => {
     const handled = arrival({ signedAt: new Date(NOW) })
     const inbox = new SqliteInbox({ file, clock: () => NOW })
     const { id } = await inbox.add(handled)
-    const [claim] = await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 60_000 })
+    const {
+      entries: [claim],
+    } = await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 60_000 })
     await inbox.finish(claim!, { move: 'complete' })
     await inbox.close()
 

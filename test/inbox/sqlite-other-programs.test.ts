@@ -75,7 +75,9 @@ describe('a file that a newer version has migrated while it was open', () => {
     const file = inboxFile()
     const inbox = inboxOn(file)
     await inbox.add(arrival())
-    const [claim] = await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 60_000 })
+    const {
+      entries: [claim],
+    } = await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 60_000 })
     const newer = await openAside(file)
     newer.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`)
     for (const ask of [
