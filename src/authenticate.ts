@@ -1,15 +1,11 @@
-import type {
-  CallbackEvent,
-  CallbackIdentity,
-  CallbackRequest,
-  CheckedSubscription,
-  VerifiedCallback,
-} from './callback.js'
+import type { CallbackEvent, CallbackIdentity, CallbackRequest, VerifiedCallback } from './callback.js'
 import type { OutcomeCode } from './outcomes.js'
 import { parsePayload } from './payload.js'
+import type { PreparedSubscription } from './prepared-subscription.js'
+import type { SignedUrl } from './signature/callback-url.js'
 import type { Credentials } from './signature/credentials.js'
 import type { HeaderValue } from './signature/index.js'
-import { hashBody } from './signature/string-to-sign.js'
+import { hashBody, joinSigned } from './signature/string-to-sign.js'
 import { signatureMatches } from './signature/verify.js'
 import { isUuid } from './uuid.js'
 
@@ -39,7 +35,7 @@ export type Authentication =
 export function authenticate(
   { headers, body }: CallbackRequest,
   credentials: Credentials,
-  candidates: readonly CheckedSubscription[],
+  candidates: readonly PreparedSubscription[],
   now: number,
   tolerance: Tolerance,
 ): Authentication {
@@ -53,7 +49,7 @@ export function authenticate(
   if (!isUuid(key)) return { verdict: 'refused', code: 'ERR_IDEMPOTENCY_KEY_MALFORMED' }
   if (!type) return { verdict: 'refused', code: 'ERR_EVENT_TYPE_MISSING' }
 
-  const { eventTypeName, callbackUrl, description } = subscription
+  const { id, eventTypeName, callbackUrl, description } = subscription
   const rawBody = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   const callback: VerifiedCallback = {
     type,
@@ -61,11 +57,10 @@ export function authenticate(
     signedAt: new Date(credentials.signedAtMs),
     receivedAt: new Date(now),
     rawBody,
-    subscription: { eventTypeName, callbackUrl, description },
+    subscription: { id, eventTypeName, callbackUrl, description },
   }
-  // The service does not say whether a key is unique across subscriptions; within one it is what identifies a callback.
   const identity = {
-    key: `${key}@${eventTypeName} ${callbackUrl}`,
+    key: `${key}@${id}`,
     bodyHash,
     signature: credentials.signature,
   }
@@ -85,17 +80,27 @@ export function authenticate(
 
 /** Those of the claimed event type go first: subscriptions may share a URL and a secret. */
 function matchingSubscription(
-  credentials: Credentials,
+  { signature, timestamp }: Credentials,
   bodyHash: string,
-  candidates: readonly CheckedSubscription[],
+  candidates: readonly PreparedSubscription[],
   type: string | undefined,
-): CheckedSubscription | undefined {
-  const matches = ({ callbackUrl, secret }: CheckedSubscription) =>
-    signatureMatches(credentials, bodyHash, callbackUrl, secret)
-  return (
-    candidates.find((candidate) => candidate.eventTypeName === type && matches(candidate)) ??
-    candidates.find((candidate) => candidate.eventTypeName !== type && matches(candidate))
-  )
+): PreparedSubscription | undefined {
+  const received = Buffer.from(signature, 'latin1')
+  let url: SignedUrl | undefined
+  let text = ''
+  const matches = (candidate: PreparedSubscription) => {
+    if (candidate.url !== url) {
+      url = candidate.url
+      text = joinSigned(url, timestamp, bodyHash)
+    }
+    return signatureMatches(received, text, candidate.keys)
+  }
+  const others = []
+  for (const candidate of candidates) {
+    if (candidate.eventTypeName !== type) others.push(candidate)
+    else if (matches(candidate)) return candidate
+  }
+  return others.find(matches)
 }
 
 function single(header: HeaderValue): string | undefined {

@@ -20,6 +20,13 @@ export interface CallbackRequest {
 
 /** A subscription as created with the service (SERVICE 2.3 and 4.2). */
 export interface Subscription {
+  /**
+   * Identifies the subscription, together with the idempotency key of a callback: 1 to 200 characters, unique in the list.
+   * Needed where two subscriptions share event type and URL, such as those of two tenants. It must stay the same when the
+   * secret is replaced: a repeat is recognised by it.
+   * @default the event type and the URL
+   */
+  readonly id?: string | undefined
   /** Exactly the `eventTypeName` that was subscribed, such as `transfers.book-completed`. */
   readonly eventTypeName: string
   /** Exactly the `callbackUrl` that was subscribed: its path, query and host are part of what is signed. */
@@ -34,13 +41,30 @@ export interface Subscription {
   readonly description?: string | undefined
 }
 
-/** A subscription that has been checked. */
-export interface CheckedSubscription extends Subscription {
-  readonly secret: string | readonly string[]
+/** A subscription without its secret, as events and entries of an inbox carry it. */
+export interface PublicSubscription {
+  /** As configured; by default the event type and the URL. */
+  readonly id: string
+  readonly eventTypeName: string
+  readonly callbackUrl: string
+  readonly description?: string | undefined
 }
 
-/** A subscription without its secret, as events and log lines carry it. */
-export type PublicSubscription = Omit<Subscription, 'secret'>
+/**
+ * The id of a subscription that was given none. Stored keys are made of it (`CallbackIdentity`), so it must not change: the
+ * repeats of what is stored would not be recognised.
+ */
+export function defaultSubscriptionId({
+  eventTypeName,
+  callbackUrl,
+}: Pick<PublicSubscription, 'eventTypeName' | 'callbackUrl'>): string {
+  return `${eventTypeName} ${callbackUrl}`
+}
+
+/** The id, unless it is the default one, which only repeats the event type and the URL. */
+export function ownSubscriptionId(subscription: PublicSubscription): string | undefined {
+  return subscription.id === defaultSubscriptionId(subscription) ? undefined : subscription.id
+}
 
 /** The payload of a callback: a JSON object with an `Id` (SERVICE 2.5). What else is in it is not documented. */
 export interface CallbackPayload {
@@ -75,7 +99,10 @@ export interface CallbackEvent<
 
 /** By which a verified callback is recognised as a repeat, a conflict or a replay. Never logged. */
 export interface CallbackIdentity {
-  /** The idempotency key together with its subscription. */
+  /**
+   * The idempotency key and the id of its subscription: the service does not say whether a key is unique across
+   * subscriptions.
+   */
   readonly key: string
   readonly bodyHash: string
   readonly signature: string

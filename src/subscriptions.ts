@@ -1,9 +1,8 @@
-import type { CheckedSubscription, Subscription } from './callback.js'
-import { CountersignError } from './errors.js'
+import { ownSubscriptionId, type PublicSubscription, type Subscription } from './callback.js'
 import type { Logger } from './logger.js'
-import { checkKnownOptions, invalidOption, kindOf } from './option-checks.js'
-import { callbackUrlProblem } from './signature/callback-url.js'
-import { looksLikeSecretText, secretProblem } from './signature/secret.js'
+import { invalidOption, kindOf } from './option-checks.js'
+import { SubscriptionPreparer, type PreparedSubscription } from './prepared-subscription.js'
+import { looksLikeSecretText } from './signature/secret.js'
 
 /** Where to look, from the request itself: a stranger may have written both. */
 export interface SubscriptionHints {
@@ -24,10 +23,11 @@ export type Subscriptions =
 
 export type SubscriptionLookup = (
   hints: SubscriptionHints,
-) => readonly CheckedSubscription[] | Promise<readonly CheckedSubscription[]>
+) => readonly PreparedSubscription[] | Promise<readonly PreparedSubscription[]>
 
 /**
- * Checks a list once; a function's answers are checked at each call, and a wrong one rejects.
+ * Checks and prepares a list once. A function's answers are checked at each call, and a wrong one rejects; what it returned
+ * before is not prepared again.
  * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
 export function subscriptionLookup(
@@ -35,14 +35,13 @@ export function subscriptionLookup(
   subscriptions: Subscriptions,
   logger: Logger,
 ): SubscriptionLookup {
+  const preparer = new SubscriptionPreparer()
   if (typeof subscriptions === 'function') {
     return async (hints) => {
       const found = await subscriptions(hints)
       if (!Array.isArray(found))
         throw invalidOption(owner, 'the result of subscriptions()', found, 'return a list', kindOf(found))
-      return found.map((each: Subscription, index) =>
-        checkSubscription(`${owner}: subscriptions()[${index}]`, each),
-      )
+      return preparer.prepare(found, owner, 'subscriptions()')
     }
   }
   if (!Array.isArray(subscriptions) || subscriptions.length === 0) {
@@ -54,45 +53,16 @@ export function subscriptionLookup(
       Array.isArray(subscriptions) ? 'an empty list' : kindOf(subscriptions),
     )
   }
-  const checked = subscriptions.map((each: Subscription, index) =>
-    checkSubscription(`${owner}: subscriptions[${index}]`, each),
-  )
-  warnOfPitfalls(checked, logger)
-  return () => checked
+  const prepared = preparer.prepare(subscriptions, owner, 'subscriptions')
+  warnOfPitfalls(prepared, logger)
+  return () => prepared
 }
 
-function checkSubscription(where: string, subscription: Subscription): CheckedSubscription {
-  checkKnownOptions(where, subscription, ['eventTypeName', 'callbackUrl', 'secret', 'description'])
-  const { eventTypeName, callbackUrl, secret, description } = subscription
-  if (typeof eventTypeName !== 'string' || eventTypeName === '') {
-    throw invalidOption(
-      where,
-      'eventTypeName',
-      eventTypeName,
-      'use the name that was subscribed, such as "transfers.book-completed"',
-    )
-  }
-  if (description !== undefined && typeof description !== 'string') {
-    throw invalidOption(where, 'description', description, 'use a text, or leave it out')
-  }
-  const secrets: readonly unknown[] = Array.isArray(secret) ? secret : [secret]
-  if (secrets.length === 0) throw invalidOption(where, 'secret', secret, 'list at least one secret')
-  const problem = callbackUrlProblem(callbackUrl) ?? secrets.map(secretProblem).find(Boolean)
-  if (problem) throw new CountersignError('ERR_OPTION_INVALID', `${where}: ${problem}`)
-  // A copy: no later change of the caller's object gets past these checks.
-  return {
-    eventTypeName,
-    callbackUrl,
-    description,
-    secret: typeof secret === 'string' ? secret : [...secret!],
-  }
-}
-
-function warnOfPitfalls(subscriptions: readonly CheckedSubscription[], logger: Logger): void {
+function warnOfPitfalls(subscriptions: readonly PreparedSubscription[], logger: Logger): void {
   const typesByUrlAndSecret = new Map<string, Set<string>>()
-  for (const { eventTypeName, callbackUrl, secret } of subscriptions) {
-    const subscription = { eventTypeName, callbackUrl: withoutQuery(callbackUrl) }
-    for (const each of [secret].flat()) {
+  for (const { id, eventTypeName, callbackUrl, secrets } of subscriptions) {
+    const subscription = loggedSubscription({ id, eventTypeName, callbackUrl })
+    for (const each of secrets) {
       if (looksLikeSecretText(each)) {
         const message =
           'a secret looks like the Base64 that is sent as secretText. The key is made of the text itself: if callbacks ' +
@@ -115,6 +85,18 @@ function warnOfPitfalls(subscriptions: readonly CheckedSubscription[], logger: L
         )
       }
     }
+  }
+}
+
+/** A subscription for the log: an id of its own, and no query, where people put tokens. The default id holds the URL. */
+export function loggedSubscription(subscription: PublicSubscription): Partial<PublicSubscription> {
+  const { eventTypeName, callbackUrl, description } = subscription
+  const id = ownSubscriptionId(subscription)
+  return {
+    ...(id !== undefined && { id }),
+    eventTypeName,
+    callbackUrl: withoutQuery(callbackUrl),
+    ...(description !== undefined && { description }),
   }
 }
 

@@ -2,7 +2,7 @@ import type { CallbackHeaders } from '../callback.js'
 import { errorFields, silentLogger, type Logger } from '../logger.js'
 import type { Outcome, OutcomeName } from '../outcomes.js'
 import type { HeaderValue } from '../signature/index.js'
-import { withoutQuery } from '../subscriptions.js'
+import { loggedSubscription } from '../subscriptions.js'
 
 const LEVELS = {
   handled: 'info',
@@ -24,10 +24,7 @@ export function logOutcome(
 ): void {
   if (logger === silentLogger) return
   const { code, outcome, status, reason, callback, error } = result
-  const subscription = callback && {
-    ...callback.subscription,
-    callbackUrl: withoutQuery(callback.subscription.callbackUrl),
-  }
+  const subscription = callback && loggedSubscription(callback.subscription)
   const fields = {
     outcome,
     status,

@@ -1,11 +1,6 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac, timingSafeEqual, type KeyObject } from 'node:crypto'
 import { signedUrl } from './callback-url.js'
-import {
-  readCredentials,
-  type Credentials,
-  type CredentialsFailure,
-  type HeaderValue,
-} from './credentials.js'
+import { readCredentials, type CredentialsFailure, type HeaderValue } from './credentials.js'
 import { hmacKeys } from './secret.js'
 import { SignatureInputError } from './signature-error.js'
 import { hashBody, joinSigned } from './string-to-sign.js'
@@ -43,7 +38,9 @@ export function verifyCallback(input: VerifyInput): Verification {
   const credentials = readCredentials(authorization, timestamp)
   if (typeof credentials === 'string') return { valid: false, reason: credentials }
   try {
-    if (!signatureMatches(credentials, hashBody(body), callbackUrl, secret)) {
+    const bodyHash = hashBody(body)
+    const text = joinSigned(signedUrl(callbackUrl), credentials.timestamp, bodyHash)
+    if (!signatureMatches(Buffer.from(credentials.signature, 'latin1'), text, hmacKeys(secret))) {
       return { valid: false, reason: 'ERR_SIGNATURE_MISMATCH' }
     }
     return { valid: true, signedAt: new Date(credentials.signedAtMs) }
@@ -53,30 +50,21 @@ export function verifyCallback(input: VerifyInput): Verification {
   }
 }
 
-// The 44 characters of both: canonical Base64, which is equal where the bytes are. Written over for each callback, as to
-// make two buffers takes longer than to compare them; between writing and comparing nothing of a caller's may run.
-const received = Buffer.alloc(44)
+// 44 characters of canonical Base64. Reused for every key, because allocating a buffer takes longer than comparing two. No
+// code of a caller may run between writing and comparing: it could verify another callback. So `signatureMatches` takes
+// keys, and not a list of secrets that may have getters.
 const expected = Buffer.alloc(44)
 
 /**
- * The heart of it: compares what arrived with what each secret gives, in constant time.
- * @throws SignatureInputError ERR_CALLBACK_URL_INVALID, ERR_SECRET_INVALID
+ * Whether a signature is what one of the keys gives for a text. Each comparison takes constant time, and every key is tried,
+ * also after a match, so that the duration does not tell which key it was.
+ * @param received the 44 characters of Base64, as bytes
  */
-export function signatureMatches(
-  credentials: Credentials,
-  bodyHash: string,
-  callbackUrl: string,
-  secret: string | readonly string[],
-): boolean {
-  const text = joinSigned(signedUrl(callbackUrl), credentials.timestamp, bodyHash)
-  // Ahead of the writing, as a list may have code behind it, which may verify another callback.
-  const keys = hmacKeys(secret)
-  if (credentials.signature.length !== received.length) return false
-  received.write(credentials.signature, 'latin1')
+export function signatureMatches(received: Uint8Array, text: string, keys: readonly KeyObject[]): boolean {
+  if (received.length !== expected.length) return false
   let matched = false
   for (const key of keys) {
     expected.write(createHmac('sha256', key).update(text).digest('base64'), 'latin1')
-    // Every key is tried, also after a match: the time does not tell which one it was.
     matched = timingSafeEqual(expected, received) || matched
   }
   return matched

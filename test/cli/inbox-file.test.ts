@@ -40,7 +40,7 @@ async function store(file: string, at: number): Promise<void> {
       signedAt: new Date(at),
       receivedAt: new Date(at),
       rawBody: Buffer.from('{}'),
-      subscription,
+      subscription: { id: 'tenant-1', ...subscription },
     },
     key,
     bodyHash: 'a'.repeat(44),

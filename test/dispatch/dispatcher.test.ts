@@ -12,7 +12,7 @@ const event: CallbackEvent = {
   signedAt: new Date(0),
   receivedAt: new Date(0),
   rawBody: Buffer.from('{"Id":"1"}'),
-  subscription: { eventTypeName: 'a.b', callbackUrl: 'https://partner.example.com/' },
+  subscription: { id: 'a', eventTypeName: 'a.b', callbackUrl: 'https://partner.example.com/' },
   replayed: false,
 }
 

@@ -45,7 +45,7 @@ async function store(
       ),
       receivedAt: new Date(Date.UTC(2026, 10, 20)),
       rawBody,
-      subscription,
+      subscription: { id: 'a', ...subscription },
     },
     key: `key-${count}`,
     bodyHash: hashBody(rawBody),

@@ -14,7 +14,15 @@ const LAYERS = [
   ['http/server.ts', 'http/health-app.ts'],
   ['receiver.ts', 'receiver-options.ts'],
   ['http/'],
-  ['pipeline.ts', 'handling/', 'authenticator.ts', 'authenticate.ts', 'admission.ts', 'subscriptions.ts'],
+  [
+    'pipeline.ts',
+    'handling/',
+    'authenticator.ts',
+    'authenticate.ts',
+    'admission.ts',
+    'subscriptions.ts',
+    'prepared-subscription.ts',
+  ],
   ['testing/', 'client/'],
   ['dispatch/', 'idempotency/', 'inbox/'],
   [

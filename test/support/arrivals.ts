@@ -35,7 +35,7 @@ export function arrival({
       signedAt,
       receivedAt,
       rawBody,
-      subscription: { eventTypeName, callbackUrl },
+      subscription: { id: `${eventTypeName} ${callbackUrl}`, eventTypeName, callbackUrl },
     },
     key: `${idempotencyKey}@${eventTypeName} ${callbackUrl}`,
     bodyHash: createHash('sha256').update(rawBody).digest('base64'),

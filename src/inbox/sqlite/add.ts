@@ -1,3 +1,4 @@
+import { ownSubscriptionId } from '../../callback.js'
 import type { AddResult, Arrival } from '../inbox.js'
 import { QUARANTINE_REASON } from '../quarantine-reason.js'
 import type { InboxState } from '../states.js'
@@ -94,6 +95,7 @@ function insert(
     subscribed_type: subscription.eventTypeName,
     callback_url: subscription.callbackUrl,
     description: subscription.description ?? null,
+    subscription_id: ownSubscriptionId(subscription) ?? null,
     body: rawBody,
   }
   return db.run(known === 1 ? INSERT_KNOWN : INSERT_SUSPECT, ...COLUMNS.map((column) => row[column]))
@@ -117,6 +119,7 @@ const COLUMNS = [
   'subscribed_type',
   'callback_url',
   'description',
+  'subscription_id',
   'body',
 ] as const
 

@@ -1,4 +1,4 @@
-import type { VerifiedCallback } from '../../callback.js'
+import { defaultSubscriptionId, type VerifiedCallback } from '../../callback.js'
 import type { EntrySummary } from '../inbox.js'
 import type { InboxState } from '../states.js'
 
@@ -11,6 +11,7 @@ export interface CallbackRow {
   readonly subscribed_type: string
   readonly callback_url: string
   readonly description: string | null
+  readonly subscription_id: string | null
   readonly body: Uint8Array
 }
 
@@ -26,7 +27,7 @@ export interface SummaryRow extends Omit<CallbackRow, 'body'> {
 }
 
 const CALLBACK_COLUMNS =
-  'event_type, idempotency_key, signed_at, received_at, subscribed_type, callback_url, description'
+  'event_type, idempotency_key, signed_at, received_at, subscribed_type, callback_url, description, subscription_id'
 
 export const CLAIM_COLUMNS = `id, token, attempts, replayed, ${CALLBACK_COLUMNS}, body`
 export const SUMMARY_COLUMNS = `id, state, attempts, ready, due_at, finished_at, reason, copies, ${CALLBACK_COLUMNS}`
@@ -65,7 +66,8 @@ export function bufferOf(bytes: Uint8Array): Buffer {
 
 function subscriptionOf(row: Omit<CallbackRow, 'body'>): VerifiedCallback['subscription'] {
   const { subscribed_type: eventTypeName, callback_url: callbackUrl, description } = row
-  return description === null ? { eventTypeName, callbackUrl } : { eventTypeName, callbackUrl, description }
+  const id = row.subscription_id ?? defaultSubscriptionId({ eventTypeName, callbackUrl })
+  return { id, eventTypeName, callbackUrl, ...(description !== null && { description }) }
 }
 
 function dateOf(ms: number | null): Date | undefined {

@@ -94,6 +94,10 @@ export const MIGRATIONS = [
   UPDATE entries SET reason = 'ERR_SIGNATURE_REPLAYED: replay, ' || reason
   WHERE state = 'quarantined' AND reason LIKE 'its signature is that of entry %';
   `,
+  `
+  -- NULL: the default, which is made of subscribed_type and callback_url
+  ALTER TABLE entries ADD COLUMN subscription_id TEXT;
+  `,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

@@ -3,13 +3,12 @@ import { MOVES } from '../../inbox/states.js'
 import {
   ANY,
   claimDue,
-  CALLBACK_URL,
   claimNext,
   countEach,
   createArrival,
   done,
-  EVENT_TYPE,
   finishNext,
+  PLAIN_SUBSCRIPTION,
   repeat,
   resultsOf,
   signedAnew,
@@ -55,10 +54,9 @@ export function registerArriving({ describe, it }: Suite): void {
       assert.equal((await inbox.show(id))?.rawBody.equals(rawBody), true)
     })
 
-    it('keeps one whose subscription has no description', async ({ inbox }) => {
-      const subscription = { eventTypeName: EVENT_TYPE, callbackUrl: CALLBACK_URL }
-      const { id } = await inbox.add(createArrival({ subscription }))
-      assert.deepEqual((await inbox.show(id))?.subscription, subscription)
+    it('keeps one whose subscription has the default id and no description', async ({ inbox }) => {
+      const { id } = await inbox.add(createArrival({ subscription: PLAIN_SUBSCRIPTION }))
+      assert.deepEqual((await inbox.show(id))?.subscription, PLAIN_SUBSCRIPTION)
     })
 
     it('sets aside one of a type that has no handler', async ({ inbox }) => {
@@ -104,14 +102,29 @@ export function registerArriving({ describe, it }: Suite): void {
       assert.equal((await inbox.show(id))?.copies, 2)
     })
 
-    it('stores the same key of another subscription', async ({ inbox }) => {
-      const arrival = createArrival()
-      await inbox.add(arrival)
-      const other = createArrival({
-        callback: arrival.callback,
-        key: `${arrival.callback.idempotencyKey}@other`,
-      })
-      assert.equal((await inbox.add(other)).result, 'stored')
+    it('stores the same key and body of another subscription with the same type and URL', async ({
+      inbox,
+    }) => {
+      const { callback } = createArrival()
+      const ids = []
+      for (const id of ['tenant-1', 'tenant-2']) {
+        const subscription = { ...PLAIN_SUBSCRIPTION, id }
+        const key = `${callback.idempotencyKey}@${id}`
+        const arrival = createArrival({ callback: { ...callback, subscription }, key })
+        const added = await inbox.add(arrival)
+        assert.equal(added.result, 'stored')
+        assert.equal((await inbox.show(added.id))?.subscription.id, id)
+        assert.deepEqual(await inbox.add(signedAnew(arrival)), { result: 'duplicate', id: added.id })
+        ids.push(added.id)
+      }
+      const claimed = await inbox.claim(ANY)
+      assert.deepEqual(
+        claimed.map(({ id, callback: { subscription } }) => [id, subscription.id]),
+        [
+          [ids[0], 'tenant-1'],
+          [ids[1], 'tenant-2'],
+        ],
+      )
     })
 
     it('quarantines a known key with another body', async ({ inbox }) => {

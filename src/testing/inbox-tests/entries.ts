@@ -9,6 +9,12 @@ export const SHORT = 500
 
 export const EVENT_TYPE = 'transfers.book-completed'
 export const CALLBACK_URL = 'https://partner.example.com/hooks/transfers'
+/** Without an id or a description of its own. */
+export const PLAIN_SUBSCRIPTION = {
+  id: `${EVENT_TYPE} ${CALLBACK_URL}`,
+  eventTypeName: EVENT_TYPE,
+  callbackUrl: CALLBACK_URL,
+}
 export const RECEIVED_AT = Date.UTC(2025, 10, 21, 9)
 
 export const STATES = [
@@ -35,6 +41,7 @@ export function createArrival(parts: ArrivalParts = {}): Arrival {
     receivedAt: parts.receivedAt ?? new Date(RECEIVED_AT),
     rawBody: parts.rawBody ?? Buffer.from(JSON.stringify({ Id: randomUUID() })),
     subscription: parts.subscription ?? {
+      id: 'tenant-1',
       eventTypeName: parts.type ?? EVENT_TYPE,
       callbackUrl: CALLBACK_URL,
       description: 'tenant 1',

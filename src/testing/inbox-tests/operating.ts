@@ -4,13 +4,13 @@ import {
   addIn,
   ANY,
   claimDue,
-  CALLBACK_URL,
   claimNext,
   createArrival,
   done,
   EVENT_TYPE,
   finishNext,
   idsOf,
+  PLAIN_SUBSCRIPTION,
   signedAnew,
   stateOf,
   STATES,
@@ -62,10 +62,9 @@ export function registerOperating({ describe, it }: Suite): void {
     it('hands out what was released as the type that was subscribed, not as the one that its header claims', async ({
       inbox,
     }) => {
-      const subscription = { eventTypeName: EVENT_TYPE, callbackUrl: CALLBACK_URL }
       const suspect = createArrival({
         type: 'transfers.rewritten',
-        subscription,
+        subscription: PLAIN_SUBSCRIPTION,
         suspicion: 'another type',
       })
       const { id } = await inbox.add(suspect)

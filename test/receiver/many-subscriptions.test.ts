@@ -1,0 +1,161 @@
+import { createHmac, createSecretKey } from 'node:crypto'
+import { createAuthenticator, type Authenticator } from '../../src/authenticator.js'
+import type { CallbackRequest, Subscription } from '../../src/callback.js'
+import { silentLogger } from '../../src/logger.js'
+import { readCredentials, type Credentials } from '../../src/signature/credentials.js'
+import { signedCallback } from '../../src/testing/signed-callback.js'
+import { FORGED, subscription } from '../support/running-receiver.js'
+
+jest.mock('node:crypto', () => {
+  const crypto = jest.requireActual('node:crypto')
+  return {
+    ...crypto,
+    createHmac: jest.fn(crypto.createHmac),
+    createSecretKey: jest.fn(crypto.createSecretKey),
+  }
+})
+
+const parseUrl = jest.fn()
+const RealUrl = globalThis.URL
+beforeAll(() => {
+  globalThis.URL = class extends RealUrl {
+    constructor(url: string, base?: string) {
+      super(url, base)
+      parseUrl()
+    }
+  } as typeof URL
+})
+afterAll(() => {
+  globalThis.URL = RealUrl
+})
+
+/** What one call costs that is not of a constant size. */
+async function workOf(ask: () => Promise<unknown>) {
+  const counted = {
+    hmacs: jest.mocked(createHmac),
+    keys: jest.mocked(createSecretKey),
+    urls: parseUrl,
+  }
+  for (const mock of Object.values(counted)) mock.mockClear()
+  await ask()
+  const calls = (name: keyof typeof counted) => counted[name].mock.calls.length
+  return { hmacs: calls('hmacs'), keys: calls('keys'), urls: calls('urls') }
+}
+
+function tenants(count: number, urlOf = (_index: number) => subscription.callbackUrl): Subscription[] {
+  return Array.from({ length: count }, (_, index) => ({
+    ...subscription,
+    id: `tenant-${index}`,
+    callbackUrl: urlOf(index),
+    secret: `the secret of tenant ${index}`,
+  }))
+}
+
+const NOW = Date.UTC(2026, 10, 3, 9, 14, 27)
+
+function authenticatorOf(subscriptions: Parameters<typeof createAuthenticator>[1]['subscriptions']) {
+  return createAuthenticator('createReceiver', { subscriptions, clock: () => NOW }, silentLogger)
+}
+
+function callbackOf(authentic: Subscription, authorization?: string): [CallbackRequest, Credentials] {
+  const { headers, body, path } = signedCallback({
+    subscription: { ...authentic, secret: [authentic.secret ?? ''].flat() },
+    timestamp: new Date(NOW),
+  })
+  const credentials = readCredentials(
+    authorization ?? headers['Authorization'],
+    headers['Authorization-Timestamp'],
+  )
+  return [
+    {
+      path,
+      body,
+      headers: {
+        authorization: headers['Authorization'],
+        timestamp: headers['Authorization-Timestamp'],
+        idempotencyKey: headers['X-Idempotency-Key'],
+        eventType: headers['X-Event-Type'],
+        contentEncoding: undefined,
+        contentLength: undefined,
+      },
+    },
+    credentials as Credentials,
+  ]
+}
+
+const forge = async (authenticator: Authenticator) =>
+  expect(await authenticator.authenticate(...callbackOf(subscription, FORGED))).toMatchObject({
+    code: 'ERR_SIGNATURE_MISMATCH',
+  })
+
+/** The same, made before the work is counted. */
+function prepareForgery(authenticator: Authenticator): () => Promise<unknown> {
+  const forged = callbackOf(subscription, FORGED)
+  return () => authenticator.authenticate(...forged)
+}
+
+describe('a forged callback costs one HMAC for each subscription, and nothing else', () => {
+  test.each([
+    ['that share a URL', undefined],
+    ['with URLs of their own', (index: number) => `https://partner.example.com/hooks/${index}`],
+  ])('of a list of 3 000 %s', async (_which, urlOf) => {
+    const authenticator = authenticatorOf(tenants(3_000, urlOf))
+    expect(await workOf(prepareForgery(authenticator))).toEqual({ hmacs: 3_000, keys: 0, urls: 0 })
+  })
+
+  test.each([
+    [
+      'returns the same objects',
+      () => {
+        const list = tenants(3_000, (index) => `https://partner.example.com/hooks/${index}`)
+        return () => list
+      },
+    ],
+    [
+      'makes its objects anew, as one that reads a database does',
+      () => () => tenants(3_000, (index) => `https://partner.example.com/hooks/${index}`),
+    ],
+    [
+      'returns more than are remembered otherwise',
+      () => () => tenants(10_500, (index) => `https://partner.example.com/hooks/${index}`),
+    ],
+  ])('of a function that %s', async (_which, make) => {
+    const find = make()
+    const authenticator = authenticatorOf(find)
+    await forge(authenticator)
+    const { length } = find()
+    expect(await workOf(prepareForgery(authenticator))).toEqual({ hmacs: length, keys: 0, urls: 0 })
+  })
+})
+
+it('remembers a bounded number of the texts that a function returned', async () => {
+  let page = 0
+  const authenticator = authenticatorOf(() => tenants(12_000).slice(page * 500, (page + 1) * 500))
+  for (page = 0; page < 24; page++) await forge(authenticator)
+  page = 0
+  expect(await workOf(prepareForgery(authenticator))).toMatchObject({ keys: 500 })
+})
+
+describe('a function that returns an object again', () => {
+  const mutable = { ...subscription, secret: ['the first secret'] }
+  const authenticator = authenticatorOf(() => [mutable])
+  const verdictFor = async (authentic: Subscription) =>
+    (await authenticator.authenticate(...callbackOf(authentic))).verdict
+
+  it.each([
+    ['secret', () => (mutable.secret = ['another secret'])],
+    ['list of secrets', () => (mutable.secret[0] = 'a third secret')],
+    ['callbackUrl', () => (mutable.callbackUrl = 'https://partner.example.com/hooks/other')],
+  ])('is taken at its word once its %s was changed', async (_what, change) => {
+    const before = structuredClone(mutable)
+    expect(await verdictFor(before)).toBe('genuine')
+    change()
+    expect(await verdictFor(before)).toBe('refused')
+    expect(await verdictFor(mutable)).toBe('genuine')
+  })
+
+  it('is refused once a secret was taken out of it', async () => {
+    mutable.secret = ['']
+    expect(await verdictFor(subscription)).toBe('refused')
+  })
+})
