@@ -74,11 +74,16 @@ export function invalidOption(
   return new CountersignError('ERR_OPTION_INVALID', `${owner}: ${name} is ${shown}: ${cure}.`)
 }
 
-// Only plain short values are repeated. Objects are not: an option's object may hold a secret.
+/**
+ * A value as messages repeat it. An object is not, as it may hold a secret. A text is repeated only where it is short enough
+ * for a word or a number: a long one may be a secret in the wrong place, and so may be what stands in a URL before an @ or
+ * behind a ?.
+ */
 function describe(value: unknown): string {
   if (value === null || ['number', 'boolean', 'undefined'].includes(typeof value)) return String(value)
-  if (typeof value === 'string') return JSON.stringify(value.slice(0, 100))
-  return kindOf(value)
+  if (typeof value !== 'string') return kindOf(value)
+  if (value.length > 24) return `a text of ${value.length} characters`
+  return JSON.stringify(value.replace(/\?.*$/s, '?…').replace(/^.*@/s, '…@'))
 }
 
 /** For where subscriptions are expected: a text there may be a secret, or JSON that holds one. */

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { Option, type Command } from 'commander'
@@ -39,13 +40,20 @@ export function warnOfSecretText(secret: string, io: Io): string {
   return secret
 }
 
-/** The text in a file, without the line end that editors add. @throws UsageError */
-export async function readSecretFile(file: string): Promise<string> {
+/**
+ * The text in a file, without the line end that editors add.
+ * @param written the path as the user wrote it
+ * @throws UsageError
+ */
+export async function readSecretFile(file: string, written = file): Promise<string> {
   let bytes
   try {
     bytes = await readFile(file)
   } catch (error) {
-    throw new UsageError(`cannot read the secret file ${file} (${(error as NodeJS.ErrnoException).code})`)
+    const { code } = error as NodeJS.ErrnoException
+    const shown = existsSync(file) || isPlainFileName(written) ? file : ofLength(written)
+    const cure = shown === file ? '' : ': name the file, and not the secret itself'
+    throw new UsageError(`cannot read the secret file ${shown} (${code})${cure}`)
   }
   let secret
   try {
@@ -60,14 +68,33 @@ export async function readSecretFile(file: string): Promise<string> {
 /** The text in an environment variable. @throws UsageError */
 export function readSecretVariable(name: string, env: NodeJS.ProcessEnv): string {
   const secret = env[name]
-  if (secret === undefined) throw new UsageError(`the environment variable ${name} is not set`)
+  if (secret === undefined) {
+    if (isPlainVariable(name)) throw new UsageError(`the environment variable ${name} is not set`)
+    throw new UsageError(
+      `the environment variable ${ofLength(name)} is not set: name the variable, and not the secret itself`,
+    )
+  }
   const problem = secretProblem(secret)
   if (problem) throw new UsageError(`the environment variable ${name}: ${problem}`)
   return secret
 }
 
+// What names nothing that exists may be the secret itself, put where its name belongs. It is repeated only where it has the
+// form that people give to names, and that generated secrets do not have.
+export function isPlainVariable(name: string): boolean {
+  return name.length <= 64 && /^[A-Z]+(?:_[A-Z0-9]+)*$/.test(name)
+}
+
+export function isPlainFileName(file: string): boolean {
+  return /^(?:\.{1,2}[\\/]|[A-Za-z]:[\\/]|\/(?:etc|home|mnt|opt|run|srv|tmp|usr|var)\/)|\.(?:key|pem|secret|txt)$/i.test(file)
+}
+
+function ofLength(name: string): string {
+  return `with a name of ${name.length} characters`
+}
+
 async function find({ secretEnv, secretFile }: SecretFlags, io: Io): Promise<string> {
-  if (secretFile !== undefined) return readSecretFile(resolve(io.cwd(), secretFile))
+  if (secretFile !== undefined) return readSecretFile(resolve(io.cwd(), secretFile), secretFile)
   if (secretEnv !== undefined) return readSecretVariable(secretEnv, io.env)
   if (io.env['COUNTERSIGN_SECRET']) return readSecretVariable('COUNTERSIGN_SECRET', io.env)
   throw new UsageError('no secret: use --secret-env or --secret-file, or set COUNTERSIGN_SECRET')

@@ -20,28 +20,31 @@ export function signedUrl(callbackUrl: unknown): SignedUrl {
 /**
  * Why a URL should not be subscribed, with the spelling to subscribe instead; undefined when it is fine. Refused is what
  * this machine would write differently from how it was subscribed, as the sender may sign the other spelling, and what is
- * never signed: a fragment, user info, an empty query.
+ * never signed: a fragment, user info, an empty query. Neither user info nor a query is repeated, as both may hold a
+ * credential.
  */
 export function callbackUrlProblem(callbackUrl: unknown): string | undefined {
   try {
     const { spelling } = signedUrl(callbackUrl)
-    return spelling === callbackUrl
-      ? undefined
-      : `callbackUrl ${quote(callbackUrl)} must be spelled ${quote(spelling)}: subscribe with that spelling and configure the same, as the URL is part of what is signed.`
+    return spelling === callbackUrl ? undefined : spellingProblem(callbackUrl as string, spelling)
   } catch (error) {
     return (error as Error).message
   }
 }
 
+function spellingProblem(callbackUrl: string, spelling: string): string {
+  const [given, wanted] = [shown(callbackUrl), shown(spelling)]
+  const why = 'subscribe with that spelling and configure the same, as the URL is part of what is signed'
+  if (given !== wanted) return `callbackUrl ${given} must be spelled ${wanted}: ${why}.`
+  return `callbackUrl ${given} must have the query that new URL(callbackUrl).search gives, and no fragment: ${why}.`
+}
+
 const parse = memo((callbackUrl): SignedUrl => {
-  let url: URL
-  try {
-    url = new URL(callbackUrl)
-  } catch {
-    throw invalid(`${quote(callbackUrl)} is no absolute URL`)
-  }
+  if (!URL.canParse(callbackUrl)) throw invalid(`${textThatIs(callbackUrl)} no absolute URL`)
+  const url = new URL(callbackUrl)
+  if (OTHER_SCHEMES.includes(url.protocol)) throw invalid(`starts with "${url.protocol}"`)
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
-    throw invalid(`starts with ${quote(url.protocol)}`)
+    throw invalid(`${textThatIs(callbackUrl)} no http or https URL`)
   const pathAndQuery = url.pathname + url.search
   const spelling = `${url.protocol}//${url.host}${pathAndQuery}`
   return { pathLine: `${pathAndQuery}\n`, hostField: `;${url.host};`, spelling }
@@ -52,7 +55,18 @@ function invalid(found: string): SignatureInputError {
   return new SignatureInputError('ERR_CALLBACK_URL_INVALID', message)
 }
 
-// What stands before an @ may be a credential, which is not repeated; and a message has a bounded length.
-function quote(url: unknown): string {
-  return JSON.stringify(String(url).replace(/^.*@/s, '…@').slice(0, 300))
+/** Only these are repeated: whatever holds a colon parses as a URL, and its beginning as a scheme. */
+const OTHER_SCHEMES = ['ftp:', 'ws:', 'wss:', 'file:']
+
+/** What is no URL may be a secret in the wrong place. Only what is plainly a path is repeated. */
+function textThatIs(value: string): string {
+  return /^(?:\/[a-z-]*){1,10}$/.test(value) && value.length <= 60
+    ? `${JSON.stringify(value)} is`
+    : `a text of ${value.length} characters is`
+}
+
+/** Without user info and query, and of a bounded length. */
+function shown(url: string): string {
+  const [start] = url.split('?', 1)
+  return JSON.stringify(`${start!.replace(/^.*@/s, '…@').slice(0, 300)}${start === url ? '' : '?…'}`)
 }

@@ -4,6 +4,7 @@ import { silentLogger } from '../../logger.js'
 import { startServiceSimulator, type ServiceSimulator } from '../../testing/simulator/service-simulator.js'
 import type { RetryPolicy } from '../../testing/simulator/delivery.js'
 import type { ServiceSubscription } from '../../testing/simulator/subscription-book.js'
+import { withoutQuery } from '../../subscriptions.js'
 import { addEnvFileOption, loadEnvFile, variable } from '../environment.js'
 import { EXIT, UsageError, type DefineCommand, type ExitCode, type Io } from '../io.js'
 import {
@@ -179,7 +180,7 @@ async function deliverAll(
         if (flags.once) return areRight ? EXIT.done : EXIT.unexpected
       } catch (error) {
         if (!(error instanceof CountersignError)) throw error
-        const message = `nothing is delivered to ${JSON.stringify(subscription.callbackUrl)}: use --deliver-to`
+        const message = `nothing is delivered to ${JSON.stringify(withoutQuery(subscription.callbackUrl))}: use --deliver-to`
         if (flags.once) throw new UsageError(message)
         io.stderr.write(`countersign: ${message}\n`)
       }

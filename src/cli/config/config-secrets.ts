@@ -51,7 +51,7 @@ export function resolveSecret(
   const [[name, value] = [], ...more] = Object.entries(secret) as [string, unknown][]
   if (more.length === 0 && typeof value === 'string' && value !== '') {
     if (name === 'env') return readSecretVariable(value, env)
-    if (name === 'file') return readSecretFile(resolve(dirname(file.path), value))
+    if (name === 'file') return readSecretFile(resolve(dirname(file.path), value), value)
   }
   throw new UsageError('write the secret text, { "env": "NAME" } or { "file": "PATH" }')
 }

@@ -4,6 +4,7 @@ import type { SecretReference } from './config-entry.js'
 import type { ConfigFile } from './config-file.js'
 import { resolveSecret } from './config-secrets.js'
 import { UsageError } from '../io.js'
+import { isPlainFileName, isPlainVariable } from '../secret-option.js'
 
 /** A subscription of the configuration, each of its secrets on its own. */
 export interface ConfiguredSubscription {
@@ -74,8 +75,7 @@ async function configuredSecret(
     return { ...named(item as NonNullable<SecretReference>), secret }
   } catch (error) {
     if (!(error instanceof UsageError)) throw error
-    // What is no reference is not repeated: the secret itself may stand in it.
-    const known = isReference(item) ? named(item) : { name: position, reference: undefined }
+    const known = isPlainReference(item) ? named(item) : { name: position, reference: undefined }
     return { ...known, secret: { problem: error.message } }
   }
 }
@@ -85,7 +85,9 @@ function named(reference: NonNullable<SecretReference>): Pick<ConfiguredSecret, 
   return { name, reference }
 }
 
-function isReference(item: object): item is NonNullable<SecretReference> {
+/** Whether it may be repeated although it leads nowhere: the secret itself may stand in it. */
+function isPlainReference(item: object): item is NonNullable<SecretReference> {
   const [[kind, value] = [], ...more] = Object.entries(item) as [string, unknown][]
-  return more.length === 0 && typeof value === 'string' && (kind === 'env' || kind === 'file')
+  if (more.length > 0 || typeof value !== 'string') return false
+  return (kind === 'env' && isPlainVariable(value)) || (kind === 'file' && isPlainFileName(value))
 }

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { InvalidArgumentError, Option, type Command } from 'commander'
+import { Option, type Command } from 'commander'
 import { loadEnvFile } from '../environment.js'
 import { UsageError, type Io } from '../io.js'
 import { appendSecretLine, writeSecretFile } from './new-secret.js'
@@ -53,7 +53,7 @@ export async function keepSecret(flags: KeptSecretFlags, io: Io): Promise<KeptSe
     return {
       ...kept,
       secret: existingSecret
-        ? warnOfSecretText(await readSecretFile(path), io)
+        ? warnOfSecretText(await readSecretFile(path, file), io)
         : await writeSecretFile(path, file),
     }
   }
@@ -68,5 +68,6 @@ export async function keepSecret(flags: KeptSecretFlags, io: Io): Promise<KeptSe
 
 function variableName(text: string): string {
   if (/^[A-Za-z_]\w*$/.test(text)) return text
-  throw new InvalidArgumentError('Use letters, digits and underscores.')
+  // Not an InvalidArgumentError, which commander prints with the text: it may be the secret itself.
+  throw new UsageError('--secret-env names no variable. Use letters, digits and underscores, not the secret itself')
 }

@@ -33,15 +33,13 @@ export function deliveryTarget(owner: string, deliverTo: unknown): RawTarget {
   }
   const cure =
     'use a loopback origin over http, such as "http://127.0.0.1:3000"; the simulator connects to no other machine'
-  throw invalidOption(owner, 'deliverTo', withoutUserInfo(deliverTo), cure)
+  // Of anything else, the part that was taken for a scheme may be a secret.
+  const shown = url && /^https?:$/.test(url.protocol) ? JSON.stringify(url.origin) : undefined
+  throw invalidOption(owner, 'deliverTo', deliverTo, cure, shown)
 }
 
 /** The address of a URL of this machine over plain HTTP; undefined for any other. */
 export function loopbackTarget({ protocol, username, password, hostname, port }: URL): RawTarget | undefined {
   if (protocol !== 'http:' || username !== '' || password !== '' || !isLoopback(hostname)) return undefined
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80) }
-}
-
-function withoutUserInfo(value: unknown): unknown {
-  return typeof value === 'string' ? value.replace(/^.*@/s, '…@') : value
 }

@@ -1,4 +1,5 @@
 import type { Attempt, Delivery } from '../../../testing/simulator/delivery.js'
+import { withoutQuery } from '../../../subscriptions.js'
 import { rightAnswers } from '../../../testing/simulator/fault.js'
 import type { ServiceSubscription } from '../../../testing/simulator/subscription-book.js'
 import type { Io } from '../../io.js'
@@ -43,7 +44,7 @@ export function printDeliveries(
       isRight ? 'ok' : `EXPECTED ${right.join(' or ') || 'no answer'}`,
     ],
   )
-  io.stdout.write(`${printable(eventTypeName)} to ${printable(callbackUrl)}\n`)
+  io.stdout.write(`${printable(eventTypeName)} to ${printable(withoutQuery(callbackUrl))}\n`)
   io.stdout.write(table([['', 'fault', 'key', 'signed at', 'answer', 'took', ''], ...lines]))
   const wrong = rows.filter(({ isRight }) => !isRight).length
   io.stdout.write(`${rows.length} sent, ${wrong === 0 ? 'every answer right' : `${wrong} answers WRONG`}\n`)
