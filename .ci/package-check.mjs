@@ -8,13 +8,24 @@ import { npmInstall, pack, root, run } from './packed-package.mjs'
 const { version, devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 // What many projects still have.
 const OLDER_TYPESCRIPT = 'typescript@~5.9.0'
+const FLAGS = [
+  '--noEmit',
+  '--strict',
+  '--exactOptionalPropertyTypes',
+  '--skipLibCheck',
+  'false',
+  '--types',
+  'node',
+  '--target',
+  'es2022',
+]
 const temporary = mkdtempSync(join(tmpdir(), 'countersign-package-'))
 
 try {
   const tarball = pack(temporary)
   checkContents(tarball)
   step('publint', () => run(root, 'npx', 'publint', 'run', tarball, '--strict'))
-  step('attw', () => run(root, 'npx', 'attw', tarball, '--profile', 'node16', '--no-color', '--no-emoji'))
+  step('attw', () => run(root, 'npx', 'attw', tarball, '--profile', 'strict', '--no-color', '--no-emoji'))
 
   const esm = consumer('esm', { type: 'module' }, [tarball, 'express@5'])
   step('an ES module on Express 5', () => run(esm, 'node', 'consumer.mjs'))
@@ -30,6 +41,8 @@ try {
     OLDER_TYPESCRIPT,
   ])
   step('TypeScript without the types of Express', () => compile(typed, 'node-http'))
+  step('TypeScript with the types of the DOM', () => compile(typed, 'dom', '--lib', 'es2022,dom'))
+  step('TypeScript that resolves as Node 10 did', () => compileAsBefore(typed, 'older-resolution'))
   npmInstall(typed, ['express@5', '@types/express@5'])
   step('TypeScript with the types of Express 5', () => compile(typed, 'express'))
   npmInstall(typed, ['express@4', '@types/express@4'])
@@ -77,23 +90,21 @@ function checkCommand(folder) {
 }
 
 /** As an ES module and as CommonJS, by this repository's compiler and by the older one. */
-function compile(folder, program) {
+function compile(folder, program, ...more) {
   for (const extension of ['mts', 'cts'])
     cpSync(join(folder, `${program}.ts`), join(folder, `${program}.${extension}`))
-  const flags = [
-    '--noEmit',
-    '--strict',
-    '--exactOptionalPropertyTypes',
-    '--skipLibCheck',
-    'false',
-    '--types',
-    'node',
-  ]
   const files = [`${program}.mts`, `${program}.cts`]
   for (const project of [root, folder]) {
     const tsc = join(project, 'node_modules/typescript/bin/tsc')
-    run(folder, 'node', tsc, ...flags, '--target', 'es2022', '--module', 'nodenext', ...files)
+    run(folder, 'node', tsc, ...FLAGS, ...more, '--module', 'nodenext', ...files)
   }
+}
+
+/** With `moduleResolution: node`, which the older compiler has and this repository's has not. */
+function compileAsBefore(folder, program) {
+  const tsc = join(folder, 'node_modules/typescript/bin/tsc')
+  for (const module of ['commonjs', 'esnext'])
+    run(folder, 'node', tsc, ...FLAGS, '--module', module, '--moduleResolution', 'node10', `${program}.ts`)
 }
 
 function step(name, check) {

@@ -28,7 +28,7 @@ export interface CallbackPlan extends Faults {
 /** One request. A callback is delivered by several when a fault is one of repetition. */
 export interface Delivery {
   readonly name: 'first' | 'duplicate' | 'replayed' | 'reused-key'
-  readonly request: Pick<SignedCallback, 'headers' | 'body'>
+  readonly request: Pick<SignedCallback, 'headers'> & { readonly body: Buffer }
 }
 
 /** The requests that deliver one callback, in their order. @throws UsageError */
@@ -39,7 +39,7 @@ export function deliveries(
 ): Delivery[] {
   const idempotencyKey = plan.key ?? randomUUID()
   const key = plan.forged || secret === undefined ? randomBytes(32).toString('hex') : secret
-  const signed = (content: Buffer | undefined) => {
+  const signed = (content: Buffer | undefined): Delivery['request'] => {
     const callback = signedCallback({
       subscription: { eventTypeName: plan.eventType, callbackUrl: plan.callbackUrl, secret: key },
       body: content,

@@ -7,13 +7,14 @@ import { checkCredentials } from './credentials.js'
 export interface ClientOptions {
   /**
    * The service base address, absolute, https, with a path or without; plain http is taken for 127.0.0.0/8, [::1] and
-   * localhost only.
+   * localhost only. The types of these three admit undefined, so that an environment variable can be named here;
+   * `createClient` does not.
    */
-  readonly baseUrl: string
+  readonly baseUrl: string | undefined
   /** The client_Id: a UUID (SERVICE 2.2). */
-  readonly clientId: string
+  readonly clientId: string | undefined
   /** The client_Secret: 1 to 40 letters, digits, `-`, `_`, `.` and `~` (SERVICE 2.2). */
-  readonly clientSecret: string
+  readonly clientSecret: string | undefined
   /** How long an attempt may take, from connecting to the last byte of the answer, in milliseconds. @default 10_000 */
   readonly timeoutMs?: number | undefined
   /**

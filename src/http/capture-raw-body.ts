@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import { performance } from 'node:perf_hooks'
 import { loggerOption, type Logger } from '../logger.js'
 import { checkKnownOptions } from '../option-checks.js'
@@ -12,6 +11,14 @@ import { respond } from './respond.js'
 export interface CaptureRawBodyOptions extends BodyLimitOptions {
   /** pino, console, or alike. @default silent */
   readonly logger?: Logger | undefined
+}
+
+declare module 'node:http' {
+  // Not in Express.Request, which extends this one: the `verify` option of express.json() is given an IncomingMessage.
+  interface IncomingMessage {
+    /** The bytes of the body as they arrived, behind `captureRawBody()` or a parser that keeps them. */
+    rawBody?: Buffer
+  }
 }
 
 /**
@@ -29,7 +36,7 @@ export function captureRawBody(options: CaptureRawBodyOptions = {}): Middleware 
     const startedAt = performance.now()
     readCallback(request, limits).then((intake) => {
       if (intake.refused === undefined) {
-        ;(request as IncomingMessage & { rawBody?: Buffer }).rawBody = intake.body
+        request.rawBody = intake.body
         return next()
       }
       const refusal = outcome(intake.refused)

@@ -22,6 +22,8 @@ export interface RecordedRequest {
 }
 
 export interface RecordedSubscription {
+  /** Set by `recordedSubscriptions`, where several share event type and URL. */
+  readonly id?: string | undefined
   readonly eventTypeName: string
   readonly callbackUrl: string
   /** The secret text. A recording is kept in a repository: never a secret that is in use. */
@@ -121,7 +123,12 @@ export function recordedSubscriptions(
   for (const { subscription } of recorded) {
     const { eventTypeName, callbackUrl, secret } = subscription
     const key = JSON.stringify([eventTypeName, callbackUrl, secret])
-    if (!distinct.has(key)) distinct.set(key, subscription)
+    if (distinct.has(key)) continue
+    const isShared = [...distinct.values()].some(
+      (each) => each.eventTypeName === eventTypeName && each.callbackUrl === callbackUrl,
+    )
+    // A receiver takes no two with the same event type and URL, unless they have ids of their own.
+    distinct.set(key, isShared ? { ...subscription, id: `recorded ${distinct.size + 1}` } : subscription)
   }
   return [...distinct.values()]
 }

@@ -4,6 +4,9 @@ import { formatHttpDate, signCallback } from '../signature/index.js'
 
 export interface SignedCallbackOptions {
   readonly subscription: {
+    /** Changes nothing of what is sent: for a subscription that a receiver is configured with. */
+    readonly id?: string | undefined
+    readonly description?: string | undefined
     readonly eventTypeName: string
     readonly callbackUrl: string
     /** The secret text, not its Base64. The first of several is used. */
@@ -40,7 +43,8 @@ export interface SignedCallback {
   /** Its path and query. */
   readonly path: string
   readonly headers: Record<string, string>
-  readonly body: Buffer
+  /** With a `buffer` of its own type, for the types of the DOM to take it as the body of a request. */
+  readonly body: Buffer & { readonly buffer: ArrayBuffer }
   /** The bytes of the whole request, for `sendRawRequest` or a file. */
   toHttp(options?: ToHttpOptions): Buffer
 }
@@ -118,11 +122,11 @@ export function signedCallback(options: SignedCallbackOptions): SignedCallback {
   }
 }
 
-function bodyOf({ body, payload }: SignedCallbackOptions): Buffer {
+function bodyOf({ body, payload }: SignedCallbackOptions): SignedCallback['body'] {
   if (body !== undefined) {
     if (payload !== undefined)
       throw new TypeError('signedCallback takes either payload or body, but got both.')
-    return Buffer.from(body as string)
+    return typeof body === 'string' ? Buffer.from(body) : Buffer.from(body)
   }
   const json: string | undefined = JSON.stringify(payload === undefined ? { Id: randomUUID() } : payload)
   if (json === undefined) throw new TypeError(`payload must have a JSON form, but is a ${typeof payload}.`)

@@ -62,10 +62,17 @@ test('the entry points are these and no others', () => {
   expect(specifiers).toEqual([...Object.keys(EXPORTED), 'countersign/package.json'])
 })
 
-test('every path that package.json names exists', () => {
-  const named = [manifest.exports, manifest.bin, manifest.main, manifest.types, manifest.files].flatMap(
-    leaves,
+// TypeScript does not read `exports` under `moduleResolution: node`, which many CommonJS projects still have.
+test('every entry point has its types where an older module resolution looks for them', () => {
+  const subpaths = Object.entries<{ require: { types: string } }>(manifest.exports).flatMap(
+    ([subpath, { require }]) => (require && subpath !== '.' ? [[subpath.slice(2), [require.types]]] : []),
   )
+  expect(manifest.typesVersions).toEqual({ '*': Object.fromEntries(subpaths) })
+})
+
+test('every path that package.json names exists', () => {
+  const { exports, bin, main, types, typesVersions, files } = manifest
+  const named = [exports, bin, main, types, typesVersions, files].flatMap(leaves)
   expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([])
 })
 

@@ -40,8 +40,10 @@ await client.accounts.update('1', { iban: 'x' })
 // @ts-expect-error an account id is a text
 await client.accounts.update(1, { name: 'x' })
 
-// @ts-expect-error an environment variable may not be set
-createClient({ ...account, clientSecret: process.env.SECRET })
+// An environment variable may be named as it is: that it is set is checked when the client is made.
+createClient({ baseUrl: process.env.A, clientId: process.env.B, clientSecret: process.env.C })
+// @ts-expect-error but an option may not be forgotten
+createClient({ baseUrl: 'https://a.example', clientId: 'x' })
 // @ts-expect-error the letters of the form are the client's business
 createClient({ baseUrl: 'https://a.example', client_Id: 'x', client_Secret: 'y' })
 

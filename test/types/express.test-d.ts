@@ -11,6 +11,17 @@ app.post('/verified', verifySignature({ subscriptions: [] }), (request, response
   // @ts-expect-error without verifySignature() ahead there is none
   response.send(request.event.payload.Id)
 })
+app.post('/captured', captureRawBody(), (request, response) => {
+  equal<Buffer | undefined>()(request.rawBody)
+  response.send(request.rawBody)
+})
+app.use(
+  express.json({
+    verify: (request, _response, bytes) => {
+      request.rawBody = bytes
+    },
+  }),
+)
 // @ts-expect-error the receiver itself is no middleware
 app.post('/hooks/transfers', receiver)
 // @ts-expect-error verification needs something to verify against

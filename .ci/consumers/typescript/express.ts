@@ -15,5 +15,12 @@ export const app = express()
 app.post('/hooks/transfers', receiver.middleware())
 app.post('/one-by-one', captureRawBody(), verifySignature({ subscriptions }), (request, response) => {
   const key: string | undefined = request.event?.idempotencyKey
-  response.json({ key })
+  response.json({ key, length: request.rawBody?.length })
 })
+app.use(
+  express.json({
+    verify: (request, _response, bytes) => {
+      request.rawBody = bytes
+    },
+  }),
+)

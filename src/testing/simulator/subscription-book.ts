@@ -8,7 +8,7 @@ import type { Random } from './random.js'
 
 /** A subscription as the simulator keeps it (SERVICE 2.3). */
 export interface ServiceSubscription {
-  /** The simulator's own: the service shows no identifier. */
+  /** The service shows no identifier: as given to `subscribe()`, or else the simulator's own. */
   readonly id: string
   readonly eventTypeName: string
   readonly callbackUrl: string
@@ -22,6 +22,8 @@ export interface ServiceSubscription {
 }
 
 export interface SubscribeOptions {
+  /** For a subscription that a receiver is configured with, too. @default the simulator's own */
+  readonly id?: string | undefined
   readonly eventTypeName: string
   readonly callbackUrl: string
   /** The secret text, not its Base64. @default 256 random bits */
@@ -52,8 +54,11 @@ export class SubscriptionBook {
     return this.entries.length >= MAX_SUBSCRIPTIONS
   }
 
-  add(subscription: Omit<ServiceSubscription, 'id'>): ServiceSubscription {
-    const entry = { id: this.#random.uuid(), ...subscription }
+  add({
+    id = this.#random.uuid(),
+    ...subscription
+  }: Omit<ServiceSubscription, 'id'> & Pick<SubscribeOptions, 'id'>): ServiceSubscription {
+    const entry = { id, ...subscription }
     if (this.#replaces) {
       const { eventTypeName, callbackUrl } = subscription
       const replaced = this.entries.findIndex(
@@ -70,8 +75,12 @@ export class SubscriptionBook {
   /** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
   subscribe(options: SubscribeOptions): ServiceSubscription {
     const owner = 'subscribe'
-    checkKnownOptions(owner, options, ['eventTypeName', 'callbackUrl', 'secret', 'description'])
-    const { eventTypeName, callbackUrl, description, secret = newSecret() } = options
+    checkKnownOptions(owner, options, ['id', 'eventTypeName', 'callbackUrl', 'secret', 'description'])
+    const { id, eventTypeName, callbackUrl, description, secret = newSecret() } = options
+    if (id !== undefined && (typeof id !== 'string' || id === ''))
+      throw invalidOption(owner, 'id', id, 'use a text, or leave it out')
+    if (this.entries.some((each) => each.id === id))
+      throw invalidOption(owner, 'id', id, 'another subscription has it: use one that is free')
     if (typeof eventTypeName !== 'string' || eventTypeName === '' || !fitsInHeader(eventTypeName)) {
       throw invalidOption(
         owner,
@@ -82,7 +91,7 @@ export class SubscriptionBook {
     }
     const problem = callbackUrlProblem(callbackUrl) ?? secretProblem(secret)
     if (problem) throw new CountersignError('ERR_OPTION_INVALID', `${owner}: ${problem}`)
-    return this.add({ eventTypeName, callbackUrl, secret, description })
+    return this.add({ id, eventTypeName, callbackUrl, secret, description })
   }
 
   /** Returns the new secret. @throws CountersignError ERR_OPTION_INVALID */

@@ -1,0 +1,23 @@
+import { createReceiver, type CallbackEvent } from 'countersign'
+import { createClient } from 'countersign/client'
+import { signCallback } from 'countersign/signature'
+import { SqliteInbox } from 'countersign/sqlite'
+import { signedCallback } from 'countersign/testing'
+
+const { COUNTERSIGN_BASE_URL: baseUrl, CLIENT_ID: clientId, CLIENT_SECRET: clientSecret } = process.env
+export const client = createClient({ baseUrl, clientId, clientSecret })
+
+const subscription = {
+  id: 'tenant-1',
+  eventTypeName: 'transfers.book-completed',
+  callbackUrl: 'https://partner.example.com/hooks/transfers',
+  secret: 'the secret text of a consumer',
+}
+export const receiver = createReceiver({
+  subscriptions: [subscription],
+  inbox: new SqliteInbox({ file: 'callbacks.db' }),
+})
+export const idOf = (event: CallbackEvent): string => event.subscription.id
+export const body: Buffer = signedCallback({ subscription }).body
+// @ts-expect-error these are types, and not any
+signCallback({ callbackUrl: 1 })
