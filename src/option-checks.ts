@@ -76,14 +76,14 @@ export function invalidOption(
 
 /**
  * A value as messages repeat it. An object is not, as it may hold a secret. A text is repeated only where it is short enough
- * for a word or a number: a long one may be a secret in the wrong place, and so may be what stands in a URL before an @ or
- * behind a ?.
+ * for a word or a number, as a long one may be a secret or a URL in the wrong place. Options that take one of these have
+ * stricter rules of their own.
  */
 function describe(value: unknown): string {
   if (value === null || ['number', 'boolean', 'undefined'].includes(typeof value)) return String(value)
   if (typeof value !== 'string') return kindOf(value)
   if (value.length > 24) return `a text of ${value.length} characters`
-  return JSON.stringify(value.replace(/\?.*$/s, '?…').replace(/^.*@/s, '…@'))
+  return JSON.stringify(value)
 }
 
 /** For where subscriptions are expected: a text there may be a secret, or JSON that holds one. */

@@ -86,7 +86,9 @@ export function isPlainVariable(name: string): boolean {
 }
 
 export function isPlainFileName(file: string): boolean {
-  return /^(?:\.{1,2}[\\/]|[A-Za-z]:[\\/]|\/(?:etc|home|mnt|opt|run|srv|tmp|usr|var)\/)|\.(?:key|pem|secret|txt)$/i.test(file)
+  return /^(?:\.{1,2}[\\/]|[A-Za-z]:[\\/]|\/(?:etc|home|mnt|opt|run|srv|tmp|usr|var)\/)|\.(?:key|pem|secret|txt)$/i.test(
+    file,
+  )
 }
 
 function ofLength(name: string): string {

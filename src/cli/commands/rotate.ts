@@ -16,8 +16,8 @@ interface Flags extends RotateFlags {
 const HELP = `
 Replaces the secret of a subscription without losing a callback: a new subscription for the same event type and callback
 URL is created with a secret of its own, and the receiver knows both secrets until the old one is no longer used. The
-subscription is that of the configuration; where it has several, --event-type and --callback-url say which. Without a
-configuration the two of them are the subscription.
+subscription is that of the configuration; where it has several, --event-type and --callback-url say which, and --id
+where these are the same. Without a configuration event type and URL are the subscription.
 
   $ countersign rotate --secret-file new.secret --prepare             keep a new secret, print the entry
       put the entry into the configuration, start the receiver with it
@@ -50,6 +50,7 @@ export const defineRotate: DefineCommand = (program, io, finish) => {
     .option('--status', 'say when each secret of the configuration was last used, and do nothing')
     .option('--event-type <name>', 'of the subscription with this eventTypeName', someText)
     .option('--callback-url <url>', 'of the subscription with this callbackUrl')
+    .option('--id <id>', 'of the subscription with this id, where several share type and URL', someText)
     .option('--description <text>', "free text (default: the entry's)")
     .option('--idempotency-key <uuid>', 'X-Idempotency-Key (default: a new UUID)', uuid)
   addServiceOptions(addInboxFileOptions(addKeptSecretOptions(command)))
@@ -65,7 +66,7 @@ export const defineRotate: DefineCommand = (program, io, finish) => {
 
 /** What the options pick of the configuration. */
 async function choose(
-  { eventType, callbackUrl }: Flags,
+  { eventType, callbackUrl, id }: Flags,
   config: ConfigValues | undefined,
   io: Io,
 ): Promise<ConfiguredSubscription[]> {
@@ -74,10 +75,11 @@ async function choose(
   const chosen = all.filter(
     (each) =>
       (eventType ?? each.eventTypeName) === each.eventTypeName &&
-      (callbackUrl ?? each.callbackUrl) === each.callbackUrl,
+      (callbackUrl ?? each.callbackUrl) === each.callbackUrl &&
+      (id ?? each.id) === each.id,
   )
   if (chosen.length > 0) return chosen
   throw new UsageError(
-    `${config.file.name} has no such subscription: look at --event-type and --callback-url`,
+    `${config.file.name} has no such subscription: look at --event-type and --callback-url, and at --id`,
   )
 }

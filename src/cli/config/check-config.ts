@@ -35,6 +35,8 @@ interface Summary {
 }
 
 interface SubscriptionSummary {
+  /** The one that it was given, if any. */
+  readonly id?: string | undefined
   readonly eventTypeName: string
   /** Without its query: people put tokens into queries. */
   readonly callbackUrl: string
@@ -106,7 +108,8 @@ function summarizeSubscriptions(
   { types, any, unhandled }: Handled,
 ): Summary['subscriptions'] {
   if (typeof subscriptions === 'function') return 'looked up by a function'
-  return subscriptions.map(({ eventTypeName, callbackUrl, secret }: Subscription) => ({
+  return subscriptions.map(({ id, eventTypeName, callbackUrl, secret }: Subscription) => ({
+    id,
     eventTypeName,
     callbackUrl: withoutQuery(callbackUrl),
     secrets: [secret].flat().length,
@@ -150,8 +153,8 @@ function readable({
   const subscriptionRows =
     typeof subscriptions === 'string'
       ? [[`  ${subscriptions}`]]
-      : subscriptions.map(({ eventTypeName, callbackUrl, secrets, handled }) => [
-          `  ${printable(eventTypeName)}`,
+      : subscriptions.map(({ id, eventTypeName, callbackUrl, secrets, handled }) => [
+          `  ${printable(id === undefined ? eventTypeName : `${eventTypeName} (id ${id})`)}`,
           printable(callbackUrl),
           secrets === 1 ? '1 secret' : `${secrets} secrets`,
           handled ? 'handled' : 'NO HANDLER',

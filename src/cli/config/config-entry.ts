@@ -4,6 +4,7 @@ import { printable } from '../readable-log.js'
 export type SecretReference = { readonly env: string } | { readonly file: string } | undefined
 
 export interface ConfigEntry {
+  readonly id?: string | undefined
   readonly eventTypeName: string
   readonly callbackUrl: string
   readonly description?: string | undefined
@@ -15,7 +16,7 @@ export interface ConfigEntry {
 const UNCHANGED = '<what stands here now>'
 
 /** An item of `subscriptions`, as it is written in countersign.config.mjs. */
-export function readableEntry({ eventTypeName, callbackUrl, description, secrets }: ConfigEntry): string {
+export function readableEntry({ id, eventTypeName, callbackUrl, description, secrets }: ConfigEntry): string {
   const references = secrets.map((reference) => {
     if (reference === undefined) return UNCHANGED
     const [[name, value] = []] = Object.entries(reference)
@@ -23,6 +24,7 @@ export function readableEntry({ eventTypeName, callbackUrl, description, secrets
   })
   return [
     '{',
+    ...(id === undefined ? [] : [`  id: ${quoted(id)},`]),
     `  eventTypeName: ${quoted(eventTypeName)},`,
     `  callbackUrl: ${quoted(callbackUrl)},`,
     ...(description === undefined ? [] : [`  description: ${quoted(description)},`]),

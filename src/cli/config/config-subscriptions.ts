@@ -10,6 +10,8 @@ import { isPlainFileName, isPlainVariable } from '../secret-option.js'
 export interface ConfiguredSubscription {
   /** Where it is: `subscriptions[0]`. */
   readonly place: string
+  /** The one that it was given, if any. */
+  readonly id: string | undefined
   readonly eventTypeName: string
   readonly callbackUrl: string
   readonly description: string | undefined
@@ -40,13 +42,14 @@ export async function configuredSubscriptions(
   return Promise.all(
     subscriptions.map(async (each: unknown, index) => {
       const place = `subscriptions[${index}]`
-      const { eventTypeName, callbackUrl, description, secret } = Object(each) as Record<string, unknown>
+      const { id, eventTypeName, callbackUrl, description, secret } = Object(each) as Record<string, unknown>
       const problem =
         typeof eventTypeName === 'string' ? callbackUrlProblem(callbackUrl) : 'eventTypeName is no text'
       if (problem) throw new UsageError(`${file.name}: ${place}: ${problem}`)
       const list: readonly unknown[] = Array.isArray(secret) ? secret : [secret]
       return {
         place,
+        id: typeof id === 'string' ? id : undefined,
         eventTypeName: eventTypeName as string,
         callbackUrl: callbackUrl as string,
         description: typeof description === 'string' ? description : undefined,

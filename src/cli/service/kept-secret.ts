@@ -69,5 +69,7 @@ export async function keepSecret(flags: KeptSecretFlags, io: Io): Promise<KeptSe
 function variableName(text: string): string {
   if (/^[A-Za-z_]\w*$/.test(text)) return text
   // Not an InvalidArgumentError, which commander prints with the text: it may be the secret itself.
-  throw new UsageError('--secret-env names no variable. Use letters, digits and underscores, not the secret itself')
+  throw new UsageError(
+    '--secret-env names no variable. Use letters, digits and underscores, not the secret itself',
+  )
 }

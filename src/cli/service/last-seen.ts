@@ -19,6 +19,7 @@ export interface LastSeen {
 
 export interface SecretSeen {
   readonly subscription: string
+  readonly id?: string | undefined
   readonly eventTypeName: string
   readonly callbackUrl: string
   /** As the configuration calls it. */
@@ -41,10 +42,11 @@ export async function lastSeen(
   const { path, name } = await findInboxFile(flags, io)
   if (!existsSync(path)) throw new UsageError(`there is no inbox ${name} (${path}): nothing was stored yet`)
   const found: SigningSecret[] = []
-  const rows = subscriptions.flatMap(({ place, eventTypeName, callbackUrl, secrets }) =>
+  const rows = subscriptions.flatMap(({ place, id, eventTypeName, callbackUrl, secrets }) =>
     secrets.map(({ name: secretName, secret }) => {
       const about = {
         subscription: place,
+        id,
         eventTypeName,
         callbackUrl: withoutQuery(callbackUrl),
         secret: secretName,

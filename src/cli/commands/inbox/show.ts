@@ -1,3 +1,4 @@
+import { ownSubscriptionId } from '../../../callback.js'
 import type { Inbox } from '../../../inbox/inbox.js'
 import { withoutQuery } from '../../../subscriptions.js'
 import { EXIT, printJson, type ExitCode, type Io } from '../../io.js'
@@ -32,9 +33,12 @@ async function show(inbox: Inbox, id: number, { body, json }: ShowFlags, io: Io)
     printJson(io, { ...rest, subscription, history, ...(body && { bodyBase64: rawBody.toString('base64') }) })
     return EXIT.done
   }
+  const { eventTypeName, callbackUrl } = subscription
+  const subscriptionId = ownSubscriptionId(subscription)
   const fields = {
     ...rest,
-    subscription: `${subscription.eventTypeName} ${withoutQuery(subscription.callbackUrl)}`,
+    subscription: `${eventTypeName} ${withoutQuery(callbackUrl)}`,
+    ...(subscriptionId !== undefined && { subscriptionId }),
   }
   io.stdout.write(table(Object.entries(fields).map(([name, value]) => [name, printable(shown(value))])))
   io.stdout.write(`body       ${rawBody.length} bytes${body ? '' : '; --body prints them'}\n`)

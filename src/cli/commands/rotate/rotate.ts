@@ -20,6 +20,7 @@ import { readServiceAccount, type ServiceFlags } from '../../service/service-opt
 export interface RotateFlags extends ServiceFlags, KeptSecretFlags, InboxFlags {
   readonly eventType?: string
   readonly callbackUrl?: string
+  readonly id?: string
   readonly description?: string
   readonly idempotencyKey?: string
 }
@@ -37,9 +38,7 @@ export async function rotate(
   const [old, ...others] = chosen
   if (others.length > 0) {
     throw new UsageError(
-      `which subscription? Say with --event-type and --callback-url: ${chosen
-        .map((each) => printable(`${each.eventTypeName} ${withoutQuery(each.callbackUrl)}`))
-        .join(', ')}`,
+      `which subscription? Say with --event-type and --callback-url, or with --id: ${chosen.map(named).join(', ')}`,
     )
   }
   const { eventType: eventTypeName = old?.eventTypeName, callbackUrl = old?.callbackUrl } = flags
@@ -62,7 +61,7 @@ export async function rotate(
   const secrets: SecretReference[] = old ? before.map((each) => each.reference) : [undefined]
   const report: CreationReport = {
     kept,
-    entry: { ...subscription, secrets: [reference, ...secrets] },
+    entry: { id: old?.id ?? flags.id, ...subscription, secrets: [reference, ...secrets] },
     next: [
       `Put this entry in the place of ${old?.place ?? 'the old one'}, with both secrets, and start the receiver with it.`,
       ...(flags.prepare ? ['Run the same command with --existing-secret in place of --prepare.'] : []),
@@ -80,6 +79,11 @@ export async function rotate(
   }
   printPrepared(report, io)
   return EXIT.done
+}
+
+function named({ id, eventTypeName, callbackUrl }: ConfiguredSubscription): string {
+  const subscribed = `${eventTypeName} ${withoutQuery(callbackUrl)}`
+  return printable(id === undefined ? subscribed : `${subscribed} (id ${id})`)
 }
 
 function readableBefore(seen: LastSeen | { readonly unknown: string }): string[] {

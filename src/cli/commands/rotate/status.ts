@@ -26,7 +26,7 @@ export async function status(
     io.stdout.write(
       table(
         seen.secrets.map((row) => [
-          row.subscription,
+          row.id === undefined ? row.subscription : printable(row.id),
           printable(row.eventTypeName),
           printable(row.callbackUrl),
           printable(row.secret),
