@@ -56,7 +56,7 @@ function liberties(programs) {
   const variables = programs.flatMap(({ code }) => code.match(/(?<=process\.env\.)\w+/g) ?? [])
   const types = [...new Set(variables)].map((name) => `interface ProcessEnv { ${name}: string }`).join('\n')
   const text = `declare global { namespace NodeJS { ${types} } }
-    declare module 'http' { interface IncomingMessage { rawBody?: Uint8Array } }
+    declare module 'http' { interface IncomingMessage { rawBody?: Buffer } }
     export {}`
   writeFileSync(join(folder, 'liberties.d.ts'), text)
   return 'liberties.d.ts'

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { performance } from 'node:perf_hooks'
 import { loggerOption, type Logger } from '../logger.js'
 import { checkKnownOptions } from '../option-checks.js'
@@ -13,11 +14,13 @@ export interface CaptureRawBodyOptions extends BodyLimitOptions {
   readonly logger?: Logger | undefined
 }
 
-declare module 'node:http' {
-  // Not in Express.Request, which extends this one: the `verify` option of express.json() is given an IncomingMessage.
-  interface IncomingMessage {
-    /** The bytes of the body as they arrived, behind `captureRawBody()` or a parser that keeps them. */
-    rawBody?: Buffer
+declare global {
+  // Not in IncomingMessage: an application may add to 'http' or to 'node:http', and to add to both breaks its types.
+  namespace Express {
+    interface Request {
+      /** The bytes of the body as they arrived, behind `captureRawBody()` or a parser that keeps them. */
+      rawBody?: Buffer
+    }
   }
 }
 
@@ -36,7 +39,7 @@ export function captureRawBody(options: CaptureRawBodyOptions = {}): Middleware 
     const startedAt = performance.now()
     readCallback(request, limits).then((intake) => {
       if (intake.refused === undefined) {
-        request.rawBody = intake.body
+        ;(request as IncomingMessage & { rawBody?: Buffer }).rawBody = intake.body
         return next()
       }
       const refusal = outcome(intake.refused)

@@ -17,10 +17,3 @@ app.post('/one-by-one', captureRawBody(), verifySignature({ subscriptions }), (r
   const key: string | undefined = request.event?.idempotencyKey
   response.json({ key, length: request.rawBody?.length })
 })
-app.use(
-  express.json({
-    verify: (request, _response, bytes) => {
-      request.rawBody = bytes
-    },
-  }),
-)
