@@ -23,8 +23,8 @@ export interface IdempotencyStore {
 
 export interface ClaimRequest {
   /**
-   * What identifies the callback: the X-Idempotency-Key in lower case, followed by `@` and the subscription it belongs
-   * to, as the service does not say whether a key is unique across subscriptions. At most a few thousand characters.
+   * What identifies the callback: the X-Idempotency-Key in lower case, followed by `@` and the id of its subscription, as
+   * the service does not say whether a key is unique across subscriptions. At most a few thousand characters.
    */
   readonly key: string
   /** SHA-256 of the body, Base64 (44 characters). Two bodies under one key are a conflict. */

@@ -98,7 +98,7 @@ export interface Inbox {
 /** A verified callback on its way into the inbox. */
 export interface Arrival {
   readonly callback: VerifiedCallback
-  /** The idempotency key together with its subscription: what makes two arrivals the same callback. */
+  /** The idempotency key and the id of its subscription: what makes two arrivals the same callback. */
   readonly key: string
   /** SHA-256 of the body, Base64. */
   readonly bodyHash: string

@@ -1,7 +1,7 @@
 /**
- * Remembers the latest results of a pure function of one string, undefined ones excepted. What it saves is an HMAC key
- * set-up, a URL parse and a date parse per callback, together as dear as the hashing; the bound keeps a receiver with many
- * tenants from growing.
+ * Remembers the latest results of a pure function of one string, except undefined. It saves `verifyCallback` an HMAC key
+ * set-up, a URL parse and a date parse per callback, which together take as long as the hashing. A caller with more URLs or
+ * secrets than the limit gains nothing; a receiver keeps what it prepared itself (`SubscriptionPreparer`).
  */
 export function memo<Result>(compute: (text: string) => Result, limit = 1024): (text: string) => Result {
   const results = new Map<string, Result>()

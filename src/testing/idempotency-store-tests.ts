@@ -163,6 +163,14 @@ export function registerIdempotencyStoreTests(
         assert.equal(await stateOf(store, underAnotherKey(signedAnew(delivery))), 'claimed')
       })
 
+      it('lets the same idempotency key and body pass for another subscription', async ({ store }) => {
+        const [delivery, other] = [createDelivery(), createDelivery()]
+        const idempotencyKey = delivery.key.split('@', 1)[0]
+        await claimed(store, { ...delivery, key: `${idempotencyKey}@tenant-1` })
+        const ofOther = { ...other, key: `${idempotencyKey}@tenant-2`, bodyHash: delivery.bodyHash }
+        assert.equal(await stateOf(store, ofOther), 'claimed')
+      })
+
       it('keeps keys of thousands of characters apart', async ({ store }) => {
         const long = 'k'.repeat(3000)
         await claimed(store, createDelivery({ key: `${long}1` }))

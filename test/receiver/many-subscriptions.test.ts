@@ -23,7 +23,7 @@ beforeAll(() => {
       super(url, base)
       parseUrl()
     }
-  } as typeof URL
+  }
 })
 afterAll(() => {
   globalThis.URL = RealUrl

@@ -30,6 +30,9 @@ interface Sent {
   readonly authenticities: Set<Authenticity>
   /** Of genuine attempts; undefined for one without an answer. */
   readonly genuineAnswers: (number | undefined)[]
+  /** Ids of the subscriptions to which it was sent, and of those whose answer was 2xx: each has a callback of its own. */
+  readonly sentTo: Set<string>
+  readonly acceptedFor: Set<string>
   forgedAccepted: boolean
 }
 
@@ -48,13 +51,15 @@ export function deliveryReport(deliveries: readonly Delivery[], handled: Handled
   const isForged = (each: Sent) => !isGenuine(each) && !isSuspect(each)
   const answered = ({ genuineAnswers }: Sent) => genuineAnswers.some((status) => status !== undefined)
   return {
-    lost: keysWhere((each, handled) => accepted(each) && handled === 0),
+    lost: keysWhere((each, handled) => handled < each.acceptedFor.size),
     refused: keysWhere((each) => answered(each) && !accepted(each)),
     unanswered: keysWhere((each) => isGenuine(each) && !answered(each)),
     forgedHandled: keysWhere((each, handled) => isForged(each) && handled > 0),
     forgedAccepted: keysWhere((each) => each.forgedAccepted),
     suspectHandled: keysWhere((each, handled) => isSuspect(each) && handled > 0),
-    handledTwice: [...times].filter(([, count]) => count > 1).map(([key]) => key),
+    handledTwice: [...times]
+      .filter(([key, count]) => count > Math.max(1, sent.get(key)?.sentTo.size ?? 1))
+      .map(([key]) => key),
     neverDelivered: [...times.keys()].filter((key) => !sent.has(key)),
   }
 }
@@ -95,12 +100,18 @@ function sentByKey(deliveries: readonly Delivery[]): Map<string, Sent> {
         deliveries: new Set(),
         authenticities: new Set(),
         genuineAnswers: [],
+        sentTo: new Set(),
+        acceptedFor: new Set(),
         forgedAccepted: false,
       }
       byKey.set(key, sent)
       sent.deliveries.add(delivery)
       sent.authenticities.add(authenticity)
-      if (authenticity === 'genuine') sent.genuineAnswers.push(status)
+      if (authenticity === 'genuine') {
+        sent.genuineAnswers.push(status)
+        sent.sentTo.add(delivery.subscription.id)
+        if (isSuccess(status)) sent.acceptedFor.add(delivery.subscription.id)
+      }
       if (authenticity === 'forged' && isSuccess(status)) sent.forgedAccepted = true
     }
   }

@@ -32,6 +32,37 @@ it('twenty run side by side, each with a port, subscriptions and deliveries of i
   }
 })
 
+describe('what subscribe returns', () => {
+  it('is a subscription that a receiver can be configured with', async () => {
+    const simulator = await runSimulator()
+    const { callbackUrl, eventTypeName } = subscription
+    const subscribed = [
+      simulator.subscribe({ callbackUrl, eventTypeName }),
+      simulator.subscribe({ callbackUrl, eventTypeName, id: 'tenant-2', description: 'the second' }),
+    ]
+    const { port, handled } = await runReceiver({ subscriptions: subscribed })
+    simulator.deliverTo(`http://127.0.0.1:${port}`)
+    const idempotencyKey = 'f81d4fae-7dec-11d0-a765-00a0c91e6bf6'
+    for (const each of subscribed)
+      await simulator.deliver({ subscription: each, idempotencyKey, fault: 'twins' })
+    expect(handled.map((event) => event.subscription.id)).toEqual([subscribed[0]!.id, 'tenant-2'])
+
+    // Two callbacks under one key, each of them handled once.
+    simulator.assertNothingLost(handled)
+    simulator.assertNothingTwice(handled)
+    expect(simulator.report(handled.slice(1)).lost).toEqual([idempotencyKey])
+    expect(simulator.report([...handled, handled[0]!]).handledTwice).toEqual([idempotencyKey])
+  })
+
+  it('has an id that no other subscription has', async () => {
+    const simulator = await runSimulator()
+    simulator.subscribe({ ...subscription, id: 'tenant-1' })
+    expect(() => simulator.subscribe({ ...subscription, id: 'tenant-1' })).toThrow(
+      'id is "tenant-1": another subscription has it',
+    )
+  })
+})
+
 describe('closing', () => {
   async function unanswered(options: ServiceSimulatorOptions = {}) {
     const { promise: reached, resolve } = deferred()
@@ -174,6 +205,7 @@ describe('wrong options', () => {
     [{ callbackUrl: 'https://X.example.com' }, 'must be spelled "https://x.example.com/"'],
     [{ secret: '' }, 'secret must not be empty'],
     [{ secretText: 'x' }, 'subscribe has no option "secretText"'],
+    [{ id: '' }, 'id is "": use a text'],
   ])('of subscribe are refused: %j', async (options, message) => {
     const simulator = await runSimulator()
     expect(() => simulator.subscribe({ ...subscription, ...options })).toThrow(message)
