@@ -65,7 +65,9 @@ describe('a file of the first version', () => {
     expect((await inbox.list({}))[0]?.subscription.id).toBe(
       'transfers.book-completed https://partner.example.com/hooks/transfers',
     )
-    const [claimed] = await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 1_000 })
+    const {
+      entries: [claimed],
+    } = await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 1_000 })
     expect(claimed?.callback.subscription).toEqual(subscription)
   })
 
