@@ -3,7 +3,7 @@ import { parseClientOptions, type ClientOptions } from './client-options.js'
 import type { ClientCredentials } from './credentials.js'
 import { ClientError } from './client-error.js'
 import { attemptRequest, type ServiceAccess, type ServiceRequest, type ServiceResponse } from './request.js'
-import { withRetries, type RetryPolicy } from './retry.js'
+import { askedDelayMs, withRetries, type RetryPolicy } from './retry.js'
 import { tokenRefusal } from './token-refusal.js'
 
 /** SERVICE 2.1. */
@@ -32,7 +32,8 @@ export async function requestAccessToken(
   const { access, connections, credentials, retries } = parseClientOptions(options)
   const { controller, release } = linkedController(signal)
   try {
-    return await fetchAccessToken({ ...access, credentials, retries }, controller.signal)
+    const hidden = () => [credentials.clientSecret]
+    return await fetchAccessToken({ ...access, hidden, credentials, retries }, controller.signal)
   } finally {
     release()
     await connections.close()
@@ -52,7 +53,9 @@ export async function fetchAccessToken(service: TokenService, signal: AbortSigna
     return attemptRequest(service, tokenRequest(credentials), attempt, signal)
   })
   const what = `The token request (POST ${baseUrl}${PATH})`
-  if (!response.ok) throw tokenRefusal(what, response.status, credentials)
+  if (!response.ok) {
+    throw tokenRefusal(what, response.status, credentials, askedDelayMs(response.headers, retries.clock))
+  }
   // A lifetime begins when the service answers, which is no sooner than this.
   return { ...readToken(what, response), requestedAtMs }
 }
@@ -65,7 +68,7 @@ function tokenRequest({ clientId, clientSecret }: ClientCredentials): ServiceReq
     path: PATH,
     headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
     body: `grant_type=client_credentials&client_Id=${clientId}&client_Secret=${clientSecret}`,
-    hidden: [clientSecret],
+    hidden: [],
   }
 }
 

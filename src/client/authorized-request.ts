@@ -37,9 +37,5 @@ export function sendAuthorized(
 }
 
 function withToken(request: ServiceRequest, token: string): ServiceRequest {
-  return {
-    ...request,
-    headers: { ...request.headers, Authorization: `Bearer ${token}` },
-    hidden: [...request.hidden, token],
-  }
+  return { ...request, headers: { ...request.headers, Authorization: `Bearer ${token}` } }
 }

@@ -76,6 +76,6 @@ export function parseClientOptions(options: ClientOptions) {
     options.fetch === undefined
       ? ownConnections(baseUrl, timeoutMs)
       : foreignConnections(functionOption(OWNER, 'fetch', options.fetch, options.fetch))
-  const access = { baseUrl, fetch: connections.fetch, timeoutMs, logger }
+  const access = { baseUrl, send: connections.send, timeoutMs, logger }
   return { access, connections, credentials, retries: { maxAttempts, retryDelayMs, clock, logger } }
 }

@@ -31,9 +31,20 @@ export interface Client {
  * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
 export function createClient(options: ClientOptions): Client {
+  return openClient(options).client
+}
+
+/**
+ * A client, and the texts that must not be shown of what it is answered: its client secret, and every token that it has
+ * received until the call. For the command line, which prints answers.
+ * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
+ */
+export function openClient(options: ClientOptions): { client: Client; hidden: () => string[] } {
   // All of it in closures, where nobody who looks at the client finds it.
-  const { access, connections, credentials, retries } = parseClientOptions(options)
-  const tokens = new TokenCache(
+  const { access: without, connections, credentials, retries } = parseClientOptions(options)
+  const hidden = () => [credentials.clientSecret, ...tokens.received]
+  const access = { ...without, hidden }
+  const tokens: TokenCache = new TokenCache(
     (signal) => fetchAccessToken({ ...access, credentials, retries }, signal),
     retries.clock,
   )
@@ -42,7 +53,7 @@ export function createClient(options: ClientOptions): Client {
     calls.run(signal, (signal) => sendAuthorized({ access, retries, tokens }, request, signal))
   let closed: Promise<void> | undefined
 
-  return {
+  const client: Client = {
     async accessToken(options) {
       return calls.run(signalOption('accessToken', options, ['signal']), (signal) => tokens.get(signal))
     },
@@ -53,4 +64,5 @@ export function createClient(options: ClientOptions): Client {
       return (closed ??= connections.close())
     },
   }
+  return { client, hidden }
 }

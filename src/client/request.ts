@@ -2,7 +2,9 @@ import { deadline } from '../in-time.js'
 import { errorFields, type Logger } from '../logger.js'
 import { linkedController, untilAborted } from './abort.js'
 import { ClientError } from './client-error.js'
-import type { Fetch, FetchResponse } from './connections.js'
+import type { FetchResponse, SendRequest } from './connections.js'
+import { isRefusal, type AttemptEffect, type Effect } from './effect.js'
+import { ProxyVariableError } from './proxy-variables.js'
 import { BodyTooLarge, MAX_BODY_BYTES, parseBody, readBody } from './read-body.js'
 import { briefly, safeCause } from './safe-cause.js'
 
@@ -25,21 +27,31 @@ export interface ServiceRequest {
   readonly body: string
   /** Texts of this request that must not stand in any error. */
   readonly hidden: readonly string[]
+  /** Notes what each attempt may have done; left out where nobody asks. */
+  readonly effect?: Effect | undefined
 }
 
-/** An answer of any status; or none, in which case the request may be tried again. */
-export type Attempt = { readonly response: ServiceResponse } | { readonly failure: ClientError }
+/** An answer of any status; or none, in which case the request may be tried again unless the failure is final. */
+export type Attempt = { readonly response: ServiceResponse } | FailedAttempt
+
+interface FailedAttempt {
+  readonly failure: ClientError
+  /** Another attempt would fail in the same way. */
+  readonly isFinal: boolean
+}
 
 export interface ServiceAccess {
   readonly baseUrl: string
-  readonly fetch: Fetch
+  readonly send: SendRequest
+  /** Texts that must not stand in any error: the client secret, and every token that was received. */
+  readonly hidden: () => readonly string[]
   readonly timeoutMs: number
   readonly logger: Logger
 }
 
 /**
  * One HTTP call. `number` counts the attempts, for the log.
- * @throws ClientError ERR_SERVICE_RESPONSE; the signal's reason
+ * @throws ClientError for a failure that is final; the signal's reason
  */
 export async function attemptRequest(
   access: ServiceAccess,
@@ -59,9 +71,9 @@ export async function attemptRequest(
     access.logger.debug({ ...fields, status: attempt.response.status }, 'the service answered')
     return attempt
   }
-  const { failure } = attempt
+  const { failure, isFinal } = attempt
   access.logger.info({ ...fields, code: failure.code, err: errorFields(failure) }, 'no usable answer')
-  if (failure.code === 'ERR_SERVICE_RESPONSE') throw failure
+  if (isFinal) throw failure
   return attempt
 }
 
@@ -72,16 +84,20 @@ async function answerInTime(
 ): Promise<Attempt> {
   const { controller, release } = linkedController(signal)
   let late = false
+  const effect = request.effect?.begin() ?? { isPossible: false }
   const cancel = deadline(access.timeoutMs, () => {
     late = true
     controller.abort()
   })
   try {
-    const response = await untilAborted(exchange(access, request, controller.signal), controller.signal)
+    const exchanged = exchange(access, request, effect, controller.signal)
+    const response = await untilAborted(exchanged, controller.signal)
+    if (isRefusal(response.status)) effect.isPossible = false
     return { response }
   } catch (error) {
     signal.throwIfAborted()
-    return { failure: failureOf(error, late, access, request) }
+    const isFinal = !late && (error instanceof BodyTooLarge || error instanceof ProxyVariableError)
+    return { failure: failureOf(error, late, access, request), isFinal }
   } finally {
     cancel()
     release()
@@ -89,17 +105,13 @@ async function answerInTime(
 }
 
 async function exchange(
-  { baseUrl, fetch }: ServiceAccess,
+  { baseUrl, send }: ServiceAccess,
   { method, path, headers, body }: ServiceRequest,
+  effect: AttemptEffect,
   signal: AbortSignal,
 ): Promise<ServiceResponse> {
-  const response = await fetch(baseUrl + path, {
-    method,
-    headers: { ...headers },
-    body,
-    redirect: 'manual',
-    signal,
-  })
+  const init = { method, headers: { ...headers }, body, redirect: 'manual', signal } as const
+  const response = await send(baseUrl + path, init, effect)
   const text = await readBody(response, signal)
   const { status } = response
   return { status, ok: status >= 200 && status < 300, headers: headersOf(response), body: parseBody(text) }
@@ -129,7 +141,11 @@ function failureOf(
     const message = `${what}: the answer is larger than ${MAX_BODY_BYTES} bytes. Is it the service that answers at baseUrl?`
     return new ClientError('ERR_SERVICE_RESPONSE', message)
   }
-  const cause = safeCause(error, request.hidden)
+  const cause = safeCause(error, [...access.hidden(), ...request.hidden])
+  if (error instanceof ProxyVariableError) {
+    const message = `${what}: nothing was sent: ${error.message}.`
+    return new ClientError('ERR_SERVICE_UNREACHABLE', message, { cause })
+  }
   const message = `${what}: no complete answer (${briefly(cause)}). Check baseUrl, and the way there: names, certificates, proxies, firewalls.`
   return new ClientError('ERR_SERVICE_UNREACHABLE', message, { cause })
 }

@@ -47,12 +47,17 @@ function backoff(attempt: number, retryDelayMs: number): number {
   return Math.round(delay * (0.5 + Math.random() / 2))
 }
 
-/** Seconds or an HTTP date, in milliseconds from now; 0 when there is none, or none that can be understood. */
+/** The delay that an answer asks for; 0 when it asks for none. */
 export function retryAfterMs(headers: ServiceResponse['headers'], clock: () => number): number {
+  return askedDelayMs(headers, clock) ?? 0
+}
+
+/** Seconds or an HTTP date, in milliseconds from now; undefined when there is none, or none that can be understood. */
+export function askedDelayMs(headers: ServiceResponse['headers'], clock: () => number): number | undefined {
   const text = headers['retry-after'] ?? ''
-  if (/^\d+$/.test(text)) return Number(text) * 1000
+  if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, Number.MAX_SAFE_INTEGER)
   const moment = parseHttpDate(text)
-  if (moment === undefined) return 0
+  if (moment === undefined) return undefined
   // By the service's own clock where it shows it: ours may differ from it.
   return Math.max(0, moment - (parseHttpDate(headers['date'] ?? '') ?? clock()))
 }

@@ -1,3 +1,5 @@
+import { textMask } from '../mask-texts.js'
+
 const MAX_DEPTH = 3
 
 /**
@@ -5,12 +7,15 @@ const MAX_DEPTH = 3
  * them, and its causes likewise. HTTP clients hang sockets, requests and the bytes of answers on their errors, and a fetch
  * of somebody's own may do anything.
  */
-export function safeCause(error: unknown, hidden: readonly string[], depth = 1): Error {
+export function safeCause(error: unknown, hidden: readonly string[]): Error {
+  return masked(error, textMask(hidden), 1)
+}
+
+function masked(error: unknown, redact: (text: string) => string, depth: number): Error {
   const { name, message, code, stack, cause } = fieldsOf(error)
-  const redact = (text: string) => withoutHidden(text, hidden)
   const below =
     cause !== undefined && cause !== null && depth < MAX_DEPTH
-      ? { cause: safeCause(cause, hidden, depth + 1) }
+      ? { cause: masked(cause, redact, depth + 1) }
       : undefined
   const safe = new Error(typeof message === 'string' ? redact(message) : `a thrown ${typeof error}`, below)
   if (typeof name === 'string') safe.name = redact(name)
@@ -38,13 +43,4 @@ interface ErrorFields {
 // Not by `instanceof`: an error of another realm, as in a test runner, is none there.
 function fieldsOf(error: unknown): ErrorFields {
   return typeof error === 'object' && error !== null ? error : {}
-}
-
-// In any case of letters: a client secret is "not case-sensitive" (SERVICE 2.2), and may come back in another one.
-function withoutHidden(text: string, hidden: readonly string[]): string {
-  // Longest first: one may be part of another.
-  const texts = hidden.filter(Boolean).sort((a, b) => b.length - a.length)
-  if (texts.length === 0) return text
-  const literally = texts.map((each) => each.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
-  return text.replaceAll(new RegExp(literally.join('|'), 'gi'), '…')
 }

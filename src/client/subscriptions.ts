@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { CountersignError } from '../errors.js'
+import { eventTypeNameProblem } from '../event-type-name.js'
 import type { Logger } from '../logger.js'
 import { checkKnownOptions, invalidOption } from '../option-checks.js'
 import { callbackUrlProblem } from '../signature/index.js'
@@ -7,6 +8,7 @@ import { looksLikeSecretText, secretProblem } from '../signature/secret.js'
 import type { SendAuthorized } from './authorized-request.js'
 import { signalOption, type CallOptions } from './call-options.js'
 import { ClientError } from './client-error.js'
+import { Effect } from './effect.js'
 import type { ServiceRequest, ServiceResponse } from './request.js'
 import { isUuid } from '../uuid.js'
 
@@ -29,17 +31,25 @@ export interface CreateSubscriptionOptions extends CallOptions {
   readonly idempotencyKey?: string | undefined
 }
 
+/** What the service answered to the last attempt, and what is known of all of them. */
+export interface SubscriptionResponse extends ServiceResponse {
+  readonly idempotencyKey: string
+  /**
+   * Whether the subscription may exist. False only where no attempt of this call can have created it: each of them was
+   * answered 4xx other than 408 and 409, or never left this machine. An earlier call with the same key is not counted.
+   */
+  readonly mayBeCreated: boolean
+}
+
 export interface ClientSubscriptions {
   /**
    * Creates a subscription (SERVICE 4.2). Resolves with any status, as none is documented. Repeats an attempt without an
-   * answer, or with 5xx or 429, with the same idempotency key.
+   * answer, or with 5xx or 429, with the same idempotency key; a refusal of the repeat does not say whether an attempt
+   * before it was accepted: `mayBeCreated` of the result and of a ClientError does.
    * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN: nothing was sent
    * @throws ClientError every code
    */
-  create(
-    subscription: NewSubscription,
-    options?: CreateSubscriptionOptions,
-  ): Promise<ServiceResponse & { readonly idempotencyKey: string }>
+  create(subscription: NewSubscription, options?: CreateSubscriptionOptions): Promise<SubscriptionResponse>
 }
 
 const OWNER = 'subscriptions.create'
@@ -49,11 +59,13 @@ export function createSubscriptions(send: SendAuthorized, logger: Logger): Clien
     async create(subscription, options) {
       const signal = signalOption(OWNER, options, ['signal', 'idempotencyKey'])
       const idempotencyKey = idempotencyKeyOption(options?.idempotencyKey)
-      const request = subscriptionRequest(subscription, idempotencyKey, logger)
+      const effect = new Effect()
+      const request = { ...subscriptionRequest(subscription, idempotencyKey, logger), effect }
       try {
-        return { ...(await send(request, signal)), idempotencyKey }
+        const response = await send(request, signal)
+        return { ...response, idempotencyKey, mayBeCreated: effect.isPossible }
       } catch (error) {
-        throw withIdempotencyKey(error, idempotencyKey)
+        throw aboutCreation(error, { idempotencyKey, mayBeCreated: effect.isPossible })
       }
     },
   }
@@ -67,17 +79,10 @@ function subscriptionRequest(
 ): ServiceRequest {
   checkKnownOptions(OWNER, subscription, ['eventTypeName', 'callbackUrl', 'secret', 'description'])
   const { eventTypeName, callbackUrl, secret, description } = subscription
-  if (typeof eventTypeName !== 'string' || eventTypeName === '') {
-    throw invalidOption(
-      OWNER,
-      'eventTypeName',
-      eventTypeName,
-      'use a name such as "transfers.book-completed"',
-    )
-  }
   if (description !== undefined && typeof description !== 'string')
     throw invalidOption(OWNER, 'description', description, 'use a text, or leave it out')
-  const problem = callbackUrlProblem(callbackUrl) ?? secretProblem(secret)
+  const problem =
+    eventTypeNameProblem(eventTypeName) ?? callbackUrlProblem(callbackUrl) ?? secretProblem(secret)
   if (problem) throw new CountersignError('ERR_OPTION_INVALID', `${OWNER}: ${problem}`)
   warnOfPitfalls(eventTypeName, secret, logger)
 
@@ -99,10 +104,10 @@ function idempotencyKeyOption(idempotencyKey: string | undefined): string {
 }
 
 /** Anew, as others may have been given the same error: those who waited for the same token. */
-function withIdempotencyKey(error: unknown, idempotencyKey: string): unknown {
+function aboutCreation(error: unknown, about: { idempotencyKey: string; mayBeCreated: boolean }): unknown {
   if (!(error instanceof ClientError)) return error
-  const { code, message, status, cause } = error
-  return new ClientError(code, message, { status, cause: cause as Error | undefined, idempotencyKey })
+  const { code, message, status, retryAfterMs, cause } = error
+  return new ClientError(code, message, { status, retryAfterMs, cause: cause as Error | undefined, ...about })
 }
 
 function warnOfPitfalls(eventTypeName: string, secret: string, logger: Logger): void {

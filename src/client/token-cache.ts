@@ -19,6 +19,8 @@ interface CachedToken {
   readonly renewAtMs: number
 }
 
+/** How many of the tokens that were received are remembered: without a lifetime there is one for each call. */
+const MAX_RECEIVED = 1_000
 const MAX_MARGIN_MS = 30_000
 const MAX_LIFETIME_MS = 86_400_000
 
@@ -28,6 +30,8 @@ export class TokenCache {
   readonly #clock: () => number
   #cached: CachedToken | undefined
   #renewal: Renewal | undefined
+  /** An earlier token may still be good, and may come back in an answer or an error. */
+  readonly #received = new Set<string>()
 
   constructor(request: (signal: AbortSignal) => Promise<TimedToken>, clock: () => number) {
     this.#request = request
@@ -57,6 +61,11 @@ export class TokenCache {
     }
   }
 
+  /** The tokens that were received, the expired ones and those without a lifetime included. */
+  get received(): readonly string[] {
+    return [...this.#received]
+  }
+
   #renew(): Renewal {
     const controller = new AbortController()
     const renewal: Renewal = {
@@ -64,6 +73,7 @@ export class TokenCache {
       waiters: 0,
       promise: this.#request(controller.signal)
         .then((token) => {
+          this.#remember(token.accessToken)
           this.#cached = cachedToken(token)
           return token.accessToken
         })
@@ -72,6 +82,13 @@ export class TokenCache {
         }),
     }
     return renewal
+  }
+
+  #remember(token: string): void {
+    // Again at the end: the set forgets in the order of insertion.
+    this.#received.delete(token)
+    this.#received.add(token)
+    if (this.#received.size > MAX_RECEIVED) this.#received.delete(this.#received.values().next().value!)
   }
 
   // A clock that was set back would make it live longer.

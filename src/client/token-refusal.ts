@@ -6,10 +6,20 @@ import { ClientError } from './client-error.js'
  * can know, after the checklist of SERVICE 5, point 4; never anything from the answer's body, which may repeat what was
  * sent.
  */
-export function tokenRefusal(what: string, status: number, { clientSecret }: ClientCredentials): ClientError {
+export function tokenRefusal(
+  what: string,
+  status: number,
+  { clientSecret }: ClientCredentials,
+  retryAfterMs: number | undefined,
+): ClientError {
   const begins = `${what} was answered ${status}`
-  const unusable = (rest: string) => new ClientError('ERR_SERVICE_RESPONSE', `${begins}, ${rest}`, { status })
-  if (status >= 500 || status === 429) return unusable('and not with a token. Try again later.')
+  const unusable = (rest: string) =>
+    new ClientError('ERR_SERVICE_RESPONSE', `${begins}, ${rest}`, { status, retryAfterMs })
+  if (status >= 500 || status === 429) {
+    const asked =
+      retryAfterMs === undefined ? 'later' : `in ${Math.ceil(retryAfterMs / 1000)} s, as it asks for`
+    return unusable(`and not with a token. Try again ${asked}.`)
+  }
   if (status >= 300 && status < 400) {
     return unusable(
       'a redirect, which is not followed, as the client secret would go with it. Set baseUrl to where the service itself is.',
@@ -26,5 +36,6 @@ export function tokenRefusal(what: string, status: number, { clientSecret }: Cli
   const cure = 'A secret is visible only once: if it is lost, delete its entry and create a new one.'
   return new ClientError('ERR_TOKEN_REFUSED', `${begins}. The service's checklist: ${checklist} ${cure}`, {
     status,
+    retryAfterMs,
   })
 }

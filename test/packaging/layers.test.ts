@@ -35,6 +35,8 @@ const LAYERS = [
     'payload.ts',
     'uuid.ts',
     'loopback.ts',
+    'event-type-name.ts',
+    'mask-texts.ts',
   ],
   ['signature/'],
 ]

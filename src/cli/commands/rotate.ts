@@ -35,7 +35,7 @@ ${SERVICE_HELP}
 
 Exit codes:
   0  created: the service answered 2xx; with --status or --prepare: done
-  1  it answered otherwise, refused the credentials, or did not answer; or the inbox cannot be read
+  1  it was not created, or it is not known whether it was; or the inbox cannot be read
   2  wrong usage; nothing was sent, and the message says what to change
 
 Examples:

@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto'
-import { checkCallbackUrl, createSubscription, printPrepared } from '../service/create-subscription.js'
+import { checkSubscription, createSubscription, printPrepared } from '../service/create-subscription.js'
 import { addEnvFileOption } from '../environment.js'
 import { EXIT, type DefineCommand, type ExitCode, type Io } from '../io.js'
 import {
@@ -28,13 +27,14 @@ Creates a subscription and prints its entry for the configuration, to standard o
 standard error. File names in the entry are meant from the configuration's folder: run the command there.
 ${KEPT_SECRET_HELP}
 
-When the service does not answer, it may have created the subscription all the same. The secret and the idempotency key
-are kept and named then: the same command with --existing-secret and --idempotency-key repeats the request as it was.
+When an answer is lost, the service may have created the subscription all the same, whatever it answers to a repeat: the
+command then says that this is not known. The secret and the idempotency key are kept and named: the same command with
+--existing-secret and --idempotency-key repeats the request as it was.
 ${SERVICE_HELP}
 
 Exit codes:
   0  created: the service answered 2xx
-  1  it answered otherwise, refused the credentials, or did not answer
+  1  it was not created, or it is not known whether it was: the message says which
   2  wrong usage; nothing was sent, and the message says what to change
 
 Examples:
@@ -59,8 +59,8 @@ export const defineSubscribe: DefineCommand = (program, io, finish) => {
 }
 
 async function subscribe(flags: SubscribeFlags, io: Io): Promise<ExitCode> {
-  const { eventType: eventTypeName, callbackUrl, description, idempotencyKey = randomUUID() } = flags
-  checkCallbackUrl(callbackUrl)
+  const { eventType: eventTypeName, callbackUrl, description, idempotencyKey } = flags
+  checkSubscription(eventTypeName, callbackUrl)
   // What can be wrong with it is found before a secret is left behind.
   const account = flags.prepare ? undefined : await readServiceAccount(flags, io)
   const kept = await keepSecret(flags, io)
@@ -73,6 +73,7 @@ async function subscribe(flags: SubscribeFlags, io: Io): Promise<ExitCode> {
     next: account
       ? [configure]
       : [configure, 'Run the same command with --existing-secret in place of --prepare.'],
+    isRepeat: flags.existingSecret === true && idempotencyKey !== undefined,
     showSecret: flags.showSecret,
     json: flags.json,
   }

@@ -3,8 +3,7 @@ import { ClientError } from '../../client/index.js'
 import { addEnvFileOption } from '../environment.js'
 import { EXIT, printJson, type DefineCommand, type ExitCode, type Io } from '../io.js'
 import { printable } from '../readable-log.js'
-import { redactor } from '../redact.js'
-import { clientSecretSpellings, safeFailure } from '../service/service-call.js'
+import { jsonResult, outputMask, safeFailure } from '../service/service-call.js'
 import {
   addServiceOptions,
   readServiceAccount,
@@ -56,8 +55,8 @@ async function token(flags: TokenFlags, io: Io): Promise<ExitCode> {
     return EXIT.done
   } catch (error) {
     if (!(error instanceof ClientError)) throw error
-    const failure = safeFailure(error, redactor(clientSecretSpellings(account)))
-    if (flags.json) printJson(io, failure)
+    const failure = safeFailure(error, outputMask([account.clientSecret]))
+    if (flags.json) printJson(io, jsonResult(failure))
     else io.stderr.write(`countersign: ${failure.message}\n`)
     return EXIT.failed
   }

@@ -1,23 +1,20 @@
+import { randomUUID } from 'node:crypto'
+import { isRefusal } from '../../client/effect.js'
+import { eventTypeNameProblem } from '../../event-type-name.js'
 import { callbackUrlProblem } from '../../signature/index.js'
 import { EXIT, printJson, UsageError, type ExitCode, type Io } from '../io.js'
 import { jsonEntry, readableEntry, type ConfigEntry } from '../config/config-entry.js'
 import type { KeptSecret } from './kept-secret.js'
 import { printable } from '../readable-log.js'
-import {
-  callService,
-  isFailure,
-  jsonResult,
-  readableResult,
-  type Answer,
-  type Failure,
-} from './service-call.js'
+import { callService, isFailure, jsonResult, readableResult } from './service-call.js'
 import type { ServiceAccount } from './service-options.js'
 
 export interface NewSubscription {
   readonly eventTypeName: string
   readonly callbackUrl: string
   readonly description?: string | undefined
-  readonly idempotencyKey: string
+  /** Of an earlier call, in order to repeat that. @default a new one */
+  readonly idempotencyKey?: string | undefined
 }
 
 export interface CreationReport {
@@ -25,6 +22,10 @@ export interface CreationReport {
   readonly entry: ConfigEntry
   /** What is known of the secrets that there were before, for a reader. */
   readonly before?: readonly string[]
+  /** Secrets that there were before, which no output may show either. */
+  readonly hidden?: readonly string[]
+  /** Whether an earlier run may have sent this secret already, with the idempotency key that is given. */
+  readonly isRepeat: boolean
   /** What to do now. */
   readonly next: readonly string[]
   readonly showSecret?: true | undefined
@@ -33,44 +34,52 @@ export interface CreationReport {
   readonly more?: object | undefined
 }
 
-/** @throws UsageError */
-export function checkCallbackUrl(callbackUrl: string): void {
-  const problem = callbackUrlProblem(callbackUrl)
-  if (problem) throw new UsageError(`--callback-url: ${problem}`)
+/** What can be wrong with these is found before a secret is left behind. @throws UsageError */
+export function checkSubscription(eventTypeName: string, callbackUrl: string): void {
+  const nameProblem = eventTypeNameProblem(eventTypeName)
+  if (nameProblem) throw new UsageError(`--event-type: ${nameProblem}`)
+  const urlProblem = callbackUrlProblem(callbackUrl)
+  if (urlProblem) throw new UsageError(`--callback-url: ${urlProblem}`)
 }
 
 /** Creates the subscription of a secret that is kept already, and prints what came of it. */
 export async function createSubscription(
   account: ServiceAccount,
-  { idempotencyKey, ...subscription }: NewSubscription,
+  { idempotencyKey: given, ...subscription }: NewSubscription,
   report: CreationReport,
   io: Io,
 ): Promise<ExitCode> {
-  const { kept } = report
+  const { kept, hidden = [] } = report
+  const idempotencyKey = given ?? randomUUID()
   // Before anything is sent: whoever ends the program now needs both to repeat it.
   io.stderr.write(`the secret is kept in ${kept.place}; the idempotency key is ${idempotencyKey}\n`)
-  const result = await callService(account, [kept.secret], async (client) =>
+  const result = await callService(account, [kept.secret, ...hidden], async (client) =>
     client.subscriptions.create({ ...subscription, secret: kept.secret }, { idempotencyKey }),
   )
   const created = !isFailure(result) && result.ok
   const repeatWith = `--existing-secret --idempotency-key ${idempotencyKey}`
+  const mayBeCreated = report.isRepeat || result.mayBeCreated !== false
   if (report.json) {
     const facts = { created, idempotencyKey, keptIn: kept.reference, ...jsonResult(result) }
-    const rest = created ? afterwards(report) : { mayBeCreated: mayBeCreated(result), repeatWith }
-    printJson(io, { ...facts, ...rest })
+    printJson(io, { ...facts, ...(created ? afterwards(report) : { mayBeCreated, repeatWith }) })
   } else if (created) {
     io.stderr.write(`created: ${readableResult(result)}\n`)
     printEntry(report, io)
   } else {
-    const said = mayBeCreated(result) ? 'whether it was created is not known' : 'it was not created'
+    const said = mayBeCreated ? 'whether it was created is not known' : 'it was not created'
     io.stderr.write(`countersign: ${said}: ${readableResult(result)}\n`)
+    if (mayBeCreated && !isFailure(result)) io.stderr.write(doubt(result.status))
     io.stderr.write(`to try again with this secret and this key, add ${repeatWith} to the same command\n`)
   }
   return created ? EXIT.done : EXIT.failed
 }
 
-function mayBeCreated(result: Answer | Failure): boolean {
-  return isFailure(result) ? result.sent : result.status >= 500
+/** Why a refusal does not say that there is no subscription. */
+function doubt(status: number): string {
+  if (status === 409)
+    return 'a conflict may mean that the subscription exists: the service does not document it\n'
+  if (!isRefusal(status)) return ''
+  return 'this answer is about the last request: an earlier one may have created the subscription\n'
 }
 
 /** Prints what there is to do before the subscription is created. */

@@ -1,4 +1,6 @@
-import { ClientError, createClient, type Client, type ServiceResponse } from '../../client/index.js'
+import { openClient } from '../../client/client.js'
+import { ClientError, type Client, type ServiceResponse } from '../../client/index.js'
+import { textMask } from '../../mask-texts.js'
 import { EXIT, printJson, type ExitCode, type Io } from '../io.js'
 import { printable } from '../readable-log.js'
 import { redactor } from '../redact.js'
@@ -11,14 +13,19 @@ export interface Answer {
   readonly body: unknown
   /** The body as one line for a terminal, of bounded length. */
   readonly text: string
+  /** Of a creation. */
+  readonly mayBeCreated?: boolean | undefined
 }
 
 /** Why there is no answer, or none that can be used. */
 export interface Failure {
   readonly code: string
   readonly message: string
-  /** Whether the call itself was sent, and not only the request for a token. */
-  readonly sent: boolean
+  /** The answer's to the token request, where that was the reason. */
+  readonly status?: number | undefined
+  readonly retryAfterMs?: number | undefined
+  /** Of a creation. */
+  readonly mayBeCreated?: boolean | undefined
 }
 
 /** How much of a body is shown on a terminal, in characters. */
@@ -26,37 +33,30 @@ const SHOWN_CHARACTERS = 4_000
 
 /**
  * Makes one call with a client of its own. An answer of any status is an answer; that the service cannot be reached, or
- * refuses the credentials, is a failure. Neither holds the secrets, the client's included, nor the access token.
+ * refuses the credentials, is a failure. Neither holds the secrets, the client's included, nor any token that was received.
  */
-export async function callService(
+export async function callService<Response extends ServiceResponse>(
   account: ServiceAccount,
   secrets: readonly string[],
-  call: (client: Client) => Promise<ServiceResponse>,
+  call: (client: Client) => Promise<Response>,
 ): Promise<Answer | Failure> {
-  const client = createClient(account)
-  const hidden = [...secrets, ...clientSecretSpellings(account)]
-  let sent = false
+  const { client, hidden } = openClient(account)
+  const mask = () => outputMask([...secrets, ...hidden()])
   try {
-    hidden.push(await client.accessToken())
-    sent = true
-    const response = await call(client)
-    // It may have been renewed for the call.
-    await client.accessToken().then(
-      (token) => hidden.push(token),
-      () => {},
-    )
-    return safeAnswer(response, redactor(hidden))
+    return safeAnswer(await call(client), mask())
   } catch (error) {
     if (!(error instanceof ClientError)) throw error
-    return { ...safeFailure(error, redactor(hidden)), sent }
+    return safeFailure(error, mask())
   } finally {
     await client.close()
   }
 }
 
-/** Its letters may be not case-sensitive (SERVICE 2.2): the service may repeat it in another spelling that is as good. */
-export function clientSecretSpellings({ clientSecret }: ServiceAccount): string[] {
-  return [clientSecret, clientSecret.toLowerCase(), clientSecret.toUpperCase()]
+/** Leaves out these texts in every form, and whatever else stands where a signature or a token stands. */
+export function outputMask(secrets: readonly string[]): (text: string) => string {
+  const mask = textMask(secrets, '[hidden]')
+  const redact = redactor([])
+  return (text) => redact(mask(text))
 }
 
 export function isFailure(result: Answer | Failure): result is Failure {
@@ -64,10 +64,10 @@ export function isFailure(result: Answer | Failure): result is Failure {
 }
 
 export function safeFailure(
-  { code, message }: ClientError,
-  redact: (text: string) => string,
-): Omit<Failure, 'sent'> {
-  return { code, message: bounded(printable(redact(message))) }
+  { code, message, status, retryAfterMs, mayBeCreated }: ClientError,
+  mask: (text: string) => string,
+): Failure {
+  return { code, message: bounded(printable(mask(message))), status, retryAfterMs, mayBeCreated }
 }
 
 /** `status: body`, or what went wrong, for a terminal. */
@@ -86,32 +86,40 @@ export function printResult(result: Answer | Failure, { json }: { json?: true },
 }
 
 export function jsonResult(result: Answer | Failure): object {
-  if (isFailure(result)) return { code: result.code, message: result.message }
+  if (isFailure(result)) {
+    const { code, message, retryAfterMs } = result
+    return { code, message, ...(retryAfterMs !== undefined && { retryAfterMs }) }
+  }
   const { status, body } = result
   return { status, body: body ?? null }
 }
 
-function safeAnswer({ status, ok, body }: ServiceResponse, redact: (text: string) => string): Answer {
-  const json = isShallow(body)
-    ? (JSON.stringify(body) ?? '')
+function safeAnswer(response: ServiceResponse, mask: (text: string) => string): Answer {
+  const { status, ok, mayBeCreated } = response as ServiceResponse & { readonly mayBeCreated?: boolean }
+  const body = isShallow(response.body)
+    ? maskedValue(response.body, mask)
     : '(a body that is nested too deeply to be shown)'
-  const text = redact(typeof body === 'string' ? body : json)
-  return { status, ok, body: typeof body === 'string' ? text : parsed(text), text: bounded(printable(text)) }
+  const text = typeof body === 'string' ? body : (JSON.stringify(body) ?? '')
+  return { status, ok, body, text: bounded(printable(text)), mayBeCreated }
+}
+
+/** Each text by itself: what an escape of JSON hides from a search is plain in the value. */
+function maskedValue(value: unknown, mask: (text: string) => string): unknown {
+  if (typeof value === 'string') return mask(value)
+  if (Array.isArray(value)) return value.map((each) => maskedValue(each, mask))
+  if (typeof value === 'object' && value !== null) {
+    const fields = Object.entries(value).map(([name, each]) => [mask(name), maskedValue(each, mask)])
+    return Object.fromEntries(fields) as unknown
+  }
+  // A secret may consist of digits.
+  if (typeof value !== 'number' || mask(`${value}`) === `${value}`) return value
+  return mask(`${value}`)
 }
 
 // Each level is indented, so what is printed grows with the square of them; and there is an end to the stack.
 function isShallow(value: unknown, levels = 100): boolean {
   if (typeof value !== 'object' || value === null) return true
   return levels > 0 && Object.values(value).every((each) => isShallow(each, levels - 1))
-}
-
-function parsed(text: string): unknown {
-  if (text === '') return undefined
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
 }
 
 function bounded(text: string): string {

@@ -1,11 +1,10 @@
-import { randomUUID } from 'node:crypto'
 import { dirname, relative, resolve, sep } from 'node:path'
 import { withoutQuery } from '../../../subscriptions.js'
 import type { ConfigValues } from '../../config/config.js'
 import type { SecretReference } from '../../config/config-entry.js'
 import type { ConfiguredSubscription } from '../../config/config-subscriptions.js'
 import {
-  checkCallbackUrl,
+  checkSubscription,
   createSubscription,
   printPrepared,
   type CreationReport,
@@ -41,11 +40,15 @@ export async function rotate(
       `which subscription? Say with --event-type and --callback-url, or with --id: ${chosen.map(named).join(', ')}`,
     )
   }
-  const { eventType: eventTypeName = old?.eventTypeName, callbackUrl = old?.callbackUrl } = flags
+  const {
+    eventType: eventTypeName = old?.eventTypeName,
+    callbackUrl = old?.callbackUrl,
+    idempotencyKey,
+  } = flags
   if (eventTypeName === undefined || callbackUrl === undefined) {
     throw new UsageError('which subscription? Use --event-type and --callback-url, or name a --config')
   }
-  checkCallbackUrl(callbackUrl)
+  checkSubscription(eventTypeName, callbackUrl)
   const account = flags.prepare ? undefined : await readServiceAccount(flags, io)
   const kept = await keepSecret(flags, io)
   const reference = config ? fromFolderOf(config.file.path, kept.reference, io) : kept.reference
@@ -70,13 +73,12 @@ export async function rotate(
     ],
     before: seen ? readableBefore(seen) : [],
     more: seen && { before: seen },
+    hidden: before.flatMap(({ secret }) => (typeof secret === 'string' ? [secret] : [])),
+    isRepeat: flags.existingSecret === true && idempotencyKey !== undefined,
     showSecret: flags.showSecret,
     json: flags.json,
   }
-  if (account) {
-    const { idempotencyKey = randomUUID() } = flags
-    return createSubscription(account, { ...subscription, idempotencyKey }, report, io)
-  }
+  if (account) return createSubscription(account, { ...subscription, idempotencyKey }, report, io)
   printPrepared(report, io)
   return EXIT.done
 }

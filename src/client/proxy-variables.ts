@@ -1,0 +1,44 @@
+/** A variable of the environment that names no proxy. The message has the variable's name, never its value. */
+export class ProxyVariableError extends Error {}
+
+const PROTOCOLS = ['http:', 'https:', 'socks:', 'socks5:']
+
+/**
+ * undici's own error for a malformed proxy variable is "Invalid URL", without saying which. Both are checked for either
+ * scheme, as undici reads both.
+ * @throws ProxyVariableError
+ */
+export function checkProxyVariables(baseUrl: string, env: NodeJS.ProcessEnv): void {
+  const proxies = [nameOf('http_proxy', env), nameOf('https_proxy', env)].filter((name) => env[name])
+  for (const name of proxies) checkProxy(name, env[name]!)
+  if (proxies.length > 0) checkExceptions(nameOf('no_proxy', env), baseUrl, env)
+}
+
+function checkProxy(name: string, value: string): void {
+  const cure = 'write it like http://proxy.example.com:3128'
+  const url = URL.canParse(value) ? new URL(value) : undefined
+  if (!url || !PROTOCOLS.includes(url.protocol) || url.hostname === '') {
+    throw new ProxyVariableError(`${name} is no absolute http, https or socks5 URL: ${cure}`)
+  }
+  try {
+    decodeURIComponent(url.username + url.password)
+  } catch {
+    throw new ProxyVariableError(`${name} has user information with a stray %: percent-encode it (%25)`)
+  }
+}
+
+/** An entry that is a URL matches no host: the request would go to the proxy that it was to be kept from. */
+function checkExceptions(name: string, baseUrl: string, env: NodeJS.ProcessEnv): void {
+  const { host, hostname } = new URL(baseUrl)
+  for (const entry of (env[name] ?? '').split(/[,\s]+/)) {
+    if (!entry.includes('://') || !URL.canParse(entry)) continue
+    if ([host, hostname].includes(new URL(entry).host)) {
+      throw new ProxyVariableError(`${name} lists the service as a URL: write the host only, ${host}`)
+    }
+  }
+}
+
+/** The one that undici reads: an empty one in lower case hides the other. */
+function nameOf(lowerCase: string, env: NodeJS.ProcessEnv): string {
+  return env[lowerCase] === undefined ? lowerCase.toUpperCase() : lowerCase
+}
