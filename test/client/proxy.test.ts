@@ -2,8 +2,9 @@ import { execFile } from 'node:child_process'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
+import { inspect, promisify } from 'node:util'
 import { createClient } from '../../src/client/index.js'
+import { collectedLog } from '../support/collected-log.js'
 import { CLIENT_ID, CLIENT_SECRET, clientOf, rejection, startService } from './service.js'
 
 const NAMES = ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY'].flatMap((name) => [name, name.toLowerCase()])
@@ -85,6 +86,61 @@ it('a proxy that is no URL is an error of the call, without its text', async () 
   expect(error).toMatchObject({ code: 'ERR_SERVICE_UNREACHABLE' })
   expect(error.stack + error.cause.stack).not.toContain('word')
 })
+
+describe.each(['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'])('a malformed %s', (name) => {
+  it.each([
+    'http://user:word@:port',
+    'http://user:word@',
+    'user:word@proxy.example.com:3128',
+    'proxy.example.com:3128',
+    'ftp://user:word@proxy.example.com',
+    'http://user:word@proxy.example.com:99999',
+    'http://user:wo%zzword@proxy.example.com',
+    'word',
+  ])('is named, but not its value: %s', async (value) => {
+    process.env[name] = value
+    const error = await askFor('https://api.bank.invalid')
+    expect(error).toMatchObject({ code: 'ERR_SERVICE_UNREACHABLE' })
+    expect(error.message).toContain(`nothing was sent: ${name} `)
+    expect(inspect(error, { showHidden: true, depth: Infinity })).not.toContain('word')
+  })
+
+  it('is not tried again, and is no matter of plain http', async () => {
+    process.env[name] = 'word'
+    const service = await startService()
+    await clientOf(service).accessToken()
+    const logger = collectedLog()
+    const client = clientOf(service, { baseUrl: 'https://api.bank.invalid', logger })
+    const error = await rejection(
+      client.subscriptions.create({
+        eventTypeName: 'transfers.book-completed',
+        callbackUrl: 'https://partner.example.com/',
+        secret: 'geheim',
+      }),
+    )
+    expect(error).toMatchObject({ mayBeCreated: false })
+    expect(logger.lines).toHaveLength(1)
+  })
+})
+
+it('a NO_PROXY that lists the service as a URL is named', async () => {
+  process.env['HTTPS_PROXY'] = proxyUrl
+  process.env['NO_PROXY'] = 'localhost,https://api.bank.invalid/'
+  const error = await askFor('https://api.bank.invalid')
+  expect(error.message).toContain('NO_PROXY lists the service as a URL: write the host only, api.bank.invalid')
+  expect(asked).toEqual([])
+})
+
+it.each(['localhost,10.0.0.0/8,*.bank.invalid', 'https://other.invalid,.bank.invalid'])(
+  'a NO_PROXY that other programs understand is taken: %s',
+  async (value) => {
+    process.env['HTTPS_PROXY'] = proxyUrl
+    process.env['NO_PROXY'] = value
+    const error = await askFor('https://api.bank.invalid')
+    expect(error.message).not.toContain('NO_PROXY')
+    expect(asked).toEqual([])
+  },
+)
 
 // undici makes its own agent that of the whole process when it finds none.
 it("Node's own fetch stays as it is", async () => {

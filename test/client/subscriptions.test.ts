@@ -135,6 +135,14 @@ describe('subscriptions.create', () => {
     ['half a surrogate pair', { secret: 'ab\ud800' }, 'well-formed'],
     ['no event type', { eventTypeName: '' }, 'eventTypeName'],
     ['an event type that is no text', { eventTypeName: 7 }, 'eventTypeName'],
+    ['an event type with a line end', { eventTypeName: 'a\r\nX-Smuggled: 1' }, 'no HTTP header can carry'],
+    ['an event type with a control character', { eventTypeName: 'a\u0000b' }, 'no HTTP header can carry'],
+    ['an event type with DEL', { eventTypeName: 'a\u007f' }, 'no HTTP header can carry'],
+    ['an event type beyond one byte a character', { eventTypeName: 'euro.€' }, 'no HTTP header can carry'],
+    ['an event type that begins with a space', { eventTypeName: ' a' }, 'white space around it'],
+    ['an event type that ends with a tab', { eventTypeName: 'a\t' }, 'white space around it'],
+    ['an event type of nothing but a space', { eventTypeName: ' ' }, 'white space around it'],
+    ['an event type without bound', { eventTypeName: 'a'.repeat(1_025) }, 'use at most 1024'],
     ['a description that is no text', { description: {} }, 'description'],
     ['the Base64 under its own name', { secretText: 'Z2VoZWlt' }, '"secretText"'],
   ])('refuses %s', async (_what, wrong, message) => {
@@ -148,6 +156,15 @@ describe('subscriptions.create', () => {
     expect(error.message).not.toContain('Z2VoZWlt')
     expect(service.tokenRequests).toEqual([])
   })
+
+  it.each(['transfers.book-completed', 'a', 'a b\tc', 'überweisung', '!#$%&', 'a'.repeat(1_024)])(
+    'takes the event type %j, which a header can carry',
+    async (eventTypeName) => {
+      const service = await startService()
+      await clientOf(service).subscriptions.create({ ...subscription, eventTypeName })
+      expect(JSON.parse(service.apiRequests[0]!.body)).toMatchObject({ eventTypeName })
+    },
+  )
 
   it.each([['key-1'], [''], [`${KEY}\n`], [7]])('refuses the idempotency key %j', async (idempotencyKey) => {
     const client = clientOf(await startService())

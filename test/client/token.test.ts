@@ -1,6 +1,7 @@
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { requestAccessToken } from '../../src/client/access-token.js'
+import { formatHttpDate } from '../../src/signature/index.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { until } from '../support/until.js'
 import {
@@ -276,6 +277,47 @@ describe('a token request that is refused', () => {
     expect(error).toMatchObject({ code: 'ERR_SERVICE_RESPONSE', status })
     expect(error.message).toContain(message)
     expect(other.apiRequests).toEqual([])
+  })
+
+  it.each([
+    [429, '120', 120_000],
+    [503, '31', 31_000],
+    [400, '60', 60_000],
+    [429, '9'.repeat(400), Number.MAX_SAFE_INTEGER],
+  ])('with %i keeps the Retry-After of %s', async (status, value, retryAfterMs) => {
+    const service = await startService({
+      token: (response) => json(response, status, {}, { 'Retry-After': value }),
+    })
+    const client = clientOf(service)
+    expect(await rejection(client.accessToken())).toMatchObject({ status, retryAfterMs })
+    const creation = client.subscriptions.create({
+      eventTypeName: 'transfers.book-completed',
+      callbackUrl: 'https://partner.example.com/',
+      secret: 'geheim',
+    })
+    expect(await rejection(creation)).toMatchObject({ status, retryAfterMs, mayBeCreated: false })
+    expect(service.tokenRequests).toHaveLength(2)
+  })
+
+  it('with a Retry-After as a date keeps it in milliseconds, and says it in seconds', async () => {
+    const clock = fakeClock()
+    const service = await startService({
+      token: (response) =>
+        json(response, 429, {}, {
+          Date: formatHttpDate(new Date(clock())),
+          'Retry-After': formatHttpDate(new Date(clock() + 90_000)),
+        }),
+    })
+    const error = await rejection(clientOf(service, { clock }).accessToken())
+    expect(error.retryAfterMs).toBe(90_000)
+    expect(error.message).toContain('Try again in 90 s')
+  })
+
+  it('without a Retry-After has none', async () => {
+    const service = await startService({ token: (response) => json(response, 429, {}) })
+    const error = await rejection(clientOf(service).accessToken())
+    expect('retryAfterMs' in error).toBe(false)
+    expect(service.tokenRequests).toHaveLength(3)
   })
 
   it('by nobody, as nobody is there, says so', async () => {
