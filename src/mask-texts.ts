@@ -29,6 +29,19 @@ export function textMask(secrets: Iterable<string>, shown = '…'): (text: strin
       .replaceAll(MARK, shown)
 }
 
+/** Each text of a JSON value by itself, the names of fields included: what an escape of JSON hides from a search is plain there. */
+export function maskedValue(value: unknown, mask: (text: string) => string): unknown {
+  if (typeof value === 'string') return mask(value)
+  if (Array.isArray(value)) return value.map((each) => maskedValue(each, mask))
+  if (typeof value === 'object' && value !== null) {
+    const fields = Object.entries(value).map(([name, each]) => [mask(name), maskedValue(each, mask)])
+    return Object.fromEntries(fields) as unknown
+  }
+  // A secret may consist of digits.
+  if (typeof value !== 'number' || mask(`${value}`) === `${value}`) return value
+  return mask(`${value}`)
+}
+
 function formMask(secrets: readonly string[]): (text: string) => string {
   if (secrets.length === 0) return (text) => text
   const forms = [...new Set(secrets.flatMap(formsOf))]

@@ -44,7 +44,10 @@ describe.each([SECRET, UNUSUAL])('the secret %j', (secret) => {
 
 it.each([
   ['escaped for JavaScript', unicodeEscaped],
-  ['as references of HTML', (secret: string) => [...secret].map((each) => `&#${each.charCodeAt(0)};`).join('')],
+  [
+    'as references of HTML',
+    (secret: string) => [...secret].map((each) => `&#${each.charCodeAt(0)};`).join(''),
+  ],
   [
     'as hexadecimal references of HTML',
     (secret: string) => [...secret].map((each) => `&#x${each.charCodeAt(0).toString(16)};`).join(''),

@@ -18,7 +18,10 @@ export interface ServiceRequest {
 export interface ServiceAnswer {
   readonly status: number
   readonly body?: string
+  readonly headers?: Record<string, string>
 }
+
+const TOKEN_PATH = '/security/v1/oauth2/token'
 
 export interface FakeService {
   /** The environment in which the commands find it. */
@@ -33,20 +36,29 @@ const TOKEN_ANSWER = {
   body: JSON.stringify({ access_token: TOKEN, token_type: 'Bearer', expires_in: 3600 }),
 }
 
-/** The service, as far as its interface is shown, with these answers to what is not; `hang` never comes to an answer. */
+/** The service, as far as its interface is shown, with these answers to what is not; `hang` never comes to an answer, `cut` ends the connection. */
 export async function startFakeService(
   sandbox: Sandbox,
-  answer: (request: ServiceRequest) => ServiceAnswer | 'hang' = () => ({ status: 201, body: '{"id":"one"}' }),
-  tokenAnswer: ServiceAnswer = TOKEN_ANSWER,
+  answer: (request: ServiceRequest, count: number) => ServiceAnswer | 'hang' | 'cut' = () => ({
+    status: 201,
+    body: '{"id":"one"}',
+  }),
+  tokenAnswer: ServiceAnswer | ((count: number) => ServiceAnswer | 'hang') = TOKEN_ANSWER,
 ): Promise<FakeService> {
   const requests: ServiceRequest[] = []
   const server = createServer(async (incoming, response) => {
     const { method, url: path, headers } = incoming
     const request = { method, path, headers, body: await text(incoming) }
     requests.push(request)
-    const answered = path === '/security/v1/oauth2/token' ? tokenAnswer : answer(request)
+    const isToken = path === TOKEN_PATH
+    const count = requests.filter((each) => (each.path === TOKEN_PATH) === isToken).length
+    const forToken = typeof tokenAnswer === 'function' ? tokenAnswer : () => tokenAnswer
+    const answered = isToken ? forToken(count) : answer(request, count)
     if (answered === 'hang') return
-    response.writeHead(answered.status, { 'Content-Type': 'application/json' }).end(answered.body)
+    if (answered === 'cut') return void incoming.socket.destroy()
+    response
+      .writeHead(answered.status, { 'Content-Type': 'application/json', ...answered.headers })
+      .end(answered.body)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   sandbox.after(async () => {
@@ -60,7 +72,7 @@ export async function startFakeService(
       COUNTERSIGN_CLIENT_SECRET: CLIENT_SECRET,
     },
     requests,
-    calls: () => requests.filter(({ path }) => path !== '/security/v1/oauth2/token'),
+    calls: () => requests.filter(({ path }) => path !== TOKEN_PATH),
   }
 }
 
@@ -68,11 +80,31 @@ export async function startFakeService(
 export function withoutSecrets({ stdout, stderr }: Ran, ...secrets: string[]): string {
   const output = stdout + stderr
   for (const secret of [CLIENT_SECRET, TOKEN, ...secrets]) {
-    const spellings = [secret, Buffer.from(secret).toString('base64'), encodeURIComponent(secret)]
-    spellings.push(new URLSearchParams({ secret }).toString().slice('secret='.length))
-    for (const spelling of spellings) expect(output).not.toContain(spelling)
+    for (const spelling of spellingsOf(secret)) {
+      expect(output.toLowerCase()).not.toContain(spelling.toLowerCase())
+    }
   }
   return output
+}
+
+/** Ways in which a service, or what is on the way to it, may repeat a secret. */
+export function spellingsOf(secret: string): string[] {
+  const cases = [secret, secret.toUpperCase(), secret.toLowerCase()]
+  return [
+    ...cases,
+    ...cases.map((each) => Buffer.from(each).toString('base64')),
+    ...cases.map((each) => Buffer.from(each).toString('base64url')),
+    ...cases.map((each) => Buffer.from(`id:${each}`).toString('base64')),
+    ...cases.map((each) => Buffer.from(each).toString('hex')),
+    ...cases.map((each) =>
+      Buffer.from(each)
+        .toString('hex')
+        .replaceAll(/../g, (digits) => `%${digits}`),
+    ),
+    JSON.stringify(JSON.stringify(secret)),
+    encodeURIComponent(secret),
+    new URLSearchParams({ secret }).toString().slice('secret='.length),
+  ]
 }
 
 /** What an answer of the service could do to a terminal, and to whoever reads it. */

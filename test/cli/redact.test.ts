@@ -48,7 +48,48 @@ describe('redactor', () => {
     expect(redactor(['a secret text'])(line)).toBe(line)
   })
 
-  it('does not take a secret of a few letters for one, as it would hide half of the log', () => {
-    expect(redactor(['a', ''])('{"a":"a"}')).toBe('{"a":"a"}')
+  it('hides a secret in another letter case', () => {
+    expect(redactor(['Secret-Text'])('{"msg":"SECRET-TEXT secret-text"}')).toBe('{"msg":"[hidden] [hidden]"}')
+  })
+
+  describe('of a secret of a few characters', () => {
+    const line = (fields: object) =>
+      `${JSON.stringify({ level: 'info', time: 't', ...fields, msg: 'it is x7' })}\n`
+
+    it('hides every occurrence, and the line stays JSON', () => {
+      const redacted = redactor(['x7'])(line({ x7: ['X7', { a: 'a-x7-b' }], list: ['\n"x7\\'] }))
+      expect(redacted.toLowerCase()).not.toContain('x7')
+      expect(redacted).toMatch(/\}\n$/)
+      expect(JSON.parse(redacted)).toEqual({
+        level: 'info',
+        time: 't',
+        '[hidden]': ['[hidden]', { a: 'a-[hidden]-b' }],
+        list: ['\n"[hidden]\\'],
+        msg: 'it is [hidden]',
+      })
+    })
+
+    it('hides a number that holds it', () => {
+      expect(JSON.parse(redactor(['42'])(line({ amount: 14_250, attempt: 1 })))).toMatchObject({
+        amount: '[hidden]',
+        attempt: 1,
+      })
+    })
+
+    it('hides the whole word, as what is left of it would tell', () => {
+      expect(JSON.parse(redactor(['i'])(line({ reason: 'a timeout' })))).toMatchObject({
+        level: 'info',
+        reason: 'a [hidden]',
+        msg: '[hidden] [hidden] x7',
+      })
+    })
+
+    it('hides it in text that is not JSON, and beside a longer one', () => {
+      expect(redactor(['x7', 'long-x7-long'])('x7 and long-x7-long')).toBe('[hidden] and [hidden]')
+    })
+  })
+
+  it('takes an empty text for no secret', () => {
+    expect(redactor([''])('{"a":"a"}')).toBe('{"a":"a"}')
   })
 })

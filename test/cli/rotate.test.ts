@@ -1,7 +1,8 @@
+import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { deliver, SUBSCRIPTION } from './configured.js'
-import { startFakeService, withoutSecrets } from './fake-service.js'
+import { spellingsOf, startFakeService, withoutSecrets } from './fake-service.js'
 import { countersign, Sandbox } from './program.js'
 
 const sandbox = new Sandbox()
@@ -54,6 +55,37 @@ describe('countersign rotate', () => {
     await writeFile(join(cwd, 'countersign.config.mjs'), `export default { subscriptions: [${ran.stdout}] }`)
     const checked = await countersign(['serve', '--check', '--config', 'countersign.config.mjs'], { cwd })
     expect(checked.stdout).toContain('2 secrets')
+  })
+
+  it.each([409, 400])('does not take %d for an answer to a request whose answer was lost', async (status) => {
+    const service = await startFakeService(sandbox, (_request, count) => (count === 1 ? 'cut' : { status }))
+    const cwd = await sandbox.directory(config({ file: 'old.secret' }))
+    const ran = await countersign(['rotate', ...FILE, '--json'], { cwd, env: service.env })
+    expect(ran.code).toBe(1)
+    expect(JSON.parse(ran.stdout)).toMatchObject({ created: false, mayBeCreated: true, status })
+  })
+
+  it('prints no secret, the old one included, whatever the service answers', async () => {
+    const service = await startFakeService(sandbox, ({ body }) => ({
+      status: 400,
+      body: JSON.stringify({ body, old: spellingsOf(OLD) }),
+    }))
+    const cwd = await sandbox.directory(config({ file: 'old.secret' }))
+    const ran = await countersign(['rotate', ...FILE], { cwd, env: service.env })
+    withoutSecrets(ran, OLD, await readFile(join(cwd, 'new.secret'), 'utf8'))
+  })
+
+  it('refuses an event type that no header can carry, and leaves nothing behind', async () => {
+    const service = await startFakeService(sandbox)
+    const subscription = { ...PUBLIC, eventTypeName: 'a\nb', secret: { file: 'old.secret' } }
+    const cwd = await sandbox.directory({
+      [CONFIG]: JSON.stringify({ subscriptions: [subscription], handlers: {} }),
+      'old.secret': OLD,
+    })
+    const ran = await countersign(['rotate', ...FILE], { cwd, env: service.env })
+    expect(ran).toMatchObject({ code: 2, stderr: expect.stringContaining('no HTTP header can carry') })
+    expect(existsSync(join(cwd, 'new.secret'))).toBe(false)
+    expect(service.requests).toEqual([])
   })
 
   it('loses nothing: prepared, deployed with both, then created', async () => {

@@ -252,6 +252,63 @@ describe('when the subscription is not created', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ created: false, mayBeCreated: status === 503, status })
   })
 
+  it.each([[['cut', 409]], [['cut', 400]], [['cut', 401]], [['cut', 429]], [[503, 400]]] as const)(
+    'does not take a refusal of the repeat for an answer to the first request: %j',
+    async (answers) => {
+      const service = () =>
+        startFakeService(sandbox, (_request, count) => {
+          const answer = answers[count - 1] ?? answers[1]
+          return answer === 'cut' ? answer : { status: answer, body: '{"reason":"refused"}' }
+        })
+      const ran = await subscribe(await service(), FILE)
+      expect(ran.code).toBe(1)
+      expect(ran.stderr).toContain('countersign: whether it was created is not known: the service answered 4')
+      expect(ran.stderr).toContain(
+        answers[1] === 409 ? 'a conflict may mean' : 'an earlier one may have created',
+      )
+      expect(ran.stderr).not.toContain('it was not created')
+      const json = await subscribe(await service(), [...FILE, '--json'])
+      expect(json.code).toBe(1)
+      expect(JSON.parse(json.stdout)).toMatchObject({ created: false, mayBeCreated: true })
+    },
+  )
+
+  it.each([400, 409, 500])(
+    'does not take %d for an answer to the request that it repeats',
+    async (status) => {
+      const service = await startFakeService(sandbox, () => ({ status }))
+      const repeat = [...FILE, '--existing-secret', '--idempotency-key', KEY]
+      const ran = await subscribe(service, repeat, { 'a.secret': 's3cret'.repeat(4) })
+      expect(ran).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('whether it was created is not known'),
+      })
+      const json = await subscribe(service, [...repeat, '--json'], { 'a.secret': 's3cret'.repeat(4) })
+      expect(JSON.parse(json.stdout)).toMatchObject({ created: false, mayBeCreated: true, status })
+    },
+  )
+
+  it('knows that it was not, where the request never left', async () => {
+    const { env } = await startFakeService(sandbox)
+    const ran = await subscribe({ env: { ...env, COUNTERSIGN_BASE_URL: 'http://127.0.0.1:1' } }, FILE)
+    expect(ran).toMatchObject({ code: 1, stderr: expect.stringContaining('countersign: it was not created') })
+  })
+
+  it('says how long the service asks to wait, where it gives no token', async () => {
+    const service = await startFakeService(sandbox, undefined, {
+      status: 429,
+      headers: { 'Retry-After': '120' },
+    })
+    const json = await subscribe(service, [...FILE, '--json'])
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      created: false,
+      mayBeCreated: false,
+      code: 'ERR_SERVICE_RESPONSE',
+      retryAfterMs: 120_000,
+    })
+    expect((await subscribe(service, FILE)).stderr).toContain('Try again in 120 s')
+  })
+
   it('repeats with the same key and the same secret', async () => {
     const bodies: string[] = []
     const service = await startFakeService(sandbox, ({ body }) => {
@@ -310,6 +367,11 @@ describe('wrong usage of subscribe', () => {
     [[...FILE, '--idempotency-key', 'one'], 'Use a UUID'],
     [[...FILE, '--callback-url', 'https://X.example.com'], 'must be spelled "https://x.example.com/"'],
     [[...FILE, '--event-type', ''], 'It must not be empty'],
+    [[...FILE, '--event-type', 'a\nb'], 'no HTTP header can carry'],
+    [[...FILE, '--event-type', ' a'], 'white space around it'],
+    [[...FILE, '--event-type', '€'], 'no HTTP header can carry'],
+    [[...FILE, '--event-type', 'a'.repeat(2_000)], 'use at most 1024'],
+    [[...FILE, '--prepare', '--event-type', 'a\u0001'], 'no HTTP header can carry'],
     [[...FILE, '--existing-secret'], 'cannot read the secret file'],
     [[...FILE, '--client-id', 'no-uuid'], '--client-id is'],
   ])('sends nothing, leaves nothing behind and ends with 2: %j', async (args, message) => {

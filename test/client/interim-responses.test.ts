@@ -50,7 +50,10 @@ describe.each<[string, (answer: string) => readonly string[]]>([
   ['a 100 Continue in pieces of one byte', (answer) => [...(CONTINUE + answer)]],
   ['a 100 Continue without a reason phrase', (answer) => ['HTTP/1.1 100 \r\n\r\n', answer]],
   ['a 100 Continue with a header', (answer) => ['HTTP/1.1 100 Continue\r\nDate: now\r\n\r\n', answer]],
-  ['several interim responses', (answer) => [HINTS + CONTINUE, `HTTP/1.1 102 Processing\r\n\r\n${CONTINUE}`, answer]],
+  [
+    'several interim responses',
+    (answer) => [HINTS + CONTINUE, `HTTP/1.1 102 Processing\r\n\r\n${CONTINUE}`, answer],
+  ],
   ['103 Early Hints', (answer) => [HINTS, answer]],
   ['an answer in pieces of one byte', (answer) => [...answer]],
 ])('%s', (_what, pieces) => {

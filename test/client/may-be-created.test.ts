@@ -82,7 +82,9 @@ describe('a subscription may have been created', () => {
   })
 
   it('where an answer is too large to be read', async () => {
-    const service = await startService({ api: (response) => response.writeHead(201).end('x'.repeat(2 ** 21)) })
+    const service = await startService({
+      api: (response) => response.writeHead(201).end('x'.repeat(2 ** 21)),
+    })
     const error = await rejection(clientOf(service).subscriptions.create(subscription))
     expect(error).toMatchObject({ code: 'ERR_SERVICE_RESPONSE', mayBeCreated: true })
   })
@@ -109,7 +111,9 @@ describe('a subscription may have been created', () => {
     const service = await startService()
     const failing: typeof fetch = (url, init) =>
       String(url).endsWith('/token') ? fetch(url, init) : Promise.reject(new Error('reset'))
-    const error = await rejection(clientOf(service, { fetch: failing as never }).subscriptions.create(subscription))
+    const error = await rejection(
+      clientOf(service, { fetch: failing as never }).subscriptions.create(subscription),
+    )
     expect(error).toMatchObject({ mayBeCreated: true })
   })
 })

@@ -127,7 +127,9 @@ it('a NO_PROXY that lists the service as a URL is named', async () => {
   process.env['HTTPS_PROXY'] = proxyUrl
   process.env['NO_PROXY'] = 'localhost,https://api.bank.invalid/'
   const error = await askFor('https://api.bank.invalid')
-  expect(error.message).toContain('NO_PROXY lists the service as a URL: write the host only, api.bank.invalid')
+  expect(error.message).toContain(
+    'NO_PROXY lists the service as a URL: write the host only, api.bank.invalid',
+  )
   expect(asked).toEqual([])
 })
 

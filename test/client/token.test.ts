@@ -303,10 +303,15 @@ describe('a token request that is refused', () => {
     const clock = fakeClock()
     const service = await startService({
       token: (response) =>
-        json(response, 429, {}, {
-          Date: formatHttpDate(new Date(clock())),
-          'Retry-After': formatHttpDate(new Date(clock() + 90_000)),
-        }),
+        json(
+          response,
+          429,
+          {},
+          {
+            Date: formatHttpDate(new Date(clock())),
+            'Retry-After': formatHttpDate(new Date(clock() + 90_000)),
+          },
+        ),
     })
     const error = await rejection(clientOf(service, { clock }).accessToken())
     expect(error.retryAfterMs).toBe(90_000)

@@ -1,6 +1,6 @@
 import { openClient } from '../../client/client.js'
 import { ClientError, type Client, type ServiceResponse } from '../../client/index.js'
-import { textMask } from '../../mask-texts.js'
+import { maskedValue, textMask } from '../../mask-texts.js'
 import { EXIT, printJson, type ExitCode, type Io } from '../io.js'
 import { printable } from '../readable-log.js'
 import { redactor } from '../redact.js'
@@ -101,19 +101,6 @@ function safeAnswer(response: ServiceResponse, mask: (text: string) => string): 
     : '(a body that is nested too deeply to be shown)'
   const text = typeof body === 'string' ? body : (JSON.stringify(body) ?? '')
   return { status, ok, body, text: bounded(printable(text)), mayBeCreated }
-}
-
-/** Each text by itself: what an escape of JSON hides from a search is plain in the value. */
-function maskedValue(value: unknown, mask: (text: string) => string): unknown {
-  if (typeof value === 'string') return mask(value)
-  if (Array.isArray(value)) return value.map((each) => maskedValue(each, mask))
-  if (typeof value === 'object' && value !== null) {
-    const fields = Object.entries(value).map(([name, each]) => [mask(name), maskedValue(each, mask)])
-    return Object.fromEntries(fields) as unknown
-  }
-  // A secret may consist of digits.
-  if (typeof value !== 'number' || mask(`${value}`) === `${value}`) return value
-  return mask(`${value}`)
 }
 
 // Each level is indented, so what is printed grows with the square of them; and there is an end to the stack.
