@@ -6,13 +6,24 @@ const MAX_LENGTH = 1_024
  * to be a field value of HTTP (RFC 9110, section 5.5): visible characters, and spaces and tabs only between them.
  */
 export function eventTypeNameProblem(eventTypeName: unknown): string | undefined {
-  const example = 'use a name such as "transfers.book-completed"'
-  if (typeof eventTypeName !== 'string' || eventTypeName === '')
-    return `eventTypeName must be a text: ${example}`
-  const found = `eventTypeName is a text of ${eventTypeName.length} characters`
-  if (eventTypeName.length > MAX_LENGTH) return `${found}: use at most ${MAX_LENGTH}`
-  if (/^[\t ]|[\t ]$/.test(eventTypeName)) return `${found} with white space around it: leave that out`
+  const cure = 'use a name such as "transfers.book-completed"'
+  if (typeof eventTypeName !== 'string') {
+    return `eventTypeName is ${eventTypeName === null ? 'null' : `of type ${typeof eventTypeName}`}: ${cure}`
+  }
+  if (eventTypeName.length > MAX_LENGTH) {
+    return `eventTypeName is a text of ${eventTypeName.length} characters: use at most ${MAX_LENGTH}`
+  }
+  const found = `eventTypeName is ${inAscii(eventTypeName.slice(0, 100))}`
+  if (eventTypeName === '') return `${found}: ${cure}`
+  if (/^[\t ]|[\t ]$/.test(eventTypeName)) return `${found}: leave out the white space around it`
   // obs-text (%x80-FF) is allowed in a field value; beyond it there is no byte for a character.
   if (/^[\t\x20-\x7e\x80-\xff]*$/.test(eventTypeName)) return undefined
-  return `${found} with one that no HTTP header can carry, such as a line end: ${example}`
+  return `${found}: no HTTP header can carry that; ${cure}`
+}
+
+function inAscii(text: string): string {
+  return JSON.stringify(text).replaceAll(
+    /[^\x20-\x7e]/g,
+    (unit) => String.raw`\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 }

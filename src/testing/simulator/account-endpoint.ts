@@ -39,10 +39,15 @@ export class AccountEndpoint {
   }
 }
 
+// What may stand in a segment of a path as it is (RFC 3986, section 3.3): all else has to be percent-encoded.
+const SEGMENT = /^(?:[\w.~!$&'()*+,;=:@-]|%[\dA-F]{2})+$/i
+
 function idIn(path: string): string {
+  const segment = path.slice(ACCOUNTS.length)
   try {
-    const accountId = decodeURIComponent(path.slice(ACCOUNTS.length))
-    if (accountId !== '') return accountId
+    const accountId = decodeURIComponent(segment)
+    // A URL parser takes these for steps in the path, also where they are encoded.
+    if (SEGMENT.test(segment) && accountId !== '.' && accountId !== '..') return accountId
   } catch {
     // Told below.
   }

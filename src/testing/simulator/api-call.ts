@@ -7,6 +7,8 @@ export interface ApiCall {
   readonly method: string
   /** Without its query. */
   readonly path: string
+  /** SERVICE shows no operation with a query; one that is empty is none of a path either. */
+  readonly hasQuery: boolean
   /** Name, value, name, value, as Node's `rawHeaders`: a repeat can be told there. */
   readonly rawHeaders: readonly string[]
   /** Undefined when it is too large. */
@@ -41,6 +43,11 @@ export function jsonFields({ rawHeaders, body }: ApiCall): ReadonlyMap<string, u
     throw new ApiRefusal(400, 'body', 'the body must be a JSON object in UTF-8')
   }
   return new Map(Object.entries(value))
+}
+
+/** The parameters of a form body. URLSearchParams takes a question mark at the beginning for that of an address. */
+export function formFields(body: Buffer): URLSearchParams {
+  return new URLSearchParams(`&${body.toString('utf8')}`)
 }
 
 export function parseJson(bytes: Buffer): unknown {

@@ -48,7 +48,7 @@ export class Api {
   }
 
   async #serve(call: ApiCall, response: ServerResponse): Promise<void> {
-    const described = describeCall(call)
+    const described = describeCall(call, [this.#settings.clientSecret])
     const { intercept, logger } = this.#settings
     let refusal: Refusal | undefined
     let answer: SimulatedResponse | 'hang-up'
@@ -80,13 +80,18 @@ export class Api {
   }
 
   #answer(call: ApiCall): SimulatedResponse {
-    const { endpoint, method, body } = call
+    const { endpoint, method, hasQuery, body } = call
     if (endpoint === 'none') {
       const paths = 'POST /security/v1/oauth2/token, POST /webhooks/v1/ and PUT /accounts/v1/<account_id>'
       throw new ApiRefusal(404, 'no-such-path', `there are ${paths}`)
     }
     const allowed = endpoint === 'account' ? 'PUT' : 'POST'
     if (method !== allowed) throw new ApiRefusal(405, 'method', `the method must be ${allowed}`)
+    if (hasQuery) {
+      const status = endpoint === 'token' ? 400 : 404
+      const cure = 'leave out the ? and what follows, or encode it as %3F where it belongs to an account id'
+      throw new ApiRefusal(status, 'no-such-path', `the address must have no query: ${cure}`)
+    }
     if (!body) {
       const status = endpoint === 'token' ? 400 : 413
       throw new ApiRefusal(status, 'body-too-large', `the body is larger than ${MAX_BODY_BYTES} bytes`)
@@ -124,7 +129,7 @@ function ownDefault(status: number, body?: unknown, notShown = 'status, body'): 
 
 function callOf({ method = '', url = '', rawHeaders }: IncomingMessage, body: Buffer | undefined): ApiCall {
   const path = url.split('?', 1)[0]!
-  return { endpoint: endpointOf(path), method, path, rawHeaders, body }
+  return { endpoint: endpointOf(path), method, path, hasQuery: path !== url, rawHeaders, body }
 }
 
 function endpointOf(path: string): Endpoint {

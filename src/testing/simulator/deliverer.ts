@@ -12,6 +12,7 @@ import type { PlannedRequest } from './planned-request.js'
 import type { Random } from './random.js'
 import { send, type Answer } from './send.js'
 import type { ServiceSubscription, SubscriptionBook } from './subscription-book.js'
+import { authenticityNow } from './timeliness.js'
 
 const KNOWN = [
   'subscription',
@@ -113,7 +114,7 @@ export class Deliverer {
       fault,
       subscription,
       body: plan.body,
-      genuine: plan.requests.some(({ authenticity }) => authenticity === 'genuine'),
+      genuine: plan.requests.some((request) => authenticityNow(request, this.#settings) === 'genuine'),
       attempts: [],
     }
     this.deliveries.push(record)
@@ -161,6 +162,7 @@ export class Deliverer {
     callerSignal?.throwIfAborted()
     const target = targetOf(this.deliverTo, record.subscription.callbackUrl)
     const { headers } = request.callback
+    const authenticity = authenticityNow(request, this.#settings)
     const startedAt = performance.now()
     let answer: Answer | undefined
     let error: string | undefined
@@ -173,7 +175,7 @@ export class Deliverer {
     const attempt: Attempt = {
       idempotencyKey: headers['X-Idempotency-Key']!,
       eventType: headers['X-Event-Type']!,
-      authenticity: request.authenticity,
+      authenticity,
       isRetry,
       timestamp: headers['Authorization-Timestamp']!,
       status: answer?.status,

@@ -10,9 +10,9 @@ export type Fault =
   | { readonly kind: 'repeat-signed-anew'; readonly times?: number | undefined }
   /** The same request several times at once. @default count: 2 */
   | { readonly kind: 'twins'; readonly count?: number | undefined }
-  /** Signed this long ago. @default byMs: 172_800_000 (48 hours) */
+  /** Signed this long ago: suspect beyond the simulator's `toleranceMs`. @default byMs: 172_800_000 (48 hours) */
   | { readonly kind: 'late'; readonly byMs?: number | undefined }
-  /** Signed this far in the future. @default byMs: 3_600_000 (1 hour) */
+  /** Signed this far in the future: suspect beyond its `futureToleranceMs`. @default byMs: 3_600_000 (1 hour) */
   | { readonly kind: 'early'; readonly byMs?: number | undefined }
   /** A forgery: signed with a secret that nobody has. */
   | { readonly kind: 'wrong-secret' }
@@ -36,7 +36,10 @@ export type Fault =
   | { readonly kind: 'not-json' }
   /** A body of this size, chunked, so that no header tells how large it is. @default bytes: 1_048_577 (1 MiB and one) */
   | { readonly kind: 'oversize'; readonly bytes?: number | undefined }
-  /** The body in small pieces, over this long. @default overMs: 1_000 */
+  /**
+   * The body in up to 20 pieces: the head is sent at once, and the last byte this long after it. To see a 408, more than
+   * the receiver's `bodyTimeoutMs`. @default overMs: 1_000
+   */
   | { readonly kind: 'slow'; readonly overMs?: number | undefined }
   /** The whole request, and the connection closed before the answer can be read. */
   | { readonly kind: 'cut-before-answer' }

@@ -14,7 +14,7 @@ import {
 } from './planned-request.js'
 import type { Random } from './random.js'
 
-const NEEDS_BODY: ReadonlySet<Fault['kind']> = new Set(['tampered', 'truncated', 'cut-in-body'])
+const NEEDS_BODY: ReadonlySet<Fault['kind']> = new Set(['tampered', 'truncated', 'slow', 'cut-in-body'])
 
 /** What goes on the wire instead of the plain callback. @throws CountersignError ERR_OPTION_INVALID */
 export function faultyRequests(
@@ -27,7 +27,7 @@ export function faultyRequests(
   if (body.length === 0 && NEEDS_BODY.has(fault.kind)) {
     throw new CountersignError(
       'ERR_OPTION_INVALID',
-      `deliver: fault ${fault.kind}: an empty body has no byte to change.`,
+      `deliver: fault ${fault.kind}: an empty body has no byte to change or to delay.`,
     )
   }
   const first = genuine(plain)
@@ -42,9 +42,9 @@ export function faultyRequests(
     case 'twins':
       return times(fault.count).map(() => first)
     case 'late':
-      return [suspect(sign({ ...plain, timestamp: new Date(clock() - (fault.byMs ?? 172_800_000)) }))]
+      return [genuine({ ...plain, timestamp: new Date(clock() - (fault.byMs ?? 172_800_000)) })]
     case 'early':
-      return [suspect(sign({ ...plain, timestamp: new Date(clock() + (fault.byMs ?? 3_600_000)) }))]
+      return [genuine({ ...plain, timestamp: new Date(clock() + (fault.byMs ?? 3_600_000)) })]
     case 'wrong-secret':
       return [forged(sign(plain, { secret: randomBytes(32).toString('base64url') }))]
     case 'unsigned':

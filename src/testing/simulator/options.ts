@@ -32,6 +32,13 @@ export interface ServiceSimulatorOptions {
   readonly seed?: number | undefined
   /** Milliseconds since 1970: for the lifetime of tokens, and for timestamps. @default Date.now */
   readonly clock?: (() => number) | undefined
+  /**
+   * The receiver's, in milliseconds: what was signed longer ago when it is sent is suspect, and a right receiver does not
+   * handle it. @default 86_400_000 (24 hours)
+   */
+  readonly toleranceMs?: number | undefined
+  /** The receiver's, in milliseconds: what is signed further in the future is suspect. @default 300_000 (5 minutes) */
+  readonly futureToleranceMs?: number | undefined
   /** How long a receiver may take for its answer, in milliseconds. Not shown. @default 10_000 */
   readonly answerTimeoutMs?: number | undefined
   /** What becomes of a callback that is not taken. Not shown. @default null: it is not sent again */
@@ -82,6 +89,8 @@ const KNOWN = [
   'deliverTo',
   'seed',
   'clock',
+  'toleranceMs',
+  'futureToleranceMs',
   'answerTimeoutMs',
   'retry',
   'clientSecretCase',
@@ -128,6 +137,8 @@ export function parseSimulatorOptions(options: ServiceSimulatorOptions) {
     deliverTo,
     seed: integerOption(OWNER, 'seed', options.seed, { fallback: randomInt(2 ** 32), min: 0 }),
     clock: functionOption(OWNER, 'clock', options.clock, Date.now),
+    toleranceMs: toleranceOption('toleranceMs', options.toleranceMs, 86_400_000),
+    futureToleranceMs: toleranceOption('futureToleranceMs', options.futureToleranceMs, 300_000),
     answerTimeoutMs: durationOption(OWNER, 'answerTimeoutMs', options.answerTimeoutMs, 10_000),
     retry: retryOption(OWNER, options.retry),
     clientSecretCase: oneOf('clientSecretCase', options.clientSecretCase, ['counts', 'ignored']),
@@ -144,6 +155,10 @@ export function parseSimulatorOptions(options: ServiceSimulatorOptions) {
     intercept: optionalFunction('intercept', options.intercept),
     logger: loggerOption(OWNER, options.logger),
   }
+}
+
+function toleranceOption(name: string, value: number | undefined, fallback: number): number {
+  return integerOption(OWNER, name, value, { fallback, min: 0 })
 }
 
 /** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */

@@ -17,7 +17,10 @@ export interface DeliveryReport {
   readonly forgedHandled: readonly string[]
   /** Forged, and answered 2xx. */
   readonly forgedAccepted: readonly string[]
-  /** Handled although something was wrong with every delivery; right only when a person has decided so. */
+  /**
+   * Handled although something was wrong with every delivery, such as a timestamp outside the receiver's tolerance; right
+   * only when a person has decided so.
+   */
   readonly suspectHandled: readonly string[]
   readonly handledTwice: readonly string[]
   /** Handled, and never delivered by this simulator. */

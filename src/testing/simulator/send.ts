@@ -1,5 +1,6 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
+import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import { RawRequestError, sendRawRequest, type RawTarget } from '../raw-request.js'
 import type { SignedCallback } from '../signed-callback.js'
@@ -67,7 +68,7 @@ async function limited<Result>(
   }
 }
 
-/** The body piece by piece, until it is whole or answered. */
+/** The body piece by piece, its last byte `overMs` after the head, or until it is answered. */
 async function trickle(
   { url, path, headers, body }: SignedCallback,
   overMs: number,
@@ -93,16 +94,29 @@ async function trickle(
   // A failure while pieces are written is told below.
   answered.catch(() => {})
   try {
-    const size = Math.ceil(body.length / TRICKLED_PIECES)
-    for (let at = 0; at < body.length && answers.length === 0 && !request.destroyed; at += size) {
-      request.write(body.subarray(at, at + size))
-      await Promise.race([answered, delay(overMs / TRICKLED_PIECES, undefined, { signal })])
+    // The receiver measures from the head on. Each piece is due at a time of its own, so that no delay adds up.
+    request.flushHeaders()
+    const startedAt = performance.now()
+    const pieces = Math.min(TRICKLED_PIECES, body.length)
+    for (let sent = 0; sent < pieces && answers.length === 0 && !request.destroyed; sent++) {
+      const dueAt = startedAt + (overMs * (sent + 1)) / pieces
+      await Promise.race([answered, untilTime(dueAt, signal)])
+      if (answers.length > 0) break
+      const [from, to] = [sent, sent + 1].map((count) => Math.floor((body.length * count) / pieces))
+      request.write(body.subarray(from, to))
     }
     if (answers.length === 0) request.end()
     await answered
     return await read(answers[0]!)
   } finally {
     request.destroy()
+  }
+}
+
+/** Timers may fire up to a millisecond early. */
+async function untilTime(dueAt: number, signal: AbortSignal): Promise<void> {
+  for (let left = dueAt - performance.now(); left > 0; left = dueAt - performance.now()) {
+    await delay(Math.ceil(left), undefined, { signal })
   }
 }
 

@@ -61,6 +61,11 @@ export interface ServiceSimulator {
   assertNothingLost(handled: Handled): void
   /** Nothing forged was handled or answered 2xx, and nothing that was never delivered was handled. @throws AssertionError */
   assertNothingForged(handled: Handled): void
+  /**
+   * Nothing suspect was handled: no replay, no other event type, nothing outside `toleranceMs`. For a receiver from whose
+   * quarantine nobody has released anything. @throws AssertionError
+   */
+  assertNothingSuspect(handled: Handled): void
   /** Nothing was handled more than once. @throws AssertionError */
   assertNothingTwice(handled: Handled): void
 
@@ -138,6 +143,11 @@ export async function startServiceSimulator(
       assertNone(deliveries, forgedHandled, 'forged, and handled', assertNothingForged)
       assertNone(deliveries, forgedAccepted, 'forged, and answered 2xx', assertNothingForged)
       assertNone(deliveries, neverDelivered, 'handled, and never delivered', assertNothingForged)
+    },
+    assertNothingSuspect(handled) {
+      const { suspectHandled } = report(handled)
+      const { assertNothingSuspect } = simulator
+      assertNone(deliverer.deliveries, suspectHandled, 'suspect, and handled', assertNothingSuspect)
     },
     assertNothingTwice(handled) {
       const { handledTwice } = report(handled)

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { validateHeaderValue } from 'node:http'
 import { CountersignError } from '../../errors.js'
+import { eventTypeNameProblem } from '../../event-type-name.js'
 import { checkKnownOptions, invalidOption } from '../../option-checks.js'
 import { callbackUrlProblem } from '../../signature/index.js'
 import { secretProblem } from '../../signature/secret.js'
@@ -81,15 +81,8 @@ export class SubscriptionBook {
       throw invalidOption(owner, 'id', id, 'use a text, or leave it out')
     if (this.entries.some((each) => each.id === id))
       throw invalidOption(owner, 'id', id, 'another subscription has it: use one that is free')
-    if (typeof eventTypeName !== 'string' || eventTypeName === '' || !fitsInHeader(eventTypeName)) {
-      throw invalidOption(
-        owner,
-        'eventTypeName',
-        eventTypeName,
-        'use a name such as "transfers.book-completed"',
-      )
-    }
-    const problem = callbackUrlProblem(callbackUrl) ?? secretProblem(secret)
+    const problem =
+      eventTypeNameProblem(eventTypeName) ?? callbackUrlProblem(callbackUrl) ?? secretProblem(secret)
     if (problem) throw new CountersignError('ERR_OPTION_INVALID', `${owner}: ${problem}`)
     return this.add({ id, eventTypeName, callbackUrl, secret, description })
   }
@@ -140,16 +133,6 @@ export class SubscriptionBook {
     const cure =
       'pass one of simulator.subscriptions, such as subscribe() returns; this one is none, or was replaced'
     throw invalidOption(owner, 'subscription', id, cure, 'not known')
-  }
-}
-
-/** Whether a text can be sent in X-Event-Type. */
-export function fitsInHeader(text: string): boolean {
-  try {
-    validateHeaderValue('X-Event-Type', text)
-    return true
-  } catch {
-    return false
   }
 }
 

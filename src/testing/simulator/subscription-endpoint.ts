@@ -1,8 +1,9 @@
+import { eventTypeNameProblem } from '../../event-type-name.js'
 import { isUuid } from '../../uuid.js'
 import { headerValues } from '../http-message.js'
 import { ApiRefusal, jsonFields, type ApiCall } from './api-call.js'
 import type { SimulatedResponse } from './api-types.js'
-import { fitsInHeader, type ServiceSubscription, type SubscriptionBook } from './subscription-book.js'
+import type { ServiceSubscription, SubscriptionBook } from './subscription-book.js'
 
 type Wanted = Pick<ServiceSubscription, 'eventTypeName' | 'callbackUrl' | 'secret' | 'description'>
 
@@ -40,11 +41,12 @@ export class SubscriptionEndpoint {
 
 function subscriptionIn(fields: ReadonlyMap<string, unknown>): Wanted {
   const eventTypeName = text(fields, 'eventTypeName')
-  if (!fitsInHeader(eventTypeName)) {
-    throw new ApiRefusal(400, 'field', 'eventTypeName must fit in a header, as it is sent in X-Event-Type')
-  }
+  const problem = eventTypeNameProblem(eventTypeName)
+  if (problem) throw new ApiRefusal(400, 'field', problem)
   const callbackUrl = text(fields, 'callbackUrl')
-  if (!URL.canParse(callbackUrl) || !/^https?:$/.test(new URL(callbackUrl).protocol)) {
+  // The parser of URLs leaves out white space and line ends.
+  const isUrl = URL.canParse(callbackUrl) && !/[\s\p{Cc}]/u.test(callbackUrl)
+  if (!isUrl || !/^https?:$/.test(new URL(callbackUrl).protocol)) {
     throw new ApiRefusal(400, 'field', 'callbackUrl must be an absolute http or https URL')
   }
   const secret = decode(text(fields, 'secretText'))

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { isUuid } from '../../uuid.js'
 import { headerValues } from '../http-message.js'
-import { ApiRefusal, mediaType, type ApiCall } from './api-call.js'
+import { ApiRefusal, formFields, mediaType, type ApiCall } from './api-call.js'
 import type { SimulatedResponse } from './api-types.js'
 import { CLIENT_SECRET, type SimulatorSettings } from './options.js'
 
@@ -71,7 +71,7 @@ export class Tokens {
     if (mediaType(rawHeaders) !== 'application/x-www-form-urlencoded') {
       throw new ApiRefusal(400, 'content-type', 'Content-Type must be application/x-www-form-urlencoded')
     }
-    const form = new URLSearchParams(body!.toString('utf8'))
+    const form = formFields(body!)
     if (parameter(form, 'grant_type') !== 'client_credentials') {
       throw new ApiRefusal(400, 'grant-type', 'grant_type must be client_credentials')
     }

@@ -141,6 +141,27 @@ describe('a token request', () => {
     },
   )
 
+  it.each(['?', '??', '%3F', '\ufeff'])(
+    'is refused with 400 when its body begins with %j',
+    async (beginning) => {
+      const simulator = await run()
+      expect(await post(simulator, `${beginning}${form(simulator)}`)).toMatchObject({
+        status: 400,
+        body: { reason: 'field' },
+      })
+    },
+  )
+
+  it('is refused with 400 at an address with a query', async () => {
+    const simulator = await run()
+    const response = await fetch(`${simulator.baseUrl}/security/v1/oauth2/token?x=1`, {
+      method: 'POST',
+      headers: { 'Content-Type': FORM },
+      body: form(simulator),
+    })
+    expect(response.status).toBe(400)
+  })
+
   it('is not looked for in the query', async () => {
     const simulator = await run()
     const response = await fetch(`${simulator.baseUrl}/security/v1/oauth2/token?${form(simulator)}`, {
