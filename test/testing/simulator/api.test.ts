@@ -240,7 +240,7 @@ describe('updating an account', () => {
     expect(simulator.accounts.size).toBe(0)
   })
 
-  it('has no query', async () => {
+  it('is found at no address with a query, nor is a subscription', async () => {
     const { simulator, call } = await client()
     const { status, text } = await call('POST', '/webhooks/v1/?x', SUBSCRIPTION, {
       'X-Idempotency-Key': randomUUID(),

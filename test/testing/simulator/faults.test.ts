@@ -215,6 +215,45 @@ describe('a fault', () => {
     expect(delivery.attempts).toMatchObject([{ status: 200 }])
   })
 
+  it.each([1, 2, 19, 20, 21, 45, 1_000])(
+    'slow takes as long as it says with a body of %d bytes',
+    async (bytes) => {
+      const port = await serve((request, response) => {
+        request.resume().on('end', () => response.end())
+      })
+      const simulator = await simulatorFor(port)
+      const { attempts } = await simulator.deliver({
+        body: '1'.repeat(bytes),
+        fault: { kind: 'slow', overMs: 60 },
+      })
+      expect(attempts).toMatchObject([{ status: 200 }])
+      expect(attempts[0]!.durationMs).toBeGreaterThanOrEqual(60)
+    },
+  )
+
+  it('slow is answered 408 by a receiver whose bodyTimeoutMs is shorter', async () => {
+    const { port, handled } = await runReceiver({ bodyTimeoutMs: 100 })
+    const simulator = await simulatorFor(port)
+    const { attempts } = await simulator.deliver({ fault: { kind: 'slow', overMs: 130 } })
+    expect(attempts).toMatchObject([{ status: 408 }])
+    expect(handled).toEqual([])
+  })
+
+  it('slow sends the head at once', async () => {
+    const { promise: arrived, resolve } = deferred<void>()
+    const port = await serve((request) => {
+      resolve()
+      request.on('error', () => {})
+    })
+    const simulator = await simulatorFor(port)
+    const controller = new AbortController()
+    const { signal } = controller
+    const ended = simulator.deliver({ fault: { kind: 'slow', overMs: 600_000 }, signal })
+    await arrived
+    controller.abort(new Error('seen'))
+    await expect(ended).rejects.toThrow('seen')
+  })
+
   it('slow takes an answer that comes before the body has been sent', async () => {
     const port = await serve((_request, response) =>
       response.writeHead(408, { Connection: 'close' }).end('early'),
