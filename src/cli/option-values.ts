@@ -1,5 +1,6 @@
 import { validateHeaderValue } from 'node:http'
 import { InvalidArgumentError } from 'commander'
+import { eventTypeNameProblem } from '../event-type-name.js'
 import { isUuid } from '../uuid.js'
 
 // What commander calls with the text after an option.
@@ -28,6 +29,12 @@ export function headerValue(text: string): string {
   } catch {
     throw new InvalidArgumentError('It must fit in a header: no line ends or other control characters.')
   }
+}
+
+export function eventTypeName(text: string): string {
+  const problem = eventTypeNameProblem(text)
+  if (problem === undefined) return text
+  throw new InvalidArgumentError(`${problem}.`)
 }
 
 export function someText(text: string): string {

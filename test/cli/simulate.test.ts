@@ -126,6 +126,30 @@ describe('countersign simulate --once', () => {
     })
   })
 
+  it('judges late, early and slow by what the receiver allows', async () => {
+    const { port, handled } = await runReceiver({
+      toleranceMs: 72 * 3_600_000,
+      futureToleranceMs: 7_200_000,
+      bodyTimeoutMs: 100,
+    })
+    const faults = ['--faults', 'late,early,slow', '--receiver', 'inline', '--slow-ms', '5000', '--json']
+    const allowed = [
+      '--tolerance-ms',
+      '259200000',
+      '--future-tolerance-ms',
+      '7200000',
+      '--body-timeout-ms',
+      '100',
+    ]
+    const told = await simulateOnce(port, ...faults, ...allowed)
+    expect(events(told.stdout)[1]!.attempts.map(({ status }: { status: number }) => status)).toEqual([
+      200, 200, 408,
+    ])
+    expect(told.code).toBe(0)
+    expect(handled).toHaveLength(2)
+    expect((await simulateOnce(port, ...faults)).code).toBe(3)
+  })
+
   it('ends with 3 when nobody answers', async () => {
     const { code, stdout } = await simulateOnce(1, '--wait-ms', '1')
     expect({ code, stdout }).toEqual({ code: 3, stdout: expect.stringContaining('no answer (ECONNREFUSED)') })
@@ -266,7 +290,13 @@ describe('countersign simulate', () => {
 
   it('prints a client secret only when it is asked to', async () => {
     const simulating = new Simulating(['--show-secret'])
-    expect(await simulating.line(1)).toMatchObject({ clientSecret: expect.stringMatching(/^[\w-]{40}$/) })
+    expect(await simulating.line(1)).toMatchObject({
+      clientSecret: expect.stringMatching(/^[\w-]{40}$/),
+      clientSecretIn: 'random, and shown here',
+    })
+    const quiet = new Simulating(CALLBACK_URL, { env: ENV })
+    expect(await quiet.line(1)).toMatchObject({ clientSecretIn: 'random, and not shown' })
+    expect(await quiet.line(1)).not.toHaveProperty('clientSecret')
   })
 
   it('says when there is nowhere to deliver to, and goes on', async () => {
@@ -309,6 +339,8 @@ describe('wrong usage of simulate', () => {
     [['--faults', 'next-secret'], 'Use all, or some of none, repeat,'],
     [['--callbacks', '0'], 'Use a whole number, from 1'],
     [['--client-id', 'x'], 'Use a UUID'],
+    [['--event-type', 'a\nb'], 'no HTTP header can carry'],
+    [['--event-type', ' a'], 'white space around it'],
     [['--receiver', 'both'], 'Allowed choices are inbox, inline, either'],
     [['--client-secret', 'literal'], "unknown option '--client-secret'"],
     [CALLBACK_URL, 'no secret: use --secret-env or --secret-file, or set COUNTERSIGN_SECRET'],

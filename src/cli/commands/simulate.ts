@@ -3,6 +3,7 @@ import { CountersignError } from '../../errors.js'
 import { silentLogger } from '../../logger.js'
 import { startServiceSimulator, type ServiceSimulator } from '../../testing/simulator/service-simulator.js'
 import type { RetryPolicy } from '../../testing/simulator/delivery.js'
+import type { Fault, FaultName } from '../../testing/simulator/fault.js'
 import type { ServiceSubscription } from '../../testing/simulator/subscription-book.js'
 import { withoutQuery } from '../../subscriptions.js'
 import { addEnvFileOption, loadEnvFile, variable } from '../environment.js'
@@ -10,8 +11,8 @@ import { EXIT, UsageError, type DefineCommand, type ExitCode, type Io } from '..
 import {
   duration,
   durations,
+  eventTypeName,
   finalStatus,
-  headerValue,
   positiveNumber,
   uuid,
   wholeNumber,
@@ -31,6 +32,10 @@ interface SimulateFlags extends SecretFlags, ClientSecretFlags {
   readonly eventType: string
   readonly callbacks: number
   readonly faults: readonly FaultChoice[]
+  readonly slowMs: number
+  readonly toleranceMs: number
+  readonly futureToleranceMs: number
+  readonly bodyTimeoutMs: number
   readonly concurrency: number
   readonly shuffle?: true
   readonly seed?: number
@@ -89,10 +94,24 @@ export const defineSimulate: DefineCommand = (program, io, finish) => {
       deliverToOrigin,
     )
     .option('--callback-url <url>', 'subscribe this URL at once, without a request')
-    .option('--event-type <type>', 'its event type', headerValue, 'transfers.book-completed')
+    .option('--event-type <type>', 'its event type', eventTypeName, 'transfers.book-completed')
   addEnvFileOption(addSecretOptions(command))
     .option('--callbacks <number>', 'how many callbacks, of each fault', positiveNumber, 1)
     .option('--faults <list>', 'faults separated by commas, none for none, or all', faultNames, ['none'])
+    .option('--slow-ms <number>', 'how long the body of the fault slow takes', duration, 1_000)
+    .option(
+      '--tolerance-ms <number>',
+      "the receiver's toleranceMs, by which late is judged",
+      wholeNumber,
+      86_400_000,
+    )
+    .option(
+      '--future-tolerance-ms <number>',
+      "the receiver's futureToleranceMs, for early",
+      wholeNumber,
+      300_000,
+    )
+    .option('--body-timeout-ms <number>', "the receiver's bodyTimeoutMs, for slow", duration, 10_000)
     .option('--concurrency <number>', 'how many callbacks at a time', positiveNumber, 1)
     .option('--shuffle', 'deliver them out of order')
     .option('--seed <number>', 'repeat the ids and the order of a former run', wholeNumber)
@@ -135,6 +154,8 @@ async function simulate(flags: SimulateFlags, io: Io): Promise<ExitCode> {
     clientSecret: ours,
     deliverTo: flags.deliverTo,
     seed: flags.seed,
+    toleranceMs: flags.toleranceMs,
+    futureToleranceMs: flags.futureToleranceMs,
     retry: flags.retryDelaysMs && { delaysMs: flags.retryDelaysMs, timestamp: flags.retryTimestamp },
     subscriptionResponse: answered(flags.subscriptionStatus),
     accountResponse: answered(flags.accountStatus),
@@ -200,10 +221,14 @@ async function deliver(
   const list = faults.flatMap((fault) =>
     Array.from({ length: callbacks }, () => ({
       subscription,
-      ...(fault !== 'none' && { fault }),
+      ...(fault !== 'none' && { fault: withSettings(fault, flags) }),
       signal,
     })),
   )
   const deliveries = await simulator.deliverMany(list, { concurrency, shuffle })
   return printDeliveries(subscription, deliveries, flags, io)
+}
+
+function withSettings(fault: FaultName, { slowMs }: SimulateFlags): Fault | FaultName {
+  return fault === 'slow' ? { kind: fault, overMs: slowMs } : fault
 }

@@ -234,7 +234,7 @@ describe('a fault', () => {
   it('slow is answered 408 by a receiver whose bodyTimeoutMs is shorter', async () => {
     const { port, handled } = await runReceiver({ bodyTimeoutMs: 100 })
     const simulator = await simulatorFor(port)
-    const { attempts } = await simulator.deliver({ fault: { kind: 'slow', overMs: 130 } })
+    const { attempts } = await simulator.deliver({ fault: { kind: 'slow', overMs: 5_000 } })
     expect(attempts).toMatchObject([{ status: 408 }])
     expect(handled).toEqual([])
   })

@@ -27,7 +27,8 @@ export async function clientSecret(
   const known = variable(io, 'COUNTERSIGN_CLIENT_SECRET')
   if (known !== undefined) return { clientSecret: known, place: 'that of COUNTERSIGN_CLIENT_SECRET' }
   // Whoever has subscribed here may need no client at all.
-  if (showSecret || callbackUrl !== undefined) return { clientSecret: fresh, place: 'random, and not shown' }
+  if (showSecret) return { clientSecret: fresh, place: 'random, and shown here' }
+  if (callbackUrl !== undefined) return { clientSecret: fresh, place: 'random, and not shown' }
   throw new UsageError(
     'no client secret: set COUNTERSIGN_CLIENT_SECRET, or have one made with --client-secret-file or --show-secret',
   )

@@ -8,11 +8,18 @@ import { table } from '../../table.js'
 
 export type ReceiverKind = 'inbox' | 'inline' | 'either'
 
+/** What is known of the receiver, and of the faults as they were sent. */
+export interface Expectations {
+  readonly receiver: ReceiverKind
+  readonly slowMs: number
+  readonly bodyTimeoutMs: number
+}
+
 /** Prints what became of each attempt, and returns whether every answer was right. */
 export function printDeliveries(
   { callbackUrl, eventTypeName }: ServiceSubscription,
   deliveries: readonly Delivery[],
-  { receiver, json }: { readonly receiver: ReceiverKind; readonly json?: true },
+  flags: Expectations & { readonly json?: true },
   io: Io,
 ): boolean {
   const rows = deliveries.flatMap(({ number, fault, attempts }) =>
@@ -25,11 +32,11 @@ export function printDeliveries(
       error: attempt.error,
       durationMs: Math.round(attempt.durationMs * 10) / 10,
       isRetry: attempt.isRetry,
-      ...judged(attempt, right(receiver, attempt.isRetry ? undefined : fault, index)),
+      ...judged(attempt, right(flags, attempt, fault, index)),
     })),
   )
   const areRight = rows.every(({ isRight }) => isRight)
-  if (json) {
+  if (flags.json) {
     printLine(io, { event: 'delivered', eventTypeName, callbackUrl, attempts: rows, areRight })
     return areRight
   }
@@ -60,9 +67,26 @@ export function printLine(io: Io, value: unknown): void {
   io.stdout.write(`${json}\n`)
 }
 
-function right(receiver: ReceiverKind, fault: Delivery['fault'], index: number): readonly number[] {
+function right(
+  { receiver, slowMs, bodyTimeoutMs }: Expectations,
+  { isRetry, authenticity }: Attempt,
+  kind: Delivery['fault'],
+  index: number,
+): readonly number[] {
+  const fault = judgedAs(kind, isRetry, authenticity)
+  if (fault === 'slow' && slowMs > bodyTimeoutMs) return [408]
   if (receiver !== 'either') return rightAnswers(fault, receiver, index)
   return [...new Set([...rightAnswers(fault, 'inline', index), ...rightAnswers(fault, 'inbox', index)])]
+}
+
+/** A retry is the callback without its fault; whether that, or a late or early one, is in time is up to the tolerance. */
+function judgedAs(
+  kind: Delivery['fault'],
+  isRetry: boolean,
+  authenticity: Attempt['authenticity'],
+): Delivery['fault'] {
+  if (isRetry) return authenticity === 'suspect' ? 'late' : undefined
+  return (kind === 'late' || kind === 'early') && authenticity === 'genuine' ? undefined : kind
 }
 
 function judged({ status, error }: Attempt, right: readonly number[]) {
