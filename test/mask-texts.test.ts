@@ -11,7 +11,9 @@ const percentEncoded = (text: string) =>
     .toString('hex')
     .replaceAll(/../g, (digits) => `%${digits}`)
 const unicodeEscaped = (text: string) =>
-  [...text].map((each) => String.raw`\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
+  Array.from(text)
+    .map((each) => String.raw`\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .join('')
 
 const FORMS: [string, (secret: string) => string][] = [
   ['as it is', (secret) => secret],
@@ -46,11 +48,17 @@ it.each([
   ['escaped for JavaScript', unicodeEscaped],
   [
     'as references of HTML',
-    (secret: string) => [...secret].map((each) => `&#${each.charCodeAt(0)};`).join(''),
+    (secret: string) =>
+      Array.from(secret)
+        .map((each) => `&#${each.charCodeAt(0)};`)
+        .join(''),
   ],
   [
     'as hexadecimal references of HTML',
-    (secret: string) => [...secret].map((each) => `&#x${each.charCodeAt(0).toString(16)};`).join(''),
+    (secret: string) =>
+      Array.from(secret)
+        .map((each) => `&#x${each.charCodeAt(0).toString(16)};`)
+        .join(''),
   ],
   ['partly percent-encoded', (secret: string) => secret.replace('C', '%43')],
 ])('a secret is not shown %s', (_how, form) => {

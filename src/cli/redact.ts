@@ -50,7 +50,8 @@ function hideShort(line: string, mask: (text: string) => string): string {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return mask(line)
   const { level, time, msg, ...fields } = value as Readonly<Record<string, unknown>>
   const masked = JSON.stringify({
-    ...{ level, time },
+    level,
+    time,
     ...(maskedValue(fields, mask) as object),
     msg: maskedValue(msg, mask),
   })

@@ -18,13 +18,23 @@ const COMMANDS = {
   'update-account': ['update-account', '4711', '--name', 'Rent'],
   subscribe: [
     'subscribe',
-    ...['--event-type', 'transfers.book-completed', '--callback-url', 'https://partner.example.com/'],
-    ...['--secret-file', 'a.secret', '--existing-secret'],
+    '--event-type',
+    'transfers.book-completed',
+    '--callback-url',
+    'https://partner.example.com/',
+    '--secret-file',
+    'a.secret',
+    '--existing-secret',
   ],
   rotate: [
     'rotate',
-    ...['--event-type', 'transfers.book-completed', '--callback-url', 'https://partner.example.com/'],
-    ...['--secret-file', 'a.secret', '--existing-secret'],
+    '--event-type',
+    'transfers.book-completed',
+    '--callback-url',
+    'https://partner.example.com/',
+    '--secret-file',
+    'a.secret',
+    '--existing-secret',
   ],
 }
 const SIGNING_SECRET = 'the-signing.secret~of.these-tests'

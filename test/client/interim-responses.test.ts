@@ -47,7 +47,7 @@ async function write(socket: Socket, pieces: readonly string[]): Promise<void> {
 describe.each<[string, (answer: string) => readonly string[]]>([
   ['an unasked 100 Continue', (answer) => [CONTINUE, answer]],
   ['a 100 Continue in one piece with the answer', (answer) => [CONTINUE + answer]],
-  ['a 100 Continue in pieces of one byte', (answer) => [...(CONTINUE + answer)]],
+  ['a 100 Continue in pieces of one byte', (answer) => Array.from(CONTINUE + answer)],
   ['a 100 Continue without a reason phrase', (answer) => ['HTTP/1.1 100 \r\n\r\n', answer]],
   ['a 100 Continue with a header', (answer) => ['HTTP/1.1 100 Continue\r\nDate: now\r\n\r\n', answer]],
   [
@@ -55,7 +55,7 @@ describe.each<[string, (answer: string) => readonly string[]]>([
     (answer) => [HINTS + CONTINUE, `HTTP/1.1 102 Processing\r\n\r\n${CONTINUE}`, answer],
   ],
   ['103 Early Hints', (answer) => [HINTS, answer]],
-  ['an answer in pieces of one byte', (answer) => [...answer]],
+  ['an answer in pieces of one byte', (answer) => Array.from(answer)],
 ])('%s', (_what, pieces) => {
   it('does not fail a call', async () => {
     const service = await rawService(pieces)

@@ -109,11 +109,9 @@ describe('a subscription may have been created', () => {
 
   it('where a fetch of somebody else fails after it was called', async () => {
     const service = await startService()
-    const failing: typeof fetch = (url, init) =>
-      String(url).endsWith('/token') ? fetch(url, init) : Promise.reject(new Error('reset'))
-    const error = await rejection(
-      clientOf(service, { fetch: failing as never }).subscriptions.create(subscription),
-    )
+    const failing = (url: string, init: RequestInit) =>
+      url.endsWith('/token') ? fetch(url, init) : Promise.reject(new Error('reset'))
+    const error = await rejection(clientOf(service, { fetch: failing }).subscriptions.create(subscription))
     expect(error).toMatchObject({ mayBeCreated: true })
   })
 })

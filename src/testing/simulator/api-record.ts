@@ -19,9 +19,16 @@ const SHOWN: Readonly<Record<Endpoint, Readonly<Record<string, (value: unknown) 
 /** Without their letter case and punctuation, which is what clients get wrong. */
 const NAMES: ReadonlySet<string> = new Set(
   [
-    ...['grant_type', 'client_Id', 'client_Secret'],
-    ...['eventTypeName', 'callbackUrl', 'secretText', 'secret', 'description'],
-    ...['name', 'searchable'],
+    'grant_type',
+    'client_Id',
+    'client_Secret',
+    'eventTypeName',
+    'callbackUrl',
+    'secretText',
+    'secret',
+    'description',
+    'name',
+    'searchable',
   ].map(bare),
 )
 

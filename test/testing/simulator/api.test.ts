@@ -226,11 +226,30 @@ describe('updating an account', () => {
   )
 
   it.each([
-    ...['/accounts/v1/', '/accounts/v1/%ff', '/accounts/v1/a/b', '/accounts/v1'],
-    ...['/accounts/v1/a?b', '/accounts/v1/a?', '/accounts/v1/?a', '/accounts/v1/a/', '/accounts/v1//a'],
-    ...['/accounts/v1/.', '/accounts/v1/..', '/accounts/v1/%2e', '/accounts/v1/%2E%2e', '/accounts/v1/a%'],
-    ...['/accounts/v1/a#b', '/accounts/v1/a"b', '/accounts/v1/[a]', '/accounts/v1/{a}', '/accounts/v1/a\\b'],
-    ...['/Accounts/v1/a', '//accounts/v1/a', '/accounts/v1/../v1/a', '/accounts%2Fv1/a', '/accounts/v1/\xe4'],
+    '/accounts/v1/',
+    '/accounts/v1/%ff',
+    '/accounts/v1/a/b',
+    '/accounts/v1',
+    '/accounts/v1/a?b',
+    '/accounts/v1/a?',
+    '/accounts/v1/?a',
+    '/accounts/v1/a/',
+    '/accounts/v1//a',
+    '/accounts/v1/.',
+    '/accounts/v1/..',
+    '/accounts/v1/%2e',
+    '/accounts/v1/%2E%2e',
+    '/accounts/v1/a%',
+    '/accounts/v1/a#b',
+    '/accounts/v1/a"b',
+    '/accounts/v1/[a]',
+    '/accounts/v1/{a}',
+    '/accounts/v1/a\\b',
+    '/Accounts/v1/a',
+    '//accounts/v1/a',
+    '/accounts/v1/../v1/a',
+    '/accounts%2Fv1/a',
+    '/accounts/v1/\xe4',
   ])('is not found at %s', async (path) => {
     const { simulator, token, port } = await client()
     const head = `PUT ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n`
