@@ -198,6 +198,41 @@ it('a client secret in another case is a secret still', async () => {
   expect(error.cause.message).toBe('… …')
 })
 
+it('every token that was received is left out of an error, in every form', async () => {
+  const tokens: string[] = []
+  const spellings = (secret: string) => [
+    secret,
+    secret.toUpperCase(),
+    encodeURIComponent(secret),
+    JSON.stringify(JSON.stringify(secret)),
+    Buffer.from(secret).toString('base64'),
+    Buffer.from(`x:${secret}`).toString('base64url'),
+    Buffer.from(secret).toString('hex'),
+  ]
+  const below = () => new Error(`cause ${[...tokens, CLIENT_SECRET].flatMap(spellings).join(' ')}`)
+  const fetch: ClientOptions['fetch'] = (url) => {
+    if (!url.endsWith('/token')) return Promise.reject(new TypeError(below().message, { cause: below() }))
+    tokens.push(`token "${tokens.length}"~of/these+tests=`.replaceAll(' ', '_'))
+    return Promise.resolve(Response.json(tokenBody(tokens.at(-1)!, 0)))
+  }
+  const logger = collectedLog()
+  const client = clientOf(await startService(), { fetch, logger, maxAttempts: 1 })
+  for (let call = 0; call < 3; call++) {
+    const error = await rejection(client.accounts.update('4711', { name: 'x' }))
+    const told = (everythingOf(error) + logger.text()).toLowerCase()
+    for (const secret of [...tokens, CLIENT_SECRET].flatMap(spellings)) {
+      expect(told).not.toContain(secret.toLowerCase())
+    }
+  }
+  expect(tokens).toHaveLength(3)
+})
+
+it('a client secret of a few characters is left out of an error', async () => {
+  const fetch = () => Promise.reject(new Error('it is Q7, q7 and xq7x'))
+  const error = await rejection(clientOf(await startService(), { fetch, clientSecret: 'q7' }).accessToken())
+  expect(error.cause.message).toBe('it is …, … and …')
+})
+
 it('an error of the system keeps its code', async () => {
   const server = createServer((socket) => socket.resetAndDestroy()).listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
