@@ -41,19 +41,14 @@ function formsOf(secrets: readonly string[]): string[] {
  * could be read without it.
  */
 function hideShort(line: string, mask: (text: string) => string): string {
-  let value: unknown
   try {
-    value = JSON.parse(line)
+    const value: unknown = JSON.parse(line)
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return mask(line)
+    const { level, time, msg, ...fields } = value as Readonly<Record<string, unknown>>
+    const masked = maskedValue(fields, mask) as object
+    return `${JSON.stringify({ level, time, ...masked, msg: maskedValue(msg, mask) })}${line.endsWith('\n') ? '\n' : ''}`
   } catch {
+    // No JSON, or nested too deeply.
     return mask(line)
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return mask(line)
-  const { level, time, msg, ...fields } = value as Readonly<Record<string, unknown>>
-  const masked = JSON.stringify({
-    level,
-    time,
-    ...(maskedValue(fields, mask) as object),
-    msg: maskedValue(msg, mask),
-  })
-  return line.endsWith('\n') ? `${masked}\n` : masked
 }
