@@ -35,8 +35,28 @@ export function callbackHeaders(request: IncomingMessage): CallbackHeaders {
   return found
 }
 
+/**
+ * Keeps at most two values: the second one already says that the header was repeated. A list that grew with each repeat
+ * would let an unauthenticated head of 16 KB, which has room for a thousand repeats, cost a thousand times what others do.
+ */
 function and(already: HeaderValue, value: string): HeaderValue {
-  return already === undefined ? value : [already, value].flat()
+  if (already === undefined) return value
+  return typeof already === 'string' ? [already, value] : already
+}
+
+/** How many entries Node keeps of a head, names and values counted, where `server.maxHeadersCount` is not set. */
+const DEFAULT_MAX_ENTRIES = 2_000
+
+/**
+ * Whether Node may have dropped header lines: beyond `server.maxHeadersCount` it does so without an error, and a second
+ * Authorization among the dropped lines would not be seen.
+ */
+export function mayLackHeaders({ rawHeaders, socket }: IncomingMessage): boolean {
+  const { server } = (socket ?? {}) as { server?: { maxHeadersCount?: number | null } }
+  const maxLines = server?.maxHeadersCount
+  const maxEntries = typeof maxLines === 'number' ? maxLines * 2 : DEFAULT_MAX_ENTRIES
+  // Zero or less means no limit to Node.
+  return maxEntries > 0 && rawHeaders?.length >= maxEntries
 }
 
 // Serverless adapters make requests that have `headers` only.
