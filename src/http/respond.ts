@@ -1,4 +1,5 @@
 import { STATUS_CODES, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http'
+import type { Http2ServerResponse } from 'node:http2'
 import { OUTCOMES, type Outcome, type OutcomeCode } from '../outcomes.js'
 
 /** When a sender that was told to come back should do so. */
@@ -8,6 +9,7 @@ const RETRY_AFTER_SECONDS = 10
 const CLOSES: ReadonlySet<OutcomeCode> = new Set([
   'ERR_BODY_TOO_LARGE',
   'ERR_BODY_TIMEOUT',
+  'ERR_BODY_MEMORY_FULL',
   'ERR_SHUTTING_DOWN',
 ])
 
@@ -46,8 +48,11 @@ export function respond(
   if (status === 401) headers['WWW-Authenticate'] = 'HMAC-SHA256'
   if (status === 405) headers['Allow'] = 'POST'
   if (status >= 400 && 'retryAfter' in OUTCOMES[code]) headers['Retry-After'] = RETRY_AFTER_SECONDS
-  if (CLOSES.has(code) || awaitsContinue) headers['Connection'] = 'close'
+  const isHttp2 = request.httpVersionMajor === 2
+  // HTTP/2 forbids the header (RFC 9113, section 8.2.2).
+  if (!isHttp2 && (CLOSES.has(code) || awaitsContinue)) headers['Connection'] = 'close'
   response.writeHead(status, headers)
+  if (isHttp2) return endStream(request, response as unknown as Http2ServerResponse, body)
   if (request.complete !== false || awaitsContinue || code === 'ERR_BODY_TIMEOUT') response.end(body)
   else endAfterRequest(request, response, body, lingerMs)
 }
@@ -70,4 +75,16 @@ function endAfterRequest(
     response.end()
   }
   request.once('end', end).once('close', end).resume()
+}
+
+/**
+ * The same over HTTP/2, where one stream can be closed without the connection: after the answer, a sender that is still
+ * sending is told to stop (RFC 9113, section 8.1). Otherwise the stream would stay open, and go on buffering.
+ */
+function endStream(request: IncomingMessage, response: Http2ServerResponse, body: string): void {
+  response.end(body)
+  if (request.complete !== false) return
+  // Node frees a stream only once what it has buffered was read.
+  request.resume()
+  response.stream.close()
 }
