@@ -25,6 +25,11 @@ export const OUTCOMES = {
   DUPLICATE: { status: 200, outcome: 'duplicate', reason: 'handled or stored before' },
 
   ERR_METHOD_NOT_ALLOWED: { status: 405, outcome: 'refused', reason: 'a callback is a POST' },
+  ERR_HEADERS_TOO_MANY: {
+    status: 431,
+    outcome: 'refused',
+    reason: 'so many header lines that Node may have dropped some: 1,000, or server.maxHeadersCount',
+  },
   ERR_BODY_ENCODED: {
     status: 415,
     outcome: 'refused',
@@ -37,12 +42,20 @@ export const OUTCOMES = {
     outcome: 'refused',
     reason: 'the sender hung up before the body was complete',
   },
+  ERR_BODY_MEMORY_FULL: {
+    status: 503,
+    outcome: 'refused',
+    reason: 'the bodies of all unfinished requests together take maxBufferedBytes',
+    retryAfter: true,
+  },
+  // Not a 500: the request is unauthenticated, as nothing can be verified without the bytes. A genuine sender comes again.
   ERR_BODY_ALREADY_READ: {
-    status: 500,
-    outcome: 'failed',
+    status: 503,
+    outcome: 'unavailable',
     reason:
       'the body was read before Countersign, so the signed bytes are gone. A parser such as express.json() runs ahead: ' +
       'mount the receiver before it, or have the parser keep the bytes: express.json({ verify: (req, _res, bytes) => { req.rawBody = bytes } })',
+    retryAfter: true,
   },
 
   ERR_AUTHORIZATION_MISSING: { status: 401, outcome: 'refused', reason: 'no Authorization header' },

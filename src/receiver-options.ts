@@ -2,7 +2,7 @@ import type { Tolerance } from './authenticate.js'
 import { AUTHENTICATOR_OPTIONS, type AuthenticatorOptions } from './authenticator.js'
 import { longestTimeoutMs, type AnyEvent, type EventMap } from './dispatch/handlers.js'
 import type { StandardSchema } from './dispatch/standard-schema.js'
-import { bodyLimits, type BodyLimitOptions } from './http/raw-body.js'
+import { BODY_LIMIT_OPTIONS, bodyLimits, type BodyLimitOptions } from './http/raw-body.js'
 import { MemoryIdempotencyStore } from './idempotency/memory-store.js'
 import type { IdempotencyStore } from './idempotency/store.js'
 import type { OrderBy } from './handling/inbox-handling.js'
@@ -73,8 +73,7 @@ const INBOX_OPTIONS = [
 
 export const RECEIVER_OPTIONS = [
   ...AUTHENTICATOR_OPTIONS,
-  'maxBodyBytes',
-  'bodyTimeoutMs',
+  ...BODY_LIMIT_OPTIONS,
   'handlerTimeoutMs',
   'leaseMs',
   'stopTimeoutMs',

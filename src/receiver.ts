@@ -128,7 +128,8 @@ export class Receiver<Events extends object = EventMap> {
   }
 
   /**
-   * Is told of each error that kept a callback from being handled, with what became of the callback.
+   * Is told of each error that kept a callback from being handled, with what became of the callback. Not told of
+   * unauthenticated requests, unless something underneath failed, such as the subscriptions function.
    * @throws CountersignError ERR_HANDLER_INVALID
    */
   onError(listener: (error: unknown, outcome: Outcome) => void): this {
@@ -223,6 +224,8 @@ export class Receiver<Events extends object = EventMap> {
   #tell(outcome: Outcome): void {
     for (const listener of this.#outcomeListeners) void this.#shield(() => listener(outcome))
     if (outcome.outcome !== 'failed' && outcome.outcome !== 'unavailable') return
+    // Listeners raise alarms, and an unauthenticated sender must not be able to raise them.
+    if (!outcome.callback && outcome.error === undefined) return
     this.#tellError(outcome.error ?? new CountersignError(outcome.code, outcome.reason), outcome)
   }
 

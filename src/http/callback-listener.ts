@@ -6,7 +6,7 @@ import { outcome, type Outcome } from '../outcomes.js'
 import type { Credentials } from '../signature/credentials.js'
 import { logOutcome } from './log-outcome.js'
 import type { BodyLimits } from './raw-body.js'
-import { readCallback } from './read-callback.js'
+import { callbackReader } from './read-callback.js'
 import { respond } from './respond.js'
 
 export interface ListenerParts {
@@ -33,6 +33,7 @@ export function callbackListener({
   receive,
   onOutcome,
 }: ListenerParts): CallbackListener {
+  const readCallback = callbackReader(limits)
   return async (request, response, sendContinue) => {
     const startedAt = performance.now()
     let awaitsContinue = sendContinue !== undefined
@@ -42,12 +43,14 @@ export function callbackListener({
       awaitsContinue = false
       return undefined
     }
-    const intake = await readCallback(request, limits, { beforeBody, stopping })
+    const intake = await readCallback(request, { beforeBody, stopping })
     let result
     try {
       result = intake.refused ? outcome(intake.refused) : await receive(intake, intake.credentials)
     } catch (error) {
       result = outcome('ERR_INTERNAL', undefined, error)
+    } finally {
+      if (!intake.refused) intake.release()
     }
     respond(request, response, result, { lingerMs: limits.bodyTimeoutMs, awaitsContinue })
     logOutcome(logger, result, intake.headers, performance.now() - startedAt)

@@ -5,8 +5,8 @@ import { checkKnownOptions } from '../option-checks.js'
 import { outcome } from '../outcomes.js'
 import { logOutcome } from './log-outcome.js'
 import { refuseMisuse, type Middleware } from './middleware.js'
-import { bodyLimits, type BodyLimitOptions } from './raw-body.js'
-import { readCallback } from './read-callback.js'
+import { BODY_LIMIT_OPTIONS, bodyLimits, type BodyLimitOptions } from './raw-body.js'
+import { callbackReader } from './read-callback.js'
 import { respond } from './respond.js'
 
 export interface CaptureRawBodyOptions extends BodyLimitOptions {
@@ -31,15 +31,19 @@ declare global {
  */
 export function captureRawBody(options: CaptureRawBodyOptions = {}): Middleware {
   refuseMisuse('captureRawBody', options)
-  checkKnownOptions('captureRawBody', options, ['maxBodyBytes', 'bodyTimeoutMs', 'logger'])
+  checkKnownOptions('captureRawBody', options, [...BODY_LIMIT_OPTIONS, 'logger'])
   const limits = bodyLimits('captureRawBody', options)
+  const readCallback = callbackReader(limits)
   const logger = loggerOption('captureRawBody', options.logger)
 
   return function countersignCaptureRawBody(request, response, next) {
     const startedAt = performance.now()
-    readCallback(request, limits).then((intake) => {
+    readCallback(request).then((intake) => {
       if (intake.refused === undefined) {
         ;(request as IncomingMessage & { rawBody?: Buffer }).rawBody = intake.body
+        // The bytes stay with the request. What has been closed already says so no more.
+        if (response.destroyed || !response.socket) intake.release()
+        else response.once('close', intake.release)
         return next()
       }
       const refusal = outcome(intake.refused)

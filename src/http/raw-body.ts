@@ -1,75 +1,140 @@
 import type { IncomingMessage } from 'node:http'
-import getRawBody from 'raw-body'
 import { timer, unlessSoonOver } from '../in-time.js'
-import { durationOption, integerOption } from '../option-checks.js'
+import { durationOption, integerOption, invalidOption } from '../option-checks.js'
 import type { OutcomeCode } from '../outcomes.js'
+import type { HeaderValue } from '../signature/index.js'
+import { BodyBuffer } from './body-buffer.js'
+import type { BodyMemory } from './body-memory.js'
 
 export interface BodyLimitOptions {
   /** The largest body that is read, in bytes; a larger one is answered 413. @default 1_048_576 (1 MiB) */
   readonly maxBodyBytes?: number | undefined
   /** How long a body may take from first to last byte, in milliseconds; a slower one is answered 408. @default 10_000 */
   readonly bodyTimeoutMs?: number | undefined
+  /**
+   * How much the bodies of all unfinished requests may take together, in bytes; beyond it new bodies are answered 503. At
+   * least twice `maxBodyBytes`. @default 67_108_864 (64 MiB), or twice `maxBodyBytes` where that is more
+   */
+  readonly maxBufferedBytes?: number | undefined
 }
+
+export const BODY_LIMIT_OPTIONS = [
+  'maxBodyBytes',
+  'bodyTimeoutMs',
+  'maxBufferedBytes',
+] as const satisfies readonly (keyof BodyLimitOptions)[]
 
 export interface BodyLimits {
   readonly maxBodyBytes: number
   readonly bodyTimeoutMs: number
+  readonly maxBufferedBytes: number
 }
 
-export function bodyLimits(owner: string, { maxBodyBytes, bodyTimeoutMs }: BodyLimitOptions): BodyLimits {
+export function bodyLimits(owner: string, options: BodyLimitOptions): BodyLimits {
+  const max = Number.MAX_SAFE_INTEGER / 2
+  const maxBodyBytes = integerOption(owner, 'maxBodyBytes', options.maxBodyBytes, {
+    fallback: 1_048_576,
+    min: 1,
+    max: Math.floor(max),
+  })
+  const maxBufferedBytes = integerOption(owner, 'maxBufferedBytes', options.maxBufferedBytes, {
+    fallback: Math.max(67_108_864, 2 * maxBodyBytes),
+    min: 1,
+  })
+  if (maxBufferedBytes < 2 * maxBodyBytes) {
+    const cure = `use at least twice maxBodyBytes (${2 * maxBodyBytes}), or lower that`
+    throw invalidOption(owner, 'maxBufferedBytes', maxBufferedBytes, cure)
+  }
   return {
-    maxBodyBytes: integerOption(owner, 'maxBodyBytes', maxBodyBytes, { fallback: 1_048_576, min: 1 }),
-    bodyTimeoutMs: durationOption(owner, 'bodyTimeoutMs', bodyTimeoutMs, 10_000),
+    maxBodyBytes,
+    bodyTimeoutMs: durationOption(owner, 'bodyTimeoutMs', options.bodyTimeoutMs, 10_000),
+    maxBufferedBytes,
   }
 }
 
 /** A request whose bytes were kept, by `captureRawBody()`, a cloud function's runtime, or a parser's `verify` option. */
 type WithBody = IncomingMessage & { rawBody?: unknown; body?: unknown }
 
+export interface RawBody {
+  /** The bytes as they arrived. */
+  readonly bytes: Buffer
+  /** To be called when they are no longer needed: until then they count towards `maxBufferedBytes`. */
+  release(): void
+}
+
 type BodyFailure = Extract<OutcomeCode, `ERR_BODY_${string}` | 'ERR_SHUTTING_DOWN'>
 
 /**
- * The bytes of the body as they arrived, or why there are none. Reads the request at most once, and never waits for a
- * body that somebody else has read already: nothing would come any more.
+ * The body, or why there is none. Reads the request at most once, and never waits for a body that somebody else has read
+ * already: nothing would come any more.
  */
 export function readRawBody(
   request: WithBody,
-  limits: BodyLimits,
-  stopping?: AbortSignal,
-): Promise<Buffer | BodyFailure> | Buffer | BodyFailure {
+  { maxBodyBytes, bodyTimeoutMs }: BodyLimits,
+  memory: BodyMemory,
+  { contentLength, stopping }: { contentLength: HeaderValue; stopping: AbortSignal | undefined },
+): Promise<RawBody | BodyFailure> | RawBody | BodyFailure {
   const kept = keptBytes(request)
-  if (kept) return kept.length > limits.maxBodyBytes ? 'ERR_BODY_TOO_LARGE' : kept
+  if (kept) return kept.length > maxBodyBytes ? 'ERR_BODY_TOO_LARGE' : { bytes: kept, release() {} }
   if (request.readableAborted) return 'ERR_BODY_ABORTED'
-  if (request.readableDidRead || request.readableEnded) return 'ERR_BODY_ALREADY_READ'
+  // A decoder on the stream has changed what is still to come.
+  if (
+    request.readableDidRead ||
+    request.readableEnded ||
+    request.readable === false ||
+    request.readableEncoding
+  )
+    return 'ERR_BODY_ALREADY_READ'
 
   return new Promise((resolve) => {
-    const leave = unlessSoonOver(() => {
+    const declared = contentLength === undefined ? undefined : Number(contentLength)
+    const body = new BodyBuffer(memory, maxBodyBytes, declared)
+
+    const onData = (piece: Buffer | string): void => {
+      const failure = typeof piece === 'string' ? 'ERR_BODY_ALREADY_READ' : body.append(piece)
+      if (failure) fail(failure)
+    }
+    const onEnd = (): void => {
+      leave()
+      resolve({ bytes: body.bytes(), release: () => body.release() })
+    }
+    const onAbort = (): void => fail('ERR_BODY_ABORTED')
+    const onStop = (): void => fail('ERR_SHUTTING_DOWN')
+    const fail = (failure: BodyFailure): void => {
+      leave()
+      body.release()
+      // What still comes must not be buffered. Whether it is read and thrown away is for the answer to decide.
+      request.pause()
+      resolve(failure)
+    }
+
+    const cancelLimits = unlessSoonOver(() => {
+      if (stopping?.aborted) {
+        onStop()
+        return () => {}
+      }
       // A bound on the whole body: one on each pause would let a sender trickle a byte at a time for ever.
-      const cancel = timer(limits.bodyTimeoutMs, () => resolve('ERR_BODY_TIMEOUT'))
-      // Nor is a stop held up: who sends slowly may be anybody.
-      const onStop = () => resolve('ERR_SHUTTING_DOWN')
-      if (stopping?.aborted) onStop()
+      const cancelTimer = timer(bodyTimeoutMs, () => fail('ERR_BODY_TIMEOUT'))
+      // A stop does not wait for a body either: an unauthenticated sender may send it slowly.
       stopping?.addEventListener('abort', onStop)
       return () => {
-        cancel()
+        cancelTimer()
         stopping?.removeEventListener('abort', onStop)
       }
     })
-    getRawBody(request, { limit: limits.maxBodyBytes }, (error, bytes) => {
-      leave()
-      resolve(error ? failure(error.type) : bytes)
-    })
+    const leave = (): void => {
+      cancelLimits()
+      request.off('data', onData).off('end', onEnd)
+      for (const event of ABORTS) request.off(event, onAbort)
+    }
+    for (const event of ABORTS) request.on(event, onAbort)
+    request.on('data', onData).on('end', onEnd)
   })
 }
+
+const ABORTS = ['aborted', 'error', 'close'] as const
 
 function keptBytes({ rawBody, body }: WithBody): Buffer | undefined {
   const bytes = ArrayBuffer.isView(rawBody) ? rawBody : Buffer.isBuffer(body) ? body : undefined
   return bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-}
-
-function failure(type: string): BodyFailure {
-  if (type === 'entity.too.large') return 'ERR_BODY_TOO_LARGE'
-  // Somebody attached a decoder to the stream, or began to read between our look at it and now.
-  if (type === 'stream.encoding.set' || type === 'stream.not.readable') return 'ERR_BODY_ALREADY_READ'
-  return 'ERR_BODY_ABORTED'
 }

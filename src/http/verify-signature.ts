@@ -7,8 +7,8 @@ import { checkKnownOptions } from '../option-checks.js'
 import { outcome, type Outcome } from '../outcomes.js'
 import { logOutcome } from './log-outcome.js'
 import { refuseMisuse, type Middleware } from './middleware.js'
-import { bodyLimits, type BodyLimitOptions } from './raw-body.js'
-import { readCallback, type Intake } from './read-callback.js'
+import { BODY_LIMIT_OPTIONS, bodyLimits, type BodyLimitOptions } from './raw-body.js'
+import { callbackReader, type Intake } from './read-callback.js'
 import { respond } from './respond.js'
 
 export interface VerifySignatureOptions extends AuthenticatorOptions, BodyLimitOptions {
@@ -34,9 +34,10 @@ declare global {
  */
 export function verifySignature(options: VerifySignatureOptions): Middleware {
   refuseMisuse('verifySignature', options)
-  const known = [...AUTHENTICATOR_OPTIONS, 'maxBodyBytes', 'bodyTimeoutMs', 'logger']
+  const known = [...AUTHENTICATOR_OPTIONS, ...BODY_LIMIT_OPTIONS, 'logger']
   checkKnownOptions('verifySignature', options, known)
   const limits = bodyLimits('verifySignature', options)
+  const readCallback = callbackReader(limits)
   const logger = loggerOption('verifySignature', options.logger)
   const authenticator = createAuthenticator('verifySignature', options, logger)
 
@@ -54,8 +55,10 @@ export function verifySignature(options: VerifySignatureOptions): Middleware {
     next: () => void,
   ): Promise<void> {
     const startedAt = performance.now()
-    const intake = await readCallback(request, limits)
-    const judgement = await judge(intake)
+    const intake = await readCallback(request)
+    const judgement = await judge(intake).finally(() => {
+      if (!intake.refused) intake.release()
+    })
     if ('event' in judgement) {
       request.event = judgement.event
       return next()

@@ -1,0 +1,150 @@
+import express from 'express'
+import { BodyBuffer } from '../../src/http/body-buffer.js'
+import { BodyMemory } from '../../src/http/body-memory.js'
+import { captureRawBody, verifySignature } from '../../src/index.js'
+import { sendRawRequest } from '../../src/testing/raw-request.js'
+import { connection, type Connection } from '../support/connection.js'
+import { HOST_NAMES, serve } from '../support/hosts.js'
+import { FORGED, genuine, runReceiver, subscription } from '../support/running-receiver.js'
+import { deferred } from '../support/deferred.js'
+import { until } from '../support/until.js'
+
+const LIMITS = { maxBodyBytes: 100_000, maxBufferedBytes: 400_000 }
+
+describe('the buffer of a body', () => {
+  const filled = (pieces: readonly Buffer[], expectedBytes?: number) => {
+    const memory = new BodyMemory(10_000_000)
+    const body = new BodyBuffer(memory, 1_000_000, expectedBytes)
+    expect(pieces.filter((piece) => body.append(piece) !== undefined)).toEqual([])
+    return { memory, body }
+  }
+  const piece = (length: number) => {
+    const bytes = Buffer.allocUnsafeSlow(length)
+    return bytes.fill(length)
+  }
+
+  it('takes at most twice the bytes of the body, however many pieces it comes in', () => {
+    const { memory, body } = filled(Array.from({ length: 100_000 }, () => piece(1)))
+    expect(memory.heldBytes).toBeLessThanOrEqual(200_000)
+    expect(body.bytes()).toEqual(Buffer.alloc(100_000, 1))
+    expect(memory.heldBytes).toBe(100_000)
+    body.release()
+    expect(memory.heldBytes).toBe(0)
+  })
+
+  it('takes no more than what has arrived allows, whatever length was declared', () => {
+    expect(filled([piece(1)], 1_000_000).memory.heldBytes).toBe(1)
+    expect(filled([piece(1), piece(1)], 1_000_000).memory.heldBytes).toBe(1_024)
+    expect(filled([piece(1_000), piece(1_000)], 3_000).memory.heldBytes).toBe(3_000)
+  })
+
+  it('does not copy a body in one piece', () => {
+    const whole = piece(300)
+    expect(filled([whole], 300).body.bytes()).toBe(whole)
+  })
+
+  it('does not keep what a piece is a slice of', () => {
+    const slice = piece(65_536).subarray(10, 12)
+    const bytes = filled([slice], 2).body.bytes()
+    expect(bytes).toEqual(slice)
+    expect(bytes.buffer).not.toBe(slice.buffer)
+  })
+
+  it('holds nothing twice and releases nothing twice', () => {
+    const { memory, body } = filled([piece(10), piece(5_000), piece(20)])
+    expect(body.bytes()).toEqual(Buffer.concat([piece(10), piece(5_000), piece(20)]))
+    body.release()
+    body.release()
+    expect(memory.heldBytes).toBe(0)
+  })
+})
+
+describe.each(HOST_NAMES)('unfinished bodies in %s', (hostName) => {
+  it('are answered 503 beyond maxBufferedBytes, and small ones still have room', async () => {
+    const { port, send, outcomes, log } = await runReceiver({
+      in: hostName,
+      ...LIMITS,
+      bodyTimeoutMs: 60_000,
+    })
+    const slow = await Promise.all(Array.from({ length: 10 }, () => unfinished(port, 90_000)))
+    await until(() => outcomes.length === 7)
+    expect(new Set(outcomes.map(({ code }) => code))).toEqual(new Set(['ERR_BODY_MEMORY_FULL']))
+    const answered = slow.filter(({ received }) => received() !== '')
+    for (const { received } of answered) {
+      expect(received()).toMatch(/^HTTP\/1\.1 503 [^]*\r\nRetry-After: 10\r\nConnection: close\r\n/)
+    }
+    expect(log.withCode('ERR_BODY_MEMORY_FULL')).toHaveLength(7)
+    expect(await send(genuine())).toMatchObject({ status: 200 })
+
+    slow.forEach(({ socket }) => socket.destroy())
+    await until(() => outcomes.length === 11)
+    expect(await send(genuine({ payload: { Id: 'x'.repeat(90_000) } }))).toMatchObject({ status: 200 })
+  })
+})
+
+it('a body counts until its request is answered, and no longer', async () => {
+  const found = deferred()
+  const { send, outcomes } = await runReceiver({
+    ...LIMITS,
+    subscriptions: async () => {
+      await found.promise
+      return [subscription]
+    },
+  })
+  const large = () => genuine({ payload: { Id: 'x'.repeat(99_000) }, headers: { Authorization: FORGED } })
+  const answers = Array.from({ length: 10 }, () => send(large()))
+  await until(() => outcomes.length === 7)
+  found.resolve()
+  const statuses = (await Promise.all(answers)).map(({ status }) => status)
+  expect(statuses.toSorted()).toEqual([401, 401, 401, ...Array.from({ length: 7 }, () => 503)])
+  expect((await send(large())).status).toBe(401)
+})
+
+describe.each([
+  ['captureRawBody()', () => captureRawBody(LIMITS)],
+  ['verifySignature()', () => verifySignature({ subscriptions: [subscription], ...LIMITS })],
+])('%s on its own', (_which, create) => {
+  it('answers 503 beyond maxBufferedBytes', async () => {
+    const port = await serve(express().use(create(), (_request, response) => void response.end()))
+    const slow = await Promise.all(Array.from({ length: 10 }, () => unfinished(port, 90_000)))
+    const refused = () => slow.filter(({ received }) => received().startsWith('HTTP/1.1 503 '))
+    await until(() => refused().length === 7)
+
+    slow.forEach(({ socket }) => socket.destroy())
+    const large = genuine({ payload: { Id: 'x'.repeat(90_000) } }).toHttp()
+    let status
+    // The server may notice only after this request that the others have hung up.
+    do status = (await sendRawRequest(large, { port })).status
+    while (status === 503)
+    expect(status).toBe(200)
+  })
+})
+
+it('captureRawBody() counts the bytes that it left with a request until that is answered', async () => {
+  const finish = deferred()
+  let waiting = 0
+  const app = express().use(captureRawBody(LIMITS), async (_request, response) => {
+    waiting++
+    await finish.promise
+    response.end()
+  })
+  const port = await serve(app)
+  const large = genuine({ payload: { Id: 'x'.repeat(99_000) } }).toHttp()
+  const statuses: number[] = []
+  const answers = Array.from({ length: 5 }, async () => {
+    statuses.push((await sendRawRequest(large, { port })).status)
+  })
+  await until(() => waiting === 3 && statuses.length === 2)
+  finish.resolve()
+  await Promise.all(answers)
+  expect(statuses).toEqual([503, 503, 200, 200, 200])
+  expect((await sendRawRequest(large, { port })).status).toBe(200)
+})
+
+/** A callback with a well-formed Authorization that nobody's secret gives, without the last bytes of its body. */
+async function unfinished(port: number, bytes: number): Promise<Connection> {
+  const opened = await connection(port)
+  const callback = genuine({ body: Buffer.alloc(bytes + 10, ' '), headers: { Authorization: FORGED } })
+  opened.socket.write(callback.toHttp().subarray(0, -10))
+  return opened
+}
