@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import express5 from 'express'
 import express4 from 'express4'
-import { createReceiver } from '../../src/index.js'
+import { createReceiver, type Outcome } from '../../src/index.js'
 import { sendRawRequest } from '../../src/testing/raw-request.js'
 import { collectedLog } from '../support/collected-log.js'
 import { connection } from '../support/connection.js'
 import { serve } from '../support/hosts.js'
-import { genuine, subscription } from '../support/running-receiver.js'
+import { FORGED, genuine, subscription } from '../support/running-receiver.js'
 import { until } from '../support/until.js'
 
 const keepBytes = (request: IncomingMessage, _response: ServerResponse, bytes: Buffer) => {
@@ -34,13 +34,29 @@ describe.each([
   ])('%s ahead of the receiver', (_parser, parser) => {
     it('is found at once, and the log names the cause and both cures', async () => {
       const { status, handled, line } = await deliver(parser)
-      expect(status).toBe(500)
+      expect(status).toBe(503)
       expect(handled).toEqual([])
       expect(line.level).toBe('error')
       expect(line.fields).toMatchObject({ code: 'ERR_BODY_ALREADY_READ', verified: false })
       expect(line.fields['reason']).toMatch(/express\.json\(\).* ahead/)
       expect(line.fields['reason']).toMatch(/mount the receiver before it/)
       expect(line.fields['reason']).toMatch(/verify: .*rawBody = /)
+    })
+
+    it('is no 500 and no error for onError, as nobody was authenticated; the sender is told to come back', async () => {
+      const onError = jest.fn()
+      const outcomes: Outcome[] = []
+      const receiver = createReceiver({ subscriptions: [subscription] }).onAny(() => {})
+      receiver.onError(onError).onOutcome((outcome) => outcomes.push(outcome))
+      const port = await serve(express().use(parser).use(receiver.middleware()))
+      const forged = genuine({ headers: { Authorization: FORGED } })
+      for (const callback of [forged, genuine()]) {
+        const { status, headers } = await sendRawRequest(callback.toHttp(), { port })
+        expect([status, headers['retry-after']]).toEqual([503, '10'])
+      }
+      await until(() => outcomes.length === 2)
+      expect(outcomes.map(({ code }) => code)).toEqual(['ERR_BODY_ALREADY_READ', 'ERR_BODY_ALREADY_READ'])
+      expect(onError).not.toHaveBeenCalled()
     })
 
     it('still leaves a forged callback a 401', async () => {
@@ -110,7 +126,7 @@ describe.each([
         next()
       })
     })
-    expect(status).toBe(500)
+    expect(status).toBe(503)
     expect(line.fields).toMatchObject({ code: 'ERR_BODY_ALREADY_READ' })
   })
 
@@ -127,7 +143,7 @@ describe.each([
       request.setEncoding('utf8')
       next()
     })
-    expect(status).toBe(500)
+    expect(status).toBe(503)
     expect(line.fields).toMatchObject({ code: 'ERR_BODY_ALREADY_READ' })
   })
 
@@ -135,7 +151,7 @@ describe.each([
     const { status, line } = await deliver((request, _response, next) => {
       request.once('data', () => next())
     })
-    expect(status).toBe(500)
+    expect(status).toBe(503)
     expect(line.fields).toMatchObject({ code: 'ERR_BODY_ALREADY_READ' })
   })
 

@@ -180,7 +180,7 @@ describe.each([
     it('finds that express.json() ran ahead of it', async () => {
       const log = collectedLog()
       const mounted = express().use(express.json(), verifySignature({ subscriptions, logger: log }))
-      expect(await post(mounted)).toMatchObject({ status: 500 })
+      expect(await post(mounted)).toMatchObject({ status: 503 })
       expect(log.lines[0]?.fields).toMatchObject({ code: 'ERR_BODY_ALREADY_READ' })
     })
   })
