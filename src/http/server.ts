@@ -1,9 +1,12 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import { CountersignError } from '../errors.js'
 import { checkKnownOptions, durationOption, integerOption } from '../option-checks.js'
 import type { Receiver } from '../receiver.js'
+import { Connections } from './connections.js'
 import { nextTurn } from './next-turn.js'
+import { stopServer } from './stop-server.js'
 
 export interface ReceiverServerOptions {
   /** The address to listen on. @default '127.0.0.1' */
@@ -17,14 +20,22 @@ export interface ReceiverServerOptions {
    * a callback into a connection that is just being closed. @default 65_000
    */
   readonly keepAliveTimeoutMs?: number | undefined
-  /** Connections at a time; more are closed at once. @default 1_000 */
+  /** Connections at a time; beyond it the one that has been idle longest is closed. @default 1_000 */
   readonly maxConnections?: number | undefined
+  /**
+   * How long a stop goes on taking callbacks in after it has made `/readyz` answer 503, in milliseconds: longer than the
+   * load balancer takes to notice. 0 does not wait. @default 0
+   */
+  readonly shutdownDelayMs?: number | undefined
 }
 
 export interface ReceiverServer {
   readonly address: AddressInfo
-  /** Takes nothing new in, lets what runs finish, and closes every connection. Safe to call twice. */
-  close(): Promise<void>
+  /**
+   * Is not ready from now on, takes callbacks in for another `shutdownDelayMs`, answers what has arrived, lets what runs
+   * finish, and closes every connection. Safe to call twice.
+   */
+  close(options?: { readonly shutdownDelayMs?: number | undefined }): Promise<void>
 }
 
 const OWNER = 'serve'
@@ -36,6 +47,7 @@ export function parseServerOptions(options: ReceiverServerOptions) {
     'headersTimeoutMs',
     'keepAliveTimeoutMs',
     'maxConnections',
+    'shutdownDelayMs',
   ])
   return {
     host: options.host ?? '127.0.0.1',
@@ -45,6 +57,11 @@ export function parseServerOptions(options: ReceiverServerOptions) {
     maxConnections: integerOption(OWNER, 'maxConnections', options.maxConnections, {
       fallback: 1_000,
       min: 1,
+    }),
+    shutdownDelayMs: integerOption(OWNER, 'shutdownDelayMs', options.shutdownDelayMs, {
+      fallback: 0,
+      min: 0,
+      max: 2 ** 31 - 1,
     }),
   }
 }
@@ -60,7 +77,8 @@ export async function startReceiverServer(
   bodyTimeoutMs: number,
   options: ReceiverServerOptions = {},
 ): Promise<ReceiverServer> {
-  const { host, port, headersTimeoutMs, keepAliveTimeoutMs, maxConnections } = parseServerOptions(options)
+  const { host, port, headersTimeoutMs, keepAliveTimeoutMs, maxConnections, shutdownDelayMs } =
+    parseServerOptions(options)
   // Only now, as Express takes longer to load than all else, and commands that need no server need not have it installed.
   const { healthApp } = await import('./health-app.js')
   const server = createServer({
@@ -71,20 +89,48 @@ export async function startReceiverServer(
     // Node looks for slow clients only this often, by default every 30 seconds.
     connectionsCheckingInterval: 500,
   })
-  server.maxConnections = maxConnections
-  const listener = receiver.requestListener(healthApp(receiver) as RequestListener)
-  // The turn may begin before the body is read, as nobody else on this server waits for its first bytes.
-  server.on('request', (request, response) => void nextTurn().then(() => listener(request, response)))
-  server.on('checkContinue', (request, response) =>
-    listener(request, response, () => response.writeContinue()),
-  )
+  const connections = new Connections(server, maxConnections)
+  let isStopping = false
+  let held: Promise<void> | undefined
+  const health = healthApp({
+    get ready() {
+      return receiver.ready && !isStopping
+    },
+    middleware: () => receiver.middleware(),
+  })
+  const listener = receiver.requestListener(health as RequestListener)
+  server.on('request', (request, response) => {
+    connections.begun(request, response)
+    // The turn may begin before the body is read, as nobody else on this server waits for its first bytes.
+    const turn = held ? held.then(nextTurn) : nextTurn()
+    void turn.then(() => listener(request, response))
+  })
+  server.on('checkContinue', (request, response) => {
+    connections.begun(request, response)
+    const answer = () => listener(request, response, () => response.writeContinue())
+    if (held) void held.then(answer)
+    else answer()
+  })
+  const holdRequests = (): (() => void) => {
+    let release = () => {}
+    held = new Promise<void>((resolve) => (release = resolve)).then(() => (held = undefined))
+    return release
+  }
 
   await receiver.start()
   await listen(server, host, port)
+  const stop = async (delayMs: number): Promise<void> => {
+    isStopping = true
+    if (delayMs > 0) {
+      connections.closeAfterAnswers()
+      await delay(delayMs)
+    }
+    await stopServer({ server, connections, holdRequests, stopReceiver: () => receiver.stop() })
+  }
   let closed: Promise<void> | undefined
   return {
     address: server.address() as AddressInfo,
-    close: () => (closed ??= close(server, receiver)),
+    close: (closeOptions) => (closed ??= stop(closeOptions?.shutdownDelayMs ?? shutdownDelayMs)),
   }
 }
 
@@ -97,16 +143,4 @@ function listen(server: Server, host: string, port: number): Promise<void> {
     })
     server.listen(port, host, resolve)
   })
-}
-
-async function close(server: Server, receiver: ServedReceiver): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-  // A keep-alive connection becomes idle only after its answer has gone out, so once is not enough.
-  const sweep = setInterval(() => server.closeIdleConnections(), 50)
-  server.closeIdleConnections()
-  await receiver.stop()
-  const timer = setTimeout(() => server.closeAllConnections(), 1_000)
-  await closed
-  clearInterval(sweep)
-  clearTimeout(timer)
 }

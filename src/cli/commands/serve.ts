@@ -18,7 +18,7 @@ it takes callbacks in.
 Configuration: a flag wins over the environment, the environment over the file.
   COUNTERSIGN_CONFIG      COUNTERSIGN_HOST          COUNTERSIGN_PORT        COUNTERSIGN_TOLERANCE_MS
   COUNTERSIGN_LOG_LEVEL   COUNTERSIGN_LOG_FORMAT    COUNTERSIGN_MAX_BODY_BYTES
-  COUNTERSIGN_INBOX
+  COUNTERSIGN_INBOX       COUNTERSIGN_SHUTDOWN_DELAY_MS
 
 countersign.config.mjs:
   export default {
@@ -44,10 +44,10 @@ that is given { on, onAny, onUnhandled, onError, onOutcome }. countersign.config
 "inbox" is { file: 'callbacks.db' } unless you say otherwise, beside the configuration: callbacks are answered once they
 are on the disk. With false, handlers run before the answer, and what was handled is remembered in memory. It may also
 be an inbox of your own. The other options of the file are those of createReceiver and: headersTimeoutMs,
-keepAliveTimeoutMs, maxConnections, logLevel, logFormat.
+keepAliveTimeoutMs, maxConnections, shutdownDelayMs, logLevel, logFormat.
 
-SIGTERM and SIGINT: nothing new is taken in, what runs is finished, then the process exits with 0. A second signal ends
-it at once, with 1.
+SIGTERM and SIGINT: GET /readyz answers 503, callbacks are taken in for another shutdownDelayMs, what has arrived is
+answered, what runs is finished, then the process exits with 0. A second signal ends it at once, with 1.
 
 Exit codes:
   0  stopped by a signal; with --check: the configuration is valid
@@ -71,6 +71,11 @@ export const defineServe: DefineCommand = (program, io, finish) => {
     .option('-p, --port <number>', 'the port to listen on; 0 takes a free one (default: 3000)', wholeNumber)
     .option('--tolerance-ms <number>', 'how old a callback may be (default: 24 hours)', wholeNumber)
     .option('--max-body-bytes <number>', 'the largest body (default: 1 MiB)', positiveNumber)
+    .option(
+      '--shutdown-delay-ms <number>',
+      'how long a stop goes on taking callbacks in after /readyz fails (default: 0)',
+      wholeNumber,
+    )
     .option(
       '--inbox <file>',
       'the file of the inbox, or none (default: callbacks.db beside the configuration)',
@@ -97,15 +102,18 @@ async function serve(flags: ServeFlags, io: Io): Promise<never> {
   const settings = await loadSettings(flags, io)
   const log = await createLog(settings.log)
   const { bodyTimeoutMs } = blaming(settings, () => bodyLimits('serve', settings.receiver))
-  blaming(settings, () => parseServerOptions(settings.server))
+  const { shutdownDelayMs } = blaming(settings, () => parseServerOptions(settings.server))
   const { receiver } = await standaloneReceiver(settings, log)
 
   // From here on a signal is heard, also one that comes before the server listens.
   let starting: Promise<ReceiverServer> | undefined
   const grace = closeWithGrace(
     {
-      // Node fires a longer timer at once.
-      delay: Math.min((settings.receiver.stopTimeoutMs ?? 10_000) + STOP_SLACK_MS, 2 ** 31 - 1),
+      delay: Math.min(
+        shutdownDelayMs + (settings.receiver.stopTimeoutMs ?? 10_000) + STOP_SLACK_MS,
+        // Node fires a longer timer at once.
+        2 ** 31 - 1,
+      ),
       logger: false,
       // An event loop that runs dry before the server listens is a failure, and has its exit code already.
       skip: ['beforeExit'],
@@ -115,8 +123,9 @@ async function serve(flags: ServeFlags, io: Io): Promise<never> {
     },
     async ({ signal, err }) => {
       if (err) log.fatal({ err: errorFields(err) }, 'an error that nobody caught: stopping')
-      else log.info({ signal }, 'stopping: nothing new is taken in, what runs is finished')
-      await (await starting)?.close()
+      else log.info({ signal, shutdownDelayMs }, 'stopping: no longer ready, what has arrived is finished')
+      // After an error that nobody caught, the process may be in any state: it takes in nothing that it need not.
+      await (await starting)?.close(err ? { shutdownDelayMs: 0 } : undefined)
       log.info('stopped')
     },
   )

@@ -16,6 +16,7 @@ export interface ServeFlags {
   readonly port?: number
   readonly toleranceMs?: number
   readonly maxBodyBytes?: number
+  readonly shutdownDelayMs?: number
   readonly inbox?: string
   readonly logLevel?: string
   readonly logFormat?: string
@@ -40,6 +41,7 @@ const SERVER_OPTIONS = [
   'headersTimeoutMs',
   'keepAliveTimeoutMs',
   'maxConnections',
+  'shutdownDelayMs',
 ] as const satisfies readonly (keyof ReceiverServerOptions)[]
 
 // The other two are made of what the configuration says.
@@ -62,6 +64,11 @@ const OVERRIDES = {
   port: { flag: '--port', variable: 'COUNTERSIGN_PORT', isNumber: true },
   toleranceMs: { flag: '--tolerance-ms', variable: 'COUNTERSIGN_TOLERANCE_MS', isNumber: true },
   maxBodyBytes: { flag: '--max-body-bytes', variable: 'COUNTERSIGN_MAX_BODY_BYTES', isNumber: true },
+  shutdownDelayMs: {
+    flag: '--shutdown-delay-ms',
+    variable: 'COUNTERSIGN_SHUTDOWN_DELAY_MS',
+    isNumber: true,
+  },
   inbox: { flag: '--inbox', variable: 'COUNTERSIGN_INBOX', isNumber: false },
   logLevel: { flag: '--log-level', variable: 'COUNTERSIGN_LOG_LEVEL', isNumber: false },
   logFormat: { flag: '--log-format', variable: 'COUNTERSIGN_LOG_FORMAT', isNumber: false },

@@ -1,0 +1,70 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+/**
+ * The connections of a server, at most `max`. Beyond it the connection that has been idle longest is closed. Node's own
+ * `server.maxConnections` refuses the new one instead, so that a sender who keeps that many idle connections open shuts out
+ * everybody else. Each connection and each request costs the same, however many there are.
+ */
+export class Connections {
+  readonly #max: number
+  readonly #unanswered = new Map<Socket, Set<ServerResponse>>()
+  /** Without a request to be answered, the one that has been idle longest first. */
+  readonly #idle = new Set<Socket>()
+  #closing = false
+  #arrivals = 0
+
+  constructor(server: Server, max: number) {
+    this.#max = max
+    server.on('connection', (socket) => this.#opened(socket))
+  }
+
+  /** Goes up with each new connection and each new request. */
+  get arrivals(): number {
+    return this.#arrivals
+  }
+
+  /** Whether a request waits for its answer. */
+  get isAnswering(): boolean {
+    return this.#unanswered.size > this.#idle.size
+  }
+
+  /** To be called with every request, before anything is done with it. */
+  begun({ socket }: IncomingMessage, response: ServerResponse): void {
+    this.#arrivals++
+    if (this.#closing) response.setHeader('Connection', 'close')
+    const unanswered = this.#unanswered.get(socket)
+    if (!unanswered) return
+    unanswered.add(response)
+    this.#idle.delete(socket)
+    response.once('close', () => {
+      unanswered.delete(response)
+      if (unanswered.size === 0 && this.#unanswered.has(socket)) this.#idle.add(socket)
+    })
+  }
+
+  /** From now on each answer says that it is the last one of its connection, those that are being worked on included. */
+  closeAfterAnswers(): void {
+    this.#closing = true
+    for (const responses of this.#unanswered.values()) {
+      for (const response of responses) if (!response.headersSent) response.setHeader('Connection', 'close')
+    }
+  }
+
+  #opened(socket: Socket): void {
+    this.#arrivals++
+    this.#unanswered.set(socket, new Set())
+    this.#idle.add(socket)
+    socket.once('close', () => this.#forget(socket))
+    if (this.#unanswered.size <= this.#max) return
+    // There is one, if only the new connection itself.
+    const [longestIdle] = this.#idle
+    this.#forget(longestIdle!)
+    longestIdle!.destroy()
+  }
+
+  #forget(socket: Socket): void {
+    this.#unanswered.delete(socket)
+    this.#idle.delete(socket)
+  }
+}
