@@ -60,7 +60,7 @@ async function quiet(connections: Connections): Promise<void> {
   const startedAt = performance.now()
   let lastRoundAt = startedAt
   let quietSince = startedAt
-  for (let seen = -1; ; ) {
+  for (let seen = -1; ;) {
     await roundOfTheEventLoop()
     const now = performance.now()
     const hasArrived = connections.arrivals !== seen

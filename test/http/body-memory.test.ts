@@ -96,7 +96,8 @@ it('a body counts until its request is answered, and no longer', async () => {
   await until(() => outcomes.length === 7)
   found.resolve()
   const statuses = (await Promise.all(answers)).map(({ status }) => status)
-  expect(statuses.toSorted()).toEqual([401, 401, 401, ...Array.from({ length: 7 }, () => 503)])
+  expect(statuses.filter((status) => status === 401)).toHaveLength(3)
+  expect(statuses.filter((status) => status === 503)).toHaveLength(7)
   expect((await send(large())).status).toBe(401)
 })
 

@@ -42,7 +42,7 @@ async function runOverHttp2(mount: 'requestListener' | 'middleware', bodyTimeout
       const stream = client.request({ ':method': 'POST', ':path': path, ...given }, { endStream: false })
       let answer = { status: 0, connection: undefined as string | undefined, body: '' }
       stream.on('response', ({ ':status': status = 0, connection }) => {
-        answer = { ...answer, status, connection: connection as string | undefined }
+        answer = { ...answer, status, connection }
       })
       stream.setEncoding('utf8').on('data', (text) => (answer.body += text))
       stream.on('end', () => resolve(answer)).on('error', reject)
