@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { CountersignError } from '../errors.js'
@@ -101,6 +101,9 @@ export async function startReceiverServer(
   const listener = receiver.requestListener(health as RequestListener)
   server.on('request', (request, response) => {
     connections.begun(request, response)
+    // A chunked body has to be read as it arrives. Until then Node keeps each chunk as a Buffer of its own, ten thousand
+    // for each read from a socket, which for a thousand connections would take gigabytes.
+    if (isChunked(request)) return listener(request, response)
     // The turn may begin before the body is read, as nobody else on this server waits for its first bytes.
     const turn = held ? held.then(nextTurn) : nextTurn()
     void turn.then(() => listener(request, response))
@@ -132,6 +135,10 @@ export async function startReceiverServer(
     address: server.address() as AddressInfo,
     close: (closeOptions) => (closed ??= stop(closeOptions?.shutdownDelayMs ?? shutdownDelayMs)),
   }
+}
+
+function isChunked({ rawHeaders }: IncomingMessage): boolean {
+  return rawHeaders.some((entry, index) => index % 2 === 0 && /^transfer-encoding$/i.test(entry))
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {

@@ -219,3 +219,17 @@ it('takes a body that came in time, when the event loop was blocked until its ti
   await receives(/HTTP\/1\.1 [2-5]\d\d /)
   await receives(/200 OK/)
 })
+
+it('gives up a body in thousands of chunks when its time is up, also while they keep the event loop busy', async () => {
+  const { port, outcomes } = await runReceiver({ in: 'the standalone server', bodyTimeoutMs: 200 })
+  const { socket, received, receives, closed } = await connection(port)
+  const { toHttp } = genuine({ headers: { Expect: '100-continue' } })
+  const request = toHttp({ chunked: true })
+  socket.write(request.subarray(0, request.indexOf('\r\n\r\n') + 4))
+  await receives(/100 Continue/)
+  socket.write(Buffer.from(`${'1\r\n \r\n'.repeat(2_000)}0\r\n\r\n`))
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
+  await closed
+  expect(received()).toMatch(/HTTP\/1\.1 408 /)
+  expect(outcomes.map(({ code }) => code)).toEqual(['ERR_BODY_TIMEOUT'])
+})

@@ -1,4 +1,4 @@
-import { createReceiver, type Handler } from '../../src/index.js'
+import { createReceiver, type Handler, type ReceiverRequestListener } from '../../src/index.js'
 import { parseServerOptions, startReceiverServer, type ReceiverServerOptions } from '../../src/http/server.js'
 import { connection } from '../support/connection.js'
 import { deferred } from '../support/deferred.js'
@@ -139,6 +139,33 @@ it('tells health and readiness, no name, and 405 to all else', async () => {
   await receiver.stop()
   expect(await ask('/healthz')).toEqual([200, 'ok'])
   expect(await ask('/readyz')).toEqual([503, 'not ready'])
+})
+
+it('has a chunked body read from its first chunk on, as each chunk that waits takes a Buffer of its own', async () => {
+  const receiver = createReceiver<object>({ subscriptions: [subscription] }).onAny(() => {})
+  let waiting = -1
+  const watched = Object.assign(Object.create(receiver), {
+    middleware: () => receiver.middleware(),
+    start: () => receiver.start(),
+    stop: () => receiver.stop(),
+    requestListener: (): ReceiverRequestListener => {
+      const listener = receiver.requestListener()
+      return (request, response) => {
+        waiting = request.readableLength
+        listener(request, response)
+      }
+    },
+  })
+  Object.defineProperty(watched, 'ready', { get: () => receiver.ready })
+  const server = await startReceiverServer(watched, 10_000, { port: 0 })
+  open.push(server)
+  const { socket, receives } = await connection(server.address.port)
+  const request = genuine().toHttp({ chunked: true })
+  socket.write(
+    Buffer.from(request.toString('latin1').replace('\r\n\r\n', `\r\n\r\n${'1\r\n \r\n'.repeat(5_000)}`)),
+  )
+  await receives(/401/)
+  expect(waiting).toBe(0)
 })
 
 describe('close()', () => {
