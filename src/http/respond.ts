@@ -14,6 +14,13 @@ const CLOSES: ReadonlySet<OutcomeCode> = new Set([
 ])
 
 /**
+ * What is thrown away is parsed all the same, and each chunk costs the same however small it is. No client that waits for
+ * its answer sends so many chunks that are so small.
+ */
+const MANY_PIECES = 10_000
+const SMALL_PIECE_BYTES = 64
+
+/**
  * Refusals are problem details (RFC 9457) that say no more than their status does: a stranger learns no reason. Texts, all
  * ASCII, as Node sends a text together with the head, but a Buffer in a write of its own.
  */
@@ -74,6 +81,12 @@ function endAfterRequest(
     clearTimeout(timer)
     response.end()
   }
+  let bytes = 0
+  let pieces = 0
+  request.on('data', ({ length }: Buffer | string) => {
+    bytes += length
+    if (++pieces > MANY_PIECES && bytes < SMALL_PIECE_BYTES * pieces) request.socket.destroy()
+  })
   request.once('end', end).once('close', end).resume()
 }
 

@@ -74,6 +74,17 @@ describe('an upload that is too large', () => {
     expect(received()).toMatch(/^HTTP\/1\.1 413 [^]*"status":413}$/)
   })
 
+  it('is not listened to when it comes in thousands of tiny chunks', async () => {
+    const { port } = await runReceiver({ bodyTimeoutMs: 600_000 })
+    const { socket, received, receives, closed } = await connection(port)
+    socket.write(head({ 'Transfer-Encoding': 'chunked', Authorization: null }))
+    await receives(/^HTTP\/1\.1 401 [^]*"status":401}$/)
+    socket.write('1\r\nx\r\n'.repeat(10_000))
+    socket.write('1\r\nx\r\n')
+    await closed
+    expect(received()).toMatch(/"status":401}$/)
+  })
+
   it('is not listened to after an answer without Authorization either', async () => {
     const { port } = await runReceiver({ bodyTimeoutMs: 50 })
     const { socket, received, closed } = await connection(port)
