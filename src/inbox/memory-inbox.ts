@@ -142,6 +142,7 @@ export class MemoryInbox implements Inbox {
     const { move } = result
     entry.state = MOVES[move].to
     if ('error' in result) entry.reason = result.error
+    if (move === 'complete') entry.reason = undefined
     // Nothing was tried.
     if ((move === 'setAside' || move === 'handBack') && entry.begunBy === entry.token) entry.attempts--
     // What was interrupted before and is handed back is still to be handled by itself.

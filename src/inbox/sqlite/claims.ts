@@ -178,7 +178,9 @@ const EXTEND =
 
 const FINISH = `
   UPDATE entries SET
-    state = ?1, due_at = ?2, ready = ?2 IS NOT NULL, finished_at = ?3, reason = ifnull(?4, reason),
+    state = ?1, due_at = ?2, ready = ?2 IS NOT NULL, finished_at = ?3,
+    -- an entry that has been handled does not keep the error of an earlier attempt
+    reason = CASE WHEN ?1 = 'handled' THEN NULL ELSE ifnull(?4, reason) END,
     attempts = attempts - (?5 AND begun_by = token), begun_by = iif(?6, begun_by, 0), due_set_at = ?7
   WHERE id = ?8 AND token = ?9 AND state = 'running' RETURNING order_key`
 

@@ -382,6 +382,15 @@ export function registerClaiming({ describe, it }: Suite): void {
       assert.equal((await inbox.show(id))?.reason, 'account is closed')
     })
 
+    it('forgets why earlier attempts failed once it has been handled', async ({ inbox, advance }) => {
+      const { id } = await inbox.add(createArrival())
+      const claim = await claimNext(inbox)
+      await inbox.finish(claim, { move: 'reschedule', delayMs: 1, error: 'timed out' })
+      await advance(1)
+      await finishNext(inbox, 'complete')
+      assert.equal((await inbox.show(id))?.reason, undefined)
+    })
+
     it('does not count an attempt for which there was no handler', async ({ inbox }) => {
       await inbox.add(createArrival())
       await finishNext(inbox, 'setAside')
