@@ -1,7 +1,11 @@
 import type { Command } from 'commander'
+import { printable, printableJson, type Output } from './terminal.js'
 
 /** What a command reads and writes; the process itself, in the program. */
-export type Io = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr' | 'env' | 'cwd'>
+export interface Io extends Pick<NodeJS.Process, 'stdin' | 'env' | 'cwd'> {
+  readonly stdout: Output
+  readonly stderr: Output
+}
 
 export const EXIT = {
   done: 0,
@@ -20,13 +24,12 @@ export type DefineCommand = (program: Command, io: Io, finish: (code: ExitCode) 
 /** Whoever started the program has to change something: exit code 2, and a message that says what. */
 export class UsageError extends Error {}
 
-/** Escapes also what JSON may hold and a terminal would take for a command: strangers write some of this. */
+/** Escapes what a terminal would take for a command: unauthenticated senders write some of the values. */
 export function printJson(io: Io, value: unknown): void {
-  const json = JSON.stringify(value, null, 2).replace(/[^\n\P{C}]|[\p{Zl}\p{Zp}]/gu, (character) =>
-    Array.from(
-      { length: character.length },
-      (_, unit) => String.raw`\u${character.charCodeAt(unit).toString(16).padStart(4, '0')}`,
-    ).join(''),
-  )
-  io.stdout.write(`${json}\n`)
+  io.stdout.write(`${printableJson(JSON.stringify(value, null, 2))}\n`)
+}
+
+/** Says on standard error, in one line, what is wrong. */
+export function complain(io: Io, message: string): void {
+  io.stderr.write(`countersign: ${printable(message)}\n`)
 }

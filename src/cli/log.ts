@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { errorFields } from '../logger.js'
 import { readableLine } from './readable-log.js'
 import { redactor } from './redact.js'
+import { printableJson, printableLines } from './terminal.js'
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 export const LOG_FORMATS = ['json', 'readable'] as const
@@ -21,8 +22,8 @@ export async function createLog({ level, format, secrets }: LogOptions): Promise
   const redact = redactor(secrets)
   const write =
     format === 'json'
-      ? (line: string) => stdout.write(redact(line))
-      : (line: string) => stdout.write(readableLine(redact(line)))
+      ? (line: string) => stdout.write(printableJson(redact(line)))
+      : (line: string) => stdout.write(printableLines(readableLine(redact(line))))
   return pino(
     {
       level,

@@ -14,7 +14,8 @@ import { defineSubscribe } from './commands/subscribe.js'
 import { defineToken } from './commands/token.js'
 import { defineUpdateAccount } from './commands/update-account.js'
 import { defineVerify } from './commands/verify.js'
-import { EXIT, UsageError, type ExitCode, type Io } from './io.js'
+import { complain, EXIT, UsageError, type ExitCode, type Io } from './io.js'
+import { guardedOutput } from './terminal.js'
 
 const COMMANDS = [
   defineServe,
@@ -48,7 +49,14 @@ Examples:
 countersign <command> --help says more about each command.`
 
 /** Runs one command line, without the program's name, and resolves to its exit code. Never rejects. */
-export async function main(argv: readonly string[], io: Io): Promise<ExitCode> {
+export async function main(argv: readonly string[], outer: Io): Promise<ExitCode> {
+  const io: Io = {
+    stdin: outer.stdin,
+    stdout: guardedOutput(outer.stdout),
+    stderr: guardedOutput(outer.stderr),
+    env: outer.env,
+    cwd: () => outer.cwd(),
+  }
   let exitCode: ExitCode = EXIT.done
   // Subcommands inherit these settings, so they are made before the commands are.
   const program = new Command('countersign')
@@ -71,7 +79,7 @@ export async function main(argv: readonly string[], io: Io): Promise<ExitCode> {
   } catch (error) {
     // Commander has printed its message already.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage
-    io.stderr.write(`countersign: ${error instanceof Error ? error.message : 'an unexpected error'}\n`)
+    complain(io, error instanceof Error ? error.message : 'an unexpected error')
     return isForTheUserToMend(error) ? EXIT.usage : EXIT.failed
   }
 }

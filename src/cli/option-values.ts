@@ -2,6 +2,7 @@ import { validateHeaderValue } from 'node:http'
 import { InvalidArgumentError } from 'commander'
 import { eventTypeNameProblem } from '../event-type-name.js'
 import { isUuid } from '../uuid.js'
+import { printable } from './terminal.js'
 
 // What commander calls with the text after an option.
 
@@ -25,10 +26,12 @@ export function duration(text: string): number {
 export function headerValue(text: string): string {
   try {
     validateHeaderValue('value', text)
-    return text
+    // Node lets tabs and C1 control characters pass, which the terminal would be given as another text than was signed.
+    if (printable(text) === text) return text
   } catch {
-    throw new InvalidArgumentError('It must fit in a header: no line ends or other control characters.')
+    // The message is the same.
   }
+  throw new InvalidArgumentError('It must fit in a header: no line ends or other control characters.')
 }
 
 export function eventTypeName(text: string): string {

@@ -1,3 +1,5 @@
+import { printable } from './terminal.js'
+
 type LogRecord = Readonly<Record<string, unknown>>
 
 /**
@@ -20,14 +22,6 @@ export function readableLine(line: string): string {
   ]
   if (err !== undefined) parts.push(`err=${readableError(err)}`)
   return `${parts.join(' ')}\n`
-}
-
-/** Without what a terminal would take for a command, or a reader for the next line: senders write some of this. */
-export function printable(text: string): string {
-  return text.replace(
-    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
-    (character) => String.raw`\u{${character.codePointAt(0)!.toString(16)}}`,
-  )
 }
 
 function readable(value: unknown): string {

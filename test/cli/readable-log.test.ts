@@ -1,4 +1,5 @@
-import { printable, readableLine } from '../../src/cli/readable-log.js'
+import { readableLine } from '../../src/cli/readable-log.js'
+import { printable } from '../../src/cli/terminal.js'
 
 const line = (fields: object) =>
   readableLine(`${JSON.stringify({ level: 'info', time: '2026-11-03T09:14:27.123Z', ...fields })}\n`)

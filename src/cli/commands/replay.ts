@@ -8,8 +8,7 @@ import {
 } from '../../testing/recorded-requests.js'
 import { EXIT, printJson, UsageError, type DefineCommand, type ExitCode, type Io } from '../io.js'
 import { duration, httpUrl } from '../option-values.js'
-import { printable } from '../readable-log.js'
-import { table } from '../table.js'
+import { table, widthOf } from '../table.js'
 
 interface ReplayFlags {
   readonly url: URL
@@ -96,15 +95,20 @@ async function replay(recorded: RecordedRequest, { url, timeoutMs }: ReplayFlags
 
 function print(replayed: readonly Replayed[], io: Io): void {
   const rows = replayed.map(({ name, expected, status, error, asExpected }) => [
-    printable(name),
+    name,
     String(expected),
     status === undefined ? `no answer (${error})` : String(status),
     asExpected ? 'ok' : 'NOT AS EXPECTED',
   ])
   const wrong = replayed.filter(({ asExpected }) => !asExpected).length
-  io.stdout.write(table([['request', 'expected', 'answered', ''], ...rows]))
   io.stdout.write(
-    `\n${replayed.length} replayed, ${wrong === 0 ? 'all as expected' : `${wrong} not as expected`}. ` +
+    table([['request', 'expected', 'answered', ''], ...rows], {
+      width: widthOf(io.stdout),
+      narrow: [[0, 16]],
+    }),
+  )
+  io.stdout.write(
+    `\n${replayed.length} replayed, ${wrong === 0 ? 'all as expected' : `${wrong} not as expected`}.\n` +
       "Only the status is visible from outside; the outcome stands in the receiver's log.\n",
   )
 }

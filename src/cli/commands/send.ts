@@ -5,9 +5,8 @@ import { deliveries, deliveryCount, type Delivery, type Faults } from '../delive
 import { EXIT, printJson, UsageError, type DefineCommand, type ExitCode, type Io } from '../io.js'
 import { duration, headerValue, httpUrl, positiveNumber, statuses, wholeNumber } from '../option-values.js'
 import { createPoster, type Poster } from '../post.js'
-import { printable } from '../readable-log.js'
 import { addSecretOptions, readSecret, SECRET_HELP, type SecretFlags } from '../secret-option.js'
-import { table } from '../table.js'
+import { table, utcTime, widthOf } from '../table.js'
 
 interface SendFlags extends SecretFlags, BodyFlags, Faults {
   readonly callbackUrl?: string
@@ -162,8 +161,8 @@ function print(sent: readonly Sent[], io: Io): void {
     ({ callback, delivery, idempotencyKey, timestamp, status, error, durationMs, expected }) => [
       String(callback),
       delivery,
-      printable(idempotencyKey),
-      timestamp,
+      idempotencyKey,
+      utcTime(timestamp),
       status === undefined ? `no answer (${error})` : String(status),
       `${durationMs} ms`,
       expected === undefined ? '' : expected === status ? 'ok' : `EXPECTED ${expected}`,
@@ -175,7 +174,16 @@ function print(sent: readonly Sent[], io: Io): void {
     answers.set(answer, (answers.get(answer) ?? 0) + 1)
   }
   const summary = [...answers].map(([answer, times]) => `${times} x ${answer}`).join(', ')
-  io.stdout.write(table([['', 'delivery', 'key', 'signed at', 'answer', 'took', ''], ...rows]))
+  const header = ['', 'delivery', 'key', 'signed (UTC)', 'answer', 'took', '']
+  io.stdout.write(
+    table([header, ...rows], {
+      width: widthOf(io.stdout),
+      narrow: [
+        [2, 9],
+        [4, 16],
+      ],
+    }),
+  )
   if (sent.length > 1) io.stdout.write(`\n${sent.length} sent: ${summary}\n`)
 }
 

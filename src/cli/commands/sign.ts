@@ -35,7 +35,7 @@ export const defineSign: DefineCommand = (program, io, finish) => {
     .requiredOption('--url <callback-url>', 'the callback URL exactly as it was subscribed')
     .option('--event-type <type>', 'X-Event-Type', headerValue, 'transfers.book-completed')
     .option('--key <uuid>', 'X-Idempotency-Key (default: a new UUID)', headerValue)
-    .option('--timestamp <http-date>', 'Authorization-Timestamp (default: now)')
+    .option('--timestamp <http-date>', 'Authorization-Timestamp (default: now)', headerValue)
     .option('--json', 'print an object instead of lines')
     .addHelpText('after', HELP)
   addBodyOptions(addSecretOptions(command)).action(async (flags: SignFlags) => {

@@ -6,7 +6,6 @@ import { hashBody } from '../../signature/string-to-sign.js'
 import { headerValues } from '../../testing/http-message.js'
 import { loadRecordedRequest, parseRecordedRequest } from '../../testing/recorded-requests.js'
 import { EXIT, printJson, UsageError, type DefineCommand, type Io } from '../io.js'
-import { printable } from '../readable-log.js'
 import { addSecretOptions, readSecret, SECRET_HELP, type SecretFlags } from '../secret-option.js'
 import { table } from '../table.js'
 
@@ -121,7 +120,7 @@ function explain(reason: string): string {
 function readable({ valid, reason, explanation, ...values }: Report): string {
   const rows = Object.entries(values).map(([name, value]) => [
     name,
-    printable(name === 'stringToSign' ? JSON.stringify(value) : String(value)),
+    name === 'stringToSign' ? JSON.stringify(value) : String(value),
   ])
   return `${valid ? 'valid' : `not valid: ${reason}: ${explanation}`}\n\n${table(rows)}`
 }

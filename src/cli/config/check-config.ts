@@ -9,9 +9,9 @@ import { countEntries, readableEntries, type InboxEntries } from './check-inbox.
 import { loadSettings, type ServeFlags, type Settings } from './config.js'
 import type { InboxSetting } from './inbox-setting.js'
 import { EXIT, printJson, type ExitCode, type Io } from '../io.js'
-import { printable } from '../readable-log.js'
+import { printable } from '../terminal.js'
 import { blaming, standaloneReceiver, type Handled } from './standalone-receiver.js'
-import { table } from '../table.js'
+import { table, widthOf, wrapped } from '../table.js'
 
 interface Warning {
   readonly code: string
@@ -55,7 +55,7 @@ export async function checkConfig(flags: ServeFlags & { json?: true }, io: Io): 
     return EXIT.usage
   }
   if (flags.json) printJson(io, summary)
-  else io.stdout.write(readable(summary))
+  else io.stdout.write(readable(summary, widthOf(io.stdout)))
   return EXIT.done
 }
 
@@ -134,17 +134,20 @@ function collector(warnings: Warning[]): Logger {
   return { ...silentLogger, warn }
 }
 
-function readable({
-  config,
-  listen,
-  subscriptions,
-  handlers,
-  limits,
-  inbox,
-  inboxEntries,
-  idempotencyStore,
-  warnings,
-}: Summary): string {
+function readable(
+  {
+    config,
+    listen,
+    subscriptions,
+    handlers,
+    limits,
+    inbox,
+    inboxEntries,
+    idempotencyStore,
+    warnings,
+  }: Summary,
+  width: number,
+): string {
   const handledTypes = [
     ...handlers.types,
     ...(handlers.any ? ['(every type)'] : []),
@@ -154,25 +157,37 @@ function readable({
     typeof subscriptions === 'string'
       ? [[`  ${subscriptions}`]]
       : subscriptions.map(({ id, eventTypeName, callbackUrl, secrets, handled }) => [
-          `  ${printable(id === undefined ? eventTypeName : `${eventTypeName} (id ${id})`)}`,
-          printable(callbackUrl),
+          `  ${id === undefined ? eventTypeName : `${eventTypeName} (id ${id})`}`,
+          callbackUrl,
           secrets === 1 ? '1 secret' : `${secrets} secrets`,
           handled ? 'handled' : 'NO HANDLER',
         ])
   return [
-    `${config} is valid.\n`,
-    `listen on ${listen.host} port ${listen.port}\n`,
+    `${printable(config)} is valid.\n`,
+    `listen on ${printable(listen.host)} port ${listen.port}\n`,
     inbox === null
       ? `no inbox: handlers run before the answer; idempotency store: ${idempotencyStore}\n`
       : `inbox: ${printable(inbox)}\n${readableEntries(inboxEntries)}`,
-    `subscriptions\n${table(subscriptionRows)}`,
-    `handlers\n  ${printable(handledTypes.join(', ')) || 'none'}\n`,
+    `subscriptions\n${table(subscriptionRows, {
+      width,
+      narrow: [
+        [1, 16],
+        [0, 12],
+      ],
+    })}`,
+    `handlers\n${table(
+      (handledTypes.length === 0 ? ['none'] : handledTypes).map((type) => [`  ${type}`]),
+      { width, narrow: [[0, 12]] },
+    )}`,
     `limits\n${table(Object.entries(limits).map(([name, value]) => [`  ${name}`, value.toLocaleString('en')]))}`,
-    warnings.length === 0 ? 'no warnings\n' : `warnings\n${table(warnings.map(warningRow))}`,
+    warnings.length === 0
+      ? 'no warnings\n'
+      : `warnings\n${warnings.map((warning) => readableWarning(warning, width)).join('')}`,
   ].join('\n')
 }
 
-function warningRow({ code, message, eventTypeName, callbackUrl }: Warning): string[] {
+function readableWarning({ code, message, eventTypeName, callbackUrl }: Warning, width: number): string {
   const where = callbackUrl === undefined ? '' : `${eventTypeName} ${callbackUrl}: `
-  return [`  ${code}`, printable(where + message)]
+  const lines = wrapped(where + message, width - 4).map((line) => `    ${line}\n`)
+  return `  ${code}\n${lines.join('')}`
 }

@@ -1,4 +1,4 @@
-import { printable } from '../readable-log.js'
+import { printable } from '../terminal.js'
 
 /** A secret as the configuration may refer to it; undefined where it stands there as it is, which is not repeated. */
 export type SecretReference = { readonly env: string } | { readonly file: string } | undefined

@@ -2,6 +2,7 @@ import { open } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Entry, Inbox } from '../../../inbox/inbox.js'
 import { EXIT, type ExitCode, type Io } from '../../io.js'
+import { printableJson } from '../../terminal.js'
 import { addFilterOptions, every, filterOf, type FilterFlags } from './entry-filter.js'
 import { withInbox, type DefineSubcommand, type InboxFlags } from './subcommand.js'
 
@@ -25,7 +26,7 @@ async function exportEntries(inbox: Inbox, flags: ExportFlags, io: Io): Promise<
     for await (const { id } of every(inbox, filterOf(flags))) {
       const entry = await inbox.show(id)
       if (!entry) continue
-      const line = `${JSON.stringify(portable(entry))}\n`
+      const line = `${printableJson(JSON.stringify(portable(entry)))}\n`
       if (file) await file.write(line)
       else io.stdout.write(line)
     }

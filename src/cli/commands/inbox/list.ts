@@ -1,8 +1,7 @@
 import type { EntrySummary, Inbox } from '../../../inbox/inbox.js'
 import { EXIT, printJson, type ExitCode, type Io } from '../../io.js'
 import { positiveNumber } from '../../option-values.js'
-import { printable } from '../../readable-log.js'
-import { table } from '../../table.js'
+import { fitted, tableLines, utcTime, widthOf } from '../../table.js'
 import { addFilterOptions, every, filterOf, type FilterFlags } from './entry-filter.js'
 import { withInbox, type DefineSubcommand, type InboxFlags } from './subcommand.js'
 
@@ -26,31 +25,26 @@ async function list(inbox: Inbox, flags: ListFlags, io: Io): Promise<ExitCode> {
     if (entries.push(entry) === flags.limit) break
   }
   if (flags.json) printJson(io, entries)
-  else io.stdout.write(entries.length === 0 ? 'none\n' : table([HEADER, ...entries.map(row)]))
+  else io.stdout.write(entries.length === 0 ? 'none\n' : readable(entries, widthOf(io.stdout)))
   return EXIT.done
 }
 
-const HEADER = ['id', 'state', 'event type', 'idempotency key', 'received', 'attempts', 'copies', 'reason']
+const HEADER = ['id', 'state', 'event type', 'idempotency key', 'received (UTC)', 'attempts', 'copies']
 
-function row({
-  id,
-  state,
-  eventType,
-  idempotencyKey,
-  receivedAt,
-  attempts,
-  copies,
-  reason,
-}: EntrySummary): string[] {
-  const received = receivedAt.toISOString()
-  const numbers = [String(attempts), String(copies)]
-  return [
-    String(id),
-    state,
-    printable(eventType),
-    idempotencyKey,
-    received,
-    ...numbers,
-    printable(reason ?? ''),
-  ]
+/** A reason is longer than all else, so it has a line of its own. */
+const REASON_INDENT = '    '
+
+function readable(entries: readonly EntrySummary[], width: number): string {
+  const layout = { width, most: { 2: 32 }, narrow: [[3, 9] as const, [2, 12] as const] }
+  const [header, ...lines] = tableLines([HEADER, ...entries.map(row)], layout)
+  const withReasons = entries.flatMap(({ reason }, index) => [
+    lines[index]!,
+    ...(reason === undefined ? [] : [REASON_INDENT + fitted(reason, width - REASON_INDENT.length)]),
+  ])
+  return [header!, ...withReasons].map((line) => `${line}\n`).join('')
+}
+
+function row({ id, state, eventType, idempotencyKey, receivedAt, attempts, copies }: EntrySummary): string[] {
+  const received = utcTime(receivedAt)
+  return [String(id), state, eventType, idempotencyKey, received, String(attempts), String(copies)]
 }

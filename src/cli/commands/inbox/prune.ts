@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander'
 import type { Inbox } from '../../../inbox/inbox.js'
 import { PRUNABLE, type InboxState } from '../../../inbox/states.js'
-import { EXIT, printJson, type ExitCode, type Io } from '../../io.js'
+import { complain, EXIT, printJson, type ExitCode, type Io } from '../../io.js'
 import { age, every, PAGE } from './entry-filter.js'
 import { withInbox, type DefineSubcommand, type InboxFlags } from './subcommand.js'
 
@@ -48,13 +48,13 @@ async function prune(
   else io.stdout.write(`${pruned} ${dryRun ? 'would be deleted' : 'deleted'}\n`)
   if (olderThan < inbox.retentionMs) {
     const kept = `${Math.round(inbox.retentionMs / 3_600_000)} hours`
-    io.stderr.write(`countersign: the receiver has to remember ${kept}: nothing younger is deleted\n`)
+    complain(io, `the receiver has to remember ${kept}: nothing younger is deleted`)
   }
   if (pruned === 0 && (await hasOld(inbox, state ? [state] : PRUNABLE, before))) {
     const message =
       "there are entries that are as old by this machine's clock, but not by the times that the service has signed since: " +
       'they are kept until a callback arrives that was signed late enough. Check the clock if you expected one'
-    io.stderr.write(`countersign: ${message}\n`)
+    complain(io, message)
   }
   return EXIT.done
 }

@@ -1,10 +1,10 @@
 import { ownSubscriptionId } from '../../../callback.js'
 import type { Inbox } from '../../../inbox/inbox.js'
 import { withoutQuery } from '../../../subscriptions.js'
-import { EXIT, printJson, type ExitCode, type Io } from '../../io.js'
+import { complain, EXIT, printJson, type ExitCode, type Io } from '../../io.js'
 import { positiveNumber } from '../../option-values.js'
-import { printable } from '../../readable-log.js'
-import { table } from '../../table.js'
+import { fields, widthOf } from '../../table.js'
+import { printable } from '../../terminal.js'
 import { withInbox, type DefineSubcommand, type InboxFlags } from './subcommand.js'
 
 interface ShowFlags extends InboxFlags {
@@ -25,7 +25,7 @@ export const defineShow: DefineSubcommand = (subcommand, io, finish) => {
 async function show(inbox: Inbox, id: number, { body, json }: ShowFlags, io: Io): Promise<ExitCode> {
   const entry = await inbox.show(id)
   if (!entry) {
-    io.stderr.write(`countersign: there is no entry ${id}\n`)
+    complain(io, `there is no entry ${id}`)
     return EXIT.unexpected
   }
   const { rawBody, history, subscription, ...rest } = entry
@@ -33,17 +33,18 @@ async function show(inbox: Inbox, id: number, { body, json }: ShowFlags, io: Io)
     printJson(io, { ...rest, subscription, history, ...(body && { bodyBase64: rawBody.toString('base64') }) })
     return EXIT.done
   }
-  const { eventTypeName, callbackUrl } = subscription
   const subscriptionId = ownSubscriptionId(subscription)
-  const fields = {
-    ...rest,
-    subscription: `${eventTypeName} ${withoutQuery(callbackUrl)}`,
-    ...(subscriptionId !== undefined && { subscriptionId }),
-  }
-  io.stdout.write(table(Object.entries(fields).map(([name, value]) => [name, printable(shown(value))])))
-  io.stdout.write(`body       ${rawBody.length} bytes${body ? '' : '; --body prints them'}\n`)
-  for (const { at, action, by } of history)
-    io.stdout.write(`history    ${at.toISOString()} ${action} by ${printable(by)}\n`)
+  const rows: [string, string][] = [
+    ...Object.entries(rest).map(([name, value]): [string, string] => [name, shown(value)]),
+    ['subscription', `${subscription.eventTypeName} ${withoutQuery(subscription.callbackUrl)}`],
+    ...(subscriptionId === undefined ? [] : [['subscriptionId', subscriptionId] as [string, string]]),
+    ['body', `${rawBody.length} bytes${body ? '' : '; --body prints them'}`],
+    ...history.map(({ at, action, by }): [string, string] => [
+      'history',
+      `${at.toISOString()} ${action} by ${by}`,
+    ]),
+  ]
+  io.stdout.write(fields(rows, widthOf(io.stdout)))
   if (body) io.stdout.write(`\n${printable(rawBody.toString('utf8'))}\n`)
   return EXIT.done
 }

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { CountersignError } from '../../../errors.js'
 import type { Inbox } from '../../../inbox/inbox.js'
 import { SqliteInbox } from '../../../inbox/sqlite-inbox.js'
-import { EXIT, UsageError, type ExitCode, type Io } from '../../io.js'
+import { complain, EXIT, UsageError, type ExitCode, type Io } from '../../io.js'
 import { findInboxFile, type InboxFlags } from '../../config/inbox-file.js'
 
 export type { InboxFlags }
@@ -32,7 +32,7 @@ export async function withInbox(
     return await use(inbox)
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error
-    io.stderr.write(`countersign: ${error.message}\n`)
+    complain(io, error.message)
     return EXIT.failed
   } finally {
     await inbox.close()

@@ -1,10 +1,9 @@
 import { CountersignError } from '../../../errors.js'
 import type { ConfiguredSubscription } from '../../config/config-subscriptions.js'
 import type { InboxFlags } from '../../config/inbox-file.js'
-import { EXIT, printJson, UsageError, type ExitCode, type Io } from '../../io.js'
-import { lastSeen, readableSeen } from '../../service/last-seen.js'
-import { printable } from '../../readable-log.js'
-import { table } from '../../table.js'
+import { complain, EXIT, printJson, UsageError, type ExitCode, type Io } from '../../io.js'
+import { lastSeen, readableSeen, type LastSeen, type SecretSeen } from '../../service/last-seen.js'
+import { fields, fitted, table, widthOf } from '../../table.js'
 
 /** Says when each secret was last used. @throws UsageError where there is no configuration, or no inbox. */
 export async function status(
@@ -18,22 +17,31 @@ export async function status(
     seen = await lastSeen(chosen, flags, io)
   } catch (error) {
     if (!(error instanceof CountersignError && error.code.startsWith('ERR_INBOX_'))) throw error
-    io.stderr.write(`countersign: ${error.message}\n`)
+    complain(io, error.message)
     return EXIT.failed
   }
   if (flags.json) printJson(io, seen)
-  else {
-    io.stdout.write(
-      table(
-        seen.secrets.map((row) => [
-          row.id === undefined ? row.subscription : printable(row.id),
-          printable(row.eventTypeName),
-          printable(row.callbackUrl),
-          printable(row.secret),
-          printable(readableSeen(row, seen)),
-        ]),
-      ),
-    )
-  }
+  else io.stdout.write(readable(seen, widthOf(io.stdout)))
   return EXIT.done
+}
+
+/** A line for each subscription, and below it one for each of its secrets. */
+function readable({ secrets, ...looked }: LastSeen, width: number): string {
+  const bySubscription = new Map<string, SecretSeen[]>()
+  for (const row of secrets) {
+    bySubscription.set(row.subscription, [...(bySubscription.get(row.subscription) ?? []), row])
+  }
+  const layout = { width, narrow: [[2, 16] as const, [1, 12] as const] }
+  return [...bySubscription.values()]
+    .flatMap((rows) => {
+      const { id, subscription, eventTypeName, callbackUrl } = rows[0]!
+      return [
+        table([[id ?? subscription, eventTypeName, callbackUrl]], layout),
+        fields(
+          rows.map((row) => [`  ${fitted(row.secret, 40)}`, readableSeen(row, { secrets, ...looked })]),
+          width,
+        ),
+      ]
+    })
+    .join('')
 }

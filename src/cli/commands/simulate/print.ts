@@ -3,8 +3,8 @@ import { withoutQuery } from '../../../subscriptions.js'
 import { rightAnswers } from '../../../testing/simulator/fault.js'
 import type { ServiceSubscription } from '../../../testing/simulator/subscription-book.js'
 import type { Io } from '../../io.js'
-import { printable } from '../../readable-log.js'
-import { table } from '../../table.js'
+import { printable } from '../../terminal.js'
+import { table, utcTime, widthOf } from '../../table.js'
 
 export type ReceiverKind = 'inbox' | 'inline' | 'either'
 
@@ -44,15 +44,25 @@ export function printDeliveries(
     ({ delivery, fault, isRetry, idempotencyKey, timestamp, status, error, durationMs, isRight, right }) => [
       String(delivery),
       isRetry ? `${fault}, retry` : fault,
-      printable(idempotencyKey),
-      timestamp,
+      idempotencyKey,
+      utcTime(timestamp),
       String(status ?? (error === 'CUT' ? 'hung up' : `no answer (${error})`)),
       `${durationMs} ms`,
       isRight ? 'ok' : `EXPECTED ${right.join(' or ') || 'no answer'}`,
     ],
   )
   io.stdout.write(`${printable(eventTypeName)} to ${printable(withoutQuery(callbackUrl))}\n`)
-  io.stdout.write(table([['', 'fault', 'key', 'signed at', 'answer', 'took', ''], ...lines]))
+  const header = ['', 'fault', 'key', 'signed (UTC)', 'answer', 'took', '']
+  io.stdout.write(
+    table([header, ...lines], {
+      width: widthOf(io.stdout),
+      narrow: [
+        [2, 9],
+        [4, 16],
+        [6, 20],
+      ],
+    }),
+  )
   const wrong = rows.filter(({ isRight }) => !isRight).length
   io.stdout.write(`${rows.length} sent, ${wrong === 0 ? 'every answer right' : `${wrong} answers WRONG`}\n`)
   return areRight
