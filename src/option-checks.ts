@@ -1,4 +1,5 @@
 import { CountersignError } from './errors.js'
+import { similarName } from './similar-name.js'
 
 /** Where an option belongs, for the message: `createReceiver`, `new MemoryIdempotencyStore`, ... */
 type Owner = string
@@ -10,7 +11,9 @@ export function checkKnownOptions(owner: Owner, options: unknown, known: readonl
   }
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue
-    const message = `${owner} has no option ${JSON.stringify(name)}. Its options are ${known.join(', ')}.`
+    const meant = similarName(name, known)
+    const guess = meant === undefined ? '' : ` Did you mean ${JSON.stringify(meant)}?`
+    const message = `${owner} has no option ${JSON.stringify(name)}. Its options are ${known.join(', ')}.${guess}`
     throw new CountersignError('ERR_OPTION_UNKNOWN', message)
   }
 }

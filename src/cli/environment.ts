@@ -1,13 +1,17 @@
-import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import type { Command } from 'commander'
 import { CountersignError } from '../errors.js'
-import type { Io } from './io.js'
+import { UsageError, type Io } from './io.js'
+import { readPrivateFile } from './private-file.js'
 
+/**
+ * Two spellings, because Node takes --env-file for its own, also behind the name of the program: a missing file ends the
+ * process with Node's own message and code 9 before this program begins (nodejs/node#54232).
+ */
 export function addEnvFileOption(command: Command): Command {
   return command.option(
-    '--env-file <file>',
+    '--env, --env-file <file>',
     'a file of NAME=value lines; what the environment has already wins',
   )
 }
@@ -18,17 +22,20 @@ export function variable({ env }: Io, name: string): string | undefined {
 }
 
 /**
- * What is in the environment already wins, as with `node --env-file`; Node takes that option for its own, also behind
- * the script's name, and then all is there already, or a missing file has ended it with code 9 (nodejs/node#54232).
- * @throws CountersignError ERR_CONFIG_NOT_FOUND
+ * What is in the environment already wins, as with `node --env-file`.
+ * @throws CountersignError ERR_CONFIG_NOT_FOUND, UsageError
  */
-export async function loadEnvFile(name: string, { env, cwd }: Io, flag = '--env-file'): Promise<void> {
+export async function loadEnvFile(name: string, { env, cwd }: Io, flag = '--env'): Promise<void> {
   let text
   try {
-    text = await readFile(resolve(cwd(), name), 'utf8')
+    text = (await readPrivateFile(resolve(cwd(), name), name)).toString('utf8')
   } catch (error) {
+    if (error instanceof UsageError) throw new UsageError(`${flag}: ${error.message}`)
     const { code } = error as NodeJS.ErrnoException
-    throw new CountersignError('ERR_CONFIG_NOT_FOUND', `${flag}: cannot read ${name} (${code}).`)
+    throw new CountersignError(
+      'ERR_CONFIG_NOT_FOUND',
+      `${flag}: cannot read ${name} (${code}): name a file that is there.`,
+    )
   }
   for (const [key, value] of Object.entries(parseEnv(text))) env[key] ??= value
 }

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { Option, type Command } from 'commander'
 import { looksLikeSecretText, secretProblem } from '../signature/secret.js'
 import { UsageError, type Io } from './io.js'
+import { readPrivateFile, type FollowsLinks } from './private-file.js'
 
 export interface SecretFlags {
   readonly secretEnv?: string
@@ -40,16 +40,21 @@ export function warnOfSecretText(secret: string, io: Io): string {
   return secret
 }
 
-/**
- * The text in a file, without the line end that editors add.
- * @param written the path as the user wrote it
- * @throws UsageError
- */
-export async function readSecretFile(file: string, written = file): Promise<string> {
+export interface SecretFileOptions extends FollowsLinks {
+  /** The path as the user wrote it. @default the path itself */
+  readonly written?: string | undefined
+}
+
+/** The text in a file, without the line end that editors add. @throws UsageError */
+export async function readSecretFile(
+  file: string,
+  { written = file, ...links }: SecretFileOptions = {},
+): Promise<string> {
   let bytes
   try {
-    bytes = await readFile(file)
+    bytes = await readPrivateFile(file, file, links)
   } catch (error) {
+    if (error instanceof UsageError) throw error
     const { code } = error as NodeJS.ErrnoException
     const shown = existsSync(file) || isPlainFileName(written) ? file : ofLength(written)
     const cure = shown === file ? '' : ': name the file, and not the secret itself'

@@ -1,7 +1,8 @@
 import { printable } from '../terminal.js'
 
 /** A secret as the configuration may refer to it; undefined where it stands there as it is, which is not repeated. */
-export type SecretReference = { readonly env: string } | { readonly file: string } | undefined
+export type SecretReference =
+  { readonly env: string } | { readonly file: string; readonly followSymbolicLinks?: boolean } | undefined
 
 export interface ConfigEntry {
   readonly id?: string | undefined
@@ -19,8 +20,10 @@ const UNCHANGED = '<what stands here now>'
 export function readableEntry({ id, eventTypeName, callbackUrl, description, secrets }: ConfigEntry): string {
   const references = secrets.map((reference) => {
     if (reference === undefined) return UNCHANGED
-    const [[name, value] = []] = Object.entries(reference)
-    return `{ ${name}: ${quoted(value!)} }`
+    const parts = Object.entries(reference).map(
+      ([name, value]) => `${name}: ${typeof value === 'string' ? quoted(value) : String(value)}`,
+    )
+    return `{ ${parts.join(', ')} }`
   })
   return [
     '{',

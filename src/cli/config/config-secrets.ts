@@ -2,7 +2,9 @@ import { dirname, resolve } from 'node:path'
 import { CountersignError } from '../../errors.js'
 import type { ConfigFile } from './config-file.js'
 import { UsageError } from '../io.js'
-import { readSecretFile, readSecretVariable } from '../secret-option.js'
+import { SymbolicLinkError } from '../private-file.js'
+import type { SecretReference } from './config-entry.js'
+import { readSecretFile, readSecretVariable, type SecretFileOptions } from '../secret-option.js'
 
 /**
  * The subscriptions with every secret that is written as `{ "env": NAME }` or `{ "file": PATH }` replaced by its text.
@@ -48,10 +50,27 @@ export function resolveSecret(
   file: ConfigFile,
   env: NodeJS.ProcessEnv,
 ): Promise<string> | string {
-  const [[name, value] = [], ...more] = Object.entries(secret) as [string, unknown][]
-  if (more.length === 0 && typeof value === 'string' && value !== '') {
-    if (name === 'env') return readSecretVariable(value, env)
-    if (name === 'file') return readSecretFile(resolve(dirname(file.path), value), value)
+  if (!isSecretReference(secret)) {
+    throw new UsageError('write the secret text, { "env": "NAME" } or { "file": "PATH" }')
   }
-  throw new UsageError('write the secret text, { "env": "NAME" } or { "file": "PATH" }')
+  if ('env' in secret) return readSecretVariable(secret.env, env)
+  return readConfiguredFile(resolve(dirname(file.path), secret.file), { ...secret, written: secret.file })
+}
+
+export function isSecretReference(secret: object): secret is NonNullable<SecretReference> {
+  const { env, file, followSymbolicLinks, ...more } = secret as Record<string, unknown>
+  if (Object.keys(more).length > 0) return false
+  const isText = (value: unknown) => typeof value === 'string' && value !== ''
+  if (env !== undefined) return isText(env) && file === undefined && followSymbolicLinks === undefined
+  return isText(file) && ['undefined', 'boolean'].includes(typeof followSymbolicLinks)
+}
+
+async function readConfiguredFile(path: string, options: SecretFileOptions): Promise<string> {
+  try {
+    return await readSecretFile(path, options)
+  } catch (error) {
+    // Kubernetes mounts each file of a secret as a symbolic link.
+    if (!(error instanceof SymbolicLinkError)) throw error
+    throw new UsageError(`${error.message}, or write { "file": "...", "followSymbolicLinks": true }`)
+  }
 }

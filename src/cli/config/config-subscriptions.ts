@@ -2,7 +2,7 @@ import { callbackUrlProblem } from '../../signature/index.js'
 import { secretProblem } from '../../signature/secret.js'
 import type { SecretReference } from './config-entry.js'
 import type { ConfigFile } from './config-file.js'
-import { resolveSecret } from './config-secrets.js'
+import { isSecretReference, resolveSecret } from './config-secrets.js'
 import { UsageError } from '../io.js'
 import { isPlainFileName, isPlainVariable } from '../secret-option.js'
 
@@ -90,7 +90,6 @@ function named(reference: NonNullable<SecretReference>): Pick<ConfiguredSecret, 
 
 /** Whether it may be repeated although it leads nowhere: the secret itself may stand in it. */
 function isPlainReference(item: object): item is NonNullable<SecretReference> {
-  const [[kind, value] = [], ...more] = Object.entries(item) as [string, unknown][]
-  if (more.length > 0 || typeof value !== 'string') return false
-  return (kind === 'env' && isPlainVariable(value)) || (kind === 'file' && isPlainFileName(value))
+  if (!isSecretReference(item)) return false
+  return 'env' in item ? isPlainVariable(item.env) : isPlainFileName(item.file)
 }

@@ -53,7 +53,7 @@ export async function keepSecret(flags: KeptSecretFlags, io: Io): Promise<KeptSe
     return {
       ...kept,
       secret: existingSecret
-        ? warnOfSecretText(await readSecretFile(path, file), io)
+        ? warnOfSecretText(await readSecretFile(path, { written: file }), io)
         : await writeSecretFile(path, file),
     }
   }

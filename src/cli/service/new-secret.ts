@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { generateSecret } from '../../client/index.js'
 import { UsageError, type Io } from '../io.js'
+import { openPrivateFile } from '../private-file.js'
 
 /**
  * Makes a secret and puts it into a new file that only its owner may read. It is on the disk when this resolves.
@@ -46,18 +47,20 @@ export async function appendSecretLine(name: string, file: string, io: Io): Prom
   }
   let handle
   try {
-    handle = await open(path, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT, 0o600)
+    handle = await openPrivateFile(path, file, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT)
   } catch (error) {
+    if (error instanceof UsageError) throw error
     throw new UsageError(`cannot open ${file} (${(error as NodeJS.ErrnoException).code})`)
   }
   let secret
   let line
   try {
     const stat = await handle.stat()
-    if (!stat.isFile()) throw new UsageError(`${file} is no file`)
     if (process.platform !== 'win32' && (stat.mode & 0o077) !== 0) {
       throw new UsageError(`${file} can be read by others: "chmod 600 ${file}" first`)
     }
+    // The secret would be under a name that nobody here has looked at.
+    if (stat.nlink > 1) throw new UsageError(`${file} has ${stat.nlink} hard links: name a file that has one`)
     const text = await handle.readFile('utf8')
     secret = generateSecret()
     line = `${text === '' || text.endsWith('\n') ? '' : '\n'}${name}=${secret}\n`

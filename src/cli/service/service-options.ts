@@ -75,7 +75,7 @@ async function readClientSecret(
   { clientSecretEnv: name, clientSecretFile: file }: ServiceFlags,
   io: Io,
 ): Promise<string> {
-  if (file !== undefined) return readSecretFile(resolve(io.cwd(), file), file)
+  if (file !== undefined) return readSecretFile(resolve(io.cwd(), file), { written: file })
   if (name !== undefined) return readSecretVariable(name, io.env)
   if (variable(io, DEFAULT_VARIABLE)) return readSecretVariable(DEFAULT_VARIABLE, io.env)
   throw new UsageError(

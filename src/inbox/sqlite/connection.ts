@@ -4,6 +4,7 @@ import type { SqliteDatabase, SqliteDriver, SqliteStatement } from './driver.js'
 import { lookFirst, refuseLostLog } from './look-first.js'
 import { bytesIn, OpenFiles, type FilesState } from './open-files.js'
 import { checkedVersion, migrate, SCHEMA_VERSION } from './schema.js'
+import { checkTrustedFile } from './trusted-file.js'
 
 /** An open file. Its methods are synchronous; the one that takes long is `transaction`, which waits for the disk. */
 export class Connection {
@@ -160,7 +161,14 @@ const PRAGMAS = `
 function ensureFile(file: string): void {
   // A file that is there is not opened here: to close it again would let go of the locks that other connections of this
   // process have on it, and another process would delete the log under them (https://sqlite.org/howtocorrupt.html, 2.2).
+  checkTrustedFile(file)
   if (existsSync(file)) return accessSync(file, constants.W_OK)
   // It will hold payloads, which are nobody else's business; SQLite gives the files beside it the same mode.
-  closeSync(openSync(file, 'a', 0o600))
+  try {
+    closeSync(openSync(file, 'ax', 0o600))
+  } catch (error) {
+    // Another process was quicker, or has put a link there.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    checkTrustedFile(file)
+  }
 }

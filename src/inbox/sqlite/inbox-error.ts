@@ -11,6 +11,8 @@ export type InboxErrorCode =
   | 'ERR_INBOX_NEWER'
   /** The file, or its -wal or -shm, was deleted or replaced while it was open. */
   | 'ERR_INBOX_REPLACED'
+  /** The file is a symbolic link, or somebody else owns it or may write it. */
+  | 'ERR_INBOX_UNTRUSTED'
   | 'ERR_INBOX_IO'
   | 'ERR_INBOX_CLOSED'
 
@@ -45,7 +47,10 @@ export function needsReopening(error: unknown): boolean {
   )
 }
 
-type FaultCode = Exclude<InboxErrorCode, 'ERR_INBOX_NEWER' | 'ERR_INBOX_REPLACED' | 'ERR_INBOX_CLOSED'>
+type FaultCode = Exclude<
+  InboxErrorCode,
+  'ERR_INBOX_NEWER' | 'ERR_INBOX_REPLACED' | 'ERR_INBOX_UNTRUSTED' | 'ERR_INBOX_CLOSED'
+>
 
 const CURES: Record<FaultCode, string> = {
   ERR_INBOX_BUSY:

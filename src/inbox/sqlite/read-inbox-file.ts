@@ -3,6 +3,7 @@ import { loadDriver, type SqliteStatement, type SqliteValue } from './driver.js'
 import { inboxError } from './inbox-error.js'
 import { lookFirst } from './look-first.js'
 import { checkedVersion } from './schema.js'
+import { checkTrustedFile } from './trusted-file.js'
 
 /** As much of a connection as looking takes. */
 export type Reader = Pick<Connection, 'get' | 'all'>
@@ -20,6 +21,7 @@ export async function readInboxFile<Result>(
   const driver = await loadDriver()
   let database
   try {
+    checkTrustedFile(file)
     lookFirst(driver, file)
     database = new driver.DatabaseSync(file, { readOnly: true })
     // Readers hardly ever wait for a writer: only while it recovers what a crash has left.

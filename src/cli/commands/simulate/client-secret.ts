@@ -22,7 +22,7 @@ export async function clientSecret(
   if (file !== undefined) {
     const path = resolve(io.cwd(), file)
     const made = await make(path, fresh, file)
-    return { clientSecret: made ? fresh : await readSecretFile(path, file), place: `in ${file}` }
+    return { clientSecret: made ? fresh : await readSecretFile(path, { written: file }), place: `in ${file}` }
   }
   const known = variable(io, 'COUNTERSIGN_CLIENT_SECRET')
   if (known !== undefined) return { clientSecret: known, place: 'that of COUNTERSIGN_CLIENT_SECRET' }

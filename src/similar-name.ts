@@ -1,0 +1,31 @@
+/** The known name that was most likely meant, where a misspelling explains the difference. */
+export function similarName(name: string, known: readonly string[]): string | undefined {
+  // What is so long is no misspelling, and comparing it would take long.
+  if (name.length > 60) return undefined
+  const [best] = known
+    .map((each) => ({ each, distance: editDistance(name.toLowerCase(), each.toLowerCase()) }))
+    // Two thirds of it have to be right.
+    .filter(({ each, distance }) => distance <= Math.max(name.length, each.length) / 3)
+    .sort((one, other) => one.distance - other.distance)
+  return best?.each
+}
+
+/** How many characters have to be added, taken away, replaced or swapped with their neighbour (optimal string alignment). */
+function editDistance(from: string, to: string): number {
+  let beforeLast: number[] = []
+  let last = Array.from({ length: to.length + 1 }, (_, column) => column)
+  for (let row = 1; row <= from.length; row++) {
+    const current = [row]
+    for (let column = 1; column <= to.length; column++) {
+      const replaced = last[column - 1]! + (from[row - 1] === to[column - 1] ? 0 : 1)
+      let least = Math.min(replaced, last[column]! + 1, current[column - 1]! + 1)
+      const isSwap =
+        row > 1 && column > 1 && from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1]
+      if (isSwap) least = Math.min(least, beforeLast[column - 2]! + 1)
+      current.push(least)
+    }
+    beforeLast = last
+    last = current
+  }
+  return last[to.length]!
+}
