@@ -13,6 +13,7 @@ import {
 } from './dispatch/handlers.js'
 import { InlineHandling } from './handling/inline-handling.js'
 import { CountersignError } from './errors.js'
+import { warnOfGaps } from './handler-gaps.js'
 import { callbackListener, type CallbackListener } from './http/callback-listener.js'
 import { refuseMisuse, type Middleware } from './http/middleware.js'
 import { errorFields, type Logger } from './logger.js'
@@ -53,6 +54,8 @@ export class Receiver<Events extends object = EventMap> {
   readonly #listener: CallbackListener
   readonly #pipeline: Pipeline
   readonly #logger: Logger
+  /** Undefined where a function finds the subscriptions. */
+  readonly #subscribedTypes: readonly string[] | undefined
   readonly #stopTimeoutMs: number
   readonly #outcomeListeners: ((outcome: Outcome) => void)[] = []
   readonly #errorListeners: ((error: unknown, outcome: Outcome) => void)[] = []
@@ -72,6 +75,11 @@ export class Receiver<Events extends object = EventMap> {
     const durable = inboxOption(options, authenticator)
     this.#handlers = handlers
     this.#logger = logger
+    const { subscriptions } = options
+    this.#subscribedTypes =
+      typeof subscriptions === 'function'
+        ? undefined
+        : subscriptions.map(({ eventTypeName }) => eventTypeName)
     this.#stopTimeoutMs = stopTimeoutMs
     if (durable) {
       const onFailure = ({ code, error }: Failure, callback: VerifiedCallback) =>
@@ -193,8 +201,8 @@ export class Receiver<Events extends object = EventMap> {
   }
 
   /**
-   * Opens the inbox, where there is one, and begins to empty it. Says in the log what cannot be right, such as a receiver
-   * without handlers. Safe to call twice.
+   * Opens the inbox, where there is one, and begins to empty it. Warns in the log of what cannot be right: no handlers,
+   * a subscribed type without a handler, a handler of a type that is not subscribed. Safe to call twice.
    * @throws CountersignError ERR_RECEIVER_STOPPED; or the inbox's error, when it cannot be opened
    */
   async start(): Promise<void> {
@@ -205,9 +213,7 @@ export class Receiver<Events extends object = EventMap> {
     }
     this.#handlers.freeze()
     await this.#handling.start()
-    if (this.#handlers.isEmpty()) {
-      this.#logger.warn({ code: 'WARN_NO_HANDLERS' }, 'no handler is registered: no callback will be handled')
-    }
+    warnOfGaps(this.#subscribedTypes, this.#handlers.registered, this.#logger)
     this.#started = true
   }
 

@@ -7,9 +7,9 @@ import { UsageError } from './io.js'
 export interface Faults {
   readonly forged?: true
   /** Milliseconds ago. */
-  readonly stale?: number
+  readonly stale?: number | undefined
   /** Milliseconds from now. */
-  readonly future?: number
+  readonly future?: number | undefined
   readonly tampered?: true
   /** False to leave the header out. */
   readonly authorization: boolean
@@ -63,7 +63,11 @@ export function deliveries(
 }
 
 /** How many requests deliver one callback. */
-export function deliveryCount({ duplicate, replayed, reusedKey }: Faults): number {
+export function deliveryCount({
+  duplicate,
+  replayed,
+  reusedKey,
+}: Pick<Faults, 'duplicate' | 'replayed' | 'reusedKey'>): number {
   return 1 + [duplicate, replayed, reusedKey].filter(Boolean).length
 }
 

@@ -42,7 +42,7 @@ Examples:
   $ countersign serve --check                 is the configuration right?
   $ countersign serve                         receive callbacks
   $ countersign inbox stats                   what has become of them?
-  $ countersign token --env-file .env         are the service's credentials right?
+  $ countersign token --env .env         are the service's credentials right?
   $ COUNTERSIGN_SECRET=... countersign send http://127.0.0.1:3000/hooks/transfers \\
       --callback-url https://partner.example.com/hooks/transfers
 

@@ -101,7 +101,7 @@ function ofLength(name: string): string {
 }
 
 async function find({ secretEnv, secretFile }: SecretFlags, io: Io): Promise<string> {
-  if (secretFile !== undefined) return readSecretFile(resolve(io.cwd(), secretFile), secretFile)
+  if (secretFile !== undefined) return readSecretFile(resolve(io.cwd(), secretFile), { written: secretFile })
   if (secretEnv !== undefined) return readSecretVariable(secretEnv, io.env)
   if (io.env['COUNTERSIGN_SECRET']) return readSecretVariable('COUNTERSIGN_SECRET', io.env)
   throw new UsageError('no secret: use --secret-env or --secret-file, or set COUNTERSIGN_SECRET')

@@ -88,8 +88,13 @@ export class Handlers {
     return this.#any.length > 0 || this.#unhandled.length > 0 ? 'any' : [...this.#byType.keys()]
   }
 
-  isEmpty(): boolean {
-    return this.#byType.size === 0 && this.#any.length === 0 && this.#unhandled.length === 0
+  /** What has been registered. */
+  get registered(): { types: ReadonlySet<string>; any: boolean; unhandled: boolean } {
+    return {
+      types: new Set(this.#byType.keys()),
+      any: this.#any.length > 0,
+      unhandled: this.#unhandled.length > 0,
+    }
   }
 
   /** A handler that came later would have missed callbacks, and nobody would know. */

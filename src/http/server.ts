@@ -144,10 +144,14 @@ function isChunked({ rawHeaders }: IncomingMessage): boolean {
 function listen(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      const cause = error.code === 'EADDRINUSE' ? 'another program listens there' : error.message
-      const message = `serve: cannot listen on ${host} port ${port}: ${cause}. Choose another host or port.`
-      reject(new CountersignError('ERR_LISTEN_FAILED', message, { cause: error }))
+      reject(listenFailure(host, port, error))
     })
     server.listen(port, host, resolve)
   })
+}
+
+export function listenFailure(host: string, port: number, error: NodeJS.ErrnoException): CountersignError {
+  const cause = error.code === 'EADDRINUSE' ? 'another program listens there' : error.message
+  const message = `serve: cannot listen on ${host} port ${port}: ${cause}. Choose another host or port.`
+  return new CountersignError('ERR_LISTEN_FAILED', message, { cause: error })
 }

@@ -1,3 +1,8 @@
+import { once } from 'node:events'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { SqliteInbox } from '../../src/inbox/sqlite-inbox.js'
 import { SUBSCRIPTION } from './configured.js'
 import { countersign, Sandbox, type Ran } from './program.js'
 
@@ -210,7 +215,7 @@ describe('a configuration error names the place, the value and the cure', () => 
     [
       'a syntax error',
       { [MJS_FILE]: 'export default {\n,' },
-      /^countersign\.config\.mjs cannot be loaded: SyntaxError: .* \(node --check shows where\)$/,
+      /^countersign\.config\.mjs cannot be loaded: SyntaxError: .* \(\/.*\/countersign\.config\.mjs:2\)$/,
     ],
     [
       'a file that throws',
@@ -248,11 +253,16 @@ describe('a configuration error names the place, the value and the cure', () => 
     expect(text).toMatch(/^countersign\.config\.json is not JSON( \(line 1\))?\.\n$/)
   })
 
-  it('that --env-file has no file', async () => {
-    const { code, stderr } = await check(json({}), ['--env-file', 'none.env'])
-    // Node 20 takes the option for its own, and ends with 9 (nodejs/node#54232).
-    expect([2, 9]).toContain(code)
-    expect(stderr).toContain('none.env')
+  // Node takes --env-file for its own, and ends with 9 and a message of its own (nodejs/node#54232).
+  it('that --env has no file', async () => {
+    const { code, stderr } = await check(json({}), ['--env', 'none.env'])
+    const message = 'countersign: --env: cannot read none.env (ENOENT): name a file that is there.\n'
+    expect({ code, stderr }).toEqual({ code: 2, stderr: message })
+  })
+
+  it('that --env names no file', async () => {
+    const { code, stderr } = await check(json({}), ['--env', '.'])
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('--env: . is no file') })
   })
 
   it('without a stack trace', async () => {
@@ -327,10 +337,208 @@ describe('serve --check', () => {
     })
   })
 
-  it('does not listen', async () => {
+  it('does not go on listening', async () => {
     const files = {
       [MJS_FILE]: `setInterval(() => {}, 1_000); export default { port: 1, subscriptions: [${JSON.stringify(SUBSCRIPTION)}] }`,
     }
     expect((await check(files)).code).toBe(0)
+  })
+})
+
+describe('serve --check tries what serve needs', () => {
+  /** Nothing of this is said to be valid, nor does serve start with it. */
+  async function expectRefused(cwd: string, message: string, expectedCode = 2): Promise<void> {
+    const { code, stdout, stderr } = await countersign(['serve', '--check'], { cwd })
+    expect({ code, stdout, stderr }).toEqual({
+      code: expectedCode,
+      stdout: '',
+      stderr: expect.stringContaining(message),
+    })
+    const asJson = await countersign(['serve', '--check', '--json'], { cwd })
+    expect(asJson.code).toBe(expectedCode)
+    expect(JSON.parse(asJson.stdout)).toMatchObject({
+      valid: false,
+      message: expect.stringContaining(message),
+    })
+    expect((await countersign(['serve'], { cwd })).code).toBe(expectedCode)
+  }
+
+  const configured = (config: object) => sandbox.directory(json({ port: 0, ...config }))
+
+  it('the directory of the inbox, which leaves nothing behind', async () => {
+    await expectRefused(await configured({ inbox: 'none/callbacks.db' }), 'cannot be opened, read or written')
+    const cwd = await configured({})
+    expect((await countersign(['serve', '--check'], { cwd })).code).toBe(0)
+    expect(await readdir(cwd)).toEqual([JSON_FILE])
+  })
+
+  it('the inbox, which may be no inbox', async () => {
+    const cwd = await configured({})
+    await writeFile(join(cwd, 'callbacks.db'), 'no database, but a text that is long enough. '.repeat(100))
+    await expectRefused(cwd, 'is damaged, or not a file of SQLite')
+    await rm(join(cwd, 'callbacks.db'))
+    await mkdir(join(cwd, 'callbacks.db'))
+    await expectRefused(cwd, 'cannot be opened, read or written')
+  })
+
+  it('a device of a file system that takes no files', async () => {
+    if (process.platform !== 'linux') return
+    await expectRefused(await configured({ inbox: '/proc/callbacks.db' }), '/proc/callbacks.db')
+  })
+
+  it('the inbox, whose bytes stay as they were', async () => {
+    const cwd = await configured({})
+    const file = join(cwd, 'callbacks.db')
+    const inbox = new SqliteInbox({ file })
+    await inbox.open()
+    await inbox.close()
+    const before = [await readFile(file), await readdir(cwd)]
+    expect((await countersign(['serve', '--check'], { cwd })).code).toBe(0)
+    expect([await readFile(file), await readdir(cwd)]).toEqual(before)
+  })
+
+  it.each(['192.0.2.1', 'no-such-host.invalid'])(
+    'the host, which may not be this machine: %s',
+    async (host) => {
+      await expectRefused(await configured({ host }), `cannot listen on ${host} port 0`, 1)
+    },
+  )
+
+  it('the port, where another program may listen', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    sandbox.after(async () => void server.close())
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    await expectRefused(await configured({ port }), 'another program listens there', 1)
+  })
+
+  it('the port, where a receiver that is to be replaced is only warned of', async () => {
+    const serve = sandbox.serve([], { cwd: await configured({}) })
+    const cwd = await configured({ port: await serve.port(), handlers: undefined })
+    const { code, stdout } = await countersign(['serve', '--check'], { cwd })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('WARN_ADDRESS_IN_USE') })
+  })
+
+  it('everything, and says all that is wrong', async () => {
+    const cwd = await configured({ host: '192.0.2.1', inbox: 'none/callbacks.db' })
+    const { code, stderr } = await countersign(['serve', '--check'], { cwd })
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringMatching(/cannot listen on [^]*none\/callbacks\.db/),
+    })
+  })
+})
+
+describe('serve --check --strict', () => {
+  const handlers = (types: string) =>
+    `export default { subscriptions: [${JSON.stringify(SUBSCRIPTION)}], port: 0, inbox: false, handlers: { ${types} } }`
+
+  it('makes warnings failures', async () => {
+    const files = {
+      [MJS_FILE]: handlers(`'transfers.book-complete': () => {}, '${PUBLIC.eventTypeName}': () => {}`),
+    }
+    expect((await check(files)).code).toBe(0)
+    const { code, stdout } = await check(files, ['--strict'])
+    expect(code).toBe(2)
+    expect(stdout).toContain('not valid, as --strict makes warnings failures')
+    expect(stdout).toMatch(/WARN_HANDLER_UNREACHABLE[^]*did\s+you\s+mean\s+transfers\.book-completed/)
+    const asJson = JSON.parse((await check(files, ['--strict', '--json'])).stdout) as Checked
+    expect(asJson).toMatchObject({ valid: false, warnings: [{ code: 'WARN_HANDLER_UNREACHABLE' }] })
+  })
+
+  it('ends with 0 without a warning', async () => {
+    const files = { [MJS_FILE]: handlers(`'${PUBLIC.eventTypeName}': () => {}`) }
+    expect((await check(files, ['--strict'])).code).toBe(0)
+  })
+
+  it('goes with --check', async () => {
+    const { code, stderr } = await countersign(['serve', '--strict'])
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining('--strict goes with --check'),
+    })
+  })
+})
+
+describe('what is misspelt is guessed', () => {
+  it.each([
+    [['serve', '--prot', '1'], 'Did you mean --port?'],
+    [['serve', '--tolerence-ms', '1'], 'Did you mean --tolerance-ms?'],
+    [['serv'], 'Did you mean serve?'],
+    [['inbox', 'lst'], 'Did you mean list?'],
+  ])('on the command line: %j', async (args, guess) => {
+    const { code, stderr } = await countersign(args)
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(guess) })
+  })
+
+  it.each([
+    [{ subscription: [] }, 'Did you mean "subscriptions"?'],
+    [{ tolerancMs: 1 }, 'Did you mean "toleranceMs"?'],
+    [{ prot: 1 }, 'Did you mean "port"?'],
+    [{ inbox: { fiel: 'a' } }, 'Did you mean "file"?'],
+    [{ subscriptions: [{ ...SUBSCRIPTION, callbackURL: 'a' }] }, 'Did you mean "callbackUrl"?'],
+  ])('in the configuration: %j', async (config, guess) => {
+    expect(await refusal(json(config))).toContain(guess)
+  })
+
+  it('and what resembles nothing is not', async () => {
+    expect(await refusal(json({ zzz: 1 }))).not.toContain('Did you mean')
+  })
+})
+
+describe('a mistake in a file is named with its line', () => {
+  it('in a module of handlers', async () => {
+    const files = {
+      ...json({ handlers: './handlers.mjs' }),
+      'handlers.mjs': `// one\nexport default { ${'\n'} let }`,
+    }
+    expect(await refusal(files)).toMatch(
+      /handlers module \.\/handlers\.mjs cannot be loaded: .*\/handlers\.mjs:3\)/,
+    )
+  })
+
+  it('in a module that the configuration imports', async () => {
+    const files = {
+      [MJS_FILE]: `import './parts/../other.mjs'\nexport default {}`,
+      'other.mjs': `const secret = '${secret}'\nconst = 1`,
+    }
+    const text = await refusal(files)
+    expect(text).toMatch(/\/other\.mjs:2\)/)
+    expect(text).not.toContain(secret)
+  })
+
+  it.each([
+    ['{\n "a": 1,\n}', 3],
+    ['{\n "a": foo\n}', 2],
+    ['{\n // no\n}', 2],
+    ["{\n\n 'a': 1 }", 3],
+    ['{ "a": "b\n" }', 1],
+    ['{ "a": [1, 2\n"b"] }', 2],
+    ['{ "a": [1, 2}', 1],
+    ['{ "a": 1 }\n{', 2],
+    ['\n{ "a": 1\n', 2],
+    ['', 1],
+  ])('in JSON: %j', async (text, line) => {
+    expect(await refusal({ [JSON_FILE]: text })).toBe(`${JSON_FILE} is not JSON (line ${line}).\n`)
+  })
+})
+
+describe('a configuration in TypeScript', () => {
+  const files = {
+    'countersign.config.ts': `const port: number = 0
+      export default { port, inbox: false, subscriptions: [${JSON.stringify(SUBSCRIPTION)}] }`,
+  }
+
+  it('is loaded where Node can, and else the cure is named', async () => {
+    const { code, stderr } = await check(files)
+    if ('typescript' in process.features && process.features.typescript) expect(code).toBe(0)
+    else {
+      expect({ code, stderr }).toEqual({
+        code: 2,
+        stderr: expect.stringMatching(
+          /countersign\.config\.ts cannot be loaded: Node .* Use Node 22\.18 or later/,
+        ),
+      })
+    }
   })
 })

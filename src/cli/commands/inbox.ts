@@ -9,22 +9,24 @@ import { defineShow } from './inbox/show.js'
 import { defineStats } from './inbox/stats.js'
 import type { AddSubcommand } from './inbox/subcommand.js'
 
-const HELP = `
-The commands work on the file while the receiver runs. What a person does is recorded in the entry's history.
-
-The file is that of --file, else of COUNTERSIGN_INBOX, else of the configuration (--config, COUNTERSIGN_CONFIG, or
-countersign.config.mjs or .json where you stand), else callbacks.db. The secrets of the configuration are not needed,
-and its handlers are not run.
-
-States: ${Object.keys(NO_ENTRIES).join(', ')}.
-Ages are a number and a unit: 90s, 30m, 2h, 7d.
-
-Exit codes:
+const EXIT_CODES = `Exit codes:
   0  done
   1  failed: the file cannot be used
   2  wrong usage, or there is no such file
   3  an entry's state did not allow it, or its callback would be handled a second time; the message says which and why
+`
 
+const HELP = `
+The commands work on the file while the receiver runs. What a person does is recorded in the entry's history.
+
+The file is that of --file, else of COUNTERSIGN_INBOX, else of the configuration (--config, COUNTERSIGN_CONFIG, or
+countersign.config.mjs, .ts or .json where you stand), else callbacks.db. The secrets of the configuration are not
+needed, and its handlers are not run.
+
+States: ${Object.keys(NO_ENTRIES).join(', ')}.
+Ages are a number and a unit: 90s, 30m, 2h, 7d.
+
+${EXIT_CODES}
 Examples:
   $ countersign inbox stats
   $ countersign inbox list --state dead,quarantined --newer-than 2d
@@ -36,6 +38,17 @@ Examples:
   $ countersign inbox discard --state quarantined --older-than 30d --yes
   $ countersign inbox prune --older-than 14d
   $ countersign inbox export --state dead --output dead.jsonl`
+
+/** What is the same for all subcommands stands in the help of the command above them. */
+function subcommandHelp(name: string): string {
+  const examples = HELP.split('\n').filter((line) => line.startsWith(`  $ countersign inbox ${name}`))
+  return `
+countersign inbox --help says which file is meant, and what states and ages are.
+
+${EXIT_CODES}
+Examples:
+${examples.join('\n')}`
+}
 
 const SUBCOMMANDS = [
   defineStats,
@@ -54,6 +67,9 @@ export const defineInbox: DefineCommand = (program, io, finish) => {
     .description('Look at what a receiver has stored, and decide what becomes of it.')
     .addHelpText('after', HELP)
   const subcommand: AddSubcommand = (name, description) =>
-    addInboxFileOptions(inbox.command(name).description(description)).addHelpText('after', HELP)
+    addInboxFileOptions(inbox.command(name).description(description)).addHelpText(
+      'after',
+      subcommandHelp(name),
+    )
   for (const define of SUBCOMMANDS) define(subcommand, io, finish)
 }

@@ -39,7 +39,7 @@ Exit codes:
   2  wrong usage; nothing was sent, and the message says what to change
 
 Examples:
-  $ countersign rotate --secret-file transfers-2.secret --env-file .env
+  $ countersign rotate --secret-file transfers-2.secret --env .env
   $ countersign rotate --event-type transfers.book-completed --secret-env TRANSFERS_SECRET_2
   $ countersign rotate --status --json`
 

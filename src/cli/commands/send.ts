@@ -8,7 +8,10 @@ import { createPoster, type Poster } from '../post.js'
 import { addSecretOptions, readSecret, SECRET_HELP, type SecretFlags } from '../secret-option.js'
 import { table, utcTime, widthOf } from '../table.js'
 
-interface SendFlags extends SecretFlags, BodyFlags, Faults {
+interface SendFlags extends SecretFlags, BodyFlags, Omit<Faults, 'stale' | 'future'> {
+  /** True where no number was given. */
+  readonly stale?: number | true
+  readonly future?: number | true
   readonly callbackUrl?: string
   readonly eventType: string
   readonly key?: string
@@ -59,6 +62,9 @@ Examples:
   $ countersign send http://127.0.0.1:3000/ --callback-url ... --forged --expect 401
   $ countersign send http://127.0.0.1:3000/ --callback-url ... --count 1000 --concurrency 20 --json`
 
+const STALE_MS = 172_800_000
+const FUTURE_MS = 3_600_000
+
 export const defineSend: DefineCommand = (program, io, finish) => {
   const command = program
     .command('send')
@@ -75,15 +81,14 @@ export const defineSend: DefineCommand = (program, io, finish) => {
     .option('--reused-key', 'a second delivery: the same key with another body')
     .option('--forged', 'signed with another secret; none needs to be given')
     .addOption(
-      new Option('--stale [ms]', 'signed in the past (preset: 48 hours)')
+      new Option('--stale [ms]', 'signed so many milliseconds ago; without a number 48 hours')
         .argParser(wholeNumber)
-        .preset('172800000')
         .conflicts('future'),
     )
     .addOption(
-      new Option('--future [ms]', 'signed in the future (preset: 1 hour)')
-        .argParser(wholeNumber)
-        .preset('3600000'),
+      new Option('--future [ms]', 'signed so many milliseconds ahead; without a number 1 hour').argParser(
+        wholeNumber,
+      ),
     )
     .option('--tampered', 'a byte of the body changed after signing')
     .option('--no-authorization', 'without the Authorization header')
@@ -108,13 +113,19 @@ async function send(url: URL, flags: SendFlags, io: Io): Promise<ExitCode> {
   const secret = flags.forged || !flags.authorization ? undefined : await readSecret(flags, io)
   const body = await readBody(flags, io)
 
+  const plan = {
+    ...flags,
+    callbackUrl,
+    stale: flags.stale === true ? STALE_MS : flags.stale,
+    future: flags.future === true ? FUTURE_MS : flags.future,
+  }
   const poster = createPoster(url, { timeoutMs: flags.timeoutMs, connections: flags.concurrency })
   const sent: Sent[] = []
   let next = 1
   const lane = async () => {
     while (next <= flags.count) {
       const callback = next++
-      for (const [index, delivery] of deliveries({ ...flags, callbackUrl }, secret, body).entries()) {
+      for (const [index, delivery] of deliveries(plan, secret, body).entries()) {
         const expected = flags.expect?.[Math.min(index, flags.expect.length - 1)]
         sent.push({ callback, ...(await deliver(poster, delivery, flags)), ...(expected && { expected }) })
       }

@@ -6,6 +6,7 @@ import { parseServerOptions, startReceiverServer, type ReceiverServer } from '..
 import { errorFields } from '../../logger.js'
 import { checkConfig } from '../config/check-config.js'
 import { loadSettings, type ServeFlags } from '../config/config.js'
+import { addEnvFileOption } from '../environment.js'
 import { UsageError, type DefineCommand, type Io } from '../io.js'
 import { createLog, LOG_FORMATS, LOG_LEVELS } from '../log.js'
 import { positiveNumber, wholeNumber } from '../option-values.js'
@@ -57,16 +58,16 @@ Exit codes:
 Examples:
   $ countersign serve --check
   $ countersign serve --config /etc/countersign.config.mjs --port 8080
-  $ countersign serve --env-file .env --log-format readable`
+  $ countersign serve --env .env --log-format readable`
 
 /** Beyond the handlers' own time: to close connections, and to write the last lines. */
 const STOP_SLACK_MS = 5_000
 
 export const defineServe: DefineCommand = (program, io, finish) => {
-  program
+  const command = program
     .command('serve')
     .description('Receive callbacks and hand them to your handlers.')
-    .option('-c, --config <file>', 'the configuration (default: countersign.config.mjs or .json)')
+    .option('-c, --config <file>', 'the configuration (default: countersign.config.mjs, .ts or .json)')
     .option('--host <address>', 'the address to listen on (default: 127.0.0.1)')
     .option('-p, --port <number>', 'the port to listen on; 0 takes a free one (default: 3000)', wholeNumber)
     .option('--tolerance-ms <number>', 'how old a callback may be (default: 24 hours)', wholeNumber)
@@ -86,13 +87,15 @@ export const defineServe: DefineCommand = (program, io, finish) => {
         LOG_FORMATS,
       ),
     )
-    .option('--env-file <file>', 'a file of NAME=value lines; what the environment has already wins')
-    .option('--check', 'say what the configuration amounts to and what the inbox holds, and do not listen')
+  addEnvFileOption(command)
+    .option('--check', 'try what serve needs, say what the configuration amounts to, and do not listen')
+    .option('--strict', 'with --check: warnings are failures')
     .option('--json', 'with --check: say it in JSON')
     .addHelpText('after', HELP)
-    .action(async (flags: ServeFlags & { check?: true; json?: true }) => {
+    .action(async (flags: ServeFlags & { check?: true; strict?: true; json?: true }) => {
       if (flags.json && !flags.check)
         throw new UsageError('--json goes with --check; for the log it is --log-format json')
+      if (flags.strict && !flags.check) throw new UsageError('--strict goes with --check')
       finish(flags.check ? await checkConfig(flags, io) : await serve(flags, io))
     })
 }

@@ -39,7 +39,7 @@ Exit codes:
 
 Examples:
   $ countersign subscribe --event-type transfers.book-completed --secret-file transfers.secret \\
-      --callback-url https://partner.example.com/hooks/transfers --env-file .env
+      --callback-url https://partner.example.com/hooks/transfers --env .env
   $ countersign subscribe --event-type transfers.book-completed --secret-env TRANSFERS_SECRET \\
       --callback-url https://partner.example.com/hooks/transfers
   $ countersign subscribe --event-type transfers.book-completed --secret-file transfers.secret --existing-secret \\

@@ -26,7 +26,7 @@ Exit codes:
   2  wrong usage; the message says what to change
 
 Examples:
-  $ countersign token --env-file .env
+  $ countersign token --env .env
   $ countersign token --base-url https://api.example.com --client-id 1d6c... --client-secret-file client.secret
   $ countersign token --json --show-token | jq -r .accessToken`
 

@@ -24,7 +24,7 @@ Exit codes:
   2  wrong usage; the message says what to change
 
 Examples:
-  $ countersign update-account 4711 --name "Rent" --env-file .env
+  $ countersign update-account 4711 --name "Rent" --env .env
   $ countersign update-account 4711 --no-searchable --json`
 
 export const defineUpdateAccount: DefineCommand = (program, io, finish) => {

@@ -2,15 +2,17 @@ import { createAuthenticator } from '../../authenticator.js'
 import type { Subscription } from '../../callback.js'
 import { CountersignError } from '../../errors.js'
 import { parseServerOptions } from '../../http/server.js'
+import { warnOfGaps, type Handled } from '../../handler-gaps.js'
 import { silentLogger, type Logger } from '../../logger.js'
 import { parseReceiverOptions } from '../../receiver-options.js'
 import { withoutQuery, type Subscriptions } from '../../subscriptions.js'
-import { countEntries, readableEntries, type InboxEntries } from './check-inbox.js'
+import { checkAddress } from './check-address.js'
+import { checkInbox, readableEntries, type InboxEntries } from './check-inbox.js'
 import { loadSettings, type ServeFlags, type Settings } from './config.js'
 import type { InboxSetting } from './inbox-setting.js'
-import { EXIT, printJson, type ExitCode, type Io } from '../io.js'
+import { complain, EXIT, printJson, type ExitCode, type Io } from '../io.js'
 import { printable } from '../terminal.js'
-import { blaming, standaloneReceiver, type Handled } from './standalone-receiver.js'
+import { blaming, standaloneReceiver } from './standalone-receiver.js'
 import { table, widthOf, wrapped } from '../table.js'
 
 interface Warning {
@@ -20,8 +22,14 @@ interface Warning {
   readonly callbackUrl?: string
 }
 
+interface Problem {
+  readonly code: string
+  readonly message: string
+}
+
 interface Summary {
-  readonly valid: true
+  /** False where `serve` would not start, or where --strict makes warnings failures. */
+  readonly valid: boolean
   readonly config: string
   readonly listen: { readonly host: string; readonly port: number }
   readonly subscriptions: readonly SubscriptionSummary[] | 'looked up by a function'
@@ -32,6 +40,8 @@ interface Summary {
   readonly inboxEntries: InboxEntries
   readonly idempotencyStore: 'memory' | 'own' | null
   readonly warnings: readonly Warning[]
+  /** Why `serve` would not start. */
+  readonly problems: readonly Problem[]
 }
 
 interface SubscriptionSummary {
@@ -44,30 +54,56 @@ interface SubscriptionSummary {
   readonly handled: boolean
 }
 
-/** `serve --check`: everything that `serve` does before it listens, and then what it found. */
-export async function checkConfig(flags: ServeFlags & { json?: true }, io: Io): Promise<ExitCode> {
-  let summary
+interface CheckFlags extends ServeFlags {
+  /** Warnings are failures. */
+  readonly strict?: true
+  readonly json?: true
+}
+
+/** `serve --check`: tries everything that `serve` needs, and says what it found. */
+export async function checkConfig(flags: CheckFlags, io: Io): Promise<ExitCode> {
+  let summary: Summary
   try {
-    summary = await summarize(await loadSettings(flags, io))
+    summary = await summarize(await loadSettings(flags, io), flags)
   } catch (error) {
     if (!flags.json || !(error instanceof CountersignError)) throw error
     printJson(io, { valid: false, code: error.code, message: error.message })
     return EXIT.usage
   }
-  if (flags.json) printJson(io, summary)
-  else io.stdout.write(readable(summary, widthOf(io.stdout)))
-  return EXIT.done
+  const { valid, problems } = summary
+  if (flags.json) printJson(io, { ...summary, ...problems[0] })
+  else if (problems.length === 0) io.stdout.write(readable(summary, widthOf(io.stdout)))
+  else for (const { message } of problems) complain(io, message)
+  if (valid) return EXIT.done
+  // As `serve` ends with.
+  const isAddressAlone = problems.length > 0 && problems.every(({ code }) => code === 'ERR_LISTEN_FAILED')
+  return isAddressAlone ? EXIT.failed : EXIT.usage
 }
 
-async function summarize(settings: Settings): Promise<Summary> {
+function subscribedTypes({ receiver: { subscriptions } }: Settings): string[] | undefined {
+  if (typeof subscriptions === 'function') return undefined
+  return subscriptions.map(({ eventTypeName }) => eventTypeName)
+}
+
+async function summarize(settings: Settings, { strict }: CheckFlags): Promise<Summary> {
+  const problems: Problem[] = []
+  const attempt = async <Result>(probe: () => Promise<Result>): Promise<Result | undefined> => {
+    try {
+      return await probe()
+    } catch (error) {
+      if (!(error instanceof CountersignError)) throw error
+      problems.push({ code: error.code, message: error.message })
+      return undefined
+    }
+  }
   const warnings: Warning[] = []
   const log = collector(warnings)
   const { handled } = await standaloneReceiver(settings, log)
-  // Said by the receiver itself when it starts; to start it here would make the inbox's file.
-  if (handled.types.size === 0 && !handled.any && !handled.unhandled) {
-    log.warn({ code: 'WARN_NO_HANDLERS' }, 'no handler is registered: no callback will be handled')
-  }
+  // The receiver itself says it when it starts; to start it here would make the inbox's file.
+  warnOfGaps(subscribedTypes(settings), handled, log)
   const { host, port, ...serverLimits } = blaming(settings, () => parseServerOptions(settings.server))
+  await attempt(() => checkAddress(host, port, log))
+  const inboxEntries = (await attempt(() => checkInbox(settings.inbox))) ?? null
   const options = settings.receiver
   const { limits, handlerTimeoutMs, leaseMs, stopTimeoutMs } = parseReceiverOptions(options)
   const { toleranceMs, futureToleranceMs, dependencyTimeoutMs } = createAuthenticator(
@@ -76,7 +112,7 @@ async function summarize(settings: Settings): Promise<Summary> {
     silentLogger,
   )
   return {
-    valid: true,
+    valid: problems.length === 0 && (!strict || warnings.length === 0),
     config: settings.file.path,
     listen: { host, port },
     subscriptions: summarizeSubscriptions(options.subscriptions, handled),
@@ -92,9 +128,10 @@ async function summarize(settings: Settings): Promise<Summary> {
       ...serverLimits,
     },
     inbox: inboxSummary(settings.inbox),
-    inboxEntries: await countEntries(settings.inbox, log),
+    inboxEntries,
     idempotencyStore: settings.inbox.kind === 'none' ? (options.store ? 'own' : 'memory') : null,
     warnings,
+    problems,
   }
 }
 
@@ -136,6 +173,7 @@ function collector(warnings: Warning[]): Logger {
 
 function readable(
   {
+    valid,
     config,
     listen,
     subscriptions,
@@ -163,7 +201,7 @@ function readable(
           handled ? 'handled' : 'NO HANDLER',
         ])
   return [
-    `${printable(config)} is valid.\n`,
+    `${printable(config)} is ${valid ? 'valid' : 'not valid, as --strict makes warnings failures'}.\n`,
     `listen on ${printable(listen.host)} port ${listen.port}\n`,
     inbox === null
       ? `no inbox: handlers run before the answer; idempotency store: ${idempotencyStore}\n`

@@ -1,28 +1,26 @@
 import { existsSync } from 'node:fs'
-import { CountersignError } from '../../errors.js'
 import type { InboxStats } from '../../inbox/inbox.js'
 import { NO_ENTRIES } from '../../inbox/no-entries.js'
 import { stats } from '../../inbox/sqlite/operator.js'
+import { probeInboxFile } from '../../inbox/sqlite/probe-inbox-file.js'
 import { readInboxFile } from '../../inbox/sqlite/read-inbox-file.js'
-import type { Logger } from '../../logger.js'
 import type { InboxSetting } from './inbox-setting.js'
 import { table } from '../table.js'
 
 /** How many entries the file holds; null where no file of ours would be used. */
-export type InboxEntries = InboxStats | 'no file yet' | 'not readable' | null
+export type InboxEntries = InboxStats | 'no file yet' | null
 
-/** Without making the file, or bringing it up to date: another receiver may be using it. */
-export async function countEntries(inbox: InboxSetting, log: Logger): Promise<InboxEntries> {
+/**
+ * Tries whether the inbox can be used, and counts what is in it. The file is neither made nor brought up to date: another
+ * receiver may be using it.
+ * @throws CountersignError as the receiver's start would
+ */
+export async function checkInbox(inbox: InboxSetting): Promise<InboxEntries> {
   if (inbox.kind !== 'sqlite') return null
   const { file } = inbox.options
+  await probeInboxFile(file)
   if (!existsSync(file)) return 'no file yet'
-  try {
-    return (await readInboxFile(file, stats)) ?? NO_ENTRIES
-  } catch (error) {
-    if (!(error instanceof CountersignError)) throw error
-    log.warn({ code: error.code }, error.message)
-    return 'not readable'
-  }
+  return (await readInboxFile(file, stats)) ?? NO_ENTRIES
 }
 
 export function readableEntries(entries: InboxEntries): string {

@@ -3,6 +3,8 @@ import { readFile } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { CountersignError } from '../../errors.js'
+import { jsonErrorLine } from './json-error-line.js'
+import { syntaxErrorPlace } from './syntax-error-place.js'
 
 export interface ConfigFile {
   /** As messages name it. */
@@ -13,7 +15,7 @@ export interface ConfigFile {
   readonly content: unknown
 }
 
-const DEFAULT_NAMES = ['countersign.config.mjs', 'countersign.config.json']
+const DEFAULT_NAMES = ['countersign.config.mjs', 'countersign.config.json', 'countersign.config.ts']
 
 /**
  * Loads the file of that name, or the default one of the directory.
@@ -39,7 +41,7 @@ export async function importModule(name: string, path: string): Promise<Record<s
   try {
     return (await import(pathToFileURL(path).href)) as Record<string, unknown>
   } catch (error) {
-    throw invalid(`${name} cannot be loaded: ${reason(error)}`, error)
+    throw invalid(`${name} cannot be loaded: ${await reason(error, path)}`, error)
   }
 }
 
@@ -47,7 +49,9 @@ function defaultName(directory: string): string {
   const [name, other] = DEFAULT_NAMES.filter((each) => existsSync(resolve(directory, each)))
   if (other) throw invalid(`both ${name} and ${other} are in ${directory}: name one with --config.`)
   if (name) return name
-  const message = `there is no ${DEFAULT_NAMES.join(' or ')} in ${directory}: write one, or name one with --config.`
+  const message =
+    `there is no countersign.config.mjs or countersign.config.json in ${directory}: write one, or name one with --config. ` +
+    'countersign.config.ts is taken, too, where Node loads TypeScript.'
   throw new CountersignError('ERR_CONFIG_NOT_FOUND', message)
 }
 
@@ -60,25 +64,34 @@ async function importDefault(name: string, path: string): Promise<unknown> {
 async function readJson(name: string, path: string): Promise<unknown> {
   let text
   try {
-    text = await readFile(path, 'utf8')
+    text = (await readFile(path, 'utf8')).replace(/^\uFEFF/, '')
   } catch (error) {
-    throw invalid(`${name} cannot be read: ${reason(error)}`, error)
+    throw invalid(`${name} cannot be read: ${described(error)}`, error)
   }
   try {
-    return JSON.parse(text.replace(/^\uFEFF/, ''))
-  } catch (error) {
+    return JSON.parse(text)
+  } catch {
     // Not the parser's own message: it quotes the text, and with it a secret.
-    const position = /at position (\d+)/.exec((error as Error).message)?.[1]
-    const line = position === undefined ? '' : ` (line ${text.slice(0, Number(position)).split('\n').length})`
-    throw invalid(`${name} is not JSON${line}.`)
+    throw invalid(`${name} is not JSON (line ${jsonErrorLine(text)}).`)
   }
 }
 
-function reason(error: unknown): string {
-  if (!(error instanceof Error)) return 'it threw something that is no error.'
-  const message = `${error.name}: ${error.message}`
-  // Nothing that import() rejects with says in which line.
-  return error instanceof SyntaxError ? `${message} (node --check shows where)` : message
+async function reason(error: unknown, path: string): Promise<string> {
+  const message = described(error)
+  const { code } = Object(error) as NodeJS.ErrnoException
+  if (code === 'ERR_UNKNOWN_FILE_EXTENSION' && /\.[mc]?ts\b/.test(message)) {
+    return (
+      `Node ${process.versions.node} does not load TypeScript. Use Node 22.18 or later, compile the file, or write ` +
+      'it as JavaScript (.mjs).'
+    )
+  }
+  if (!(error instanceof SyntaxError)) return message
+  const place = await syntaxErrorPlace(path)
+  return place === undefined ? message : `${message} (${place})`
+}
+
+function described(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : 'it threw something that is no error.'
 }
 
 function invalid(message: string, cause?: unknown): CountersignError {

@@ -26,7 +26,7 @@ export function addInboxFileOptions(command: Command): Command {
       '-f, --file <file>',
       "the inbox's file (or COUNTERSIGN_INBOX; default: that of the configuration, or callbacks.db)",
     )
-    .option('-c, --config <file>', 'the configuration (default: countersign.config.mjs or .json)')
+    .option('-c, --config <file>', 'the configuration (default: countersign.config.mjs, .ts or .json)')
   return addEnvFileOption(withFile)
 }
 

@@ -1,10 +1,10 @@
 import { dirname, resolve } from 'node:path'
 import type { Handler, HandlerOptions } from '../../dispatch/handlers.js'
 import { CountersignError } from '../../errors.js'
+import type { Handled } from '../../handler-gaps.js'
 import type { Logger } from '../../logger.js'
 import { invalidOption } from '../../option-checks.js'
 import { createReceiver, type Receiver } from '../../receiver.js'
-import type { Subscriptions } from '../../subscriptions.js'
 import { importModule } from './config-file.js'
 import type { Settings } from './config.js'
 import { makeInbox } from './inbox-setting.js'
@@ -23,15 +23,8 @@ export interface StandaloneReceiver {
   readonly handled: Handled
 }
 
-/** What there are handlers for. */
-export interface Handled {
-  readonly types: ReadonlySet<string>
-  readonly any: boolean
-  readonly unhandled: boolean
-}
-
 /**
- * The receiver of a configuration, with its handlers. Warns of types without a handler and of handlers without a type.
+ * The receiver of a configuration, with its handlers.
  * @throws CountersignError, with a message that names the flag, the variable or the file.
  */
 export async function standaloneReceiver(settings: Settings, logger: Logger): Promise<StandaloneReceiver> {
@@ -57,7 +50,6 @@ export async function standaloneReceiver(settings: Settings, logger: Logger): Pr
       registry.on(type, handler as Handler)
     }
   }
-  warnOfGaps(options.subscriptions, handled, logger)
   return { receiver, handled }
 }
 
@@ -124,20 +116,4 @@ function recordingRegistry(receiver: Receiver): { registry: HandlerRegistry; han
     },
   }
   return { registry, handled }
-}
-
-function warnOfGaps(subscriptions: Subscriptions, { types, any, unhandled }: Handled, logger: Logger): void {
-  // What a function will return is not known; that there is no handler at all, the receiver says when it starts.
-  if (typeof subscriptions === 'function' || (types.size === 0 && !any && !unhandled)) return
-  const subscribed = new Set(subscriptions.map(({ eventTypeName }) => eventTypeName))
-  for (const eventTypeName of subscribed) {
-    if (any || unhandled || types.has(eventTypeName)) continue
-    const message = `no handler for ${eventTypeName}: its genuine callbacks will not be handled`
-    logger.warn({ code: 'WARN_HANDLER_MISSING', eventTypeName }, message)
-  }
-  for (const eventTypeName of types) {
-    if (subscribed.has(eventTypeName)) continue
-    const message = `a handler for ${eventTypeName}, to which nothing is subscribed: it will never run`
-    logger.warn({ code: 'WARN_HANDLER_UNREACHABLE', eventTypeName }, message)
-  }
 }
