@@ -7,7 +7,9 @@ import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const tsc = join(root, 'node_modules/typescript/bin/tsc')
-function compile(...flags) {
+function compile(what, ...flags) {
+  // Not on standard output, which belongs to whoever runs the build, such as `npm pack --json`.
+  console.error(`building ${what} ...`)
   const { status } = spawnSync(process.execPath, [tsc, ...flags], {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
@@ -17,8 +19,8 @@ function compile(...flags) {
 }
 
 rmSync(join(root, 'dist'), { recursive: true, force: true })
-compile()
-compile('-p', '.ci/tsconfig.cjs.json')
+compile('ES modules')
+compile('CommonJS', '-p', '.ci/tsconfig.cjs.json')
 // Without this marker Node would read the CommonJS files as ES modules, as the package says "type": "module".
 writeFileSync(join(root, 'dist/cjs/package.json'), '{"type":"commonjs"}\n')
 const bin = join(root, 'dist/esm/cli/bin.js')

@@ -3,14 +3,12 @@
 // once, and every recorded request had the outcome that it must have.
 import { wholeLoop } from './demo/loop.mjs'
 import { deliverRecordedRequests } from './demo/recorded.mjs'
-import { printTable, rowsByFault } from './demo/report.mjs'
+import { createProgress, printTable, rowsByFault } from './demo/report.mjs'
 
 const startedAt = Date.now()
-const progress = (text) => {
-  if (process.stdout.isTTY) process.stdout.write(`\r\x1b[2K${text}`)
-}
+const progress = createProgress(process.stdout)
 
-console.log('Recorded requests, as real clients and proxies put them on the wire:\n')
+console.log('\nRecorded requests, as real clients and proxies put them on the wire:\n')
 const recorded = await deliverRecordedRequests()
 printTable(
   ['request', 'answer', 'because', 'right?'],
@@ -21,7 +19,7 @@ console.log(
   '\nThe whole loop: a token, a subscription, callbacks with every fault, a kill, an account update:\n',
 )
 const loop = await wholeLoop(progress)
-progress('')
+progress.end()
 printTable(['what was wrong', 'callbacks', 'requests', 'answers', 'handled'], rowsByFault(loop))
 
 const { handled, quarantined, dead, unhandled, unfinished } = loop.states

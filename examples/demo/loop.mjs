@@ -41,7 +41,7 @@ const RETRIES = ['first', 'fresh'].map((timestamp) => ({
 const OF_EACH_FAULT = 15
 const WITHOUT_FAULT = 300
 
-/** What was delivered and what became of it. `progress` is told what is going on. */
+/** What was delivered and what became of it. `progress` is shown what is going on. */
 export async function wholeLoop(progress) {
   const directory = mkdtempSync(join(tmpdir(), 'countersign-demo-'))
   const inboxFile = join(directory, 'callbacks.db')
@@ -60,7 +60,7 @@ export async function wholeLoop(progress) {
   })
   const client = createClient({ baseUrl: simulator.baseUrl, ...simulator.credentials })
   try {
-    progress('a token, the receiver, a subscription')
+    progress.show('a token, the receiver, a subscription')
     await client.accessToken()
     await receiver.start()
     const created = await client.subscriptions.create({
@@ -84,11 +84,10 @@ export async function wholeLoop(progress) {
     await delivering
     counting.stop()
 
-    progress('an account update')
+    progress.show('an account update')
     const updated = await client.accounts.update('4711', { name: 'Petty cash', searchable: false })
 
-    progress('waiting until the inbox is empty')
-    const states = await untilEmpty(inboxFile)
+    const states = await untilEmpty(inboxFile, progress)
     await receiver.stop()
     const ledger = readFileSync(ledgerFile, 'utf8')
       .split('\n')
@@ -120,13 +119,13 @@ async function untilDelivered(simulator, count) {
 }
 
 function countUp(simulator, total, progress) {
-  const show = () => progress(`callbacks: ${simulator.deliveries.length} of ${total}`)
+  const show = () => progress.show('callbacks', simulator.deliveries.length, total)
   const timer = setInterval(show, 100)
   return { stop: () => clearInterval(timer) }
 }
 
 /** What is where in the inbox once there is nothing left to do, at most 30 seconds later. */
-async function untilEmpty(file) {
+async function untilEmpty(file, progress) {
   const inbox = new SqliteInbox({ file })
   await inbox.open()
   try {
@@ -134,6 +133,7 @@ async function untilEmpty(file) {
     for (;;) {
       const { handled, quarantined, dead, unhandled, stored, running, retrying } = await inbox.stats()
       const unfinished = stored + running + retrying
+      progress.show('waiting until the inbox is empty', handled, handled + unfinished)
       if (unfinished === 0 || Date.now() > giveUpAt)
         return { handled, quarantined, dead, unhandled, unfinished }
       await delay(50)

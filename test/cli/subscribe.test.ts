@@ -36,6 +36,25 @@ function sentSecret({ calls }: FakeService): string {
 }
 
 describe('countersign subscribe', () => {
+  it('does not ask with --existing-secret to add the entry that the configuration has', async () => {
+    const service = await startFakeService(sandbox)
+    const config = (secret: object) =>
+      JSON.stringify({
+        subscriptions: [{ eventTypeName: 'transfers.book-completed', callbackUrl: URL, secret }],
+      })
+    const files = { 'a.secret': 'a-secret-of-the-tests', 'b.secret': 'another-secret-of-the-tests' }
+    const there = { ...files, 'countersign.config.json': config({ file: 'a.secret' }) }
+    const ran = await subscribe(service, [...FILE, '--existing-secret'], there)
+    expect(ran).toMatchObject({ code: 0, stdout: '' })
+    expect(ran.stderr).toContain('The configuration has this subscription already')
+    expect(ran.stderr).not.toContain('Add this entry')
+
+    const missing = { ...files, 'countersign.config.json': config({ file: 'b.secret' }) }
+    const other = await subscribe(service, [...FILE, '--existing-secret'], missing)
+    expect(other.stdout).toContain("secret: { file: 'a.secret' }")
+    expect(other.stderr).toContain('Add this entry')
+  })
+
   it('keeps a new secret in a file that only its owner may read, and sends the same', async () => {
     const service = await startFakeService(sandbox)
     const ran = await subscribe(service, [...FILE, '--description', 'it'], {})

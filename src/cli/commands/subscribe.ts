@@ -1,6 +1,14 @@
-import { checkSubscription, createSubscription, printPrepared } from '../service/create-subscription.js'
+import { CountersignError } from '../../errors.js'
+import { hasConfig, loadValues } from '../config/config.js'
+import { configuredSubscriptions } from '../config/config-subscriptions.js'
+import {
+  checkSubscription,
+  createSubscription,
+  printPrepared,
+  type NewSubscription,
+} from '../service/create-subscription.js'
 import { addEnvFileOption } from '../environment.js'
-import { EXIT, type DefineCommand, type ExitCode, type Io } from '../io.js'
+import { EXIT, UsageError, type DefineCommand, type ExitCode, type Io } from '../io.js'
 import {
   addKeptSecretOptions,
   keepSecret,
@@ -65,11 +73,14 @@ async function subscribe(flags: SubscribeFlags, io: Io): Promise<ExitCode> {
   const account = flags.prepare ? undefined : await readServiceAccount(flags, io)
   const kept = await keepSecret(flags, io)
   const subscription = { eventTypeName, callbackUrl, description }
-  const configure =
-    'Add this entry to the subscriptions of the configuration, look with "countersign serve --check", and start the receiver.'
+  const isConfigured = flags.existingSecret && (await hasSubscription(subscription, kept.secret, io))
+  const configure = isConfigured
+    ? 'The configuration has this subscription already: see that the receiver runs with it.'
+    : 'Add this entry to the subscriptions of the configuration, look with "countersign serve --check", and start the receiver.'
   const report = {
     kept,
     entry: { ...subscription, secrets: [kept.reference] },
+    isConfigured,
     next: account
       ? [configure]
       : [configure, 'Run the same command with --existing-secret in place of --prepare.'],
@@ -80,4 +91,26 @@ async function subscribe(flags: SubscribeFlags, io: Io): Promise<ExitCode> {
   if (account) return createSubscription(account, { ...subscription, idempotencyKey }, report, io)
   printPrepared(report, io)
   return EXIT.done
+}
+
+/** Whether the configuration, where there is one that can be read, has the subscription with this secret. */
+async function hasSubscription(
+  { eventTypeName, callbackUrl }: Pick<NewSubscription, 'eventTypeName' | 'callbackUrl'>,
+  secret: string,
+  io: Io,
+): Promise<boolean> {
+  try {
+    if (!hasConfig({}, io)) return false
+    const { file, values } = await loadValues({}, io)
+    const configured = await configuredSubscriptions(values.subscriptions, file, io.env)
+    return configured.some(
+      (each) =>
+        each.eventTypeName === eventTypeName &&
+        each.callbackUrl === callbackUrl &&
+        each.secrets.some((one) => one.secret === secret),
+    )
+  } catch (error) {
+    if (error instanceof CountersignError || error instanceof UsageError) return false
+    throw error
+  }
 }

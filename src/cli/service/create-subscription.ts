@@ -20,6 +20,8 @@ export interface NewSubscription {
 export interface CreationReport {
   readonly kept: KeptSecret
   readonly entry: ConfigEntry
+  /** Whether the configuration has the entry already: then it is not printed, as nobody is to add it. */
+  readonly isConfigured?: boolean | undefined
   /** What is known of the secrets that there were before, for a reader. */
   readonly before?: readonly string[]
   /** Secrets that there were before, which no output may show either. */
@@ -91,8 +93,9 @@ export function printPrepared(report: CreationReport, io: Io): void {
   }
 }
 
-function printEntry({ kept, entry, next, showSecret, before = [] }: CreationReport, io: Io): void {
-  io.stdout.write(readableEntry(entry))
+function printEntry(report: CreationReport, io: Io): void {
+  const { kept, entry, isConfigured, next, showSecret, before = [] } = report
+  if (!isConfigured) io.stdout.write(readableEntry(entry))
   if (showSecret) io.stderr.write(`the secret: ${kept.secret}\n`)
   for (const line of before) io.stderr.write(`${printable(line)}\n`)
   next.forEach((step, index) => io.stderr.write(`${index + 1}. ${step}\n`))

@@ -59,14 +59,18 @@ export async function rotate(
       `the secret in ${kept.place} is the one that ${old.place} has already: name a new one`,
     )
   }
+  const isConfigured = old !== undefined && before.length < old.secrets.length
   const subscription = { eventTypeName, callbackUrl, description: flags.description ?? old?.description }
   const seen = old ? await lastSeenIfPossible([{ ...old, secrets: before }], flags, io) : undefined
   const secrets: SecretReference[] = old ? before.map((each) => each.reference) : [undefined]
   const report: CreationReport = {
     kept,
     entry: { id: old?.id ?? flags.id, ...subscription, secrets: [reference, ...secrets] },
+    isConfigured,
     next: [
-      `Put this entry in the place of ${old?.place ?? 'the old one'}, with both secrets, and start the receiver with it.`,
+      isConfigured
+        ? `The configuration has both secrets in ${old!.place} already: see that the receiver runs with it.`
+        : `Put this entry in the place of ${old?.place ?? 'the old one'}, with both secrets, and start the receiver with it.`,
       ...(flags.prepare ? ['Run the same command with --existing-secret in place of --prepare.'] : []),
       'Watch with "countersign rotate --status" until the old secret is no longer used.',
       'Then take it out of the entry. How the service ends the old subscription is not documented: ask whoever runs it.',
