@@ -490,7 +490,7 @@ describe('a mistake in a file is named with its line', () => {
   it('in a module of handlers', async () => {
     const files = {
       ...json({ handlers: './handlers.mjs' }),
-      'handlers.mjs': `// one\nexport default { ${'\n'} let }`,
+      'handlers.mjs': '// one\nexport default {\n let }',
     }
     expect(await refusal(files)).toMatch(
       /handlers module \.\/handlers\.mjs cannot be loaded: .*\/handlers\.mjs:3\)/,

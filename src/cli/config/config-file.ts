@@ -78,8 +78,7 @@ async function readJson(name: string, path: string): Promise<unknown> {
 
 async function reason(error: unknown, path: string): Promise<string> {
   const message = described(error)
-  const { code } = Object(error) as NodeJS.ErrnoException
-  if (code === 'ERR_UNKNOWN_FILE_EXTENSION' && /\.[mc]?ts\b/.test(message)) {
+  if (/Unknown file extension "\.[mc]?ts"/.test(message)) {
     return (
       `Node ${process.versions.node} does not load TypeScript. Use Node 22.18 or later, compile the file, or write ` +
       'it as JavaScript (.mjs).'

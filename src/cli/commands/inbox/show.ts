@@ -35,7 +35,9 @@ async function show(inbox: Inbox, id: number, { body, json }: ShowFlags, io: Io)
   }
   const subscriptionId = ownSubscriptionId(subscription)
   const rows: [string, string][] = [
-    ...Object.entries(rest).map(([name, value]): [string, string] => [name, shown(value)]),
+    ...Object.entries(rest)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]): [string, string] => [name, shown(value)]),
     ['subscription', `${subscription.eventTypeName} ${withoutQuery(subscription.callbackUrl)}`],
     ...(subscriptionId === undefined ? [] : [['subscriptionId', subscriptionId] as [string, string]]),
     ['body', `${rawBody.length} bytes${body ? '' : '; --body prints them'}`],

@@ -69,7 +69,7 @@ export async function rotate(
     isConfigured,
     next: [
       isConfigured
-        ? `The configuration has both secrets in ${old!.place} already: see that the receiver runs with it.`
+        ? `The configuration has both secrets in ${old.place} already: see that the receiver runs with it.`
         : `Put this entry in the place of ${old?.place ?? 'the old one'}, with both secrets, and start the receiver with it.`,
       ...(flags.prepare ? ['Run the same command with --existing-secret in place of --prepare.'] : []),
       'Watch with "countersign rotate --status" until the old secret is no longer used.',
