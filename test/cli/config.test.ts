@@ -392,9 +392,14 @@ describe('serve --check tries what serve needs', () => {
     const inbox = new SqliteInbox({ file })
     await inbox.open()
     await inbox.close()
-    const before = [await readFile(file), await readdir(cwd)]
+    // SQLite may leave the two files that it keeps beside an inbox.
+    const look = async () => [
+      await readFile(file),
+      (await readdir(cwd)).filter((name) => !/-(?:wal|shm)$/.test(name)),
+    ]
+    const before = await look()
     expect((await countersign(['serve', '--check'], { cwd })).code).toBe(0)
-    expect([await readFile(file), await readdir(cwd)]).toEqual(before)
+    expect(await look()).toEqual(before)
   })
 
   it.each(['192.0.2.1', 'no-such-host.invalid'])(

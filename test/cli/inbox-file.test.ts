@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { copyFile, readdir } from 'node:fs/promises'
+import { copyFile, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SqliteInbox } from '../../src/inbox/sqlite-inbox.js'
 import { deliver, SUBSCRIPTION } from './configured.js'
@@ -186,16 +186,21 @@ describe('serve --check', () => {
     expect((await check(cwd)).stdout).toMatch(/retrying {2}1\n {2}the oldest unfinished one arrived 20/)
   })
 
-  it('warns of a file that is no inbox, and leaves it as it is', async () => {
+  const OTHER = 'something else entirely, and long enough to be no empty database'
+
+  it('refuses a file that is no inbox, and leaves it as it is', async () => {
     const cwd = await sandbox.directory({
       'countersign.config.json': CONFIG,
-      'callbacks.db': 'something else entirely, and long enough to be no empty database',
+      'callbacks.db': OTHER,
     })
     const { code, stdout } = await check(cwd, '--json')
-    expect(code).toBe(0)
+    expect(code).toBe(2)
     expect(JSON.parse(stdout)).toMatchObject({
+      valid: false,
+      code: 'ERR_INBOX_CORRUPT',
       inboxEntries: 'not readable',
-      warnings: expect.arrayContaining([expect.objectContaining({ code: 'ERR_INBOX_CORRUPT' })]),
     })
+    expect(await readFile(join(cwd, 'callbacks.db'), 'utf8')).toBe(OTHER)
+    expect(await readdir(cwd)).toEqual(['callbacks.db', 'countersign.config.json'])
   })
 })

@@ -158,6 +158,9 @@ it("Node's own fetch stays as it is", async () => {
     }
     run()`
   const cwd = join(__dirname, '../..')
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--eval', program], { cwd, env: {} })
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--eval', program], {
+    cwd,
+    env: {},
+  })
   expect({ stdout, stderr }).toEqual({ stdout: 'false\n', stderr: '' })
 })

@@ -103,7 +103,7 @@ async function summarize(settings: Settings, { strict }: CheckFlags): Promise<Su
   warnOfGaps(subscribedTypes(settings), handled, log)
   const { host, port, ...serverLimits } = blaming(settings, () => parseServerOptions(settings.server))
   await attempt(() => checkAddress(host, port, log))
-  const inboxEntries = (await attempt(() => checkInbox(settings.inbox))) ?? null
+  const inboxEntries = await attempt(() => checkInbox(settings.inbox))
   const options = settings.receiver
   const { limits, handlerTimeoutMs, leaseMs, stopTimeoutMs } = parseReceiverOptions(options)
   const { toleranceMs, futureToleranceMs, dependencyTimeoutMs } = createAuthenticator(
@@ -128,7 +128,7 @@ async function summarize(settings: Settings, { strict }: CheckFlags): Promise<Su
       ...serverLimits,
     },
     inbox: inboxSummary(settings.inbox),
-    inboxEntries,
+    inboxEntries: inboxEntries === undefined ? 'not readable' : inboxEntries,
     idempotencyStore: settings.inbox.kind === 'none' ? (options.store ? 'own' : 'memory') : null,
     warnings,
     problems,

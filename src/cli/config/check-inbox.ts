@@ -8,7 +8,7 @@ import type { InboxSetting } from './inbox-setting.js'
 import { table } from '../table.js'
 
 /** How many entries the file holds; null where no file of ours would be used. */
-export type InboxEntries = InboxStats | 'no file yet' | null
+export type InboxEntries = InboxStats | 'no file yet' | 'not readable' | null
 
 /**
  * Tries whether the inbox can be used, and counts what is in it. The file is neither made nor brought up to date: another
