@@ -48,6 +48,21 @@ describe('--help', () => {
   )
 })
 
+it('says what an option does without a value, once', async () => {
+  const { stdout } = await countersign(['send', '--help'])
+  expect(stdout).toMatch(/--stale \[ms\] .*without a number 48 hours$/m)
+  expect(stdout).not.toContain('preset')
+})
+
+it('says what all subcommands of inbox have in common once, in the help of inbox', async () => {
+  const common = 'The commands work on the file while the receiver runs'
+  expect((await countersign(['inbox', '--help'])).stdout).toContain(common)
+  const { stdout } = await countersign(['inbox', 'list', '--help'])
+  expect(stdout).not.toContain(common)
+  expect(stdout).toContain('countersign inbox --help')
+  expect(stdout).not.toMatch(/\$ countersign inbox (?!list)/)
+})
+
 it('--version prints the version of the package', async () => {
   const { version } = JSON.parse(await readFile(join(__dirname, '../../package.json'), 'utf8')) as {
     version: string
