@@ -1,7 +1,7 @@
 import express from 'express'
 import { BodyBuffer } from '../../src/http/body-buffer.js'
 import { BodyMemory } from '../../src/http/body-memory.js'
-import { captureRawBody, verifySignature } from '../../src/index.js'
+import { captureRawBody, createReceiver, verifySignature } from '../../src/index.js'
 import { sendRawRequest } from '../../src/testing/raw-request.js'
 import { connection, type Connection } from '../support/connection.js'
 import { HOST_NAMES, serve } from '../support/hosts.js'
@@ -149,3 +149,17 @@ async function unfinished(port: number, bytes: number): Promise<Connection> {
   opened.socket.write(callback.toHttp().subarray(0, -10))
   return opened
 }
+
+describe('maxBufferedBytes', () => {
+  it.each([
+    ['captureRawBody', (limits: object) => captureRawBody(limits)],
+    ['verifySignature', (limits: object) => verifySignature({ subscriptions: [subscription], ...limits })],
+    ['createReceiver', (limits: object) => createReceiver({ subscriptions: [subscription], ...limits })],
+  ])('%s: has to have room for two of the largest bodies, and by default has', (owner, create) => {
+    expect(() => create({ maxBodyBytes: 1_000, maxBufferedBytes: 1_999 })).toThrow(
+      `${owner}: maxBufferedBytes is 1999: use at least twice maxBodyBytes (2000), or lower that.`,
+    )
+    expect(() => create({ maxBodyBytes: 1_000, maxBufferedBytes: 2_000 })).not.toThrow()
+    expect(() => create({ maxBodyBytes: 1_000_000_000 })).not.toThrow()
+  })
+})
