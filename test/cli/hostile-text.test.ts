@@ -34,7 +34,9 @@ async function hostileFolder(): Promise<string> {
     const about = { ...callback.subscription, eventTypeName: TEXT, description: TEXT }
     await inbox.add({ ...arrival, callback: { ...callback, idempotencyKey: TEXT, subscription: about } })
   }
-  const [claim] = await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 60_000 })
+  const {
+    entries: [claim],
+  } = await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 60_000 })
   await inbox.finish(claim!, { move: 'giveUp', error: `Error: ${TEXT}` })
   await inbox.act(1, 'retry', TEXT)
   await inbox.close()
