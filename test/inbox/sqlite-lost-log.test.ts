@@ -5,12 +5,16 @@ import type { AddResult } from '../../src/inbox/inbox.js'
 import { SqliteInbox } from '../../src/sqlite.js'
 import { arrival } from '../support/arrivals.js'
 import { collectedLog } from '../support/collected-log.js'
-import { buildInboxProgram, startProgram } from '../support/inbox-program.js'
+import { buildInboxProgram, startProgram, type InboxProgram } from '../support/inbox-program.js'
 import { openAside, temporaryDirectory } from '../support/sqlite-file.js'
 import { until } from '../support/until.js'
 
 const open: SqliteInbox[] = []
-afterEach(() => Promise.all(open.splice(0).map((inbox) => inbox.close())))
+const programs: InboxProgram[] = []
+afterEach(async () => {
+  for (const { child } of programs.splice(0)) child.kill('SIGKILL')
+  await Promise.all(open.splice(0).map((inbox) => inbox.close()))
+})
 
 function inboxOn(file: string, options: object = {}): SqliteInbox {
   const inbox = new SqliteInbox({ file, ...options })
@@ -45,7 +49,11 @@ function program(statements: string) {
   const path = buildInboxProgram(directory, statements)
   return {
     file,
-    start: () => startProgram(process.execPath, [path, file]),
+    start() {
+      const started = startProgram(process.execPath, [path, file])
+      programs.push(started)
+      return started
+    },
     stop: () => writeFileSync(join(directory, 'stop'), ''),
   }
 }
