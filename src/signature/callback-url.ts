@@ -40,8 +40,13 @@ function spellingProblem(callbackUrl: string, spelling: string): string {
 }
 
 const parse = memo((callbackUrl): SignedUrl => {
-  if (!URL.canParse(callbackUrl)) throw invalid(`${textThatIs(callbackUrl)} no absolute URL`)
-  const url = new URL(callbackUrl)
+  let url: URL
+  try {
+    // Not URL.canParse: on Node 20, once it has been optimized, it refuses hosts that are not ASCII.
+    url = new URL(callbackUrl)
+  } catch {
+    throw invalid(`${textThatIs(callbackUrl)} no absolute URL`)
+  }
   if (OTHER_SCHEMES.includes(url.protocol)) throw invalid(`starts with "${url.protocol}"`)
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
     throw invalid(`${textThatIs(callbackUrl)} no http or https URL`)

@@ -168,3 +168,10 @@ test.each([
 test('keeps its answer short, however long the URL is', () => {
   expect(callbackUrlProblem(`https://PARTNER.example.com/${'x'.repeat(100_000)}`)?.length).toBeLessThan(2_000)
 })
+
+test('gives the spelling of a host that is not ASCII also in a process that has run for long', () => {
+  // Enough calls for the engine to optimize them, each with a URL that is not remembered yet.
+  for (let count = 0; count < 30_000; count++) {
+    expect(callbackUrlProblem(`https://m\u00fcnchen.example/${count}`)).toContain('xn--mnchen-3ya')
+  }
+})
