@@ -171,7 +171,9 @@ test('keeps its answer short, however long the URL is', () => {
 
 test('gives the spelling of a host that is not ASCII also in a process that has run for long', () => {
   // Enough calls for the engine to optimize them, each with a URL that is not remembered yet.
-  for (let count = 0; count < 30_000; count++) {
-    expect(callbackUrlProblem(`https://m\u00fcnchen.example/${count}`)).toContain('xn--mnchen-3ya')
+  let wrong = 0
+  for (let count = 0; count < 60_000; count++) {
+    if (!callbackUrlProblem(`https://m\u00fcnchen.example/${count}`)?.includes('xn--mnchen-3ya')) wrong++
   }
+  expect(wrong).toBe(0)
 })
