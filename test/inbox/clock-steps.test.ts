@@ -1,0 +1,134 @@
+import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { SqliteInbox } from '../../src/sqlite.js'
+import { arrival } from '../support/arrivals.js'
+import { fakeClock, type FakeClock } from '../support/fake-clock.js'
+import { work } from '../support/running-worker.js'
+import { inboxFile } from '../support/sqlite-file.js'
+import { until } from '../support/until.js'
+
+const NOW = Date.UTC(2026, 10, 3)
+const HOUR = 3_600_000
+const LEASE_MS = 60_000
+const ORDINARY = { eventTypes: 'any', limit: 10, leaseMs: LEASE_MS } as const
+const INTERRUPTED = { ...ORDINARY, interrupted: true } as const
+
+const open: SqliteInbox[] = []
+afterEach(() => Promise.all(open.splice(0).map((inbox) => inbox.close())))
+
+function sqliteInbox(file: string, clock: FakeClock): SqliteInbox {
+  const inbox = new SqliteInbox({ file, clock })
+  open.push(inbox)
+  return inbox
+}
+
+describe.each([
+  ['MemoryInbox', (clock: FakeClock) => new MemoryInbox({ clock })],
+  ['SqliteInbox', (clock: FakeClock) => sqliteInbox(inboxFile(), clock)],
+])('after the clock was set back an hour, %s', (_name, createInbox) => {
+  it('gives what is stored at once, also behind what shares its order key', async () => {
+    const clock = fakeClock()
+    const inbox = createInbox(clock)
+    await inbox.claim(ORDINARY)
+    for (let count = 0; count < 2; count++) await inbox.add(arrival({ orderKey: 'a' }))
+    clock.advance(-HOUR)
+    for (let count = 0; count < 2; count++) {
+      const { entries, clockSetBackMs } = await inbox.claim(ORDINARY)
+      expect(entries).toHaveLength(1)
+      expect(clockSetBackMs).toBe(count === 0 ? HOUR : undefined)
+      await inbox.finish(entries[0]!, { move: 'complete' })
+    }
+  })
+
+  it('gives what is to be retried after its delay', async () => {
+    const clock = fakeClock()
+    const inbox = createInbox(clock)
+    await inbox.add(arrival())
+    const [claimed] = (await inbox.claim(ORDINARY)).entries
+    await inbox.finish(claimed!, { move: 'reschedule', delayMs: 1_000, error: 'busy' })
+    clock.advance(-HOUR)
+    expect(await inbox.claim(ORDINARY)).toMatchObject({ entries: [], nextDueInMs: 1_000 })
+    clock.advance(1_000)
+    expect((await inbox.claim(ORDINARY)).entries).toHaveLength(1)
+  })
+
+  it('gives what was abandoned after a lease, and what is renewed to nobody', async () => {
+    const clock = fakeClock()
+    const inbox = createInbox(clock)
+    await inbox.add(arrival({ type: 'renewed' }))
+    await inbox.add(arrival({ type: 'abandoned' }))
+    const { entries } = await inbox.claim(ORDINARY)
+    await inbox.begin(entries, LEASE_MS)
+    clock.advance(-HOUR)
+    for (let renewal = 0; renewal < 3; renewal++) {
+      expect((await inbox.claim(INTERRUPTED)).entries).toEqual([])
+      await inbox.extend([entries[0]!], LEASE_MS)
+      clock.advance(LEASE_MS / 3)
+    }
+    const abandoned = (await inbox.claim(INTERRUPTED)).entries
+    expect(abandoned.map(({ callback }) => callback.type)).toEqual(['abandoned'])
+  })
+
+  it('does not report what NTP does all the time', async () => {
+    const clock = fakeClock()
+    const inbox = createInbox(clock)
+    await inbox.add(arrival())
+    clock.advance(-999)
+    expect(await inbox.claim(ORDINARY)).toMatchObject({ entries: [{}], clockSetBackMs: undefined })
+  })
+})
+
+it('a file that was last written by a clock far ahead is emptied, and the log says so', async () => {
+  const file = inboxFile()
+  const ahead = fakeClock(NOW + 24 * HOUR)
+  const before = sqliteInbox(file, ahead)
+  for (const type of ['stored', 'retrying', 'running']) await before.add(arrival({ type }))
+  for (const type of ['retrying', 'running']) {
+    const { entries } = await before.claim({ ...ORDINARY, eventTypes: [type] })
+    await before.begin(entries, LEASE_MS)
+    if (type === 'retrying')
+      await before.finish(entries[0]!, { move: 'reschedule', delayMs: 1_000, error: 'busy' })
+  }
+  await before.close()
+
+  const clock = fakeClock(NOW)
+  const inbox = sqliteInbox(file, clock)
+  const types = ['stored', 'retrying', 'running']
+  const { runs, log } = work({ clock, inbox, types })
+  const handled = (count: number) => until(() => runs.length === count)
+  await handled(1)
+  clock.advance(1_000)
+  await handled(2)
+  clock.advance(LEASE_MS)
+  expect((await inbox.claim(INTERRUPTED)).entries).toMatchObject([{ attempt: 2 }])
+  expect(log.withCode('WARN_CLOCK_STEPPED')).toMatchObject([
+    { level: 'warn', fields: { stepMs: -24 * HOUR } },
+  ])
+})
+
+describe('after the clock was set ahead', () => {
+  it('a worker takes nothing that another process may still be handling, and says so once', async () => {
+    const clock = fakeClock()
+    const inbox = new MemoryInbox({ clock })
+    const holder = work({ clock, inbox, handler: 'manual' })
+    await holder.store()
+    const run = await holder.called(1)
+    const other = work({ clock, inbox })
+    await other.store()
+    await until(() => other.runs.length + holder.runs.length === 2)
+
+    clock.advance(HOUR)
+    // The other worker goes on, with what nobody can be handling.
+    for (let count = 0; count < 5; count++) {
+      const id = await other.store()
+      await until(() => [...other.runs, ...holder.runs].length === 3 + count)
+      expect(id).toBeGreaterThan(0)
+    }
+    expect((await inbox.claim({ ...ORDINARY, limit: 0 })).interruptedIsDue).toBe(true)
+    const first = holder.runs[0]!.event.idempotencyKey
+    expect(other.runs.map(({ event }) => event.idempotencyKey)).not.toContain(first)
+    expect(other.log.withCode('WARN_CLOCK_STEPPED')).toMatchObject([
+      { fields: { stepMs: expect.any(Number) } },
+    ])
+    run.succeed()
+  })
+})
