@@ -46,13 +46,16 @@ export interface ReceiverOptions<Events extends object = EventMap>
   readonly orderBy?: OrderBy<AnyEvent<Events>> | undefined
   /** With an inbox: how many events are handled at a time. @default 10 */
   readonly concurrency?: number | undefined
-  /** With an inbox: an event that has failed so often becomes a dead letter. @default 25, which takes about 14 hours */
+  /** With an inbox: an event whose handling has begun so often becomes a dead letter. @default 25, which takes about 14 hours */
   readonly maxAttempts?: number | undefined
   /** With an inbox: the delay before the second attempt, in milliseconds; it doubles each time. @default 1_000 */
   readonly retryDelayMs?: number | undefined
   /** With an inbox: the longest delay between attempts, in milliseconds. @default 3_600_000 (1 hour) */
   readonly maxRetryDelayMs?: number | undefined
-  /** With an inbox: how often to look for work that did not come through this process, in ms. @default 1_000 */
+  /**
+   * With an inbox: how often to look for work that did not come through this process, in milliseconds. A retry does not
+   * wait for it. @default 1_000
+   */
   readonly pollMs?: number | undefined
   /** By event type, a schema of any Standard Schema library (zod, valibot, arktype) that a payload must fit. */
   readonly schemas?:
