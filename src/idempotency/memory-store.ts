@@ -81,17 +81,25 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     }
     if (finding === 'completed-with-other-signature') this.#remember(delivery, now)
     if (finding !== 'unknown') return { state: 'completed' }
-    return { state: 'claimed', claim: this.#take(delivery, now + leaseMs) }
+    return { state: 'claimed', claim: this.#take(delivery, now, leaseMs) }
   }
 
-  #take({ key, bodyHash, signature }: Delivery, leaseUntil: number): Claim {
+  #take({ key, bodyHash, signature }: Delivery, now: number, leaseMs: number): Claim {
     const previous = this.#ended.get(key)
     if (previous) {
       previous.state = 'lost'
       this.#ended.delete(key)
     }
     const attempt = (previous?.attempt ?? 0) + 1
-    const holding: Holding = { key, bodyHash, signatures: [], leaseUntil, attempt, state: 'open' }
+    const holding: Holding = {
+      key,
+      bodyHash,
+      signatures: [],
+      claimedAt: now,
+      leaseUntil: now + leaseMs,
+      attempt,
+      state: 'open',
+    }
     this.#running.set(key, holding)
     this.#hold(holding, signature)
     return {
@@ -130,6 +138,11 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
 
   /** The holding if its lease still runs; ends it otherwise. */
   #unexpired(holding: Holding | undefined, now: number): Holding | undefined {
+    if (holding && holding.claimedAt > now) {
+      // The clock was set back since: without this the key would be claimed until the clock is where it was.
+      holding.leaseUntil -= holding.claimedAt - now
+      holding.claimedAt = now
+    }
     if (!holding || holding.leaseUntil > now) return holding
     this.#end(holding, holding.leaseUntil)
     return undefined
@@ -200,6 +213,8 @@ interface Holding {
   readonly bodyHash: string
   /** All that the callback was delivered with, as duplicates that arrive meanwhile may be signed anew. */
   readonly signatures: string[]
+  /** When its lease began, or when the clock was found to have been set back since. */
+  claimedAt: number
   leaseUntil: number
   readonly attempt: number
   /** `open` may still complete, even when its lease has run out; `lost` may not. */

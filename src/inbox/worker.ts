@@ -5,8 +5,8 @@ import { inTime } from '../in-time.js'
 import { errorFields, type Logger } from '../logger.js'
 import { parsePayload } from '../payload.js'
 import { backoff, type Backoff } from './backoff.js'
-import { forbidsRetry } from './do-not-retry.js'
 import { Claimer } from './claimer.js'
+import { forbidsRetry } from './do-not-retry.js'
 import { Housekeeping } from './housekeeping.js'
 import type { ClaimedEntry, ClaimEnd, Inbox } from './inbox.js'
 
@@ -151,7 +151,6 @@ export class Worker {
     }
     const payload = parsePayload(callback.rawBody)
     if (!payload) return { end: { move: 'giveUp', error: 'the body is no JSON object' } }
-
     if (!(await this.#begin(run))) return { end: { move: 'handBack' } }
     const event = { ...callback, payload, replayed }
     const { result, settled } = dispatcher.dispatch(event, attempt, run.controller.signal)
@@ -178,7 +177,6 @@ export class Worker {
     const { entry } = run
     run.begunAt = performance.now()
     try {
-      // Entries that were claimed together share a transaction here.
       const begun = await inTime(inbox.begin([entry], leaseMs), leaseMs / 2, 'the inbox')
       run.lost ||= run.entry === entry && !begun.has(entry.id)
       run.leaseEndsAt = Math.max(run.leaseEndsAt, run.begunAt + leaseMs)

@@ -30,6 +30,18 @@ describe('MemoryIdempotencyStore', () => {
     expect(new MemoryIdempotencyStore().retentionMs).toBe(48 * 60 * 60 * 1000)
   })
 
+  it('ends a lease after its time although the clock was set back, and not before', async () => {
+    const { store, time } = createStore({})
+    const delivery = { ...createDelivery(), leaseMs: 60_000 }
+    await store.claim(delivery)
+    time.now -= 3_600_000
+    expect(await store.claim(delivery)).toEqual({ state: 'in-progress' })
+    time.now += 59_999
+    expect(await store.claim(delivery)).toEqual({ state: 'in-progress' })
+    time.now += 1
+    expect(await store.claim(delivery)).toMatchObject({ state: 'claimed', claim: { attempt: 2 } })
+  })
+
   it('takes an explicit undefined for an option that is absent', () => {
     const absent = { retentionMs: undefined, maxKeys: undefined, clock: undefined, logger: undefined }
     expect(new MemoryIdempotencyStore(absent).retentionMs).toBe(172_800_000)
