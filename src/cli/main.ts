@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import { Command, CommanderError } from 'commander'
 import { CountersignError } from '../errors.js'
+import { isInstance, textProperty } from '../foreign-value.js'
 import { SignatureInputError } from '../signature/index.js'
 import { RecordedRequestError } from '../testing/recorded-requests.js'
 import { defineInbox } from './commands/inbox.js'
@@ -77,16 +78,17 @@ export async function main(argv: readonly string[], outer: Io): Promise<ExitCode
     await program.parseAsync(argv, { from: 'user' })
     return exitCode
   } catch (error) {
-    // Commander has printed its message already.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage
-    complain(io, error instanceof Error ? error.message : 'an unexpected error')
+    // A configuration is a program, and may throw anything, such as a value that throws on `instanceof`.
+    // Commander has printed the message of its own errors already.
+    if (isInstance(error, CommanderError)) return error.exitCode === 0 ? EXIT.done : EXIT.usage
+    complain(io, textProperty(error, 'message') ?? 'an unexpected error')
     return isForTheUserToMend(error) ? EXIT.usage : EXIT.failed
   }
 }
 
 function isForTheUserToMend(error: unknown): boolean {
-  if (error instanceof CountersignError) return error.code !== 'ERR_LISTEN_FAILED'
-  return [UsageError, SignatureInputError, RecordedRequestError].some((known) => error instanceof known)
+  if (isInstance(error, CountersignError)) return error.code !== 'ERR_LISTEN_FAILED'
+  return [UsageError, SignatureInputError, RecordedRequestError].some((known) => isInstance(error, known))
 }
 
 function version(): string {

@@ -1,3 +1,4 @@
+import { property } from '../foreign-value.js'
 import { textMask } from '../mask-texts.js'
 
 const MAX_DEPTH = 3
@@ -42,5 +43,8 @@ interface ErrorFields {
 
 // Not by `instanceof`: an error of another realm, as in a test runner, is none there.
 function fieldsOf(error: unknown): ErrorFields {
-  return typeof error === 'object' && error !== null ? error : {}
+  const [name, message, code, stack, cause] = ['name', 'message', 'code', 'stack', 'cause'].map((field) =>
+    property(error, field),
+  )
+  return { name, message, code, stack, cause }
 }

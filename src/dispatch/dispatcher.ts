@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import type { CallbackEvent } from '../callback.js'
+import { isInstance } from '../foreign-value.js'
 import { deadline, inTime } from '../in-time.js'
 import { childLogger, type Logger } from '../logger.js'
 import type { HandlerContext, Handlers } from './handlers.js'
@@ -77,7 +78,7 @@ export class Dispatcher {
 }
 
 function unfit(error: unknown): Dispatch {
-  const code = error instanceof PayloadInvalidError ? 'ERR_PAYLOAD_INVALID' : 'ERR_HANDLER_FAILED'
+  const code = isInstance(error, PayloadInvalidError) ? 'ERR_PAYLOAD_INVALID' : 'ERR_HANDLER_FAILED'
   return { result: Promise.resolve({ code, error }), settled: () => Promise.resolve() }
 }
 
@@ -109,7 +110,7 @@ function withTimeout(
 }
 
 function failureCode(error: unknown) {
-  return error instanceof LeaseSpentError ? 'ERR_CLAIM_LOST' : 'ERR_HANDLER_FAILED'
+  return isInstance(error, LeaseSpentError) ? 'ERR_CLAIM_LOST' : 'ERR_HANDLER_FAILED'
 }
 
 /** Others may have kept the process busy since the callback was claimed, or its store or schema took long. */

@@ -1,7 +1,7 @@
 import type { VerifiedCallback } from '../callback.js'
 import type { Handlers } from '../dispatch/handlers.js'
 import { inTime } from '../in-time.js'
-import { errorFields, type Logger } from '../logger.js'
+import type { Logger } from '../logger.js'
 import { inboxOutcome, outcome, type Outcome } from '../outcomes.js'
 import type { Authenticated, Handling } from './handling.js'
 import type { AddResult, Inbox } from '../inbox/inbox.js'
@@ -96,12 +96,11 @@ export class InboxHandling implements Handling {
     try {
       const key: unknown = orderBy?.(event as never)
       if (key === undefined || typeof key === 'string') return key
+      // Of an async orderBy, whose rejection would otherwise end the process.
+      Promise.resolve(key).catch(() => {})
       throw new TypeError(`orderBy must return a text or undefined, but returned a ${typeof key}`)
     } catch (error) {
-      logger.error(
-        { code: 'ERR_ORDER_BY_FAILED', err: errorFields(error) },
-        'orderBy threw: the event has no order',
-      )
+      logger.error({ code: 'ERR_ORDER_BY_FAILED', err: error }, 'orderBy threw: the event has no order')
       return undefined
     }
   }

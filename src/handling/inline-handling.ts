@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks'
 import type { CallbackEvent, CallbackIdentity } from '../callback.js'
 import type { Claim, ClaimResult, IdempotencyStore } from '../idempotency/store.js'
 import { inTime } from '../in-time.js'
-import { errorFields, type Logger } from '../logger.js'
+import type { Logger } from '../logger.js'
 import { outcome, type Outcome } from '../outcomes.js'
 import type { Authenticated, Handling } from './handling.js'
 import { Running } from './running.js'
@@ -93,10 +93,11 @@ export class InlineHandling implements Handling {
       return answer
     } catch (error) {
       // The sender has been told to come back: a claim that arrives after all must not stand in its way.
-      claiming.then(
-        (late) => (isClaimResult(late) && late.state === 'claimed' ? this.#release(late.claim) : undefined),
-        () => undefined,
-      )
+      Promise.resolve(claiming)
+        .then((late) =>
+          isClaimResult(late) && late.state === 'claimed' ? this.#release(late.claim) : undefined,
+        )
+        .catch(() => {})
       throw error
     }
   }
@@ -134,7 +135,7 @@ export class InlineHandling implements Handling {
     } catch (error) {
       const message =
         'a claim could not be released; the callback cannot be handled again before its lease is over'
-      this.#parts.logger.warn({ err: errorFields(error) }, message)
+      this.#parts.logger.warn({ err: error }, message)
     }
   }
 }

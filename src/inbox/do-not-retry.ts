@@ -1,4 +1,5 @@
 import { CountersignError } from '../errors.js'
+import { property } from '../foreign-value.js'
 
 /** Thrown by a handler to say that trying again is of no use: the entry becomes a dead letter at once. */
 export class DoNotRetryError extends CountersignError<'ERR_DO_NOT_RETRY'> {
@@ -10,5 +11,5 @@ export class DoNotRetryError extends CountersignError<'ERR_DO_NOT_RETRY'> {
 
 /** By its code, as there may be two copies of the class: one of the ES module build and one of the CommonJS build. */
 export function forbidsRetry(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ERR_DO_NOT_RETRY'
+  return property(error, 'code') === 'ERR_DO_NOT_RETRY'
 }

@@ -2,9 +2,11 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { isNativeError } from 'node:util/types'
 import { CountersignError } from '../../errors.js'
 import { jsonErrorLine } from './json-error-line.js'
 import { syntaxErrorPlace } from './syntax-error-place.js'
+import { isInstance, textProperty } from '../../foreign-value.js'
 
 export interface ConfigFile {
   /** As messages name it. */
@@ -84,13 +86,15 @@ async function reason(error: unknown, path: string): Promise<string> {
       'it as JavaScript (.mjs).'
     )
   }
-  if (!(error instanceof SyntaxError)) return message
+  if (!isInstance(error, SyntaxError)) return message
   const place = await syntaxErrorPlace(path)
   return place === undefined ? message : `${message} (${place})`
 }
 
 function described(error: unknown): string {
-  return error instanceof Error ? `${error.name}: ${error.message}` : 'it threw something that is no error.'
+  return isNativeError(error)
+    ? `${textProperty(error, 'name')}: ${textProperty(error, 'message')}`
+    : 'it threw something that is no error.'
 }
 
 function invalid(message: string, cause?: unknown): CountersignError {

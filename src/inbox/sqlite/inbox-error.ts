@@ -1,4 +1,5 @@
 import { CountersignError } from '../../errors.js'
+import { property } from '../../foreign-value.js'
 
 export type InboxErrorCode =
   /** Another process has held the file for longer than `busyTimeoutMs`. */
@@ -98,7 +99,7 @@ function isOf(error: unknown, ...codes: readonly InboxErrorCode[]): boolean {
 
 // By its properties and not by instanceof, which fails for the errors of another realm, such as a test runner's.
 function causeOf(error: unknown): FaultCode | undefined {
-  const { code, errcode, syscall } = Object(error) as NodeJS.ErrnoException & { errcode?: unknown }
+  const [code, errcode, syscall] = ['code', 'errcode', 'syscall'].map((name) => property(error, name))
   if (typeof errcode === 'number') return FAULT_BY_RESULT_CODE[errcode & 0xff]
   if (typeof code !== 'string') return undefined
   if (code in CURES) return code as FaultCode
