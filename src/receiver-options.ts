@@ -2,11 +2,13 @@ import type { Tolerance } from './authenticate.js'
 import { AUTHENTICATOR_OPTIONS, type AuthenticatorOptions } from './authenticator.js'
 import { longestTimeoutMs, type AnyEvent, type EventMap } from './dispatch/handlers.js'
 import type { StandardSchema } from './dispatch/standard-schema.js'
+import { OutcomeLog, type OutcomeLogOptions } from './http/log-outcome.js'
 import { BODY_LIMIT_OPTIONS, bodyLimits, type BodyLimitOptions } from './http/raw-body.js'
 import { MemoryIdempotencyStore } from './idempotency/memory-store.js'
 import type { IdempotencyStore } from './idempotency/store.js'
 import type { OrderBy } from './handling/inbox-handling.js'
 import type { Inbox } from './inbox/inbox.js'
+import { KnownSecrets } from './known-secrets.js'
 import { loggerOption, type Logger } from './logger.js'
 import {
   checkKnownOptions,
@@ -18,7 +20,7 @@ import {
 } from './option-checks.js'
 
 export interface ReceiverOptions<Events extends object = EventMap>
-  extends AuthenticatorOptions, BodyLimitOptions {
+  extends AuthenticatorOptions, BodyLimitOptions, OutcomeLogOptions {
   /**
    * How long a handler may take, in milliseconds, before its signal is aborted and the sender is answered 500.
    * @default 10_000
@@ -60,8 +62,8 @@ export interface ReceiverOptions<Events extends object = EventMap>
   /** By event type, a schema of any Standard Schema library (zod, valibot, arktype) that a payload must fit. */
   readonly schemas?:
     { readonly [Type in keyof Events]?: StandardSchema<Events[Type]> | undefined } | undefined
-  /** pino, console, or alike. @default silent */
-  readonly logger?: Logger | undefined
+  /** pino, console, or alike; `false` for none. @default warnings and errors go to standard error */
+  readonly logger?: Logger | false | undefined
 }
 
 const INBOX_OPTIONS = [
@@ -84,6 +86,7 @@ export const RECEIVER_OPTIONS = [
   ...INBOX_OPTIONS,
   'schemas',
   'logger',
+  'logRefusalsPerSecond',
 ] as const satisfies readonly (keyof ReceiverOptions)[]
 
 // Fails to compile when an option is missing from the list.
@@ -94,7 +97,10 @@ void complete
 const OWNER = 'createReceiver'
 
 /** Everything but who is believed, with defaults. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
-export function parseReceiverOptions<Events extends object>(options: ReceiverOptions<Events>) {
+export function parseReceiverOptions<Events extends object>(
+  options: ReceiverOptions<Events>,
+  secrets = new KnownSecrets(),
+) {
   checkKnownOptions(OWNER, options, RECEIVER_OPTIONS)
   const leaseMs = durationOption(OWNER, 'leaseMs', options.leaseMs, 60_000)
   const handlerTimeoutMs = durationOption(OWNER, 'handlerTimeoutMs', options.handlerTimeoutMs, 10_000)
@@ -102,13 +108,15 @@ export function parseReceiverOptions<Events extends object>(options: ReceiverOpt
     const cure = `stay within nine tenths of leaseMs (${leaseMs}), or raise that: a handler that outlives its lease may run twice at once`
     throw invalidOption(OWNER, 'handlerTimeoutMs', handlerTimeoutMs, cure)
   }
+  const logger = loggerOption(OWNER, options.logger, secrets)
   return {
     limits: bodyLimits(OWNER, options),
     handlerTimeoutMs,
     leaseMs,
     stopTimeoutMs: durationOption(OWNER, 'stopTimeoutMs', options.stopTimeoutMs, 10_000),
     schemas: schemasOption(options.schemas ?? {}),
-    logger: loggerOption(OWNER, options.logger),
+    logger,
+    outcomeLog: new OutcomeLog(OWNER, logger, options),
     clock: functionOption(OWNER, 'clock', options.clock, Date.now),
   }
 }

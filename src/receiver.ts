@@ -15,8 +15,11 @@ import { InlineHandling } from './handling/inline-handling.js'
 import { CountersignError } from './errors.js'
 import { warnOfGaps } from './handler-gaps.js'
 import { callbackListener, type CallbackListener } from './http/callback-listener.js'
+import type { OutcomeLog } from './http/log-outcome.js'
 import { refuseMisuse, type Middleware } from './http/middleware.js'
-import { errorFields, type Logger } from './logger.js'
+import { KnownSecrets } from './known-secrets.js'
+import { LogThrottle } from './log-throttle.js'
+import type { Logger } from './logger.js'
 import { checkKnownOptions, functionOption, invalidOption } from './option-checks.js'
 import { InboxHandling } from './handling/inbox-handling.js'
 import { Worker } from './inbox/worker.js'
@@ -48,6 +51,9 @@ export function createReceiver<Events extends object = EventMap>(
   return new Receiver(options)
 }
 
+/** How many lines a second are written for listeners that throw when they are told of an unverified callback. */
+const LISTENER_ERRORS_PER_SECOND = 10
+
 export class Receiver<Events extends object = EventMap> {
   readonly #handlers: Handlers
   readonly #handling: Handling
@@ -56,6 +62,8 @@ export class Receiver<Events extends object = EventMap> {
   readonly #logger: Logger
   /** Undefined where a function finds the subscriptions. */
   readonly #subscribedTypes: readonly string[] | undefined
+  readonly #outcomeLog: OutcomeLog
+  readonly #listenerThrottle: LogThrottle
   readonly #stopTimeoutMs: number
   readonly #outcomeListeners: ((outcome: Outcome) => void)[] = []
   readonly #errorListeners: ((error: unknown, outcome: Outcome) => void)[] = []
@@ -63,11 +71,12 @@ export class Receiver<Events extends object = EventMap> {
   #started = false
   #stopped: Promise<void> | undefined
 
-  /** Use `createReceiver`. */
-  constructor(options: ReceiverOptions<Events>) {
-    const { limits, handlerTimeoutMs, leaseMs, stopTimeoutMs, schemas, logger, clock } =
-      parseReceiverOptions(options)
-    const authenticator = createAuthenticator('createReceiver', options, logger)
+  /** Use `createReceiver`. `secrets` are further ones that must not stand in a log line or in a stored reason. */
+  constructor(options: ReceiverOptions<Events>, secrets = new KnownSecrets()) {
+    const { limits, handlerTimeoutMs, leaseMs, stopTimeoutMs, schemas, logger, outcomeLog, clock } =
+      parseReceiverOptions(options, secrets)
+    const subscriptions = secrets.of(options.subscriptions)
+    const authenticator = createAuthenticator('createReceiver', { ...options, subscriptions }, logger)
     const { dependencyTimeoutMs } = authenticator
     const handlers = new Handlers(handlerTimeoutMs, leaseMs)
     const dispatcher = new Dispatcher({ handlers, schemas, schemaTimeoutMs: dependencyTimeoutMs, logger })
@@ -75,16 +84,19 @@ export class Receiver<Events extends object = EventMap> {
     const durable = inboxOption(options, authenticator)
     this.#handlers = handlers
     this.#logger = logger
-    const { subscriptions } = options
     this.#subscribedTypes =
-      typeof subscriptions === 'function'
+      typeof options.subscriptions === 'function'
         ? undefined
-        : subscriptions.map(({ eventTypeName }) => eventTypeName)
+        : options.subscriptions.map(({ eventTypeName }) => eventTypeName)
+    this.#outcomeLog = outcomeLog
+    this.#listenerThrottle = new LogThrottle(LISTENER_ERRORS_PER_SECOND, (code, suppressed, overMs) =>
+      logger.error({ code, suppressed, overMs }, `listeners threw ${suppressed} more times in ${overMs} ms`),
+    )
     this.#stopTimeoutMs = stopTimeoutMs
     if (durable) {
       const onFailure = ({ code, error }: Failure, callback: VerifiedCallback) =>
         this.#tellError(error, outcome(code, callback, error))
-      const worker = new Worker({ ...shared, ...durable, clock, onFailure })
+      const worker = new Worker({ ...shared, ...durable, clock, secrets, onFailure })
       this.#handling = new InboxHandling({ ...shared, ...durable, worker })
     } else {
       this.#handling = new InlineHandling({
@@ -99,7 +111,7 @@ export class Receiver<Events extends object = EventMap> {
     this.#pipeline = pipeline
     this.#listener = callbackListener({
       limits,
-      logger,
+      outcomeLog,
       stopping,
       receive: (callback, credentials) => {
         this.#handlers.freeze()
@@ -224,11 +236,20 @@ export class Receiver<Events extends object = EventMap> {
    */
   stop(): Promise<void> {
     this.#stopping.abort()
-    return (this.#stopped ??= this.#pipeline.stop(this.#stopTimeoutMs))
+    return (this.#stopped ??= this.#stop())
+  }
+
+  async #stop(): Promise<void> {
+    try {
+      await this.#pipeline.stop(this.#stopTimeoutMs)
+    } finally {
+      this.#outcomeLog.flush()
+      this.#listenerThrottle.flush()
+    }
   }
 
   #tell(outcome: Outcome): void {
-    for (const listener of this.#outcomeListeners) void this.#shield(() => listener(outcome))
+    for (const listener of this.#outcomeListeners) void this.#shield(() => listener(outcome), outcome)
     if (outcome.outcome !== 'failed' && outcome.outcome !== 'unavailable') return
     // Listeners raise alarms, and an unauthenticated sender must not be able to raise them.
     if (!outcome.callback && outcome.error === undefined) return
@@ -236,15 +257,18 @@ export class Receiver<Events extends object = EventMap> {
   }
 
   #tellError(error: unknown, outcome: Outcome): void {
-    for (const listener of this.#errorListeners) void this.#shield(() => listener(error, outcome))
+    for (const listener of this.#errorListeners) void this.#shield(() => listener(error, outcome), outcome)
   }
 
   /** What a listener throws, or an async one rejects with, must not come between a callback and its answer. */
-  async #shield(tell: () => unknown): Promise<void> {
+  async #shield(tell: () => unknown, { callback }: Outcome): Promise<void> {
     try {
       await tell()
     } catch (error) {
-      this.#logger.error({ code: 'ERR_LISTENER_FAILED', err: errorFields(error) }, 'a listener threw')
+      const code = 'ERR_LISTENER_FAILED'
+      // A listener that always fails does so for each forged request, too.
+      if (!callback && !this.#listenerThrottle.admits(code)) return
+      this.#logger.error({ code, err: error }, 'a listener threw')
     }
   }
 }

@@ -52,7 +52,12 @@ async function workerPerSecond() {
   await fill(inbox, count)
   let handled = 0
   const done = new Promise((resolve) => {
-    const receiver = createReceiver({ subscriptions: [subscription], inbox, concurrency: CALLERS })
+    const receiver = createReceiver({
+      subscriptions: [subscription],
+      inbox,
+      concurrency: CALLERS,
+      logger: false,
+    })
     receiver.on(type, () => ++handled === count && resolve(receiver))
     void receiver.start()
   })

@@ -19,12 +19,15 @@ process.on('exit', () => rmSync(directory, { recursive: true, force: true }))
 const handle = () => void handled++
 
 function countersign() {
-  return createReceiver({ subscriptions: [subscription] }).on(subscription.eventTypeName, handle)
+  return createReceiver({ subscriptions: [subscription], logger: false }).on(
+    subscription.eventTypeName,
+    handle,
+  )
 }
 
 // Without handlers: what is measured is how fast callbacks are durably accepted, not what is done with them later.
 async function accepting(inbox) {
-  const receiver = createReceiver({ subscriptions: [subscription], inbox })
+  const receiver = createReceiver({ subscriptions: [subscription], inbox, logger: false })
   receiver.onOutcome(({ status }) => status === 200 && handle())
   await receiver.start()
   return receiver

@@ -12,7 +12,8 @@ const record = (line) => appendFileSync(LEDGER, `${JSON.stringify({ ...line, pid
 
 const receiver = createReceiver({
   subscriptions: JSON.parse(SUBSCRIPTIONS),
-  inbox: new SqliteInbox({ file: INBOX_FILE }),
+  inbox: new SqliteInbox({ file: INBOX_FILE, logger: false }),
+  logger: false,
   maxBodyBytes: 65_536,
   bodyTimeoutMs: 500,
   handlerTimeoutMs: 1_000,

@@ -13,7 +13,11 @@ export async function deliverRecordedRequests() {
   // The recordings are as old as they are: the receiver's clock stands where it stood then.
   let now = Date.now()
   let latest
-  const receiver = createReceiver({ subscriptions: recordedSubscriptions(recorded), clock: () => now })
+  const receiver = createReceiver({
+    subscriptions: recordedSubscriptions(recorded),
+    clock: () => now,
+    logger: false,
+  })
   receiver.on('transfers.book-completed', () => {})
   receiver.onOutcome((outcome) => (latest = outcome))
   const server = createServer(receiver.requestListener()).listen(0, '127.0.0.1')

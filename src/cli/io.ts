@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
-import { printable, printableJson, type Output } from './terminal.js'
+import { printable, printableJson } from '../printable.js'
+import type { Output } from './terminal.js'
 
 /** What a command reads and writes; the process itself, in the program. */
 export interface Io extends Pick<NodeJS.Process, 'stdin' | 'env' | 'cwd'> {

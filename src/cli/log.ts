@@ -1,8 +1,12 @@
+import { isNativeError } from 'node:util/types'
 import type { Logger } from 'pino'
-import { errorFields } from '../logger.js'
+import { isErrorLike } from '../foreign-value.js'
+import { KnownSecrets } from '../known-secrets.js'
+import { loggedError } from '../logged-error.js'
+import { BoundedOutput } from './bounded-output.js'
 import { readableLine } from './readable-log.js'
 import { redactor } from './redact.js'
-import { printableJson, printableLines } from './terminal.js'
+import { printableJson, printableLines } from '../printable.js'
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 export const LOG_FORMATS = ['json', 'readable'] as const
@@ -14,34 +18,48 @@ export interface LogOptions {
   readonly secrets: readonly string[]
 }
 
+/** How long the end of the process waits for a reader of the log that stands still, in milliseconds. */
+const EXIT_FLUSH_MS = 2_000
+
+/** The log of the process, on standard output. Whoever reads it slowly, or not at all, holds up nothing but the log. */
 export async function createLog({ level, format, secrets }: LogOptions): Promise<Logger> {
   // Most commands have no log, and start sooner without.
   const { pino } = await import('pino')
-  // Synchronous: the last lines before an exit are the ones that matter.
-  const stdout = pino.destination({ dest: 1, sync: true })
+  const known = new KnownSecrets()
+  known.of([{ secret: secrets }])
   const redact = redactor(secrets)
-  const write =
-    format === 'json'
-      ? (line: string) => stdout.write(printableJson(redact(line)))
-      : (line: string) => stdout.write(printableLines(readableLine(redact(line))))
-  return pino(
+  const output = new BoundedOutput(process.stdout, (dropped) =>
+    log.warn(
+      { code: 'WARN_LOG_LINES_DROPPED', dropped },
+      'lines of the log were dropped, as nobody read them',
+    ),
+  )
+  process.once('exit', () => output.flush(EXIT_FLUSH_MS))
+  const serialized = (error: unknown) => pino.stdSerializers.err(loggedError(error, known))
+  const log = pino(
     {
       level,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }), log: withoutExtras },
-      // pino's own would copy every property of an error.
-      serializers: { err: plain },
+      formatters: {
+        level: (label) => ({ level: label }),
+        log: (fields) =>
+          Object.fromEntries(
+            Object.entries(fields).map(([name, value]) => [
+              name,
+              // Handlers may log errors under any name; under `err` the serializer is there for them.
+              name !== 'err' && isNativeError(value) ? serialized(value) : value,
+            ]),
+          ),
+      },
+      serializers: { err: (value: unknown) => (isErrorLike(value) ? serialized(value) : value) },
     },
-    { write },
+    {
+      write: (line: string) => {
+        const hidden = redact(line)
+        output.write(format === 'json' ? printableJson(hidden) : printableLines(readableLine(hidden)))
+      },
+    },
   )
-}
-
-/** HTTP clients hang whole requests on their errors, Authorization header included. */
-function withoutExtras(fields: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, plain(value)]))
-}
-
-function plain(value: unknown): unknown {
-  return value instanceof Error ? errorFields(value) : value
+  return log
 }

@@ -2,7 +2,7 @@ import { validateHeaderValue } from 'node:http'
 import { InvalidArgumentError } from 'commander'
 import { eventTypeNameProblem } from '../event-type-name.js'
 import { isUuid } from '../uuid.js'
-import { printable } from './terminal.js'
+import { printable } from '../printable.js'
 
 // What commander calls with the text after an option.
 

@@ -1,4 +1,5 @@
-import { printable, type Output } from './terminal.js'
+import { printable } from '../printable.js'
+import type { Output } from './terminal.js'
 
 export interface TableLayout {
   /** How wide a line may be. */

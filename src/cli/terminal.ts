@@ -1,29 +1,4 @@
-// Control characters (C0, DEL, C1), formatting characters such as bidirectional overrides, and the two separators that
-// some readers take for line ends.
-const UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
-const UNSAFE_BUT_LINE_END = /[\p{Cf}\p{Zl}\p{Zp}]|(?!\n)\p{Cc}/gu
-/** Also unassigned and private characters: JSON has an escape that every reader undoes, so nothing is lost. */
-const UNSAFE_IN_JSON = /[^\n\P{C}]|[\p{Zl}\p{Zp}]/gu
-
-/** Foreign text as one line, without characters that a terminal takes for a command or a reader for the next line. */
-export function printable(text: string): string {
-  return text.replace(UNSAFE, escaped)
-}
-
-/** The same for text of several lines. */
-export function printableLines(text: string): string {
-  return text.replace(UNSAFE_BUT_LINE_END, escaped)
-}
-
-/** The same for JSON, which still has the same value when it is parsed. */
-export function printableJson(json: string): string {
-  return json.replace(UNSAFE_IN_JSON, (character) =>
-    Array.from(
-      { length: character.length },
-      (_, unit) => String.raw`\u${character.charCodeAt(unit).toString(16).padStart(4, '0')}`,
-    ).join(''),
-  )
-}
+import { printableLines } from '../printable.js'
 
 /** What commands write to. */
 export interface Output {
@@ -47,8 +22,4 @@ export function guardedOutput(stream: Output): Output {
       return stream.columns
     },
   }
-}
-
-function escaped(character: string): string {
-  return String.raw`\u{${character.codePointAt(0)!.toString(16)}}`
 }

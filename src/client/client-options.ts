@@ -35,8 +35,8 @@ export interface ClientOptions {
   readonly fetch?: Fetch | undefined
   /** The current time in milliseconds since 1970, for how long a token lives. @default Date.now */
   readonly clock?: (() => number) | undefined
-  /** pino, console, or alike. @default silent */
-  readonly logger?: Logger | undefined
+  /** pino, console, or alike; `false` for none. @default warnings and errors go to standard error */
+  readonly logger?: Logger | false | undefined
 }
 
 const KNOWN = [

@@ -1,5 +1,5 @@
 import { deadline } from '../in-time.js'
-import { errorFields, type Logger } from '../logger.js'
+import type { Logger } from '../logger.js'
 import { linkedController, untilAborted } from './abort.js'
 import { ClientError } from './client-error.js'
 import type { FetchResponse, SendRequest } from './connections.js'
@@ -72,7 +72,7 @@ export async function attemptRequest(
     return attempt
   }
   const { failure, isFinal } = attempt
-  access.logger.info({ ...fields, code: failure.code, err: errorFields(failure) }, 'no usable answer')
+  access.logger.info({ ...fields, code: failure.code, err: failure }, 'no usable answer')
   if (isFinal) throw failure
   return attempt
 }

@@ -1,17 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { performance } from 'node:perf_hooks'
 import type { CallbackRequest } from '../callback.js'
-import type { Logger } from '../logger.js'
 import { outcome, type Outcome } from '../outcomes.js'
 import type { Credentials } from '../signature/credentials.js'
-import { logOutcome } from './log-outcome.js'
+import type { OutcomeLog } from './log-outcome.js'
 import type { BodyLimits } from './raw-body.js'
 import { callbackReader } from './read-callback.js'
 import { respond } from './respond.js'
 
 export interface ListenerParts {
   readonly limits: BodyLimits
-  readonly logger: Logger
+  readonly outcomeLog: OutcomeLog
   /** Aborted when no more callbacks are taken in. */
   readonly stopping: AbortSignal
   readonly receive: (callback: CallbackRequest, credentials: Credentials) => Promise<Outcome>
@@ -28,7 +27,7 @@ export type CallbackListener = (
 
 export function callbackListener({
   limits,
-  logger,
+  outcomeLog,
   stopping,
   receive,
   onOutcome,
@@ -53,7 +52,7 @@ export function callbackListener({
       if (!intake.refused) intake.release()
     }
     respond(request, response, result, { lingerMs: limits.bodyTimeoutMs, awaitsContinue })
-    logOutcome(logger, result, intake.headers, performance.now() - startedAt)
+    outcomeLog.write(result, intake.headers, performance.now() - startedAt)
     onOutcome(result)
   }
 }

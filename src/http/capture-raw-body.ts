@@ -3,15 +3,15 @@ import { performance } from 'node:perf_hooks'
 import { loggerOption, type Logger } from '../logger.js'
 import { checkKnownOptions } from '../option-checks.js'
 import { outcome } from '../outcomes.js'
-import { logOutcome } from './log-outcome.js'
+import { OutcomeLog, type OutcomeLogOptions } from './log-outcome.js'
 import { refuseMisuse, type Middleware } from './middleware.js'
 import { BODY_LIMIT_OPTIONS, bodyLimits, type BodyLimitOptions } from './raw-body.js'
 import { callbackReader } from './read-callback.js'
 import { respond } from './respond.js'
 
-export interface CaptureRawBodyOptions extends BodyLimitOptions {
-  /** pino, console, or alike. @default silent */
-  readonly logger?: Logger | undefined
+export interface CaptureRawBodyOptions extends BodyLimitOptions, OutcomeLogOptions {
+  /** pino, console, or alike; `false` for none. @default warnings and errors go to standard error */
+  readonly logger?: Logger | false | undefined
 }
 
 declare global {
@@ -31,10 +31,10 @@ declare global {
  */
 export function captureRawBody(options: CaptureRawBodyOptions = {}): Middleware {
   refuseMisuse('captureRawBody', options)
-  checkKnownOptions('captureRawBody', options, [...BODY_LIMIT_OPTIONS, 'logger'])
+  checkKnownOptions('captureRawBody', options, [...BODY_LIMIT_OPTIONS, 'logger', 'logRefusalsPerSecond'])
   const limits = bodyLimits('captureRawBody', options)
   const readCallback = callbackReader(limits)
-  const logger = loggerOption('captureRawBody', options.logger)
+  const outcomeLog = new OutcomeLog('captureRawBody', loggerOption('captureRawBody', options.logger), options)
 
   return function countersignCaptureRawBody(request, response, next) {
     const startedAt = performance.now()
@@ -48,7 +48,7 @@ export function captureRawBody(options: CaptureRawBodyOptions = {}): Middleware 
       }
       const refusal = outcome(intake.refused)
       respond(request, response, refusal, { lingerMs: limits.bodyTimeoutMs, awaitsContinue: false })
-      logOutcome(logger, refusal, intake.headers, performance.now() - startedAt)
+      outcomeLog.write(refusal, intake.headers, performance.now() - startedAt)
     }, next)
   }
 }

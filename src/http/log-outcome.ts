@@ -1,8 +1,18 @@
 import type { CallbackHeaders } from '../callback.js'
-import { errorFields, silentLogger, type Logger } from '../logger.js'
-import type { Outcome, OutcomeName } from '../outcomes.js'
+import { LogThrottle } from '../log-throttle.js'
+import { isWritten, type Logger } from '../logger.js'
+import { integerOption } from '../option-checks.js'
+import { OUTCOMES, type Outcome, type OutcomeCode, type OutcomeName } from '../outcomes.js'
 import type { HeaderValue } from '../signature/index.js'
 import { loggedSubscription } from '../subscriptions.js'
+
+export interface OutcomeLogOptions {
+  /**
+   * How many lines a second are written for each code of callbacks that were not verified. Further ones are counted, and
+   * their number is logged once a second. Callbacks that were verified are always logged one by one. From 0. @default 10
+   */
+  readonly logRefusalsPerSecond?: number | undefined
+}
 
 const LEVELS = {
   handled: 'info',
@@ -16,16 +26,51 @@ const LEVELS = {
 } as const satisfies Record<OutcomeName, keyof Logger>
 
 /** One line for each callback, with the reason that the sender is not told. */
-export function logOutcome(
-  logger: Logger,
-  result: Outcome,
-  headers: CallbackHeaders,
-  durationMs: number,
-): void {
-  if (logger === silentLogger) return
+export class OutcomeLog {
+  readonly #logger: Logger
+  readonly #throttle: LogThrottle
+
+  /** @throws CountersignError ERR_OPTION_INVALID */
+  constructor(owner: string, logger: Logger, options: OutcomeLogOptions) {
+    const { logRefusalsPerSecond } = options
+    const perSecond = integerOption(owner, 'logRefusalsPerSecond', logRefusalsPerSecond, {
+      fallback: 10,
+      min: 0,
+    })
+    this.#logger = logger
+    this.#throttle = new LogThrottle(perSecond, (code, suppressed, overMs) => {
+      const { outcome, status } = OUTCOMES[code as OutcomeCode]
+      const message = `${suppressed} more callbacks ${outcome} in ${overMs} ms: not logged one by one`
+      logger[LEVELS[outcome]]({ outcome, status, code, verified: false, suppressed, overMs }, message)
+    })
+  }
+
+  write(result: Outcome, headers: CallbackHeaders, durationMs: number): void {
+    const level = LEVELS[result.outcome]
+    if (!isWritten(this.#logger, level)) return
+    if (!result.callback && !this.#throttle.admits(result.code)) return
+    this.#logger[level](this.#fields(result, headers, durationMs), `callback ${result.outcome}`)
+  }
+
+  #fields(result: Outcome, headers: CallbackHeaders, durationMs: number): object {
+    try {
+      return fieldsOf(result, headers, durationMs)
+    } catch {
+      // Its handler had the event, and may have deleted or replaced parts of it.
+      const { code, outcome, status, reason, callback } = result
+      return { outcome, status, code, reason, verified: callback !== undefined }
+    }
+  }
+
+  /** Writes the numbers of what has not been logged so far. */
+  flush(): void {
+    this.#throttle.flush()
+  }
+}
+
+function fieldsOf(result: Outcome, headers: CallbackHeaders, durationMs: number): object {
   const { code, outcome, status, reason, callback, error } = result
-  const subscription = callback && loggedSubscription(callback.subscription)
-  const fields = {
+  return {
     outcome,
     status,
     code,
@@ -33,14 +78,13 @@ export function logOutcome(
     verified: callback !== undefined,
     idempotencyKey: callback?.idempotencyKey ?? claimed(headers.idempotencyKey),
     eventType: claimed(callback?.type ?? headers.eventType),
-    subscription,
+    subscription: callback && loggedSubscription(callback.subscription),
     durationMs: Math.round(durationMs * 1000) / 1000,
-    err: error === undefined ? undefined : errorFields(error),
+    ...(error !== undefined && { err: error }),
   }
-  logger[LEVELS[outcome]](fields, `callback ${outcome}`)
 }
 
-// What a stranger wrote: bounded, and in characters that no terminal takes for a command.
+// An unauthenticated sender wrote it: bounded, and in characters that no terminal takes for a command.
 function claimed(header: HeaderValue): string | undefined {
   if (typeof header !== 'string') return undefined
   return header.slice(0, 100).replace(/[^\x20-\x7e]/g, '?')

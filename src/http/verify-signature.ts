@@ -2,18 +2,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { performance } from 'node:perf_hooks'
 import { AUTHENTICATOR_OPTIONS, createAuthenticator, type AuthenticatorOptions } from '../authenticator.js'
 import type { CallbackEvent } from '../callback.js'
+import { KnownSecrets } from '../known-secrets.js'
 import { loggerOption, type Logger } from '../logger.js'
 import { checkKnownOptions } from '../option-checks.js'
 import { outcome, type Outcome } from '../outcomes.js'
-import { logOutcome } from './log-outcome.js'
+import { OutcomeLog, type OutcomeLogOptions } from './log-outcome.js'
 import { refuseMisuse, type Middleware } from './middleware.js'
 import { BODY_LIMIT_OPTIONS, bodyLimits, type BodyLimitOptions } from './raw-body.js'
 import { callbackReader, type Intake } from './read-callback.js'
 import { respond } from './respond.js'
 
-export interface VerifySignatureOptions extends AuthenticatorOptions, BodyLimitOptions {
-  /** pino, console, or alike. @default silent */
-  readonly logger?: Logger | undefined
+export interface VerifySignatureOptions extends AuthenticatorOptions, BodyLimitOptions, OutcomeLogOptions {
+  /** pino, console, or alike; `false` for none. @default warnings and errors go to standard error */
+  readonly logger?: Logger | false | undefined
 }
 
 declare global {
@@ -34,12 +35,15 @@ declare global {
  */
 export function verifySignature(options: VerifySignatureOptions): Middleware {
   refuseMisuse('verifySignature', options)
-  const known = [...AUTHENTICATOR_OPTIONS, ...BODY_LIMIT_OPTIONS, 'logger']
+  const known = [...AUTHENTICATOR_OPTIONS, ...BODY_LIMIT_OPTIONS, 'logger', 'logRefusalsPerSecond']
   checkKnownOptions('verifySignature', options, known)
   const limits = bodyLimits('verifySignature', options)
   const readCallback = callbackReader(limits)
-  const logger = loggerOption('verifySignature', options.logger)
-  const authenticator = createAuthenticator('verifySignature', options, logger)
+  const secrets = new KnownSecrets()
+  const subscriptions = secrets.of(options.subscriptions)
+  const logger = loggerOption('verifySignature', options.logger, secrets)
+  const outcomeLog = new OutcomeLog('verifySignature', logger, options)
+  const authenticator = createAuthenticator('verifySignature', { ...options, subscriptions }, logger)
 
   async function judge(intake: Intake): Promise<{ event: CallbackEvent } | { refusal: Outcome }> {
     if (intake.refused) return { refusal: outcome(intake.refused) }
@@ -65,7 +69,7 @@ export function verifySignature(options: VerifySignatureOptions): Middleware {
     }
     const { refusal } = judgement
     respond(request, response, refusal, { lingerMs: limits.bodyTimeoutMs, awaitsContinue: false })
-    logOutcome(logger, refusal, intake.headers, performance.now() - startedAt)
+    outcomeLog.write(refusal, intake.headers, performance.now() - startedAt)
   }
 
   return function countersignVerifySignature(request, response, next) {

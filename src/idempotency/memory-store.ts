@@ -22,8 +22,8 @@ export interface MemoryIdempotencyStoreOptions {
    * @default the process's monotonic clock, which goes on evenly when the clock of the machine is set
    */
   readonly clock?: (() => number) | undefined
-  /** @default nothing is logged */
-  readonly logger?: Logger | undefined
+  /** pino, console, or alike; `false` for none. @default warnings and errors go to standard error */
+  readonly logger?: Logger | false | undefined
 }
 
 /**

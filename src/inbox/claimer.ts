@@ -1,5 +1,4 @@
 import { inTime } from '../in-time.js'
-import { errorFields } from '../logger.js'
 import { ClaimTurns, type Turn } from './claim-turns.js'
 import { ClockWatch } from './clock-watch.js'
 import type { ClaimedEntry, Claims } from './inbox.js'
@@ -62,7 +61,7 @@ export class Claimer {
         ({ entries }) => this.handBack(entries),
         () => {},
       )
-      const fields = { code: 'ERR_INBOX_UNAVAILABLE', err: errorFields(error) }
+      const fields = { code: 'ERR_INBOX_UNAVAILABLE', err: error }
       logger.error(fields, 'the worker could not claim entries')
       return undefined
     }

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Handlers } from '../dispatch/handlers.js'
 import { inTime } from '../in-time.js'
-import { errorFields, type Logger } from '../logger.js'
+import type { Logger } from '../logger.js'
 import type { Inbox } from './inbox.js'
 import { PRUNABLE } from './states.js'
 
@@ -66,7 +66,7 @@ export class Housekeeping {
       await this.#setAside()
       await this.#prune()
     } catch (error) {
-      const fields = { code: 'ERR_INBOX_UNAVAILABLE', err: errorFields(error) }
+      const fields = { code: 'ERR_INBOX_UNAVAILABLE', err: error }
       this.#parts.logger.warn(fields, 'old and unhandled entries could not be seen to')
     }
   }

@@ -57,8 +57,8 @@ export interface SqliteInboxOptions {
    * @default Date.now
    */
   readonly clock?: (() => number) | undefined
-  /** @default nothing is logged */
-  readonly logger?: Logger | undefined
+  /** pino, console, or alike; `false` for none. @default warnings and errors go to standard error */
+  readonly logger?: Logger | false | undefined
 }
 
 /**

@@ -2,7 +2,9 @@ import type { VerifiedCallback } from '../callback.js'
 import type { Dispatcher, Failure } from '../dispatch/dispatcher.js'
 import type { Handlers } from '../dispatch/handlers.js'
 import { inTime } from '../in-time.js'
-import { errorFields, type Logger } from '../logger.js'
+import type { KnownSecrets } from '../known-secrets.js'
+import { errorText } from '../logged-error.js'
+import type { Logger } from '../logger.js'
 import { parsePayload } from '../payload.js'
 import { backoff, type Backoff } from './backoff.js'
 import { Claimer } from './claimer.js'
@@ -23,6 +25,8 @@ export interface WorkerOptions extends Backoff {
   readonly pollMs: number
   readonly clock: () => number
   readonly logger: Logger
+  /** What must not stand in the reason that is stored with an entry. */
+  readonly secrets: KnownSecrets
   readonly onFailure: (failure: Failure, callback: VerifiedCallback) => void
 }
 
@@ -44,6 +48,8 @@ interface Run {
 const ABORT_GRACE_MS = 1_000
 /** How long to wait at most before a step of an entry is recorded again, however large `pollMs` is. */
 const TRY_AGAIN_MS = 1_000
+/** How much of an error is stored with its entry, in characters: enough to recognise it by, in a table of many. */
+const MAX_REASON_LENGTH = 500
 
 /** Empties the inbox: claims entries, runs their handlers, and completes, reschedules or gives them up. */
 export class Worker {
@@ -113,7 +119,7 @@ export class Worker {
     this.#running.set(entry.id, run)
     run.done = this.#run(run)
       .catch((error: unknown) => {
-        const fields = { code: 'ERR_INTERNAL', entry: entry.id, err: errorFields(error) }
+        const fields = { code: 'ERR_INTERNAL', entry: entry.id, err: error }
         this.#options.logger.error(fields, 'an entry could not be seen to its end')
       })
       .finally(() => {
@@ -134,12 +140,12 @@ export class Worker {
       eventType: callback.type,
       attempt,
       durationMs: Math.round(performance.now() - startedAt),
-      err: failure && errorFields(failure.error),
+      ...(failure && { err: failure.error }),
     })
   }
 
   async #handle(run: Run): Promise<{ end: ClaimEnd; failure?: Failure }> {
-    const { handlers, dispatcher, maxAttempts, leaseMs } = this.#options
+    const { handlers, dispatcher, maxAttempts, leaseMs, secrets } = this.#options
     const { callback, attempt, replayed } = run.entry
     if (handlers.for(callback.type).length === 0) return { end: { move: 'setAside' } }
     // The last attempt did not live to say how it ended. What kills its process must not do so for ever.
@@ -162,7 +168,7 @@ export class Worker {
     if (failure.code === 'ERR_HANDLER_TIMEOUT' && leftMs > 0) {
       await inTime(settled(), leftMs, 'an aborted handler').catch(() => {})
     }
-    const error = describe(failure.error)
+    const error = errorText(failure.error, secrets, MAX_REASON_LENGTH)
     const isFinal =
       attempt >= maxAttempts || failure.code === 'ERR_PAYLOAD_INVALID' || forbidsRetry(failure.error)
     if (isFinal) return { end: { move: 'giveUp', error }, failure }
@@ -184,7 +190,7 @@ export class Worker {
         throw new Error('this process or its disk stood still for half a lease')
       return run.entry === entry && !run.lost && !run.controller.signal.aborted
     } catch (error) {
-      const fields = { code: 'ERR_INBOX_UNAVAILABLE', entry: entry.id, err: errorFields(error) }
+      const fields = { code: 'ERR_INBOX_UNAVAILABLE', entry: entry.id, err: error }
       logger.error(fields, 'the beginning of an entry could not be recorded: it is handed back')
       // Or an inbox that fails at this step alone would be asked in a busy loop.
       await this.#beforeNextTry()
@@ -201,7 +207,7 @@ export class Worker {
         const ended = await inTime(inbox.finish(entry, end), leaseMs, 'the inbox')
         if (ended || run.entry === entry) return ended
       } catch (error) {
-        const fields = { code: 'ERR_INBOX_UNAVAILABLE', entry: entry.id, err: errorFields(error) }
+        const fields = { code: 'ERR_INBOX_UNAVAILABLE', entry: entry.id, err: error }
         logger.error(fields, 'the end of an entry could not be recorded')
         await this.#beforeNextTry()
       }
@@ -216,7 +222,9 @@ export class Worker {
 
   #log(end: ClaimEnd, ended: boolean, what: object): void {
     const { logger } = this.#options
-    const fields = { ...what, ...end }
+    const { error, ...move } = { error: undefined, ...end }
+    // Where a handler threw, `err` says it already.
+    const fields = { ...what, ...move, ...(!('err' in what) && { error }) }
     if (!ended) {
       const message = 'a lease was lost: the end of the entry was not recorded, and it is handled again'
       logger.warn({ ...fields, code: 'WARN_LEASE_LOST' }, message)
@@ -244,7 +252,7 @@ export class Worker {
         }
       }
     } catch (error) {
-      logger.error({ code: 'ERR_INBOX_UNAVAILABLE', err: errorFields(error) }, 'leases could not be renewed')
+      logger.error({ code: 'ERR_INBOX_UNAVAILABLE', err: error }, 'leases could not be renewed')
       // Out of our reach, but perhaps not out of everybody's: who takes the entry must not find it still running.
       for (const { run } of claims) {
         if (run.leaseEndsAt - performance.now() > leaseMs / 3) continue
@@ -284,16 +292,5 @@ export class Worker {
         resolve()
       }
     })
-  }
-}
-
-// For the entry's record and the operator's eyes: short, and nothing but the message.
-function describe(error: unknown): string {
-  try {
-    return error instanceof Error
-      ? `${error.name}: ${error.message}`.slice(0, 500)
-      : 'a handler threw no Error'
-  } catch {
-    return 'a handler threw an Error that cannot be read'
   }
 }

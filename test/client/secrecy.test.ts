@@ -2,7 +2,8 @@ import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { format, inspect } from 'node:util'
 import { ClientError, type ClientOptions } from '../../src/client/index.js'
-import { errorFields } from '../../src/logger.js'
+import { KnownSecrets } from '../../src/known-secrets.js'
+import { loggedError } from '../../src/logged-error.js'
 import { collectedLog } from '../support/collected-log.js'
 import { CLIENT_SECRET, clientOf, json, rejection, startService, tokenBody, type Answer } from './service.js'
 
@@ -102,7 +103,7 @@ function everythingOf(error: unknown): string {
     inspect(error, { showHidden: true, depth: Infinity }),
     format('%s %O %j', error, error, error),
     JSON.stringify(error),
-    JSON.stringify(errorFields(error)),
+    inspect(loggedError(error, new KnownSecrets())),
   ]
   for (let each: any = error; each; each = each.cause)
     parts.push(

@@ -10,7 +10,7 @@ type Adapt = (headers: IncomingHttpHeaders) => Record<string, string | string[] 
 /** What becomes of a callback behind an adapter, as those for cloud functions are: the body kept, and headers by name only. */
 async function outcomeOf(rawHeaders: string[] | undefined, adapt: Adapt) {
   const codes: OutcomeCode[] = []
-  const receiver = createReceiver({ subscriptions: [subscription] })
+  const receiver = createReceiver({ subscriptions: [subscription], logger: false })
   receiver.onAny(() => {}).onOutcome(({ code }) => codes.push(code))
   const listener = receiver.requestListener()
   const port = await serve(async (request, response) => {

@@ -57,7 +57,7 @@ const measurement = `
 
   async function main() {
     const refused = {}
-    const receiver = createReceiver({ subscriptions: [subscription] })
+    const receiver = createReceiver({ subscriptions: [subscription], logger: false })
     receiver.onAny(() => {})
     receiver.onOutcome(({ code }) => (refused[code] = (refused[code] ?? 0) + 1))
     const server = createServer(receiver.requestListener()).listen(0, '127.0.0.1')

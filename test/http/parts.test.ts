@@ -25,7 +25,7 @@ describe.each([
   describe('captureRawBody()', () => {
     const app = () =>
       express()
-        .use(captureRawBody({ maxBodyBytes: 100 }))
+        .use(captureRawBody({ maxBodyBytes: 100, logger: false }))
         .post('/hooks/transfers', (request, response) => {
           response.send({ raw: (request as { rawBody?: Buffer }).rawBody?.toString('hex') })
         })
@@ -55,8 +55,11 @@ describe.each([
   })
 
   it.each([
-    ['captureRawBody()', captureRawBody],
-    ['verifySignature()', (limits: BodyLimitOptions) => verifySignature({ subscriptions, ...limits })],
+    ['captureRawBody()', (limits: BodyLimitOptions) => captureRawBody({ ...limits, logger: false })],
+    [
+      'verifySignature()',
+      (limits: BodyLimitOptions) => verifySignature({ subscriptions, ...limits, logger: false }),
+    ],
   ])('%s holds a body to its own limits', async (_which, middleware) => {
     const limited = () => express().use(middleware({ maxBodyBytes: 100, bodyTimeoutMs: 50 }))
     expect(await post(limited(), genuine({ body: 'x'.repeat(101) }))).toMatchObject({ status: 413 })
@@ -77,10 +80,14 @@ describe.each([
       const events: (CallbackEvent | undefined)[] = []
       const mounted = express()
       if (ahead.length > 0) mounted.use(...ahead)
-      mounted.post('/hooks/transfers', verifySignature({ subscriptions }), (request, response) => {
-        events.push(request.event)
-        response.sendStatus(204)
-      })
+      mounted.post(
+        '/hooks/transfers',
+        verifySignature({ subscriptions, logger: false }),
+        (request, response) => {
+          events.push(request.event)
+          response.sendStatus(204)
+        },
+      )
       return { mounted, events }
     }
 
@@ -109,7 +116,7 @@ describe.each([
     })
 
     it('takes the bytes that captureRawBody() kept', async () => {
-      const { mounted, events } = app(captureRawBody())
+      const { mounted, events } = app(captureRawBody({ logger: false }))
       expect(await post(mounted)).toMatchObject({ status: 204 })
       expect(events).toHaveLength(1)
     })
@@ -138,7 +145,7 @@ describe.each([
 
     it('passes what the route behind it throws on to Express', async () => {
       const mounted = express()
-      mounted.post('/hooks/transfers', verifySignature({ subscriptions }), () => {
+      mounted.post('/hooks/transfers', verifySignature({ subscriptions, logger: false }), () => {
         throw Object.assign(new Error('mine'), { status: 418 })
       })
       mounted.use(((error, _request, response, _next) => {
@@ -170,7 +177,7 @@ describe.each([
       const clock = () => {
         throw new Error('stopped')
       }
-      const mounted = express().use(verifySignature({ subscriptions, clock }))
+      const mounted = express().use(verifySignature({ subscriptions, clock, logger: false }))
       mounted.use(((error, _request, response, _next) => {
         response.status(418).send(error.message)
       }) satisfies express5.ErrorRequestHandler)
@@ -187,7 +194,7 @@ describe.each([
 
   describe('the receiver', () => {
     const middleware = () =>
-      createReceiver({ subscriptions })
+      createReceiver({ subscriptions, logger: false })
         .onAny(() => {})
         .middleware()
 
@@ -233,7 +240,7 @@ describe.each([
     })
 
     it('says so when the call was forgotten', async () => {
-      const receiver = createReceiver({ subscriptions })
+      const receiver = createReceiver({ subscriptions, logger: false })
       const errors: unknown[] = []
       const keep: express5.ErrorRequestHandler = (error, _request, response, _next) => {
         errors.push(error)
@@ -253,13 +260,13 @@ describe.each([
 
     it('has a name in stack traces', () => {
       expect(middleware().name).toBe('countersignReceiver')
-      expect(verifySignature({ subscriptions }).name).toBe('countersignVerifySignature')
+      expect(verifySignature({ subscriptions, logger: false }).name).toBe('countersignVerifySignature')
       expect(captureRawBody().name).toBe('countersignCaptureRawBody')
     })
 
     it('answers only once where something else has answered already', async () => {
       let endAnswer: (() => void) | undefined
-      const receiver = createReceiver({ subscriptions }).onOutcome(() => endAnswer?.())
+      const receiver = createReceiver({ subscriptions, logger: false }).onOutcome(() => endAnswer?.())
       const app = express().use((_request, response, next) => {
         response.status(202).write('mine')
         endAnswer = () => response.end()
@@ -270,7 +277,7 @@ describe.each([
   })
 
   it('refuses what is no HTTP at all without asking the receiver', async () => {
-    const app = express().use(createReceiver({ subscriptions }).middleware())
+    const app = express().use(createReceiver({ subscriptions, logger: false }).middleware())
     const nonsense = editHead(genuine().toHttp(), () => 'GET nonsense')
     expect(await post(app, nonsense)).toMatchObject({ status: 400 })
   })

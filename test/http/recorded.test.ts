@@ -54,7 +54,7 @@ describe('a receiver under supertest', () => {
     'answers the recording %s as its description says',
     async (name) => {
       const { bytes, subscription, expect: expected } = recorded.find((each) => each.name === name)!
-      const receiver = createReceiver({ subscriptions: [subscription], clock }).onAny(() => {})
+      const receiver = createReceiver({ subscriptions: [subscription], clock, logger: false }).onAny(() => {})
       const app = express().post('/hooks/transfers', receiver.middleware())
       const { target, rawHeaders, body } = parseRecordedRequest(bytes)
       const test = request(app).post(target)

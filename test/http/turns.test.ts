@@ -38,7 +38,7 @@ describe.each(HOST_NAMES)('two hundred callbacks in one write, in %s,', (hostNam
 describe('between the end of a body and its turn', () => {
   it('stop() has no handler begin, and the sender told to come back', async () => {
     const handler = jest.fn()
-    const receiver = createReceiver({ subscriptions }).onAny(handler)
+    const receiver = createReceiver({ subscriptions, logger: false }).onAny(handler)
     const listener = receiver.requestListener()
     let stopped: Promise<void> | undefined
     const port = await serve((request, response) => {
@@ -55,7 +55,7 @@ describe('between the end of a body and its turn', () => {
   })
 
   it('a server that closes still gives its answer', async () => {
-    const listener = createReceiver({ subscriptions })
+    const listener = createReceiver({ subscriptions, logger: false })
       .onAny(() => {})
       .requestListener()
     const server = createServer((request, response) => {
@@ -71,7 +71,7 @@ describe('between the end of a body and its turn', () => {
 
   it('a connection that breaks keeps no callback from being handled', async () => {
     const outcome = jest.fn()
-    const receiver = createReceiver({ subscriptions })
+    const receiver = createReceiver({ subscriptions, logger: false })
       .onAny(() => {})
       .onOutcome(({ code }) => outcome(code))
     const listener = receiver.requestListener()
@@ -120,9 +120,12 @@ it('lets a large body go ahead, as many would be held in memory meanwhile', asyn
 it('keeps apart the asynchronous contexts of callbacks that arrive together', async () => {
   const context = new AsyncLocalStorage<string>()
   const seen: [key: string, context: string | undefined][] = []
-  const receiver = createReceiver({ subscriptions }).on(subscription.eventTypeName, (event) => {
-    seen.push([event.idempotencyKey, context.getStore()])
-  })
+  const receiver = createReceiver({ subscriptions, logger: false }).on(
+    subscription.eventTypeName,
+    (event) => {
+      seen.push([event.idempotencyKey, context.getStore()])
+    },
+  )
   const app = express()
   app.use((request, _response, next) => context.run(request.get('X-Idempotency-Key')!, next))
   app.post('/hooks/transfers', receiver.middleware())
@@ -135,7 +138,7 @@ it('keeps apart the asynchronous contexts of callbacks that arrive together', as
 })
 
 it('answers while a test has its timers faked', async () => {
-  const receiver = createReceiver({ subscriptions }).onAny(() => {})
+  const receiver = createReceiver({ subscriptions, logger: false }).onAny(() => {})
   const port = await serve(receiver.requestListener())
   jest.useFakeTimers()
   expect(await sendRawRequest(genuine().toHttp(), { port })).toMatchObject({ status: 200 })

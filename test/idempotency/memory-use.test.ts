@@ -5,7 +5,7 @@ import { buildSync } from 'esbuild'
 describe('MemoryIdempotencyStore', () => {
   it('remembers a million keys in less than 100 MB', () => {
     const { remembered, bytes } = runAlone(`
-      await complete(new MemoryIdempotencyStore({ maxKeys: 1000 }), 20) // what compiled code takes is not counted
+      await complete(new MemoryIdempotencyStore({ maxKeys: 1000, logger: false }), 20) // what compiled code takes is not counted
       const before = live()
       const store = new MemoryIdempotencyStore()
       const samples = await complete(store, 1000)

@@ -1,7 +1,6 @@
 import express from 'express'
 import { createReceiver, verifySignature, type Logger } from '../../src/index.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
-import { errorFields } from '../../src/logger.js'
 import { sendRawRequest } from '../../src/testing/raw-request.js'
 import { withHeader } from '../support/http-bytes.js'
 import { away, interposed } from '../support/interposed-inbox.js'
@@ -65,9 +64,4 @@ describe.each([
     expect(failing.finish).toBeLessThan(0)
     expect(failing.claim).toBeLessThan(0)
   })
-})
-
-it('describes an error that cannot be read', () => {
-  const hostile = Object.defineProperty(new Error(), 'message', { get: fail })
-  expect(errorFields(hostile)).toEqual({ message: 'a thrown error that cannot be read' })
 })

@@ -174,7 +174,7 @@ describe('a handler', () => {
     ['no time', ['a.b', () => {}, { timeoutMs: 0 }], 'ERR_OPTION_INVALID', /timeoutMs is 0/],
     ['more time than its lease', ['a.b', () => {}, { timeoutMs: 54_001 }], 'ERR_OPTION_INVALID', /54000/],
   ])('with %s is refused', (_what, parameters, code, message) => {
-    const receiver = createReceiver({ subscriptions: [subscription] })
+    const receiver = createReceiver({ subscriptions: [subscription], logger: false })
     const register = () => receiver.on(...(parameters as Parameters<typeof receiver.on>))
     expect(register).toThrow(expect.objectContaining({ code, message: expect.stringMatching(message) }))
   })
@@ -189,7 +189,7 @@ describe('a handler', () => {
 
 describe('onOutcome and onError', () => {
   it.each(['onOutcome', 'onError'] as const)('%s takes functions only', (name) => {
-    const receiver = createReceiver({ subscriptions: [subscription] })
+    const receiver = createReceiver({ subscriptions: [subscription], logger: false })
     expect(() => receiver[name](undefined as never)).toThrow(
       expect.objectContaining({
         code: 'ERR_HANDLER_INVALID',

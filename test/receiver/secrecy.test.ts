@@ -58,9 +58,10 @@ async function everything(hostName: HostName, logger: Logger) {
   await deliver(callback({ headers: { Authorization: `Bearer ${TOKEN}` } }))
   await deliver(callback({ headers: { Authorization: FORGED } }))
   await deliver(callback({ payload: { Id: BODY_TEXT.repeat(50) } }))
-  failure = Object.assign(new Error('mine'), {
+  const encoded = Buffer.from(SECRET).toString('base64')
+  failure = Object.assign(new Error(`mine: ${SECRET}, sent as ${encoded} with Authorization: ${FORGED}`), {
     config: { headers: { Authorization: FORGED }, data: BODY_TEXT },
-    cause: Object.assign(new Error('below'), { request: { secret: SECRET } }),
+    cause: Object.assign(new Error(`below: ${SECRET} and Bearer ${TOKEN}`), { request: { secret: SECRET } }),
   })
   await deliver(callback())
   failure = { Authorization: FORGED, secret: SECRET }
@@ -150,8 +151,12 @@ describe('the logger that a handler is given', () => {
       })
       await send(genuine())
       expect(info.mock.calls).toEqual([
-        [expect.objectContaining({ own: 1, attempt: 1 }), 'from the handler'],
-        [expect.objectContaining({ code: 'HANDLED' }), 'callback handled'],
+        [
+          expect.stringMatching(
+            /^countersign: from the handler .*eventType=transfers\.book-completed attempt=1 own=1$/,
+          ),
+        ],
+        [expect.stringMatching(/^countersign: HANDLED callback handled outcome=handled status=200 /)],
       ])
     } finally {
       info.mockRestore()

@@ -164,7 +164,7 @@ describe('stop()', () => {
   })
 
   it('is safe to call twice, and before start()', async () => {
-    const receiver = createReceiver({ subscriptions: [subscription] })
+    const receiver = createReceiver({ subscriptions: [subscription], logger: false })
     const first = receiver.stop()
     expect(receiver.stop()).toBe(first)
     await first
@@ -174,7 +174,7 @@ describe('stop()', () => {
 
 describe('start()', () => {
   it('is safe to call twice, and makes the receiver ready', async () => {
-    const receiver = createReceiver({ subscriptions: [subscription] }).onAny(() => {})
+    const receiver = createReceiver({ subscriptions: [subscription], logger: false }).onAny(() => {})
     expect(receiver.ready).toBe(false)
     await receiver.start()
     await receiver.start()
@@ -184,7 +184,7 @@ describe('start()', () => {
   })
 
   it('is refused after stop(), which is for good', async () => {
-    const receiver = createReceiver({ subscriptions: [subscription] })
+    const receiver = createReceiver({ subscriptions: [subscription], logger: false })
     await receiver.stop()
     await expect(receiver.start()).rejects.toMatchObject({
       message: expect.stringMatching(/^start: .*new one/),
@@ -219,7 +219,7 @@ test('a process whose store hangs can end once its receiver has stopped', () => 
     const isClaimed = new Promise((resolve) => (claimed = resolve))
     const store = { retentionMs: Infinity, claim: () => (claimed(), new Promise(() => {})) }
     const limits = { dependencyTimeoutMs: 600_000, stopTimeoutMs: 1 }
-    const receiver = createReceiver({ subscriptions: [subscription], store, ...limits })
+    const receiver = createReceiver({ subscriptions: [subscription], store, logger: false, ...limits })
     receiver.on('a.b', () => {})
     const server = createServer(receiver.requestListener()).listen(0, '127.0.0.1', async () => {
       const callback = signedCallback({ subscription })

@@ -81,7 +81,9 @@ describe('two tenants with one URL and event type', () => {
   it('are refused with a secret in common, as nothing tells their callbacks apart', () => {
     const { code, message } = refusal([acme, { ...bolt, secret: ['the next one', acme.secret] }])
     expect(code).toBe('ERR_OPTION_INVALID')
-    expect(message).toContain('subscriptions[0] and subscriptions[1] have the same eventTypeName, callbackUrl')
+    expect(message).toContain(
+      'subscriptions[0] and subscriptions[1] have the same eventTypeName, callbackUrl',
+    )
     expect(message).toContain('Give each a secret of its own')
     expect(message).not.toContain(acme.secret)
   })
@@ -165,7 +167,9 @@ describe('an id', () => {
   ])('that is %s is refused', (_what, id) => {
     const { code, message } = refusal([{ ...acme, id: id as string }])
     expect(code).toBe('ERR_OPTION_INVALID')
-    expect(message).toMatch(/^createReceiver: subscriptions\[0\]: id is .*: use 1 to 200 printable characters/)
+    expect(message).toMatch(
+      /^createReceiver: subscriptions\[0\]: id is .*: use 1 to 200 printable characters/,
+    )
   })
 
   it('is in the log', async () => {

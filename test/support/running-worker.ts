@@ -6,6 +6,7 @@ import type { StandardSchema } from '../../src/dispatch/standard-schema.js'
 import type { Entry, Inbox } from '../../src/inbox/inbox.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import type { InboxState } from '../../src/inbox/states.js'
+import { KnownSecrets } from '../../src/known-secrets.js'
 import { Worker, type WorkerOptions } from '../../src/inbox/worker.js'
 import { arrival, type ArrivalOptions } from './arrivals.js'
 import { collectedLog, type CollectedLog } from './collected-log.js'
@@ -96,6 +97,7 @@ export function work({
     maxRetryDelayMs: 60_000,
     clock,
     logger: log,
+    secrets: new KnownSecrets(),
     onFailure: (failure) => failures.push(failure),
     ...options,
   })

@@ -87,6 +87,7 @@ createReceiver({
   subscriptions: [{ eventTypeName: 'a.b', callbackUrl: 'https://a.example/', secret: ['a', 'b'] as const }],
 })
 createReceiver({ subscriptions: async ({ eventType, path }) => (eventType && path ? [] : []) })
+createReceiver({ subscriptions, logger: false })
 createReceiver({ subscriptions, logger: console, clock: undefined, maxBodyBytes: undefined })
 // @ts-expect-error subscriptions are what a receiver cannot do without
 createReceiver({})

@@ -2,8 +2,10 @@ import closeWithGrace from 'close-with-grace'
 import { Option } from 'commander'
 import type { AddressInfo } from 'node:net'
 import { bodyLimits } from '../../http/raw-body.js'
+import { isErrorLike } from '../../foreign-value.js'
 import { parseServerOptions, startReceiverServer, type ReceiverServer } from '../../http/server.js'
-import { errorFields } from '../../logger.js'
+import { KnownSecrets } from '../../known-secrets.js'
+import { loggedError } from '../../logged-error.js'
 import { checkConfig } from '../config/check-config.js'
 import { loadSettings, type ServeFlags } from '../config/config.js'
 import { addEnvFileOption } from '../environment.js'
@@ -121,15 +123,18 @@ async function serve(flags: ServeFlags, io: Io): Promise<never> {
       // An event loop that runs dry before the server listens is a failure, and has its exit code already.
       skip: ['beforeExit'],
       onSecondSignal: (signal) => log.warn({ signal }, 'a second signal: leaving at once'),
-      onSecondError: (error) => log.fatal({ err: errorFields(error) }, 'a second error: leaving at once'),
+      onSecondError: (error) => log.fatal({ err: asError(error) }, 'a second error: leaving at once'),
       onTimeout: (delay) => log.error({ delay }, 'stopping takes too long: leaving'),
     },
-    async ({ signal, err }) => {
-      if (err) log.fatal({ err: errorFields(err) }, 'an error that nobody caught: stopping')
+    async ({ signal, ...error }) => {
+      const failed = 'err' in error
+      if (failed) log.fatal({ err: asError(error.err) }, 'an error that nobody caught: stopping')
       else log.info({ signal, shutdownDelayMs }, 'stopping: no longer ready, what has arrived is finished')
       // After an error that nobody caught, the process may be in any state: it takes in nothing that it need not.
-      await (await starting)?.close(err ? { shutdownDelayMs: 0 } : undefined)
+      await (await starting)?.close(failed ? { shutdownDelayMs: 0 } : undefined)
       log.info('stopped')
+      // Also where what was thrown is undefined, which closeWithGrace would not take for an error.
+      if (failed) process.exit(1)
     },
   )
   try {
@@ -141,6 +146,11 @@ async function serve(flags: ServeFlags, io: Io): Promise<never> {
     throw error
   }
   return new Promise(() => {}) // closeWithGrace ends the process
+}
+
+/** Anything may be thrown; pino's serializer is for errors. */
+function asError(thrown: unknown): unknown {
+  return isErrorLike(thrown) ? thrown : loggedError(thrown, new KnownSecrets())
 }
 
 function url({ address, family, port }: AddressInfo): string {

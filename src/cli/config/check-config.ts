@@ -11,7 +11,7 @@ import { checkInbox, readableEntries, type InboxEntries } from './check-inbox.js
 import { loadSettings, type ServeFlags, type Settings } from './config.js'
 import type { InboxSetting } from './inbox-setting.js'
 import { complain, EXIT, printJson, type ExitCode, type Io } from '../io.js'
-import { printable } from '../terminal.js'
+import { printable } from '../../printable.js'
 import { blaming, standaloneReceiver } from './standalone-receiver.js'
 import { table, widthOf, wrapped } from '../table.js'
 

@@ -1,4 +1,4 @@
-import { printable } from '../terminal.js'
+import { printable } from '../../printable.js'
 
 /** A secret as the configuration may refer to it; undefined where it stands there as it is, which is not repeated. */
 export type SecretReference =

@@ -106,7 +106,7 @@ export async function loadSettings(flags: ServeFlags, io: Io): Promise<Settings>
     receiver: { ...pick(values, PASSED_ON), subscriptions } as ReceiverOptions,
     inbox: inboxSetting(values, file, origin),
     handlers: values.handlers,
-    log: { level, format, secrets: secretsOf(subscriptions) },
+    log: { level, format, secrets: [...secretsOf(subscriptions), ...clientSecret(io)] },
     origin,
   }
 }
@@ -153,6 +153,12 @@ function pick(values: Partial<Record<Option, unknown>>, names: readonly Option[]
   return Object.fromEntries(
     names.flatMap((name) => (values[name] === undefined ? [] : [[name, values[name]]])),
   )
+}
+
+/** Handlers may make calls with it. Its letters may be in either case (SERVICE 2.2). */
+function clientSecret(io: Io): string[] {
+  const secret = variable(io, 'COUNTERSIGN_CLIENT_SECRET')
+  return secret === undefined ? [] : [secret, secret.toLowerCase(), secret.toUpperCase()]
 }
 
 function secretsOf(subscriptions: unknown): string[] {

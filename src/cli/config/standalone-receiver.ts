@@ -2,9 +2,11 @@ import { dirname, resolve } from 'node:path'
 import type { Handler, HandlerOptions } from '../../dispatch/handlers.js'
 import { CountersignError } from '../../errors.js'
 import type { Handled } from '../../handler-gaps.js'
+import { KnownSecrets } from '../../known-secrets.js'
+import { loggedError } from '../../logged-error.js'
 import type { Logger } from '../../logger.js'
 import { invalidOption } from '../../option-checks.js'
-import { createReceiver, type Receiver } from '../../receiver.js'
+import { Receiver } from '../../receiver.js'
 import { importModule } from './config-file.js'
 import type { Settings } from './config.js'
 import { makeInbox } from './inbox-setting.js'
@@ -29,9 +31,11 @@ export interface StandaloneReceiver {
  */
 export async function standaloneReceiver(settings: Settings, logger: Logger): Promise<StandaloneReceiver> {
   const { receiver: options, file } = settings
+  const secrets = new KnownSecrets()
+  secrets.of([{ secret: settings.log.secrets }])
   const receiver = blaming(settings, () => {
     const inbox = makeInbox(settings.inbox, options.clock, logger)
-    return createReceiver({ ...options, inbox, logger })
+    return new Receiver({ ...options, inbox, logger }, secrets)
   })
   const handlers = await loadHandlers(settings)
   const { registry, handled } = recordingRegistry(receiver)
@@ -39,7 +43,7 @@ export async function standaloneReceiver(settings: Settings, logger: Logger): Pr
     try {
       await (handlers as (registry: HandlerRegistry) => unknown)(registry)
     } catch (error) {
-      const message = `${file.name}: the handlers function threw: ${error instanceof Error ? error.message : typeof error}`
+      const message = `${file.name}: the handlers function threw: ${loggedError(error, secrets).message}`
       throw new CountersignError('ERR_CONFIG_INVALID', message, { cause: error })
     }
   } else {

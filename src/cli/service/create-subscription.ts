@@ -5,7 +5,7 @@ import { callbackUrlProblem } from '../../signature/index.js'
 import { EXIT, printJson, UsageError, type ExitCode, type Io } from '../io.js'
 import { jsonEntry, readableEntry, type ConfigEntry } from '../config/config-entry.js'
 import type { KeptSecret } from './kept-secret.js'
-import { printable } from '../terminal.js'
+import { printable } from '../../printable.js'
 import { callService, isFailure, jsonResult, readableResult } from './service-call.js'
 import type { ServiceAccount } from './service-options.js'
 

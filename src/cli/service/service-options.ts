@@ -61,7 +61,7 @@ export async function readServiceAccount(flags: ServiceFlags, io: Io): Promise<S
   const account = { baseUrl, clientId, clientSecret, timeoutMs: flags.timeoutMs }
   try {
     // What it finds wrong is to be found now, and not when the command has done half of its work.
-    await createClient(account).close()
+    await createClient({ ...account, logger: false }).close()
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error
     const [, option, problem] = /^createClient: (\w+) (.*)$/s.exec(error.message) ?? []

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import { CountersignError } from '../../errors.js'
-import { errorFields, type Logger } from '../../logger.js'
+import type { Logger } from '../../logger.js'
 import { Connection } from './connection.js'
 import { loadDriver, type SqliteDriver } from './driver.js'
 import { inboxError, isBusy, isFault, needsReopening } from './inbox-error.js'
@@ -187,7 +187,7 @@ export class GroupCommit {
       // One that may not be let go of stays, and goes on being refused: a second one would share its log's index.
       if (connection?.close() === false) return
     } catch (error) {
-      const fields = { file: this.#options.file, err: errorFields(error) }
+      const fields = { file: this.#options.file, err: error }
       this.#options.logger.warn(fields, 'the file of the inbox could not be closed properly')
     }
     this.#connection = undefined

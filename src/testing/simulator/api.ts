@@ -1,5 +1,4 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { errorFields } from '../../logger.js'
 import { AccountEndpoint, ACCOUNTS } from './account-endpoint.js'
 import { ApiRefusal, type ApiCall } from './api-call.js'
 import { describeCall } from './api-record.js'
@@ -65,7 +64,7 @@ export class Api {
         const { reason, status, message } = error
         refusal = { endpoint: call.endpoint, reason, status, message }
       } else {
-        logger.error({ err: errorFields(error) }, 'a function given to the simulator threw')
+        logger.error({ err: error }, 'a function given to the simulator threw')
       }
       answer = this.#refuse(refusal)
     }
@@ -111,7 +110,7 @@ export class Api {
     try {
       if (refusalResponse) return checkResponse('refusalResponse', refusalResponse(refusal))
     } catch (error) {
-      logger.error({ err: errorFields(error) }, 'a function given to the simulator threw')
+      logger.error({ err: error }, 'a function given to the simulator threw')
       return this.#refuse(undefined)
     }
     const { reason, message, status, endpoint } = refusal

@@ -75,8 +75,11 @@ export interface ServiceSimulatorOptions {
    */
   readonly intercept?: ((request: ApiRequest) => Interception | Promise<Interception>) | undefined
 
-  /** pino, console, or alike; never given a secret, token or signature. @default silent */
-  readonly logger?: Logger | undefined
+  /**
+   * pino, console, or alike; `false` for none. Never given a secret, token or signature.
+   * @default warnings and errors go to standard error
+   */
+  readonly logger?: Logger | false | undefined
 }
 
 export type Interception = SimulatedResponse | 'hang-up' | undefined

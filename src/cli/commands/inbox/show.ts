@@ -4,7 +4,7 @@ import { withoutQuery } from '../../../subscriptions.js'
 import { complain, EXIT, printJson, type ExitCode, type Io } from '../../io.js'
 import { positiveNumber } from '../../option-values.js'
 import { fields, widthOf } from '../../table.js'
-import { printable } from '../../terminal.js'
+import { printable } from '../../../printable.js'
 import { withInbox, type DefineSubcommand, type InboxFlags } from './subcommand.js'
 
 interface ShowFlags extends InboxFlags {

@@ -26,7 +26,7 @@ export async function withInbox(
       `there is no inbox ${name} (${path}): name it with --file, or go where the configuration is`,
     )
   }
-  const inbox = new SqliteInbox({ file: path, retentionMs })
+  const inbox = new SqliteInbox({ file: path, retentionMs, logger: false })
   try {
     await inbox.open()
     return await use(inbox)

@@ -13,7 +13,7 @@ import type { InboxFlags } from '../../config/inbox-file.js'
 import { EXIT, UsageError, type ExitCode, type Io } from '../../io.js'
 import { keepSecret, type KeptSecretFlags } from '../../service/kept-secret.js'
 import { lastSeenIfPossible, readableSeen, type LastSeen } from '../../service/last-seen.js'
-import { printable } from '../../terminal.js'
+import { printable } from '../../../printable.js'
 import { readServiceAccount, type ServiceFlags } from '../../service/service-options.js'
 
 export interface RotateFlags extends ServiceFlags, KeptSecretFlags, InboxFlags {

@@ -3,7 +3,7 @@ import { withoutQuery } from '../../../subscriptions.js'
 import { rightAnswers } from '../../../testing/simulator/fault.js'
 import type { ServiceSubscription } from '../../../testing/simulator/subscription-book.js'
 import type { Io } from '../../io.js'
-import { printable } from '../../terminal.js'
+import { printable } from '../../../printable.js'
 import { table, utcTime, widthOf } from '../../table.js'
 
 export type ReceiverKind = 'inbox' | 'inline' | 'either'

@@ -1,0 +1,127 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { Agent, request } from 'node:http'
+import { join } from 'node:path'
+import { configModule } from './configured.js'
+import { Sandbox } from './program.js'
+
+const BIN = join(__dirname, '../../dist/esm/cli/bin.js')
+const sandbox = new Sandbox()
+afterEach(() => sandbox.clean())
+
+/** `serve` with an output that is read only until the server listens. */
+async function stalled(options: string, args: readonly string[] = []) {
+  const cwd = await sandbox.directory({ 'countersign.config.mjs': configModule('', options) })
+  const child = spawn(process.execPath, [BIN, 'serve', '--port', '0', ...args], { cwd, stdio: 'pipe' })
+  const exit = once(child, 'close')
+  const agent = new Agent({ keepAlive: true, maxSockets: 20 })
+  sandbox.after(async () => {
+    agent.destroy()
+    child.kill('SIGKILL')
+    child.stdout.resume()
+    await exit
+  })
+  const port = await portOf(child)
+  child.stdout.pause()
+  return {
+    child,
+    exit,
+    port,
+    refuse: (count: number) => Promise.all(Array.from({ length: count }, () => statusOf(port, agent))),
+    /** Reads again, and resolves once this is in the output. */
+    read: (text: string) => untilIn(child, text),
+  }
+}
+
+async function portOf(child: ChildProcess): Promise<number> {
+  let output = ''
+  for (;;) {
+    const [bytes] = (await once(child.stdout!, 'data')) as [Buffer]
+    output += bytes.toString()
+    const port = /listening on http:\/\/127\.0\.0\.1:(\d+)/.exec(output)?.[1]
+    if (port) return Number(port)
+  }
+}
+
+function untilIn(child: ChildProcess, text: string): Promise<string> {
+  let output = ''
+  return new Promise((resolve, reject) => {
+    child.stdout!.on('data', (bytes: Buffer) => {
+      output += bytes.toString()
+      if (output.includes(text)) resolve(output)
+    })
+    child.stdout!.on('end', () => reject(new Error(`the output ended without ${text}`))).resume()
+  })
+}
+
+/** Of a request without a signature, which makes a line of some 300 bytes. */
+function statusOf(port: number, agent: Agent): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'X-Idempotency-Key': 'k'.repeat(100) }
+    const sent = request({ port, agent, method: 'POST', path: '/hooks', headers }, (response) => {
+      response.resume().on('end', () => resolve(response.statusCode))
+    })
+    sent.on('error', reject).end()
+  })
+}
+
+const isRefusal = (line: string) => line.includes('callback refused')
+
+describe.each(['json', 'readable'])('the %s log, when its reader stands still', (format) => {
+  const args = ['--log-format', format]
+
+  it('keeps no callback waiting; what is not kept is counted, and said once it is read again', async () => {
+    const { refuse, read } = await stalled('logRefusalsPerSecond: 1_000_000,', args)
+    const statuses = await refuse(6_000)
+    expect(new Set(statuses)).toEqual(new Set([401]))
+    const output = await read('WARN_LOG_LINES_DROPPED')
+    const dropped = Number(/dropped"?[=:](\d+)/.exec(output)![1])
+    expect(dropped).toBeGreaterThan(0)
+    expect(output.split('\n').filter(isRefusal).length + dropped).toBe(6_000)
+  }, 60_000)
+
+  it('does not keep the process from ending', async () => {
+    const { refuse, child, exit } = await stalled('logRefusalsPerSecond: 1_000_000,', args)
+    await refuse(3_000)
+    const ended = once(child, 'exit')
+    child.kill('SIGTERM')
+    expect(await ended).toEqual([0, null])
+    child.stdout.resume()
+    await exit
+  }, 60_000)
+})
+
+describe('the end of the process', () => {
+  it.each([
+    ['after SIGTERM', '', 0, '"msg":"stopped"'],
+    [
+      'after an error that nobody caught',
+      `handlers: ({ onOutcome }) => onOutcome(({ code }) => {
+         if (code === 'ERR_METHOD_NOT_ALLOWED') setImmediate(() => { throw new Error('out of nowhere') })
+       }),`,
+      1,
+      'out of nowhere',
+    ],
+    [
+      'by process.exit()',
+      `handlers: ({ onOutcome }) => onOutcome(({ code }) => {
+         if (code === 'ERR_METHOD_NOT_ALLOWED') process.exit(7)
+       }),`,
+      7,
+      '"code":"ERR_METHOD_NOT_ALLOWED"',
+    ],
+  ])(
+    'waits for what was not written yet: %s',
+    async (_how, handlers, code, last) => {
+      const options = `logRefusalsPerSecond: 1_000_000, ${handlers}`
+      const { refuse, read, child, exit, port } = await stalled(options)
+      await refuse(2_000)
+      if (handlers) void fetch(`http://127.0.0.1:${port}/`, { method: 'PUT' }).catch(() => {})
+      else child.kill('SIGTERM')
+      const output = await read(last)
+      expect(await exit).toEqual([code, null])
+      expect(output.split('\n').filter(isRefusal).length).toBeGreaterThanOrEqual(2_000)
+    },
+    60_000,
+  )
+})

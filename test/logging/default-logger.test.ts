@@ -1,0 +1,188 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { collectedLog } from '../support/collected-log.js'
+import { createReceiver } from '../../src/index.js'
+import { createClient } from '../../src/client/index.js'
+import { MemoryIdempotencyStore } from '../../src/index.js'
+import { subscription } from '../support/running-receiver.js'
+
+const SETUP = `
+  import { createServer, Agent, request } from 'node:http'
+  import { once } from 'node:events'
+  import { captureRawBody, createReceiver, verifySignature } from 'countersign'
+  import { signedCallback } from 'countersign/testing'
+  const subscription = {
+    eventTypeName: 'a.b', callbackUrl: 'https://partner.example.com/hooks?token=query', secret: 'a secret text',
+  }
+  const serve = async (listener) => {
+    const server = createServer(listener).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    return server
+  }
+  const agent = new Agent({ keepAlive: true, maxSockets: 10 })
+  const send = (server, { path, headers, body }) => new Promise((resolve, reject) => {
+    const { port } = server.address()
+    request({ port, agent, path, headers, method: 'POST' }, (response) => {
+      response.resume().on('end', () => resolve(response.statusCode))
+    }).on('error', reject).end(body)
+  })
+`
+const args = (program: string) => ['--input-type=module', '--eval', SETUP + program]
+
+function run(program: string) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, args(program), {
+    encoding: 'utf8',
+    timeout: 30_000,
+  })
+  return { status, stdout, lines: stderr.split('\n').filter(Boolean) }
+}
+
+const EVERYTHING = `
+  receiver.on('a.b', () => { if (fails) throw new Error('with a secret text in it\\nand a line') })
+  let fails = false
+  await receiver.start()
+  const server = await serve(receiver.requestListener())
+  await send(server, signedCallback({ subscription }))
+  await send(server, signedCallback({ subscription: { ...subscription, secret: 'another text' } }))
+  fails = true
+  await send(server, signedCallback({ subscription }))
+  agent.destroy()
+  server.close()
+  await receiver.stop()
+`
+
+describe('without a logger', () => {
+  it('warnings and errors are lines on standard error, and what went right is not', () => {
+    const { status, stdout, lines } = run(
+      `const receiver = createReceiver({ subscriptions: [subscription] })${EVERYTHING}`,
+    )
+    expect({ status, stdout }).toEqual({ status: 0, stdout: '' })
+    expect(lines).toEqual([
+      expect.stringMatching(
+        /^countersign: ERR_SIGNATURE_MISMATCH callback refused outcome=refused status=401 reason=".*" verified=false idempotencyKey=\S+ eventType=a\.b durationMs=\S+$/,
+      ),
+      expect.stringMatching(
+        /^countersign: ERR_HANDLER_FAILED callback failed .* subscription=.* durationMs=\S+ err="Error: with \[hidden\] in it\\nand a line at .*"$/,
+      ),
+    ])
+    expect(lines.join()).not.toMatch(/undefined|query|a secret text/)
+  })
+
+  it.each([
+    ['verifySignature', `verifySignature({ subscriptions: [subscription] })`],
+    ['captureRawBody', `captureRawBody()`],
+  ])('%s does the same', (_name, middleware) => {
+    const { status, lines } = run(`
+      const middleware = ${middleware}
+      const server = await serve((request, response) => middleware(request, response, () => response.end()))
+      await send(server, { path: '/', headers: {}, body: 'x' })
+      agent.destroy()
+      server.close()`)
+    expect(status).toBe(0)
+    expect(lines).toEqual([
+      expect.stringMatching(/^countersign: ERR_AUTHORIZATION_MISSING callback refused /),
+    ])
+  })
+
+  it('warnings of the set-up are there, too', () => {
+    const { lines } = run(`
+      await createReceiver({ subscriptions: [{ ...subscription, secret: 'c2VjcmV0IHRleHQ=' }] }).start()`)
+    expect(lines).toEqual([
+      expect.stringMatching(/^countersign: WARN_SECRET_LOOKS_LIKE_BASE64 a secret looks like the Base64 /),
+      expect.stringMatching(/^countersign: WARN_NO_HANDLERS no handler is registered: /),
+    ])
+    expect(lines.join()).not.toContain('c2Vjcm')
+  })
+
+  it('nothing is written with logger: false', () => {
+    expect(
+      run(`const receiver = createReceiver({ subscriptions: [subscription], logger: false })${EVERYTHING}`),
+    ).toEqual({ status: 0, stdout: '', lines: [] })
+  })
+
+  it('a reader of standard error that stands still holds up neither callbacks nor the end', async () => {
+    const program = `
+      const options = { subscriptions: [subscription], logRefusalsPerSecond: 1_000_000 }
+      const receiver = createReceiver(options)
+      const server = await serve(receiver.requestListener())
+      const headers = { 'X-Idempotency-Key': 'k'.repeat(100) }
+      const statuses = await Promise.all(
+        Array.from({ length: 3_000 }, () => send(server, { path: '/', headers, body: 'x' })))
+      process.stdout.write(JSON.stringify([...new Set(statuses)]) + ' ' + (process.stderr.writableLength < 100_000))
+      process.stdin.once('data', async () => {
+        agent.destroy()
+        server.close()
+        await receiver.stop()
+        process.exit(0)
+      })`
+    const child = spawn(process.execPath, args(program), { stdio: 'pipe' })
+    const [answered] = (await once(child.stdout, 'data')) as [Buffer]
+    expect(answered.toString()).toBe('[401] true')
+    const exit = once(child, 'exit')
+    child.stdin.write('end')
+    expect(await exit).toEqual([0, null])
+    child.stderr.destroy()
+  }, 30_000)
+
+  it('says how many lines were dropped once standard error is read again', async () => {
+    const program = `
+      const options = { subscriptions: [subscription], logRefusalsPerSecond: 1_000_000 }
+      const server = await serve(createReceiver(options).requestListener())
+      const headers = { 'X-Idempotency-Key': 'k'.repeat(100) }
+      const flood = () => Promise.all(
+        Array.from({ length: 2_000 }, () => send(server, { path: '/', headers, body: 'x' })))
+      await flood()
+      process.stdout.write('stalled')
+      await new Promise((resolve) => process.stderr.once('drain', resolve))
+      await send(server, { path: '/', headers, body: 'x' })
+      process.exit(0)`
+    const child = spawn(process.execPath, args(program), { stdio: 'pipe' })
+    await once(child.stdout, 'data')
+    let output = ''
+    child.stderr.on('data', (bytes: Buffer) => (output += bytes.toString()))
+    expect(await once(child, 'close')).toEqual([0, null])
+    expect(output).toMatch(/countersign: WARN_LOG_LINES_DROPPED .* dropped=\d+\n/)
+  }, 30_000)
+
+  it('a reader of standard error that is gone ends nothing', async () => {
+    const program = `
+      process.stdin.once('data', async () => {
+        const receiver = createReceiver({ subscriptions: [subscription] })
+        const server = await serve(receiver.requestListener())
+        const statuses = []
+        for (let i = 0; i < 3; i++) statuses.push(await send(server, { path: '/', headers: {}, body: 'x' }))
+        process.stdout.write(statuses.join())
+        process.exit(0)
+      })
+      process.stdout.write('ready')`
+    const child = spawn(process.execPath, args(program), { stdio: 'pipe' })
+    await once(child.stdout, 'data')
+    child.stderr.destroy()
+    await once(child.stderr, 'close')
+    const exit = once(child, 'close')
+    child.stdin.write('begin')
+    const [statuses] = (await once(child.stdout, 'data')) as [Buffer]
+    expect(statuses.toString()).toBe('401,401,401')
+    expect(await exit).toEqual([0, null])
+  }, 30_000)
+})
+
+describe('the logger option', () => {
+  const client = {
+    baseUrl: 'https://service.example',
+    clientId: '3f2504e0-4f89-41d3-9a0c-0305e82c3301',
+    clientSecret: 'abc',
+  }
+  const makers: [string, (logger: never) => unknown][] = [
+    ['createReceiver', (logger) => createReceiver({ subscriptions: [subscription], logger })],
+    ['MemoryIdempotencyStore', (logger) => new MemoryIdempotencyStore({ retentionMs: 1, logger })],
+    ['createClient', (logger) => createClient({ ...client, logger })],
+  ]
+
+  it.each(makers)('of %s is a logger, false, or left out', (_name, make) => {
+    for (const logger of [undefined, false, console, collectedLog()])
+      expect(() => make(logger as never)).not.toThrow()
+    for (const logger of [true, 'console', {}])
+      expect(() => make(logger as never)).toThrow(expect.objectContaining({ code: 'ERR_OPTION_INVALID' }))
+  })
+})
