@@ -1,6 +1,6 @@
-export { createReceiver, type Receiver, type ReceiverRequestListener } from './receiver.js'
-export type { ReceiverOptions } from './receiver-options.js'
-export type { Subscriptions, SubscriptionHints } from './subscriptions.js'
+export { createReceiver, type Receiver, type ReceiverRequestListener } from './receiver/receiver.js'
+export type { ReceiverOptions } from './receiver/settings.js'
+export type { Subscriptions, SubscriptionHints } from './callback/subscriptions.js'
 
 export { captureRawBody, type CaptureRawBodyOptions } from './http/capture-raw-body.js'
 export { verifySignature, type VerifySignatureOptions } from './http/verify-signature.js'
@@ -12,17 +12,17 @@ export type {
   PublicSubscription,
   Subscription,
   VerifiedCallback,
-} from './callback.js'
-export type { AnyEvent, EventMap, Handler, HandlerContext, HandlerOptions } from './dispatch/handlers.js'
-export type { StandardSchema } from './dispatch/standard-schema.js'
+} from './callback/callback.js'
+export type { AnyEvent, EventMap, Handler, HandlerContext, HandlerOptions } from './handlers/handlers.js'
+export type { StandardSchema } from './handlers/standard-schema.js'
 
 export type * from './inbox/inbox.js'
 export type { InboxState } from './inbox/states.js'
 export { MemoryInbox, type MemoryInboxOptions } from './inbox/memory-inbox.js'
-export { DoNotRetryError } from './inbox/do-not-retry.js'
+export { DoNotRetryError } from './handlers/do-not-retry.js'
 export { MemoryIdempotencyStore, type MemoryIdempotencyStoreOptions } from './idempotency/memory-store.js'
 export type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from './idempotency/store.js'
 
-export { OUTCOMES, type Outcome, type OutcomeCode, type OutcomeName } from './outcomes.js'
-export { CountersignError, type SetupErrorCode } from './errors.js'
-export type { Logger } from './logger.js'
+export { OUTCOMES, type Outcome, type OutcomeCode, type OutcomeName } from './callback/outcomes.js'
+export { CountersignError, type SetupErrorCode } from './base/errors.js'
+export type { Logger } from './logging/logger.js'

@@ -1,1 +1,1 @@
-export { SqliteInbox, type SqliteInboxOptions } from './inbox/sqlite-inbox.js'
+export { SqliteInbox, type SqliteInboxOptions } from './inbox/sqlite/sqlite-inbox.js'

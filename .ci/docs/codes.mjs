@@ -11,7 +11,7 @@ export async function checkOutcomes() {
   const written = BETWEEN_MARKERS.exec(read('docs/outcomes.md'))?.[0]
   if (written === (await outcomesTable())) return []
   return [
-    'docs/outcomes.md: the table is not the one of src/outcomes.ts: run node .ci/docs-check.mjs --write',
+    'docs/outcomes.md: the table is not the one of src/callback/outcomes.ts: run node .ci/docs-check.mjs --write',
   ]
 }
 

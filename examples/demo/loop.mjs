@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createClient, generateSecret } from 'countersign/client'
 import { SqliteInbox } from 'countersign/sqlite'
-import { startServiceSimulator } from 'countersign/testing'
+import { startServiceSimulator } from 'countersign/simulator'
 import { judge } from './judge.mjs'
 import { ReceiverProcess } from './receiver-process.mjs'
 

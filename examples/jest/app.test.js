@@ -1,7 +1,7 @@
 'use strict'
 const { randomUUID } = require('node:crypto')
 const { once } = require('node:events')
-const { startServiceSimulator } = require('countersign/testing')
+const { startServiceSimulator } = require('countersign/simulator')
 const { createApp } = require('./app.js')
 
 let service

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import type { Command } from 'commander'
-import { CountersignError } from '../errors.js'
+import { CountersignError } from '../base/errors.js'
 import { UsageError, type Io } from './io.js'
 import { readPrivateFile } from './private-file.js'
 

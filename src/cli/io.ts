@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { printable, printableJson } from '../printable.js'
+import { printable, printableJson } from '../base/printable.js'
 import type { Output } from './terminal.js'
 
 /** What a command reads and writes; the process itself, in the program. */

@@ -1,12 +1,12 @@
 import { isNativeError } from 'node:util/types'
 import type { Logger } from 'pino'
-import { isErrorLike } from '../foreign-value.js'
-import { KnownSecrets } from '../known-secrets.js'
-import { loggedError } from '../logged-error.js'
+import { isErrorLike } from '../base/foreign-value.js'
+import { KnownSecrets } from '../logging/known-secrets.js'
+import { loggedError } from '../logging/logged-error.js'
 import { BoundedOutput } from './bounded-output.js'
 import { readableLine } from './readable-log.js'
 import { redactor } from './redact.js'
-import { printableJson, printableLines } from '../printable.js'
+import { printableJson, printableLines } from '../base/printable.js'
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 export const LOG_FORMATS = ['json', 'readable'] as const

@@ -1,8 +1,8 @@
 import { validateHeaderValue } from 'node:http'
 import { InvalidArgumentError } from 'commander'
-import { eventTypeNameProblem } from '../event-type-name.js'
-import { isUuid } from '../uuid.js'
-import { printable } from '../printable.js'
+import { eventTypeNameProblem } from '../base/event-type-name.js'
+import { isUuid } from '../base/uuid.js'
+import { printable } from '../base/printable.js'
 
 // What commander calls with the text after an option.
 

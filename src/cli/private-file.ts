@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { lstat, open, readFile, type FileHandle } from 'node:fs/promises'
-import { linkProblem, ownerProblem } from '../file-owner.js'
+import { linkProblem, ownerProblem } from '../base/file-owner.js'
 import { UsageError } from './io.js'
 
 /** Descriptors of this process, such as a shell makes for `<(command)`: nobody else can have put a file there. */

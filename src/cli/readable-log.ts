@@ -1,5 +1,5 @@
-import { readableFields } from '../readable-fields.js'
-import { printable } from '../printable.js'
+import { readableFields } from '../logging/readable-fields.js'
+import { printable } from '../base/printable.js'
 
 type LogRecord = Readonly<Record<string, unknown>>
 

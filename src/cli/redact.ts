@@ -1,4 +1,4 @@
-import { maskedValue, textMask } from '../mask-texts.js'
+import { maskedValue, textMask } from '../base/mask-texts.js'
 
 // A token in the middle of a sentence, as HTTP clients put it into their messages.
 const CREDENTIALS = /(?<=HMAC-SHA256 Signature=|\b[Bb]earer |\bBasic )[\w.~+/-]{8,}=*/g

@@ -1,4 +1,4 @@
-import { printableLines } from '../printable.js'
+import { printableLines } from '../base/printable.js'
 
 /** What commands write to. */
 export interface Output {

@@ -1,5 +1,5 @@
-import { CountersignError } from '../errors.js'
-import { checkKnownOptions, invalidOption } from '../option-checks.js'
+import { CountersignError } from '../base/errors.js'
+import { checkKnownOptions, invalidOption } from '../base/option-checks.js'
 import type { SendAuthorized } from './authorized-request.js'
 import { signalOption, type CallOptions } from './call-options.js'
 import type { ServiceRequest, ServiceResponse } from './request.js'

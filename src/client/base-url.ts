@@ -1,5 +1,5 @@
-import { isLoopback } from '../loopback.js'
-import { invalidOption } from '../option-checks.js'
+import { isLoopback } from '../base/loopback.js'
+import { invalidOption } from '../base/option-checks.js'
 
 /** The base address without the slash at its end. @throws CountersignError ERR_OPTION_INVALID */
 export function baseUrlOption(owner: string, baseUrl: unknown): string {

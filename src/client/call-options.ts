@@ -1,4 +1,4 @@
-import { checkKnownOptions, invalidOption } from '../option-checks.js'
+import { checkKnownOptions, invalidOption } from '../base/option-checks.js'
 
 export interface CallOptions {
   /** Ends the call, wherever it stands; it rejects with the signal's reason. */

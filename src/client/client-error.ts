@@ -1,4 +1,4 @@
-import { CountersignError } from '../errors.js'
+import { CountersignError } from '../base/errors.js'
 
 export type ClientErrorCode =
   /** The token request was answered 400, 401 or 403. */

@@ -1,5 +1,5 @@
-import { loggerOption, type Logger } from '../logger.js'
-import { checkKnownOptions, durationOption, functionOption, integerOption } from '../option-checks.js'
+import { loggerOption, type Logger } from '../logging/logger.js'
+import { checkKnownOptions, durationOption, functionOption, integerOption } from '../base/option-checks.js'
 import { baseUrlOption } from './base-url.js'
 import { foreignConnections, ownConnections, type Fetch } from './connections.js'
 import { checkCredentials } from './credentials.js'

@@ -1,5 +1,5 @@
-import { CountersignError } from '../errors.js'
-import { isUuid } from '../uuid.js'
+import { CountersignError } from '../base/errors.js'
+import { isUuid } from '../base/uuid.js'
 
 /** SERVICE 2.2. */
 export interface ClientCredentials {

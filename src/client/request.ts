@@ -1,5 +1,5 @@
-import { deadline } from '../in-time.js'
-import type { Logger } from '../logger.js'
+import { deadline } from '../base/timeout.js'
+import type { Logger } from '../logging/logger.js'
 import { linkedController, untilAborted } from './abort.js'
 import { ClientError } from './client-error.js'
 import type { FetchResponse, SendRequest } from './connections.js'

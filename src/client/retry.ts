@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Logger } from '../logger.js'
+import type { Logger } from '../logging/logger.js'
 import { parseHttpDate } from '../signature/index.js'
 import type { Attempt, ServiceResponse } from './request.js'
 

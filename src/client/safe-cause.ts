@@ -1,5 +1,5 @@
-import { property } from '../foreign-value.js'
-import { textMask } from '../mask-texts.js'
+import { property } from '../base/foreign-value.js'
+import { textMask } from '../base/mask-texts.js'
 
 const MAX_DEPTH = 3
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { CountersignError } from '../errors.js'
-import { eventTypeNameProblem } from '../event-type-name.js'
-import type { Logger } from '../logger.js'
-import { checkKnownOptions, invalidOption } from '../option-checks.js'
+import { CountersignError } from '../base/errors.js'
+import { eventTypeNameProblem } from '../base/event-type-name.js'
+import type { Logger } from '../logging/logger.js'
+import { checkKnownOptions, invalidOption } from '../base/option-checks.js'
 import { callbackUrlProblem } from '../signature/index.js'
 import { looksLikeSecretText, secretProblem } from '../signature/secret.js'
 import type { SendAuthorized } from './authorized-request.js'
@@ -10,7 +10,7 @@ import { signalOption, type CallOptions } from './call-options.js'
 import { ClientError } from './client-error.js'
 import { Effect } from './effect.js'
 import type { ServiceRequest, ServiceResponse } from './request.js'
-import { isUuid } from '../uuid.js'
+import { isUuid } from '../base/uuid.js'
 
 /** SERVICE 2.3. Which fields are optional is not shown there; `description` is the one that reads like it. */
 export interface NewSubscription {

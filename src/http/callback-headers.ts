@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { CallbackHeaders } from '../callback.js'
+import type { CallbackHeaders } from '../callback/callback.js'
 import type { HeaderValue } from '../signature/index.js'
 
 const FIELDS = new Map<string, keyof CallbackHeaders>([

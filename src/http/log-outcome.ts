@@ -1,10 +1,10 @@
-import type { CallbackHeaders } from '../callback.js'
-import { LogThrottle } from '../log-throttle.js'
-import { isWritten, type Logger } from '../logger.js'
-import { integerOption } from '../option-checks.js'
-import { OUTCOMES, type Outcome, type OutcomeCode, type OutcomeName } from '../outcomes.js'
+import type { CallbackHeaders } from '../callback/callback.js'
+import { LogThrottle } from '../logging/log-throttle.js'
+import { isWritten, type Logger } from '../logging/logger.js'
+import { integerOption } from '../base/option-checks.js'
+import { OUTCOMES, type Outcome, type OutcomeCode, type OutcomeName } from '../callback/outcomes.js'
 import type { HeaderValue } from '../signature/index.js'
-import { loggedSubscription } from '../subscriptions.js'
+import { loggedSubscription } from '../callback/subscriptions.js'
 
 export interface OutcomeLogOptions {
   /**

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { CountersignError } from '../errors.js'
+import { CountersignError } from '../base/errors.js'
 
 /** Fits Express 4 and 5, Connect, and anything else that calls with `node:http`'s own objects. */
 export type Middleware = (

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http'
-import { admit } from '../admission.js'
-import type { CallbackHeaders, CallbackRequest } from '../callback.js'
-import type { OutcomeCode } from '../outcomes.js'
+import { admit } from '../callback/admission.js'
+import type { CallbackHeaders, CallbackRequest } from '../callback/callback.js'
+import type { OutcomeCode } from '../callback/outcomes.js'
 import type { Credentials } from '../signature/credentials.js'
 import { BodyMemory } from './body-memory.js'
 import { callbackHeaders, mayLackHeaders } from './callback-headers.js'
-import { nextTurn } from './next-turn.js'
+import { nextTurn } from './batch.js'
 import { readRawBody, type BodyLimits } from './raw-body.js'
 
 export type Intake =

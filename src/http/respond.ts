@@ -1,6 +1,6 @@
 import { STATUS_CODES, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
-import { OUTCOMES, type Outcome, type OutcomeCode } from '../outcomes.js'
+import { OUTCOMES, type Outcome, type OutcomeCode } from '../callback/outcomes.js'
 
 /** When a sender that was told to come back should do so. */
 const RETRY_AFTER_SECONDS = 10

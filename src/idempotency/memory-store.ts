@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import { loggerOption, type Logger } from '../logger.js'
-import { checkKnownOptions, functionOption, integerOption } from '../option-checks.js'
+import { loggerOption, type Logger } from '../logging/logger.js'
+import { checkKnownOptions, functionOption, integerOption } from '../base/option-checks.js'
 import { CompletedKeys, type Delivery } from './completed-keys.js'
 import type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from './store.js'
 

@@ -1,4 +1,4 @@
-import type { VerifiedCallback } from '../callback.js'
+import type { VerifiedCallback } from '../callback/callback.js'
 import type { InboxState, PRUNABLE } from './states.js'
 
 /**

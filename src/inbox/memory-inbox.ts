@@ -1,5 +1,5 @@
-import type { VerifiedCallback } from '../callback.js'
-import { checkKnownOptions, functionOption, integerOption } from '../option-checks.js'
+import type { VerifiedCallback } from '../callback/callback.js'
+import { checkKnownOptions, functionOption, integerOption } from '../base/option-checks.js'
 import type {
   ActOptions,
   AddResult,

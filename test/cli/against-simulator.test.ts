@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { startServiceSimulator } from '../../src/testing/index.js'
+import { startServiceSimulator } from '../../src/testing.js'
 import { withoutSecrets } from './fake-service.js'
 import { countersign, Sandbox } from './program.js'
 

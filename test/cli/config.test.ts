@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { SqliteInbox } from '../../src/inbox/sqlite-inbox.js'
+import { SqliteInbox } from '../../src/inbox/sqlite/sqlite-inbox.js'
 import { SUBSCRIPTION } from './configured.js'
 import { countersign, Sandbox, type Ran } from './program.js'
 

@@ -1,6 +1,6 @@
 import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { SqliteInbox } from '../../src/inbox/sqlite-inbox.js'
+import { SqliteInbox } from '../../src/inbox/sqlite/sqlite-inbox.js'
 import { createArrival } from '../../src/testing/inbox-tests/entries.js'
 import { signedCallback } from '../../src/testing/signed-callback.js'
 import { SUBSCRIPTION } from './configured.js'

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { copyFile, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { SqliteInbox } from '../../src/inbox/sqlite-inbox.js'
+import { SqliteInbox } from '../../src/inbox/sqlite/sqlite-inbox.js'
 import { deliver, SUBSCRIPTION } from './configured.js'
 import { countersign, Sandbox } from './program.js'
 

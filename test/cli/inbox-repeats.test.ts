@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { SqliteInbox } from '../../src/inbox/sqlite-inbox.js'
+import { SqliteInbox } from '../../src/inbox/sqlite/sqlite-inbox.js'
 import type { Arrival } from '../../src/inbox/inbox.js'
 import { arrival } from '../support/arrivals.js'
 import { countersign, Sandbox } from './program.js'

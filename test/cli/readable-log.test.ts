@@ -1,5 +1,5 @@
 import { readableLine } from '../../src/cli/readable-log.js'
-import { printable } from '../../src/printable.js'
+import { printable } from '../../src/base/printable.js'
 
 const line = (fields: object) =>
   readableLine(`${JSON.stringify({ level: 'info', time: '2026-11-03T09:14:27.123Z', ...fields })}\n`)

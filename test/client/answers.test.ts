@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Fetch } from '../../src/client/index.js'
-import { silentLogger } from '../../src/logger.js'
+import { silentLogger } from '../../src/logging/logger.js'
 import { until } from '../support/until.js'
 import { clientOf, json, rejection, startService, tokenBody, type Answer } from './service.js'
 

@@ -1,5 +1,5 @@
 import { createReceiver } from '../../src/index.js'
-import { startReceiverServer } from '../../src/http/server.js'
+import { startReceiverServer } from '../../src/server/server.js'
 import { connection } from '../support/connection.js'
 import { deferred } from '../support/deferred.js'
 import { HOST_NAMES } from '../support/hosts.js'

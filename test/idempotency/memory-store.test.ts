@@ -5,7 +5,7 @@ import {
   type MemoryIdempotencyStoreOptions,
 } from '../../src/idempotency/memory-store.js'
 import type { ClaimRequest } from '../../src/idempotency/store.js'
-import type { Logger } from '../../src/logger.js'
+import type { Logger } from '../../src/logging/logger.js'
 import { registerIdempotencyStoreTests } from '../../src/testing/idempotency-store-tests.js'
 
 registerIdempotencyStoreTests(({ retentionMs }) => {

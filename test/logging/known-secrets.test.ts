@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { KnownSecrets } from '../../src/known-secrets.js'
+import { KnownSecrets } from '../../src/logging/known-secrets.js'
 import { thenable } from '../support/hostile-values.js'
 
 const SECRET = 's3cret~Text-with_dots.and-dashes'

@@ -1,4 +1,4 @@
-import { LogThrottle } from '../../src/log-throttle.js'
+import { LogThrottle } from '../../src/logging/log-throttle.js'
 
 describe('LogThrottle', () => {
   beforeEach(() => jest.useFakeTimers())

@@ -1,8 +1,8 @@
 import pino from 'pino'
 import { inspect } from 'node:util'
 import { runInNewContext } from 'node:vm'
-import { KnownSecrets } from '../../src/known-secrets.js'
-import { loggedError } from '../../src/logged-error.js'
+import { KnownSecrets } from '../../src/logging/known-secrets.js'
+import { loggedError } from '../../src/logging/logged-error.js'
 
 const SECRET = 's3cret~Text-with_dots.and-dashes'
 const secrets = new KnownSecrets()

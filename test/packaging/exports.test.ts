@@ -42,6 +42,7 @@ const EXPORTED = {
     'signedCallback',
     'startServiceSimulator',
   ],
+  'countersign/simulator': ['startServiceSimulator'],
 }
 
 // Names are public the day they are published: this list changes on purpose, or not at all.

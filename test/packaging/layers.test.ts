@@ -3,52 +3,30 @@ import { isBuiltin } from 'node:module'
 import { join, posix } from 'node:path'
 
 const root = join(__dirname, '../..')
-const { dependencies, peerDependencies, optionalDependencies } = JSON.parse(
+const { dependencies, peerDependencies, optionalDependencies, ...manifest } = JSON.parse(
   readFileSync(join(root, 'package.json'), 'utf8'),
 )
 
-/** From top to bottom. A file imports from its own layer and from those below, types included. */
-const LAYERS = [
-  ['cli/'],
-  ['index.ts', 'sqlite.ts'],
-  ['http/server.ts', 'http/health-app.ts'],
-  ['receiver.ts', 'receiver-options.ts'],
-  ['http/'],
-  [
-    'pipeline.ts',
-    'handling/',
-    'authenticator.ts',
-    'authenticate.ts',
-    'admission.ts',
-    'subscriptions.ts',
-    'prepared-subscription.ts',
-    'handler-gaps.ts',
-  ],
-  ['testing/', 'client/'],
-  ['dispatch/', 'idempotency/', 'inbox/'],
-  [
-    'callback.ts',
-    'outcomes.ts',
-    'errors.ts',
-    'foreign-value.ts',
-    'known-secrets.ts',
-    'logged-error.ts',
-    'logger.ts',
-    'log-throttle.ts',
-    'console-logger.ts',
-    'stderr-logger.ts',
-    'readable-fields.ts',
-    'option-checks.ts',
-    'file-owner.ts',
-    'similar-name.ts',
-    'in-time.ts',
-    'payload.ts',
-    'uuid.ts',
-    'loopback.ts',
-    'event-type-name.ts',
-    'mask-texts.ts',
-  ],
-  ['signature/'],
+const exportsOfPackage: Record<string, { import?: { default: string } }> = manifest.exports
+
+/** From top to bottom. A file imports from its own floor and from those below, types included. */
+const FLOORS = [
+  'cli/',
+  'entry points',
+  'server/',
+  'receiver/',
+  'worker/',
+  'http/',
+  'handlers/',
+  'simulator/',
+  'testing/',
+  'inbox/',
+  'idempotency/',
+  'client/',
+  'callback/',
+  'signature/',
+  'logging/',
+  'base/',
 ]
 
 const sources = new Map(
@@ -66,18 +44,26 @@ const imports = [...sources].flatMap(([file, source]) =>
 const withinSrc = imports.filter(({ to }) => sources.has(to))
 const beyondSrc = imports.filter(({ to }) => !sources.has(to) && posix.basename(to) !== 'package.json')
 
-test('every source file has its layer', () => {
-  expect([...sources.keys()].filter((file) => layerOf(file) === undefined)).toEqual([])
+test('every folder of src is a floor, and every floor is a folder', () => {
+  const floors = new Set([...sources.keys()].map(floorOf))
+  expect([...floors].sort()).toEqual([...FLOORS].sort())
 })
 
-test('imports point one way, down the layers', () => {
-  const upwards = withinSrc.filter(({ from, to }) => layerOf(to)! < layerOf(from)!)
+test('at the root of src there are entry points only', () => {
+  const atRoot = [...sources.keys()].filter((file) => floorOf(file) === 'entry points')
+  expect(atRoot.filter((file) => !isEntryPoint(file))).toEqual([])
+})
+
+test.each(FLOORS)('imports from %s point down', (floor) => {
+  const upwards = withinSrc.filter(
+    ({ from, to }) => floorOf(from) === floor && FLOORS.indexOf(floorOf(to)) < FLOORS.indexOf(floor),
+  )
   expect(upwards.map(arrow)).toEqual([])
 })
 
-test('dispatch and idempotency do not know each other', () => {
-  expect(arrowsBetween('dispatch/', 'idempotency/')).toEqual([])
-  expect(arrowsBetween('idempotency/', 'dispatch/')).toEqual([])
+test('handlers and idempotency do not know each other', () => {
+  expect(arrowsBetween('handlers/', 'idempotency/')).toEqual([])
+  expect(arrowsBetween('idempotency/', 'handlers/')).toEqual([])
 })
 
 test('signature imports node:crypto and its own files, nothing else', () => {
@@ -94,12 +80,12 @@ test('the receiver does not know the client, nor the client the receiver', () =>
 
 test('only the command line imports what is there for tests', () => {
   const importers = withinSrc.filter(({ to }) => to.startsWith('testing/')).map(({ from }) => from)
-  expect(importers.filter((file) => !/^(testing|cli)\//.test(file))).toEqual([])
+  expect(importers.filter((file) => !/^(testing|simulator|cli)[./]/.test(file))).toEqual([])
 })
 
 test('only what starts a server of its own imports Express', () => {
   const importers = beyondSrc.filter(({ to }) => to === 'express').map(({ from }) => from)
-  expect(importers).toEqual(['http/health-app.ts'])
+  expect(importers).toEqual(['server/health-app.ts'])
 })
 
 test('every other module is one of Node or a dependency of the package', () => {
@@ -113,7 +99,7 @@ test('no dependency is there for nothing', () => {
   expect(Object.keys(dependencies).filter((name) => !used.has(name))).toEqual([])
 })
 
-test.each(['index.ts', 'sqlite.ts', 'signature/index.ts', 'client/index.ts', 'testing/index.ts'])(
+test.each(['index.ts', 'sqlite.ts', 'signature/index.ts', 'client/index.ts', 'testing.ts', 'simulator.ts'])(
   '%s only re-exports',
   (file) => {
     const reExport = /^\s*export (type )?(\*|\{[^}]*\}) from '[^']+'\s*/
@@ -123,14 +109,14 @@ test.each(['index.ts', 'sqlite.ts', 'signature/index.ts', 'client/index.ts', 'te
   },
 )
 
-function layerOf(file: string): number | undefined {
-  // A file named on its own belongs there, and not to its folder's layer.
-  const exactly = LAYERS.findIndex((layer) => layer.includes(file))
-  if (exactly >= 0) return exactly
-  const byFolder = LAYERS.findIndex((layer) =>
-    layer.some((entry) => entry.endsWith('/') && file.startsWith(entry)),
-  )
-  return byFolder >= 0 ? byFolder : undefined
+function floorOf(file: string): string {
+  return file.includes('/') ? file.slice(0, file.indexOf('/') + 1) : 'entry points'
+}
+
+/** Whether package.json makes it one of the entry points of the package. */
+function isEntryPoint(file: string): boolean {
+  const built = `./dist/esm/${file.replace(/\.ts$/, '.js')}`
+  return Object.values(exportsOfPackage).some((entry) => entry.import?.default === built)
 }
 
 /** What follows `from`, `import`, `import(` and `require(`, outside comments. */

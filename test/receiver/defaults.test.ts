@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createAuthenticator } from '../../src/authenticator.js'
-import { silentLogger } from '../../src/logger.js'
-import { parseReceiverOptions } from '../../src/receiver-options.js'
+import { createAuthenticator } from '../../src/callback/authenticator.js'
+import { silentLogger } from '../../src/logging/logger.js'
+import { parseReceiverOptions } from '../../src/receiver/settings.js'
 import { subscription } from '../support/running-receiver.js'
 
 const readme = readFileSync(join(__dirname, '../../README.md'), 'utf8')

@@ -1,4 +1,4 @@
-import { createReceiver, type Receiver } from '../../src/receiver.js'
+import { createReceiver, type Receiver } from '../../src/receiver/receiver.js'
 import { collectedLog } from '../support/collected-log.js'
 
 const subscription = (eventTypeName: string) => ({

@@ -1,5 +1,5 @@
 import { getMaxListeners } from 'node:events'
-import { Dispatcher } from '../../src/dispatch/dispatcher.js'
+import { Dispatcher } from '../../src/handlers/dispatcher.js'
 import { createReceiver } from '../../src/index.js'
 import { sendRawRequest } from '../../src/testing/raw-request.js'
 import { serve } from '../support/hosts.js'

@@ -1,5 +1,5 @@
 import { format } from 'node:util'
-import type { Logger } from '../../src/logger.js'
+import type { Logger } from '../../src/logging/logger.js'
 
 export interface LogLine {
   readonly level: 'debug' | 'info' | 'warn' | 'error'

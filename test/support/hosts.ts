@@ -8,7 +8,7 @@ import {
 import type { AddressInfo } from 'node:net'
 import express5 from 'express'
 import express4 from 'express4'
-import { startReceiverServer } from '../../src/http/server.js'
+import { startReceiverServer } from '../../src/server/server.js'
 import type { Receiver } from '../../src/index.js'
 
 export interface Listening {

@@ -1,5 +1,5 @@
 import { createReceiver, MemoryInbox, type PublicSubscription } from '../../src/index.js'
-import { signedCallback, startServiceSimulator } from '../../src/testing/index.js'
+import { signedCallback, startServiceSimulator } from '../../src/testing.js'
 import { equal } from './equal.js'
 
 const subscription = { eventTypeName: 'a.b', callbackUrl: 'https://a.example/', secret: 's' }

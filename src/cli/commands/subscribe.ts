@@ -1,4 +1,4 @@
-import { CountersignError } from '../../errors.js'
+import { CountersignError } from '../../base/errors.js'
 import { hasConfig, loadValues } from '../config/config.js'
 import { configuredSubscriptions } from '../config/config-subscriptions.js'
 import {

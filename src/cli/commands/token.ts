@@ -2,7 +2,7 @@ import { requestAccessToken } from '../../client/access-token.js'
 import { ClientError } from '../../client/index.js'
 import { addEnvFileOption } from '../environment.js'
 import { EXIT, printJson, type DefineCommand, type ExitCode, type Io } from '../io.js'
-import { printable } from '../../printable.js'
+import { printable } from '../../base/printable.js'
 import { jsonResult, outputMask, safeFailure } from '../service/service-call.js'
 import {
   addServiceOptions,

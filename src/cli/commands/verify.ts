@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { OUTCOMES } from '../../outcomes.js'
+import { OUTCOMES } from '../../callback/outcomes.js'
 import { callbackUrlProblem, stringToSign, verifyCallback } from '../../signature/index.js'
 import { hashBody } from '../../signature/string-to-sign.js'
 import { headerValues } from '../../testing/http-message.js'

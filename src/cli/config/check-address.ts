@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
-import { listenFailure } from '../../http/server.js'
-import type { Logger } from '../../logger.js'
+import { listenFailure } from '../../server/server.js'
+import type { Logger } from '../../logging/logger.js'
 
 /**
  * Finds out whether the address can be listened on, by listening for a moment. That a receiver of this program listens

@@ -1,4 +1,4 @@
-import { printable } from '../../printable.js'
+import { printable } from '../../base/printable.js'
 
 /** A secret as the configuration may refer to it; undefined where it stands there as it is, which is not repeated. */
 export type SecretReference =

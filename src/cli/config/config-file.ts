@@ -3,10 +3,10 @@ import { readFile } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { isNativeError } from 'node:util/types'
-import { CountersignError } from '../../errors.js'
+import { CountersignError } from '../../base/errors.js'
 import { jsonErrorLine } from './json-error-line.js'
 import { syntaxErrorPlace } from './syntax-error-place.js'
-import { isInstance, textProperty } from '../../foreign-value.js'
+import { isInstance, textProperty } from '../../base/foreign-value.js'
 
 export interface ConfigFile {
   /** As messages name it. */

@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path'
-import { CountersignError } from '../../errors.js'
+import { CountersignError } from '../../base/errors.js'
 import type { ConfigFile } from './config-file.js'
 import { UsageError } from '../io.js'
 import { SymbolicLinkError } from '../private-file.js'

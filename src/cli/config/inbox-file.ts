@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { integerOption } from '../../option-checks.js'
+import { integerOption } from '../../base/option-checks.js'
 import { hasConfig, loadValues, type ConfigValues } from './config.js'
 import { addEnvFileOption, loadEnvFile, variable } from '../environment.js'
 import { DEFAULT_FILE, inboxSetting } from './inbox-setting.js'

@@ -1,8 +1,8 @@
 import { dirname, resolve } from 'node:path'
 import type { Inbox } from '../../inbox/inbox.js'
-import { SqliteInbox, type SqliteInboxOptions } from '../../inbox/sqlite-inbox.js'
-import type { Logger } from '../../logger.js'
-import { checkKnownOptions, invalidOption } from '../../option-checks.js'
+import { SqliteInbox, type SqliteInboxOptions } from '../../inbox/sqlite/sqlite-inbox.js'
+import type { Logger } from '../../logging/logger.js'
+import { checkKnownOptions, invalidOption } from '../../base/option-checks.js'
 import type { ConfigFile } from './config-file.js'
 
 /** Made only when the receiver is: to read a configuration must not make a file. */

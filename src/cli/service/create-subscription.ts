@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { isRefusal } from '../../client/effect.js'
-import { eventTypeNameProblem } from '../../event-type-name.js'
+import { eventTypeNameProblem } from '../../base/event-type-name.js'
 import { callbackUrlProblem } from '../../signature/index.js'
 import { EXIT, printJson, UsageError, type ExitCode, type Io } from '../io.js'
 import { jsonEntry, readableEntry, type ConfigEntry } from '../config/config-entry.js'
 import type { KeptSecret } from './kept-secret.js'
-import { printable } from '../../printable.js'
+import { printable } from '../../base/printable.js'
 import { callService, isFailure, jsonResult, readableResult } from './service-call.js'
 import type { ServiceAccount } from './service-options.js'
 

@@ -1,8 +1,8 @@
 import { openClient } from '../../client/client.js'
 import { ClientError, type Client, type ServiceResponse } from '../../client/index.js'
-import { maskedValue, textMask } from '../../mask-texts.js'
+import { maskedValue, textMask } from '../../base/mask-texts.js'
 import { EXIT, printJson, type ExitCode, type Io } from '../io.js'
-import { printable } from '../../printable.js'
+import { printable } from '../../base/printable.js'
 import { redactor } from '../redact.js'
 import type { ServiceAccount } from './service-options.js'
 

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { Option, type Command } from 'commander'
 import { createClient } from '../../client/index.js'
-import { CountersignError } from '../../errors.js'
+import { CountersignError } from '../../base/errors.js'
 import { loadEnvFile, variable } from '../environment.js'
 import { UsageError, type Io } from '../io.js'
 import { duration } from '../option-values.js'

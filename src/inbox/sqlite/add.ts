@@ -1,4 +1,4 @@
-import { ownSubscriptionId } from '../../callback.js'
+import { ownSubscriptionId } from '../../callback/callback.js'
 import type { AddResult, Arrival } from '../inbox.js'
 import { QUARANTINE_REASON } from '../quarantine-reason.js'
 import type { InboxState } from '../states.js'

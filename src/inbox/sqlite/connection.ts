@@ -1,5 +1,5 @@
 import { accessSync, closeSync, constants, existsSync, openSync } from 'node:fs'
-import { CountersignError } from '../../errors.js'
+import { CountersignError } from '../../base/errors.js'
 import type { SqliteDatabase, SqliteDriver, SqliteStatement } from './driver.js'
 import { lookFirst, refuseLostLog } from './look-first.js'
 import { bytesIn, OpenFiles, type FilesState } from './open-files.js'

@@ -1,4 +1,4 @@
-import { CountersignError } from '../../errors.js'
+import { CountersignError } from '../../base/errors.js'
 
 /** What is used of `DatabaseSync`, which `node:sqlite` and `@photostructure/sqlite` both have. */
 export interface SqliteDatabase {

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
-import { CountersignError } from '../../errors.js'
-import type { Logger } from '../../logger.js'
+import { CountersignError } from '../../base/errors.js'
+import type { Logger } from '../../logging/logger.js'
 import { Connection } from './connection.js'
 import { loadDriver, type SqliteDriver } from './driver.js'
 import { inboxError, isBusy, isFault, needsReopening } from './inbox-error.js'

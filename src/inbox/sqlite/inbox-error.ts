@@ -1,5 +1,5 @@
-import { CountersignError } from '../../errors.js'
-import { property } from '../../foreign-value.js'
+import { CountersignError } from '../../base/errors.js'
+import { property } from '../../base/foreign-value.js'
 
 export type InboxErrorCode =
   /** Another process has held the file for longer than `busyTimeoutMs`. */

@@ -1,4 +1,4 @@
-import type { Logger } from '../../logger.js'
+import type { Logger } from '../../logging/logger.js'
 import type { Connection } from './connection.js'
 
 /** The size that the log is cut back to when it begins anew (`journal_size_limit`): beyond it, it did not. */

@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url'
-import { CountersignError } from '../../errors.js'
+import { CountersignError } from '../../base/errors.js'
 import type { SqliteDatabase, SqliteDriver } from './driver.js'
 import { isBusy, isNoDatabase } from './inbox-error.js'
 import { bytesIn, hasLogFiles } from './open-files.js'

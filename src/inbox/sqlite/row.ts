@@ -1,4 +1,4 @@
-import { defaultSubscriptionId, type VerifiedCallback } from '../../callback.js'
+import { defaultSubscriptionId, type VerifiedCallback } from '../../callback/callback.js'
 import type { EntrySummary } from '../inbox.js'
 import type { InboxState } from '../states.js'
 

@@ -1,4 +1,4 @@
-import { CountersignError } from '../../errors.js'
+import { CountersignError } from '../../base/errors.js'
 import type { SqliteDatabase } from './driver.js'
 
 /** 'CSIN': tells an inbox from somebody else's database. */

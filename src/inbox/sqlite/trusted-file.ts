@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs'
-import { CountersignError } from '../../errors.js'
-import { linkProblem, ownerProblem } from '../../file-owner.js'
+import { CountersignError } from '../../base/errors.js'
+import { linkProblem, ownerProblem } from '../../base/file-owner.js'
 
 /**
  * Looks at the name of the file and does not open it: to close it again would let go of the locks that other connections

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash, randomUUID } from 'node:crypto'
-import type { VerifiedCallback } from '../../callback.js'
+import type { VerifiedCallback } from '../../callback/callback.js'
 import type { Arrival, ClaimedEntry, ClaimEntries, EntrySummary, Inbox } from '../../inbox/inbox.js'
 import type { InboxState } from '../../inbox/states.js'
 

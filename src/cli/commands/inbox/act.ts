@@ -4,7 +4,7 @@ import { actionRefusal, missingRefusal } from '../../../inbox/operator-action.js
 import { MOVES } from '../../../inbox/states.js'
 import { EXIT, printJson, UsageError, type ExitCode, type Io } from '../../io.js'
 import { positiveNumber } from '../../option-values.js'
-import { printable } from '../../../printable.js'
+import { printable } from '../../../base/printable.js'
 import { addFilterOptions, every, filterOf, type FilterFlags } from './entry-filter.js'
 import { withInbox, type DefineSubcommand, type InboxFlags } from './subcommand.js'
 

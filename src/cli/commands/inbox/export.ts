@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Entry, Inbox } from '../../../inbox/inbox.js'
 import { EXIT, type ExitCode, type Io } from '../../io.js'
-import { printableJson } from '../../../printable.js'
+import { printableJson } from '../../../base/printable.js'
 import { addFilterOptions, every, filterOf, type FilterFlags } from './entry-filter.js'
 import { withInbox, type DefineSubcommand, type InboxFlags } from './subcommand.js'
 

@@ -1,10 +1,10 @@
-import { ownSubscriptionId } from '../../../callback.js'
+import { ownSubscriptionId } from '../../../callback/callback.js'
 import type { Inbox } from '../../../inbox/inbox.js'
-import { withoutQuery } from '../../../subscriptions.js'
+import { withoutQuery } from '../../../callback/subscriptions.js'
 import { complain, EXIT, printJson, type ExitCode, type Io } from '../../io.js'
 import { positiveNumber } from '../../option-values.js'
 import { fields, widthOf } from '../../table.js'
-import { printable } from '../../../printable.js'
+import { printable } from '../../../base/printable.js'
 import { withInbox, type DefineSubcommand, type InboxFlags } from './subcommand.js'
 
 interface ShowFlags extends InboxFlags {

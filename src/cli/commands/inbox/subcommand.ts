@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
-import { CountersignError } from '../../../errors.js'
+import { CountersignError } from '../../../base/errors.js'
 import type { Inbox } from '../../../inbox/inbox.js'
-import { SqliteInbox } from '../../../inbox/sqlite-inbox.js'
+import { SqliteInbox } from '../../../inbox/sqlite/sqlite-inbox.js'
 import { complain, EXIT, UsageError, type ExitCode, type Io } from '../../io.js'
 import { findInboxFile, type InboxFlags } from '../../config/inbox-file.js'
 

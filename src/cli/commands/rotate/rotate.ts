@@ -1,5 +1,5 @@
 import { dirname, relative, resolve, sep } from 'node:path'
-import { withoutQuery } from '../../../subscriptions.js'
+import { withoutQuery } from '../../../callback/subscriptions.js'
 import type { ConfigValues } from '../../config/config.js'
 import type { SecretReference } from '../../config/config-entry.js'
 import type { ConfiguredSubscription } from '../../config/config-subscriptions.js'
@@ -13,7 +13,7 @@ import type { InboxFlags } from '../../config/inbox-file.js'
 import { EXIT, UsageError, type ExitCode, type Io } from '../../io.js'
 import { keepSecret, type KeptSecretFlags } from '../../service/kept-secret.js'
 import { lastSeenIfPossible, readableSeen, type LastSeen } from '../../service/last-seen.js'
-import { printable } from '../../../printable.js'
+import { printable } from '../../../base/printable.js'
 import { readServiceAccount, type ServiceFlags } from '../../service/service-options.js'
 
 export interface RotateFlags extends ServiceFlags, KeptSecretFlags, InboxFlags {

@@ -1,4 +1,4 @@
-import { CountersignError } from '../../../errors.js'
+import { CountersignError } from '../../../base/errors.js'
 import type { ConfiguredSubscription } from '../../config/config-subscriptions.js'
 import type { InboxFlags } from '../../config/inbox-file.js'
 import { complain, EXIT, printJson, UsageError, type ExitCode, type Io } from '../../io.js'

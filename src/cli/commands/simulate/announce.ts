@@ -1,5 +1,5 @@
-import { silentLogger, type Logger } from '../../../logger.js'
-import type { ServiceSimulator } from '../../../testing/simulator/service-simulator.js'
+import { silentLogger, type Logger } from '../../../logging/logger.js'
+import type { ServiceSimulator } from '../../../simulator/service-simulator.js'
 import type { Io } from '../../io.js'
 import { printLine } from './print.js'
 

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander'
-import { FAULTS, type FaultKind, type FaultName } from '../../../testing/simulator/fault.js'
+import { FAULTS, type FaultKind, type FaultName } from '../../../simulator/fault.js'
 
 export type FaultChoice = FaultName | 'none'
 

@@ -1,6 +1,6 @@
 import { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { deliveryTarget, loopbackTarget } from '../../../testing/simulator/delivery-target.js'
+import { deliveryTarget, loopbackTarget } from '../../../simulator/delivery-target.js'
 import type { RawTarget } from '../../../testing/raw-request.js'
 
 const PROBE_MS = 100

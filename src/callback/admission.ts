@@ -1,0 +1,20 @@
+import type { CallbackHeaders } from './callback.js'
+import type { OutcomeCode } from './outcomes.js'
+import { readCredentials, type Credentials } from '../signature/credentials.js'
+
+/**
+ * What the head of a request decides: refusing here costs a stranger's request neither the reading of its body nor a
+ * hash. Returns what the callback brings to prove itself, or why it is refused.
+ */
+export function admit(
+  method: string | undefined,
+  headers: CallbackHeaders,
+  maxBodyBytes: number,
+): Credentials | OutcomeCode {
+  if (method !== 'POST') return 'ERR_METHOD_NOT_ALLOWED'
+  const { contentEncoding, contentLength } = headers
+  if (contentEncoding !== undefined && String(contentEncoding).toLowerCase() !== 'identity')
+    return 'ERR_BODY_ENCODED'
+  if (contentLength !== undefined && Number(contentLength) > maxBodyBytes) return 'ERR_BODY_TOO_LARGE'
+  return readCredentials(headers.authorization, headers.timestamp)
+}

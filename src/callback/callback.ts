@@ -1,0 +1,109 @@
+import type { HeaderValue } from '../signature/index.js'
+
+/** The headers of a callback that Countersign looks at, as they arrived: a list when one was repeated. */
+export interface CallbackHeaders {
+  readonly authorization: HeaderValue
+  readonly timestamp: HeaderValue
+  readonly idempotencyKey: HeaderValue
+  readonly eventType: HeaderValue
+  readonly contentEncoding: HeaderValue
+  readonly contentLength: HeaderValue
+}
+
+/** A POST as it arrived: nothing in it has been verified. */
+export interface CallbackRequest {
+  /** The path and query of the request. A hint only: proxies and mounts rewrite it, and it is not what is signed. */
+  readonly path: string
+  readonly headers: CallbackHeaders
+  readonly body: Uint8Array
+}
+
+/** A subscription as created with the service (SERVICE 2.3 and 4.2). */
+export interface Subscription {
+  /**
+   * Identifies the subscription, together with the idempotency key of a callback: 1 to 200 characters, unique in the list.
+   * Needed where two subscriptions share event type and URL, such as those of two tenants. It must stay the same when the
+   * secret is replaced: a repeat is recognised by it.
+   * @default the event type and the URL
+   */
+  readonly id?: string | undefined
+  /** Exactly the `eventTypeName` that was subscribed, such as `transfers.book-completed`. */
+  readonly eventTypeName: string
+  /** Exactly the `callbackUrl` that was subscribed: its path, query and host are part of what is signed. */
+  readonly callbackUrl: string
+  /**
+   * The secret text itself, not the Base64 that was sent as `secretText`. A list while a secret is being replaced: a
+   * callback may be signed with any of them. The type admits undefined, so that an environment variable can be named here;
+   * the start does not.
+   */
+  readonly secret: string | readonly string[] | undefined
+  /** Free text for the log, to tell tenants apart. */
+  readonly description?: string | undefined
+}
+
+/** A subscription without its secret, as events and entries of an inbox carry it. */
+export interface PublicSubscription {
+  /** As configured; by default the event type and the URL. */
+  readonly id: string
+  readonly eventTypeName: string
+  readonly callbackUrl: string
+  readonly description?: string | undefined
+}
+
+/**
+ * The id of a subscription that was given none. Stored keys are made of it (`CallbackIdentity`), so it must not change: the
+ * repeats of what is stored would not be recognised.
+ */
+export function defaultSubscriptionId({
+  eventTypeName,
+  callbackUrl,
+}: Pick<PublicSubscription, 'eventTypeName' | 'callbackUrl'>): string {
+  return `${eventTypeName} ${callbackUrl}`
+}
+
+/** The id, unless it is the default one, which only repeats the event type and the URL. */
+export function ownSubscriptionId(subscription: PublicSubscription): string | undefined {
+  return subscription.id === defaultSubscriptionId(subscription) ? undefined : subscription.id
+}
+
+/** The payload of a callback: a JSON object with an `Id` (SERVICE 2.5). What else is in it is not documented. */
+export interface CallbackPayload {
+  readonly Id: string
+  readonly [field: string]: unknown
+}
+
+/** A callback whose signature is that of a subscription. */
+export interface VerifiedCallback<Type extends string = string> {
+  /** X-Event-Type, which is the `eventTypeName` of the subscription whose secret matched. */
+  readonly type: Type
+  /** X-Idempotency-Key in lower case: a UUID that identifies the callback. Not the `Id` of the body. */
+  readonly idempotencyKey: string
+  /** When the service signed it: Authorization-Timestamp. */
+  readonly signedAt: Date
+  readonly receivedAt: Date
+  /** The exact bytes that were signed. */
+  readonly rawBody: Buffer
+  readonly subscription: PublicSubscription
+}
+
+/** What handlers are given: a verified callback and what its body says. */
+export interface CallbackEvent<
+  Type extends string = string,
+  Payload = CallbackPayload,
+> extends VerifiedCallback<Type> {
+  /** The body as JSON, or what the event type's schema made of it. */
+  readonly payload: Payload
+  /** A person had it handled again, or released it from quarantine. */
+  readonly replayed: boolean
+}
+
+/** By which a verified callback is recognised as a repeat, a conflict or a replay. Never logged. */
+export interface CallbackIdentity {
+  /**
+   * The idempotency key and the id of its subscription: the service does not say whether a key is unique across
+   * subscriptions.
+   */
+  readonly key: string
+  readonly bodyHash: string
+  readonly signature: string
+}

@@ -1,0 +1,187 @@
+import type { KeyObject } from 'node:crypto'
+import { defaultSubscriptionId, type PublicSubscription, type Subscription } from './callback.js'
+import { CountersignError } from '../base/errors.js'
+import { checkKnownOptions, invalidOption } from '../base/option-checks.js'
+import { callbackUrlProblem, signedUrl, type SignedUrl } from '../signature/callback-url.js'
+import { hmacKey, secretProblem } from '../signature/secret.js'
+
+/** A subscription that has been checked, with everything that verifying a callback needs of it except the HMAC itself. */
+export interface PreparedSubscription extends PublicSubscription {
+  readonly hasOwnId: boolean
+  /** A copy: no later change of the caller's list gets past the checks. */
+  readonly secrets: readonly string[]
+  /** The same object for every subscription with this URL. */
+  readonly url: SignedUrl
+  readonly keys: readonly KeyObject[]
+}
+
+/**
+ * Checks and prepares lists of subscriptions. A request without a valid signature costs an HMAC for every candidate; parsing
+ * the URLs and setting up the keys would take several times as long. So they are remembered, by their texts and not by the
+ * objects, because a function that reads its subscriptions from a database returns new objects each time.
+ */
+export class SubscriptionPreparer {
+  /** What was returned last, because most functions return the same list each time. */
+  #last: readonly PreparedSubscription[] = []
+  readonly #urls = new PreparedTexts(urlOf)
+  readonly #keys = new PreparedTexts(keyOf)
+
+  /** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
+  prepare(
+    subscriptions: readonly Subscription[],
+    owner: string,
+    name: string,
+  ): readonly PreparedSubscription[] {
+    const last = this.#last
+    if (last.length === subscriptions.length && last.every((each, at) => isStill(each, subscriptions[at])))
+      return last
+    const prepared = Array.from(subscriptions, (subscription, index) =>
+      this.#prepareOne(subscription, `${owner}: ${name}[${index}]`),
+    )
+    // Afterwards, so that a list never drives out its own entries: one that is longer than the limit would otherwise be
+    // prepared anew for every request.
+    this.#urls.trim(Math.max(REMEMBERED, prepared.length))
+    const secrets = prepared.reduce((sum, each) => sum + each.secrets.length, 0)
+    this.#keys.trim(Math.max(REMEMBERED, secrets))
+    if (prepared.length > 1) checkDistinct(prepared, owner, name)
+    this.#last = prepared
+    return prepared
+  }
+
+  #prepareOne(subscription: Subscription, where: string): PreparedSubscription {
+    checkKnownOptions(where, subscription, KNOWN)
+    const { id, eventTypeName, callbackUrl, secret, description } = subscription
+    if (typeof eventTypeName !== 'string' || eventTypeName === '') {
+      const cure = 'use the name that was subscribed, such as "transfers.book-completed"'
+      throw invalidOption(where, 'eventTypeName', eventTypeName, cure)
+    }
+    if (description !== undefined && typeof description !== 'string')
+      throw invalidOption(where, 'description', description, 'use a text, or leave it out')
+    if (id !== undefined && !isId(id)) {
+      const cure = 'use 1 to 200 printable characters, such as the name of the tenant, or leave it out'
+      throw invalidOption(where, 'id', id, cure)
+    }
+    const secrets: readonly string[] = Array.isArray(secret) ? Array.from(secret) : [secret as string]
+    if (secrets.length === 0) throw invalidOption(where, 'secret', secret, 'list at least one secret')
+    const subscribed = { eventTypeName, callbackUrl }
+    return {
+      id: id ?? defaultSubscriptionId(subscribed),
+      hasOwnId: id !== undefined,
+      ...subscribed,
+      description,
+      url: this.#urls.get(callbackUrl, where),
+      secrets,
+      keys: secrets.map((each) => this.#keys.get(each, where)),
+    }
+  }
+}
+
+/** By content and not by identity, as the caller may have changed the object. */
+function isStill(prepared: PreparedSubscription, given: Subscription | undefined): boolean {
+  const { id, eventTypeName, callbackUrl, secret, description } = given ?? ({} as Partial<Subscription>)
+  const { secrets } = prepared
+  return (
+    eventTypeName === prepared.eventTypeName &&
+    callbackUrl === prepared.callbackUrl &&
+    description === prepared.description &&
+    id === (prepared.hasOwnId ? prepared.id : undefined) &&
+    (Array.isArray(secret)
+      ? secret.length === secrets.length && secrets.every((each, at) => each === secret[at])
+      : secrets.length === 1 && secret === secrets[0])
+  )
+}
+
+/** How many texts are remembered of a function's answers, beyond which the oldest are forgotten. */
+const REMEMBERED = 10_000
+
+const KNOWN = [
+  'id',
+  'eventTypeName',
+  'callbackUrl',
+  'secret',
+  'description',
+] as const satisfies readonly (keyof Subscription)[]
+
+class PreparedTexts<Result> {
+  readonly #results = new Map<string, Result>()
+  readonly #prepare: (text: string, where: string) => Result
+
+  constructor(prepare: (text: string, where: string) => Result) {
+    this.#prepare = prepare
+  }
+
+  get(text: string, where: string): Result {
+    const known = this.#results.get(text)
+    if (known !== undefined) return known
+    const result = this.#prepare(text, where)
+    this.#results.set(text, result)
+    return result
+  }
+
+  /** Forgets the oldest. */
+  trim(limit: number): void {
+    for (const text of this.#results.keys()) {
+      if (this.#results.size <= limit) return
+      this.#results.delete(text)
+    }
+  }
+}
+
+function urlOf(callbackUrl: string, where: string): SignedUrl {
+  refuse(callbackUrlProblem(callbackUrl), where)
+  return signedUrl(callbackUrl)
+}
+
+function keyOf(secret: string, where: string): KeyObject {
+  refuse(secretProblem(secret), where)
+  return hmacKey(secret)
+}
+
+function refuse(problem: string | undefined, where: string): void {
+  if (problem !== undefined) throw new CountersignError('ERR_OPTION_INVALID', `${where}: ${problem}`)
+}
+
+/** What can stand in a log line and in a column of a database. */
+function isId(id: unknown): boolean {
+  return typeof id === 'string' && id.length <= 200 && /^[^\p{C}\p{Zl}\p{Zp}]+$/u.test(id)
+}
+
+/**
+ * Two subscriptions with one id would share their idempotency keys: the callback of one would be answered as a repeat of the
+ * other's. Two that share event type, URL and a secret cannot be told apart by any callback, so the order of the list would
+ * decide which of them a callback belongs to, and under which id a repeat is looked for.
+ * @throws CountersignError ERR_OPTION_INVALID
+ */
+function checkDistinct(subscriptions: readonly PreparedSubscription[], owner: string, name: string): void {
+  const refuseBoth = (one: number, other: number, problem: string) => {
+    const message = `${owner}: ${name}[${one}] and ${name}[${other}] ${problem}`
+    throw new CountersignError('ERR_OPTION_INVALID', message)
+  }
+  const byId = new Map<string, number>()
+  for (const [index, { id }] of subscriptions.entries()) {
+    const other = byId.get(id)
+    if (other !== undefined) refuseBoth(other, index, SHARED_ID)
+    byId.set(id, index)
+  }
+  // The default ids contain event type and URL: where there are no others, nothing is left that could be shared.
+  if (!subscriptions.some(({ hasOwnId }) => hasOwnId)) return
+  const byKey = new Map<string, Map<KeyObject, number>>()
+  for (const [index, subscription] of subscriptions.entries()) {
+    const subscribed = defaultSubscriptionId(subscription)
+    const known = byKey.get(subscribed) ?? new Map<KeyObject, number>()
+    byKey.set(subscribed, known)
+    for (const key of subscription.keys) {
+      const other = known.get(key) ?? index
+      if (other !== index) refuseBoth(other, index, SHARED_SECRET)
+      known.set(key, index)
+    }
+  }
+}
+
+const SHARED_ID =
+  'have the same id, which by default is the eventTypeName and the callbackUrl: callbacks of one would be taken for repeats ' +
+  'of the other. Give each tenant an id of its own. While a secret is being replaced, list both secrets in one subscription.'
+
+const SHARED_SECRET =
+  'have the same eventTypeName, callbackUrl and a secret in common: nothing tells their callbacks apart. Give each a secret ' +
+  'of its own, or leave one of them out.'

@@ -1,0 +1,172 @@
+import { performance } from 'node:perf_hooks'
+import type { CallbackEvent } from '../callback/callback.js'
+import { isInstance } from '../base/foreign-value.js'
+import { deadline, inTime } from '../base/timeout.js'
+import { childLogger, type Logger } from '../logging/logger.js'
+import type { HandlerContext, Handlers } from './handlers.js'
+import { applySchema, PayloadInvalidError } from './payload-schema.js'
+import type { StandardSchema } from './standard-schema.js'
+
+export interface Failure {
+  readonly code: 'ERR_HANDLER_FAILED' | 'ERR_HANDLER_TIMEOUT' | 'ERR_PAYLOAD_INVALID' | 'ERR_CLAIM_LOST'
+  readonly error: unknown
+}
+
+export interface Dispatch {
+  /**
+   * Resolves once every handler has finished or run out of time: to what went wrong, or undefined. A time-out goes first,
+   * so that any other failure means that all have returned. Never rejects.
+   */
+  readonly result: Promise<Failure | undefined>
+  /**
+   * Resolves once every handler has really returned, which one that ignores its signal may do long after its time was
+   * up. Until then the same callback must not be handled again. Never rejects.
+   */
+  readonly settled: () => Promise<unknown>
+}
+
+export interface DispatcherParts {
+  readonly handlers: Handlers
+  readonly schemas: ReadonlyMap<string, StandardSchema>
+  /** How long a schema may take, in milliseconds. */
+  readonly schemaTimeoutMs: number
+  readonly logger: Logger
+}
+
+/** Gives events to their handlers. */
+export class Dispatcher {
+  readonly #parts: DispatcherParts
+
+  constructor(parts: DispatcherParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Runs the handlers of the event's type side by side, each against its own clock. `stop` aborts all of them. `claimedAt`,
+   * by `performance.now()`, is when a lease began that nobody renews.
+   */
+  dispatch(event: CallbackEvent, attempt: number, stop: AbortSignal, claimedAt = Infinity): Dispatch {
+    const { schemas, schemaTimeoutMs } = this.#parts
+    const schema = schemas.get(event.type)
+    if (!schema) return this.#run(event, attempt, stop, claimedAt)
+    const dispatched = inTime(applySchema(event, schema), schemaTimeoutMs, 'the payload schema').then(
+      (applied) => this.#run(applied, attempt, stop, claimedAt),
+      (error: unknown) => unfit(error),
+    )
+    return {
+      result: dispatched.then(({ result }) => result),
+      settled: () => dispatched.then(({ settled }) => settled()),
+    }
+  }
+
+  #run(event: CallbackEvent, attempt: number, stop: AbortSignal, claimedAt: number): Dispatch {
+    const { handlers, logger } = this.#parts
+    const runs = handlers.for(event.type).map(({ handler, timeoutMs, startWithinMs }) => {
+      const context = new Context(event, attempt, logger, stop)
+      // Started in a microtask, so that a handler that throws at once is no different from one that throws later.
+      const returned = Promise.resolve().then(() => {
+        if (performance.now() - claimedAt > startWithinMs) throw new LeaseSpentError(timeoutMs)
+        return handler(event, context)
+      })
+      return { returned, result: withTimeout(returned, timeoutMs, context) }
+    })
+    return {
+      result: runs.length === 1 ? runs[0]!.result : Promise.all(runs.map(({ result }) => result)).then(worst),
+      settled: () => Promise.allSettled(runs.map(({ returned }) => returned)),
+    }
+  }
+}
+
+function unfit(error: unknown): Dispatch {
+  const code = isInstance(error, PayloadInvalidError) ? 'ERR_PAYLOAD_INVALID' : 'ERR_HANDLER_FAILED'
+  return { result: Promise.resolve({ code, error }), settled: () => Promise.resolve() }
+}
+
+function worst(results: readonly (Failure | undefined)[]): Failure | undefined {
+  return results.find((failure) => failure?.code === 'ERR_HANDLER_TIMEOUT') ?? results.find(Boolean)
+}
+
+function withTimeout(
+  returned: Promise<unknown>,
+  timeoutMs: number,
+  context: Context,
+): Promise<Failure | undefined> {
+  return new Promise((resolve) => {
+    const cancel = deadline(timeoutMs, () => {
+      const error = new Error(`the handler took longer than ${timeoutMs} ms`)
+      context.abort(error)
+      resolve({ code: 'ERR_HANDLER_TIMEOUT', error })
+    })
+    returned.then(
+      () => finish(undefined),
+      (error: unknown) => finish({ code: failureCode(error), error }),
+    )
+    function finish(failure: Failure | undefined): void {
+      cancel()
+      context.close()
+      resolve(failure)
+    }
+  })
+}
+
+function failureCode(error: unknown) {
+  return isInstance(error, LeaseSpentError) ? 'ERR_CLAIM_LOST' : 'ERR_HANDLER_FAILED'
+}
+
+/** Others may have kept the process busy since the callback was claimed, or its store or schema took long. */
+class LeaseSpentError extends Error {
+  constructor(timeoutMs: number) {
+    super(`the handler was not begun: less is left of the lease than the ${timeoutMs} ms that it may take`)
+  }
+}
+
+/** Makes its parts when they are asked for: most handlers use neither the signal nor the logger. */
+class Context implements HandlerContext {
+  readonly attempt: number
+  readonly #event: CallbackEvent
+  readonly #parentLogger: Logger
+  readonly #stop: AbortSignal
+  #logger: Logger | undefined
+  #controller: AbortController | undefined
+  #abortedWith: Error | undefined
+
+  constructor(event: CallbackEvent, attempt: number, logger: Logger, stop: AbortSignal) {
+    this.attempt = attempt
+    this.#event = event
+    this.#parentLogger = logger
+    this.#stop = stop
+  }
+
+  get logger(): Logger {
+    const { idempotencyKey, type } = this.#event
+    return (this.#logger ??= childLogger(this.#parentLogger, {
+      idempotencyKey,
+      eventType: type,
+      attempt: this.attempt,
+    }))
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController()
+      if (this.#abortedWith) this.#controller.abort(this.#abortedWith)
+      else if (this.#stop.aborted) this.#controller.abort(this.#stop.reason)
+      else this.#stop.addEventListener('abort', this.#onStop, { once: true })
+    }
+    return this.#controller.signal
+  }
+
+  abort(error: Error): void {
+    this.#abortedWith = error
+    this.#controller?.abort(error)
+    // Now already, as a handler that ignores its signal may never return.
+    this.close()
+  }
+
+  // A listener left behind on the receiver's own signal would be a leak of one per callback.
+  close(): void {
+    if (this.#controller) this.#stop.removeEventListener('abort', this.#onStop)
+  }
+
+  readonly #onStop = (): void => this.#controller?.abort(this.#stop.reason)
+}

@@ -1,0 +1,38 @@
+import type { Logger } from '../logging/logger.js'
+import { similarName } from '../base/similar-name.js'
+
+/** What there are handlers for. */
+export interface Handled {
+  readonly types: ReadonlySet<string>
+  readonly any: boolean
+  readonly unhandled: boolean
+}
+
+/**
+ * Warns of what cannot be right: no handler at all, a subscribed type without a handler, a handler of a type that is not
+ * subscribed. `subscribed` is undefined where a function finds the subscriptions: its types are not known.
+ */
+export function warnOfGaps(
+  subscribed: readonly string[] | undefined,
+  { types, any, unhandled }: Handled,
+  logger: Logger,
+): void {
+  if (types.size === 0 && !any && !unhandled) {
+    logger.warn({ code: 'WARN_NO_HANDLERS' }, 'no handler is registered: no callback will be handled')
+    return
+  }
+  if (subscribed === undefined) return
+  const names = [...new Set(subscribed)]
+  for (const eventTypeName of names) {
+    if (any || unhandled || types.has(eventTypeName)) continue
+    const message = `no handler for ${eventTypeName}: its genuine callbacks will not be handled`
+    logger.warn({ code: 'WARN_HANDLER_MISSING', eventTypeName }, message)
+  }
+  for (const eventTypeName of types) {
+    if (names.includes(eventTypeName)) continue
+    const meant = similarName(eventTypeName, names)
+    const guess = meant === undefined ? '' : ` (did you mean ${meant}?)`
+    const message = `a handler for ${eventTypeName}, to which nothing is subscribed: it will never run${guess}`
+    logger.warn({ code: 'WARN_HANDLER_UNREACHABLE', eventTypeName }, message)
+  }
+}

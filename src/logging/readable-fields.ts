@@ -1,0 +1,41 @@
+import { isErrorLike } from '../base/foreign-value.js'
+import { printable } from '../base/printable.js'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** `name=value` for each field that has a value, with a space before each; the error comes last. */
+export function readableFields({ err, ...fields }: Fields): string {
+  const parts = Object.entries(fields)
+    .filter(([, value]) => value !== undefined)
+    .map(
+      ([name, value]) => ` ${printable(name)}=${isErrorLike(value) ? readableError(value) : readable(value)}`,
+    )
+  return parts.join('') + (err === undefined ? '' : ` err=${readableError(err)}`)
+}
+
+function readable(value: unknown): string {
+  if (typeof value === 'string' && /^[^\s"=]+$/.test(value)) return printable(value)
+  return printable(inJson(value))
+}
+
+function inJson(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? typeof value
+  } catch {
+    // A cycle, a BigInt, or a getter that throws.
+    return `[${typeof value}]`
+  }
+}
+
+/** The error and its causes, and where the first was thrown: a whole stack is in the JSON. */
+function readableError(error: unknown): string {
+  if (typeof error !== 'object' || error === null) return readable(error)
+  const { type, name = type, message, stack, cause } = error as Fields
+  const place = /\n {4}at (.+)/.exec(text(stack))?.[1]
+  const what = `${name === undefined ? '' : `${text(name)}: `}${text(message)}${place ? ` at ${place}` : ''}`
+  return readable(what) + (cause === undefined ? '' : ` cause=${readableError(cause)}`)
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+}

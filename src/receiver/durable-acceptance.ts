@@ -1,0 +1,122 @@
+import type { VerifiedCallback } from '../callback/callback.js'
+import type { Handlers } from '../handlers/handlers.js'
+import { inTime } from '../base/timeout.js'
+import type { Logger } from '../logging/logger.js'
+import { inboxOutcome, outcome, type Outcome } from '../callback/outcomes.js'
+import type { Authenticated, Handling } from './acceptance.js'
+import type { AddResult, Inbox } from '../inbox/inbox.js'
+import type { Worker } from '../worker/worker.js'
+
+/** Says which events have to be handled one after the other: those for which it returns the same text. */
+export type OrderBy<Event> = (event: Event) => string | undefined
+
+export interface InboxHandlingParts {
+  readonly inbox: Inbox
+  readonly worker: Worker
+  readonly handlers: Handlers
+  readonly orderBy: OrderBy<never> | undefined
+  readonly dependencyTimeoutMs: number
+  readonly logger: Logger
+}
+
+/** Callbacks are stored before the answer; what happens after it is ours to see through. */
+export class InboxHandling implements Handling {
+  readonly #parts: InboxHandlingParts
+  readonly #storing = new Set<Promise<unknown>>()
+  #started: Promise<void> | undefined
+  #isOpen = false
+
+  constructor(parts: InboxHandlingParts) {
+    this.#parts = parts
+  }
+
+  /** Safe to call twice, and again after it failed: what kept the inbox from opening may have been put right. */
+  start(): Promise<void> {
+    return (this.#started ??= this.#start().catch((error: unknown) => {
+      this.#started = undefined
+      throw error
+    }))
+  }
+
+  async accept(authenticated: Authenticated): Promise<Outcome> {
+    const { callback } = authenticated
+    if (!this.#isOpen) {
+      const error = new Error('the inbox is not open: await receiver.start() before the server listens')
+      return outcome('ERR_INBOX_UNAVAILABLE', callback, error)
+    }
+    try {
+      const storing = this.#track(this.#add(authenticated))
+      const added = await inTime(storing, this.#parts.dependencyTimeoutMs, 'the inbox')
+      if (added.result === 'stored') this.#parts.worker.wake()
+      return inboxOutcome(codeOf(added, authenticated), callback)
+    } catch (error) {
+      // Even if it is stored after all: the sender comes again, and is then told of a duplicate.
+      return outcome('ERR_INBOX_UNAVAILABLE', callback, error)
+    }
+  }
+
+  async stop(limitMs: number): Promise<void> {
+    const stored = Promise.allSettled([this.#started, ...this.#storing])
+    await Promise.all([
+      this.#parts.worker.stop(limitMs),
+      inTime(stored, limitMs, 'the inbox', { keepsAlive: true }).catch(() => undefined),
+    ])
+    await this.#parts.inbox.close()
+  }
+
+  async #start(): Promise<void> {
+    const { inbox, worker } = this.#parts
+    await inbox.open()
+    this.#isOpen = true
+    worker.start()
+  }
+
+  #track<Value>(work: Promise<Value>): Promise<Value> {
+    this.#storing.add(work)
+    const forget = () => this.#storing.delete(work)
+    work.then(forget, forget)
+    return work
+  }
+
+  async #add(authenticated: Authenticated): Promise<AddResult> {
+    const { inbox, handlers } = this.#parts
+    const { callback, identity, verdict } = authenticated
+    return inbox.add({
+      callback,
+      ...identity,
+      suspicion: verdict === 'suspect' ? authenticated.suspicion : undefined,
+      orderKey: verdict === 'genuine' ? this.#orderKey(authenticated.callback) : undefined,
+      hasHandler: handlers.for(callback.type).length > 0,
+    })
+  }
+
+  // To refuse a genuine callback because orderBy threw could lose it.
+  #orderKey(event: VerifiedCallback): string | undefined {
+    const { orderBy, logger } = this.#parts
+    try {
+      const key: unknown = orderBy?.(event as never)
+      if (key === undefined || typeof key === 'string') return key
+      // Of an async orderBy, whose rejection would otherwise end the process.
+      Promise.resolve(key).catch(() => {})
+      throw new TypeError(`orderBy must return a text or undefined, but returned a ${typeof key}`)
+    } catch (error) {
+      logger.error({ code: 'ERR_ORDER_BY_FAILED', err: error }, 'orderBy threw: the event has no order')
+      return undefined
+    }
+  }
+}
+
+function codeOf(added: AddResult, authenticated: Authenticated) {
+  switch (added.result) {
+    case 'stored':
+      return 'STORED'
+    case 'duplicate':
+      return 'DUPLICATE'
+    case 'unhandled':
+      return 'ERR_HANDLER_MISSING'
+    case 'quarantined':
+      if (added.why === 'conflict') return 'ERR_IDEMPOTENCY_KEY_REUSED'
+      if (added.why === 'replay') return 'ERR_SIGNATURE_REPLAYED'
+      return authenticated.verdict === 'suspect' ? authenticated.suspicion : 'ERR_INTERNAL'
+  }
+}

@@ -1,0 +1,147 @@
+import { setMaxListeners } from 'node:events'
+import { performance } from 'node:perf_hooks'
+import type { CallbackEvent, CallbackIdentity } from '../callback/callback.js'
+import type { Claim, ClaimResult, IdempotencyStore } from '../idempotency/store.js'
+import { inTime } from '../base/timeout.js'
+import type { Logger } from '../logging/logger.js'
+import { outcome, type Outcome } from '../callback/outcomes.js'
+import type { Authenticated, Handling } from './acceptance.js'
+import { Running } from './in-flight.js'
+import type { Dispatcher } from '../handlers/dispatcher.js'
+import type { Handlers } from '../handlers/handlers.js'
+
+export interface InlineHandlingParts {
+  readonly handlers: Handlers
+  readonly dispatcher: Dispatcher
+  readonly store: IdempotencyStore
+  readonly leaseMs: number
+  /** How long the store may take for one answer. */
+  readonly dependencyTimeoutMs: number
+  readonly logger: Logger
+}
+
+/** How long aborted handlers are given to say so. */
+const ABORT_GRACE_MS = 1_000
+
+/** Handlers run before the answer, and the idempotency store sees to it that they run once. */
+export class InlineHandling implements Handling {
+  readonly #parts: InlineHandlingParts
+  readonly #running = new Running()
+  readonly #abort = new AbortController()
+
+  constructor(parts: InlineHandlingParts) {
+    this.#parts = parts
+    // Every handler that runs may listen to it; from the eleventh on Node would print that this must be a leak.
+    setMaxListeners(Infinity, this.#abort.signal)
+  }
+
+  async start(): Promise<void> {}
+
+  async accept(authenticated: Authenticated): Promise<Outcome> {
+    if (authenticated.verdict === 'suspect') return outcome(authenticated.suspicion, authenticated.callback)
+    const { callback, identity } = authenticated
+    if (this.#parts.handlers.for(callback.type).length === 0) return outcome('ERR_HANDLER_MISSING', callback)
+    this.#running.begin()
+    try {
+      return await this.#handleOnce(callback, identity)
+    } finally {
+      this.#running.end()
+    }
+  }
+
+  async stop(limitMs: number): Promise<void> {
+    try {
+      await inTime(this.#running.ended(), limitMs, 'running handlers', { keepsAlive: true })
+    } catch {
+      const message = 'handlers are still running: their signals are aborted'
+      this.#parts.logger.warn({ code: 'WARN_STOP_TIMEOUT' }, message)
+      this.#abort.abort(new Error('the receiver is stopping'))
+      await inTime(this.#running.ended(), ABORT_GRACE_MS, 'aborted handlers', { keepsAlive: true }).catch(
+        () => {},
+      )
+    }
+  }
+
+  async #handleOnce(event: CallbackEvent, identity: CallbackIdentity): Promise<Outcome> {
+    const claimedAt = performance.now()
+    let claimed
+    try {
+      claimed = await this.#claim(identity)
+    } catch (error) {
+      return outcome('ERR_STORE_UNAVAILABLE', event, error)
+    }
+    switch (claimed.state) {
+      case 'claimed':
+        return await this.#handle(event, claimed.claim, claimedAt)
+      case 'completed':
+        return outcome('DUPLICATE', event)
+      case 'in-progress':
+        return outcome('ERR_CALLBACK_IN_PROGRESS', event)
+      case 'conflict':
+        return outcome('ERR_IDEMPOTENCY_KEY_REUSED', event)
+      case 'replay':
+        return outcome('ERR_SIGNATURE_REPLAYED', event)
+    }
+  }
+
+  async #claim(identity: CallbackIdentity) {
+    const { store, leaseMs, dependencyTimeoutMs } = this.#parts
+    const claiming = store.claim({ ...identity, leaseMs })
+    try {
+      const answer = await inTime(claiming, dependencyTimeoutMs, 'the idempotency store')
+      if (!isClaimResult(answer)) throw new TypeError('the idempotency store gave no known answer')
+      return answer
+    } catch (error) {
+      // The sender has been told to come back: a claim that arrives after all must not stand in its way.
+      Promise.resolve(claiming)
+        .then((late) =>
+          isClaimResult(late) && late.state === 'claimed' ? this.#release(late.claim) : undefined,
+        )
+        .catch(() => {})
+      throw error
+    }
+  }
+
+  async #handle(event: CallbackEvent, claim: Claim, claimedAt: number): Promise<Outcome> {
+    const { dispatcher, dependencyTimeoutMs, leaseMs } = this.#parts
+    const { result, settled } = dispatcher.dispatch(event, claim.attempt, this.#abort.signal, claimedAt)
+    const failure = await result
+    if (failure) {
+      // A handler that goes on after its time was up still holds the callback, so that it is not handled twice at once, and
+      // a stop waits for it. Both end with the lease: it may never return.
+      this.#running.begin()
+      const leftMs = Math.max(claimedAt + leaseMs - performance.now(), 0)
+      const released = inTime(settled(), leftMs, 'an aborted handler')
+        .then(
+          () => this.#release(claim),
+          () => {},
+        )
+        .finally(() => this.#running.end())
+      if (failure.code !== 'ERR_HANDLER_TIMEOUT') await released
+      return outcome(failure.code, event, failure.error)
+    }
+    try {
+      const completed = await inTime(claim.complete(), dependencyTimeoutMs, 'the idempotency store')
+      return outcome(completed ? 'HANDLED' : 'ERR_CLAIM_LOST', event)
+    } catch (error) {
+      // Not released: the store may have recorded it before it failed.
+      return outcome('ERR_STORE_UNAVAILABLE', event, error)
+    }
+  }
+
+  async #release(claim: Claim): Promise<void> {
+    try {
+      await inTime(claim.release(), this.#parts.dependencyTimeoutMs, 'the idempotency store')
+    } catch (error) {
+      const message =
+        'a claim could not be released; the callback cannot be handled again before its lease is over'
+      this.#parts.logger.warn({ err: error }, message)
+    }
+  }
+}
+
+function isClaimResult(answer: unknown): answer is ClaimResult {
+  const { state, claim } = (answer ?? {}) as { state?: unknown; claim?: Partial<Claim> }
+  if (state === 'claimed') return typeof claim?.complete === 'function' && typeof claim.release === 'function'
+  return state === 'completed' || state === 'in-progress' || state === 'conflict' || state === 'replay'
+}

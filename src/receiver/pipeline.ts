@@ -1,0 +1,40 @@
+import type { Authenticator } from '../callback/authenticator.js'
+import type { CallbackRequest } from '../callback/callback.js'
+import type { Handling } from './acceptance.js'
+import { Running } from './in-flight.js'
+import { inTime } from '../base/timeout.js'
+import { outcome, type Outcome } from '../callback/outcomes.js'
+import type { Credentials } from '../signature/credentials.js'
+
+/** One callback, from bytes and headers to what became of it. */
+export class Pipeline {
+  readonly #authenticator: Authenticator
+  readonly #handling: Handling
+  readonly #stopping: AbortSignal
+  readonly #running = new Running()
+
+  constructor(authenticator: Authenticator, handling: Handling, stopping: AbortSignal) {
+    this.#authenticator = authenticator
+    this.#handling = handling
+    this.#stopping = stopping
+  }
+
+  async receive(request: CallbackRequest, credentials: Credentials): Promise<Outcome> {
+    this.#running.begin()
+    try {
+      const result = await this.#authenticator.authenticate(request, credentials)
+      if (result.verdict === 'refused') return outcome(result.code, undefined, result.error)
+      // Its subscription may have been found only after stop(), whose caller has closed what the handlers need.
+      if (this.#stopping.aborted) return outcome('ERR_SHUTTING_DOWN', result.callback)
+      return await this.#handling.accept(result)
+    } finally {
+      this.#running.end()
+    }
+  }
+
+  /** Resolves once everything that came in has its outcome, or `limitMs` is over. */
+  async stop(limitMs: number): Promise<void> {
+    const ended = inTime(this.#running.ended(), limitMs, 'what runs', { keepsAlive: true })
+    await Promise.all([this.#handling.stop(limitMs), ended.catch(() => undefined)])
+  }
+}

@@ -1,0 +1,157 @@
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { CountersignError } from '../base/errors.js'
+import { checkKnownOptions, durationOption, integerOption } from '../base/option-checks.js'
+import type { Receiver } from '../receiver/receiver.js'
+import { Connections } from './connections.js'
+import { nextTurn } from '../http/batch.js'
+import { stopServer } from './stop-server.js'
+
+export interface ReceiverServerOptions {
+  /** The address to listen on. @default '127.0.0.1' */
+  readonly host?: string | undefined
+  /** 0 takes any free one. @default 3000 */
+  readonly port?: number | undefined
+  /** How long a sender may take for the head of a request, in milliseconds. @default 10_000 */
+  readonly headersTimeoutMs?: number | undefined
+  /**
+   * How long an idle connection is kept, in milliseconds: longer than the proxy in front keeps it, or the proxy will send
+   * a callback into a connection that is just being closed. @default 65_000
+   */
+  readonly keepAliveTimeoutMs?: number | undefined
+  /** Connections at a time; beyond it the one that has been idle longest is closed. @default 1_000 */
+  readonly maxConnections?: number | undefined
+  /**
+   * How long a stop goes on taking callbacks in after it has made `/readyz` answer 503, in milliseconds: longer than the
+   * load balancer takes to notice. 0 does not wait. @default 0
+   */
+  readonly shutdownDelayMs?: number | undefined
+}
+
+export interface ReceiverServer {
+  readonly address: AddressInfo
+  /**
+   * Is not ready from now on, takes callbacks in for another `shutdownDelayMs`, answers what has arrived, lets what runs
+   * finish, and closes every connection. Safe to call twice.
+   */
+  close(options?: { readonly shutdownDelayMs?: number | undefined }): Promise<void>
+}
+
+const OWNER = 'serve'
+
+export function parseServerOptions(options: ReceiverServerOptions) {
+  checkKnownOptions(OWNER, options, [
+    'host',
+    'port',
+    'headersTimeoutMs',
+    'keepAliveTimeoutMs',
+    'maxConnections',
+    'shutdownDelayMs',
+  ])
+  return {
+    host: options.host ?? '127.0.0.1',
+    port: integerOption(OWNER, 'port', options.port, { fallback: 3000, min: 0, max: 65_535 }),
+    headersTimeoutMs: durationOption(OWNER, 'headersTimeoutMs', options.headersTimeoutMs, 10_000),
+    keepAliveTimeoutMs: durationOption(OWNER, 'keepAliveTimeoutMs', options.keepAliveTimeoutMs, 65_000),
+    maxConnections: integerOption(OWNER, 'maxConnections', options.maxConnections, {
+      fallback: 1_000,
+      min: 1,
+    }),
+    shutdownDelayMs: integerOption(OWNER, 'shutdownDelayMs', options.shutdownDelayMs, {
+      fallback: 0,
+      min: 0,
+      max: 2 ** 31 - 1,
+    }),
+  }
+}
+
+type ServedReceiver = Pick<Receiver, 'ready' | 'middleware' | 'requestListener' | 'start' | 'stop'>
+
+/**
+ * A server of its own for a receiver: callbacks on `node:http`, the health checks behind them on Express.
+ * @throws CountersignError ERR_LISTEN_FAILED, ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
+ */
+export async function startReceiverServer(
+  receiver: ServedReceiver,
+  bodyTimeoutMs: number,
+  options: ReceiverServerOptions = {},
+): Promise<ReceiverServer> {
+  const { host, port, headersTimeoutMs, keepAliveTimeoutMs, maxConnections, shutdownDelayMs } =
+    parseServerOptions(options)
+  // Only now, as Express takes longer to load than all else, and commands that need no server need not have it installed.
+  const { healthApp } = await import('./health-app.js')
+  const server = createServer({
+    headersTimeout: headersTimeoutMs,
+    // The receiver's own limit on bodies answers first; this one is for what is not a callback.
+    requestTimeout: headersTimeoutMs + bodyTimeoutMs,
+    keepAliveTimeout: keepAliveTimeoutMs,
+    // Node looks for slow clients only this often, by default every 30 seconds.
+    connectionsCheckingInterval: 500,
+  })
+  const connections = new Connections(server, maxConnections)
+  let isStopping = false
+  let held: Promise<void> | undefined
+  const health = healthApp({
+    get ready() {
+      return receiver.ready && !isStopping
+    },
+    middleware: () => receiver.middleware(),
+  })
+  const listener = receiver.requestListener(health as RequestListener)
+  server.on('request', (request, response) => {
+    connections.begun(request, response)
+    // A chunked body has to be read as it arrives. Until then Node keeps each chunk as a Buffer of its own, ten thousand
+    // for each read from a socket, which for a thousand connections would take gigabytes.
+    if (isChunked(request)) return listener(request, response)
+    // The turn may begin before the body is read, as nobody else on this server waits for its first bytes.
+    const turn = held ? held.then(nextTurn) : nextTurn()
+    void turn.then(() => listener(request, response))
+  })
+  server.on('checkContinue', (request, response) => {
+    connections.begun(request, response)
+    const answer = () => listener(request, response, () => response.writeContinue())
+    if (held) void held.then(answer)
+    else answer()
+  })
+  const holdRequests = (): (() => void) => {
+    let release = () => {}
+    held = new Promise<void>((resolve) => (release = resolve)).then(() => (held = undefined))
+    return release
+  }
+
+  await receiver.start()
+  await listen(server, host, port)
+  const stop = async (delayMs: number): Promise<void> => {
+    isStopping = true
+    if (delayMs > 0) {
+      connections.closeAfterAnswers()
+      await delay(delayMs)
+    }
+    await stopServer({ server, connections, holdRequests, stopReceiver: () => receiver.stop() })
+  }
+  let closed: Promise<void> | undefined
+  return {
+    address: server.address() as AddressInfo,
+    close: (closeOptions) => (closed ??= stop(closeOptions?.shutdownDelayMs ?? shutdownDelayMs)),
+  }
+}
+
+function isChunked({ rawHeaders }: IncomingMessage): boolean {
+  return rawHeaders.some((entry, index) => index % 2 === 0 && /^transfer-encoding$/i.test(entry))
+}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      reject(listenFailure(host, port, error))
+    })
+    server.listen(port, host, resolve)
+  })
+}
+
+export function listenFailure(host: string, port: number, error: NodeJS.ErrnoException): CountersignError {
+  const cause = error.code === 'EADDRINUSE' ? 'another program listens there' : error.message
+  const message = `serve: cannot listen on ${host} port ${port}: ${cause}. Choose another host or port.`
+  return new CountersignError('ERR_LISTEN_FAILED', message, { cause: error })
+}

@@ -1,0 +1,45 @@
+import { isLoopback } from '../base/loopback.js'
+import { invalidOption } from '../base/option-checks.js'
+import type { RawTarget } from '../testing/raw-request.js'
+
+/** Where deliveries connect to: an origin such as `http://127.0.0.1:3000`, or a function that says so each time. */
+export type DeliverTo = string | (() => string)
+
+/**
+ * Where to connect to for a callback of this URL.
+ * @throws CountersignError ERR_OPTION_INVALID when it is not on this machine; what a `deliverTo` function throws
+ */
+export function targetOf(deliverTo: DeliverTo | undefined, callbackUrl: string): RawTarget {
+  if (deliverTo !== undefined)
+    return deliveryTarget('deliver', typeof deliverTo === 'function' ? deliverTo() : deliverTo)
+  const target = loopbackTarget(new URL(callbackUrl))
+  if (target) return target
+  const cure =
+    'say with deliverTo where the receiver listens, such as "http://127.0.0.1:3000"; without it the simulator connects ' +
+    'only to a callbackUrl of this machine over http'
+  throw invalidOption('deliver', 'deliverTo', undefined, cure)
+}
+
+/**
+ * The address behind an origin. Loopback only: what is here sends forgeries, floods and broken requests on purpose, and a
+ * slip of the pen in a test must not aim them at a stranger.
+ * @throws CountersignError ERR_OPTION_INVALID
+ */
+export function deliveryTarget(owner: string, deliverTo: unknown): RawTarget {
+  const url = typeof deliverTo === 'string' && URL.canParse(deliverTo) ? new URL(deliverTo) : undefined
+  if (url && url.pathname === '/' && url.search === '' && url.hash === '') {
+    const target = loopbackTarget(url)
+    if (target) return target
+  }
+  const cure =
+    'use a loopback origin over http, such as "http://127.0.0.1:3000"; the simulator connects to no other machine'
+  // Of anything else, the part that was taken for a scheme may be a secret.
+  const shown = url && /^https?:$/.test(url.protocol) ? JSON.stringify(url.origin) : undefined
+  throw invalidOption(owner, 'deliverTo', deliverTo, cure, shown)
+}
+
+/** The address of a URL of this machine over plain HTTP; undefined for any other. */
+export function loopbackTarget({ protocol, username, password, hostname, port }: URL): RawTarget | undefined {
+  if (protocol !== 'http:' || username !== '' || password !== '' || !isLoopback(hostname)) return undefined
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80) }
+}

@@ -1,0 +1,154 @@
+import { CountersignError } from '../base/errors.js'
+import { checkKnownOptions, integerOption } from '../base/option-checks.js'
+import { secretProblem } from '../signature/secret.js'
+
+/** What may be wrong with a delivery on purpose. A name alone takes the defaults. */
+export type Fault =
+  /** The same request again, one after the other; `times` in all. @default times: 2 */
+  | { readonly kind: 'repeat'; readonly times?: number | undefined }
+  /** The same callback again, each time with a later timestamp and so another signature. @default times: 2 */
+  | { readonly kind: 'repeat-signed-anew'; readonly times?: number | undefined }
+  /** The same request several times at once. @default count: 2 */
+  | { readonly kind: 'twins'; readonly count?: number | undefined }
+  /** Signed this long ago: suspect beyond the simulator's `toleranceMs`. @default byMs: 172_800_000 (48 hours) */
+  | { readonly kind: 'late'; readonly byMs?: number | undefined }
+  /** Signed this far in the future: suspect beyond its `futureToleranceMs`. @default byMs: 3_600_000 (1 hour) */
+  | { readonly kind: 'early'; readonly byMs?: number | undefined }
+  /** A forgery: signed with a secret that nobody has. */
+  | { readonly kind: 'wrong-secret' }
+  /** Without the Authorization header. */
+  | { readonly kind: 'unsigned' }
+  /** One bit of the body changed after signing. */
+  | { readonly kind: 'tampered' }
+  /** The second half of the body is missing, and Content-Length is that of what is left. */
+  | { readonly kind: 'truncated' }
+  /** Signed with the secret from before `rotateSecret()`. */
+  | { readonly kind: 'previous-secret' }
+  /** Signed with a secret that is still to come. */
+  | { readonly kind: 'next-secret'; readonly secret: string }
+  /** A replay: the request, and then the same once more under another idempotency key, which is not signed. */
+  | { readonly kind: 'rewritten-key' }
+  /** X-Event-Type changed after signing, which is possible as it is not signed. @default eventType: 'rewritten.type' */
+  | { readonly kind: 'rewritten-type'; readonly eventType?: string | undefined }
+  /** The callback, and then another body under the same idempotency key, signed as well. */
+  | { readonly kind: 'other-body' }
+  /** A body that is no JSON, signed. */
+  | { readonly kind: 'not-json' }
+  /** A body of this size, chunked, so that no header tells how large it is. @default bytes: 1_048_577 (1 MiB and one) */
+  | { readonly kind: 'oversize'; readonly bytes?: number | undefined }
+  /**
+   * The body in up to 20 pieces: the head is sent at once, and the last byte this long after it. To see a 408, more than
+   * the receiver's `bodyTimeoutMs`. @default overMs: 1_000
+   */
+  | { readonly kind: 'slow'; readonly overMs?: number | undefined }
+  /** The whole request, and the connection closed before the answer can be read. */
+  | { readonly kind: 'cut-before-answer' }
+  /** Half of the body, and the connection closed. */
+  | { readonly kind: 'cut-in-body' }
+
+export type FaultKind = Fault['kind']
+
+/** The faults that need no settings. */
+export type FaultName = Exclude<FaultKind, 'next-secret'>
+
+/**
+ * What a request of the simulator is worth to a receiver. `genuine`: to be handled, once. `suspect`: rightly signed, but
+ * something is wrong with it that a person may have to judge. `forged`: never to be handled nor answered 2xx.
+ */
+export type Authenticity = 'genuine' | 'suspect' | 'forged'
+
+/** The statuses that are right for each attempt, the last entry for all that follow; none where no answer can come. */
+export type RightAnswers = readonly (readonly number[])[]
+
+interface FaultRow {
+  /** Handlers run before the answer. */
+  readonly inline: RightAnswers
+  readonly inbox: RightAnswers
+}
+
+const TAKEN: FaultRow = { inline: [[200]], inbox: [[200]] }
+const REFUSED: FaultRow = { inline: [[401]], inbox: [[401]] }
+const NO_ANSWER: FaultRow = { inline: [[]], inbox: [[]] }
+
+/**
+ * How a receiver of Countersign whose handlers succeed answers, with its default options. The table of docs/simulator.md is
+ * this one; a test holds the two together and delivers each of them.
+ */
+export const FAULTS = {
+  repeat: TAKEN,
+  'repeat-signed-anew': TAKEN,
+  // Whoever comes while the other is being handled is told to come back.
+  twins: { inline: [[200, 409]], inbox: [[200]] },
+  late: { inline: [[401]], inbox: [[200]] },
+  early: { inline: [[401]], inbox: [[200]] },
+  'wrong-secret': REFUSED,
+  unsigned: REFUSED,
+  tampered: REFUSED,
+  truncated: REFUSED,
+  'previous-secret': TAKEN,
+  'next-secret': TAKEN,
+  'rewritten-key': { inline: [[200], [409]], inbox: [[200]] },
+  'rewritten-type': { inline: [[401]], inbox: [[200]] },
+  'other-body': { inline: [[200], [409]], inbox: [[200]] },
+  'not-json': { inline: [[400]], inbox: [[200]] },
+  oversize: { inline: [[413]], inbox: [[413]] },
+  slow: TAKEN,
+  'cut-before-answer': NO_ANSWER,
+  'cut-in-body': NO_ANSWER,
+} as const satisfies Record<FaultKind, FaultRow>
+
+/** Each setting with its range. */
+const SETTINGS = {
+  times: { min: 1, max: 1_000 },
+  count: { min: 2, max: 1_000 },
+  byMs: { min: 0, max: 10 ** 12 },
+  bytes: { min: 1, max: 64 * 1_048_576 },
+  overMs: { min: 1, max: 600_000 },
+} as const
+
+const SETTINGS_OF: Readonly<Partial<Record<FaultKind, readonly string[]>>> = {
+  repeat: ['times'],
+  'repeat-signed-anew': ['times'],
+  twins: ['count'],
+  late: ['byMs'],
+  early: ['byMs'],
+  'next-secret': ['secret'],
+  'rewritten-type': ['eventType'],
+  oversize: ['bytes'],
+  slow: ['overMs'],
+}
+
+/** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
+export function faultOption(fault: Fault | FaultName): Fault {
+  const given = typeof fault === 'string' ? ({ kind: fault } as Fault) : fault
+  const kind: unknown = given?.kind
+  if (typeof kind !== 'string' || !Object.hasOwn(FAULTS, kind)) {
+    const shown = JSON.stringify(String(kind).slice(0, 100))
+    const kinds = Object.keys(FAULTS).join(', ')
+    throw new CountersignError(
+      'ERR_OPTION_INVALID',
+      `deliver: there is no fault ${shown}. Use one of ${kinds}.`,
+    )
+  }
+  const owner = `deliver: fault ${kind}`
+  checkKnownOptions(owner, given, ['kind', ...(SETTINGS_OF[given.kind] ?? [])])
+  for (const [name, range] of Object.entries(SETTINGS)) {
+    const value = (given as unknown as Record<string, number | undefined>)[name]
+    integerOption(owner, name, value, { ...range, fallback: range.min })
+  }
+  if (given.kind === 'next-secret') {
+    const problem = secretProblem(given.secret)
+    if (problem) throw new CountersignError('ERR_OPTION_INVALID', `${owner}: ${problem}`)
+  }
+  return given
+}
+
+/** The statuses that are right for an attempt, counted from 0. */
+export function rightAnswers(
+  fault: FaultKind | undefined,
+  receiver: keyof FaultRow,
+  attempt: number,
+): readonly number[] {
+  const answers: RightAnswers = (fault ? FAULTS[fault] : TAKEN)[receiver]
+  return answers[Math.min(attempt, answers.length - 1)]!
+}

@@ -1,0 +1,100 @@
+import { randomBytes } from 'node:crypto'
+import { CountersignError } from '../base/errors.js'
+import type { Fault } from './fault.js'
+import {
+  forged,
+  genuine,
+  sign,
+  signedLater,
+  suspect,
+  whole,
+  withBody,
+  type Plain,
+  type PlannedRequest,
+} from './planned-request.js'
+import type { Random } from './random.js'
+
+const NEEDS_BODY: ReadonlySet<Fault['kind']> = new Set(['tampered', 'truncated', 'slow', 'cut-in-body'])
+
+/** What goes on the wire instead of the plain callback. @throws CountersignError ERR_OPTION_INVALID */
+export function faultyRequests(
+  plain: Plain,
+  fault: Fault,
+  random: Random,
+  clock: () => number,
+): PlannedRequest[] {
+  const { subscription, body } = plain
+  if (body.length === 0 && NEEDS_BODY.has(fault.kind)) {
+    throw new CountersignError(
+      'ERR_OPTION_INVALID',
+      `deliver: fault ${fault.kind}: an empty body has no byte to change or to delay.`,
+    )
+  }
+  const first = genuine(plain)
+  const times = (count = 2) => Array.from({ length: count })
+  switch (fault.kind) {
+    case 'repeat':
+      return times(fault.times).map(() => first)
+    case 'repeat-signed-anew':
+      return times(fault.times).map((_, index) =>
+        genuine(index === 0 ? plain : signedLater(plain, index, clock)),
+      )
+    case 'twins':
+      return times(fault.count).map(() => first)
+    case 'late':
+      return [genuine({ ...plain, timestamp: new Date(clock() - (fault.byMs ?? 172_800_000)) })]
+    case 'early':
+      return [genuine({ ...plain, timestamp: new Date(clock() + (fault.byMs ?? 3_600_000)) })]
+    case 'wrong-secret':
+      return [forged(sign(plain, { secret: randomBytes(32).toString('base64url') }))]
+    case 'unsigned':
+      return [forged(sign(plain, { headers: { Authorization: null } }))]
+    case 'tampered':
+      return [forged(withBody(plain, flipped(body)))]
+    case 'truncated':
+      return [forged(withBody(plain, body.subarray(0, body.length >> 1)))]
+    case 'previous-secret': {
+      if (subscription.previousSecret === undefined)
+        throw new CountersignError(
+          'ERR_OPTION_INVALID',
+          'deliver: fault previous-secret: call rotateSecret() first.',
+        )
+      return [whole(sign(plain, { secret: subscription.previousSecret }), 'genuine')]
+    }
+    case 'next-secret':
+      return [whole(sign(plain, { secret: fault.secret }), 'genuine')]
+    case 'rewritten-key':
+      return [first, suspect(sign(plain, { headers: { 'X-Idempotency-Key': random.uuid() } }))]
+    case 'rewritten-type':
+      return [suspect(sign(plain, { headers: { 'X-Event-Type': fault.eventType ?? 'rewritten.type' } }))]
+    case 'other-body':
+      return [first, suspect(sign({ ...plain, body: Buffer.from(JSON.stringify({ Id: random.uuid() })) }))]
+    case 'not-json':
+      return [suspect(sign({ ...plain, body: Buffer.from(`Id=${random.uuid()}`) }))]
+    case 'oversize':
+      return [
+        {
+          ...genuine({ ...plain, body: padded(random, fault.bytes ?? 1_048_577) }),
+          wire: { how: 'chunked' },
+        },
+      ]
+    case 'slow':
+      return [{ ...first, wire: { how: 'trickled', overMs: fault.overMs ?? 1_000 } }]
+    case 'cut-before-answer':
+    case 'cut-in-body':
+      return [{ ...first, wire: { how: fault.kind } }]
+  }
+}
+
+/** One bit in the middle, so that the length stays the same. */
+function flipped(body: Buffer): Buffer {
+  const copy = Buffer.from(body)
+  copy[copy.length >> 1]! ^= 1
+  return copy
+}
+
+function padded(random: Random, bytes: number): Buffer {
+  const frame = JSON.stringify({ Id: random.uuid(), padding: '' })
+  const padding = 'x'.repeat(Math.max(0, bytes - frame.length))
+  return Buffer.from(frame.replace('""', `"${padding}"`))
+}

@@ -1,0 +1,171 @@
+import { setMaxListeners } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { CountersignError } from '../base/errors.js'
+import { Api } from './api.js'
+import type { AnsweredApiRequest, ServiceAccount } from './api-types.js'
+import { Deliverer } from './deliverer.js'
+import type { DeliverManyOptions, DeliverOptions, Delivery } from './delivery.js'
+import { deliveryTarget, type DeliverTo } from './delivery-target.js'
+import { parseSimulatorOptions, type ServiceSimulatorOptions } from './options.js'
+import { seededRandom } from './random.js'
+import { assertNone, deliveryReport, type DeliveryReport, type Handled } from './report.js'
+import { SubscriptionBook, type ServiceSubscription, type SubscribeOptions } from './subscription-book.js'
+
+export interface SubscribedOptions {
+  /** @default 1 */
+  readonly count?: number | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** The service as far as it is documented (SERVICE.md), on a port of this machine. */
+export interface ServiceSimulator {
+  readonly baseUrl: string
+  readonly credentials: { readonly clientId: string; readonly clientSecret: string }
+  readonly seed: number
+  /** In the order of their creation. They hold secrets. */
+  readonly subscriptions: readonly ServiceSubscription[]
+  /** By their id, as updates have left them. */
+  readonly accounts: ReadonlyMap<string, ServiceAccount>
+  /** The latest 10 000 requests to the API, without secrets and tokens. */
+  readonly requests: readonly AnsweredApiRequest[]
+  /** Every delivery, those under way included. */
+  readonly deliveries: readonly Delivery[]
+
+  /** Adds a subscription without a request. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
+  subscribe(options: SubscribeOptions): ServiceSubscription
+  /**
+   * Waits until so many subscriptions have been created, and resolves to the latest.
+   * @throws CountersignError ERR_SIMULATOR_CLOSED; the signal's reason
+   */
+  subscribed(options?: SubscribedOptions): Promise<ServiceSubscription>
+  /** Signs with another secret from now on, and returns it. @throws CountersignError ERR_OPTION_INVALID */
+  rotateSecret(subscription: ServiceSubscription, secret?: string): string
+  /** Makes every token that was given out unknown. */
+  revokeTokens(): void
+  /** Where deliveries connect to from now on. @throws CountersignError ERR_OPTION_INVALID */
+  deliverTo(target: DeliverTo): void
+
+  /**
+   * Delivers one callback, and resolves to what became of it when every attempt has ended, whatever was answered. Closing
+   * the simulator ends the attempts and resolves it, too.
+   * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN, ERR_SIMULATOR_CLOSED; the signal's reason
+   */
+  deliver(options?: DeliverOptions): Promise<Delivery>
+  /** Delivers several, and resolves to them in the order of the list. */
+  deliverMany(list: readonly DeliverOptions[], options?: DeliverManyOptions): Promise<Delivery[]>
+
+  /** What the receiver made of all deliveries so far, given what its handlers have handled. */
+  report(handled: Handled): DeliveryReport
+  /** Nothing genuine was answered 2xx and never handled. @throws AssertionError */
+  assertNothingLost(handled: Handled): void
+  /** Nothing forged was handled or answered 2xx, and nothing that was never delivered was handled. @throws AssertionError */
+  assertNothingForged(handled: Handled): void
+  /**
+   * Nothing suspect was handled: no replay, no other event type, nothing outside `toleranceMs`. For a receiver from whose
+   * quarantine nobody has released anything. @throws AssertionError
+   */
+  assertNothingSuspect(handled: Handled): void
+  /** Nothing was handled more than once. @throws AssertionError */
+  assertNothingTwice(handled: Handled): void
+
+  /** Ends everything at once: connections, deliveries, retries. Safe to call twice. */
+  close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/**
+ * Starts a simulator of the service on 127.0.0.1, for tests and for trying out. Any number run side by side.
+ *
+ * @example
+ * const simulator = await startServiceSimulator({ deliverTo: `http://127.0.0.1:${port}` })
+ * simulator.subscribe(subscription)
+ * await simulator.deliver({ fault: 'twins' })
+ * simulator.assertNothingTwice(handled)
+ * await simulator.close()
+ *
+ * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN, ERR_LISTEN_FAILED
+ */
+export async function startServiceSimulator(
+  options: ServiceSimulatorOptions = {},
+): Promise<ServiceSimulator> {
+  const settings = parseSimulatorOptions(options)
+  const random = seededRandom(settings.seed)
+  const book = new SubscriptionBook(random, settings.repeatedSubscription === 'replace')
+  const api = new Api(settings, book)
+  const closed = new AbortController()
+  // Every request under way listens to it, which Node takes for a leak from eleven on.
+  setMaxListeners(0, closed.signal)
+  const deliverer = new Deliverer(settings, book, random, closed.signal)
+  const server = createServer(
+    { headersTimeout: 10_000, requestTimeout: 20_000, connectionsCheckingInterval: 500 },
+    api.listener,
+  )
+  server.maxConnections = 1_000
+  await listen(server, settings.port)
+
+  const report = (handled: Handled) => deliveryReport(deliverer.deliveries, handled)
+  const close = async () => {
+    closed.abort(new CountersignError('ERR_SIMULATOR_CLOSED', 'The simulator was closed.'))
+    const ended = new Promise((resolve) => server.close(resolve))
+    server.closeAllConnections()
+    await Promise.all([ended, deliverer.ended()])
+  }
+  let closing: Promise<void> | undefined
+  const simulator: ServiceSimulator = {
+    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    credentials: { clientId: settings.clientId, clientSecret: settings.clientSecret },
+    seed: settings.seed,
+    subscriptions: book.entries,
+    accounts: api.accounts,
+    requests: api.requests,
+    deliveries: deliverer.deliveries,
+    subscribe: (subscription) => book.subscribe(subscription),
+    subscribed: ({ count = 1, signal } = {}) =>
+      book.added(count, signal ? AbortSignal.any([signal, closed.signal]) : closed.signal),
+    rotateSecret: (subscription, secret) => book.rotate(subscription, secret),
+    revokeTokens: () => api.tokens.revoke(),
+    deliverTo(target) {
+      if (typeof target !== 'function') deliveryTarget('deliverTo', target)
+      deliverer.deliverTo = target
+    },
+    deliver: (options = {}) => deliverer.deliver(options),
+    deliverMany: (list, options = {}) => deliverer.deliverMany(list, options),
+    report,
+    assertNothingLost(handled) {
+      const { lost } = report(handled)
+      assertNone(deliverer.deliveries, lost, 'answered 2xx and never handled', simulator.assertNothingLost)
+    },
+    assertNothingForged(handled) {
+      const { forgedHandled, forgedAccepted, neverDelivered } = report(handled)
+      const { deliveries } = deliverer
+      const { assertNothingForged } = simulator
+      assertNone(deliveries, forgedHandled, 'forged, and handled', assertNothingForged)
+      assertNone(deliveries, forgedAccepted, 'forged, and answered 2xx', assertNothingForged)
+      assertNone(deliveries, neverDelivered, 'handled, and never delivered', assertNothingForged)
+    },
+    assertNothingSuspect(handled) {
+      const { suspectHandled } = report(handled)
+      const { assertNothingSuspect } = simulator
+      assertNone(deliverer.deliveries, suspectHandled, 'suspect, and handled', assertNothingSuspect)
+    },
+    assertNothingTwice(handled) {
+      const { handledTwice } = report(handled)
+      assertNone(deliverer.deliveries, handledTwice, 'handled more than once', simulator.assertNothingTwice)
+    },
+    close: () => (closing ??= close()),
+    [Symbol.asyncDispose]: () => simulator.close(),
+  }
+  return simulator
+}
+
+function listen(server: Server, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const cause = error.code === 'EADDRINUSE' ? 'another program listens there' : error.message
+      const message = `startServiceSimulator: cannot listen on port ${port}: ${cause}. Choose another port, or 0.`
+      reject(new CountersignError('ERR_LISTEN_FAILED', message, { cause: error }))
+    })
+    server.listen(port, '127.0.0.1', resolve)
+  })
+}

@@ -1,0 +1,74 @@
+import { eventTypeNameProblem } from '../base/event-type-name.js'
+import { isUuid } from '../base/uuid.js'
+import { headerValues } from '../testing/http-message.js'
+import { ApiRefusal, jsonFields, type ApiCall } from './api-call.js'
+import type { SimulatedResponse } from './api-types.js'
+import type { ServiceSubscription, SubscriptionBook } from './subscription-book.js'
+
+type Wanted = Pick<ServiceSubscription, 'eventTypeName' | 'callbackUrl' | 'secret' | 'description'>
+
+/** Creates subscriptions (SERVICE 4.2). */
+export class SubscriptionEndpoint {
+  readonly #book: SubscriptionBook
+  readonly #respond: (subscription: ServiceSubscription) => SimulatedResponse
+  readonly #byKey = new Map<string, { readonly wanted: string; readonly response: SimulatedResponse }>()
+
+  constructor(book: SubscriptionBook, respond: (subscription: ServiceSubscription) => SimulatedResponse) {
+    this.#book = book
+    this.#respond = respond
+  }
+
+  /** A repeat of a key gets the answer of its first request, and creates nothing. @throws ApiRefusal */
+  answer(call: ApiCall): SimulatedResponse {
+    const [key = '', ...more] = headerValues(call.rawHeaders, 'x-idempotency-key')
+    if (!isUuid(key) || more.length > 0) {
+      throw new ApiRefusal(400, 'idempotency-key', 'one X-Idempotency-Key header must be a UUID')
+    }
+    const subscription = subscriptionIn(jsonFields(call))
+    const wanted = JSON.stringify(subscription)
+    const known = this.#byKey.get(key.toLowerCase())
+    if (known?.wanted === wanted) return known.response
+    if (known) {
+      const message = 'X-Idempotency-Key belongs to a request with another body'
+      throw new ApiRefusal(409, 'idempotency-key-reused', message)
+    }
+    if (this.#book.isFull) throw new ApiRefusal(503, 'too-many', 'the simulator keeps no more subscriptions')
+    const response = this.#respond(this.#book.add({ ...subscription, idempotencyKey: key }))
+    this.#byKey.set(key.toLowerCase(), { wanted, response })
+    return response
+  }
+}
+
+function subscriptionIn(fields: ReadonlyMap<string, unknown>): Wanted {
+  const eventTypeName = text(fields, 'eventTypeName')
+  const problem = eventTypeNameProblem(eventTypeName)
+  if (problem) throw new ApiRefusal(400, 'field', problem)
+  const callbackUrl = text(fields, 'callbackUrl')
+  // The parser of URLs leaves out white space and line ends.
+  const isUrl = URL.canParse(callbackUrl) && !/[\s\p{Cc}]/u.test(callbackUrl)
+  if (!isUrl || !/^https?:$/.test(new URL(callbackUrl).protocol)) {
+    throw new ApiRefusal(400, 'field', 'callbackUrl must be an absolute http or https URL')
+  }
+  const secret = decode(text(fields, 'secretText'))
+  // Whether it is required is not shown.
+  const description = fields.has('description') ? text(fields, 'description', true) : undefined
+  return { eventTypeName, callbackUrl, secret, description }
+}
+
+function text(fields: ReadonlyMap<string, unknown>, name: string, mayBeEmpty = false): string {
+  const value = fields.get(name)
+  if (typeof value === 'string' && (mayBeEmpty || value !== '')) return value
+  throw new ApiRefusal(400, 'field', `${name} must be a text${mayBeEmpty ? '' : ', and not empty'}`)
+}
+
+function decode(secretText: string): string {
+  const bytes = Buffer.from(secretText, 'base64')
+  try {
+    // Buffer.from skips what is no Base64: only the one true spelling comes out the same.
+    if (bytes.toString('base64') === secretText)
+      return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    // Told below.
+  }
+  throw new ApiRefusal(400, 'field', 'secretText must be the Base64 of the secret text in UTF-8')
+}

@@ -1,0 +1,32 @@
+export {
+  signedCallback,
+  type SignedCallback,
+  type SignedCallbackOptions,
+  type ToHttpOptions,
+} from './testing/signed-callback.js'
+export {
+  sendRawRequest,
+  RawRequestError,
+  type RawRequestCode,
+  type RawRequestOptions,
+  type RawResponse,
+  type RawTarget,
+} from './testing/raw-request.js'
+export {
+  loadRecordedRequest,
+  loadRecordedRequests,
+  parseRecordedRequest,
+  recordedAt,
+  recordedSubscriptions,
+  replayRecordedRequest,
+  RecordedRequestError,
+  type ParsedRequest,
+  type RecordedRequest,
+  type RecordedRequestCode,
+  type RecordedSubscription,
+} from './testing/recorded-requests.js'
+export { registerIdempotencyStoreTests, type StoreUnderTest } from './testing/idempotency-store-tests.js'
+export { registerInboxTests, type InboxUnderTest } from './testing/inbox-tests.js'
+export type { TestFramework } from './testing/test-framework.js'
+// Tests of a receiver use the simulator beside what is above.
+export * from './simulator.js'

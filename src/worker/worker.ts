@@ -1,0 +1,296 @@
+import type { VerifiedCallback } from '../callback/callback.js'
+import type { Dispatcher, Failure } from '../handlers/dispatcher.js'
+import type { Handlers } from '../handlers/handlers.js'
+import { inTime } from '../base/timeout.js'
+import type { KnownSecrets } from '../logging/known-secrets.js'
+import { errorText } from '../logging/logged-error.js'
+import type { Logger } from '../logging/logger.js'
+import { parsePayload } from '../callback/payload.js'
+import { backoff, type Backoff } from './backoff.js'
+import { Claimer } from './claimer.js'
+import { forbidsRetry } from '../handlers/do-not-retry.js'
+import { Housekeeping } from './maintenance.js'
+import type { ClaimedEntry, ClaimEnd, Inbox } from '../inbox/inbox.js'
+
+export interface WorkerOptions extends Backoff {
+  readonly inbox: Inbox
+  readonly handlers: Handlers
+  readonly dispatcher: Dispatcher
+  /** How many entries are handled at a time. */
+  readonly concurrency: number
+  /** An entry that has failed so often becomes a dead letter. */
+  readonly maxAttempts: number
+  readonly leaseMs: number
+  /** How often to look for what other processes have stored and for what is due again, in milliseconds. */
+  readonly pollMs: number
+  readonly clock: () => number
+  readonly logger: Logger
+  /** What must not stand in the reason that is stored with an entry. */
+  readonly secrets: KnownSecrets
+  readonly onFailure: (failure: Failure, callback: VerifiedCallback) => void
+}
+
+/** An entry in the worker's hands. */
+interface Run {
+  /** The claim that it is held by, which is not the first one where that was lost and taken again. */
+  entry: ClaimedEntry
+  /** By this process's monotonic clock, and never later than the inbox has it. */
+  leaseEndsAt: number
+  lost: boolean
+  /** When its handlers began, by the same clock. */
+  begunAt: number
+  readonly controller: AbortController
+  /** Resolves once the handlers have ended and that has been recorded. */
+  done: Promise<void>
+}
+
+/** How long aborted handlers are given to say so. */
+const ABORT_GRACE_MS = 1_000
+/** How long to wait at most before a step of an entry is recorded again, however large `pollMs` is. */
+const TRY_AGAIN_MS = 1_000
+/** How much of an error is stored with its entry, in characters: enough to recognise it by, in a table of many. */
+const MAX_REASON_LENGTH = 500
+
+/** Empties the inbox: claims entries, runs their handlers, and completes, reschedules or gives them up. */
+export class Worker {
+  readonly #options: WorkerOptions
+  readonly #housekeeping: Housekeeping
+  /** By the id of the entry. */
+  readonly #running = new Map<number, Run>()
+  readonly #claimer: Claimer
+  #loop: Promise<void> | undefined
+  #heartbeat: NodeJS.Timeout | undefined
+  #stopped: Promise<void> | undefined
+  /** Once handlers have been aborted, none is started any more. */
+  #aborted = false
+  /** Once stopped, the inbox is closed: what still runs is left behind. */
+  #left = false
+  #awake = false
+  #wakeUp = (): void => {}
+
+  constructor(options: WorkerOptions) {
+    this.#options = options
+    this.#claimer = new Claimer(options)
+    this.#housekeeping = new Housekeeping({ ...options, onAdopted: () => this.wake() })
+  }
+
+  /** Safe to call twice; without effect once stopped. */
+  start(): void {
+    if (this.#loop || this.#stopped) return
+    this.#heartbeat = setInterval(() => void this.#renewLeases(), this.#options.leaseMs / 3)
+    this.#loop = this.#work()
+    this.#housekeeping.start()
+  }
+
+  /** To be called when something was stored. */
+  wake(): void {
+    this.#awake = true
+    this.#wakeUp()
+  }
+
+  /**
+   * Claims nothing more, and resolves once what runs has ended. After `limitMs` the handlers' signals are aborted; those
+   * that do not listen are left behind, and their leases run out. Safe to call twice.
+   */
+  stop(limitMs: number): Promise<void> {
+    return (this.#stopped ??= this.#drain(limitMs))
+  }
+
+  async #work(): Promise<void> {
+    while (!this.#stopped) {
+      this.#awake = false
+      const { entries, leaseEndsAt, waitMs } = await this.#claimer.claim(this.#running.size)
+      if (this.#aborted) this.#claimer.handBack(entries)
+      else for (const entry of entries) this.#take(entry, leaseEndsAt)
+      if (waitMs > 0) await this.#pause(waitMs)
+    }
+  }
+
+  #take(entry: ClaimedEntry, leaseEndsAt: number): void {
+    const held = this.#running.get(entry.id)
+    if (held) {
+      // Its lease ran out here without anybody else taking it. What runs for it goes on: nothing may run twice at once,
+      // and what was handled while the inbox was out of reach need not be handled again.
+      Object.assign(held, { entry, leaseEndsAt, lost: false })
+      return
+    }
+    const controller = new AbortController()
+    const run: Run = { entry, leaseEndsAt, lost: false, begunAt: 0, controller, done: Promise.resolve() }
+    this.#running.set(entry.id, run)
+    run.done = this.#run(run)
+      .catch((error: unknown) => {
+        const fields = { code: 'ERR_INTERNAL', entry: entry.id, err: error }
+        this.#options.logger.error(fields, 'an entry could not be seen to its end')
+      })
+      .finally(() => {
+        this.#running.delete(entry.id)
+        this.wake()
+      })
+  }
+
+  async #run(run: Run): Promise<void> {
+    const startedAt = performance.now()
+    const { end, failure } = await this.#handle(run)
+    const { id, attempt, callback } = run.entry
+    if (failure && !run.lost) this.#options.onFailure(failure, callback)
+    const ended = !run.lost && (await this.#finish(run, end))
+    this.#log(end, ended, {
+      entry: id,
+      idempotencyKey: callback.idempotencyKey,
+      eventType: callback.type,
+      attempt,
+      durationMs: Math.round(performance.now() - startedAt),
+      ...(failure && { err: failure.error }),
+    })
+  }
+
+  async #handle(run: Run): Promise<{ end: ClaimEnd; failure?: Failure }> {
+    const { handlers, dispatcher, maxAttempts, leaseMs, secrets } = this.#options
+    const { callback, attempt, replayed } = run.entry
+    if (handlers.for(callback.type).length === 0) return { end: { move: 'setAside' } }
+    // The last attempt did not live to say how it ended. What kills its process must not do so for ever.
+    if (attempt > maxAttempts) {
+      const tried = `tried ${attempt - 1} times, and maxAttempts is ${maxAttempts}`
+      return {
+        end: { move: 'giveUp', error: `${tried}: the last time left no error, as when the process dies` },
+      }
+    }
+    const payload = parsePayload(callback.rawBody)
+    if (!payload) return { end: { move: 'giveUp', error: 'the body is no JSON object' } }
+    if (!(await this.#begin(run))) return { end: { move: 'handBack' } }
+    const event = { ...callback, payload, replayed }
+    const { result, settled } = dispatcher.dispatch(event, attempt, run.controller.signal)
+    const failure = await result
+    if (!failure) return { end: { move: 'complete' } }
+    // A handler that ignores its signal keeps its entry and its slot until the lease that it began with is over: the entry
+    // must not be handled twice at once, and other entries must not wait longer than that.
+    const leftMs = run.begunAt + leaseMs - performance.now()
+    if (failure.code === 'ERR_HANDLER_TIMEOUT' && leftMs > 0) {
+      await inTime(settled(), leftMs, 'an aborted handler').catch(() => {})
+    }
+    const error = errorText(failure.error, secrets, MAX_REASON_LENGTH)
+    const isFinal =
+      attempt >= maxAttempts || failure.code === 'ERR_PAYLOAD_INVALID' || forbidsRetry(failure.error)
+    if (isFinal) return { end: { move: 'giveUp', error }, failure }
+    // What this process broke off itself, another one may take up at once.
+    const delayMs = this.#aborted ? 0 : backoff(attempt, this.#options)
+    return { end: { move: 'reschedule', delayMs, error }, failure }
+  }
+
+  /** Resolves to whether the handlers of the entry may begin, which has then been recorded. */
+  async #begin(run: Run): Promise<boolean> {
+    const { inbox, leaseMs, logger } = this.#options
+    const { entry } = run
+    run.begunAt = performance.now()
+    try {
+      const begun = await inTime(inbox.begin([entry], leaseMs), leaseMs / 2, 'the inbox')
+      run.lost ||= run.entry === entry && !begun.has(entry.id)
+      run.leaseEndsAt = Math.max(run.leaseEndsAt, run.begunAt + leaseMs)
+      if (performance.now() > run.begunAt + leaseMs / 2)
+        throw new Error('this process or its disk stood still for half a lease')
+      return run.entry === entry && !run.lost && !run.controller.signal.aborted
+    } catch (error) {
+      const fields = { code: 'ERR_INBOX_UNAVAILABLE', entry: entry.id, err: error }
+      logger.error(fields, 'the beginning of an entry could not be recorded: it is handed back')
+      // Or an inbox that fails at this step alone would be asked in a busy loop.
+      await this.#beforeNextTry()
+      return false
+    }
+  }
+
+  /** Tries until it is recorded or somebody else has the entry: to let go would be to have it handled again. */
+  async #finish(run: Run, end: ClaimEnd): Promise<boolean> {
+    const { inbox, leaseMs, logger } = this.#options
+    while (!this.#left) {
+      const { entry } = run
+      try {
+        const ended = await inTime(inbox.finish(entry, end), leaseMs, 'the inbox')
+        if (ended || run.entry === entry) return ended
+      } catch (error) {
+        const fields = { code: 'ERR_INBOX_UNAVAILABLE', entry: entry.id, err: error }
+        logger.error(fields, 'the end of an entry could not be recorded')
+        await this.#beforeNextTry()
+      }
+    }
+    return false
+  }
+
+  async #beforeNextTry(): Promise<void> {
+    const againMs = Math.min(this.#options.pollMs, TRY_AGAIN_MS)
+    await new Promise((resolve) => setTimeout(resolve, againMs))
+  }
+
+  #log(end: ClaimEnd, ended: boolean, what: object): void {
+    const { logger } = this.#options
+    const { error, ...move } = { error: undefined, ...end }
+    // Where a handler threw, `err` says it already.
+    const fields = { ...what, ...move, ...(!('err' in what) && { error }) }
+    if (!ended) {
+      const message = 'a lease was lost: the end of the entry was not recorded, and it is handled again'
+      logger.warn({ ...fields, code: 'WARN_LEASE_LOST' }, message)
+    } else if (end.move === 'complete') logger.info(fields, 'entry handled')
+    else if (end.move === 'reschedule') logger.warn(fields, 'entry failed, to be retried')
+    else if (end.move === 'giveUp') logger.error(fields, 'entry is a dead letter')
+    else if (end.move === 'setAside') logger.warn(fields, 'entry has no handler')
+    else logger.warn(fields, 'entry was handed back: its handlers were not begun')
+  }
+
+  async #renewLeases(): Promise<void> {
+    const { inbox, leaseMs, logger } = this.#options
+    const claims = [...this.#running.values()].map((run) => ({ run, entry: run.entry }))
+    if (claims.length === 0) return
+    const leaseEndsAt = performance.now() + leaseMs
+    try {
+      const tokens = claims.map(({ entry }) => entry)
+      const held = await inTime(inbox.extend(tokens, leaseMs), leaseMs / 3, 'the inbox')
+      for (const { run, entry } of claims) {
+        if (run.entry !== entry) continue
+        if (held.has(entry.id)) run.leaseEndsAt = leaseEndsAt
+        else {
+          run.lost = true
+          run.controller.abort(new Error('the lease of this entry was lost: somebody else handles it'))
+        }
+      }
+    } catch (error) {
+      logger.error({ code: 'ERR_INBOX_UNAVAILABLE', err: error }, 'leases could not be renewed')
+      // Out of our reach, but perhaps not out of everybody's: who takes the entry must not find it still running.
+      for (const { run } of claims) {
+        if (run.leaseEndsAt - performance.now() > leaseMs / 3) continue
+        run.controller.abort(new Error('the lease of this entry runs out and could not be renewed'))
+      }
+    }
+  }
+
+  async #drain(limitMs: number): Promise<void> {
+    this.wake()
+    const ended = this.#ended()
+    try {
+      await inTime(ended, limitMs, 'running handlers', { keepsAlive: true })
+    } catch {
+      const message = 'handlers are still running: their signals are aborted'
+      this.#options.logger.warn({ code: 'WARN_STOP_TIMEOUT' }, message)
+      this.#aborted = true
+      for (const { controller } of this.#running.values())
+        controller.abort(new Error('the receiver is stopping'))
+      await inTime(ended, ABORT_GRACE_MS, 'aborted handlers', { keepsAlive: true }).catch(() => {})
+    }
+    this.#left = true
+    clearInterval(this.#heartbeat)
+  }
+
+  async #ended(): Promise<void> {
+    await Promise.all([this.#loop, this.#housekeeping.stop()])
+    await Promise.all([...this.#running.values()].map(({ done }) => done))
+  }
+
+  async #pause(ms: number): Promise<void> {
+    if (this.#awake) return
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms)
+      this.#wakeUp = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+}

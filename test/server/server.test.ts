@@ -1,0 +1,204 @@
+import { createReceiver, type Handler, type ReceiverRequestListener } from '../../src/index.js'
+import { parseServerOptions, startReceiverServer, type ReceiverServerOptions } from '../../src/server/server.js'
+import { connection } from '../support/connection.js'
+import { deferred } from '../support/deferred.js'
+import { genuine, subscription } from '../support/running-receiver.js'
+import { until } from '../support/until.js'
+
+const open: { close(): Promise<void> }[] = []
+afterEach(async () => {
+  jest.useRealTimers()
+  await Promise.all(open.splice(0).map((server) => server.close()))
+})
+
+async function start(
+  options: ReceiverServerOptions = {},
+  { bodyTimeoutMs = 10_000, handler = () => {} }: { bodyTimeoutMs?: number; handler?: Handler } = {},
+) {
+  const receiver = createReceiver<object>({ subscriptions: [subscription], bodyTimeoutMs }).onAny(handler)
+  const server = await startReceiverServer(receiver, bodyTimeoutMs, { port: 0, ...options })
+  open.push(server)
+  return { receiver, server, port: server.address.port }
+}
+
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
+
+it('by default nobody beyond this machine can reach it, and a proxy gives up a connection before it does', () => {
+  expect(parseServerOptions({})).toEqual({
+    host: '127.0.0.1',
+    port: 3000,
+    headersTimeoutMs: 10_000,
+    keepAliveTimeoutMs: 65_000,
+    maxConnections: 1_000,
+    shutdownDelayMs: 0,
+  })
+})
+
+it('tells how long it keeps an idle connection', async () => {
+  const { port } = await start({ keepAliveTimeoutMs: 7_000 })
+  const { socket, received, receives } = await connection(port)
+  socket.write(genuine().toHttp())
+  await receives(/\r\n\r\n/)
+  expect(received()).toMatch(/\r\nKeep-Alive: timeout=7\r\n/)
+})
+
+describe('at maxConnections', () => {
+  const idle = async (port: number) => {
+    const opened = await connection(port)
+    opened.socket.write(get('/healthz'))
+    await opened.receives(/"ok"}/)
+    return opened
+  }
+
+  it('the connection that has been idle longest is closed, and the new one is served', async () => {
+    const { port } = await start({ maxConnections: 3 })
+    const [first, second, third] = [await idle(port), await idle(port), await idle(port)]
+    // Now the second has been idle longest.
+    first.socket.write(get('/readyz'))
+    await first.receives(/"ready"}/)
+    const fourth = await connection(port)
+    fourth.socket.write(genuine().toHttp())
+    await fourth.receives(/200 OK/)
+    await second.closed
+    expect([first, third, fourth].map(({ socket }) => socket.closed)).toEqual([false, false, false])
+  })
+
+  it('a connection on which nothing was ever sent counts as idle', async () => {
+    const { port } = await start({ maxConnections: 2 })
+    const silent = await connection(port)
+    await idle(port)
+    const third = await idle(port)
+    await silent.closed
+    expect(third.socket.closed).toBe(false)
+  })
+
+  it('no connection is closed whose request is being answered: then it is the new one', async () => {
+    const finish = deferred()
+    let running = 0
+    const { port } = await start({ maxConnections: 2 }, { handler: () => (running++, finish.promise) })
+    const busy = [await connection(port), await connection(port)]
+    for (const { socket } of busy) socket.write(genuine().toHttp())
+    await until(() => running === 2)
+    const refused = await connection(port)
+    await refused.closed
+    expect(refused.received()).toBe('')
+    finish.resolve()
+    for (const { receives } of busy) await receives(/200 OK/)
+    // Idle again, the two make room.
+    const next = await idle(port)
+    await busy[0]!.closed
+    expect(next.socket.closed).toBe(false)
+  })
+
+  it('a connection with several requests is idle once all have been answered', async () => {
+    const finish = deferred()
+    const { port } = await start({ maxConnections: 2 }, { handler: () => finish.promise })
+    const pipelining = await connection(port)
+    pipelining.socket.write(Buffer.concat([genuine().toHttp(), genuine().toHttp()]))
+    const other = await idle(port)
+    await idle(port)
+    await other.closed
+    expect(pipelining.socket.closed).toBe(false)
+    finish.resolve()
+    await pipelining.receives(/200 OK[^]*200 OK/)
+  })
+
+  it('connections that hang up make room', async () => {
+    const { port } = await start({ maxConnections: 2 })
+    const kept = await idle(port)
+    for (let i = 0; i < 5; i++) {
+      const passing = await idle(port)
+      passing.socket.end()
+      await passing.closed
+    }
+    expect(kept.socket.closed).toBe(false)
+  })
+})
+
+it('gives up a sender of something else that never comes to its end', async () => {
+  const { port } = await start({ headersTimeoutMs: 50 }, { bodyTimeoutMs: 50 })
+  const { socket, received, closed } = await connection(port)
+  socket.write(get('/healthz').replace('\r\n\r\n', '\r\nContent-Length: 5\r\n\r\n'))
+  await closed
+  expect(received()).toMatch(/^HTTP\/1\.1 200 /)
+})
+
+it('tells health and readiness, no name, and 405 to all else', async () => {
+  const { receiver, port } = await start()
+  const ask = async (path: string) => {
+    const { socket, received, receives } = await connection(port)
+    socket.write(get(path))
+    await receives(/\r\n\r\n.*}/)
+    expect(received()).not.toMatch(/x-powered-by/i)
+    const [head, body] = received().split('\r\n\r\n')
+    return [Number(head!.slice(9, 12)), JSON.parse(body!).status]
+  }
+  expect(await ask('/healthz')).toEqual([200, 'ok'])
+  expect(await ask('/readyz')).toEqual([200, 'ready'])
+  expect(await ask('/')).toEqual([405, 405])
+  await receiver.stop()
+  expect(await ask('/healthz')).toEqual([200, 'ok'])
+  expect(await ask('/readyz')).toEqual([503, 'not ready'])
+})
+
+it('has a chunked body read from its first chunk on, as each chunk that waits takes a Buffer of its own', async () => {
+  const receiver = createReceiver<object>({ subscriptions: [subscription] }).onAny(() => {})
+  let waiting = -1
+  const watched = Object.assign(Object.create(receiver), {
+    middleware: () => receiver.middleware(),
+    start: () => receiver.start(),
+    stop: () => receiver.stop(),
+    requestListener: (): ReceiverRequestListener => {
+      const listener = receiver.requestListener()
+      return (request, response) => {
+        waiting = request.readableLength
+        listener(request, response)
+      }
+    },
+  })
+  Object.defineProperty(watched, 'ready', { get: () => receiver.ready })
+  const server = await startReceiverServer(watched, 10_000, { port: 0 })
+  open.push(server)
+  const { socket, receives } = await connection(server.address.port)
+  const request = genuine().toHttp({ chunked: true })
+  socket.write(
+    Buffer.from(request.toString('latin1').replace('\r\n\r\n', `\r\n\r\n${'1\r\n \r\n'.repeat(5_000)}`)),
+  )
+  await receives(/401/)
+  expect(waiting).toBe(0)
+})
+
+describe('close()', () => {
+  it('is safe to call twice', async () => {
+    const { server } = await start()
+    const first = server.close()
+    expect(server.close()).toBe(first)
+    await first
+  })
+
+  it('cuts nobody off whose handler runs, and then everybody who sends nothing whole', async () => {
+    const finish = deferred()
+    let running = false
+    const { server, port } = await start({}, { handler: () => ((running = true), finish.promise) })
+    const sender = await connection(port)
+    sender.socket.write(genuine().toHttp())
+    await until(() => running)
+    const idler = await connection(port)
+    idler.socket.write('POST / HTTP/1.1\r\nHost: a\r\n\r\nPOST /')
+    await idler.receives(/401/)
+
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'clearImmediate', 'nextTick', 'performance'] })
+    const closing = server.close()
+    jest.advanceTimersByTime(5_000)
+    expect(sender.socket.closed).toBe(false)
+    finish.resolve()
+    await sender.receives(/200 OK/)
+    let closed = false
+    void closing.then(() => (closed = true))
+    await until(() => {
+      jest.advanceTimersByTime(50)
+      return closed
+    })
+    expect(jest.getTimerCount()).toBe(0)
+  })
+})
