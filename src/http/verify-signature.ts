@@ -1,6 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { performance } from 'node:perf_hooks'
-import { AUTHENTICATOR_OPTIONS, createAuthenticator, type AuthenticatorOptions } from '../callback/authenticator.js'
+import {
+  AUTHENTICATOR_OPTIONS,
+  createAuthenticator,
+  type AuthenticatorOptions,
+} from '../callback/authenticator.js'
 import type { CallbackEvent } from '../callback/callback.js'
 import { KnownSecrets } from '../logging/known-secrets.js'
 import { loggerOption, type Logger } from '../logging/logger.js'

@@ -1,5 +1,9 @@
 import { createReceiver, type Handler, type ReceiverRequestListener } from '../../src/index.js'
-import { parseServerOptions, startReceiverServer, type ReceiverServerOptions } from '../../src/server/server.js'
+import {
+  parseServerOptions,
+  startReceiverServer,
+  type ReceiverServerOptions,
+} from '../../src/server/server.js'
 import { connection } from '../support/connection.js'
 import { deferred } from '../support/deferred.js'
 import { genuine, subscription } from '../support/running-receiver.js'

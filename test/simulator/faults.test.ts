@@ -1,13 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { verifyCallback } from '../../src/signature/index.js'
-import {
-  FAULTS,
-  faultOption,
-  rightAnswers,
-  type Fault,
-  type FaultKind,
-} from '../../src/simulator/fault.js'
+import { FAULTS, faultOption, rightAnswers, type Fault, type FaultKind } from '../../src/simulator/fault.js'
 import type { Delivery } from '../../src/simulator/delivery.js'
 import type { ServiceSimulator } from '../../src/simulator/service-simulator.js'
 import { deferred } from '../support/deferred.js'

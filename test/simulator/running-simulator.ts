@@ -1,7 +1,4 @@
-import {
-  startServiceSimulator,
-  type ServiceSimulator,
-} from '../../src/simulator/service-simulator.js'
+import { startServiceSimulator, type ServiceSimulator } from '../../src/simulator/service-simulator.js'
 import type { ServiceSimulatorOptions } from '../../src/simulator/options.js'
 
 const running: ServiceSimulator[] = []
