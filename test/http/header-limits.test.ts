@@ -22,6 +22,9 @@ const LOOKED_AT = [
 
 const times = <Value>(count: number, value: Value): Value[] => Array.from({ length: count }, () => value)
 
+// Newer versions of Node refuse such a head themselves; older ones drop the lines beyond the limit.
+const REFUSED_BEYOND_THE_LIMIT = [['ERR_HEADERS_TOO_MANY'], []]
+
 describe('a header that is repeated a thousand times', () => {
   it.each(LOOKED_AT)('leaves two values, so that each repeat costs the same: %s', (name, field) => {
     const raw = { rawHeaders: times(1_000, [name, 'a']).flat() } as IncomingMessage
@@ -49,7 +52,7 @@ describe.each(HOST_NAMES)('in %s', (hostName) => {
     const { send, outcomes, handled } = await runReceiver({ in: hostName })
     const request = withLines(genuine().toHttp(), ...times(2_000, 'a:'), `Authorization: ${FORGED}`)
     expect(await send(request)).toMatchObject({ status: 431 })
-    expect(outcomes.map(({ code }) => code)).toEqual(['ERR_HEADERS_TOO_MANY'])
+    expect(REFUSED_BEYOND_THE_LIMIT).toContainEqual(outcomes.map(({ code }) => code))
     expect(handled).toEqual([])
   })
 
@@ -78,7 +81,9 @@ describe('on a server with a maxHeadersCount of its own', () => {
     withLines(genuine().toHttp(), ...times(count, 'a:'), `Authorization: ${FORGED}`)
 
   it('refuses what reaches it', async () => {
-    expect(await outcomeOf(50, withOthers(100))).toEqual({ status: 431, codes: ['ERR_HEADERS_TOO_MANY'] })
+    const { status, codes } = await outcomeOf(50, withOthers(100))
+    expect(status).toBe(431)
+    expect(REFUSED_BEYOND_THE_LIMIT).toContainEqual(codes)
   })
 
   it('takes what stays below it', async () => {
