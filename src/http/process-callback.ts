@@ -1,18 +1,16 @@
 import { performance } from 'node:perf_hooks'
-import type { CallbackRequest } from '../callback/callback.js'
+import type { CallbackHeaders, CallbackRequest } from '../callback/callback.js'
 import { outcome, type Outcome, type OutcomeCode } from '../callback/outcomes.js'
 import type { Credentials } from '../signature/credentials.js'
-import type { OutcomeLog } from './log-outcome.js'
 import type { BodyLimits } from './raw-body.js'
 import { callbackReader, type CallbackHead, type ReadBody, type ReadOptions } from './read-callback.js'
 
 export interface ProcessorParts {
   readonly limits: BodyLimits
-  readonly outcomeLog: OutcomeLog
   /** Aborted when no more callbacks are taken in. */
   readonly stopping: AbortSignal
   readonly receive: (callback: CallbackRequest, credentials: Credentials) => Promise<Outcome>
-  readonly onOutcome: (outcome: Outcome) => void
+  readonly onAnswered: (outcome: Outcome, headers: CallbackHeaders, durationMs: number) => void
 }
 
 export interface ProcessOptions extends Pick<ReadOptions, 'joinBatch'> {
@@ -21,7 +19,7 @@ export interface ProcessOptions extends Pick<ReadOptions, 'joinBatch'> {
 }
 
 /**
- * Takes one request to its outcome, and hands that to `answer` before it is logged and reported. Never throws and never
+ * Takes one request to its outcome, and hands that to `answer` before it is reported. Never throws and never
  * rejects: whatever happens, the sender gets an answer.
  */
 export type ProcessCallback = (
@@ -34,10 +32,9 @@ export type ProcessCallback = (
 /** The steps that every request takes, whether it comes from `node:http`, from Fetch, or as plain values. */
 export function callbackProcessor({
   limits,
-  outcomeLog,
   stopping,
   receive,
-  onOutcome,
+  onAnswered,
 }: ProcessorParts): ProcessCallback {
   const readCallback = callbackReader(limits)
   return async (head, readBody, answer, { beforeBody, joinBatch } = {}) => {
@@ -57,7 +54,6 @@ export function callbackProcessor({
       if (!intake.refused) intake.release()
     }
     answer(result)
-    outcomeLog.write(result, intake.headers, performance.now() - startedAt)
-    onOutcome(result)
+    onAnswered(result, intake.headers, performance.now() - startedAt)
   }
 }
