@@ -59,7 +59,7 @@ export function parseAuthenticatorOptions(
     toleranceMs: limit('toleranceMs', 86_400_000),
     futureToleranceMs: limit('futureToleranceMs', 300_000),
     clock: functionOption(owner, 'clock', options.clock, Date.now),
-    dependencyTimeoutMs: durationOption(owner, 'dependencyTimeoutMs', options.dependencyTimeoutMs, 5_000),
+    dependencyTimeoutMs: dependencyTimeoutOption(owner, options.dependencyTimeoutMs),
     subscriptions: subscriptionLookup(owner, options.subscriptions, logger, secrets),
   }
 }
@@ -89,4 +89,9 @@ export function createAuthenticator(settings: AuthenticatorSettings): Authentica
       return authenticate(callback, credentials, candidates, clock(), settings)
     },
   }
+}
+
+/** @throws CountersignError ERR_OPTION_INVALID */
+export function dependencyTimeoutOption(owner: string, value: number | undefined): number {
+  return durationOption(owner, 'dependencyTimeoutMs', value, 5_000)
 }
