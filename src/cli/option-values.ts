@@ -1,6 +1,7 @@
 import { validateHeaderValue } from 'node:http'
 import { InvalidArgumentError } from 'commander'
 import { eventTypeNameProblem } from '../base/event-type-name.js'
+import { parseUrl } from '../base/parse-url.js'
 import { isUuid } from '../base/uuid.js'
 import { printable } from '../base/printable.js'
 
@@ -51,10 +52,8 @@ export function uuid(text: string): string {
 }
 
 export function httpUrl(text: string): URL {
-  if (URL.canParse(text)) {
-    const url = new URL(text)
-    if (url.protocol === 'http:' || url.protocol === 'https:') return url
-  }
+  const url = parseUrl(text)
+  if (url?.protocol === 'http:' || url?.protocol === 'https:') return url
   throw new InvalidArgumentError('Use an absolute http or https URL.')
 }
 

@@ -1,5 +1,6 @@
 import { isLoopback } from '../base/loopback.js'
 import { invalidOption } from '../base/option-checks.js'
+import { parseUrl } from '../base/parse-url.js'
 
 /** The base address without the slash at its end. @throws CountersignError ERR_OPTION_INVALID */
 export function baseUrlOption(owner: string, baseUrl: unknown): string {
@@ -9,7 +10,7 @@ export function baseUrlOption(owner: string, baseUrl: unknown): string {
     throw refuse(shown, 'pass the service base address. Is the environment variable set?')
   }
   // What is no URL is not repeated: in the wrong variable it may be the secret.
-  const url = /^https?:\/\//i.test(baseUrl.trim()) && URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
+  const url = /^https?:\/\//i.test(baseUrl.trim()) ? parseUrl(baseUrl) : undefined
   if (!url) {
     const shown = `a text of ${baseUrl.length} characters that is no absolute http or https URL`
     throw refuse(shown, 'write it like "https://api.bank.example"')

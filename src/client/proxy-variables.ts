@@ -1,3 +1,5 @@
+import { parseUrl } from '../base/parse-url.js'
+
 /** A variable of the environment that names no proxy. The message has the variable's name, never its value. */
 export class ProxyVariableError extends Error {}
 
@@ -16,7 +18,7 @@ export function checkProxyVariables(baseUrl: string, env: NodeJS.ProcessEnv): vo
 
 function checkProxy(name: string, value: string): void {
   const cure = 'write it like http://proxy.example.com:3128'
-  const url = URL.canParse(value) ? new URL(value) : undefined
+  const url = parseUrl(value)
   if (!url || !PROTOCOLS.includes(url.protocol) || url.hostname === '') {
     throw new ProxyVariableError(`${name} is no absolute http, https or socks5 URL: ${cure}`)
   }
@@ -31,8 +33,8 @@ function checkProxy(name: string, value: string): void {
 function checkExceptions(name: string, baseUrl: string, env: NodeJS.ProcessEnv): void {
   const { host, hostname } = new URL(baseUrl)
   for (const entry of (env[name] ?? '').split(/[,\s]+/)) {
-    if (!entry.includes('://') || !URL.canParse(entry)) continue
-    if ([host, hostname].includes(new URL(entry).host)) {
+    const url = entry.includes('://') ? parseUrl(entry) : undefined
+    if (url && [host, hostname].includes(url.host)) {
       throw new ProxyVariableError(`${name} lists the service as a URL: write the host only, ${host}`)
     }
   }

@@ -1,5 +1,6 @@
 import { isLoopback } from '../base/loopback.js'
 import { invalidOption } from '../base/option-checks.js'
+import { parseUrl } from '../base/parse-url.js'
 import type { RawTarget } from '../testing/raw-request.js'
 
 /** Where deliveries connect to: an origin such as `http://127.0.0.1:3000`, or a function that says so each time. */
@@ -26,7 +27,7 @@ export function targetOf(deliverTo: DeliverTo | undefined, callbackUrl: string):
  * @throws CountersignError ERR_OPTION_INVALID
  */
 export function deliveryTarget(owner: string, deliverTo: unknown): RawTarget {
-  const url = typeof deliverTo === 'string' && URL.canParse(deliverTo) ? new URL(deliverTo) : undefined
+  const url = typeof deliverTo === 'string' ? parseUrl(deliverTo) : undefined
   if (url && url.pathname === '/' && url.search === '' && url.hash === '') {
     const target = loopbackTarget(url)
     if (target) return target

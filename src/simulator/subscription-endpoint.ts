@@ -1,4 +1,5 @@
 import { eventTypeNameProblem } from '../base/event-type-name.js'
+import { parseUrl } from '../base/parse-url.js'
 import { isUuid } from '../base/uuid.js'
 import { headerValues } from '../testing/http-message.js'
 import { ApiRefusal, jsonFields, type ApiCall } from './api-call.js'
@@ -45,8 +46,8 @@ function subscriptionIn(fields: ReadonlyMap<string, unknown>): Wanted {
   if (problem) throw new ApiRefusal(400, 'field', problem)
   const callbackUrl = text(fields, 'callbackUrl')
   // The parser of URLs leaves out white space and line ends.
-  const isUrl = URL.canParse(callbackUrl) && !/[\s\p{Cc}]/u.test(callbackUrl)
-  if (!isUrl || !/^https?:$/.test(new URL(callbackUrl).protocol)) {
+  const url = /[\s\p{Cc}]/u.test(callbackUrl) ? undefined : parseUrl(callbackUrl)
+  if (!url || !/^https?:$/.test(url.protocol)) {
     throw new ApiRefusal(400, 'field', 'callbackUrl must be an absolute http or https URL')
   }
   const secret = decode(text(fields, 'secretText'))

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readFile, readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { parseUrl } from '../base/parse-url.js'
 import { parseHttpDate } from '../signature/index.js'
 import { headerValues, MalformedMessage, readBody, readHead } from './http-message.js'
 import { sendRawRequest, type RawRequestOptions, type RawResponse, type RawTarget } from './raw-request.js'
@@ -230,7 +231,7 @@ function valueAt(value: unknown, path: string): unknown {
 }
 
 function isHttpUrl(value: string): boolean {
-  return URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
+  return /^https?:$/.test(parseUrl(value)?.protocol ?? '')
 }
 
 function isStatus(value: unknown): boolean {
