@@ -5,7 +5,10 @@ import { callbackUrlProblem } from '../signature/index.js'
 import { secretProblem } from '../signature/secret.js'
 import type { Random } from './random.js'
 
-/** A subscription as the simulator keeps it (SERVICE 2.3). */
+/**
+ * A subscription as the simulator keeps it (SERVICE 2.3). It may stand in the `subscriptions` of a receiver as it is: what a
+ * receiver does not take, `previousSecret` and `idempotencyKey`, are accessors, which are neither listed nor copied.
+ */
 export interface ServiceSubscription {
   /** The service shows no identifier: as given to `subscribe()`, or else the simulator's own. */
   readonly id: string
@@ -30,10 +33,42 @@ export interface SubscribeOptions {
   readonly description?: string | undefined
 }
 
-/** A stranger on this machine may create subscriptions without end. */
+/** Any program on this machine may create subscriptions without end. */
 const MAX_SUBSCRIPTIONS = 10_000
 
-type Entry = { -readonly [Name in keyof ServiceSubscription]: ServiceSubscription[Name] }
+type NewSubscription = Omit<ServiceSubscription, 'previousSecret'>
+
+class Entry implements ServiceSubscription {
+  readonly id: string
+  readonly eventTypeName: string
+  readonly callbackUrl: string
+  readonly description: string | undefined
+  secret: string
+  #previousSecret: string | undefined
+  readonly #idempotencyKey: string | undefined
+
+  constructor({ id, eventTypeName, callbackUrl, secret, description, idempotencyKey }: NewSubscription) {
+    this.id = id
+    this.eventTypeName = eventTypeName
+    this.callbackUrl = callbackUrl
+    this.secret = secret
+    this.description = description
+    this.#idempotencyKey = idempotencyKey
+  }
+
+  get previousSecret(): string | undefined {
+    return this.#previousSecret
+  }
+
+  get idempotencyKey(): string | undefined {
+    return this.#idempotencyKey
+  }
+
+  rotate(secret: string): void {
+    this.#previousSecret = this.secret
+    this.secret = secret
+  }
+}
 
 /** All subscriptions, however they were created. */
 export class SubscriptionBook {
@@ -56,8 +91,8 @@ export class SubscriptionBook {
   add({
     id = this.#random.uuid(),
     ...subscription
-  }: Omit<ServiceSubscription, 'id'> & Pick<SubscribeOptions, 'id'>): ServiceSubscription {
-    const entry = { id, ...subscription }
+  }: Omit<NewSubscription, 'id'> & Pick<SubscribeOptions, 'id'>): ServiceSubscription {
+    const entry = new Entry({ id, ...subscription })
     if (this.#replaces) {
       const { eventTypeName, callbackUrl } = subscription
       const replaced = this.entries.findIndex(
@@ -89,9 +124,7 @@ export class SubscriptionBook {
   /** Returns the new secret. @throws CountersignError ERR_OPTION_INVALID */
   rotate(subscription: ServiceSubscription, secret: string = newSecret()): string {
     refuseOption('rotateSecret', 'secret', secretProblem(secret))
-    const entry = this.#find(subscription, 'rotateSecret')
-    entry.previousSecret = entry.secret
-    entry.secret = secret
+    this.#find(subscription, 'rotateSecret').rotate(secret)
     return secret
   }
 

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
+import { createClient } from '../../src/client/index.js'
 import { startServiceSimulator } from '../../src/simulator/service-simulator.js'
 import type { ServiceSimulatorOptions } from '../../src/simulator/options.js'
 import { deferred } from '../support/deferred.js'
@@ -30,6 +31,25 @@ it('twenty run side by side, each with a port, subscriptions and deliveries of i
     simulator.assertNothingForged(handled)
     simulator.assertNothingTwice(handled)
   }
+})
+
+describe('a subscription of the simulator', () => {
+  it('can configure a receiver also if a client has created it, and after a rotation', async () => {
+    const simulator = await runSimulator()
+    const client = createClient({ baseUrl: simulator.baseUrl, ...simulator.credentials })
+    await client.subscriptions.create({ ...subscription, description: 'by a client' })
+    await client.close()
+    const created = await simulator.subscribed()
+    const secret = simulator.rotateSecret(created)
+    for (const each of [created, { ...created, secret: [secret, created.previousSecret!] }]) {
+      const { port, handled } = await runReceiver({ subscriptions: [each] })
+      simulator.deliverTo(`http://127.0.0.1:${port}`)
+      await simulator.deliver()
+      await simulator.deliver({ fault: 'previous-secret' })
+      expect(handled).toHaveLength([each.secret].flat().length)
+    }
+    expect(created).toMatchObject({ previousSecret: subscription.secret, idempotencyKey: expect.any(String) })
+  })
 })
 
 describe('what subscribe returns', () => {
