@@ -19,8 +19,8 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
-/** Adds a command to the program; when it has run, `finish` is told its exit code. */
-export type DefineCommand = (program: Command, io: Io, finish: (code: ExitCode) => void) => void
+/** Gives a command its options, its help and its action. When the action has run, `finish` is told its exit code. */
+export type DefineCommand = (command: Command, io: Io, finish: (code: ExitCode) => void) => void
 
 /** Whoever started the program has to change something: exit code 2, and a message that says what. */
 export class UsageError extends Error {}

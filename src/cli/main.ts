@@ -4,33 +4,61 @@ import { CountersignError } from '../base/errors.js'
 import { isInstance, textProperty } from '../base/foreign-value.js'
 import { SignatureInputError } from '../signature/index.js'
 import { RecordedRequestError } from '../testing/recorded-requests.js'
-import { defineInbox } from './commands/inbox.js'
-import { defineReplay } from './commands/replay.js'
-import { defineRotate } from './commands/rotate.js'
-import { defineSend } from './commands/send.js'
-import { defineServe } from './commands/serve.js'
-import { defineSign } from './commands/sign.js'
-import { defineSimulate } from './commands/simulate.js'
-import { defineSubscribe } from './commands/subscribe.js'
-import { defineToken } from './commands/token.js'
-import { defineUpdateAccount } from './commands/update-account.js'
-import { defineVerify } from './commands/verify.js'
-import { complain, EXIT, UsageError, type ExitCode, type Io } from './io.js'
+import { complain, EXIT, UsageError, type DefineCommand, type ExitCode, type Io } from './io.js'
 import { guardedOutput } from './terminal.js'
 
-const COMMANDS = [
-  defineServe,
-  defineInbox,
-  defineSend,
-  defineSign,
-  defineVerify,
-  defineReplay,
-  defineToken,
-  defineSubscribe,
-  defineRotate,
-  defineUpdateAccount,
-  defineSimulate,
-]
+interface CommandEntry {
+  readonly description: string
+  readonly load: () => Promise<DefineCommand>
+}
+
+/** What the help of the program says. A command's module is loaded when that command is asked for, which is most of its start. */
+const COMMANDS: Readonly<Record<string, CommandEntry>> = {
+  serve: {
+    description: 'Receive callbacks and hand them to your handlers.',
+    load: async () => (await import('./commands/serve.js')).defineServe,
+  },
+  inbox: {
+    description: 'Look at what a receiver has stored, and decide what becomes of it.',
+    load: async () => (await import('./commands/inbox.js')).defineInbox,
+  },
+  send: {
+    description: 'Send signed callbacks to a receiver, in order or with a fault.',
+    load: async () => (await import('./commands/send.js')).defineSend,
+  },
+  sign: {
+    description: 'Print the headers with which a body would be delivered.',
+    load: async () => (await import('./commands/sign.js')).defineSign,
+  },
+  verify: {
+    description: 'Say whether the signature of a recorded request is valid, and why not.',
+    load: async () => (await import('./commands/verify.js')).defineVerify,
+  },
+  replay: {
+    description: 'Send recorded requests byte for byte, and compare the answers with what is expected.',
+    load: async () => (await import('./commands/replay.js')).defineReplay,
+  },
+  token: {
+    description: 'Check the credentials: request an access token with them.',
+    load: async () => (await import('./commands/token.js')).defineToken,
+  },
+  subscribe: {
+    description: 'Subscribe a callback URL to an event type, with a secret that is made and kept.',
+    load: async () => (await import('./commands/subscribe.js')).defineSubscribe,
+  },
+  rotate: {
+    description: 'Replace the secret of a subscription, or see which secrets are still used.',
+    load: async () => (await import('./commands/rotate.js')).defineRotate,
+  },
+  'update-account': {
+    description: 'Change the name of an account, or whether it can be searched for.',
+    load: async () => (await import('./commands/update-account.js')).defineUpdateAccount,
+  },
+  simulate: {
+    description: 'Play the service on this machine, to test clients and receivers against.',
+    load: async () => (await import('./commands/simulate.js')).defineSimulate,
+  },
+}
 
 const EXIT_CODES = `
 Exit codes:
@@ -43,7 +71,7 @@ Examples:
   $ countersign serve --check                 is the configuration right?
   $ countersign serve                         receive callbacks
   $ countersign inbox stats                   what has become of them?
-  $ countersign token --env .env         are the service's credentials right?
+  $ countersign token --env .env              are the service's credentials right?
   $ COUNTERSIGN_SECRET=... countersign send http://127.0.0.1:3000/hooks/transfers \\
       --callback-url https://partner.example.com/hooks/transfers
 
@@ -72,15 +100,21 @@ export async function main(argv: readonly string[], outer: Io): Promise<ExitCode
       getOutHelpWidth: () => io.stdout.columns ?? 110,
     })
     .exitOverride()
-  for (const define of COMMANDS) define(program, io, (code) => (exitCode = code))
-
   try {
+    for (const [name, { description, load }] of Object.entries(COMMANDS)) {
+      const command = program.command(name).description(description)
+      if (argv.includes(name)) (await load())(command, io, (code) => (exitCode = code))
+    }
     await program.parseAsync(argv, { from: 'user' })
     return exitCode
   } catch (error) {
     // A configuration is a program, and may throw anything, such as a value that throws on `instanceof`.
     // Commander has printed the message of its own errors already.
-    if (isInstance(error, CommanderError)) return error.exitCode === 0 ? EXIT.done : EXIT.usage
+    if (isInstance(error, CommanderError)) {
+      if (error.code === 'commander.unknownOption' && argv[0]?.startsWith('-'))
+        complain(io, 'options stand after the name of the command, as in countersign serve --check')
+      return error.exitCode === 0 ? EXIT.done : EXIT.usage
+    }
     complain(io, textProperty(error, 'message') ?? 'an unexpected error')
     return isForTheUserToMend(error) ? EXIT.usage : EXIT.failed
   }

@@ -79,6 +79,22 @@ it.each([[[]], [['no-such-command']], [['serve', 'extra']], [['serve', '--json']
   },
 )
 
+it('says where options stand when one stands before the command', async () => {
+  const { code, stderr } = await countersign(['--env', '.env', 'serve'])
+  expect(code).toBe(2)
+  expect(stderr).toContain('options stand after the name of the command')
+  expect((await countersign(['serve', '--no-such'])).stderr).not.toContain('options stand after')
+})
+
+it('loads no more than it needs to print the help', async () => {
+  const { stderr } = await countersign(['--help'], { env: { NODE_DEBUG: 'esm' } })
+  const loaded = [...stderr.matchAll(/file:\S+?\/dist\/esm\/([\w/-]+)\.js/g)].map(([, name]) => name!)
+  expect(loaded).toContain('cli/main')
+  expect(
+    loaded.filter((name) => /^(?:receiver|worker|inbox|simulator|client|server|cli\/commands)\//.test(name)),
+  ).toEqual([])
+})
+
 it('needs no reader: output that nobody takes is no error', async () => {
   expect(await countersignUnread(['--help'])).toEqual({ code: 0, stderr: '' })
 })

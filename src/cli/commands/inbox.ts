@@ -61,11 +61,8 @@ const SUBCOMMANDS = [
   defineExport,
 ]
 
-export const defineInbox: DefineCommand = (program, io, finish) => {
-  const inbox = program
-    .command('inbox')
-    .description('Look at what a receiver has stored, and decide what becomes of it.')
-    .addHelpText('after', HELP)
+export const defineInbox: DefineCommand = (inbox, io, finish) => {
+  inbox.addHelpText('after', HELP)
   const subcommand: AddSubcommand = (name, description) =>
     addInboxFileOptions(inbox.command(name).description(description)).addHelpText(
       'after',

@@ -45,10 +45,8 @@ Examples:
   $ countersign replay fixtures/recorded --url http://127.0.0.1:3000
   $ countersign replay first-delivery.http second-delivery.http --url http://127.0.0.1:3000 --json`
 
-export const defineReplay: DefineCommand = (program, io, finish) => {
-  program
-    .command('replay')
-    .description('Send recorded requests byte for byte, and compare the answers with what is expected.')
+export const defineReplay: DefineCommand = (command, io, finish) => {
+  command
     .argument('<path...>', 'folders of recorded requests, or NAME.http files')
     .requiredOption('--url <url>', 'the receiver, by plain http', httpUrl)
     .option('--timeout-ms <number>', 'how long an answer may take', duration, 30_000)

@@ -43,10 +43,8 @@ Examples:
   $ countersign rotate --event-type transfers.book-completed --secret-env TRANSFERS_SECRET_2
   $ countersign rotate --status --json`
 
-export const defineRotate: DefineCommand = (program, io, finish) => {
-  const command = program
-    .command('rotate')
-    .description('Replace the secret of a subscription, or see which secrets are still used.')
+export const defineRotate: DefineCommand = (command, io, finish) => {
+  command
     .option('--status', 'say when each secret of the configuration was last used, and do nothing')
     .option('--event-type <name>', 'of the subscription with this eventTypeName', someText)
     .option('--callback-url <url>', 'of the subscription with this callbackUrl')

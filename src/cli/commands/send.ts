@@ -65,10 +65,8 @@ Examples:
 const STALE_MS = 172_800_000
 const FUTURE_MS = 3_600_000
 
-export const defineSend: DefineCommand = (program, io, finish) => {
-  const command = program
-    .command('send')
-    .description('Send signed callbacks to a receiver, in order or with a fault.')
+export const defineSend: DefineCommand = (command, io, finish) => {
+  command
     .argument('<url>', 'where to send them', httpUrl)
     .option('--callback-url <url>', 'the callback URL exactly as it was subscribed (default: URL)')
     .option('--event-type <type>', 'X-Event-Type', headerValue, 'transfers.book-completed')

@@ -64,10 +64,8 @@ Examples:
 /** Beyond the handlers' own time: to close connections, and to write the last lines. */
 const STOP_SLACK_MS = 5_000
 
-export const defineServe: DefineCommand = (program, io, finish) => {
-  const command = program
-    .command('serve')
-    .description('Receive callbacks and hand them to your handlers.')
+export const defineServe: DefineCommand = (command, io, finish) => {
+  command
     .option('-c, --config <file>', 'the configuration (default: countersign.config.mjs, .ts or .json)')
     .option('--host <address>', 'the address to listen on (default: 127.0.0.1)')
     .option('-p, --port <number>', 'the port to listen on; 0 takes a free one (default: 3000)', wholeNumber)

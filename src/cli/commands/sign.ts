@@ -28,10 +28,8 @@ Examples:
       | curl -H @- --data-binary @body.json http://127.0.0.1:3000/hooks/transfers
   $ printf '{"Id":"..."}' | COUNTERSIGN_SECRET=... countersign sign --url https://partner.example.com/hooks --json`
 
-export const defineSign: DefineCommand = (program, io, finish) => {
-  const command = program
-    .command('sign')
-    .description('Print the headers with which a body would be delivered.')
+export const defineSign: DefineCommand = (command, io, finish) => {
+  command
     .requiredOption('--url <callback-url>', 'the callback URL exactly as it was subscribed')
     .option('--event-type <type>', 'X-Event-Type', headerValue, 'transfers.book-completed')
     .option('--key <uuid>', 'X-Idempotency-Key (default: a new UUID)', headerValue)

@@ -80,10 +80,8 @@ Examples:
       --callback-url https://partner.example.com/hooks/transfers
   $ countersign simulate --show-secret --faults none,twins,wrong-secret --callbacks 10 --seed 7`
 
-export const defineSimulate: DefineCommand = (program, io, finish) => {
-  const command = program
-    .command('simulate')
-    .description('Play the service on this machine, to try things out against.')
+export const defineSimulate: DefineCommand = (command, io, finish) => {
+  command
     .option('-p, --port <number>', 'the port to listen on; 0 takes a free one', wholeNumber, 0)
     .option('--client-id <uuid>', 'the client id (default: COUNTERSIGN_CLIENT_ID, or a random one)', uuid)
     .option('--client-secret-file <file>', 'the file with the client secret, made where it is not there')

@@ -53,10 +53,8 @@ Examples:
   $ countersign subscribe --event-type transfers.book-completed --secret-file transfers.secret --existing-secret \\
       --callback-url https://partner.example.com/hooks/transfers --idempotency-key 0b5bcbd6-...`
 
-export const defineSubscribe: DefineCommand = (program, io, finish) => {
-  const command = program
-    .command('subscribe')
-    .description('Subscribe a callback URL to an event type, with a secret that is made and kept.')
+export const defineSubscribe: DefineCommand = (command, io, finish) => {
+  command
     .requiredOption('--event-type <name>', 'eventTypeName', someText)
     .requiredOption('--callback-url <url>', 'where the service is to send callbacks')
     .option('--description <text>', 'free text')

@@ -30,11 +30,8 @@ Examples:
   $ countersign token --base-url https://api.example.com --client-id 1d6c... --client-secret-file client.secret
   $ countersign token --json --show-token | jq -r .accessToken`
 
-export const defineToken: DefineCommand = (program, io, finish) => {
-  const command = program
-    .command('token')
-    .description('Check the credentials, by having an access token made.')
-    .option('--show-token', 'print the token itself')
+export const defineToken: DefineCommand = (command, io, finish) => {
+  command.option('--show-token', 'print the token itself')
   addEnvFileOption(addServiceOptions(command))
     .addHelpText('after', HELP)
     .action(async (flags: TokenFlags) => finish(await token(flags, io)))

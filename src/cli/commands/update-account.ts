@@ -27,10 +27,8 @@ Examples:
   $ countersign update-account 4711 --name "Rent" --env .env
   $ countersign update-account 4711 --no-searchable --json`
 
-export const defineUpdateAccount: DefineCommand = (program, io, finish) => {
-  const command = program
-    .command('update-account')
-    .description('Change the name of an account, or whether it can be searched for.')
+export const defineUpdateAccount: DefineCommand = (command, io, finish) => {
+  command
     .argument('<account-id>', 'the account')
     .option('--name <name>', 'its new name')
     .option('--searchable', 'it can be searched for')

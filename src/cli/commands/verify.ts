@@ -44,10 +44,8 @@ Examples:
   $ countersign verify fixtures/recorded/curl.http
   $ countersign verify captured.http --callback-url https://partner.example.com/hooks/transfers --secret-file secret.txt`
 
-export const defineVerify: DefineCommand = (program, io, finish) => {
-  const command = program
-    .command('verify')
-    .description('Say whether the signature of a recorded request is valid, and why not.')
+export const defineVerify: DefineCommand = (command, io, finish) => {
+  command
     .argument('<file.http>', 'the recorded request')
     .option('--callback-url <url>', 'the callback URL exactly as it was subscribed')
     .option('--json', 'print JSON')
