@@ -1,22 +1,24 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { formatHttpDate } from '../signature/index.js'
+import type { FaultKind } from '../simulator/fault.js'
+import { withFlippedBit } from '../simulator/planned-request.js'
 import { signedCallback, type SignedCallback } from '../testing/signed-callback.js'
 import { UsageError } from './io.js'
 
-/** What can be wrong with a callback on purpose. */
+/** Faults of the simulator, under the same names. Several can be combined. */
 export interface Faults {
-  readonly forged?: true
+  readonly wrongSecret?: true
   /** Milliseconds ago. */
-  readonly stale?: number | undefined
+  readonly late?: number | undefined
   /** Milliseconds from now. */
-  readonly future?: number | undefined
+  readonly early?: number | undefined
   readonly tampered?: true
-  /** False to leave the header out. */
-  readonly authorization: boolean
-  readonly rewrittenType?: string
-  readonly duplicate?: true
-  readonly replayed?: true
-  readonly reusedKey?: true
+  readonly unsigned?: true
+  /** The X-Event-Type to send. */
+  readonly rewrittenType?: string | undefined
+  readonly repeat?: true
+  readonly rewrittenKey?: true
+  readonly otherBody?: true
 }
 
 export interface CallbackPlan extends Faults {
@@ -27,7 +29,7 @@ export interface CallbackPlan extends Faults {
 
 /** One request. A callback is delivered by several when a fault is one of repetition. */
 export interface Delivery {
-  readonly name: 'first' | 'duplicate' | 'replayed' | 'reused-key'
+  readonly name: 'first' | Extract<FaultKind, 'repeat' | 'rewritten-key' | 'other-body'>
   readonly request: Pick<SignedCallback, 'headers'> & { readonly body: Buffer }
 }
 
@@ -38,7 +40,7 @@ export function deliveries(
   body: Buffer | undefined,
 ): Delivery[] {
   const idempotencyKey = plan.key ?? randomUUID()
-  const key = plan.forged || secret === undefined ? randomBytes(32).toString('hex') : secret
+  const key = plan.wrongSecret || secret === undefined ? randomBytes(32).toString('hex') : secret
   const signed = (content: Buffer | undefined): Delivery['request'] => {
     const callback = signedCallback({
       subscription: { eventTypeName: plan.eventType, callbackUrl: plan.callbackUrl, secret: key },
@@ -46,39 +48,37 @@ export function deliveries(
       idempotencyKey,
       eventType: plan.rewrittenType,
       timestamp: signingTime(plan),
-      headers: plan.authorization ? {} : { Authorization: null },
+      headers: plan.unsigned ? { Authorization: null } : {},
     })
     return plan.tampered ? { ...callback, body: tampered(callback.body) } : callback
   }
 
   const first = signed(body)
   const list: Delivery[] = [{ name: 'first', request: first }]
-  if (plan.duplicate) list.push({ name: 'duplicate', request: first })
-  if (plan.replayed) {
+  if (plan.repeat) list.push({ name: 'repeat', request: first })
+  if (plan.rewrittenKey) {
     const headers = { ...first.headers, 'X-Idempotency-Key': randomUUID() }
-    list.push({ name: 'replayed', request: { headers, body: first.body } })
+    list.push({ name: 'rewritten-key', request: { headers, body: first.body } })
   }
-  if (plan.reusedKey) list.push({ name: 'reused-key', request: signed(undefined) })
+  if (plan.otherBody) list.push({ name: 'other-body', request: signed(undefined) })
   return list
 }
 
 /** How many requests deliver one callback. */
 export function deliveryCount({
-  duplicate,
-  replayed,
-  reusedKey,
-}: Pick<Faults, 'duplicate' | 'replayed' | 'reusedKey'>): number {
-  return 1 + [duplicate, replayed, reusedKey].filter(Boolean).length
+  repeat,
+  rewrittenKey,
+  otherBody,
+}: Pick<Faults, 'repeat' | 'rewrittenKey' | 'otherBody'>): number {
+  return 1 + [repeat, rewrittenKey, otherBody].filter(Boolean).length
 }
 
-function signingTime({ stale, future }: Faults): string {
-  return formatHttpDate(new Date(Date.now() - (stale ?? 0) + (future ?? 0)))
+function signingTime({ late, early }: Faults): string {
+  return formatHttpDate(new Date(Date.now() - (late ?? 0) + (early ?? 0)))
 }
 
-/** One bit in the middle, so that the length stays the same. */
+/** @throws UsageError */
 function tampered(body: Buffer): Buffer {
   if (body.length === 0) throw new UsageError('--tampered: an empty body has no byte to change')
-  const copy = Buffer.from(body)
-  copy[copy.length >> 1]! ^= 1
-  return copy
+  return withFlippedBit(body)
 }

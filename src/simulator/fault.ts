@@ -96,6 +96,13 @@ export const FAULTS = {
   'cut-in-body': NO_ANSWER,
 } as const satisfies Record<FaultKind, FaultRow>
 
+/** Of the settings that `countersign send` has, too. */
+export const FAULT_DEFAULTS = {
+  lateByMs: 172_800_000,
+  earlyByMs: 3_600_000,
+  rewrittenType: 'rewritten.type',
+} as const
+
 /** Each setting with its range. */
 const SETTINGS = {
   times: { min: 1, max: 1_000 },

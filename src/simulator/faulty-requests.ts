@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { CountersignError } from '../base/errors.js'
-import type { Fault } from './fault.js'
+import { FAULT_DEFAULTS, type Fault } from './fault.js'
 import {
   forged,
   genuine,
@@ -9,6 +9,7 @@ import {
   suspect,
   whole,
   withBody,
+  withFlippedBit,
   type Plain,
   type PlannedRequest,
 } from './planned-request.js'
@@ -42,15 +43,15 @@ export function faultyRequests(
     case 'twins':
       return times(fault.count).map(() => first)
     case 'late':
-      return [genuine({ ...plain, timestamp: new Date(clock() - (fault.byMs ?? 172_800_000)) })]
+      return [genuine({ ...plain, timestamp: new Date(clock() - (fault.byMs ?? FAULT_DEFAULTS.lateByMs)) })]
     case 'early':
-      return [genuine({ ...plain, timestamp: new Date(clock() + (fault.byMs ?? 3_600_000)) })]
+      return [genuine({ ...plain, timestamp: new Date(clock() + (fault.byMs ?? FAULT_DEFAULTS.earlyByMs)) })]
     case 'wrong-secret':
       return [forged(sign(plain, { secret: randomBytes(32).toString('base64url') }))]
     case 'unsigned':
       return [forged(sign(plain, { headers: { Authorization: null } }))]
     case 'tampered':
-      return [forged(withBody(plain, flipped(body)))]
+      return [forged(withBody(plain, withFlippedBit(body)))]
     case 'truncated':
       return [forged(withBody(plain, body.subarray(0, body.length >> 1)))]
     case 'previous-secret': {
@@ -66,7 +67,11 @@ export function faultyRequests(
     case 'rewritten-key':
       return [first, suspect(sign(plain, { headers: { 'X-Idempotency-Key': random.uuid() } }))]
     case 'rewritten-type':
-      return [suspect(sign(plain, { headers: { 'X-Event-Type': fault.eventType ?? 'rewritten.type' } }))]
+      return [
+        suspect(
+          sign(plain, { headers: { 'X-Event-Type': fault.eventType ?? FAULT_DEFAULTS.rewrittenType } }),
+        ),
+      ]
     case 'other-body':
       return [first, suspect(sign({ ...plain, body: Buffer.from(JSON.stringify({ Id: random.uuid() })) }))]
     case 'not-json':
@@ -84,13 +89,6 @@ export function faultyRequests(
     case 'cut-in-body':
       return [{ ...first, wire: { how: fault.kind } }]
   }
-}
-
-/** One bit in the middle, so that the length stays the same. */
-function flipped(body: Buffer): Buffer {
-  const copy = Buffer.from(body)
-  copy[copy.length >> 1]! ^= 1
-  return copy
 }
 
 function padded(random: Random, bytes: number): Buffer {

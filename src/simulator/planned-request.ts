@@ -46,6 +46,13 @@ export function withBody(plain: Plain, body: Buffer): SignedCallback {
   return sign({ ...plain, body }, { headers: { Authorization: Authorization! } })
 }
 
+/** The body with one bit changed in the middle, so that its length stays the same. */
+export function withFlippedBit(body: Buffer): Buffer {
+  const copy = Buffer.from(body)
+  copy[copy.length >> 1]! ^= 1
+  return copy
+}
+
 export function genuine(plain: Plain): PlannedRequest {
   return whole(sign(plain), 'genuine')
 }

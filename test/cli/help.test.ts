@@ -50,7 +50,7 @@ describe('--help', () => {
 
 it('says what an option does without a value, once', async () => {
   const { stdout } = await countersign(['send', '--help'])
-  expect(stdout).toMatch(/--stale \[ms\] .*without a number 48 hours$/m)
+  expect(stdout).toMatch(/--late \[ms\] .*without a number 48 hours$/m)
   expect(stdout).not.toContain('preset')
 })
 

@@ -204,9 +204,9 @@ describe('tables', () => {
     const args = [
       'send',
       'http://127.0.0.1:1/',
-      '--duplicate',
-      '--replayed',
-      '--reused-key',
+      '--repeat',
+      '--rewritten-key',
+      '--other-body',
       '--expect',
       '409',
     ]

@@ -1,8 +1,11 @@
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
+import { readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { parseHttpDate, verifyCallback } from '../../src/signature/index.js'
+import { FAULTS } from '../../src/simulator/fault.js'
 import { configModule, SUBSCRIPTION } from './configured.js'
 import { countersign, Sandbox } from './program.js'
 
@@ -111,28 +114,28 @@ describe('a fault', () => {
   const ageMs = ({ headers }: Received) =>
     Date.now() - parseHttpDate(headers['authorization-timestamp'] as string)!
 
-  it('--duplicate sends the same request twice', async () => {
-    const [first, second, ...more] = await faulty('--duplicate')
+  it('--repeat sends the same request twice', async () => {
+    const [first, second, ...more] = await faulty('--repeat')
     expect(more).toEqual([])
     expect(second).toEqual(first)
   })
 
-  it('--replayed sends the same signature under a fresh key', async () => {
-    const [first, second] = await faulty('--replayed')
+  it('--rewritten-key sends the same signature under a fresh key', async () => {
+    const [first, second] = await faulty('--rewritten-key')
     expect(second!.headers.authorization).toBe(first!.headers.authorization)
     expect(second!.body).toEqual(first!.body)
     expect(key(second!)).not.toBe(key(first!))
   })
 
-  it('--reused-key sends another body under the same key, genuine as well', async () => {
-    const [first, second] = await faulty('--reused-key')
+  it('--other-body sends another body under the same key, genuine as well', async () => {
+    const [first, second] = await faulty('--other-body')
     expect(key(second!)).toBe(key(first!))
     expect(second!.body).not.toEqual(first!.body)
     expect([first!, second!].map(isGenuine)).toEqual([true, true])
   })
 
-  it('--forged signs with another secret', async () => {
-    const [request] = await faulty('--forged')
+  it('--wrong-secret signs with another secret', async () => {
+    const [request] = await faulty('--wrong-secret')
     expect(request!.headers.authorization).toMatch(/^HMAC-SHA256 Signature=[\w+/]{43}=$/)
     expect(isGenuine(request!)).toBe(false)
   })
@@ -143,23 +146,23 @@ describe('a fault', () => {
     expect(isGenuine(request!)).toBe(false)
   })
 
-  it('--stale signs 48 hours ago, or as long ago as it says', async () => {
-    expect(ageMs((await faulty('--stale'))[0]!)).toBeGreaterThanOrEqual(172_800_000)
-    const [request] = await faulty('--stale', '600000')
+  it('--late signs 48 hours ago, or as long ago as it says', async () => {
+    expect(ageMs((await faulty('--late'))[0]!)).toBeGreaterThanOrEqual(172_800_000)
+    const [request] = await faulty('--late', '600000')
     expect(ageMs(request!)).toBeGreaterThanOrEqual(600_000)
     expect(ageMs(request!)).toBeLessThan(700_000)
     expect(isGenuine(request!)).toBe(true)
   })
 
-  it('--future signs in the future', async () => {
-    const [request] = await faulty('--future')
+  it('--early signs in the future', async () => {
+    const [request] = await faulty('--early')
     expect(ageMs(request!)).toBeLessThan(-3_500_000)
     expect(isGenuine(request!)).toBe(true)
   })
 
-  it('--no-authorization leaves the header out, and needs no secret', async () => {
+  it('--unsigned leaves the header out, and needs no secret', async () => {
     const { url, received } = await recorder()
-    expect((await countersign(['send', url, ...TO, '--no-authorization'])).code).toBe(0)
+    expect((await countersign(['send', url, ...TO, '--unsigned'])).code).toBe(0)
     expect(received[0]!.headers.authorization).toBeUndefined()
   })
 
@@ -167,22 +170,37 @@ describe('a fault', () => {
     const [request] = await faulty('--rewritten-type', 'accounts.closed')
     expect(request!.headers['x-event-type']).toBe('accounts.closed')
     expect(isGenuine(request!)).toBe(true)
+    expect((await faulty('--rewritten-type'))[0]!.headers['x-event-type']).toBe('rewritten.type')
   })
+})
+
+it('names each fault as the simulator does, and the docs say which', async () => {
+  const { stdout } = await countersign(['send', '--help'])
+  const options = [...stdout.matchAll(/^ {2}--([\w-]+)/gm)].map(([, name]) => name!)
+  const others = [
+    ...['callback-url', 'event-type', 'key', 'secret-env', 'secret-file', 'body', 'body-file', 'count'],
+    ...['concurrency', 'chunked', 'expect', 'timeout-ms', 'json'],
+  ]
+  const faults = options.filter((name) => !others.includes(name)).toSorted()
+  expect(faults.filter((name) => !Object.hasOwn(FAULTS, name))).toEqual([])
+  const docs = await readFile(join(__dirname, '../../docs/simulator.md'), 'utf8')
+  const marked = [...docs.matchAll(/^\| `([\w-]+)` +\|.*\| yes +\|$/gm)].map(([, name]) => name!)
+  expect(marked.toSorted()).toEqual(faults)
 })
 
 describe('--expect', () => {
   it('holds for each delivery of a callback in turn, the last one for those that follow', async () => {
     const { url } = await recorder(200, 409, 409)
-    const { code, stdout } = await send(url, '--duplicate', '--replayed', '--expect', '200,409')
+    const { code, stdout } = await send(url, '--repeat', '--rewritten-key', '--expect', '200,409')
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.not.stringContaining('EXPECTED') })
   })
 
   it('ends with 3 where it does not hold', async () => {
     const { url } = await recorder(200, 200)
-    const { code, stdout } = await send(url, '--replayed', '--expect', '200,409')
+    const { code, stdout } = await send(url, '--rewritten-key', '--expect', '200,409')
     expect({ code, stdout }).toEqual({
       code: 3,
-      stdout: expect.stringMatching(/replayed .* 200 .*EXPECTED 409/),
+      stdout: expect.stringMatching(/rewritten-key .* 200 .*EXPECTED 409/),
     })
   })
 
@@ -224,13 +242,13 @@ describe('wrong usage of send', () => {
   it.each([
     [['ftp://x/'], 'Use an absolute http or https URL'],
     [['http://x/', '--callback-url', 'https://X.example.com'], 'must be spelled "https://x.example.com/"'],
-    [['http://x/', '--stale', '--future'], 'cannot be used with'],
+    [['http://x/', '--late', '--early'], 'cannot be used with'],
     [['http://x/', '--count', '0'], 'Use a whole number, from 1'],
     [['http://x/', '--key', 'a\nb'], 'It must fit in a header'],
     [['http://x/'], 'no secret: use --secret-env or --secret-file, or set COUNTERSIGN_SECRET'],
     [['http://x/', '--secret-env', 'NONE'], 'the environment variable NONE is not set'],
     [['http://x/', '--secret', 'literal'], "unknown option '--secret'"],
-    [['http://x/', '--forged', '--tampered', '--body', ''], 'an empty body has no byte to change'],
+    [['http://x/', '--wrong-secret', '--tampered', '--body', ''], 'an empty body has no byte to change'],
   ])('ends with 2: %j', async (args, message) => {
     const { code, stderr } = await countersign(['send', ...args])
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) })
@@ -241,12 +259,12 @@ it('finds a real receiver answering each fault as the table of outcomes says', a
   const cwd = await sandbox.directory({ 'countersign.config.mjs': configModule('') })
   const url = `http://127.0.0.1:${await sandbox.serve([], { cwd }).port()}/`
   const faults = [
-    ['--duplicate', '--replayed', '--reused-key', '--expect', '200,200,409,409'],
-    ['--forged', '--expect', '401'],
-    ['--stale', '--expect', '401'],
-    ['--future', '--expect', '401'],
+    ['--repeat', '--rewritten-key', '--other-body', '--expect', '200,200,409,409'],
+    ['--wrong-secret', '--expect', '401'],
+    ['--late', '--expect', '401'],
+    ['--early', '--expect', '401'],
     ['--tampered', '--expect', '401'],
-    ['--no-authorization', '--expect', '401'],
+    ['--unsigned', '--expect', '401'],
     ['--rewritten-type', 'accounts.closed', '--expect', '401'],
     ['--chunked', '--expect', '200'],
     ['--key', 'no-uuid', '--expect', '400'],

@@ -1,5 +1,6 @@
 import { Option } from 'commander'
 import { callbackUrlProblem } from '../../signature/index.js'
+import { FAULT_DEFAULTS } from '../../simulator/fault.js'
 import { addBodyOptions, readBody, type BodyFlags } from '../body-option.js'
 import { deliveries, deliveryCount, type Delivery, type Faults } from '../deliveries.js'
 import { EXIT, printJson, UsageError, type DefineCommand, type ExitCode, type Io } from '../io.js'
@@ -8,10 +9,12 @@ import { createPoster, type Poster } from '../post.js'
 import { addSecretOptions, readSecret, SECRET_HELP, type SecretFlags } from '../secret-option.js'
 import { table, utcTime, widthOf } from '../table.js'
 
-interface SendFlags extends SecretFlags, BodyFlags, Omit<Faults, 'stale' | 'future'> {
+interface SendFlags extends SecretFlags, BodyFlags, Omit<Faults, 'late' | 'early' | 'rewrittenType'> {
   /** True where no number was given. */
-  readonly stale?: number | true
-  readonly future?: number | true
+  readonly late?: number | true
+  readonly early?: number | true
+  /** True where no type was given. */
+  readonly rewrittenType?: string | true
   readonly callbackUrl?: string
   readonly eventType: string
   readonly key?: string
@@ -43,8 +46,8 @@ What is signed is --callback-url, which has to be what the receiver is configure
 Each callback has a key and a body of its own, { "Id": a new UUID }, unless --key and --body say otherwise. Mind that
 several callbacks with one --body that are signed in the same second carry one signature, which makes them replays.
 
---duplicate, --replayed and --reused-key deliver each callback a second time; given together, once more for each, in
-the order first, duplicate, replayed, reused-key. The other faults change every delivery.
+The faults are those of countersign simulate. --repeat, --rewritten-key and --other-body each deliver every callback
+once more, in the order first, repeat, rewritten-key, other-body. The other faults change every delivery.
 
 --expect takes one status for each delivery of a callback, in that order; the last one holds for those that follow.
 ${SECRET_HELP}
@@ -58,12 +61,9 @@ Exit codes:
 Examples:
   $ countersign send http://127.0.0.1:3000/hooks/transfers --secret-file secret.txt \\
       --callback-url https://partner.example.com/hooks/transfers --expect 200
-  $ countersign send http://127.0.0.1:3000/ --callback-url ... --replayed --expect 200,409
-  $ countersign send http://127.0.0.1:3000/ --callback-url ... --forged --expect 401
+  $ countersign send http://127.0.0.1:3000/ --callback-url ... --rewritten-key --expect 200,409
+  $ countersign send http://127.0.0.1:3000/ --callback-url ... --wrong-secret --expect 401
   $ countersign send http://127.0.0.1:3000/ --callback-url ... --count 1000 --concurrency 20 --json`
-
-const STALE_MS = 172_800_000
-const FUTURE_MS = 3_600_000
 
 export const defineSend: DefineCommand = (command, io, finish) => {
   command
@@ -74,23 +74,27 @@ export const defineSend: DefineCommand = (command, io, finish) => {
   addBodyOptions(addSecretOptions(command))
     .option('--count <number>', 'how many callbacks', positiveNumber, 1)
     .option('--concurrency <number>', 'how many callbacks at a time', positiveNumber, 1)
-    .option('--duplicate', 'the same request a second time')
-    .option('--replayed', 'a second delivery: the same signature under a fresh key')
-    .option('--reused-key', 'a second delivery: the same key with another body')
-    .option('--forged', 'signed with another secret; none needs to be given')
+    .option('--repeat', 'the same request a second time')
+    .option('--rewritten-key', 'a replay: a second delivery with the same signature under another key')
+    .option('--other-body', 'a second delivery: another body under the same key, signed')
+    .option('--wrong-secret', 'a forgery: signed with another secret, so that none needs to be given')
     .addOption(
-      new Option('--stale [ms]', 'signed so many milliseconds ago; without a number 48 hours')
+      new Option('--late [ms]', 'signed so many milliseconds ago; without a number 48 hours')
         .argParser(wholeNumber)
-        .conflicts('future'),
+        .conflicts('early'),
     )
     .addOption(
-      new Option('--future [ms]', 'signed so many milliseconds ahead; without a number 1 hour').argParser(
+      new Option('--early [ms]', 'signed so many milliseconds ahead; without a number 1 hour').argParser(
         wholeNumber,
       ),
     )
-    .option('--tampered', 'a byte of the body changed after signing')
-    .option('--no-authorization', 'without the Authorization header')
-    .option('--rewritten-type <type>', 'X-Event-Type changed to this, which is not signed', headerValue)
+    .option('--tampered', 'one bit of the body changed after signing')
+    .option('--unsigned', 'without the Authorization header')
+    .option(
+      '--rewritten-type [type]',
+      `another X-Event-Type, which is not signed; without a type ${FAULT_DEFAULTS.rewrittenType}`,
+      headerValue,
+    )
     .option('--chunked', 'the body with Transfer-Encoding: chunked')
     .option('--expect <status,...>', 'the statuses to expect', statuses)
     .option('--timeout-ms <number>', 'how long an answer may take', duration, 30_000)
@@ -108,14 +112,15 @@ async function send(url: URL, flags: SendFlags, io: Io): Promise<ExitCode> {
       `--expect: ${flags.expect.length} statuses, but a callback has ${deliveryCount(flags)} deliveries`,
     )
   }
-  const secret = flags.forged || !flags.authorization ? undefined : await readSecret(flags, io)
+  const secret = flags.wrongSecret || flags.unsigned ? undefined : await readSecret(flags, io)
   const body = await readBody(flags, io)
 
   const plan = {
     ...flags,
     callbackUrl,
-    stale: flags.stale === true ? STALE_MS : flags.stale,
-    future: flags.future === true ? FUTURE_MS : flags.future,
+    late: flags.late === true ? FAULT_DEFAULTS.lateByMs : flags.late,
+    early: flags.early === true ? FAULT_DEFAULTS.earlyByMs : flags.early,
+    rewrittenType: flags.rewrittenType === true ? FAULT_DEFAULTS.rewrittenType : flags.rewrittenType,
   }
   const poster = createPoster(url, { timeoutMs: flags.timeoutMs, connections: flags.concurrency })
   const sent: Sent[] = []
