@@ -1,6 +1,6 @@
 // What users get is not this folder but what npm packs of it: the tarball is looked through, installed into projects of
 // the kinds that users have, and used there.
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { npmInstall, pack, root, run } from './packed-package.mjs'
@@ -59,7 +59,9 @@ function checkContents(tarball) {
     .stdout.trim()
     .split('\n')
     .map((path) => path.replace(/^package\//, ''))
-  const expected = ['README.md', 'LICENSE', 'CHANGELOG.md', 'package.json', 'dist/cjs/package.json']
+  // The README, --help and the comments of types refer to the pages of docs.
+  const docs = readdirSync(join(root, 'docs')).map((page) => `docs/${page}`)
+  const expected = ['README.md', 'LICENSE', 'CHANGELOG.md', 'package.json', 'dist/cjs/package.json', ...docs]
   const missing = expected.filter((file) => !files.includes(file))
   // Every other file is the code or the types of a source file: no test, no source map, nothing left from another build.
   const surprises = files.filter((file) => !expected.includes(file) && !isBuilt(file))

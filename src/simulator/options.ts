@@ -14,8 +14,8 @@ import { deliveryTarget, type DeliverTo } from './delivery-target.js'
 import type { ServiceSubscription } from './subscription-book.js'
 
 /**
- * Options marked "not shown" stand for what SERVICE.md does not show. Their defaults are the simulator's own: a program that
- * is right with each of their values is right with the service, whatever it does.
+ * Options marked "not shown" stand for what the service's documentation does not show. Their defaults are the simulator's
+ * own: a program that is right with each of their values is right with the service, whatever it does.
  */
 export interface ServiceSimulatorOptions {
   /** On 127.0.0.1; 0 takes any free one. @default 0 */
@@ -123,9 +123,9 @@ export type SimulatorSettings = ReturnType<typeof parseSimulatorOptions>
 export function parseSimulatorOptions(options: ServiceSimulatorOptions) {
   checkKnownOptions(OWNER, options, KNOWN)
   const { clientId = randomUUID(), clientSecret = randomBytes(30).toString('base64url'), deliverTo } = options
-  if (!isUuid(clientId)) throw invalidOption(OWNER, 'clientId', clientId, 'use a UUID (SERVICE 2.2)')
+  if (!isUuid(clientId)) throw invalidOption(OWNER, 'clientId', clientId, 'use a UUID')
   if (typeof clientSecret !== 'string' || !CLIENT_SECRET.test(clientSecret)) {
-    const cure = 'use 1 to 40 letters, digits, dashes, underlines, dots and tildes (SERVICE 2.2)'
+    const cure = 'use 1 to 40 letters, digits, dashes, underlines, dots and tildes'
     throw invalidOption(OWNER, 'clientSecret', undefined, cure, 'not of the form that the service gives out')
   }
   if (deliverTo !== undefined && typeof deliverTo !== 'function') deliveryTarget(OWNER, deliverTo)

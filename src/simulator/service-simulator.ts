@@ -18,7 +18,7 @@ export interface SubscribedOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** The service as far as it is documented (SERVICE.md), on a port of this machine. */
+/** The service as far as its interface is documented, on a port of this machine. */
 export interface ServiceSimulator {
   readonly baseUrl: string
   readonly credentials: { readonly clientId: string; readonly clientSecret: string }

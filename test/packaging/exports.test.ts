@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const root = join(__dirname, '../..')
@@ -76,6 +76,17 @@ test('every path that package.json names exists', () => {
   const { exports, bin, main, types, typesVersions, files } = manifest
   const named = [exports, bin, main, types, typesVersions, files].flatMap(leaves)
   expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([])
+})
+
+// Editors show the comments of the types, and a user has no other files than those of the package.
+test('comments and help name only pages that are packed', () => {
+  const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => readFileSync(join(root, 'src', file), 'utf8'))
+  const pages = sources.flatMap((source) => source.match(/\b[\w./-]+\.md\b/g) ?? [])
+  expect(pages).toContain('docs/simulator.md')
+  expect(pages.filter((page) => !page.startsWith('docs/') || !existsSync(join(root, page)))).toEqual([])
+  expect(manifest.files).toContain('docs')
 })
 
 /** From a Node of its own: Jest resolves modules its own way. */
