@@ -1,3 +1,5 @@
+import { secretSpellings } from './secret-spellings.js'
+
 const MARK = '\ufdd0' // A noncharacter of Unicode: in no secret and in no answer.
 const SHORT = 6
 /** Below this, any longer run of letters would by chance decode to something that holds the text. */
@@ -7,7 +9,8 @@ const MIN_DECODED = 4
  * A function that leaves secrets out of a text, wherever they stand and in whatever form: in other letter cases, as the
  * client secret is "not case-sensitive" (SERVICE 2.2), escaped for JSON or HTML, percent-encoded, as Base64 or as
  * hexadecimal digits. A secret shorter than six characters takes the whole word with it, as what is left of the word would
- * give it away.
+ * give it away. It also decodes what the text holds, which takes time: it is for answers and single values. Log lines are
+ * masked by `KnownSecrets`, which takes any number of secrets in linear time.
  */
 export function textMask(secrets: Iterable<string>, shown = '…'): (text: string) => string {
   const hidden = [...new Set(secrets)].filter((secret) => secret !== '')
@@ -52,19 +55,9 @@ function formMask(secrets: readonly string[]): (text: string) => string {
   return (text) => text.replace(pattern, MARK)
 }
 
-/** The spellings that an encoder gives the whole text. */
 function formsOf(secret: string): string[] {
-  const cases = [secret, secret.toLowerCase(), secret.toUpperCase()]
-  const inJson = JSON.stringify(secret).slice(1, -1)
-  return [
-    secret,
-    inJson,
-    JSON.stringify(inJson).slice(1, -1),
-    encodeURIComponent(secret.toWellFormed()),
-    new URLSearchParams({ secret }).toString().slice('secret='.length),
-    ...cases.map((each) => Buffer.from(each).toString('base64')),
-    ...(secret.length >= 2 ? [Buffer.from(secret).toString('hex')] : []),
-  ]
+  const inOtherCases = [secret.toLowerCase(), secret.toUpperCase()]
+  return [...secretSpellings(secret), ...inOtherCases.map((each) => Buffer.from(each).toString('base64'))]
 }
 
 /** The UTF-8 bytes as a text of one character each, in one letter case: encodings are of bytes. */

@@ -1,39 +1,26 @@
 import { maskedValue, textMask } from '../base/mask-texts.js'
-
-// A token in the middle of a sentence, as HTTP clients put it into their messages.
-const CREDENTIALS = /(?<=HMAC-SHA256 Signature=|\b[Bb]earer |\bBasic )[\w.~+/-]{8,}=*/g
-
-const HIDDEN = '[hidden]'
+import { HIDDEN, KnownSecrets } from '../logging/known-secrets.js'
 
 /** Below this length, a secret may be part of any word, of a number and of the names of fields. */
 const SHORT = 6
 
-/**
- * The last guard in front of the log: Countersign writes no secrets, but handlers write too, and so do the errors that
- * they throw. Hides the given secrets, as text, as the Base64 that is sent as `secretText` and as forms and addresses
- * encode them, and whatever stands where a signature or a token stands. Takes lines of JSON, or other text.
- */
-export function redactor(secrets: readonly string[]): (line: string) => string {
-  const long = secrets.filter((secret) => secret.length >= SHORT)
-  const short = secrets.filter((secret) => secret !== '' && secret.length < SHORT)
-  const forms = long.length === 0 ? undefined : new RegExp(formsOf(long).join('|'), 'gi')
-  const hideLong = (line: string) => (forms ? line.replace(forms, HIDDEN) : line).replace(CREDENTIALS, HIDDEN)
-  if (short.length === 0) return hideLong
-  const mask = textMask(short, HIDDEN)
-  return (line) => hideShort(hideLong(line), mask)
+function mayBeInNumbersOrNames(secret: string): boolean {
+  return secret.length < SHORT || Number.isFinite(Number(secret))
 }
 
-function formsOf(secrets: readonly string[]): string[] {
-  return secrets
-    .flatMap((secret) => [
-      secret,
-      JSON.stringify(secret).slice(1, -1),
-      Buffer.from(secret).toString('base64'),
-      new URLSearchParams({ secret }).toString().slice('secret='.length),
-      encodeURIComponent(secret),
-    ])
-    .sort((one, other) => other.length - one.length)
-    .map((text) => text.replace(/[$()*+./?[\\\]^{|}]/g, String.raw`\$&`))
+/**
+ * The last guard in front of the log: Countersign writes no secrets, but handlers write too, and so do the errors that
+ * they throw. Hides the given secrets in all their spellings, and what follows the name of a scheme as a signature or a
+ * token does. Takes lines of JSON, or other text.
+ */
+export function redactor(secrets: readonly string[]): (line: string) => string {
+  const long = secrets.filter((secret) => !mayBeInNumbersOrNames(secret))
+  const short = secrets.filter((secret) => secret !== '' && mayBeInNumbersOrNames(secret))
+  const known = new KnownSecrets()
+  known.add([{ secret: long }])
+  if (short.length === 0) return (line) => known.hide(line)
+  const mask = textMask(short, HIDDEN)
+  return (line) => hideShort(known.hide(line), mask)
 }
 
 /**

@@ -1,14 +1,15 @@
 import { property } from '../base/foreign-value.js'
+import { secretSpellings } from '../base/secret-spellings.js'
 
 const SCHEMES = String.raw`(?<=HMAC-SHA256 Signature=|\b[Bb]earer |\bBasic )`
 
 /** A token in the middle of a sentence, as HTTP clients put it into their messages. */
-export const CREDENTIALS = String.raw`${SCHEMES}[\w.~+/-]{8,}=*`
+const CREDENTIALS = String.raw`${SCHEMES}[\w.~+/-]{8,}=*`
 const credentials = new RegExp(CREDENTIALS, 'g')
 /** Where the text was cut, the last token may be shorter. */
 const credentialsOrStart = new RegExp(String.raw`${CREDENTIALS}|${SCHEMES}[\w.~+/-]+$`, 'g')
 
-const HIDDEN = '[hidden]'
+export const HIDDEN = '[hidden]'
 
 /** To hide a shorter text would hide parts of ordinary words, and show by that what the secret is. */
 const MIN_LENGTH = 4
@@ -16,7 +17,10 @@ const MIN_LENGTH = 4
 /** How many secrets are remembered of those that a function returned, unless one list holds more. */
 const MAX_REMEMBERED = 10_000
 
-/** The secrets of the subscriptions, which must not stand in a log line or in a stored reason. */
+/**
+ * The secrets of the subscriptions, which must not stand in a log line or in a stored reason, in any of their spellings and
+ * whatever the case of letters. `textMask` finds more encodings, but its time depends on the number of secrets.
+ */
 export class KnownSecrets {
   readonly #listed = new Set<string>()
   /** In the order of their last use, because a function may return other subscriptions for each tenant. */
@@ -85,7 +89,7 @@ class Spellings {
   }
 
   add(secret: string): void {
-    for (const spelling of spellingsOf(secret)) {
+    for (const spelling of new Set(secretSpellings(secret).map(inLowerCase))) {
       if (spelling.length < MIN_LENGTH) continue
       const start = spelling.slice(0, MIN_LENGTH)
       const known = this.#byStart.get(start)
@@ -100,10 +104,11 @@ class Spellings {
     const end = Math.min(limit, whole.length)
     // An error's message may be of any length, and only this much of it is looked at.
     const text = whole.slice(0, end + this.#longest)
+    const lower = inLowerCase(text)
     let hidden = ''
     let from = 0
     for (let at = 0; at < end;) {
-      const length = this.#lengthAt(text, at)
+      const length = this.#lengthAt(lower, at)
       if (length > 0) {
         hidden += text.slice(from, at) + HIDDEN
         from = at + length
@@ -124,17 +129,8 @@ class Spellings {
   }
 }
 
-/** As it is, in JSON, as the `secretText` that is sent at subscription, and as forms and addresses encode it. */
-function spellingsOf(secret: string): string[] {
-  const base64 = Buffer.from(secret).toString('base64')
-  return [
-    secret,
-    JSON.stringify(secret).slice(1, -1),
-    base64,
-    base64.replace(/=+$/, ''),
-    Buffer.from(secret).toString('base64url'),
-    new URLSearchParams({ secret }).toString().slice('secret='.length),
-    // A lone half of a surrogate pair has no such form; such a secret is refused later.
-    encodeURIComponent(secret.toWellFormed()),
-  ]
+/** Client secrets are "not case-sensitive" (SERVICE 2.2). Of the same length as the text, so that positions are those of the text. */
+function inLowerCase(text: string): string {
+  const lower = text.toLowerCase()
+  return lower.length === text.length ? lower : text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
 }

@@ -18,6 +18,16 @@ describe('redactor', () => {
     )
   })
 
+  it.each(['base64url', 'hex'] as const)('hides a secret as %s', (encoding) => {
+    const encoded = Buffer.from('a secret~text??>').toString(encoding)
+    expect(redactor(['a secret~text??>'])(`{"a":"${encoded}"}`)).toBe('{"a":"[hidden]"}')
+    expect(redactor(['a secret~text??>'])(encoded.toUpperCase())).toBe('[hidden]')
+  })
+
+  it('hides a secret in another letter case beside a letter whose lower case is longer', () => {
+    expect(redactor(['Secret-Text'])('\u0130 SECRET-TEXT \u0130')).toBe('\u0130 [hidden] \u0130')
+  })
+
   it('hides a secret in text that is not JSON', () => {
     expect(redactor(['a "secret"'])('it is a "secret"!')).toBe('it is [hidden]!')
   })
@@ -73,6 +83,12 @@ describe('redactor', () => {
       expect(JSON.parse(redactor(['42'])(line({ amount: 14_250, attempt: 1 })))).toMatchObject({
         amount: '[hidden]',
         attempt: 1,
+      })
+    })
+
+    it('hides a number that is a longer one', () => {
+      expect(JSON.parse(redactor(['123456789'])(line({ amount: 123_456_789 })))).toMatchObject({
+        amount: '[hidden]',
       })
     })
 

@@ -1,0 +1,22 @@
+/**
+ * A secret in the forms in which programs write texts: as it is, in JSON, in JSON within JSON, as URLs and forms encode it,
+ * as Base64 (such as the `secretText` of a subscription) and as hexadecimal digits.
+ */
+export function secretSpellings(secret: string): string[] {
+  const bytes = Buffer.from(secret)
+  const base64 = bytes.toString('base64')
+  const inJson = JSON.stringify(secret).slice(1, -1)
+  return [
+    secret,
+    inJson,
+    JSON.stringify(inJson).slice(1, -1),
+    // A lone half of a surrogate pair has no such form; such a secret is refused later.
+    encodeURIComponent(secret.toWellFormed()),
+    new URLSearchParams({ secret }).toString().slice('secret='.length),
+    base64,
+    base64.replace(/=+$/, ''),
+    bytes.toString('base64url'),
+    // Of one character, every number would hold the digits.
+    ...(secret.length >= 2 ? [bytes.toString('hex')] : []),
+  ]
+}
