@@ -12,7 +12,7 @@ import { readPrivateFile } from './private-file.js'
 export function addEnvFileOption(command: Command): Command {
   return command.option(
     '--env, --env-file <file>',
-    'a file of NAME=value lines; what the environment has already wins',
+    'a file of NAME=value lines; the environment has precedence',
   )
 }
 

@@ -19,19 +19,19 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/serve.js')).defineServe,
   },
   inbox: {
-    description: 'Look at what a receiver has stored, and decide what becomes of it.',
+    description: 'Inspect what a receiver has stored, and retry, release or discard it.',
     load: async () => (await import('./commands/inbox.js')).defineInbox,
   },
   send: {
-    description: 'Send signed callbacks to a receiver, in order or with a fault.',
+    description: 'Send signed callbacks to a receiver, correct ones or with a fault.',
     load: async () => (await import('./commands/send.js')).defineSend,
   },
   sign: {
-    description: 'Print the headers with which a body would be delivered.',
+    description: 'Print the headers of a signed callback for a body.',
     load: async () => (await import('./commands/sign.js')).defineSign,
   },
   verify: {
-    description: 'Say whether the signature of a recorded request is valid, and why not.',
+    description: 'Check the signature of a recorded request.',
     load: async () => (await import('./commands/verify.js')).defineVerify,
   },
   replay: {
@@ -43,11 +43,11 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/token.js')).defineToken,
   },
   subscribe: {
-    description: 'Subscribe a callback URL to an event type, with a secret that is made and kept.',
+    description: 'Subscribe a callback URL to an event type, with a new secret.',
     load: async () => (await import('./commands/subscribe.js')).defineSubscribe,
   },
   rotate: {
-    description: 'Replace the secret of a subscription, or see which secrets are still used.',
+    description: 'Replace the secret of a subscription, or show which secrets are still used.',
     load: async () => (await import('./commands/rotate.js')).defineRotate,
   },
   'update-account': {
@@ -55,7 +55,7 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/update-account.js')).defineUpdateAccount,
   },
   simulate: {
-    description: 'Play the service on this machine, to test clients and receivers against.',
+    description: 'Simulate the service on this machine, to test clients and receivers.',
     load: async () => (await import('./commands/simulate.js')).defineSimulate,
   },
 }
@@ -63,19 +63,19 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
 const EXIT_CODES = `
 Exit codes:
   0  done
-  1  failed: nobody answered, the service refused, or the address is taken
+  1  failed: no answer, the service refused, or the address is in use
   2  wrong usage or configuration; the message says what to change
-  3  the answer was not as expected, or the signature is not valid
+  3  another answer than expected, or the signature is not valid
 
 Examples:
-  $ countersign serve --check                 is the configuration right?
+  $ countersign serve --check                 check the configuration
   $ countersign serve                         receive callbacks
-  $ countersign inbox stats                   what has become of them?
-  $ countersign token --env .env              are the service's credentials right?
+  $ countersign inbox stats                   count the callbacks by state
+  $ countersign token --env .env              check the credentials
   $ COUNTERSIGN_SECRET=... countersign send http://127.0.0.1:3000/hooks/transfers \\
       --callback-url https://partner.example.com/hooks/transfers
 
-countersign <command> --help says more about each command.`
+countersign <command> --help describes a command.`
 
 /** Runs one command line, without the program's name, and resolves to its exit code. Never rejects. */
 export async function main(argv: readonly string[], outer: Io): Promise<ExitCode> {
@@ -89,11 +89,11 @@ export async function main(argv: readonly string[], outer: Io): Promise<ExitCode
   let exitCode: ExitCode = EXIT.done
   // Subcommands inherit these settings, so they are made before the commands are.
   const program = new Command('countersign')
-    .description("Receives a banking service's signed callbacks, and makes some to try a receiver with.")
+    .description("Receives a banking service's signed callbacks, and sends signed callbacks for tests.")
     .version(version(), '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .addHelpText('after', EXIT_CODES)
-    .showHelpAfterError('Add --help for what is possible.')
+    .showHelpAfterError('Add --help for all options.')
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
       writeErr: (text) => io.stderr.write(text),

@@ -10,10 +10,12 @@ export interface SecretFlags {
   readonly secretFile?: string
 }
 
+export const NO_SECRET_OPTION = `No option takes a secret itself, because every user of the machine can see the command line, and the shell keeps it.`
+
 export const SECRET_HELP = `
 The secret is the text itself, not the Base64 that was sent as secretText. It is read from the environment
-(--secret-env NAME, by default COUNTERSIGN_SECRET) or from a file (--secret-file). There is no option that takes the
-secret itself: a command line is seen by every user of the machine, and kept in the shell's history.`
+(--secret-env NAME, by default COUNTERSIGN_SECRET) or from a file (--secret-file).
+${NO_SECRET_OPTION}`
 
 export function addSecretOptions(command: Command): Command {
   return command
@@ -22,7 +24,7 @@ export function addSecretOptions(command: Command): Command {
         'secretFile',
       ),
     )
-    .option('--secret-file <file>', 'the file that holds the secret; one line end at its end is left out')
+    .option('--secret-file <file>', 'the file that holds the secret; one line end at its end is ignored')
 }
 
 /** The secret that the options name, or the one of COUNTERSIGN_SECRET. @throws UsageError */
@@ -34,7 +36,7 @@ export async function readSecret(flags: SecretFlags, io: Io): Promise<string> {
 export function warnOfSecretText(secret: string, io: Io): string {
   if (looksLikeSecretText(secret)) {
     io.stderr.write(
-      'countersign: the secret looks like the Base64 that is sent as secretText. The key is made of the text itself.\n',
+      'countersign: the secret looks like the Base64 that is sent as secretText. Pass the decoded text instead.\n',
     )
   }
   return secret

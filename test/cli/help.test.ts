@@ -42,7 +42,7 @@ describe('--help', () => {
     'of %s says why no option takes a secret',
     async (command) => {
       const { stdout } = await countersign([command, '--help'])
-      expect(stdout).toContain('a command line is seen by every user of the machine')
+      expect(stdout).toContain('every user of the machine can see the command line')
       expect(stdout).not.toMatch(/--secret[ <]/)
     },
   )

@@ -51,7 +51,7 @@ describe('countersign replay', () => {
     expect(code).toBe(3)
     expect(stdout).toMatch(/^curl +200 +401 +NOT AS EXPECTED$/m)
     expect(stdout).toMatch(/^no-timestamp +401 +401 +ok$/m)
-    expect(stdout).toContain('Only the status is visible from outside')
+    expect(stdout).toContain('Only the status is compared')
   })
 
   it('replays files in the order they are named', async () => {

@@ -47,7 +47,7 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
     expect(serve.lines.at(-1)).toMatchObject({
       level: 'warn',
       signal,
-      msg: 'a second signal: leaving at once',
+      msg: 'a second signal: ending immediately',
     })
   })
 })
@@ -101,7 +101,7 @@ describe('an error that nobody caught', () => {
     expect(await serve.exit).toBe(1)
     const line = await serve.line(({ level }) => level === 'fatal')
     expect(line).toMatchObject({
-      msg: 'an error that nobody caught: stopping',
+      msg: 'uncaught error: stopping',
       err: { message: 'out of nowhere' },
     })
     expect(serve.output).not.toContain('extra-of-an-error')

@@ -306,9 +306,7 @@ describe('countersign simulate', () => {
     await subscribe(baseUrl, clientId)
     await subscribe(baseUrl, clientId, `http://127.0.0.1:${port}/`)
     expect(await simulating.line(2)).toMatchObject({ areRight: true, attempts: [{ status: 200 }] })
-    expect(simulating.output).toContain(
-      'nothing is delivered to "https://partner.example.com/hooks/transfers"',
-    )
+    expect(simulating.output).toContain('cannot deliver to "https://partner.example.com/hooks/transfers"')
   })
 
   it('ends with 1 when a signal comes before --once is done', async () => {
@@ -358,7 +356,7 @@ describe('wrong usage of simulate', () => {
   })
 
   it.each<[string[], string]>([
-    [CALLBACK_URL, 'nothing is delivered to "https://partner.example.com/hooks/transfers": use --deliver-to'],
+    [CALLBACK_URL, 'cannot deliver to "https://partner.example.com/hooks/transfers": use --deliver-to'],
     [['--callback-url', 'https://X.example.com'], 'must be spelled "https://x.example.com/"'],
   ])('ends with 2 with --once: %j', async (args, message) => {
     const { code, stderr } = await countersign(['simulate', '--once', ...args], { env: ENV })

@@ -21,7 +21,7 @@ describe('countersign token', () => {
     const { env, requests } = await startFakeService(sandbox)
     const ran = await token(env)
     expect(ran).toMatchObject({ code: 0, stderr: '' })
-    expect(withoutSecrets(ran)).toMatch(/a Bearer token that lives 3600 s/)
+    expect(withoutSecrets(ran)).toMatch(/a Bearer token that expires in 3600 s/)
     expect(Object.fromEntries(new URLSearchParams(requests[0]!.body))).toEqual({
       grant_type: 'client_credentials',
       client_Id: CLIENT_ID,
@@ -85,8 +85,8 @@ describe('countersign token', () => {
   })
 
   it.each([
-    ['COUNTERSIGN_BASE_URL', 'which service? Use --base-url, or set COUNTERSIGN_BASE_URL'],
-    ['COUNTERSIGN_CLIENT_ID', 'which client? Use --client-id, or set COUNTERSIGN_CLIENT_ID'],
+    ['COUNTERSIGN_BASE_URL', 'no address of the service: use --base-url, or set COUNTERSIGN_BASE_URL'],
+    ['COUNTERSIGN_CLIENT_ID', 'no client id: use --client-id, or set COUNTERSIGN_CLIENT_ID'],
     ['COUNTERSIGN_CLIENT_SECRET', 'no client secret: set COUNTERSIGN_CLIENT_SECRET'],
   ])('ends with 2 without %s', async (name, message) => {
     const { env, requests } = await startFakeService(sandbox)

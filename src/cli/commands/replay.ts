@@ -27,13 +27,13 @@ interface Replayed {
 }
 
 const HELP = `
-Each NAME.http is written to a socket byte for byte, one after the other; NAME.json beside it says which status to
-expect. A folder is replayed in the order of its names. Only the host and port of --url are used: the path and the Host
-header are those of the recording.
+Writes each NAME.http to a socket byte for byte, one after the other. NAME.json in the same folder has the expected
+status. The files of a folder are sent in the order of their names. Only host and port of --url are used: the path and
+the Host header are those of the recording.
 
-The outcome, such as "handled" or "duplicate", is not visible from outside: the status is compared, the outcome stands
-in the receiver's log. A recording is as old as it is: the receiver needs a toleranceMs or a clock to match. And a key
-that it remembers from a replay before is a duplicate, which is answered 200 as well.
+Only the status is compared. The outcome, such as "handled" or "duplicate", is in the log of the receiver. A recording
+keeps its timestamp: the receiver needs a toleranceMs or a clock that accepts it. A key that the receiver remembers
+from an earlier replay is a duplicate, which is answered 200, too.
 
 Exit codes:
   0  every status was as expected
@@ -107,7 +107,7 @@ function print(replayed: readonly Replayed[], io: Io): void {
   )
   io.stdout.write(
     `\n${replayed.length} replayed, ${wrong === 0 ? 'all as expected' : `${wrong} not as expected`}.\n` +
-      "Only the status is visible from outside; the outcome stands in the receiver's log.\n",
+      'Only the status is compared; the outcome is in the log of the receiver.\n',
   )
 }
 

@@ -42,21 +42,22 @@ interface Sent {
 }
 
 const HELP = `
-What is signed is --callback-url, which has to be what the receiver is configured with; URL is only where to send it.
-Each callback has a key and a body of its own, { "Id": a new UUID }, unless --key and --body say otherwise. Mind that
-several callbacks with one --body that are signed in the same second carry one signature, which makes them replays.
+--callback-url is signed, so it must be the callbackUrl of the receiver's configuration; URL is only the address to
+send to. Each callback has its own key and its own body, { "Id": a new UUID }, unless --key or --body is given.
+Callbacks with the same --body that are signed in the same second have the same signature, so a receiver takes them
+for replays.
 
 The faults are those of countersign simulate. --repeat, --rewritten-key and --other-body each deliver every callback
 once more, in the order first, repeat, rewritten-key, other-body. The other faults change every delivery.
 
---expect takes one status for each delivery of a callback, in that order; the last one holds for those that follow.
+--expect takes one status for each delivery of a callback, in that order; the last one is expected of all that follow.
 ${SECRET_HELP}
 
 Exit codes:
-  0  every request was answered, and as --expect says
+  0  every request was answered, with the status that --expect gives
   1  a request was not answered
   2  wrong usage; the message says what to change
-  3  every request was answered, but not as --expect says
+  3  every request was answered, but with another status than --expect gives
 
 Examples:
   $ countersign send http://127.0.0.1:3000/hooks/transfers --secret-file secret.txt \\

@@ -14,10 +14,10 @@ import { positiveNumber, wholeNumber } from '../option-values.js'
 import { blaming, standaloneReceiver } from '../config/standalone-receiver.js'
 
 const HELP = `
-Every POST is taken for a callback, whatever its path. GET /healthz says whether the process lives, GET /readyz whether
-it takes callbacks in.
+Every POST is treated as a callback, whatever its path. GET /healthz says whether the process is alive, GET /readyz
+whether it accepts callbacks.
 
-Configuration: a flag wins over the environment, the environment over the file.
+A flag has precedence over the environment, and the environment over the configuration file:
   COUNTERSIGN_CONFIG      COUNTERSIGN_HOST          COUNTERSIGN_PORT        COUNTERSIGN_TOLERANCE_MS
   COUNTERSIGN_LOG_LEVEL   COUNTERSIGN_LOG_FORMAT    COUNTERSIGN_MAX_BODY_BYTES
   COUNTERSIGN_INBOX       COUNTERSIGN_SHUTDOWN_DELAY_MS
@@ -42,18 +42,22 @@ handlers.mjs:
   }
 
 "handlers" may be such an object, the path of a module that exports one (as default or as "handlers"), or a function
-that is given { on, onAny, onUnhandled, onError, onOutcome }. countersign.config.json may hold everything but functions.
-"inbox" is { file: 'callbacks.db' } unless you say otherwise, beside the configuration: callbacks are answered once they
-are on the disk. With false, handlers run before the answer, and what was handled is remembered in memory. It may also
-be an inbox of your own. The other options of the file are those of createReceiver and: headersTimeoutMs,
+that is given { on, onAny, onUnhandled, onError, onOutcome }. countersign.config.json may hold everything but
+functions. "inbox" defaults to { file: 'callbacks.db' } in the folder of the configuration: callbacks are answered
+once they are on the disk. With false, handlers run before the answer, and handled keys are remembered in memory. It
+may also be an inbox of your own. The other options of the file are those of createReceiver and: headersTimeoutMs,
 keepAliveTimeoutMs, maxConnections, shutdownDelayMs, logLevel, logFormat.
 
-SIGTERM and SIGINT: GET /readyz answers 503, callbacks are taken in for another shutdownDelayMs, what has arrived is
-answered, what runs is finished, then the process exits with 0. A second signal ends it at once, with 1.
+On SIGTERM and SIGINT, GET /readyz answers 503, and callbacks are accepted for another shutdownDelayMs. Then the
+process answers the requests that have arrived, waits for running handlers, and exits with 0. A second signal ends it
+immediately, with 1.
+
+--env-file is the same option as --env. Node itself reads an option of that name, too: if the file does not exist,
+Node ends the program with "node: <file>: not found" and 9. The message for --env says more.
 
 Exit codes:
   0  stopped by a signal; with --check: the configuration is valid
-  1  the address is taken, or an error that nobody caught
+  1  the address is in use, or an uncaught error
   2  wrong usage or configuration; the message says what to change
 
 Examples:
@@ -61,7 +65,7 @@ Examples:
   $ countersign serve --config /etc/countersign.config.mjs --port 8080
   $ countersign serve --env .env --log-format readable`
 
-/** Beyond the handlers' own time: to close connections, and to write the last lines. */
+/** Added to the time limit of the handlers: to close connections, and to write the last log lines. */
 const STOP_SLACK_MS = 5_000
 
 export const defineServe: DefineCommand = (command, io, finish) => {
@@ -69,11 +73,11 @@ export const defineServe: DefineCommand = (command, io, finish) => {
     .option('-c, --config <file>', 'the configuration (default: countersign.config.mjs, .ts or .json)')
     .option('--host <address>', 'the address to listen on (default: 127.0.0.1)')
     .option('-p, --port <number>', 'the port to listen on; 0 takes a free one (default: 3000)', wholeNumber)
-    .option('--tolerance-ms <number>', 'how old a callback may be (default: 24 hours)', wholeNumber)
+    .option('--tolerance-ms <number>', 'the greatest age of a callback (default: 24 hours)', wholeNumber)
     .option('--max-body-bytes <number>', 'the largest body (default: 1 MiB)', positiveNumber)
     .option(
       '--shutdown-delay-ms <number>',
-      'how long a stop goes on taking callbacks in after /readyz fails (default: 0)',
+      'how long a stop still accepts callbacks after /readyz fails (default: 0)',
       wholeNumber,
     )
     .option(
@@ -87,9 +91,9 @@ export const defineServe: DefineCommand = (command, io, finish) => {
       ),
     )
   addEnvFileOption(command)
-    .option('--check', 'try what serve needs, say what the configuration amounts to, and do not listen')
-    .option('--strict', 'with --check: warnings are failures')
-    .option('--json', 'with --check: say it in JSON')
+    .option('--check', 'check all that serve needs, print the resulting configuration, and do not listen')
+    .option('--strict', 'with --check: fail on warnings')
+    .option('--json', 'with --check: print JSON')
     .addHelpText('after', HELP)
     .action(async (flags: ServeFlags & { check?: true; strict?: true; json?: true }) => {
       if (flags.json && !flags.check)
@@ -106,7 +110,7 @@ async function serve(flags: ServeFlags, io: Io): Promise<never> {
   const { shutdownDelayMs } = blaming(settings, () => parseServerOptions(settings.server))
   const { receiver, parsed } = await standaloneReceiver(settings, log)
 
-  // From here on a signal is heard, also one that comes before the server listens.
+  // From here on signals are handled, also before the server listens.
   let starting: Promise<ReceiverServer> | undefined
   const grace = closeWithGrace(
     {
@@ -118,15 +122,19 @@ async function serve(flags: ServeFlags, io: Io): Promise<never> {
       logger: false,
       // An event loop that runs dry before the server listens is a failure, and has its exit code already.
       skip: ['beforeExit'],
-      onSecondSignal: (signal) => log.warn({ signal }, 'a second signal: leaving at once'),
-      onSecondError: (error) => log.fatal({ err: asError(error) }, 'a second error: leaving at once'),
-      onTimeout: (delay) => log.error({ delay }, 'stopping takes too long: leaving'),
+      onSecondSignal: (signal) => log.warn({ signal }, 'a second signal: ending immediately'),
+      onSecondError: (error) => log.fatal({ err: asError(error) }, 'a second error: ending immediately'),
+      onTimeout: (delay) => log.error({ delay }, 'stopping takes too long: ending'),
     },
     async ({ signal, ...error }) => {
       const failed = 'err' in error
-      if (failed) log.fatal({ err: asError(error.err) }, 'an error that nobody caught: stopping')
-      else log.info({ signal, shutdownDelayMs }, 'stopping: no longer ready, what has arrived is finished')
-      // After an error that nobody caught, the process may be in any state: it takes in nothing that it need not.
+      if (failed) log.fatal({ err: asError(error.err) }, 'uncaught error: stopping')
+      else
+        log.info(
+          { signal, shutdownDelayMs },
+          'stopping: not ready; finishing the callbacks that have arrived',
+        )
+      // After an uncaught error the process may be in any state, so it accepts no new callbacks.
       await (await starting)?.close(failed ? { shutdownDelayMs: 0 } : undefined)
       log.info('stopped')
       // Also where what was thrown is undefined, which closeWithGrace would not take for an error.

@@ -15,8 +15,8 @@ interface SignFlags extends SecretFlags, BodyFlags {
 }
 
 const HELP = `
-Prints one header per line. The body is taken from --body, --body-file, or else the standard input, and is signed to the
-byte: what is sent afterwards must be the same bytes, with their line end or without.
+Prints one header per line. The body is that of --body or --body-file, or else what standard input holds. Its exact
+bytes are signed, including a line end at its end: send the same bytes.
 ${SECRET_HELP}
 
 Exit codes:

@@ -17,7 +17,7 @@ import {
   uuid,
   wholeNumber,
 } from '../option-values.js'
-import { addSecretOptions, readSecret, type SecretFlags } from '../secret-option.js'
+import { addSecretOptions, NO_SECRET_OPTION, readSecret, type SecretFlags } from '../secret-option.js'
 import { announce, requestLogger } from './simulate/announce.js'
 import { clientSecret, type ClientSecretFlags } from './simulate/client-secret.js'
 import { faultNames, type FaultChoice } from './simulate/faults.js'
@@ -52,27 +52,27 @@ interface SimulateFlags extends SecretFlags, ClientSecretFlags {
 }
 
 const HELP = `
-Plays the service on 127.0.0.1: token, subscriptions, account update, and callbacks. Whatever is subscribed gets its
-callbacks, and their answers are judged as in docs/simulator.md. With --callback-url the subscription is there from the
-start, and its secret is read from the environment (--secret-env NAME, by default COUNTERSIGN_SECRET) or from a file
-(--secret-file).
+Simulates the service on 127.0.0.1: tokens, subscriptions, account updates, and callbacks. It delivers callbacks to
+each subscription, and compares the answers with the table in docs/simulator.md. --callback-url creates a subscription
+at the start; its secret is read from the environment (--secret-env NAME, by default COUNTERSIGN_SECRET) or from a
+file (--secret-file).
 
-The client secret is that of COUNTERSIGN_CLIENT_SECRET, or of --client-secret-file; where that file is not there, it is
-made, and only you may read it. No option takes a secret itself:
-a command line is seen by every user of the machine, and kept in the shell's history.
+The client secret is that of COUNTERSIGN_CLIENT_SECRET or of --client-secret-file. If that file does not exist, it is
+created with a new secret, and only you can read it.
+${NO_SECRET_OPTION}
 
-What the service does not document is for you to choose: whether and how it sends again what was not taken
-(--retry-delays-ms, --retry-timestamp), how it answers (--subscription-status, --account-status), and what a second
-subscription does to the first (--repeated-subscription).
+Options decide what the service does not document: whether and how it retries a callback (--retry-delays-ms,
+--retry-timestamp), its answers (--subscription-status, --account-status), and whether a second subscription replaces
+the first (--repeated-subscription).
 
-Deliveries go to this machine only, over http: to --deliver-to, or to the callback URL where that is of this machine.
-SIGINT and SIGTERM end it. What is printed with --json is one JSON object a line.
+Callbacks are delivered to this machine only, over http: to --deliver-to, or to the callback URL if it is an address
+of this machine. SIGINT and SIGTERM end the simulator. With --json it prints one JSON object per line.
 
 Exit codes:
   0  ended by a signal; with --once: every answer was right
-  1  the port is taken; with --once: ended by a signal before the end
+  1  the port is in use; with --once: a signal ended it too early
   2  wrong usage; the message says what to change
-  3  with --once: an answer was not right, or missing
+  3  with --once: an answer was wrong or missing
 
 Examples:
   $ countersign simulate --port 4010 --client-secret-file client.secret --deliver-to http://127.0.0.1:3000
@@ -84,14 +84,14 @@ export const defineSimulate: DefineCommand = (command, io, finish) => {
   command
     .option('-p, --port <number>', 'the port to listen on; 0 takes a free one', wholeNumber, 0)
     .option('--client-id <uuid>', 'the client id (default: COUNTERSIGN_CLIENT_ID, or a random one)', uuid)
-    .option('--client-secret-file <file>', 'the file with the client secret, made where it is not there')
-    .option('--show-secret', 'print the client secret; a random one where there is no other')
+    .option('--client-secret-file <file>', 'the file with the client secret, created if it does not exist')
+    .option('--show-secret', 'print the client secret; without any other, a random one is used')
     .option(
       '--deliver-to <origin>',
       'where the receiver listens, such as http://127.0.0.1:3000',
       deliverToOrigin,
     )
-    .option('--callback-url <url>', 'subscribe this URL at once, without a request')
+    .option('--callback-url <url>', 'create a subscription of this URL at the start')
     .option('--event-type <type>', 'its event type', eventTypeName, 'transfers.book-completed')
   addEnvFileOption(addSecretOptions(command))
     .option('--callbacks <number>', 'how many callbacks, of each fault', positiveNumber, 1)
@@ -112,15 +112,22 @@ export const defineSimulate: DefineCommand = (command, io, finish) => {
     .option('--body-timeout-ms <number>', "the receiver's bodyTimeoutMs, for slow", duration, 10_000)
     .option('--concurrency <number>', 'how many callbacks at a time', positiveNumber, 1)
     .option('--shuffle', 'deliver them out of order')
-    .option('--seed <number>', 'repeat the ids and the order of a former run', wholeNumber)
+    .option('--seed <number>', 'repeat the ids and the order of an earlier run', wholeNumber)
     .addOption(
-      new Option('--receiver <kind>', 'which answers are right: those of a receiver with an inbox or without')
+      new Option(
+        '--receiver <kind>',
+        'the answers to expect: those of a receiver with an inbox, without (inline), or either',
+      )
         .choices(['inbox', 'inline', 'either'])
         .default('either'),
     )
-    .option('--retry-delays-ms <list>', 'send again what is not taken, after these delays', durations)
+    .option(
+      '--retry-delays-ms <list>',
+      'retry a callback that is not answered 2xx, after these delays',
+      durations,
+    )
     .addOption(
-      new Option('--retry-timestamp <kind>', 'with the first timestamp, or signed anew')
+      new Option('--retry-timestamp <kind>', 'whether a retry keeps its timestamp or is signed again')
         .choices(['first', 'fresh'])
         .default('first'),
     )
@@ -134,7 +141,7 @@ export const defineSimulate: DefineCommand = (command, io, finish) => {
     )
     .option('--subscription-status <number>', 'the answer to a subscription (default: 201)', finalStatus)
     .option('--account-status <number>', 'the answer to an account update (default: 200)', finalStatus)
-    .option('--wait-ms <number>', 'how long to wait until the receiver listens', duration, 30_000)
+    .option('--wait-ms <number>', 'the longest time to wait until the receiver listens', duration, 30_000)
     .option('--once', 'end after the callbacks of the first subscription')
     .option('--json', 'print JSON')
     .addHelpText('after', HELP)
@@ -199,7 +206,7 @@ async function deliverAll(
         if (flags.once) return areRight ? EXIT.done : EXIT.unexpected
       } catch (error) {
         if (!(error instanceof CountersignError)) throw error
-        const message = `nothing is delivered to ${JSON.stringify(withoutQuery(subscription.callbackUrl))}: use --deliver-to`
+        const message = `cannot deliver to ${JSON.stringify(withoutQuery(subscription.callbackUrl))}: use --deliver-to`
         if (flags.once) throw new UsageError(message)
         io.stderr.write(`countersign: ${message}\n`)
       }

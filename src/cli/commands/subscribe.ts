@@ -31,18 +31,18 @@ interface SubscribeFlags extends ServiceFlags, KeptSecretFlags {
 }
 
 const HELP = `
-Creates a subscription and prints its entry for the configuration, to standard output. Everything else is said on
-standard error. File names in the entry are meant from the configuration's folder: run the command there.
+Creates a subscription and prints its entry for the configuration on standard output, and everything else on standard
+error. File names in the entry are relative to the folder of the configuration: run the command there.
 ${KEPT_SECRET_HELP}
 
-When an answer is lost, the service may have created the subscription all the same, whatever it answers to a repeat: the
-command then says that this is not known. The secret and the idempotency key are kept and named: the same command with
---existing-secret and --idempotency-key repeats the request as it was.
+If an answer is lost, the service may have created the subscription, whatever it answers to a repeated request. The
+command then says that this is not known. It prints where the secret is and the idempotency key: the same command with
+--existing-secret and --idempotency-key repeats the request unchanged.
 ${SERVICE_HELP}
 
 Exit codes:
   0  created: the service answered 2xx
-  1  it was not created, or it is not known whether it was: the message says which
+  1  not created, or not known whether it was created: the message says which
   2  wrong usage; nothing was sent, and the message says what to change
 
 Examples:
@@ -56,7 +56,7 @@ Examples:
 export const defineSubscribe: DefineCommand = (command, io, finish) => {
   command
     .requiredOption('--event-type <name>', 'eventTypeName', someText)
-    .requiredOption('--callback-url <url>', 'where the service is to send callbacks')
+    .requiredOption('--callback-url <url>', 'where the service sends the callbacks')
     .option('--description <text>', 'free text')
     .option('--idempotency-key <uuid>', 'X-Idempotency-Key (default: a new UUID)', uuid)
   addEnvFileOption(addServiceOptions(addKeptSecretOptions(command)))

@@ -16,13 +16,13 @@ interface TokenFlags extends ServiceFlags {
 }
 
 const HELP = `
-Whether the credentials are right, found by having the service make a token with them. Its lifetime is the service's own
-word (expires_in). The token is as good as the credentials while it lives, so it is printed only with --show-token.
+Checks the credentials by requesting an access token with them, and prints its type and lifetime (expires_in). The
+token gives the same access as the credentials until it expires, so it is printed only with --show-token.
 ${SERVICE_HELP}
 
 Exit codes:
-  0  the service has made a token
-  1  it refused the credentials, or nobody answered
+  0  the service issued a token
+  1  the service refused the credentials, or did not answer
   2  wrong usage; the message says what to change
 
 Examples:
@@ -45,7 +45,7 @@ async function token(flags: TokenFlags, io: Io): Promise<ExitCode> {
     if (flags.json) printJson(io, { tokenType, expiresIn: expiresIn ?? null, ...shown })
     else {
       const lifetime =
-        expiresIn === undefined ? 'of a lifetime that was not said' : `that lives ${expiresIn} s`
+        expiresIn === undefined ? 'whose lifetime is not known' : `that expires in ${expiresIn} s`
       io.stdout.write(`the credentials are right: a ${printable(tokenType)} token ${lifetime}\n`)
       if (flags.showToken) io.stdout.write(`${printable(accessToken)}\n`)
     }

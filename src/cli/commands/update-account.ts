@@ -14,13 +14,13 @@ interface UpdateAccountFlags extends ServiceFlags {
 }
 
 const HELP = `
-Sends what is given and nothing else. What the service answers is not documented: its status and body are printed, and
-a status of 2xx counts as done.
+Sends only the fields that are given. The service does not document its answer: the command prints its status and
+body, and takes any 2xx for success.
 ${SERVICE_HELP}
 
 Exit codes:
   0  the service answered 2xx
-  1  it answered otherwise, refused the credentials, or did not answer
+  1  the service gave another answer, refused the credentials, or did not answer
   2  wrong usage; the message says what to change
 
 Examples:

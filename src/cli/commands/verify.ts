@@ -28,11 +28,11 @@ interface Report {
 }
 
 const HELP = `
-FILE holds the bytes of one HTTP/1.1 request, as recorded. The subscription is that of --callback-url and the secret, or
-without --callback-url that of the FILE.json beside it. Only the signature is looked at: the age of the request, its
-event type and its idempotency key are for the receiver to judge.
+FILE holds the bytes of one recorded HTTP/1.1 request. The subscription is --callback-url and the secret; without
+--callback-url it is read from FILE.json in the same folder. Only the signature is checked: not the age of the
+request, its event type or its idempotency key.
 
-The intermediate values that are printed are no secrets: compare them with what your own code computes.
+The intermediate values that are printed contain no secret: compare them with those of your own code.
 ${SECRET_HELP}
 
 Exit codes:

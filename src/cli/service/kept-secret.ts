@@ -24,20 +24,23 @@ export interface KeptSecret {
 }
 
 export const KEPT_SECRET_HELP = `
-The secret is made here, of 256 random bits, and kept before anything is sent: in a new file that only you may read
-(--secret-file), or as a line NAME=... of an env file that only you may read (--secret-env, --append-to). What is there
-already is never overwritten; with --existing-secret it is used. It is printed nowhere unless --show-secret is given.
+The command generates a secret of 256 random bits and writes it before it sends anything: into a new file that only
+you can read (--secret-file), or as a line NAME=... of an env file that only you can read (--secret-env, --append-to).
+It never overwrites a secret; --existing-secret uses the one that is there. It prints the secret only with
+--show-secret.
 
-A receiver refuses what is signed with a secret that it does not know. To lose nothing, run the command with --prepare,
-start the receiver with the entry that it prints, and run it again with --existing-secret.`
+A receiver refuses callbacks that are signed with a secret that it does not know. To lose none, run the command with
+--prepare, start the receiver with the entry that it prints, and run the command again with --existing-secret.`
 
 export function addKeptSecretOptions(command: Command): Command {
   return command
-    .addOption(new Option('--secret-file <file>', 'keep the secret in this new file').conflicts('secretEnv'))
-    .option('--secret-env <name>', 'keep the secret in an env file, under this name', variableName)
-    .option('--append-to <file>', 'the env file for --secret-env, made if it is not there', '.env')
-    .option('--existing-secret', 'use the secret that is there already: for a repeat, or one of your own')
-    .option('--prepare', 'keep the secret and print the entry, but send nothing yet')
+    .addOption(
+      new Option('--secret-file <file>', 'write the secret into this new file').conflicts('secretEnv'),
+    )
+    .option('--secret-env <name>', 'write the secret into an env file, under this name', variableName)
+    .option('--append-to <file>', 'the env file for --secret-env, created if it does not exist', '.env')
+    .option('--existing-secret', 'use a secret that exists: of an earlier run, or one of your own')
+    .option('--prepare', 'write the secret and print the entry, but send nothing yet')
     .option('--show-secret', 'print the secret')
 }
 

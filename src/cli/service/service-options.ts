@@ -5,7 +5,7 @@ import { OptionError } from '../../base/errors.js'
 import { loadEnvFile, variable } from '../environment.js'
 import { UsageError, type Io } from '../io.js'
 import { duration } from '../option-values.js'
-import { readSecretFile, readSecretVariable } from '../secret-option.js'
+import { NO_SECRET_OPTION, readSecretFile, readSecretVariable } from '../secret-option.js'
 
 export interface ServiceFlags {
   readonly baseUrl?: string
@@ -26,10 +26,10 @@ export interface ServiceAccount {
 }
 
 export const SERVICE_HELP = `
-The service is that of --base-url or COUNTERSIGN_BASE_URL, the client that of --client-id or COUNTERSIGN_CLIENT_ID. The
-client secret is read from the environment (COUNTERSIGN_CLIENT_SECRET, or --client-secret-env NAME) or from a file
-(--client-secret-file). There is no option that takes a secret itself:
-a command line is seen by every user of the machine, and kept in the shell's history.`
+--base-url or COUNTERSIGN_BASE_URL is the address of the service, --client-id or COUNTERSIGN_CLIENT_ID the client id.
+The client secret is read from the environment (COUNTERSIGN_CLIENT_SECRET, or --client-secret-env NAME) or from a file
+(--client-secret-file).
+${NO_SECRET_OPTION}`
 
 export function addServiceOptions(command: Command): Command {
   return command
@@ -41,8 +41,11 @@ export function addServiceOptions(command: Command): Command {
         'the environment variable that holds the client secret (default: COUNTERSIGN_CLIENT_SECRET)',
       ).conflicts('clientSecretFile'),
     )
-    .option('--client-secret-file <file>', 'the file that holds the client secret; one line end is left out')
-    .option('--timeout-ms <number>', 'how long an answer may take, for each attempt', duration, 10_000)
+    .option(
+      '--client-secret-file <file>',
+      'the file that holds the client secret; one line end at its end is ignored',
+    )
+    .option('--timeout-ms <number>', 'the time limit of each attempt', duration, 10_000)
     .option('--json', 'print JSON')
 }
 
@@ -52,15 +55,15 @@ export async function readServiceAccount(flags: ServiceFlags, io: Io): Promise<S
   const { baseUrl = variable(io, 'COUNTERSIGN_BASE_URL'), clientId = variable(io, 'COUNTERSIGN_CLIENT_ID') } =
     flags
   if (baseUrl === undefined) {
-    throw new UsageError('which service? Use --base-url, or set COUNTERSIGN_BASE_URL')
+    throw new UsageError('no address of the service: use --base-url, or set COUNTERSIGN_BASE_URL')
   }
   if (clientId === undefined) {
-    throw new UsageError('which client? Use --client-id, or set COUNTERSIGN_CLIENT_ID')
+    throw new UsageError('no client id: use --client-id, or set COUNTERSIGN_CLIENT_ID')
   }
   const clientSecret = await readClientSecret(flags, io)
   const account = { baseUrl, clientId, clientSecret, timeoutMs: flags.timeoutMs }
   try {
-    // What it finds wrong is to be found now, and not when the command has done half of its work.
+    // Checks the options before the command has done a part of its work.
     await createClient({ ...account, logger: false }).close()
   } catch (error) {
     if (!(error instanceof OptionError)) throw error
