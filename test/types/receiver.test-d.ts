@@ -79,6 +79,20 @@ createReceiver<Events>({
 // @ts-expect-error no schema for a type that the map does not know
 createReceiver<Events>({ subscriptions, schemas: { 'a.b': Transfer } })
 
+// Schemas alone declare the payloads, as what they make of them.
+const inferred = createReceiver({
+  subscriptions,
+  orderBy: (event) => event.payload.Id,
+  schemas: {
+    'transfers.book-completed': z.object({ Id: z.guid(), amount: z.number().transform(String) }),
+    'accounts.closed': v.object({ Id: v.string(), closedAt: v.string() }),
+  },
+})
+inferred.on('transfers.book-completed', ({ payload }) => equal<{ Id: string; amount: string }>()(payload))
+inferred.on('accounts.closed', ({ payload }) => equal<{ Id: string; closedAt: string }>()(payload))
+// @ts-expect-error no schema declares this type: declare it in a type argument
+inferred.on('accounts.opened', () => {})
+
 // An environment variable may be named as it is: that it is set is checked at the start.
 createReceiver({
   subscriptions: [{ eventTypeName: 'a.b', callbackUrl: 'https://a.example/', secret: process.env['SECRET'] }],
