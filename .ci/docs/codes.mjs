@@ -6,7 +6,7 @@ import { read, root } from './project.mjs'
 
 const BETWEEN_MARKERS = /(?<=<!-- outcomes -->\n)[^]*?(?=<!-- \/outcomes -->)/
 
-/** The table of outcomes in docs/outcomes.md is the one in the code. */
+/** docs/outcomes.md has the outcomes of the code. */
 export async function checkOutcomes() {
   const written = BETWEEN_MARKERS.exec(read('docs/outcomes.md'))?.[0]
   if (written === (await outcomesTable())) return []
@@ -24,17 +24,21 @@ export async function writeOutcomes() {
 }
 
 async function outcomesTable() {
-  const rows = Object.entries(OUTCOMES).map(([code, { status, outcome, withInbox, reason }]) => {
-    const kept = withInbox ? `${withInbox.status} ${withInbox.outcome}` : ''
-    return `\`${code}\` | ${status} | ${outcome} | ${kept} | ${reason.replaceAll('|', '\\|')}`
+  const rows = Object.entries(OUTCOMES).map(([code, { status, outcome, withInbox }]) => {
+    const stored = withInbox ? `${withInbox.status} ${withInbox.outcome}` : ''
+    return `\`${code}\` | ${status} | ${outcome} | ${stored}`
   })
-  const table = [
-    'code | status | outcome | with an inbox | reason',
-    '--- | --- | --- | --- | ---',
-    ...rows,
-  ].map((row) => `| ${row} |`)
+  const table = ['code | status | outcome | with an inbox', '--- | --- | --- | ---', ...rows]
+  // Not a column: the table would be wider than a terminal.
+  const reasons = Object.entries(OUTCOMES).map(([code, { reason }]) => `- \`${code}\`: ${inMarkdown(reason)}`)
+  const lines = [...table.map((row) => `| ${row} |`), '', 'The reasons, as the log has them:', '', ...reasons]
   const config = await prettier.resolveConfig(join(root, 'docs/outcomes.md'))
-  return `\n${await prettier.format(table.join('\n'), { ...config, parser: 'markdown' })}\n`
+  return `\n${await prettier.format(lines.join('\n'), { ...config, parser: 'markdown' })}\n`
+}
+
+/** Markdown would take the underscores of `_res` and the like for emphasis. */
+function inMarkdown(reason) {
+  return reason.replace(/express\.json\(\{.*\}\)/, '`$&`')
 }
 
 /** Every code that the source names, and no other, has a heading or a table row in docs/errors.md. */

@@ -1,95 +1,104 @@
 import type { EntryId, VerifiedCallback } from './callback.js'
 
-/** What became of a callback, in one word. */
+/** The result of a callback, in one word. */
 export type OutcomeName =
   'handled' | 'stored' | 'duplicate' | 'unhandled' | 'quarantined' | 'refused' | 'failed' | 'unavailable'
 
 interface OutcomeRow {
   readonly status: number
   readonly outcome: OutcomeName
-  /** For the log line; it goes to the operator, never to the sender. */
+  /** For the log, never for the sender. */
   readonly reason: string
-  /** Whether the answer says when to come back. */
+  /** Whether the answer has a Retry-After header. */
   readonly retryAfter?: true
-  /** Where a callback that was verified ends differently because an inbox keeps it. */
+  /** The result with an inbox, where it differs. An inbox stores every verified callback. */
   readonly withInbox?: { readonly status: 200; readonly outcome: OutcomeName }
 }
 
 /**
- * What becomes of every kind of callback, and the answer it gets. The same table stands in docs/outcomes.md; a test holds
- * the two together. A 2xx means: verified, and handled, stored or seen before.
+ * Every result that a request can have, with its answer. docs/outcomes.md is generated from this table. 2xx means that the
+ * callback was verified, and handled or stored, now or before.
  */
 export const OUTCOMES = {
   HANDLED: { status: 200, outcome: 'handled', reason: 'every handler finished' },
-  STORED: { status: 200, outcome: 'stored', reason: 'durable in the inbox; a worker handles it' },
-  DUPLICATE: { status: 200, outcome: 'duplicate', reason: 'handled or stored before' },
+  STORED: {
+    status: 200,
+    outcome: 'stored',
+    reason: 'the callback is durable in the inbox; a worker handles it',
+  },
+  DUPLICATE: { status: 200, outcome: 'duplicate', reason: 'the callback was handled or stored before' },
 
-  ERR_METHOD_NOT_ALLOWED: { status: 405, outcome: 'refused', reason: 'a callback is a POST' },
+  ERR_METHOD_NOT_ALLOWED: { status: 405, outcome: 'refused', reason: 'the request is not a POST' },
   ERR_HEADERS_TOO_MANY: {
     status: 431,
     outcome: 'refused',
-    reason: 'so many header lines that Node may have dropped some: 1,000, or server.maxHeadersCount',
+    reason: 'Node may have dropped header lines: there are 1,000, or server.maxHeadersCount',
   },
   ERR_BODY_ENCODED: {
     status: 415,
     outcome: 'refused',
-    reason: 'the body has a Content-Encoding, and what is signed is not certain to be what would be decoded',
+    reason: 'the body has a Content-Encoding, and the signature may cover the encoded or the decoded bytes',
   },
   ERR_BODY_TOO_LARGE: { status: 413, outcome: 'refused', reason: 'the body is larger than maxBodyBytes' },
   ERR_BODY_TIMEOUT: { status: 408, outcome: 'refused', reason: 'the body took longer than bodyTimeoutMs' },
   ERR_BODY_ABORTED: {
     status: 400,
     outcome: 'refused',
-    reason: 'the sender hung up before the body was complete',
+    reason: 'the sender closed the connection before the body was complete',
   },
   ERR_BODY_MEMORY_FULL: {
     status: 503,
     outcome: 'refused',
-    reason: 'the bodies of all unfinished requests together take maxBufferedBytes',
+    reason: 'the bodies of all unfinished requests together have reached maxBufferedBytes',
     retryAfter: true,
   },
-  // Not a 500: the request is unauthenticated, as nothing can be verified without the bytes. A genuine sender comes again.
+  // Not 500: the request is unauthenticated, because nothing can be verified without the bytes. A genuine sender retries.
   ERR_BODY_ALREADY_READ: {
     status: 503,
     outcome: 'unavailable',
     reason:
-      'the body was read before Countersign, so the signed bytes are gone. A parser such as express.json() runs ahead: ' +
-      'mount the receiver before it, or have the parser keep the bytes: express.json({ verify: (req, _res, bytes) => { req.rawBody = bytes } })',
+      'a parser such as express.json() read the body before Countersign, so the signed bytes are gone. Mount the receiver ' +
+      'before the parser, or keep the bytes: express.json({ verify: (req, _res, bytes) => { req.rawBody = bytes } })',
     retryAfter: true,
   },
 
-  ERR_AUTHORIZATION_MISSING: { status: 401, outcome: 'refused', reason: 'no Authorization header' },
+  ERR_AUTHORIZATION_MISSING: { status: 401, outcome: 'refused', reason: 'there is no Authorization header' },
   ERR_AUTHORIZATION_REPEATED: {
     status: 401,
     outcome: 'refused',
-    reason: 'more than one Authorization header',
+    reason: 'there is more than one Authorization header',
   },
   ERR_AUTHORIZATION_MALFORMED: {
     status: 401,
     outcome: 'refused',
-    reason: 'Authorization is not HMAC-SHA256 Signature= and 44 characters of Base64',
+    reason: 'Authorization is not HMAC-SHA256 Signature= followed by 44 characters of Base64',
   },
-  ERR_TIMESTAMP_MISSING: { status: 401, outcome: 'refused', reason: 'no Authorization-Timestamp header' },
+  ERR_TIMESTAMP_MISSING: {
+    status: 401,
+    outcome: 'refused',
+    reason: 'there is no Authorization-Timestamp header',
+  },
   ERR_TIMESTAMP_REPEATED: {
     status: 401,
     outcome: 'refused',
-    reason: 'more than one Authorization-Timestamp header',
+    reason: 'there is more than one Authorization-Timestamp header',
   },
   ERR_TIMESTAMP_MALFORMED: {
     status: 401,
     outcome: 'refused',
-    reason: 'Authorization-Timestamp is no HTTP date',
+    reason: 'Authorization-Timestamp is not an HTTP date',
   },
   ERR_SIGNATURE_MISMATCH: {
     status: 401,
     outcome: 'refused',
     reason:
-      'no subscription gives this signature: a forgery, or callbackUrl or secret differ from what was subscribed',
+      'no subscription has this signature: the callback is forged, or callbackUrl or secret differ from the subscription',
   },
   ERR_TIMESTAMP_OUT_OF_TOLERANCE: {
     status: 401,
     outcome: 'refused',
-    reason: 'genuine, but signed longer ago than toleranceMs or further ahead than futureToleranceMs',
+    reason:
+      'the signature is valid, but it is older than toleranceMs or further ahead than futureToleranceMs',
     withInbox: { status: 200, outcome: 'quarantined' },
   },
   ERR_EVENT_TYPE_MISMATCH: {
@@ -103,18 +112,22 @@ export const OUTCOMES = {
   ERR_EVENT_TYPE_MISSING: {
     status: 400,
     outcome: 'refused',
-    reason: 'no X-Event-Type header, or more than one',
+    reason: 'there is no X-Event-Type header, or more than one',
   },
   ERR_IDEMPOTENCY_KEY_MISSING: {
     status: 400,
     outcome: 'refused',
-    reason: 'no X-Idempotency-Key header, or more than one',
+    reason: 'there is no X-Idempotency-Key header, or more than one',
   },
-  ERR_IDEMPOTENCY_KEY_MALFORMED: { status: 400, outcome: 'refused', reason: 'X-Idempotency-Key is no UUID' },
+  ERR_IDEMPOTENCY_KEY_MALFORMED: {
+    status: 400,
+    outcome: 'refused',
+    reason: 'X-Idempotency-Key is not a UUID',
+  },
   ERR_BODY_NOT_JSON: {
     status: 400,
     outcome: 'refused',
-    reason: 'genuine, but the body is no JSON object in UTF-8',
+    reason: 'the signature is valid, but the body is not a JSON object in UTF-8',
     withInbox: { status: 200, outcome: 'quarantined' },
   },
 
@@ -127,7 +140,7 @@ export const OUTCOMES = {
   ERR_IDEMPOTENCY_KEY_REUSED: {
     status: 409,
     outcome: 'refused',
-    reason: 'genuine, but the idempotency key belongs to a callback with another body',
+    reason: 'the signature is valid, but the idempotency key belongs to a callback with another body',
     withInbox: { status: 200, outcome: 'quarantined' },
   },
   ERR_SIGNATURE_REPLAYED: {
@@ -145,18 +158,18 @@ export const OUTCOMES = {
     withInbox: { status: 200, outcome: 'unhandled' },
   },
   ERR_HANDLER_FAILED: { status: 500, outcome: 'failed', reason: 'a handler threw' },
-  ERR_HANDLER_TIMEOUT: { status: 500, outcome: 'failed', reason: 'a handler took longer than its time-out' },
+  ERR_HANDLER_TIMEOUT: { status: 500, outcome: 'failed', reason: 'a handler took longer than its timeout' },
   ERR_PAYLOAD_INVALID: {
     status: 500,
     outcome: 'failed',
-    reason: 'the payload does not fit the schema of its event type',
+    reason: 'the payload does not match the schema of its event type',
   },
-  ERR_INTERNAL: { status: 500, outcome: 'failed', reason: 'an unexpected error in Countersign itself' },
+  ERR_INTERNAL: { status: 500, outcome: 'failed', reason: 'an unexpected error occurred in Countersign' },
 
   ERR_CLAIM_LOST: {
     status: 503,
     outcome: 'unavailable',
-    reason: 'the lease ran out, or too little was left of it, before the handlers had begun or finished',
+    reason: 'too little of the lease was left to start the handlers, or it expired before they ended',
     retryAfter: true,
   },
   ERR_STORE_UNAVAILABLE: {
@@ -187,7 +200,7 @@ export const OUTCOMES = {
 
 export type OutcomeCode = keyof typeof OUTCOMES
 
-/** What became of one callback: a row of the table, and what is known of the callback. */
+/** The result of one request: a row of the table, and the callback if it was verified. */
 export interface Outcome {
   readonly code: OutcomeCode
   readonly outcome: OutcomeName
@@ -196,7 +209,7 @@ export interface Outcome {
   readonly reason: string
   /** Only when the signature matched. */
   readonly callback?: VerifiedCallback | undefined
-  /** What went wrong underneath, where something did. */
+  /** The cause, if the result has one. */
   readonly error?: unknown
   /** The entry that keeps the callback, when it is in an inbox. */
   readonly entry?: EntryId | undefined

@@ -38,8 +38,8 @@ describe.each([
       expect(handled).toEqual([])
       expect(line.level).toBe('error')
       expect(line.fields).toMatchObject({ code: 'ERR_BODY_ALREADY_READ', verified: false })
-      expect(line.fields['reason']).toMatch(/express\.json\(\).* ahead/)
-      expect(line.fields['reason']).toMatch(/mount the receiver before it/)
+      expect(line.fields['reason']).toMatch(/express\.json\(\) read the body before/)
+      expect(line.fields['reason']).toMatch(/Mount the receiver before the parser/)
       expect(line.fields['reason']).toMatch(/verify: .*rawBody = /)
     })
 
