@@ -42,6 +42,22 @@ for (const [index, step] of STEPS.entries()) {
   if (kills > 0) rows.push({ step, ...(await strikeAt(step, kills)) })
 }
 
+// Two tables, as one would be wider than a terminal.
+const LOAD = {
+  step: 'killed',
+  kills: 'kills',
+  sent: 'sent',
+  acknowledged: 'acknowledged',
+  handled: 'handled',
+  repeated: 'repeated runs',
+}
+const VIOLATIONS = {
+  step: 'killed',
+  lost: 'lost',
+  stuck: 'stuck',
+  twiceAtOnce: 'twice at once',
+  unexplained: 'repeats without a kill',
+}
 const table = markdown(rows)
 console.log(`seed ${values.seed}, Node ${process.versions.node}\n\n${table}`)
 if (values.write) writeResult(table)
@@ -115,23 +131,6 @@ async function drain(env) {
   }
   await inbox.close()
   return { handled, unfinished }
-}
-
-// Two tables, as one would be wider than a terminal.
-const LOAD = {
-  step: 'killed',
-  kills: 'kills',
-  sent: 'sent',
-  acknowledged: 'acknowledged',
-  handled: 'handled',
-  repeated: 'repeated runs',
-}
-const VIOLATIONS = {
-  step: 'killed',
-  lost: 'lost',
-  stuck: 'stuck',
-  twiceAtOnce: 'twice at once',
-  unexplained: 'repeats without a kill',
 }
 
 function markdown(results) {
