@@ -2,14 +2,14 @@ import type { Logger } from './logger.js'
 import { printable } from '../base/printable.js'
 import { readableFields } from './readable-fields.js'
 
-/** As the Console Standard (console.spec.whatwg.org) has it; test runners put one of their own in the place of Node's. */
+/** By the methods of the Console Standard (console.spec.whatwg.org), because test runners replace Node's console. */
 export function isConsole(logger: object): boolean {
   return ['log', 'table', 'dir', 'group'].every((name) => typeof Reflect.get(logger, name) === 'function')
 }
 
-/** Writes a line of text in place of the object, which console would print over many lines. */
+/** Writes one line of text instead of the object, which console would print on several lines. */
 export function consoleLogger(console: Logger): Logger {
-  // Without a second argument, for which console would look for placeholders such as %s: senders write some of the line.
+  // With a second argument console would replace placeholders such as %s, and the line contains text of senders.
   const lines = console as unknown as Record<keyof Logger, (line: string) => void>
   const writer = (level: keyof Logger) => (fields: object, message: string) =>
     lines[level](logLine(fields, message))

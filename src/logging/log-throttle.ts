@@ -2,12 +2,12 @@ import { performance } from 'node:perf_hooks'
 
 const WINDOW_MS = 1_000
 
-/** Said once a window is over: how many lines of this kind were not written, and how long the window was. */
+/** Called at the end of a window with the number of lines that were not written, and the length of the window. */
 export type ReportSuppressed = (kind: string, suppressed: number, overMs: number) => void
 
 /**
- * Lets so many lines of a kind through in each second, and counts the rest. Senders without a secret could otherwise fill
- * the disk with lines, and what is worth reading would be lost between them.
+ * Limits the lines of a kind per second, and counts the others. Without the limit, unauthenticated requests could fill
+ * the disk, and the important lines would be hard to find.
  */
 export class LogThrottle {
   readonly #perSecond: number
@@ -21,7 +21,7 @@ export class LogThrottle {
     this.#report = report
   }
 
-  /** Whether a line of this kind is to be written now. */
+  /** Whether a line of this kind may be written now. */
   admits(kind: string): boolean {
     const now = performance.now()
     if (now - this.#startedAt >= WINDOW_MS) {
@@ -35,7 +35,7 @@ export class LogThrottle {
     return false
   }
 
-  /** Ends the window: reports what it held back. */
+  /** Ends the window and reports the number of lines that were not written. */
   flush(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined

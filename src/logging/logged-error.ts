@@ -1,7 +1,10 @@
 import { isErrorLike, isInstance, property, textProperty } from '../base/foreign-value.js'
 import type { KnownSecrets } from './known-secrets.js'
 
-/** How much of a message, and of a stack, is kept, in characters. An HTTP client may put a whole answer into one. */
+/**
+ * The length at which a message and a stack are truncated, in characters. An HTTP client may put a whole response into
+ * one.
+ */
 const MAX_LENGTH = 4_096
 const MAX_CAUSE_LENGTH = 2_048
 const MAX_CAUSES = 3
@@ -17,17 +20,17 @@ const BUILT_IN = new Set([
 ])
 
 /**
- * A copy of whatever was thrown that can be logged: name, message, code, stack and causes, each cut, without the known
- * secrets. Never the error's other properties: HTTP clients hang whole requests on their errors, Authorization header
- * included, and a logger that copies every property would print them. An Error, so that loggers recognise it.
+ * A copy of a thrown value that can be logged: name, message, code, stack and causes, each truncated, without the known
+ * secrets. The other properties of the error are omitted: errors of HTTP clients have whole requests with the
+ * Authorization header, and some loggers print every property. The copy is an Error, so that loggers recognise it.
  */
 export function loggedError(error: unknown, secrets: KnownSecrets): Error {
   return isInstance(error, LoggedError) ? error : copy(error, secrets, 0)
 }
 
-/** What has been copied is not cut again: what says so is longer than the limit. */
+/** A copy is not truncated again, because the note about the truncation makes it longer than the limit. */
 class LoggedError extends Error {
-  /** For loggers that write JSON and have no serializer of their own for errors. */
+  /** For loggers that write JSON and have no serializer for errors. */
   toJSON(): object {
     const { name, message, stack, cause } = this
     return { name, message, ...('code' in this && { code: this.code }), stack, cause }
@@ -58,7 +61,7 @@ function copy(error: unknown, secrets: KnownSecrets, depth: number): Error {
   return code === undefined ? safe : Object.assign(safe, { code: secrets.hide(code, MAX_NAME_LENGTH) })
 }
 
-/** Loggers show the name of an error's class, so the copy has a class of the same name. */
+/** Loggers print the name of an error's class. Therefore the copy has a class with the same name. */
 function emptyError(name: string, message: string, options: ErrorOptions | undefined): Error {
   const { [name]: Named } = { [name]: class extends LoggedError {} }
   const error = new Named!(message, options)
@@ -66,7 +69,7 @@ function emptyError(name: string, message: string, options: ErrorOptions | undef
   return error
 }
 
-/** Of a subclass that does not set `name`, that of the class. */
+/** If a subclass does not set `name`, the name of the class. */
 function nameOf(error: unknown): string {
   const name = textProperty(error, 'name') || 'Error'
   if (!BUILT_IN.has(name) || !isErrorLike(error)) return name
@@ -78,7 +81,7 @@ function messageOf(error: unknown): string {
   return textProperty(error, 'message') ?? 'a thrown error that cannot be read'
 }
 
-/** A stack begins with the message, which may be long enough to leave no room for where the error was thrown. */
+/** The stack without the message at its beginning, which may be so long that the frames would be truncated. */
 function framesOf(stack: string, message: string): string {
   const firstFrame = '\n    at '
   if (message === '') return stack.slice(Math.max(0, stack.indexOf(firstFrame)))

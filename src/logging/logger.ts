@@ -6,9 +6,9 @@ import { objectOption } from '../base/option-checks.js'
 import { StderrLogger } from './stderr-logger.js'
 
 /**
- * Where Countersign writes what it did: pino, console, or anything else with these four methods, each given an object
- * and then a sentence. Never given a secret, a signature, a header value of `Authorization`, or a body. An exception that
- * it throws is dropped: a log that cannot be written is no reason to lose a callback.
+ * pino, console, or any object with these four methods. Each gets an object of fields and then a sentence. Countersign
+ * never logs a secret, a signature, an `Authorization` header, or a body. An exception that the logger throws is ignored,
+ * because a callback must not be lost when the log cannot be written.
  */
 export interface Logger {
   debug(fields: object, message: string): void
@@ -24,8 +24,8 @@ export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() 
 const METHODS = ['debug', 'info', 'warn', 'error'] as const satisfies readonly LogLevel[]
 
 /**
- * The logger of an option: standard error when it is undefined, none when it is false. What it is given under `err` may be
- * anything that was thrown: it is written as an Error of bounded size, without `secrets`.
+ * The logger for the value of an option: standard error if it is undefined, none if it is false. The field `err` may be
+ * any thrown value. It is written as an Error of limited size, without `secrets`.
  * @throws CountersignError ERR_OPTION_INVALID
  */
 export function loggerOption(
@@ -35,19 +35,19 @@ export function loggerOption(
 ): Logger {
   if (logger === false) return silentLogger
   const given = objectOption<Logger>(owner, 'logger', logger, new StderrLogger(), METHODS)
-  // One of these is given by a receiver to the store that it makes.
+  // A receiver passes its logger to the store that it creates.
   if (given === silentLogger || given instanceof GuardedLogger) return given
   return new GuardedLogger(isConsole(given) ? consoleLogger(given) : given, secrets)
 }
 
-/** Whether lines of this level are written at all, to save the work of making them. */
+/** Whether lines of this level are written. If not, the caller need not prepare them. */
 export function isWritten(logger: Logger, level: LogLevel): boolean {
   return logger instanceof GuardedLogger ? logger.writes(level) : logger !== silentLogger
 }
 
 /**
- * In front of a logger of somebody else. A full disk or a closed stream must not come between a callback and its end: what
- * the logger throws is dropped.
+ * Wraps a logger of the application. Exceptions of the logger are ignored, because a full disk or a closed stream must
+ * not keep a callback from being handled.
  */
 class GuardedLogger implements Logger {
   readonly #logger: Logger
@@ -78,22 +78,22 @@ class GuardedLogger implements Logger {
     return !(this.#logger instanceof StderrLogger) || level === 'warn' || level === 'error'
   }
 
-  /** For handlers: with all that the logger of the application can do, where it has children of its own. */
+  /** For handlers. It is a child of the application's logger, with all its methods, if that logger has children. */
   child(bindings: object): Logger {
     return hasChildren(this.#logger) ? ownChild(this.#logger, bindings) : bound(this, bindings)
   }
 
-  // Awaited, as methods that are async reject, which nobody else would notice before it ends the process.
+  // An async method may reject. An unhandled rejection would end the process.
   async #write(level: LogLevel, fields: object, message: string): Promise<void> {
     try {
       const written: unknown = this.#logger[level](this.#writable(fields), message)
       await written
     } catch {
-      // There is nowhere left to complain.
+      // The error cannot be logged.
     }
   }
 
-  /** Without what is undefined, which console and others would print. */
+  /** Without undefined fields, which console and other loggers would print. */
   #writable(fields: object): object {
     const writable: Record<string, unknown> = {}
     for (const [name, value] of Object.entries(fields) as [string, unknown][]) {
@@ -104,7 +104,7 @@ class GuardedLogger implements Logger {
   }
 }
 
-/** A logger that adds `bindings` to every line, by the logger's own `child` where it has one (pino). */
+/** A logger that adds `bindings` to every line, with the logger's own `child` if it has one (pino). */
 export function childLogger(logger: Logger, bindings: object): Logger {
   if (logger instanceof GuardedLogger) return logger.child(bindings)
   return hasChildren(logger) ? ownChild(logger, bindings) : bound(logger, bindings)
@@ -129,8 +129,8 @@ function hasChildren(logger: Logger): logger is Parent {
 }
 
 /**
- * A child of pino, or of a logger like it, that adds the bindings itself: pino writes the bindings of a child and then the
- * fields of the line, and a name that is in both would be in its JSON twice.
+ * A child of pino, or of a similar logger, that adds the bindings itself. pino writes the bindings of a child and then
+ * the fields of the line, so a name that is in both would be in the JSON twice.
  */
 function ownChild(parent: Parent, bindings: object, ...options: unknown[]): Logger {
   const child = parent.child({}, ...options)

@@ -3,7 +3,7 @@ import { printable } from '../base/printable.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** `name=value` for each field that has a value, with a space before each; the error comes last. */
+/** ` name=value` for each field that has a value. The error is the last. */
 export function readableFields({ err, ...fields }: Fields): string {
   const parts = Object.entries(fields)
     .filter(([, value]) => value !== undefined)
@@ -27,7 +27,7 @@ function inJson(value: unknown): string {
   }
 }
 
-/** The error and its causes, and where the first was thrown: a whole stack is in the JSON. */
+/** The error and its causes, and the place where the error was thrown. Only JSON lines have the whole stack. */
 function readableError(error: unknown): string {
   if (typeof error !== 'object' || error === null) return readable(error)
   const { type, name = type, message, stack, cause } = error as Fields

@@ -1,10 +1,10 @@
 import { logLine } from './console-logger.js'
 import type { Logger } from './logger.js'
 
-/** How much may wait for the reader of standard error, in bytes. Node writes to a pipe without blocking and keeps the rest. */
+/** The size of the buffer for standard error, in bytes. Node writes to a pipe without blocking and buffers the rest. */
 const MAX_WAITING_BYTES = 65_536
 
-/** Where no logger was given: warnings and errors go to standard error, one line each. */
+/** The default logger: warnings and errors go to standard error, one line each. */
 export class StderrLogger implements Logger {
   #dropped = 0
 
@@ -20,7 +20,7 @@ export class StderrLogger implements Logger {
   }
 
   #write(fields: object, message: string): void {
-    // A reader that stands still must cost neither time nor memory.
+    // A slow reader must cost neither time nor memory.
     if (process.stderr.writableLength > MAX_WAITING_BYTES) {
       this.#dropped++
       return
@@ -28,7 +28,7 @@ export class StderrLogger implements Logger {
     if (this.#dropped > 0) {
       const notice = { code: 'WARN_LOG_LINES_DROPPED', dropped: this.#dropped }
       this.#dropped = 0
-      put(logLine(notice, 'lines of the log were dropped, as nobody read standard error'))
+      put(logLine(notice, 'log lines were dropped, because the reader of standard error is too slow'))
     }
     put(logLine(fields, message))
   }
@@ -37,7 +37,7 @@ export class StderrLogger implements Logger {
 function put(line: string): void {
   const { stderr } = process
   stderr.write(`${line}\n`, (error) => {
-    // The reader is gone. Without a listener its error would end the process; console does the same.
+    // The pipe is closed. Without a listener the error event would end the process. console does the same.
     if (error && stderr.listenerCount('error') === 0) stderr.once('error', () => {})
   })
 }

@@ -5,23 +5,23 @@ import { SignatureInputError } from './signature-error.js'
 export interface SignedUrl {
   /** Absolute path and query, and the line feed that ends them. */
   readonly pathLine: string
-  /** Host, with the port unless it is the scheme's default, between the semicolons that part it from its neighbours. */
+  /** The host, with a port that is not the scheme's default, between the two semicolons of the string to sign. */
   readonly hostField: string
-  /** The one spelling of the URL that every party signs alike. */
+  /** The spelling of the URL for which all implementations produce the same signature. */
   readonly spelling: string
 }
 
-/** @throws SignatureInputError ERR_CALLBACK_URL_INVALID when it is no absolute http or https URL. */
+/** @throws SignatureInputError ERR_CALLBACK_URL_INVALID if it is not an absolute http or https URL. */
 export function signedUrl(callbackUrl: unknown): SignedUrl {
   if (typeof callbackUrl === 'string') return parse(callbackUrl)
   throw invalid(`is ${callbackUrl === null ? 'null' : typeof callbackUrl}`)
 }
 
 /**
- * Why a URL should not be subscribed, with the spelling to subscribe instead; undefined when it is fine. Refused is what
- * this machine would write differently from how it was subscribed, as the sender may sign the other spelling, and what is
- * never signed: a fragment, user info, an empty query. Neither user info nor a query is repeated, as both may hold a
- * credential.
+ * Why a URL must not be subscribed, with the spelling to use instead, or undefined if it can be subscribed. A URL is
+ * refused if the URL standard spells it differently, because the sender may sign the other spelling. It is also refused
+ * if it has parts that are never signed: a fragment, user information, an empty query. The message contains neither the
+ * user information nor the query, because both may hold a credential.
  */
 export function callbackUrlProblem(callbackUrl: unknown): string | undefined {
   try {
@@ -42,7 +42,7 @@ function spellingProblem(callbackUrl: string, spelling: string): string {
 const parse = memo((callbackUrl): SignedUrl => {
   let url: URL
   try {
-    // Not URL.canParse: on Node 20, once it has been optimized, it refuses hosts that are not ASCII.
+    // Not URL.canParse: on Node 20 its optimized code refuses hosts that are not ASCII.
     url = new URL(callbackUrl)
   } catch {
     throw invalid(`${textThatIs(callbackUrl)} no absolute URL`)
@@ -60,17 +60,20 @@ function invalid(found: string): SignatureInputError {
   return new SignatureInputError('ERR_CALLBACK_URL_INVALID', message)
 }
 
-/** Only these are repeated: whatever holds a colon parses as a URL, and its beginning as a scheme. */
+/**
+ * The schemes that a message may contain. Any text with a colon parses as a URL, and a part of a secret could be the
+ * scheme.
+ */
 const OTHER_SCHEMES = ['ftp:', 'ws:', 'wss:', 'file:']
 
-/** What is no URL may be a secret in the wrong place. Only what is plainly a path is repeated. */
+/** A text that is not a URL may be a misplaced secret. Only a text that is clearly a path is part of the message. */
 function textThatIs(value: string): string {
   return /^(?:\/[a-z-]*){1,10}$/.test(value) && value.length <= 60
     ? `${JSON.stringify(value)} is`
     : `a text of ${value.length} characters is`
 }
 
-/** Without user info and query, and of a bounded length. */
+/** Without user information and query, and of limited length. */
 function shown(url: string): string {
   const [start] = url.split('?', 1)
   return JSON.stringify(`${start!.replace(/^.*@/s, '…@').slice(0, 300)}${start === url ? '' : '?…'}`)

@@ -1,14 +1,14 @@
 import { parseAuthorization } from './authorization-header.js'
 import { parseHttpDate } from './timestamp.js'
 
-/** A header as it arrived: absent, once, or a list, which is a repeated header when it is longer than one. */
+/** A header as it arrived: absent, one value, or a list. A list with more than one value is a repeated header. */
 export type HeaderValue = string | readonly string[] | undefined
 
-/** What a callback brings along to prove itself, well-formed but not verified. */
+/** The signature headers of a callback. They are well-formed, but not verified. */
 export interface Credentials {
   /** 44 characters of canonical Base64. */
   readonly signature: string
-  /** The exact text of the Authorization-Timestamp header, which is what is signed. */
+  /** The exact text of the Authorization-Timestamp header. This text is signed. */
   readonly timestamp: string
   readonly signedAtMs: number
 }
@@ -22,8 +22,8 @@ export type CredentialsFailure =
   | 'ERR_TIMESTAMP_MALFORMED'
 
 /**
- * Reads the two headers of SERVICE 5.1. Needs neither the body nor a secret, so a request that brings nothing
- * well-formed can be refused before its body is read.
+ * Reads the two headers of SERVICE 5.1. It needs neither the body nor a secret, so a request with malformed headers can
+ * be refused before its body is read.
  */
 export function readCredentials(
   authorization: HeaderValue,
@@ -44,7 +44,7 @@ export function readCredentials(
   return { signature, timestamp: timestampText, signedAtMs }
 }
 
-/** The one value; undefined when there is none, null when there are several. */
+/** The value, undefined if there is none, or null if there are several. */
 function single(header: unknown): string | undefined | null {
   if (typeof header === 'string') return header
   if (!Array.isArray(header) || header.length === 0) return undefined

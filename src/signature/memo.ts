@@ -1,7 +1,8 @@
 /**
- * Remembers the latest results of a pure function of one string, except undefined. It saves `verifyCallback` an HMAC key
- * set-up, a URL parse and a date parse per callback, which together take as long as the hashing. A caller with more URLs or
- * secrets than the limit gains nothing; a receiver keeps what it prepared itself (`SubscriptionPreparer`).
+ * Caches the latest results of a pure function of one string, except undefined. It saves `verifyCallback` a key set-up, a
+ * URL parse and a date parse per callback. Together these take as long as the hashing. A caller with more URLs or secrets
+ * than the limit has no advantage. A receiver does not depend on this cache: `SubscriptionPreparer` keeps its URLs and
+ * keys.
  */
 export function memo<Result>(compute: (text: string) => Result, limit = 1024): (text: string) => Result {
   const results = new Map<string, Result>()

@@ -10,9 +10,9 @@ export interface SignInput {
   readonly callbackUrl: string
   /** The secret text itself, not the Base64 that is sent as `secretText`. */
   readonly secret: string
-  /** A moment, or the exact text of the Authorization-Timestamp header that goes with the signature. */
+  /** A time, or the exact text of the Authorization-Timestamp header that is sent with the signature. */
   readonly timestamp: Date | string
-  /** The bytes to be sent; a string stands for its UTF-8 bytes. */
+  /** The bytes to be sent. A string is encoded as UTF-8. */
   readonly body: Uint8Array | string
 }
 

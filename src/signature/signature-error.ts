@@ -1,7 +1,7 @@
 export type SignatureInputCode =
   'ERR_CALLBACK_URL_INVALID' | 'ERR_SECRET_INVALID' | 'ERR_TIMESTAMP_MALFORMED' | 'ERR_BODY_NOT_BYTES'
 
-/** Thrown for input that cannot be signed, or a subscription that nothing can be verified against. */
+/** Thrown for input that cannot be signed, or for a subscription with which no callback can be verified. */
 export class SignatureInputError extends TypeError {
   readonly code: SignatureInputCode
 

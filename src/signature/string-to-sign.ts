@@ -3,11 +3,11 @@ import { signedUrl, type SignedUrl } from './callback-url.js'
 import { SignatureInputError } from './signature-error.js'
 
 export interface SignedMaterial {
-  /** The subscribed callback URL; never the URL of the request, which a proxy may have rewritten. */
+  /** The subscribed callback URL. Never the URL of the request, because a proxy may have rewritten it. */
   readonly callbackUrl: string
   /** The exact text of the Authorization-Timestamp header. */
   readonly timestamp: string
-  /** The bytes of the body as they are on the wire; a string stands for its UTF-8 bytes. */
+  /** The bytes of the body as they are on the wire. A string is encoded as UTF-8. */
   readonly body: Uint8Array | string
 }
 
@@ -24,11 +24,11 @@ export function stringToSign({ callbackUrl, timestamp, body }: SignedMaterial): 
 }
 
 /**
- * SHA-256 of the body, Base64 (SERVICE 5.1, rule 1). A string is refused: it would have been decoded from what arrived.
+ * SHA-256 of the body, Base64 (SERVICE 5.1, rule 1). A string is refused, because it was decoded from the received bytes.
  * @throws SignatureInputError ERR_BODY_NOT_BYTES
  */
 export function hashBody(body: Uint8Array): string {
-  // By its tag, as `instanceof` fails for the bytes of another realm, such as a test runner's.
+  // By its tag, because `instanceof` fails for bytes of another realm, such as a test runner's.
   if (ArrayBuffer.isView(body) && body[Symbol.toStringTag] === 'Uint8Array')
     return hash('sha256', body, 'base64')
   const message =

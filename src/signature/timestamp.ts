@@ -13,11 +13,11 @@ const RFC_850 = new RegExp(`^(Sun|Mon|Tues|Wednes|Thurs|Fri|Satur)day, \\d\\d-${
 const ASCTIME = new RegExp(`^${DAY} ${MONTH} [\\d ]\\d ${TIME} \\d{4}$`)
 
 /**
- * An HTTP date (RFC 9110, section 5.6.7) as milliseconds since 1970, or undefined when it is none. `Date.parse` will not
- * do: it takes a wrong weekday, 31 February, and half of everything else.
+ * An HTTP date (RFC 9110, section 5.6.7) as milliseconds since 1970, or undefined if the text is not one. `Date.parse`
+ * accepts too much: a wrong weekday, 31 February, and many other formats.
  *
- * All three formats are accepted, as the RFC asks of recipients. The text itself is signed, so a second spelling of the
- * same moment gives nobody anything.
+ * All three formats are accepted, as the RFC requires of recipients. The text itself is signed, so an attacker cannot
+ * change the spelling of the same time.
  */
 export function parseHttpDate(text: string): number | undefined {
   return parse(text)
@@ -28,13 +28,13 @@ export function formatHttpDate(date: Date): string {
   return date.toUTCString()
 }
 
-// Callbacks come in bursts that share the second they were signed in. A stranger's texts stay out of it but for true
-// dates, which are short.
+// Callbacks arrive in bursts, and those of a burst often have the same timestamp. An unauthenticated request can add only
+// valid dates to the cache, and those are short.
 const parse = memo((text): number | undefined => {
   if (IMF_FIXDATE.test(text)) return fixdate(text)
   if (RFC_850.test(text)) {
     const [weekday, date] = text.split('day, ') as [string, string]
-    // Two digits of a year: this protocol was not there in the last century.
+    // The year has two digits. The protocol did not exist in the last century.
     const year = `20${date.slice(7, 9)}`
     return fixdate(`${weekday.slice(0, 3)}, ${date.slice(0, 2)} ${date.slice(3, 6)} ${year}${date.slice(9)}`)
   }
@@ -47,12 +47,13 @@ const parse = memo((text): number | undefined => {
   return undefined
 })
 
-/** The moment of an IMF-fixdate whose form has been checked; undefined when the calendar has no such day. */
+/** The time of a well-formed IMF-fixdate, or undefined if the calendar has no such day. */
 function fixdate(text: string): number | undefined {
   const day = digits(text, 5)
   const year = digits(text, 12) * 100 + digits(text, 14)
   const month = MONTHS.indexOf(text.slice(8, 11)) / 3
-  // Four centuries on and back, where the calendar is the same: Date.UTC takes the years 0 to 99 for 1900 to 1999.
+  // Date.UTC reads the years 0 to 99 as 1900 to 1999. Therefore 400 years are added and subtracted: the calendar repeats
+  // after that.
   const moment =
     Date.UTC(year + 400, month, day, digits(text, 17), digits(text, 20), digits(text, 23)) - FOUR_CENTURIES_MS
   const midnight = new Date(Date.UTC(year + 400, month, day))

@@ -10,11 +10,11 @@ export interface VerifyInput {
   readonly callbackUrl: string
   /** The secret text, or several during a rotation. Not the Base64 that is sent as `secretText`. */
   readonly secret: string | readonly string[]
-  /** The Authorization-Timestamp header as it arrived: a list when it was repeated, which is refused. */
+  /** The Authorization-Timestamp header as it arrived. A list is a repeated header, which is refused. */
   readonly timestamp: HeaderValue
-  /** The Authorization header as it arrived: a list when it was repeated, which is refused. */
+  /** The Authorization header as it arrived. A list is a repeated header, which is refused. */
   readonly authorization: HeaderValue
-  /** The bytes of the body as they arrived: never decoded, inflated, or serialised again. */
+  /** The bytes of the body as they arrived: not decoded, inflated, or serialised again. */
   readonly body: Uint8Array
 }
 
@@ -30,8 +30,8 @@ export type Verification =
   | { readonly valid: false; readonly reason: VerificationFailure }
 
 /**
- * Whether a callback was signed with one of the secrets (SERVICE 5.1). Never throws: whatever the fields hold, the answer
- * is a verdict, and the reason when it is no. How old the callback may be is for the caller to decide, from `signedAt`.
+ * Whether a callback was signed with one of the secrets (SERVICE 5.1). It never throws: for every input it returns a
+ * verdict, with the reason if it is negative. The caller checks the age of the callback by `signedAt`.
  */
 export function verifyCallback(input: VerifyInput): Verification {
   const { callbackUrl, secret, timestamp, authorization, body } = input
@@ -50,14 +50,14 @@ export function verifyCallback(input: VerifyInput): Verification {
   }
 }
 
-// 44 characters of canonical Base64. Reused for every key, because allocating a buffer takes longer than comparing two. No
-// code of a caller may run between writing and comparing: it could verify another callback. So `signatureMatches` takes
-// keys, and not a list of secrets that may have getters.
+// 44 characters of canonical Base64. The buffer is reused for every key, because an allocation takes longer than a
+// comparison. No code of a caller may run between the write and the comparison, because it could verify another callback.
+// Therefore `signatureMatches` takes keys, and not a list of secrets, which may have getters.
 const expected = Buffer.alloc(44)
 
 /**
- * Whether a signature is what one of the keys gives for a text. Each comparison takes constant time, and every key is tried,
- * also after a match, so that the duration does not tell which key it was.
+ * Whether one of the keys gives this signature for a text. Each comparison takes constant time. Every key is tried, also
+ * after a match, so that the duration does not reveal the key.
  * @param received the 44 characters of Base64, as bytes
  */
 export function signatureMatches(received: Uint8Array, text: string, keys: readonly KeyObject[]): boolean {
