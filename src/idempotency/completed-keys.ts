@@ -17,15 +17,15 @@ export type Finding =
   | 'replay'
 
 /**
- * Completed deliveries in some 65 bytes each, where a Map of objects takes about ten times that, and in typed arrays,
- * which the garbage collector does not walk.
+ * Completed deliveries in about 65 bytes each. A Map of objects uses about ten times as much. The garbage collector does
+ * not traverse typed arrays.
  *
- * Of each of the three hashes 12 bytes are kept. Two of a million differing keys share those with a probability of
- * 10^-17. Nor can anybody aim for it, or for long probe sequences: a delivery gets here only with a valid signature,
- * and what is stored of it are outputs of SHA-256 and of an HMAC whose key only the service knows.
+ * 12 bytes are kept of each of the three hashes. The probability that two of a million different keys share them is
+ * 10^-17. An attacker cannot construct such a collision or long probe sequences: only deliveries with a valid signature
+ * are recorded, and the recorded values are outputs of SHA-256 and of an HMAC whose key only the service knows.
  *
- * Records stand in the order of completion. A key has several when it was delivered with several signatures; the
- * indexes point to the newest of a key and of a signature.
+ * Records are in the order of completion. A key has several records if it was delivered with several signatures. The
+ * indexes point to the newest record of a key and of a signature.
  */
 export class CompletedKeys {
   readonly #records: RecordRing
@@ -39,8 +39,8 @@ export class CompletedKeys {
   constructor(maxRecords: number) {
     this.#maxRecords = maxRecords
     this.#records = new RecordRing(maxRecords)
-    // An index grows in pieces, as growing a whole one would stop the process for a second. When all is full, pieces
-    // of 8192 slots are full by 70 %: just short of growing once more.
+    // An index grows in shards, because growing a single table would block the process for a second. When the store is
+    // full, shards of 8192 slots are 70 % full, just below the limit for the next growth.
     const shards = Math.ceil(maxRecords / 5700)
     this.#byKey = new FingerprintIndex(this.#records, KEY, shards)
     this.#bySignature = new FingerprintIndex(this.#records, SIGNATURE, shards)
@@ -64,13 +64,13 @@ export class CompletedKeys {
     return sameKey === NONE ? 'unknown' : 'completed-with-other-signature'
   }
 
-  /** Records a delivery until `expiresAt`. Returns whether an unexpired record had to go to make room for it. */
+  /** Records a delivery until `expiresAt`. Returns whether an unexpired record was removed to make room. */
   add(delivery: Delivery, expiresAt: number, now: number): boolean {
     this.#decode(delivery)
     const isFull = this.#records.length === this.#maxRecords
     const forgotEarly = isFull && this.#records.expiry(this.#records.oldest) > now
     if (isFull) this.#removeOldest()
-    // A clock that was set back must not let a record expire before an older one: only the oldest is looked at.
+    // If the clock was set back, a record must not expire before an older one, because only the oldest is checked.
     this.#latestExpiry = Math.max(this.#latestExpiry, expiresAt)
     const position = this.#records.append(this.#wanted, this.#latestExpiry)
     this.#byKey.point(this.#wanted, position)
@@ -78,7 +78,7 @@ export class CompletedKeys {
     return forgotEarly
   }
 
-  /** Removes at most `limit` expired records, so that no call takes long. `find` skips those still waiting. */
+  /** Removes at most `limit` expired records, so that no call takes long. `find` ignores the remaining ones. */
   removeExpired(now: number, limit: number): void {
     for (let removed = 0; removed < limit && this.#records.length > 0; removed++) {
       if (this.#records.expiry(this.#records.oldest) > now) return
@@ -98,7 +98,7 @@ export class CompletedKeys {
   }
 
   #decode({ key, bodyHash, signature }: Delivery): void {
-    // Each write covers the end of the one before, which leaves the first 12 bytes of all three in a row.
+    // Each write overwrites the end of the previous one. The result is the first 12 bytes of each of the three.
     if (
       this.#wantedBytes.write(key, 0, 32, 'base64') !== 32 ||
       this.#wantedBytes.write(bodyHash, 12, 32, 'base64') !== 32 ||
@@ -124,7 +124,7 @@ interface Slab {
   readonly expiries: Float64Array
 }
 
-/** Records, oldest to newest, in slabs that exist only while there is something in them. */
+/** Records, oldest to newest, in slabs. An empty slab is released. */
 class RecordRing {
   length = 0
   /** The position of the oldest record. */
@@ -136,7 +136,8 @@ class RecordRing {
 
   constructor(maxRecords: number) {
     this.#slabBits = Math.min(12, Math.ceil(Math.log2(maxRecords)))
-    // One more than the records need: the newest may be at the start of a slab and the oldest at the end of another.
+    // One slab more than the records need: the newest record may be at the start of a slab and the oldest at the end of
+    // another.
     const slabs = Math.ceil(maxRecords / (1 << this.#slabBits)) + 1
     this.#slabs = Array.from({ length: slabs })
     this.#positions = slabs * (1 << this.#slabBits)
@@ -193,7 +194,7 @@ function createSlab(records: number): Slab {
   return { words: new Uint32Array(records * WORDS), expiries: new Float64Array(records) }
 }
 
-/** From a fingerprint to the newest record that has it: hash tables with linear probing, each growing on its own. */
+/** Finds the newest record of a fingerprint: hash tables with linear probing, each of which grows separately. */
 class FingerprintIndex {
   readonly #records: RecordRing
   readonly #field: Field
@@ -213,7 +214,7 @@ class FingerprintIndex {
     return slots[this.#slotOf(slots, fingerprints)]! - 1
   }
 
-  /** Makes a record the one that its fingerprint leads to. */
+  /** Makes a record the one that is found by its fingerprint. */
   point(fingerprints: Uint32Array, position: number): void {
     const shard = this.#shardOf(fingerprints[this.#field]!)
     const slots = this.#shards[shard]!
@@ -223,7 +224,7 @@ class FingerprintIndex {
     if (isNew && ++this.#used[shard]! > slots.length * 0.75) this.#shards[shard] = this.#grown(slots)
   }
 
-  /** Takes a record out, unless a newer one has replaced it already. */
+  /** Removes a record, unless a newer one has replaced it. */
   remove(position: number): void {
     const shard = this.#shardOf(this.#records.word(position, this.#field))
     const slots = this.#shards[shard]!
@@ -233,7 +234,7 @@ class FingerprintIndex {
       if (slots[free] === 0) return
       free = (free + 1) & last
     }
-    // What was probed past this slot moves up into it, so that there are no tombstones to be cleared out one day.
+    // Entries that were probed past this slot move into it, so that no tombstones are needed.
     for (let slot = (free + 1) & last; slots[slot] !== 0; slot = (slot + 1) & last) {
       const distanceFromHome = (slot - this.#home(slots, slots[slot]! - 1)) & last
       if (distanceFromHome < ((slot - free) & last)) continue
@@ -244,7 +245,7 @@ class FingerprintIndex {
     this.#used[shard]!--
   }
 
-  /** The slot that holds the fingerprint, or the free one where it would go. */
+  /** The slot of the fingerprint, or the free slot for it. */
   #slotOf(slots: Uint32Array, fingerprints: Uint32Array): number {
     const last = slots.length - 1
     let slot = fingerprints[this.#field + 1]! & last
@@ -270,7 +271,7 @@ class FingerprintIndex {
     return this.#records.word(position, this.#field + 1) & (slots.length - 1)
   }
 
-  /** By another word than the slot within a shard, or every shard would use only some of its slots. */
+  /** By a different word than the slot within a shard. Otherwise every shard would use only some of its slots. */
   #shardOf(word: number): number {
     return (word >>> 1) % this.#shards.length
   }

@@ -11,34 +11,36 @@ export interface MemoryIdempotencyStoreOptions {
    */
   readonly retentionMs?: number | undefined
   /**
-   * How many completed keys are remembered, from 1 to 100_000_000; one takes about 65 bytes, and a delivery that
-   * came again signed anew counts as one more. Beyond it the oldest are forgotten early, and a warning
+   * How many completed keys are remembered, from 1 to 100_000_000. A key uses about 65 bytes. A repeat with a new
+   * signature counts as another key. Above the limit the oldest keys are removed, and the warning
    * `WARN_KEYS_FORGOTTEN_EARLY` is logged, at most once a minute.
    * @default 1_000_000
    */
   readonly maxKeys?: number | undefined
   /**
    * The current time, in milliseconds.
-   * @default the process's monotonic clock, which goes on evenly when the clock of the machine is set
+   * @default the process's monotonic clock, which does not change when the clock of the machine is set
    */
   readonly clock?: (() => number) | undefined
-  /** pino, console, or alike; `false` for none. @default warnings and errors go to standard error */
+  /** pino, console, or compatible; `false` for none. @default warnings and errors go to standard error */
   readonly logger?: Logger | false | undefined
 }
 
 /**
- * Remembers handled keys in this process: nothing survives a restart, and no other process sees it. Each step is
- * synchronous, which makes it atomic; there are no timers, so there is nothing to close.
+ * Remembers handled keys in this process. Nothing survives a restart, and other processes do not share it. Each step is
+ * synchronous and therefore atomic. The store has no timers, so it needs no `close()`.
  */
 export class MemoryIdempotencyStore implements IdempotencyStore {
   readonly retentionMs: number
   readonly #clock: () => number
   readonly #forgettingLog: ForgettingLog
   readonly #completed: CompletedKeys
-  /** Claims that hold their key, and those whose lease has run out without anybody noticing yet. */
+  /** Claims that hold their key, and claims with an expired lease that were not removed yet. */
   readonly #running = new Map<string, Holding>()
   readonly #holdersBySignature = new Map<string, Holding>()
-  /** Claims that ended without completion, oldest first: how often a key was tried, and who may still complete it. */
+  /**
+   * Claims that ended without completion, oldest first: the attempts of a key, and the claim that may still complete it.
+   */
   readonly #ended = new Map<string, Holding>()
   #patrol = this.#running.values()
 
@@ -58,14 +60,14 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     this.#completed = new CompletedKeys(maxKeys)
   }
 
-  // The methods are async for a throw inside to become a rejection; none may await before it is done.
+  // The methods are async so that an exception becomes a rejection. None may await before its work is done.
   async claim(request: ClaimRequest): Promise<ClaimResult> {
     const { bodyHash, signature, leaseMs } = request
     if (!(leaseMs > 0)) throw new TypeError(`leaseMs of a claim must be more than 0, and is ${leaseMs}`)
     const now = this.#clock()
     this.#expire(now)
 
-    // Hashed, as a key may be thousands of characters long and ended claims are remembered for days.
+    // Hashed, because a key may have thousands of characters, and ended claims are remembered for days.
     const key = hash('sha256', request.key, 'base64')
     const delivery = { key, bodyHash, signature }
     const running = this.#unexpired(this.#running.get(key), now)
@@ -136,10 +138,10 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     if (forgotEarly) this.#forgettingLog.add(now)
   }
 
-  /** The holding if its lease still runs; ends it otherwise. */
+  /** The holding if its lease is valid. Otherwise the holding ends. */
   #unexpired(holding: Holding | undefined, now: number): Holding | undefined {
     if (holding && holding.claimedAt > now) {
-      // The clock was set back since: without this the key would be claimed until the clock is where it was.
+      // The clock was set back. Without this the key would stay claimed until the clock has reached its old time.
       holding.leaseUntil -= holding.claimedAt - now
       holding.claimedAt = now
     }
@@ -158,8 +160,8 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
 
   #letGo(holding: Holding): void {
     this.#running.delete(holding.key)
-    // Signatures too: or a captured delivery that was sent under a key of the attacker's, and failed, would lock out
-    // the genuine one. After the end of a lease another key may hold them already.
+    // Signatures too. Otherwise a captured delivery that an attacker sent with another key, and that failed, would block
+    // the genuine one. After the end of a lease another key may already hold them.
     for (const signature of holding.signatures) {
       if (this.#holdersBySignature.get(signature) === holding) this.#holdersBySignature.delete(signature)
     }
@@ -167,21 +169,21 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
 
   #forgetOldestEnded(): void {
     for (const [key, holding] of this.#ended) {
-      // Whether somebody else takes the key from here on is not known any more, so it may not be completed.
+      // The store no longer knows whether another caller claims the key, so this claim may not complete.
       holding.state = 'lost'
       this.#ended.delete(key)
       return
     }
   }
 
-  /** A few steps only: a store that has been idle for days must not make one caller wait for all that has expired. */
+  /** A few steps per call, so that after days without calls no caller waits for the removal of all expired claims. */
   #expire(now: number): void {
     this.#completed.removeExpired(now, 4)
     for (const { leaseUntil } of this.#ended.values()) {
       if (leaseUntil + this.retentionMs <= now) this.#forgetOldestEnded()
       break
     }
-    // Goes round all claims in the course of many calls, to find those that were neither completed nor released.
+    // Many calls together visit all claims, to find those that were neither completed nor released.
     for (let step = 0; step < 2; step++) {
       const next = this.#patrol.next()
       if (next.done) {
@@ -193,7 +195,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   }
 }
 
-// By the clock of the machine, all would be forgotten when it is set a week ahead, and a replay would be handled again.
+// If the clock of the machine were used and set a week ahead, all keys would expire, and a replay would be handled again.
 const monotonicClock = (): number => performance.timeOrigin + performance.now()
 
 const OWNER = 'MemoryIdempotencyStore'
@@ -207,21 +209,21 @@ const KNOWN = Object.keys({
 
 const MAX_ENDED = 10_000
 
-/** A claim as the store sees it. */
+/** The state of a claim. */
 interface Holding {
   readonly key: string
   readonly bodyHash: string
-  /** All that the callback was delivered with, as duplicates that arrive meanwhile may be signed anew. */
+  /** All signatures of the callback, because duplicates that arrive during the claim may have a new signature. */
   readonly signatures: string[]
-  /** When its lease began, or when the clock was found to have been set back since. */
+  /** When its lease began, or when a step back of the clock was noticed. */
   claimedAt: number
   leaseUntil: number
   readonly attempt: number
-  /** `open` may still complete, even when its lease has run out; `lost` may not. */
+  /** `open` may still complete, even after its lease has expired. `lost` may not. */
   state: 'open' | 'completed' | 'lost'
 }
 
-/** Says that keys had to be forgotten early, once a minute, as at its limit the store forgets one per callback. */
+/** Warns that keys were removed early. Once a minute, because a full store removes one key per callback. */
 class ForgettingLog {
   #count = 0
   #lastLoggedAt = -Infinity
@@ -235,7 +237,7 @@ class ForgettingLog {
 
   add(now: number): void {
     this.#count++
-    // Less than zero after the clock was set back.
+    // Negative after the clock was set back.
     const elapsed = now - this.#lastLoggedAt
     if (elapsed >= 0 && elapsed < 60_000) return
     const forgotten = this.#count

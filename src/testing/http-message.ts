@@ -1,4 +1,4 @@
-/** What is wrong with a message, in words that repeat nothing of it: it may hold a signature or a token. */
+/** What is wrong with a message. The text contains no part of the message, which may hold a signature or a token. */
 export class MalformedMessage extends Error {}
 
 export interface MessageHead {
@@ -11,7 +11,7 @@ export interface MessageHead {
 
 const FIELD_LINE = /^([!#$%&'*+.^_`|~\w-]+):[\t ]*((?:.*[^\t ])?)[\t ]*$/
 
-/** The start line and header fields (RFC 9112, sections 2.1 and 5), or undefined while their end is missing. */
+/** The start line and header fields (RFC 9112, sections 2.1 and 5), or undefined if they are incomplete. */
 export function readHead(bytes: Buffer, start = 0): MessageHead | undefined {
   const end = bytes.indexOf('\r\n\r\n', start)
   if (end === -1) return undefined
@@ -25,9 +25,9 @@ export function readHead(bytes: Buffer, start = 0): MessageHead | undefined {
 }
 
 /**
- * The body that follows a head, and where it ends (RFC 9112, section 6.3), or undefined while it is incomplete.
- * `unframedEnd` is where a body ends whose length no header gives: at once in a request, with the connection in a
- * response. Two statements about the length are refused, as every reader may believe another one.
+ * The body after a head, and its end (RFC 9112, section 6.3), or undefined if it is incomplete. `unframedEnd` is the end
+ * of a body without a length: a request has no body then, and a response ends with the connection. A message with two
+ * lengths is refused, because different recipients may use different ones.
  */
 export function readBody(
   bytes: Buffer,
@@ -65,7 +65,7 @@ function readChunks(bytes: Buffer, start: number): { body: Buffer; end: number }
     const from = lineEnd + 2
     const to = from + Number.parseInt(size, 16)
     if (to === from) {
-      // The last chunk and the trailer fields have the shape of a start line and header fields.
+      // The last chunk and the trailer fields have the syntax of a start line and header fields.
       const trailer = readHead(bytes, at)
       return trailer && { body: Buffer.concat(chunks), end: trailer.end }
     }

@@ -4,17 +4,17 @@ import type { Claim, ClaimRequest, IdempotencyStore } from '../idempotency/store
 import { globalFramework, type TestFramework } from './test-framework.js'
 
 export interface StoreUnderTest {
-  /** A store that remembers nothing of another test; its `retentionMs` is the one that was asked for. */
+  /** An empty store with the requested `retentionMs`. */
   readonly store: IdempotencyStore
-  /** Moves the store's time on by so many milliseconds, or waits for as long. */
+  /** Advances the store's clock by so many milliseconds, or waits for this time. */
   readonly advance: (ms: number) => Promise<void> | void
 }
 
 /**
  * Registers the tests that every `IdempotencyStore` must pass.
  *
- * `createStore` is called once for each test. A store without a clock of its own may really wait in `advance`: all
- * waits together take less than a minute. A store that has `close` is closed after its test.
+ * `createStore` is called once for each test. A store without a replaceable clock may wait in `advance`: all waits
+ * together take less than a minute. A store that has `close` is closed after its test.
  */
 export function registerIdempotencyStoreTests(
   createStore: (context: { retentionMs: number }) => Promise<StoreUnderTest> | StoreUnderTest,
@@ -266,7 +266,7 @@ export function registerIdempotencyStoreTests(
         assert.equal(await stateOf(store, withAnotherBody(delivery)), 'claimed')
       })
 
-      // Or a captured delivery, sent under a fresh key and failing there, would lock the genuine one out.
+      // Otherwise a captured delivery that is sent with a new key, and fails, would block the genuine one.
       it('has forgotten the signature', async ({ store }) => {
         const delivery = createDelivery()
         await (await claimed(store, underAnotherKey(delivery))).release()
@@ -503,7 +503,7 @@ export function registerIdempotencyStoreTests(
 
 /** Longer than a test takes against a slow store. */
 const LONG = 600_000
-/** Short enough to be waited for. */
+/** Short enough to wait for. */
 const SHORT = 500
 const RETENTION = 2000
 
@@ -523,7 +523,7 @@ const signedAnew = (delivery: ClaimRequest) => ({ ...delivery, signature: random
 
 const underAnotherKey = (delivery: ClaimRequest) => ({ ...delivery, key: createDelivery().key })
 
-/** The signature covers the body, so it is another one too. */
+/** The signature covers the body, so it differs as well. */
 const withAnotherBody = (delivery: ClaimRequest) => ({ ...createDelivery(), key: delivery.key })
 
 const random44Characters = () => createHash('sha256').update(randomUUID()).digest('base64')

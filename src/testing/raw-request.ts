@@ -14,7 +14,7 @@ export interface RawRequestOptions {
    * @default 5_000
    */
   readonly timeoutMs?: number | undefined
-  /** Gives up at once; the promise rejects with the signal's reason. */
+  /** Aborts the request; the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -30,7 +30,7 @@ export type RawRequestCode =
   /** The connection was closed before an answer began. */
   | 'ERR_NO_RESPONSE'
   | 'ERR_RESPONSE_TIMEOUT'
-  /** The answer is not HTTP/1.1, or was cut off. */
+  /** The answer is not HTTP/1.1, or is incomplete. */
   | 'ERR_RESPONSE_MALFORMED'
   /** The answer is larger than 1 MiB. */
   | 'ERR_RESPONSE_TOO_LARGE'
@@ -48,9 +48,9 @@ export class RawRequestError extends Error {
 const MAX_RESPONSE_BYTES = 1_048_576
 
 /**
- * Sends bytes to a server as they are, which no HTTP client will do: recorded requests, malformed ones, bodies that
- * arrive in pieces. A list is written one piece after the other, each in a segment of its own where the network allows.
- * Resolves to the first answer that is not a 1xx, and closes the connection.
+ * Sends bytes to a server unchanged, which no HTTP client does: recorded requests, malformed requests, bodies in pieces.
+ * A list is written piece by piece, each in its own segment if the network allows it. Resolves to the first answer that
+ * is not a 1xx, and closes the connection.
  *
  * @throws RawRequestError; or the system's error (such as ECONNREFUSED) when there is no connection.
  */
@@ -60,7 +60,7 @@ export async function sendRawRequest(
   { timeoutMs = 5_000, signal }: RawRequestOptions = {},
 ): Promise<RawResponse> {
   signal?.throwIfAborted()
-  // Not setTimeout: it stands still where the caller's test runs on fake timers.
+  // Not the global setTimeout, which never fires if the caller's test uses fake timers.
   const deadline = AbortSignal.timeout(timeoutMs)
   let receive: (chunk: Buffer) => void = () => {}
   const socket = new PatientSocket((chunk) => receive(chunk))
@@ -127,15 +127,15 @@ async function writePieces(socket: Socket, pieces: readonly Uint8Array[]): Promi
   for (const piece of pieces) {
     if (!socket.writable) return
     await new Promise((resolve) => socket.write(piece, resolve))
-    // Gives a server in the same process a chance to read this piece by itself.
+    // Lets a server in the same process read this piece separately.
     await nextTurn()
   }
 }
 
 /**
- * A server that answers early and closes makes the rest of our writing fail (EPIPE, ECONNRESET), upon which Node
- * destroys the socket, and with it the answer that lies there unread. Here an error first gets two turns of the event
- * loop, with one look at the network between them. `onread`, because a stream that has failed drops what it is given.
+ * If a server answers early and closes the connection, further writes fail (EPIPE, ECONNRESET). Node then destroys the
+ * socket and discards the unread answer. Here an error waits for two event loop ticks, with one read from the network
+ * between them. It uses `onread`, because a failed stream discards data.
  */
 class PatientSocket extends Socket {
   constructor(receive: (chunk: Buffer) => void) {
@@ -167,7 +167,7 @@ function skipInterimResponses(bytes: Buffer): Buffer {
 }
 
 function readResponse(bytes: Buffer, ended: boolean): RawResponse | undefined {
-  // A server that speaks something else may well wait for us: do not wait for an empty line with it.
+  // A server with another protocol may wait for the client: do not wait for an empty line.
   if (!'HTTP/1.'.startsWith(bytes.toString('latin1', 0, 7)))
     throw new MalformedMessage('it does not begin with "HTTP/1."')
   const head = readHead(bytes)

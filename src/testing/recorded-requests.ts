@@ -6,7 +6,7 @@ import { parseHttpDate } from '../signature/index.js'
 import { headerValues, MalformedMessage, readBody, readHead } from './http-message.js'
 import { sendRawRequest, type RawRequestOptions, type RawResponse, type RawTarget } from './raw-request.js'
 
-/** A request as a sender put it on the wire: `NAME.http` holds the bytes, `NAME.json` the rest. */
+/** A recorded request: `NAME.http` has its bytes, `NAME.json` its description. */
 export interface RecordedRequest {
   /** The file name without its ending. */
   readonly name: string
@@ -16,29 +16,29 @@ export interface RecordedRequest {
   readonly sender: string
   /** The subscription it was sent for. */
   readonly subscription: RecordedSubscription
-  /** What must become of it. */
+  /** The expected answer. */
   readonly expect: { readonly status: number; readonly outcome: string }
   /** Why the case exists; may be empty. */
   readonly note: string
 }
 
 export interface RecordedSubscription {
-  /** Set by `recordedSubscriptions`, where several share event type and URL. */
+  /** Set by `recordedSubscriptions` if several subscriptions have the same event type and URL. */
   readonly id?: string | undefined
   readonly eventTypeName: string
   readonly callbackUrl: string
-  /** The secret text. A recording is kept in a repository: never a secret that is in use. */
+  /** The secret text. A recording is part of a repository: never use a real secret. */
   readonly secret: string
 }
 
-/** A recorded request taken apart, in the terms of Node's `IncomingMessage`. */
+/** A parsed recorded request, with the field names of Node's `IncomingMessage`. */
 export interface ParsedRequest {
   readonly method: string
   readonly target: string
   readonly httpVersion: string
   /** Name, value, name, value; values are decoded as Latin-1. */
   readonly rawHeaders: string[]
-  /** The bytes that are signed: without the chunk framing of a chunked body. */
+  /** The signed bytes: the body without chunk framing. */
   readonly body: Buffer
 }
 
@@ -59,16 +59,16 @@ export class RecordedRequestError extends Error {
 }
 
 /**
- * The recorded requests of a folder, sorted by name. Other files in it are left alone. The bytes are not looked at: a
- * request that is no HTTP may be recorded too.
+ * The recorded requests of a folder, sorted by name. Other files are ignored. The bytes are not parsed, because a
+ * request that is not HTTP may be recorded as well.
  *
- * @throws RecordedRequestError ERR_RECORDED_REQUEST_INVALID, which names the file, the field and the cure.
+ * @throws RecordedRequestError ERR_RECORDED_REQUEST_INVALID, which names the file, the field and the remedy.
  */
 export async function loadRecordedRequests(directory: string): Promise<RecordedRequest[]> {
   const files = new Set(await readdir(directory))
   const names = new Set([...files].map((file) => /^(.+)\.(?:http|json)$/.exec(file)?.[1] ?? ''))
   names.delete('')
-  // A test that replays an empty folder would pass and prove nothing.
+  // A test with an empty folder would pass without testing anything.
   if (names.size === 0) throw invalid(directory, 'holds no NAME.http. Is it the right folder?')
 
   const recorded: RecordedRequest[] = []
@@ -86,7 +86,7 @@ export async function loadRecordedRequests(directory: string): Promise<RecordedR
 /**
  * One recorded request, by the path of its `NAME.http`.
  *
- * @throws RecordedRequestError ERR_RECORDED_REQUEST_INVALID, which names the file and the cure.
+ * @throws RecordedRequestError ERR_RECORDED_REQUEST_INVALID, which names the file and the remedy.
  */
 export async function loadRecordedRequest(file: string): Promise<RecordedRequest> {
   const json = file.replace(/\.http$/, '.json')
@@ -116,7 +116,7 @@ export function replayRecordedRequest(
   return sendRawRequest(recorded.bytes, target, options)
 }
 
-/** The distinct subscriptions of a folder, so that one receiver can be configured for all of it. */
+/** The distinct subscriptions of a folder, to configure one receiver for all of them. */
 export function recordedSubscriptions(
   recorded: readonly Pick<RecordedRequest, 'subscription'>[],
 ): RecordedSubscription[] {
@@ -128,7 +128,7 @@ export function recordedSubscriptions(
     const isShared = [...distinct.values()].some(
       (each) => each.eventTypeName === eventTypeName && each.callbackUrl === callbackUrl,
     )
-    // A receiver takes no two with the same event type and URL, unless they have ids of their own.
+    // A receiver refuses two subscriptions with the same event type and URL, unless they have different ids.
     distinct.set(key, isShared ? { ...subscription, id: `recorded ${distinct.size + 1}` } : subscription)
   }
   return [...distinct.values()]
@@ -147,9 +147,9 @@ export function recordedAt({ bytes }: Pick<RecordedRequest, 'bytes'>): Date | un
 }
 
 /**
- * Takes a recorded request apart without a server, as strictly as Node's own parser: what is ambiguous is refused.
+ * Parses a recorded request without a server, as strictly as Node's own parser. An ambiguous request is refused.
  *
- * @throws RecordedRequestError ERR_RECORDED_REQUEST_MALFORMED. The message repeats nothing of the request.
+ * @throws RecordedRequestError ERR_RECORDED_REQUEST_MALFORMED. The message contains no part of the request.
  */
 export function parseRecordedRequest(bytes: Uint8Array): ParsedRequest {
   try {
@@ -196,7 +196,7 @@ function parseDescription(file: string, json: string): Omit<RecordedRequest, 'na
   try {
     description = JSON.parse(json)
   } catch {
-    // Without the parser's own words: they quote the text, and with it the secret.
+    // Without the parser's message, because it quotes the text, which has the secret.
     throw invalid(file, 'is not JSON.')
   }
   const field = (path: string, must: string, accept: (value: unknown) => boolean) => {

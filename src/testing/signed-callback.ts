@@ -4,7 +4,7 @@ import { formatHttpDate, signCallback } from '../signature/index.js'
 
 export interface SignedCallbackOptions {
   readonly subscription: {
-    /** Changes nothing of what is sent: for a subscription that a receiver is configured with. */
+    /** Not sent. It is allowed here so that the subscription of a receiver can be used. */
     readonly id?: string | undefined
     readonly description?: string | undefined
     readonly eventTypeName: string
@@ -13,25 +13,25 @@ export interface SignedCallbackOptions {
     readonly secret: string | readonly string[]
   }
   /**
-   * What the body says, as JSON.
+   * The body, as a value for JSON.
    * @default { Id: a random UUID }
    */
   readonly payload?: unknown
-  /** The body itself, instead of `payload`; a string stands for its UTF-8 bytes. */
+  /** The body itself, instead of `payload`. A string is encoded as UTF-8. */
   readonly body?: Uint8Array | string | undefined
   /** @default a random UUID */
   readonly idempotencyKey?: string | undefined
   /** @default the subscription's eventTypeName */
   readonly eventType?: string | undefined
   /**
-   * When it is signed: a moment, or the exact text of an HTTP date.
+   * The time of the signature, or the exact text of an HTTP date.
    * @default now
    */
   readonly timestamp?: Date | string | undefined
   /**
-   * Further headers. A name that the callback has already, in whatever case, replaces that header, and `null` removes
-   * it. They change nothing of what was signed, so this is also the way to tamper with a callback. A name given twice
-   * in different case makes a repeated header.
+   * Further headers. A header that the callback already has, in any case, is replaced, and `null` removes it. They do not
+   * change the signature, so use this also to tamper with a callback. The same name twice in different case gives a
+   * repeated header.
    */
   readonly headers?: Readonly<Record<string, string | null | undefined>> | undefined
 }
@@ -43,7 +43,7 @@ export interface SignedCallback {
   /** Its path and query. */
   readonly path: string
   readonly headers: Record<string, string>
-  /** With a `buffer` of its own type, for the types of the DOM to take it as the body of a request. */
+  /** Backed by an ArrayBuffer, as the DOM types require of a request body. */
   readonly body: Buffer & { readonly buffer: ArrayBuffer }
   /** The bytes of the whole request, for `sendRawRequest` or a file. */
   toHttp(options?: ToHttpOptions): Buffer
@@ -60,7 +60,7 @@ export interface ToHttpOptions {
    * @default the callback URL's path and query
    */
   readonly path?: string | undefined
-  /** Sends the body chunked: in one piece, or in pieces of these sizes and one with what they leave over. */
+  /** Sends the body chunked: in one piece, or in pieces of these sizes and one with the rest. */
   readonly chunked?: boolean | readonly number[] | undefined
 }
 
@@ -70,9 +70,9 @@ export interface ToHttpOptions {
  * @example
  * const callback = signedCallback({ subscription, payload: { Id: transferId } })
  *
- * // with fetch; with what a proxy would have changed, the signature still holds
+ * // with fetch; the signature covers the callback URL, not the URL of this request
  * await fetch(`http://127.0.0.1:${port}${callback.path}`, callback)
- * // with supertest, which would serialize a Buffer to JSON once more
+ * // with supertest, which would serialize a Buffer to JSON
  * await request(app).post(callback.path).set(callback.headers).send(callback.body.toString())
  * // byte for byte
  * await sendRawRequest(callback.toHttp({ chunked: [1, 2] }), { port })
@@ -152,7 +152,7 @@ function chunk(body: Buffer, sizes: readonly number[]): Buffer {
   const pieces: (Buffer | string)[] = []
   let at = 0
   for (const size of [...sizes, Infinity]) {
-    // A chunk of no bytes would end the body.
+    // An empty chunk would end the body.
     if (!(size >= 1)) throw new RangeError(`chunked must list sizes of at least 1, but holds ${size}.`)
     const piece = body.subarray(at, at + size)
     if (piece.length > 0) pieces.push(`${piece.length.toString(16)}\r\n`, piece, '\r\n')
