@@ -2,10 +2,11 @@
 import { clearImmediate, setImmediate } from 'node:timers'
 
 /**
- * Calls `begin`, unless the function that it returns is called within the same turn of the event loop, as for most of what
- * is in memory; when it is called later, it calls what `begin` returned. To set a timer and clear it takes longer.
+ * Calls `begin` after the current tick of the event loop. The returned function cancels that; when `begin` has already run,
+ * it calls the function that `begin` returned. Most work in memory ends within the tick, and setting and clearing a timer
+ * costs more than an immediate.
  */
-export function unlessSoonOver(begin: () => () => void): () => void {
+export function afterCurrentTick(begin: () => () => void): () => void {
   let end: (() => void) | undefined
   const immediate = setImmediate(() => (end = begin()))
   return () => {
@@ -16,14 +17,15 @@ export function unlessSoonOver(begin: () => () => void): () => void {
 
 /** Calls `onLate` after `limitMs`, unless the function that it returns is called before. */
 export function deadline(limitMs: number, onLate: () => void, { keepsAlive = true } = {}): () => void {
-  return unlessSoonOver(() => timer(limitMs, onLate, { keepsAlive }))
+  return afterCurrentTick(() => timer(limitMs, onLate, { keepsAlive }))
 }
 
-/** A deadline whose timer is set at once. */
+/** Like `deadline()`, but the timer is set immediately. */
 export function timer(limitMs: number, onLate: () => void, { keepsAlive = true } = {}): () => void {
   let immediate: NodeJS.Immediate | undefined
   const timeout = setTimeout(() => {
-    // Once the event loop was blocked, timers run before what came in time is read: one more look.
+    // After the event loop was blocked, timers run before sockets are read. The immediate runs after that read, so that
+    // bytes that arrived within the limit still count.
     immediate = setImmediate(onLate)
   }, limitMs)
   if (!keepsAlive) timeout.unref()
@@ -34,10 +36,10 @@ export function timer(limitMs: number, onLate: () => void, { keepsAlive = true }
 }
 
 /**
- * Rejects when `promise` takes too long: a dependency that hangs must not hang the sender. Nor must it keep alive a process
- * that has given up on it, unless `keepsAlive` says that somebody waits for this.
+ * Rejects when `promise` takes longer than `limitMs`, so that a dependency that hangs does not hang the sender. The timer
+ * does not keep the process alive, unless `keepsAlive` is true because a caller waits for the result.
  */
-export function inTime<Value>(
+export function withTimeout<Value>(
   promise: Promise<Value>,
   limitMs: number,
   what: string,

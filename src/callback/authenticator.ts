@@ -1,6 +1,6 @@
 import { authenticate, type Authentication } from './authenticate.js'
 import type { CallbackRequest } from './callback.js'
-import { inTime } from '../base/timeout.js'
+import { withTimeout } from '../base/timeout.js'
 import type { Logger } from '../logging/logger.js'
 import { durationOption, functionOption, integerOption } from '../base/option-checks.js'
 import type { Credentials } from '../signature/credentials.js'
@@ -72,7 +72,7 @@ export function createAuthenticator(
         }
         const found = lookup(hints)
         candidates =
-          found instanceof Promise ? await inTime(found, dependencyTimeoutMs, 'subscriptions()') : found
+          found instanceof Promise ? await withTimeout(found, dependencyTimeoutMs, 'subscriptions()') : found
       } catch (error) {
         return { verdict: 'refused', code: 'ERR_SUBSCRIPTIONS_UNAVAILABLE', error }
       }

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import type { CallbackEvent } from '../callback/callback.js'
 import { isInstance } from '../base/foreign-value.js'
-import { deadline, inTime } from '../base/timeout.js'
+import { deadline, withTimeout } from '../base/timeout.js'
 import { childLogger, type Logger } from '../logging/logger.js'
 import type { HandlerContext, Handlers } from './handlers.js'
 import { applySchema, PayloadInvalidError } from './payload-schema.js'
@@ -49,7 +49,7 @@ export class Dispatcher {
     const { schemas, schemaTimeoutMs } = this.#parts
     const schema = schemas.get(event.type)
     if (!schema) return this.#run(event, attempt, stop, claimedAt)
-    const dispatched = inTime(applySchema(event, schema), schemaTimeoutMs, 'the payload schema').then(
+    const dispatched = withTimeout(applySchema(event, schema), schemaTimeoutMs, 'the payload schema').then(
       (applied) => this.#run(applied, attempt, stop, claimedAt),
       (error: unknown) => unfit(error),
     )
@@ -68,7 +68,7 @@ export class Dispatcher {
         if (performance.now() - claimedAt > startWithinMs) throw new LeaseSpentError(timeoutMs)
         return handler(event, context)
       })
-      return { returned, result: withTimeout(returned, timeoutMs, context) }
+      return { returned, result: outcomeWithin(returned, timeoutMs, context) }
     })
     return {
       result: runs.length === 1 ? runs[0]!.result : Promise.all(runs.map(({ result }) => result)).then(worst),
@@ -86,7 +86,7 @@ function worst(results: readonly (Failure | undefined)[]): Failure | undefined {
   return results.find((failure) => failure?.code === 'ERR_HANDLER_TIMEOUT') ?? results.find(Boolean)
 }
 
-function withTimeout(
+function outcomeWithin(
   returned: Promise<unknown>,
   timeoutMs: number,
   context: Context,

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { performance } from 'node:perf_hooks'
-import { timer, unlessSoonOver } from '../base/timeout.js'
+import { timer, afterCurrentTick } from '../base/timeout.js'
 import { durationOption, integerOption, invalidOption } from '../base/option-checks.js'
 import type { OutcomeCode } from '../callback/outcomes.js'
 import type { HeaderValue } from '../signature/index.js'
@@ -115,7 +115,7 @@ export function readRawBody(
       resolve(failure)
     }
 
-    const cancelLimits = unlessSoonOver(() => {
+    const cancelLimits = afterCurrentTick(() => {
       if (stopping?.aborted) {
         onStop()
         return () => {}

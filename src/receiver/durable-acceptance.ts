@@ -1,6 +1,6 @@
 import type { VerifiedCallback } from '../callback/callback.js'
 import type { Handlers } from '../handlers/handlers.js'
-import { inTime } from '../base/timeout.js'
+import { withTimeout } from '../base/timeout.js'
 import type { Logger } from '../logging/logger.js'
 import { inboxOutcome, outcome, type Outcome } from '../callback/outcomes.js'
 import type { Authenticated, Handling } from './acceptance.js'
@@ -46,7 +46,7 @@ export class InboxHandling implements Handling {
     }
     try {
       const storing = this.#track(this.#add(authenticated))
-      const added = await inTime(storing, this.#parts.dependencyTimeoutMs, 'the inbox')
+      const added = await withTimeout(storing, this.#parts.dependencyTimeoutMs, 'the inbox')
       if (added.result === 'stored') this.#parts.worker.wake()
       return inboxOutcome(codeOf(added, authenticated), callback)
     } catch (error) {
@@ -59,7 +59,7 @@ export class InboxHandling implements Handling {
     const stored = Promise.allSettled([this.#started, ...this.#storing])
     await Promise.all([
       this.#parts.worker.stop(limitMs),
-      inTime(stored, limitMs, 'the inbox', { keepsAlive: true }).catch(() => undefined),
+      withTimeout(stored, limitMs, 'the inbox', { keepsAlive: true }).catch(() => undefined),
     ])
     await this.#parts.inbox.close()
   }

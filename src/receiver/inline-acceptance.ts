@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { performance } from 'node:perf_hooks'
 import type { CallbackEvent, CallbackIdentity } from '../callback/callback.js'
 import type { Claim, ClaimResult, IdempotencyStore } from '../idempotency/store.js'
-import { inTime } from '../base/timeout.js'
+import { withTimeout } from '../base/timeout.js'
 import type { Logger } from '../logging/logger.js'
 import { outcome, type Outcome } from '../callback/outcomes.js'
 import type { Authenticated, Handling } from './acceptance.js'
@@ -51,14 +51,14 @@ export class InlineHandling implements Handling {
 
   async stop(limitMs: number): Promise<void> {
     try {
-      await inTime(this.#running.ended(), limitMs, 'running handlers', { keepsAlive: true })
+      await withTimeout(this.#running.ended(), limitMs, 'running handlers', { keepsAlive: true })
     } catch {
       const message = 'handlers are still running: their signals are aborted'
       this.#parts.logger.warn({ code: 'WARN_STOP_TIMEOUT' }, message)
       this.#abort.abort(new Error('the receiver is stopping'))
-      await inTime(this.#running.ended(), ABORT_GRACE_MS, 'aborted handlers', { keepsAlive: true }).catch(
-        () => {},
-      )
+      await withTimeout(this.#running.ended(), ABORT_GRACE_MS, 'aborted handlers', {
+        keepsAlive: true,
+      }).catch(() => {})
     }
   }
 
@@ -88,7 +88,7 @@ export class InlineHandling implements Handling {
     const { store, leaseMs, dependencyTimeoutMs } = this.#parts
     const claiming = store.claim({ ...identity, leaseMs })
     try {
-      const answer = await inTime(claiming, dependencyTimeoutMs, 'the idempotency store')
+      const answer = await withTimeout(claiming, dependencyTimeoutMs, 'the idempotency store')
       if (!isClaimResult(answer)) throw new TypeError('the idempotency store gave no known answer')
       return answer
     } catch (error) {
@@ -111,7 +111,7 @@ export class InlineHandling implements Handling {
       // a stop waits for it. Both end with the lease: it may never return.
       this.#running.begin()
       const leftMs = Math.max(claimedAt + leaseMs - performance.now(), 0)
-      const released = inTime(settled(), leftMs, 'an aborted handler')
+      const released = withTimeout(settled(), leftMs, 'an aborted handler')
         .then(
           () => this.#release(claim),
           () => {},
@@ -121,7 +121,7 @@ export class InlineHandling implements Handling {
       return outcome(failure.code, event, failure.error)
     }
     try {
-      const completed = await inTime(claim.complete(), dependencyTimeoutMs, 'the idempotency store')
+      const completed = await withTimeout(claim.complete(), dependencyTimeoutMs, 'the idempotency store')
       return outcome(completed ? 'HANDLED' : 'ERR_CLAIM_LOST', event)
     } catch (error) {
       // Not released: the store may have recorded it before it failed.
@@ -131,7 +131,7 @@ export class InlineHandling implements Handling {
 
   async #release(claim: Claim): Promise<void> {
     try {
-      await inTime(claim.release(), this.#parts.dependencyTimeoutMs, 'the idempotency store')
+      await withTimeout(claim.release(), this.#parts.dependencyTimeoutMs, 'the idempotency store')
     } catch (error) {
       const message =
         'a claim could not be released; the callback cannot be handled again before its lease is over'

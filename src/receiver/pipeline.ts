@@ -2,7 +2,7 @@ import type { Authenticator } from '../callback/authenticator.js'
 import type { CallbackRequest } from '../callback/callback.js'
 import type { Handling } from './acceptance.js'
 import { Running } from './in-flight.js'
-import { inTime } from '../base/timeout.js'
+import { withTimeout } from '../base/timeout.js'
 import { outcome, type Outcome } from '../callback/outcomes.js'
 import type { Credentials } from '../signature/credentials.js'
 
@@ -34,7 +34,7 @@ export class Pipeline {
 
   /** Resolves once everything that came in has its outcome, or `limitMs` is over. */
   async stop(limitMs: number): Promise<void> {
-    const ended = inTime(this.#running.ended(), limitMs, 'what runs', { keepsAlive: true })
+    const ended = withTimeout(this.#running.ended(), limitMs, 'what runs', { keepsAlive: true })
     await Promise.all([this.#handling.stop(limitMs), ended.catch(() => undefined)])
   }
 }

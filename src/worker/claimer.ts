@@ -1,4 +1,4 @@
-import { inTime } from '../base/timeout.js'
+import { withTimeout } from '../base/timeout.js'
 import { ClaimTurns, type Turn } from './claim-turns.js'
 import { ClockWatch } from './clock-watch.js'
 import type { ClaimedEntry, Claims } from '../inbox/inbox.js'
@@ -52,7 +52,7 @@ export class Claimer {
     let claiming
     try {
       claiming = inbox.claim({ eventTypes: handlers.types, leaseMs, ...turn })
-      const claims = await inTime(claiming, leaseMs / 2, 'the inbox')
+      const claims = await withTimeout(claiming, leaseMs / 2, 'the inbox')
       if (claims.clockSetBackMs !== undefined) this.#warnOfClock(-claims.clockSetBackMs, 'set back')
       return claims
     } catch (error) {

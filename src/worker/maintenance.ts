@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Handlers } from '../handlers/handlers.js'
-import { inTime } from '../base/timeout.js'
+import { withTimeout } from '../base/timeout.js'
 import type { Logger } from '../logging/logger.js'
 import type { Inbox } from '../inbox/inbox.js'
 import { PRUNABLE } from '../inbox/states.js'
@@ -74,7 +74,7 @@ export class Housekeeping {
   // Not only at the start: a process that has no such handler yet may go on storing during a rolling update.
   async #adopt(): Promise<void> {
     const { inbox, handlers, leaseMs, logger, onAdopted } = this.#parts
-    const adopted = await inTime(inbox.adopt(handlers.types), leaseMs, 'the inbox')
+    const adopted = await withTimeout(inbox.adopt(handlers.types), leaseMs, 'the inbox')
     if (adopted === 0) return
     logger.info({ adopted }, 'entries that had no handler have one now')
     onAdopted()
@@ -84,7 +84,7 @@ export class Housekeeping {
   async #setAside(): Promise<void> {
     const { inbox, handlers, leaseMs, clock, logger } = this.#parts
     const dueBefore = clock() - EVERY_MS
-    const count = await inTime(inbox.setAside(handlers.types, dueBefore), leaseMs, 'the inbox')
+    const count = await withTimeout(inbox.setAside(handlers.types, dueBefore), leaseMs, 'the inbox')
     if (count === 0) return
     const message =
       'entries that were retried or released have no handler: they are unhandled until there is one'
@@ -98,7 +98,7 @@ export class Housekeeping {
       const keptMs = state === 'handled' ? inbox.retentionMs : inbox.discardedRetentionMs
       let pruned = PRUNE_STEP
       while (pruned === PRUNE_STEP && !this.#stopping) {
-        pruned = await inTime(inbox.prune(state, clock() - keptMs, PRUNE_STEP), leaseMs, 'the inbox')
+        pruned = await withTimeout(inbox.prune(state, clock() - keptMs, PRUNE_STEP), leaseMs, 'the inbox')
         await nextTurn()
       }
     }

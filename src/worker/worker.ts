@@ -1,7 +1,7 @@
 import type { VerifiedCallback } from '../callback/callback.js'
 import type { Dispatcher, Failure } from '../handlers/dispatcher.js'
 import type { Handlers } from '../handlers/handlers.js'
-import { inTime } from '../base/timeout.js'
+import { withTimeout } from '../base/timeout.js'
 import type { KnownSecrets } from '../logging/known-secrets.js'
 import { errorText } from '../logging/logged-error.js'
 import type { Logger } from '../logging/logger.js'
@@ -166,7 +166,7 @@ export class Worker {
     // must not be handled twice at once, and other entries must not wait longer than that.
     const leftMs = run.begunAt + leaseMs - performance.now()
     if (failure.code === 'ERR_HANDLER_TIMEOUT' && leftMs > 0) {
-      await inTime(settled(), leftMs, 'an aborted handler').catch(() => {})
+      await withTimeout(settled(), leftMs, 'an aborted handler').catch(() => {})
     }
     const error = errorText(failure.error, secrets, MAX_REASON_LENGTH)
     const isFinal =
@@ -183,7 +183,7 @@ export class Worker {
     const { entry } = run
     run.begunAt = performance.now()
     try {
-      const begun = await inTime(inbox.begin([entry], leaseMs), leaseMs / 2, 'the inbox')
+      const begun = await withTimeout(inbox.begin([entry], leaseMs), leaseMs / 2, 'the inbox')
       run.lost ||= run.entry === entry && !begun.has(entry.id)
       run.leaseEndsAt = Math.max(run.leaseEndsAt, run.begunAt + leaseMs)
       if (performance.now() > run.begunAt + leaseMs / 2)
@@ -204,7 +204,7 @@ export class Worker {
     while (!this.#left) {
       const { entry } = run
       try {
-        const ended = await inTime(inbox.finish(entry, end), leaseMs, 'the inbox')
+        const ended = await withTimeout(inbox.finish(entry, end), leaseMs, 'the inbox')
         if (ended || run.entry === entry) return ended
       } catch (error) {
         const fields = { code: 'ERR_INBOX_UNAVAILABLE', entry: entry.id, err: error }
@@ -242,7 +242,7 @@ export class Worker {
     const leaseEndsAt = performance.now() + leaseMs
     try {
       const tokens = claims.map(({ entry }) => entry)
-      const held = await inTime(inbox.extend(tokens, leaseMs), leaseMs / 3, 'the inbox')
+      const held = await withTimeout(inbox.extend(tokens, leaseMs), leaseMs / 3, 'the inbox')
       for (const { run, entry } of claims) {
         if (run.entry !== entry) continue
         if (held.has(entry.id)) run.leaseEndsAt = leaseEndsAt
@@ -265,14 +265,14 @@ export class Worker {
     this.wake()
     const ended = this.#ended()
     try {
-      await inTime(ended, limitMs, 'running handlers', { keepsAlive: true })
+      await withTimeout(ended, limitMs, 'running handlers', { keepsAlive: true })
     } catch {
       const message = 'handlers are still running: their signals are aborted'
       this.#options.logger.warn({ code: 'WARN_STOP_TIMEOUT' }, message)
       this.#aborted = true
       for (const { controller } of this.#running.values())
         controller.abort(new Error('the receiver is stopping'))
-      await inTime(ended, ABORT_GRACE_MS, 'aborted handlers', { keepsAlive: true }).catch(() => {})
+      await withTimeout(ended, ABORT_GRACE_MS, 'aborted handlers', { keepsAlive: true }).catch(() => {})
     }
     this.#left = true
     clearInterval(this.#heartbeat)
