@@ -9,12 +9,28 @@ export type { Middleware } from './http/middleware.js'
 export type {
   CallbackEvent,
   CallbackPayload,
+  EntryId,
   PublicSubscription,
   Subscription,
   VerifiedCallback,
 } from './callback/callback.js'
 export type { AnyEvent, EventMap, Handler, HandlerContext, HandlerOptions } from './handlers/handlers.js'
 export type { StandardSchema } from './handlers/standard-schema.js'
+
+export type { EventSource, LifecycleListener } from './events/event-channel.js'
+export type {
+  AcceptedEvent,
+  AnsweredEvent,
+  AttemptEvent,
+  ClaimedEvent,
+  DeadEvent,
+  DuplicateEvent,
+  FailedEvent,
+  LeaseLostEvent,
+  LifecycleEventName,
+  LifecycleEvents,
+  StoredEvent,
+} from './events/lifecycle-events.js'
 
 export type * from './inbox/inbox.js'
 export type { InboxState } from './inbox/states.js'

@@ -97,6 +97,9 @@ export interface CallbackEvent<
   readonly replayed: boolean
 }
 
+/** The id of an entry in an inbox. */
+export type EntryId = number
+
 /** By which a verified callback is recognised as a repeat, a conflict or a replay. Never logged. */
 export interface CallbackIdentity {
   /**

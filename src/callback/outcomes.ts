@@ -1,4 +1,4 @@
-import type { VerifiedCallback } from './callback.js'
+import type { EntryId, VerifiedCallback } from './callback.js'
 
 /** What became of a callback, in one word. */
 export type OutcomeName =
@@ -198,6 +198,10 @@ export interface Outcome {
   readonly callback?: VerifiedCallback | undefined
   /** What went wrong underneath, where something did. */
   readonly error?: unknown
+  /** The entry that keeps the callback, when it is in an inbox. */
+  readonly entry?: EntryId | undefined
+  /** Only when an attempt of a worker failed: its number, from 1. */
+  readonly attempt?: number | undefined
 }
 
 export function outcome(code: OutcomeCode, callback?: VerifiedCallback, error?: unknown): Outcome {
@@ -206,7 +210,16 @@ export function outcome(code: OutcomeCode, callback?: VerifiedCallback, error?: 
 }
 
 /** The same for a callback that is in the inbox. */
-export function inboxOutcome(code: OutcomeCode, callback: VerifiedCallback): Outcome {
+export function inboxOutcome(code: OutcomeCode, callback: VerifiedCallback, entry: EntryId): Outcome {
   const row: OutcomeRow = OUTCOMES[code]
-  return { ...outcome(code, callback), ...row.withInbox }
+  return { ...outcome(code, callback), ...row.withInbox, entry }
+}
+
+/** An attempt of a worker that failed. Its callback was answered 200 when it was stored. */
+export function attemptOutcome(
+  code: OutcomeCode,
+  { callback, entry, attempt }: { callback: VerifiedCallback; entry: EntryId; attempt: number },
+  error: unknown,
+): Outcome {
+  return { ...outcome(code, callback, error), outcome: 'failed', status: 200, entry, attempt }
 }

@@ -1,20 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { performance } from 'node:perf_hooks'
-import type { CallbackRequest } from '../callback/callback.js'
+import type { CallbackHeaders, CallbackRequest } from '../callback/callback.js'
 import { outcome, type Outcome } from '../callback/outcomes.js'
 import type { Credentials } from '../signature/credentials.js'
-import type { OutcomeLog } from './log-outcome.js'
 import type { BodyLimits } from './raw-body.js'
 import { callbackReader } from './read-callback.js'
 import { respond } from './respond.js'
 
 export interface ListenerParts {
   readonly limits: BodyLimits
-  readonly outcomeLog: OutcomeLog
   /** Aborted when no more callbacks are taken in. */
   readonly stopping: AbortSignal
   readonly receive: (callback: CallbackRequest, credentials: Credentials) => Promise<Outcome>
-  readonly onOutcome: (outcome: Outcome) => void
+  readonly onAnswered: (outcome: Outcome, headers: CallbackHeaders, durationMs: number) => void
 }
 
 /** Answers one request. Never throws and never rejects: whatever happens, the sender gets an answer. */
@@ -25,13 +23,7 @@ export type CallbackListener = (
   sendContinue?: () => void,
 ) => Promise<void>
 
-export function callbackListener({
-  limits,
-  outcomeLog,
-  stopping,
-  receive,
-  onOutcome,
-}: ListenerParts): CallbackListener {
+export function callbackListener({ limits, stopping, receive, onAnswered }: ListenerParts): CallbackListener {
   const readCallback = callbackReader(limits)
   return async (request, response, sendContinue) => {
     const startedAt = performance.now()
@@ -52,7 +44,6 @@ export function callbackListener({
       if (!intake.refused) intake.release()
     }
     respond(request, response, result, { lingerMs: limits.bodyTimeoutMs, awaitsContinue })
-    outcomeLog.write(result, intake.headers, performance.now() - startedAt)
-    onOutcome(result)
+    onAnswered(result, intake.headers, performance.now() - startedAt)
   }
 }

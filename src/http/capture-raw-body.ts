@@ -3,6 +3,7 @@ import { performance } from 'node:perf_hooks'
 import { loggerOption, type Logger } from '../logging/logger.js'
 import { checkKnownOptions } from '../base/option-checks.js'
 import { outcome } from '../callback/outcomes.js'
+import { answeredEvent } from '../events/publish-answer.js'
 import { OutcomeLog, type OutcomeLogOptions } from './log-outcome.js'
 import { refuseMisuse, type Middleware } from './middleware.js'
 import { BODY_LIMIT_OPTIONS, bodyLimits, type BodyLimitOptions } from './raw-body.js'
@@ -48,7 +49,7 @@ export function captureRawBody(options: CaptureRawBodyOptions = {}): Middleware 
       }
       const refusal = outcome(intake.refused)
       respond(request, response, refusal, { lingerMs: limits.bodyTimeoutMs, awaitsContinue: false })
-      outcomeLog.write(refusal, intake.headers, performance.now() - startedAt)
+      outcomeLog.write(answeredEvent(refusal, intake.headers, performance.now() - startedAt))
     }, next)
   }
 }

@@ -1,9 +1,8 @@
-import type { CallbackHeaders } from '../callback/callback.js'
 import { LogThrottle } from '../logging/log-throttle.js'
 import { isWritten, type Logger } from '../logging/logger.js'
 import { integerOption } from '../base/option-checks.js'
-import { OUTCOMES, type Outcome, type OutcomeCode, type OutcomeName } from '../callback/outcomes.js'
-import type { HeaderValue } from '../signature/index.js'
+import { OUTCOMES, type OutcomeCode, type OutcomeName } from '../callback/outcomes.js'
+import type { AnsweredEvent } from '../events/lifecycle-events.js'
 import { loggedSubscription } from '../callback/subscriptions.js'
 
 export interface OutcomeLogOptions {
@@ -45,19 +44,20 @@ export class OutcomeLog {
     })
   }
 
-  write(result: Outcome, headers: CallbackHeaders, durationMs: number): void {
-    const level = LEVELS[result.outcome]
+  write(event: AnsweredEvent): void {
+    const { outcome, code, callback } = event.outcome
+    const level = LEVELS[outcome]
     if (!isWritten(this.#logger, level)) return
-    if (!result.callback && !this.#throttle.admits(result.code)) return
-    this.#logger[level](this.#fields(result, headers, durationMs), `callback ${result.outcome}`)
+    if (!callback && !this.#throttle.admits(code)) return
+    this.#logger[level](this.#fields(event), `callback ${outcome}`)
   }
 
-  #fields(result: Outcome, headers: CallbackHeaders, durationMs: number): object {
+  #fields(event: AnsweredEvent): object {
     try {
-      return fieldsOf(result, headers, durationMs)
+      return fieldsOf(event)
     } catch {
       // Its handler had the event, and may have deleted or replaced parts of it.
-      const { code, outcome, status, reason, callback } = result
+      const { code, outcome, status, reason, callback } = event.outcome
       return { outcome, status, code, reason, verified: callback !== undefined }
     }
   }
@@ -68,7 +68,7 @@ export class OutcomeLog {
   }
 }
 
-function fieldsOf(result: Outcome, headers: CallbackHeaders, durationMs: number): object {
+function fieldsOf({ outcome: result, idempotencyKey, eventType, durationMs }: AnsweredEvent): object {
   const { code, outcome, status, reason, callback, error } = result
   return {
     outcome,
@@ -76,16 +76,10 @@ function fieldsOf(result: Outcome, headers: CallbackHeaders, durationMs: number)
     code,
     reason,
     verified: callback !== undefined,
-    idempotencyKey: callback?.idempotencyKey ?? claimed(headers.idempotencyKey),
-    eventType: claimed(callback?.type ?? headers.eventType),
+    idempotencyKey: callback?.idempotencyKey ?? idempotencyKey,
+    eventType,
     subscription: callback && loggedSubscription(callback.subscription),
     durationMs: Math.round(durationMs * 1000) / 1000,
     ...(error !== undefined && { err: error }),
   }
-}
-
-// An unauthenticated sender wrote it: bounded, and in characters that no terminal takes for a command.
-function claimed(header: HeaderValue): string | undefined {
-  if (typeof header !== 'string') return undefined
-  return header.slice(0, 100).replace(/[^\x20-\x7e]/g, '?')
 }

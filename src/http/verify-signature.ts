@@ -10,6 +10,7 @@ import { KnownSecrets } from '../logging/known-secrets.js'
 import { loggerOption, type Logger } from '../logging/logger.js'
 import { checkKnownOptions } from '../base/option-checks.js'
 import { outcome, type Outcome } from '../callback/outcomes.js'
+import { answeredEvent } from '../events/publish-answer.js'
 import { OutcomeLog, type OutcomeLogOptions } from './log-outcome.js'
 import { refuseMisuse, type Middleware } from './middleware.js'
 import { BODY_LIMIT_OPTIONS, bodyLimits, type BodyLimitOptions } from './raw-body.js'
@@ -73,7 +74,7 @@ export function verifySignature(options: VerifySignatureOptions): Middleware {
     }
     const { refusal } = judgement
     respond(request, response, refusal, { lingerMs: limits.bodyTimeoutMs, awaitsContinue: false })
-    outcomeLog.write(refusal, intake.headers, performance.now() - startedAt)
+    outcomeLog.write(answeredEvent(refusal, intake.headers, performance.now() - startedAt))
   }
 
   return function countersignVerifySignature(request, response, next) {

@@ -48,7 +48,7 @@ export class InboxHandling implements Handling {
       const storing = this.#track(this.#add(authenticated))
       const added = await withTimeout(storing, this.#parts.dependencyTimeoutMs, 'the inbox')
       if (added.result === 'stored') this.#parts.worker.wake()
-      return inboxOutcome(codeOf(added, authenticated), callback)
+      return inboxOutcome(codeOf(added, authenticated), callback, added.id)
     } catch (error) {
       // Even if it is stored after all: the sender comes again, and is then told of a duplicate.
       return outcome('ERR_INBOX_UNAVAILABLE', callback, error)

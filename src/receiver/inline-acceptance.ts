@@ -3,11 +3,12 @@ import { performance } from 'node:perf_hooks'
 import type { CallbackEvent, CallbackIdentity } from '../callback/callback.js'
 import type { Claim, ClaimResult, IdempotencyStore } from '../idempotency/store.js'
 import { withTimeout } from '../base/timeout.js'
+import type { EventChannel } from '../events/event-channel.js'
 import type { Logger } from '../logging/logger.js'
 import { outcome, type Outcome } from '../callback/outcomes.js'
 import type { Authenticated, Handling } from './acceptance.js'
 import { Running } from './in-flight.js'
-import type { Dispatcher } from '../handlers/dispatcher.js'
+import type { Dispatcher, Failure } from '../handlers/dispatcher.js'
 import type { Handlers } from '../handlers/handlers.js'
 
 export interface InlineHandlingParts {
@@ -17,6 +18,7 @@ export interface InlineHandlingParts {
   readonly leaseMs: number
   /** How long the store may take for one answer. */
   readonly dependencyTimeoutMs: number
+  readonly events: EventChannel
   readonly logger: Logger
 }
 
@@ -103,8 +105,10 @@ export class InlineHandling implements Handling {
   }
 
   async #handle(event: CallbackEvent, claim: Claim, claimedAt: number): Promise<Outcome> {
-    const { dispatcher, dependencyTimeoutMs, leaseMs } = this.#parts
-    const { result, settled } = dispatcher.dispatch(event, claim.attempt, this.#abort.signal, claimedAt)
+    const { dispatcher, dependencyTimeoutMs, leaseMs, events } = this.#parts
+    const { attempt } = claim
+    if (events.has('claimed')) events.publish('claimed', { entry: undefined, callback: event, attempt })
+    const { result, settled } = dispatcher.dispatch(event, attempt, this.#abort.signal, claimedAt)
     const failure = await result
     if (failure) {
       // A handler that goes on after its time was up still holds the callback, so that it is not handled twice at once, and
@@ -118,15 +122,33 @@ export class InlineHandling implements Handling {
         )
         .finally(() => this.#running.end())
       if (failure.code !== 'ERR_HANDLER_TIMEOUT') await released
+      this.#publishFailure(failure, event, attempt, claimedAt)
       return outcome(failure.code, event, failure.error)
     }
     try {
       const completed = await withTimeout(claim.complete(), dependencyTimeoutMs, 'the idempotency store')
+      this.#publishEnd(completed, event, attempt, claimedAt)
       return outcome(completed ? 'HANDLED' : 'ERR_CLAIM_LOST', event)
     } catch (error) {
       // Not released: the store may have recorded it before it failed.
       return outcome('ERR_STORE_UNAVAILABLE', event, error)
     }
+  }
+
+  #publishEnd(completed: boolean, callback: CallbackEvent, attempt: number, claimedAt: number): void {
+    const { events } = this.#parts
+    const name = completed ? 'handled' : 'leaseLost'
+    if (!events.has(name)) return
+    const durationMs = performance.now() - claimedAt
+    events.publish(name, { entry: undefined, callback, attempt, durationMs, error: undefined })
+  }
+
+  #publishFailure(failure: Failure, callback: CallbackEvent, attempt: number, claimedAt: number): void {
+    const { events } = this.#parts
+    if (!events.has('failed')) return
+    const durationMs = performance.now() - claimedAt
+    const end = { entry: undefined, callback, attempt, durationMs }
+    events.publish('failed', { ...end, ...failure, retryInMs: undefined })
   }
 
   async #release(claim: Claim): Promise<void> {

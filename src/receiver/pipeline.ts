@@ -4,6 +4,7 @@ import type { Handling } from './acceptance.js'
 import { Running } from './in-flight.js'
 import { withTimeout } from '../base/timeout.js'
 import { outcome, type Outcome } from '../callback/outcomes.js'
+import type { EventChannel } from '../events/event-channel.js'
 import type { Credentials } from '../signature/credentials.js'
 
 /** One callback, from bytes and headers to what became of it. */
@@ -11,12 +12,14 @@ export class Pipeline {
   readonly #authenticator: Authenticator
   readonly #handling: Handling
   readonly #stopping: AbortSignal
+  readonly #events: EventChannel
   readonly #running = new Running()
 
-  constructor(authenticator: Authenticator, handling: Handling, stopping: AbortSignal) {
+  constructor(authenticator: Authenticator, handling: Handling, stopping: AbortSignal, events: EventChannel) {
     this.#authenticator = authenticator
     this.#handling = handling
     this.#stopping = stopping
+    this.#events = events
   }
 
   async receive(request: CallbackRequest, credentials: Credentials): Promise<Outcome> {
@@ -26,6 +29,8 @@ export class Pipeline {
       if (result.verdict === 'refused') return outcome(result.code, undefined, result.error)
       // Its subscription may have been found only after stop(), whose caller has closed what the handlers need.
       if (this.#stopping.aborted) return outcome('ERR_SHUTTING_DOWN', result.callback)
+      if (result.verdict === 'genuine' && this.#events.has('accepted'))
+        this.#events.publish('accepted', { callback: result.callback })
       return await this.#handling.accept(result)
     } finally {
       this.#running.end()

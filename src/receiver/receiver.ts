@@ -1,8 +1,13 @@
 import { setMaxListeners } from 'node:events'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { createAuthenticator } from '../callback/authenticator.js'
-import type { CallbackEvent, VerifiedCallback } from '../callback/callback.js'
-import { Dispatcher, type Failure } from '../handlers/dispatcher.js'
+import type { CallbackEvent } from '../callback/callback.js'
+import { subscribeToErrors } from '../events/subscribe-to-errors.js'
+import { EventChannel, type EventSource, type LifecycleListener } from '../events/event-channel.js'
+import { ListenerErrors } from '../events/listener-errors.js'
+import type { AttemptEvent, DeadEvent, LifecycleEventName, StoredEvent } from '../events/lifecycle-events.js'
+import { publishAnswer } from '../events/publish-answer.js'
+import { Dispatcher } from '../handlers/dispatcher.js'
 import {
   checkIsFunction,
   Handlers,
@@ -18,12 +23,11 @@ import { callbackListener, type CallbackListener } from '../http/callback-listen
 import type { OutcomeLog } from '../http/log-outcome.js'
 import { refuseMisuse, type Middleware } from '../http/middleware.js'
 import { KnownSecrets } from '../logging/known-secrets.js'
-import { LogThrottle } from '../logging/log-throttle.js'
-import type { Logger } from '../logging/logger.js'
+import { silentLogger, type Logger } from '../logging/logger.js'
 import { checkKnownOptions, functionOption, invalidOption } from '../base/option-checks.js'
 import { InboxHandling } from './durable-acceptance.js'
 import { Worker } from '../worker/worker.js'
-import { outcome, type Outcome } from '../callback/outcomes.js'
+import type { Outcome } from '../callback/outcomes.js'
 import type { Handling } from './acceptance.js'
 import { Pipeline } from './pipeline.js'
 import { inboxOption, parseReceiverOptions, storeOption, type ReceiverOptions } from './settings.js'
@@ -51,10 +55,9 @@ export function createReceiver<Events extends object = EventMap>(
   return new Receiver(options)
 }
 
-/** How many lines a second are written for listeners that throw when they are told of an unverified callback. */
-const LISTENER_ERRORS_PER_SECOND = 10
-
 export class Receiver<Events extends object = EventMap> {
+  /** Tells subscribers what happens to callbacks: `receiver.events.subscribe('failed', (event) => ...)`. */
+  readonly events: EventSource
   readonly #handlers: Handlers
   readonly #handling: Handling
   readonly #listener: CallbackListener
@@ -63,10 +66,9 @@ export class Receiver<Events extends object = EventMap> {
   /** Undefined where a function finds the subscriptions. */
   readonly #subscribedTypes: readonly string[] | undefined
   readonly #outcomeLog: OutcomeLog
-  readonly #listenerThrottle: LogThrottle
+  readonly #channel: EventChannel
+  readonly #listenerErrors: ListenerErrors
   readonly #stopTimeoutMs: number
-  readonly #outcomeListeners: ((outcome: Outcome) => void)[] = []
-  readonly #errorListeners: ((error: unknown, outcome: Outcome) => void)[] = []
   readonly #stopping = new AbortController()
   #started = false
   #stopped: Promise<void> | undefined
@@ -80,7 +82,10 @@ export class Receiver<Events extends object = EventMap> {
     const { dependencyTimeoutMs } = authenticator
     const handlers = new Handlers(handlerTimeoutMs, leaseMs)
     const dispatcher = new Dispatcher({ handlers, schemas, schemaTimeoutMs: dependencyTimeoutMs, logger })
-    const shared = { handlers, dispatcher, leaseMs, dependencyTimeoutMs, logger }
+    const listenerErrors = new ListenerErrors(logger)
+    const events = new EventChannel((error, event) => listenerErrors.write(error, event))
+    if (logger !== silentLogger) events.subscribe('answered', (event) => outcomeLog.write(event))
+    const shared = { handlers, dispatcher, leaseMs, dependencyTimeoutMs, events, logger }
     const durable = inboxOption(options, authenticator)
     this.#handlers = handlers
     this.#logger = logger
@@ -89,14 +94,12 @@ export class Receiver<Events extends object = EventMap> {
         ? undefined
         : options.subscriptions.map(({ eventTypeName }) => eventTypeName)
     this.#outcomeLog = outcomeLog
-    this.#listenerThrottle = new LogThrottle(LISTENER_ERRORS_PER_SECOND, (code, suppressed, overMs) =>
-      logger.error({ code, suppressed, overMs }, `listeners threw ${suppressed} more times in ${overMs} ms`),
-    )
+    this.events = events
+    this.#channel = events
+    this.#listenerErrors = listenerErrors
     this.#stopTimeoutMs = stopTimeoutMs
     if (durable) {
-      const onFailure = ({ code, error }: Failure, callback: VerifiedCallback) =>
-        this.#tellError(error, outcome(code, callback, error))
-      const worker = new Worker({ ...shared, ...durable, clock, secrets, onFailure })
+      const worker = new Worker({ ...shared, ...durable, clock, secrets })
       this.#handling = new InboxHandling({ ...shared, ...durable, worker })
     } else {
       this.#handling = new InlineHandling({
@@ -107,17 +110,16 @@ export class Receiver<Events extends object = EventMap> {
     const stopping = this.#stopping.signal
     // Each callback whose body is on its way listens to it.
     setMaxListeners(Infinity, stopping)
-    const pipeline = new Pipeline(authenticator, this.#handling, stopping)
+    const pipeline = new Pipeline(authenticator, this.#handling, stopping, events)
     this.#pipeline = pipeline
     this.#listener = callbackListener({
       limits,
-      outcomeLog,
       stopping,
       receive: (callback, credentials) => {
         this.#handlers.freeze()
         return pipeline.receive(callback, credentials)
       },
-      onOutcome: (outcome) => this.#tell(outcome),
+      onAnswered: (outcome, headers, durationMs) => publishAnswer(events, outcome, headers, durationMs),
     })
   }
 
@@ -148,13 +150,14 @@ export class Receiver<Events extends object = EventMap> {
   }
 
   /**
-   * Is told of each error that kept a callback from being handled, with what became of the callback. Not told of
-   * unauthenticated requests, unless something underneath failed, such as the subscriptions function.
+   * Is told of each error that kept a callback from being handled, with what became of the callback. Of an attempt that failed
+   * after the callback had been stored, `outcome.status` is the 200 of its answer, and `outcome.entry` and `outcome.attempt`
+   * are there. Not told of unauthenticated requests, unless something underneath failed, such as the subscriptions function.
    * @throws CountersignError ERR_HANDLER_INVALID
    */
   onError(listener: (error: unknown, outcome: Outcome) => void): this {
     checkIsFunction('onError: the listener', listener)
-    this.#errorListeners.push(listener)
+    subscribeToErrors(this.#channel, listener)
     return this
   }
 
@@ -164,8 +167,32 @@ export class Receiver<Events extends object = EventMap> {
    */
   onOutcome(listener: (outcome: Outcome) => void): this {
     checkIsFunction('onOutcome: the listener', listener)
-    this.#outcomeListeners.push(listener)
+    this.#channel.subscribe('answered', ({ outcome }) => listener(outcome))
     return this
+  }
+
+  /**
+   * Is told of each callback that has been handled, once that is recorded.
+   * @throws CountersignError ERR_HANDLER_INVALID
+   */
+  onHandled(listener: (event: AttemptEvent) => void): this {
+    return this.#subscribe('onHandled', 'handled', listener)
+  }
+
+  /**
+   * Is told of each callback that this receiver has given up: its handlers are not called again until a person decides so.
+   * @throws CountersignError ERR_HANDLER_INVALID
+   */
+  onDeadLetter(listener: (event: DeadEvent) => void): this {
+    return this.#subscribe('onDeadLetter', 'dead', listener)
+  }
+
+  /**
+   * Is told of each callback that is stored in quarantine, where a person has to look at it.
+   * @throws CountersignError ERR_HANDLER_INVALID
+   */
+  onQuarantined(listener: (event: StoredEvent) => void): this {
+    return this.#subscribe('onQuarantined', 'quarantined', listener)
   }
 
   /**
@@ -239,36 +266,22 @@ export class Receiver<Events extends object = EventMap> {
     return (this.#stopped ??= this.#stop())
   }
 
+  #subscribe<Name extends LifecycleEventName>(
+    method: string,
+    name: Name,
+    listener: LifecycleListener<Name>,
+  ): this {
+    checkIsFunction(`${method}: the listener`, listener)
+    this.#channel.subscribe(name, listener)
+    return this
+  }
+
   async #stop(): Promise<void> {
     try {
       await this.#pipeline.stop(this.#stopTimeoutMs)
     } finally {
       this.#outcomeLog.flush()
-      this.#listenerThrottle.flush()
-    }
-  }
-
-  #tell(outcome: Outcome): void {
-    for (const listener of this.#outcomeListeners) void this.#shield(() => listener(outcome), outcome)
-    if (outcome.outcome !== 'failed' && outcome.outcome !== 'unavailable') return
-    // Listeners raise alarms, and an unauthenticated sender must not be able to raise them.
-    if (!outcome.callback && outcome.error === undefined) return
-    this.#tellError(outcome.error ?? new CountersignError(outcome.code, outcome.reason), outcome)
-  }
-
-  #tellError(error: unknown, outcome: Outcome): void {
-    for (const listener of this.#errorListeners) void this.#shield(() => listener(error, outcome), outcome)
-  }
-
-  /** What a listener throws, or an async one rejects with, must not come between a callback and its answer. */
-  async #shield(tell: () => unknown, { callback }: Outcome): Promise<void> {
-    try {
-      await tell()
-    } catch (error) {
-      const code = 'ERR_LISTENER_FAILED'
-      // A listener that always fails does so for each forged request, too.
-      if (!callback && !this.#listenerThrottle.admits(code)) return
-      this.#logger.error({ code, err: error }, 'a listener threw')
+      this.#listenerErrors.flush()
     }
   }
 }

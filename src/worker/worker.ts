@@ -1,11 +1,14 @@
-import type { VerifiedCallback } from '../callback/callback.js'
 import type { Dispatcher, Failure } from '../handlers/dispatcher.js'
+import type { EventChannel } from '../events/event-channel.js'
+import type { AttemptEvent } from '../events/lifecycle-events.js'
 import type { Handlers } from '../handlers/handlers.js'
 import { withTimeout } from '../base/timeout.js'
 import type { KnownSecrets } from '../logging/known-secrets.js'
 import { errorText } from '../logging/logged-error.js'
 import type { Logger } from '../logging/logger.js'
+import type { EntryId } from '../callback/callback.js'
 import { parsePayload } from '../callback/payload.js'
+import { attemptFields, logAttempts } from './attempt-log.js'
 import { backoff, type Backoff } from './backoff.js'
 import { Claimer } from './claimer.js'
 import { forbidsRetry } from '../handlers/do-not-retry.js'
@@ -27,7 +30,7 @@ export interface WorkerOptions extends Backoff {
   readonly logger: Logger
   /** What must not stand in the reason that is stored with an entry. */
   readonly secrets: KnownSecrets
-  readonly onFailure: (failure: Failure, callback: VerifiedCallback) => void
+  readonly events: EventChannel
 }
 
 /** An entry in the worker's hands. */
@@ -42,6 +45,14 @@ interface Run {
   readonly controller: AbortController
   /** Resolves once the handlers have ended and that has been recorded. */
   done: Promise<void>
+}
+
+/** Why an attempt ended without success, when no handler was called: a row of the table of outcomes. */
+type NotCalled = 'ERR_BODY_NOT_JSON' | 'ERR_CLAIM_LOST'
+
+interface AttemptEnd {
+  readonly end: ClaimEnd
+  readonly failure?: Failure | { readonly code: NotCalled; readonly error: undefined }
 }
 
 /** How long aborted handlers are given to say so. */
@@ -70,6 +81,7 @@ export class Worker {
 
   constructor(options: WorkerOptions) {
     this.#options = options
+    logAttempts(options.events, options.logger)
     this.#claimer = new Claimer(options)
     this.#housekeeping = new Housekeeping({ ...options, onAdopted: () => this.wake() })
   }
@@ -117,6 +129,9 @@ export class Worker {
     const controller = new AbortController()
     const run: Run = { entry, leaseEndsAt, lost: false, begunAt: 0, controller, done: Promise.resolve() }
     this.#running.set(entry.id, run)
+    const { events } = this.#options
+    const { id, callback, attempt } = entry
+    if (events.has('claimed')) events.publish('claimed', { entry: id, callback, attempt })
     run.done = this.#run(run)
       .catch((error: unknown) => {
         const fields = { code: 'ERR_INTERNAL', entry: entry.id, err: error }
@@ -130,21 +145,16 @@ export class Worker {
 
   async #run(run: Run): Promise<void> {
     const startedAt = performance.now()
-    const { end, failure } = await this.#handle(run)
-    const { id, attempt, callback } = run.entry
-    if (failure && !run.lost) this.#options.onFailure(failure, callback)
-    const ended = !run.lost && (await this.#finish(run, end))
-    this.#log(end, ended, {
-      entry: id,
-      idempotencyKey: callback.idempotencyKey,
-      eventType: callback.type,
-      attempt,
-      durationMs: Math.round(performance.now() - startedAt),
-      ...(failure && { err: failure.error }),
-    })
+    const attemptEnd = await this.#handle(run)
+    const isRecorded = !run.lost && (await this.#finish(run, attemptEnd.end))
+    const { id: entry, attempt, callback } = run.entry
+    const what = { entry, callback, attempt, durationMs: performance.now() - startedAt }
+    if (isRecorded) this.#publish(attemptEnd, what)
+    else if (this.#options.events.has('leaseLost'))
+      this.#options.events.publish('leaseLost', { ...what, error: attemptEnd.failure?.error })
   }
 
-  async #handle(run: Run): Promise<{ end: ClaimEnd; failure?: Failure }> {
+  async #handle(run: Run): Promise<AttemptEnd> {
     const { handlers, dispatcher, maxAttempts, leaseMs, secrets } = this.#options
     const { callback, attempt, replayed } = run.entry
     if (handlers.for(callback.type).length === 0) return { end: { move: 'setAside' } }
@@ -153,10 +163,16 @@ export class Worker {
       const tried = `tried ${attempt - 1} times, and maxAttempts is ${maxAttempts}`
       return {
         end: { move: 'giveUp', error: `${tried}: the last time left no error, as when the process dies` },
+        failure: { code: 'ERR_CLAIM_LOST', error: undefined },
       }
     }
     const payload = parsePayload(callback.rawBody)
-    if (!payload) return { end: { move: 'giveUp', error: 'the body is no JSON object' } }
+    if (!payload) {
+      return {
+        end: { move: 'giveUp', error: 'the body is no JSON object' },
+        failure: { code: 'ERR_BODY_NOT_JSON', error: undefined },
+      }
+    }
     if (!(await this.#begin(run))) return { end: { move: 'handBack' } }
     const event = { ...callback, payload, replayed }
     const { result, settled } = dispatcher.dispatch(event, attempt, run.controller.signal)
@@ -220,19 +236,26 @@ export class Worker {
     await new Promise((resolve) => setTimeout(resolve, againMs))
   }
 
-  #log(end: ClaimEnd, ended: boolean, what: object): void {
-    const { logger } = this.#options
-    const { error, ...move } = { error: undefined, ...end }
-    // Where a handler threw, `err` says it already.
-    const fields = { ...what, ...move, ...(!('err' in what) && { error }) }
-    if (!ended) {
-      const message = 'a lease was lost: the end of the entry was not recorded, and it is handled again'
-      logger.warn({ ...fields, code: 'WARN_LEASE_LOST' }, message)
-    } else if (end.move === 'complete') logger.info(fields, 'entry handled')
-    else if (end.move === 'reschedule') logger.warn(fields, 'entry failed, to be retried')
-    else if (end.move === 'giveUp') logger.error(fields, 'entry is a dead letter')
-    else if (end.move === 'setAside') logger.warn(fields, 'entry has no handler')
-    else logger.warn(fields, 'entry was handed back: its handlers were not begun')
+  #publish({ end, failure }: AttemptEnd, what: AttemptEvent & { readonly entry: EntryId }): void {
+    const { events, logger } = this.#options
+    const { code, error } = failure ?? { code: 'ERR_INTERNAL', error: undefined }
+    switch (end.move) {
+      case 'complete':
+        if (events.has('handled')) events.publish('handled', what)
+        return
+      case 'reschedule':
+        if (events.has('failed')) events.publish('failed', { ...what, code, error, retryInMs: end.delayMs })
+        return
+      case 'giveUp':
+        if (events.has('dead')) events.publish('dead', { ...what, code, error, reason: end.error })
+        return
+      case 'setAside':
+        return logger.warn({ ...attemptFields(what), move: end.move }, 'entry has no handler')
+      case 'handBack': {
+        const message = 'entry was handed back: its handlers were not begun'
+        logger.warn({ ...attemptFields(what), move: end.move }, message)
+      }
+    }
   }
 
   async #renewLeases(): Promise<void> {

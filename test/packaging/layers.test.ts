@@ -22,6 +22,7 @@ const FLOORS = [
   'testing/',
   'inbox/',
   'idempotency/',
+  'events/',
   'client/',
   'callback/',
   'signature/',

@@ -1,6 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { CallbackEvent, Handler, HandlerContext } from '../../src/index.js'
-import { Dispatcher, type Failure } from '../../src/handlers/dispatcher.js'
+import { EventChannel } from '../../src/events/event-channel.js'
+import { ListenerErrors } from '../../src/events/listener-errors.js'
+import type { DeadEvent, FailedEvent } from '../../src/events/lifecycle-events.js'
+import { Dispatcher } from '../../src/handlers/dispatcher.js'
 import { Handlers } from '../../src/handlers/handlers.js'
 import type { StandardSchema } from '../../src/handlers/standard-schema.js'
 import type { Entry, Inbox } from '../../src/inbox/inbox.js'
@@ -31,7 +34,9 @@ export interface RunningWorker {
   readonly clock: FakeClock
   /** The calls of the handler, in order. */
   readonly runs: Run[]
-  readonly failures: Failure[]
+  readonly events: EventChannel
+  /** What has been published of attempts that failed. */
+  readonly failures: (FailedEvent | DeadEvent)[]
   /** How many calls of the handler go on. */
   underWay(): number
   /** Stores a callback as a receiver would, without waking the worker, and resolves to its id. */
@@ -80,7 +85,11 @@ export function work({
 }: WorkOptions = {}): RunningWorker {
   const log = collectedLog()
   const runs: Run[] = []
-  const failures: Failure[] = []
+  const failures: (FailedEvent | DeadEvent)[] = []
+  const listenerErrors = new ListenerErrors(log)
+  const events = new EventChannel((error, event) => listenerErrors.write(error, event))
+  events.subscribe('failed', (event) => failures.push(event))
+  events.subscribe('dead', (event) => failures.push(event))
   const handlers = new Handlers(timeoutMs, Infinity)
   for (const type of types) handlers.on(type, (event, context) => begin(event, context))
   const schemas = new Map(schema && types.map((type) => [type, schema]))
@@ -98,7 +107,7 @@ export function work({
     clock,
     logger: log,
     secrets: new KnownSecrets(),
-    onFailure: (failure) => failures.push(failure),
+    events,
     ...options,
   })
   if (start) worker.start()
@@ -120,6 +129,7 @@ export function work({
     log,
     clock,
     runs,
+    events,
     failures,
     underWay: () => runs.filter(({ isOver }) => !isOver).length,
     store: async (given) => (await inbox.add(arrival(given))).id,

@@ -1,0 +1,75 @@
+import { CountersignError } from '../base/errors.js'
+import { LIFECYCLE_EVENT_NAMES, type LifecycleEventName, type LifecycleEvents } from './lifecycle-events.js'
+
+export type LifecycleListener<Name extends LifecycleEventName = LifecycleEventName> = (
+  event: LifecycleEvents[Name],
+) => unknown
+
+/** What an application sees of a channel. */
+export interface EventSource {
+  /**
+   * Calls `listener` for each event of this name. Returns the function that ends the subscription.
+   * @throws CountersignError ERR_HANDLER_INVALID
+   */
+  subscribe<Name extends LifecycleEventName>(name: Name, listener: LifecycleListener<Name>): () => void
+}
+
+/**
+ * Tells subscribers what happens to callbacks. Listeners are called synchronously, in the order of their subscription. What a
+ * listener throws or rejects with goes to `onListenerError` and reaches neither the callback nor the other listeners.
+ */
+export class EventChannel implements EventSource {
+  readonly #listeners = new Map<LifecycleEventName, readonly LifecycleListener<never>[]>()
+  readonly #onListenerError: (error: unknown, event: object) => void
+
+  constructor(onListenerError: (error: unknown, event: object) => void) {
+    this.#onListenerError = onListenerError
+  }
+
+  subscribe<Name extends LifecycleEventName>(name: Name, listener: LifecycleListener<Name>): () => void {
+    checkSubscription(name, listener)
+    // A new function for each call: the same listener may be subscribed twice.
+    const subscribed: LifecycleListener<Name> = (event) => listener(event)
+    this.#listeners.set(name, [...(this.#listeners.get(name) ?? []), subscribed])
+    return () => {
+      const others = this.#listeners.get(name)?.filter((each) => each !== subscribed) ?? []
+      if (others.length > 0) this.#listeners.set(name, others)
+      else this.#listeners.delete(name)
+    }
+  }
+
+  /** Whether there is a subscriber. Publishers ask before they make an event: without subscribers it costs nothing. */
+  has(name: LifecycleEventName): boolean {
+    return this.#listeners.has(name)
+  }
+
+  publish<Name extends LifecycleEventName>(name: Name, event: LifecycleEvents[Name]): void {
+    for (const listener of this.#listeners.get(name) ?? []) {
+      try {
+        const returned = listener(event as never)
+        if (returned !== undefined) void this.#watch(returned, event)
+      } catch (error) {
+        this.#onListenerError(error, event)
+      }
+    }
+  }
+
+  /** The rejection of an async listener would otherwise end the process. */
+  async #watch(returned: unknown, event: object): Promise<void> {
+    try {
+      await returned
+    } catch (error) {
+      this.#onListenerError(error, event)
+    }
+  }
+}
+
+function checkSubscription(name: unknown, listener: unknown): void {
+  if (!(LIFECYCLE_EVENT_NAMES as readonly unknown[]).includes(name)) {
+    const shown = typeof name === 'string' ? JSON.stringify(name.slice(0, 100)) : `a ${typeof name}`
+    const message = `subscribe: ${shown} is no event. The events are ${LIFECYCLE_EVENT_NAMES.join(', ')}.`
+    throw new CountersignError('ERR_HANDLER_INVALID', message)
+  }
+  if (typeof listener === 'function') return
+  throw new CountersignError('ERR_HANDLER_INVALID', 'subscribe: the listener must be a function.')
+}

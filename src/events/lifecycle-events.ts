@@ -1,0 +1,110 @@
+import type { EntryId, VerifiedCallback } from '../callback/callback.js'
+import type { Outcome, OutcomeCode } from '../callback/outcomes.js'
+
+/** A callback whose signature matched and that is not suspect, before it is stored or handled. */
+export interface AcceptedEvent {
+  readonly callback: VerifiedCallback
+}
+
+/** The answer to one request. */
+export interface AnsweredEvent {
+  readonly outcome: Outcome
+  /**
+   * X-Idempotency-Key and X-Event-Type as the request has them: printable ASCII, at most 100 characters. Nobody has verified
+   * them unless `outcome.callback` is there.
+   */
+  readonly idempotencyKey: string | undefined
+  readonly eventType: string | undefined
+  /** From the head of the request to the answer, in milliseconds. */
+  readonly durationMs: number
+}
+
+/** The answer to a callback that is now in the inbox, in quarantine or not. */
+export interface StoredEvent extends AnsweredEvent {
+  readonly callback: VerifiedCallback
+  readonly entry: EntryId
+}
+
+/** The answer to a callback that was handled or stored before. */
+export interface DuplicateEvent extends AnsweredEvent {
+  readonly callback: VerifiedCallback
+  /** The entry that it repeats. Undefined without an inbox. */
+  readonly entry: EntryId | undefined
+}
+
+/** A callback that handlers are about to be called for. */
+export interface ClaimedEvent {
+  /** Undefined without an inbox, where handlers run before the answer. */
+  readonly entry: EntryId | undefined
+  readonly callback: VerifiedCallback
+  /** The number of this attempt, from 1. */
+  readonly attempt: number
+}
+
+/** The end of an attempt. */
+export interface AttemptEvent extends ClaimedEvent {
+  /** From the claim to the recorded end, in milliseconds. */
+  readonly durationMs: number
+}
+
+export interface FailedEvent extends AttemptEvent {
+  readonly code: OutcomeCode
+  /** What the handler threw. */
+  readonly error: unknown
+  /** When the next attempt is due, in milliseconds from now. Undefined without an inbox, where only the sender retries. */
+  readonly retryInMs: number | undefined
+}
+
+export interface DeadEvent extends AttemptEvent {
+  readonly entry: EntryId
+  readonly code: OutcomeCode
+  /** What the handler threw. Undefined when no handler was called. */
+  readonly error: unknown
+  /** What is stored with the entry, without known secrets. */
+  readonly reason: string
+}
+
+export interface LeaseLostEvent extends AttemptEvent {
+  /** What the handler threw, if it did. */
+  readonly error?: unknown
+}
+
+/**
+ * Everything that happens to a callback, by name. Every request causes exactly one `answered`, followed by `refused`,
+ * `stored`, `duplicate` or `quarantined` where one of them applies. Every `claimed` is followed by `handled`, `failed`, `dead`
+ * or `leaseLost`, unless the handlers were not called and the entry became due again, or the process ended.
+ */
+export interface LifecycleEvents {
+  readonly accepted: AcceptedEvent
+  readonly answered: AnsweredEvent
+  readonly refused: AnsweredEvent
+  readonly stored: StoredEvent
+  readonly duplicate: DuplicateEvent
+  readonly quarantined: StoredEvent
+  readonly claimed: ClaimedEvent
+  readonly handled: AttemptEvent
+  readonly failed: FailedEvent
+  readonly dead: DeadEvent
+  readonly leaseLost: LeaseLostEvent
+}
+
+export type LifecycleEventName = keyof LifecycleEvents
+
+export const LIFECYCLE_EVENT_NAMES = [
+  'accepted',
+  'answered',
+  'refused',
+  'stored',
+  'duplicate',
+  'quarantined',
+  'claimed',
+  'handled',
+  'failed',
+  'dead',
+  'leaseLost',
+] as const satisfies readonly LifecycleEventName[]
+
+// Fails to compile when a name is missing from the list.
+type Forgotten = Exclude<LifecycleEventName, (typeof LIFECYCLE_EVENT_NAMES)[number]>
+const complete: Forgotten extends never ? true : Forgotten = true
+void complete

@@ -1,0 +1,56 @@
+import type { CallbackHeaders } from '../callback/callback.js'
+import type { Outcome, OutcomeName } from '../callback/outcomes.js'
+import type { HeaderValue } from '../signature/index.js'
+import type { EventChannel } from './event-channel.js'
+import type { AnsweredEvent } from './lifecycle-events.js'
+
+/** Which event follows `answered`. */
+const FOLLOWING = {
+  handled: undefined,
+  stored: 'stored',
+  duplicate: 'duplicate',
+  // Stored as well: it waits for a handler.
+  unhandled: 'stored',
+  quarantined: 'quarantined',
+  refused: 'refused',
+  failed: undefined,
+  unavailable: undefined,
+} as const satisfies Record<OutcomeName, 'stored' | 'duplicate' | 'quarantined' | 'refused' | undefined>
+
+export function answeredEvent(
+  outcome: Outcome,
+  headers: Pick<CallbackHeaders, 'idempotencyKey' | 'eventType'>,
+  durationMs: number,
+): AnsweredEvent {
+  return {
+    outcome,
+    idempotencyKey: sanitized(headers.idempotencyKey),
+    eventType: sanitized(headers.eventType),
+    durationMs,
+  }
+}
+
+/** Publishes what became of a request that has been answered. */
+export function publishAnswer(
+  events: EventChannel,
+  outcome: Outcome,
+  headers: CallbackHeaders,
+  durationMs: number,
+): void {
+  const following = FOLLOWING[outcome.outcome]
+  const followingIsHeard = following !== undefined && events.has(following)
+  if (!followingIsHeard && !events.has('answered')) return
+  const event = answeredEvent(outcome, headers, durationMs)
+  events.publish('answered', event)
+  if (!followingIsHeard) return
+  if (following === 'refused') events.publish(following, event)
+  // Only a verified callback is stored or recognised as a duplicate, and only an inbox stores one.
+  else events.publish(following, { ...event, callback: outcome.callback!, entry: outcome.entry! })
+}
+
+// An unauthenticated sender wrote it: bounded, and in characters that no terminal takes for a command.
+function sanitized(header: HeaderValue): string | undefined {
+  const text = typeof header === 'string' || header?.length !== 1 ? header : header[0]
+  if (typeof text !== 'string') return undefined
+  return text.slice(0, 100).replace(/[^\x20-\x7e]/g, '?')
+}

@@ -1,0 +1,30 @@
+import { CountersignError } from '../base/errors.js'
+import { attemptOutcome, OUTCOMES, type Outcome } from '../callback/outcomes.js'
+import type { EventChannel } from './event-channel.js'
+import type { FailedEvent } from './lifecycle-events.js'
+
+export type ErrorListener = (error: unknown, outcome: Outcome) => void
+
+/** Calls `listener` for each error that kept a callback from being handled. */
+export function subscribeToErrors(events: EventChannel, listener: ErrorListener): void {
+  events.subscribe('answered', ({ outcome }) => {
+    if (outcome.outcome !== 'failed' && outcome.outcome !== 'unavailable') return undefined
+    // Listeners raise alarms, and an unauthenticated sender must not be able to raise them.
+    if (!outcome.callback && outcome.error === undefined) return undefined
+    return listener(outcome.error ?? new CountersignError(outcome.code, outcome.reason), outcome)
+  })
+  const tellOfAttempt = ({ code, error, reason, entry, ...event }: FailedAttempt) => {
+    // Without an inbox the answer tells of the failure.
+    if (entry === undefined) return undefined
+    return listener(
+      error ?? new CountersignError(code, reason),
+      attemptOutcome(code, { ...event, entry }, error),
+    )
+  }
+  events.subscribe('failed', (event) => tellOfAttempt({ ...event, reason: OUTCOMES[event.code].reason }))
+  events.subscribe('dead', tellOfAttempt)
+}
+
+type FailedAttempt = Pick<FailedEvent, 'code' | 'error' | 'entry' | 'callback' | 'attempt'> & {
+  readonly reason: string
+}

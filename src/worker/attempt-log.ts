@@ -1,0 +1,37 @@
+import type { EventChannel } from '../events/event-channel.js'
+import type { ClaimedEvent } from '../events/lifecycle-events.js'
+import { isWritten, type Logger } from '../logging/logger.js'
+
+/** Writes one line for the end of each attempt. */
+export function logAttempts(events: EventChannel, logger: Logger): void {
+  if (isWritten(logger, 'info'))
+    events.subscribe('handled', (event) =>
+      logger.info({ ...attemptFields(event), move: 'complete' }, 'entry handled'),
+    )
+  events.subscribe('failed', ({ error, retryInMs, ...event }) => {
+    const fields = { ...attemptFields(event), move: 'reschedule', delayMs: retryInMs, err: error }
+    logger.warn(fields, 'entry failed, to be retried')
+  })
+  events.subscribe('dead', ({ error, reason, ...event }) => {
+    const why = error === undefined ? { error: reason } : { err: error }
+    logger.error({ ...attemptFields(event), move: 'giveUp', ...why }, 'entry is a dead letter')
+  })
+  events.subscribe('leaseLost', ({ error, ...event }) => {
+    const fields = {
+      ...attemptFields(event),
+      code: 'WARN_LEASE_LOST',
+      ...(error !== undefined && { err: error }),
+    }
+    logger.warn(fields, 'a lease was lost: the end of the entry was not recorded, and it is handled again')
+  })
+}
+
+export function attemptFields({
+  entry,
+  callback,
+  attempt,
+  durationMs,
+}: ClaimedEvent & { readonly durationMs: number }): object {
+  const { idempotencyKey, type } = callback
+  return { entry, idempotencyKey, eventType: type, attempt, durationMs: Math.round(durationMs) }
+}
