@@ -1,5 +1,7 @@
 export { createReceiver, type Receiver, type ReceiverRequestListener } from './receiver/receiver.js'
 export type { ReceiverOptions } from './receiver/settings.js'
+export { createWorker, type InboxWorker } from './worker/create-worker.js'
+export type { WorkerOptions } from './worker/worker-options.js'
 export type { Subscriptions, SubscriptionHints } from './callback/subscriptions.js'
 
 export { captureRawBody, type CaptureRawBodyOptions } from './http/capture-raw-body.js'

@@ -56,7 +56,7 @@ export function createAuthenticator(
     futureToleranceMs: limit('futureToleranceMs', 300_000),
   }
   const clock = functionOption(owner, 'clock', options.clock, Date.now)
-  const dependencyTimeoutMs = durationOption(owner, 'dependencyTimeoutMs', options.dependencyTimeoutMs, 5_000)
+  const dependencyTimeoutMs = dependencyTimeoutOption(owner, options.dependencyTimeoutMs)
   const lookup = subscriptionLookup(owner, options.subscriptions, logger)
 
   return {
@@ -79,4 +79,9 @@ export function createAuthenticator(
       return authenticate(callback, credentials, candidates, clock(), tolerance)
     },
   }
+}
+
+/** @throws CountersignError ERR_OPTION_INVALID */
+export function dependencyTimeoutOption(owner: string, value: number | undefined): number {
+  return durationOption(owner, 'dependencyTimeoutMs', value, 5_000)
 }

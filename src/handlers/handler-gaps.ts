@@ -16,8 +16,11 @@ export function warnOfGaps(
   subscribed: readonly string[] | undefined,
   { types, any, unhandled }: Handled,
   logger: Logger,
+  { hasInbox = false } = {},
 ): void {
   if (types.size === 0 && !any && !unhandled) {
+    // It only stores, and a worker in another process handles.
+    if (hasInbox) return
     logger.warn({ code: 'WARN_NO_HANDLERS' }, 'no handler is registered: no callback will be handled')
     return
   }

@@ -52,11 +52,13 @@ export class Handlers {
   readonly #unhandled: RegisteredHandler[] = []
   readonly #defaultTimeoutMs: number
   readonly #leaseMs: number
+  readonly #owner: 'receiver' | 'worker'
   #frozen = false
 
-  constructor(defaultTimeoutMs: number, leaseMs: number) {
+  constructor(defaultTimeoutMs: number, leaseMs: number, owner: 'receiver' | 'worker' = 'receiver') {
     this.#defaultTimeoutMs = defaultTimeoutMs
     this.#leaseMs = leaseMs
+    this.#owner = owner
   }
 
   on(type: string, handler: Handler, options?: HandlerOptions): void {
@@ -88,6 +90,10 @@ export class Handlers {
     return this.#any.length > 0 || this.#unhandled.length > 0 ? 'any' : [...this.#byType.keys()]
   }
 
+  get isEmpty(): boolean {
+    return this.#byType.size === 0 && this.#any.length === 0 && this.#unhandled.length === 0
+  }
+
   /** What has been registered. */
   get registered(): { types: ReadonlySet<string>; any: boolean; unhandled: boolean } {
     return {
@@ -104,8 +110,11 @@ export class Handlers {
 
   #register(where: string, handler: Handler, options: HandlerOptions = {}): RegisteredHandler {
     if (this.#frozen) {
-      const message = `${where}: the receiver has started. Register handlers before start() and the first callback.`
-      throw new CountersignError('ERR_RECEIVER_STARTED', message)
+      const message = `${where}: the ${this.#owner} has started. Register handlers before start() and the first callback.`
+      throw new CountersignError(
+        this.#owner === 'receiver' ? 'ERR_RECEIVER_STARTED' : 'ERR_WORKER_STARTED',
+        message,
+      )
     }
     checkIsFunction(`${where}: the handler`, handler)
     checkKnownOptions(where, options, ['timeoutMs'])

@@ -2,7 +2,7 @@ import type { VerifiedCallback } from '../callback/callback.js'
 import type { Handlers } from '../handlers/handlers.js'
 import { withTimeout } from '../base/timeout.js'
 import type { Logger } from '../logging/logger.js'
-import { inboxOutcome, outcome, type Outcome } from '../callback/outcomes.js'
+import { inboxOutcome, outcome, type Outcome, type OutcomeCode } from '../callback/outcomes.js'
 import type { Authenticated, Handling } from './acceptance.js'
 import type { AddResult, Inbox } from '../inbox/inbox.js'
 import type { Worker } from '../worker/worker.js'
@@ -48,7 +48,7 @@ export class InboxHandling implements Handling {
       const storing = this.#track(this.#add(authenticated))
       const added = await withTimeout(storing, this.#parts.dependencyTimeoutMs, 'the inbox')
       if (added.result === 'stored') this.#parts.worker.wake()
-      return inboxOutcome(codeOf(added, authenticated), callback, added.id)
+      return inboxOutcome(this.#codeOf(added, authenticated), callback, added.id)
     } catch (error) {
       // Even if it is stored after all: the sender comes again, and is then told of a duplicate.
       return outcome('ERR_INBOX_UNAVAILABLE', callback, error)
@@ -65,10 +65,11 @@ export class InboxHandling implements Handling {
   }
 
   async #start(): Promise<void> {
-    const { inbox, worker } = this.#parts
+    const { inbox, worker, handlers } = this.#parts
     await inbox.open()
     this.#isOpen = true
-    worker.start()
+    // Without handlers this process only stores.
+    if (!handlers.isEmpty) worker.start()
   }
 
   #track<Value>(work: Promise<Value>): Promise<Value> {
@@ -104,19 +105,20 @@ export class InboxHandling implements Handling {
       return undefined
     }
   }
-}
 
-function codeOf(added: AddResult, authenticated: Authenticated) {
-  switch (added.result) {
-    case 'stored':
-      return 'STORED'
-    case 'duplicate':
-      return 'DUPLICATE'
-    case 'unhandled':
-      return 'ERR_HANDLER_MISSING'
-    case 'quarantined':
-      if (added.why === 'conflict') return 'ERR_IDEMPOTENCY_KEY_REUSED'
-      if (added.why === 'replay') return 'ERR_SIGNATURE_REPLAYED'
-      return authenticated.verdict === 'suspect' ? authenticated.suspicion : 'ERR_INTERNAL'
+  #codeOf(added: AddResult, authenticated: Authenticated): OutcomeCode {
+    switch (added.result) {
+      case 'stored':
+        return 'STORED'
+      case 'duplicate':
+        return 'DUPLICATE'
+      case 'unhandled':
+        // Where there are no handlers at all, another process has them.
+        return this.#parts.handlers.isEmpty ? 'STORED' : 'ERR_HANDLER_MISSING'
+      case 'quarantined':
+        if (added.why === 'conflict') return 'ERR_IDEMPOTENCY_KEY_REUSED'
+        if (added.why === 'replay') return 'ERR_SIGNATURE_REPLAYED'
+        return authenticated.verdict === 'suspect' ? authenticated.suspicion : 'ERR_INTERNAL'
+    }
   }
 }

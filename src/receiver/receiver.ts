@@ -1,21 +1,13 @@
 import { setMaxListeners } from 'node:events'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { createAuthenticator } from '../callback/authenticator.js'
-import type { CallbackEvent } from '../callback/callback.js'
-import { subscribeToErrors } from '../events/subscribe-to-errors.js'
-import { EventChannel, type EventSource, type LifecycleListener } from '../events/event-channel.js'
+import { EventChannel } from '../events/event-channel.js'
 import { ListenerErrors } from '../events/listener-errors.js'
-import type { AttemptEvent, DeadEvent, LifecycleEventName, StoredEvent } from '../events/lifecycle-events.js'
+import type { StoredEvent } from '../events/lifecycle-events.js'
 import { publishAnswer } from '../events/publish-answer.js'
 import { Dispatcher } from '../handlers/dispatcher.js'
-import {
-  checkIsFunction,
-  Handlers,
-  type AnyEvent,
-  type EventMap,
-  type Handler,
-  type HandlerOptions,
-} from '../handlers/handlers.js'
+import { checkIsFunction, Handlers, type EventMap } from '../handlers/handlers.js'
+import { Registration } from '../handlers/registration.js'
 import { InlineHandling } from './inline-acceptance.js'
 import { CountersignError } from '../base/errors.js'
 import { warnOfGaps } from '../handlers/handler-gaps.js'
@@ -55,9 +47,7 @@ export function createReceiver<Events extends object = EventMap>(
   return new Receiver(options)
 }
 
-export class Receiver<Events extends object = EventMap> {
-  /** Tells subscribers what happens to callbacks: `receiver.events.subscribe('failed', (event) => ...)`. */
-  readonly events: EventSource
+export class Receiver<Events extends object = EventMap> extends Registration<Events> {
   readonly #handlers: Handlers
   readonly #handling: Handling
   readonly #listener: CallbackListener
@@ -66,8 +56,8 @@ export class Receiver<Events extends object = EventMap> {
   /** Undefined where a function finds the subscriptions. */
   readonly #subscribedTypes: readonly string[] | undefined
   readonly #outcomeLog: OutcomeLog
-  readonly #channel: EventChannel
   readonly #listenerErrors: ListenerErrors
+  readonly #hasInbox: boolean
   readonly #stopTimeoutMs: number
   readonly #stopping = new AbortController()
   #started = false
@@ -81,12 +71,14 @@ export class Receiver<Events extends object = EventMap> {
     const authenticator = createAuthenticator('createReceiver', { ...options, subscriptions }, logger)
     const { dependencyTimeoutMs } = authenticator
     const handlers = new Handlers(handlerTimeoutMs, leaseMs)
-    const dispatcher = new Dispatcher({ handlers, schemas, schemaTimeoutMs: dependencyTimeoutMs, logger })
     const listenerErrors = new ListenerErrors(logger)
     const events = new EventChannel((error, event) => listenerErrors.write(error, event))
+    super(handlers, events)
+    const dispatcher = new Dispatcher({ handlers, schemas, schemaTimeoutMs: dependencyTimeoutMs, logger })
     if (logger !== silentLogger) events.subscribe('answered', (event) => outcomeLog.write(event))
     const shared = { handlers, dispatcher, leaseMs, dependencyTimeoutMs, events, logger }
     const durable = inboxOption(options, authenticator)
+    this.#hasInbox = durable !== undefined
     this.#handlers = handlers
     this.#logger = logger
     this.#subscribedTypes =
@@ -94,8 +86,6 @@ export class Receiver<Events extends object = EventMap> {
         ? undefined
         : options.subscriptions.map(({ eventTypeName }) => eventTypeName)
     this.#outcomeLog = outcomeLog
-    this.events = events
-    this.#channel = events
     this.#listenerErrors = listenerErrors
     this.#stopTimeoutMs = stopTimeoutMs
     if (durable) {
@@ -124,67 +114,12 @@ export class Receiver<Events extends object = EventMap> {
   }
 
   /**
-   * Registers a handler for an event type. Several may be registered: they run side by side, and the callback has been
-   * handled when all have finished.
-   * @throws CountersignError ERR_RECEIVER_STARTED after the first callback, ERR_HANDLER_INVALID, ERR_OPTION_INVALID
-   */
-  on<Type extends keyof Events & string>(
-    type: Type,
-    handler: Handler<CallbackEvent<Type, Events[Type]>>,
-    options?: HandlerOptions,
-  ): this {
-    this.#handlers.on(type, handler as Handler, options)
-    return this
-  }
-
-  /** Registers a handler for every event, beside those of its type. */
-  onAny(handler: Handler<AnyEvent<Events>>, options?: HandlerOptions): this {
-    this.#handlers.onAny(handler as unknown as Handler, options)
-    return this
-  }
-
-  /** Registers a handler for events that have no other. Without one they are answered 500. */
-  onUnhandled(handler: Handler<CallbackEvent>, options?: HandlerOptions): this {
-    this.#handlers.onUnhandled(handler, options)
-    return this
-  }
-
-  /**
-   * Is told of each error that kept a callback from being handled, with what became of the callback. Of an attempt that failed
-   * after the callback had been stored, `outcome.status` is the 200 of its answer, and `outcome.entry` and `outcome.attempt`
-   * are there. Not told of unauthenticated requests, unless something underneath failed, such as the subscriptions function.
-   * @throws CountersignError ERR_HANDLER_INVALID
-   */
-  onError(listener: (error: unknown, outcome: Outcome) => void): this {
-    checkIsFunction('onError: the listener', listener)
-    subscribeToErrors(this.#channel, listener)
-    return this
-  }
-
-  /**
    * Is told what became of each callback, refused ones included, once it has been answered.
    * @throws CountersignError ERR_HANDLER_INVALID
    */
   onOutcome(listener: (outcome: Outcome) => void): this {
     checkIsFunction('onOutcome: the listener', listener)
-    this.#channel.subscribe('answered', ({ outcome }) => listener(outcome))
-    return this
-  }
-
-  /**
-   * Is told of each callback that has been handled, once that is recorded.
-   * @throws CountersignError ERR_HANDLER_INVALID
-   */
-  onHandled(listener: (event: AttemptEvent) => void): this {
-    return this.#subscribe('onHandled', 'handled', listener)
-  }
-
-  /**
-   * Is told of each callback that this receiver has given up: its handlers are not called again until a person decides so.
-   * @throws CountersignError ERR_HANDLER_INVALID
-   */
-  onDeadLetter(listener: (event: DeadEvent) => void): this {
-    return this.#subscribe('onDeadLetter', 'dead', listener)
+    return this.subscribe('onOutcome', 'answered', ({ outcome }) => listener(outcome))
   }
 
   /**
@@ -192,7 +127,7 @@ export class Receiver<Events extends object = EventMap> {
    * @throws CountersignError ERR_HANDLER_INVALID
    */
   onQuarantined(listener: (event: StoredEvent) => void): this {
-    return this.#subscribe('onQuarantined', 'quarantined', listener)
+    return this.subscribe('onQuarantined', 'quarantined', listener)
   }
 
   /**
@@ -240,8 +175,9 @@ export class Receiver<Events extends object = EventMap> {
   }
 
   /**
-   * Opens the inbox, where there is one, and begins to empty it. Warns in the log of what cannot be right: no handlers,
-   * a subscribed type without a handler, a handler of a type that is not subscribed. Safe to call twice.
+   * Opens the inbox, where there is one, and begins to empty it. A receiver with an inbox and without handlers only stores:
+   * another process handles (`createWorker`). Warns in the log of what cannot be right: neither handlers nor an inbox, a
+   * subscribed type without a handler, a handler of a type that is not subscribed. Safe to call twice.
    * @throws CountersignError ERR_RECEIVER_STOPPED; or the inbox's error, when it cannot be opened
    */
   async start(): Promise<void> {
@@ -252,7 +188,7 @@ export class Receiver<Events extends object = EventMap> {
     }
     this.#handlers.freeze()
     await this.#handling.start()
-    warnOfGaps(this.#subscribedTypes, this.#handlers.registered, this.#logger)
+    warnOfGaps(this.#subscribedTypes, this.#handlers.registered, this.#logger, { hasInbox: this.#hasInbox })
     this.#started = true
   }
 
@@ -264,16 +200,6 @@ export class Receiver<Events extends object = EventMap> {
   stop(): Promise<void> {
     this.#stopping.abort()
     return (this.#stopped ??= this.#stop())
-  }
-
-  #subscribe<Name extends LifecycleEventName>(
-    method: string,
-    name: Name,
-    listener: LifecycleListener<Name>,
-  ): this {
-    checkIsFunction(`${method}: the listener`, listener)
-    this.#channel.subscribe(name, listener)
-    return this
   }
 
   async #stop(): Promise<void> {

@@ -2,7 +2,7 @@ import { withTimeout } from '../base/timeout.js'
 import { ClaimTurns, type Turn } from './claim-turns.js'
 import { ClockWatch } from './clock-watch.js'
 import type { ClaimedEntry, Claims } from '../inbox/inbox.js'
-import type { WorkerOptions } from './worker.js'
+import type { WorkerParts } from './worker.js'
 
 export interface Claimed {
   readonly entries: readonly ClaimedEntry[]
@@ -14,13 +14,13 @@ export interface Claimed {
 
 /** Claims entries for a worker, and says when to claim the next ones. */
 export class Claimer {
-  readonly #options: WorkerOptions
+  readonly #options: WorkerParts
   readonly #turns: ClaimTurns
   readonly #clockWatch: ClockWatch
   /** Until then no interrupted entry is claimed, by the monotonic clock. */
   #sparesUntil = -Infinity
 
-  constructor(options: WorkerOptions) {
+  constructor(options: WorkerParts) {
     this.#options = options
     this.#turns = new ClaimTurns(options.concurrency)
     this.#clockWatch = new ClockWatch(options.clock)

@@ -9,23 +9,18 @@ import type { Logger } from '../logging/logger.js'
 import type { EntryId } from '../callback/callback.js'
 import { parsePayload } from '../callback/payload.js'
 import { attemptFields, logAttempts } from './attempt-log.js'
-import { backoff, type Backoff } from './backoff.js'
+import { backoff } from './backoff.js'
 import { Claimer } from './claimer.js'
 import { forbidsRetry } from '../handlers/do-not-retry.js'
 import { Housekeeping } from './maintenance.js'
+import type { EmptyingSettings } from './worker-options.js'
 import type { ClaimedEntry, ClaimEnd, Inbox } from '../inbox/inbox.js'
 
-export interface WorkerOptions extends Backoff {
+export interface WorkerParts extends EmptyingSettings {
   readonly inbox: Inbox
   readonly handlers: Handlers
   readonly dispatcher: Dispatcher
-  /** How many entries are handled at a time. */
-  readonly concurrency: number
-  /** An entry that has failed so often becomes a dead letter. */
-  readonly maxAttempts: number
   readonly leaseMs: number
-  /** How often to look for what other processes have stored and for what is due again, in milliseconds. */
-  readonly pollMs: number
   readonly clock: () => number
   readonly logger: Logger
   /** What must not stand in the reason that is stored with an entry. */
@@ -64,7 +59,7 @@ const MAX_REASON_LENGTH = 500
 
 /** Empties the inbox: claims entries, runs their handlers, and completes, reschedules or gives them up. */
 export class Worker {
-  readonly #options: WorkerOptions
+  readonly #options: WorkerParts
   readonly #housekeeping: Housekeeping
   /** By the id of the entry. */
   readonly #running = new Map<number, Run>()
@@ -79,7 +74,7 @@ export class Worker {
   #awake = false
   #wakeUp = (): void => {}
 
-  constructor(options: WorkerOptions) {
+  constructor(options: WorkerParts) {
     this.#options = options
     logAttempts(options.events, options.logger)
     this.#claimer = new Claimer(options)

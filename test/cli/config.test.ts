@@ -316,9 +316,11 @@ describe('serve --check', () => {
     ])
   })
 
-  it('warns when there is no handler at all', async () => {
-    const { warnings } = await checked({ subscriptions: [SUBSCRIPTION] })
-    expect(warnings.map(({ code }) => code)).toEqual(['WARN_NO_HANDLERS'])
+  it('warns when there is neither a handler nor an inbox', async () => {
+    const subscriptions = [SUBSCRIPTION]
+    const warning = expect.objectContaining({ code: 'WARN_NO_HANDLERS' })
+    expect((await checked({ subscriptions, inbox: false })).warnings).toContainEqual(warning)
+    expect((await checked({ subscriptions })).warnings).not.toContainEqual(warning)
   })
 
   it('passes on what the receiver warns of', async () => {

@@ -20,7 +20,7 @@ import {
   type InboxRunOptions,
   type RunningInboxReceiver,
 } from '../support/running-inbox-receiver.js'
-import { FORGED, genuine } from '../support/running-receiver.js'
+import { FORGED, genuine, subscription } from '../support/running-receiver.js'
 import { until } from '../support/until.js'
 
 type Run = (options?: InboxRunOptions) => Promise<RunningInboxReceiver>
@@ -141,6 +141,22 @@ const ROWS: readonly Row[] = [
     code: 'ERR_HANDLER_MISSING',
     status: 200,
     outcome: 'unhandled',
+    entries: ['unhandled'],
+    handled: 0,
+    deliver(run) {
+      const other = {
+        ...subscription,
+        eventTypeName: 'accounts.closed',
+        secret: 'of-another~type.0123456789',
+      }
+      return send(() => run({ subscriptions: [subscription, other] }), genuine({ subscription: other }))
+    },
+  },
+  {
+    arrives: 'a callback at a receiver without handlers, which only stores',
+    code: 'STORED',
+    status: 200,
+    outcome: 'stored',
     entries: ['unhandled'],
     handled: 0,
     deliver: (run) => send(() => run({ handler: null }), genuine()),

@@ -14,6 +14,7 @@ const EXPORTED = {
     'OUTCOMES',
     'captureRawBody',
     'createReceiver',
+    'createWorker',
     'verifySignature',
   ],
   'countersign/signature': [

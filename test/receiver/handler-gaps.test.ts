@@ -1,4 +1,5 @@
 import { createReceiver, type Receiver } from '../../src/receiver/receiver.js'
+import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { collectedLog } from '../support/collected-log.js'
 
 const subscription = (eventTypeName: string) => ({
@@ -48,6 +49,14 @@ describe('start() warns', () => {
 
   it('of no handler at all in one sentence', async () => {
     expect(await warnings(() => {})).toEqual([['WARN_NO_HANDLERS', undefined]])
+  })
+
+  it('of nothing where there is no handler and an inbox: it only stores', async () => {
+    const logger = collectedLog()
+    const receiver = createReceiver({ subscriptions: [subscription('a')], logger, inbox: new MemoryInbox() })
+    await receiver.start()
+    await receiver.stop()
+    expect(logger.lines).toEqual([])
   })
 
   it.each(['onAny', 'onUnhandled'] as const)('of nothing where %s takes every type', async (method) => {

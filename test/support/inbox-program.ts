@@ -55,7 +55,7 @@ const program = (statements: string) => `
   import path from 'node:path'
   import { createInterface } from 'node:readline'
   import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
-  import { createReceiver } from '../../src/index.js'
+  import { createReceiver, createWorker } from '../../src/index.js'
   import { SqliteInbox } from '../../src/inbox/sqlite/sqlite-inbox.js'
   import { arrival } from './arrivals.js'
   import { signedCallback } from '../../src/testing/signed-callback.js'

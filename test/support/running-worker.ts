@@ -10,7 +10,7 @@ import type { Entry, Inbox } from '../../src/inbox/inbox.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import type { InboxState } from '../../src/inbox/states.js'
 import { KnownSecrets } from '../../src/logging/known-secrets.js'
-import { Worker, type WorkerOptions } from '../../src/worker/worker.js'
+import { Worker, type WorkerParts } from '../../src/worker/worker.js'
 import { arrival, type ArrivalOptions } from './arrivals.js'
 import { collectedLog, type CollectedLog } from './collected-log.js'
 import { fakeClock, type FakeClock } from './fake-clock.js'
@@ -47,7 +47,7 @@ export interface RunningWorker {
   called(times: number): Promise<Run>
 }
 
-export interface WorkOptions extends Partial<WorkerOptions> {
+export interface WorkOptions extends Partial<WorkerParts> {
   readonly clock?: FakeClock
   /** `'manual'`: each call is ended by the test. @default returns at once */
   readonly handler?: Handler | 'manual'

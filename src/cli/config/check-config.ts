@@ -100,7 +100,7 @@ async function summarize(settings: Settings, { strict }: CheckFlags): Promise<Su
   const log = collector(warnings)
   const { handled } = await standaloneReceiver(settings, log)
   // The receiver itself says it when it starts; to start it here would make the inbox's file.
-  warnOfGaps(subscribedTypes(settings), handled, log)
+  warnOfGaps(subscribedTypes(settings), handled, log, { hasInbox: settings.inbox.kind !== 'none' })
   const { host, port, ...serverLimits } = blaming(settings, () => parseServerOptions(settings.server))
   await attempt(() => checkAddress(host, port, log))
   const inboxEntries = await attempt(() => checkInbox(settings.inbox))

@@ -1,0 +1,91 @@
+import type { CallbackEvent } from '../callback/callback.js'
+import type { Outcome } from '../callback/outcomes.js'
+import type { EventChannel, EventSource, LifecycleListener } from '../events/event-channel.js'
+import type { AttemptEvent, DeadEvent, LifecycleEventName } from '../events/lifecycle-events.js'
+import { subscribeToErrors } from '../events/subscribe-to-errors.js'
+import {
+  checkIsFunction,
+  type AnyEvent,
+  type Handler,
+  type HandlerOptions,
+  type Handlers,
+} from './handlers.js'
+
+/** What a receiver and a worker have in common: handlers and listeners are registered with both. */
+export abstract class Registration<Events extends object> {
+  /** Tells subscribers what happens to callbacks: `events.subscribe('failed', (event) => ...)`. */
+  readonly events: EventSource
+  readonly #handlers: Handlers
+  readonly #channel: EventChannel
+
+  protected constructor(handlers: Handlers, channel: EventChannel) {
+    this.events = channel
+    this.#handlers = handlers
+    this.#channel = channel
+  }
+
+  /**
+   * Registers a handler for an event type. Several may be registered: they run side by side, and the callback has been
+   * handled when all have finished.
+   * @throws CountersignError ERR_HANDLER_INVALID, ERR_OPTION_INVALID, and after the start or the first callback
+   *   ERR_RECEIVER_STARTED or ERR_WORKER_STARTED
+   */
+  on<Type extends keyof Events & string>(
+    type: Type,
+    handler: Handler<CallbackEvent<Type, Events[Type]>>,
+    options?: HandlerOptions,
+  ): this {
+    this.#handlers.on(type, handler as Handler, options)
+    return this
+  }
+
+  /** Registers a handler for every event, beside those of its type. */
+  onAny(handler: Handler<AnyEvent<Events>>, options?: HandlerOptions): this {
+    this.#handlers.onAny(handler as unknown as Handler, options)
+    return this
+  }
+
+  /** Registers a handler for events that have no other. Without it and without an inbox they are answered 500. */
+  onUnhandled(handler: Handler<CallbackEvent>, options?: HandlerOptions): this {
+    this.#handlers.onUnhandled(handler, options)
+    return this
+  }
+
+  /**
+   * Is told of each error that kept a callback from being handled, with what became of the callback. Of an attempt that failed
+   * after the callback had been stored, `outcome.status` is the 200 of its answer, and `outcome.entry` and `outcome.attempt`
+   * are there. Not told of unauthenticated requests, unless something underneath failed, such as the subscriptions function.
+   * @throws CountersignError ERR_HANDLER_INVALID
+   */
+  onError(listener: (error: unknown, outcome: Outcome) => void): this {
+    checkIsFunction('onError: the listener', listener)
+    subscribeToErrors(this.#channel, listener)
+    return this
+  }
+
+  /**
+   * Is told of each callback that has been handled, once that is recorded.
+   * @throws CountersignError ERR_HANDLER_INVALID
+   */
+  onHandled(listener: (event: AttemptEvent) => void): this {
+    return this.subscribe('onHandled', 'handled', listener)
+  }
+
+  /**
+   * Is told of each entry that has been given up: its handlers are not called again until a person decides so.
+   * @throws CountersignError ERR_HANDLER_INVALID
+   */
+  onDeadLetter(listener: (event: DeadEvent) => void): this {
+    return this.subscribe('onDeadLetter', 'dead', listener)
+  }
+
+  protected subscribe<Name extends LifecycleEventName>(
+    method: string,
+    name: Name,
+    listener: LifecycleListener<Name>,
+  ): this {
+    checkIsFunction(`${method}: the listener`, listener)
+    this.#channel.subscribe(name, listener)
+    return this
+  }
+}

@@ -1,0 +1,101 @@
+import { CountersignError } from '../base/errors.js'
+import { withTimeout } from '../base/timeout.js'
+import { EventChannel } from '../events/event-channel.js'
+import { ListenerErrors } from '../events/listener-errors.js'
+import { Dispatcher } from '../handlers/dispatcher.js'
+import { warnOfGaps } from '../handlers/handler-gaps.js'
+import { Handlers, type EventMap } from '../handlers/handlers.js'
+import { Registration } from '../handlers/registration.js'
+import { KnownSecrets } from '../logging/known-secrets.js'
+import { parseWorkerOptions, type WorkerOptions, type WorkerSettings } from './worker-options.js'
+import { Worker } from './worker.js'
+
+/**
+ * Handles what receivers of other processes have stored in an inbox.
+ *
+ * @example
+ *   const worker = createWorker({ inbox: new SqliteInbox({ file: 'callbacks.db' }) })
+ *   worker.on('transfers.book-completed', async (event) => settleTransfer(event.payload.Id))
+ *   await worker.start()
+ *
+ * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
+ */
+export function createWorker<Events extends object = EventMap>(
+  options: WorkerOptions<Events>,
+): InboxWorker<Events> {
+  const secrets = new KnownSecrets()
+  return new InboxWorker(parseWorkerOptions(options, secrets), secrets)
+}
+
+export class InboxWorker<Events extends object = EventMap> extends Registration<Events> {
+  readonly #settings: WorkerSettings
+  readonly #handlers: Handlers
+  readonly #worker: Worker
+  readonly #listenerErrors: ListenerErrors
+  #started: Promise<void> | undefined
+  #isOpen = false
+  #stopped: Promise<void> | undefined
+
+  /** Use `createWorker`. */
+  constructor(settings: WorkerSettings, secrets: KnownSecrets) {
+    const { handlerTimeoutMs, leaseMs, schemas, dependencyTimeoutMs, logger } = settings
+    const listenerErrors = new ListenerErrors(logger)
+    const events = new EventChannel((error, event) => listenerErrors.write(error, event))
+    const handlers = new Handlers(handlerTimeoutMs, leaseMs, 'worker')
+    super(handlers, events)
+    const dispatcher = new Dispatcher({ handlers, schemas, schemaTimeoutMs: dependencyTimeoutMs, logger })
+    this.#settings = settings
+    this.#handlers = handlers
+    this.#listenerErrors = listenerErrors
+    this.#worker = new Worker({ ...settings, handlers, dispatcher, events, secrets })
+  }
+
+  /** Whether the inbox is being emptied: started, and not stopping. For a readiness probe. */
+  get ready(): boolean {
+    return this.#isOpen && this.#stopped === undefined
+  }
+
+  /**
+   * Opens the inbox and begins to empty it. Warns in the log when there is no handler. Safe to call twice, and again after it
+   * failed.
+   * @throws CountersignError ERR_WORKER_STOPPED; or the inbox's error, when it cannot be opened
+   */
+  async start(): Promise<void> {
+    if (this.#stopped) {
+      const message =
+        'start: the worker has been stopped, which is for good. Make a new one with createWorker.'
+      throw new CountersignError('ERR_WORKER_STOPPED', message)
+    }
+    this.#handlers.freeze()
+    await (this.#started ??= this.#start().catch((error: unknown) => {
+      this.#started = undefined
+      throw error
+    }))
+  }
+
+  /**
+   * Claims nothing more, and resolves once the running handlers have finished and the inbox is closed. After `stopTimeoutMs`
+   * the handlers' signals are aborted; those that do not listen are left behind. Safe to call twice.
+   */
+  stop(): Promise<void> {
+    return (this.#stopped ??= this.#stop())
+  }
+
+  async #start(): Promise<void> {
+    const { inbox, logger } = this.#settings
+    await inbox.open()
+    this.#isOpen = true
+    warnOfGaps(undefined, this.#handlers.registered, logger)
+    this.#worker.start()
+  }
+
+  async #stop(): Promise<void> {
+    const { inbox, stopTimeoutMs } = this.#settings
+    const opened = withTimeout(Promise.allSettled([this.#started]), stopTimeoutMs, 'the inbox', {
+      keepsAlive: true,
+    })
+    await Promise.all([this.#worker.stop(stopTimeoutMs), opened.catch(() => undefined)])
+    this.#listenerErrors.flush()
+    await inbox.close()
+  }
+}

@@ -1,0 +1,113 @@
+import {
+  checkKnownOptions,
+  functionOption,
+  integerOption,
+  durationOption,
+  objectOption,
+} from '../base/option-checks.js'
+import { dependencyTimeoutOption } from '../callback/authenticator.js'
+import type { EventMap } from '../handlers/handlers.js'
+import {
+  HANDLING_OPTIONS,
+  parseHandlingOptions,
+  type HandlingOptions,
+  type HandlingSettings,
+} from '../handlers/handling-options.js'
+import type { Inbox } from '../inbox/inbox.js'
+import type { KnownSecrets } from '../logging/known-secrets.js'
+import type { Backoff } from './backoff.js'
+
+/** How an inbox is emptied. */
+export interface EmptyingOptions {
+  /** How many events are handled at a time. @default 10 */
+  readonly concurrency?: number | undefined
+  /** An event whose handling has begun so often becomes a dead letter. @default 25, which takes about 14 hours */
+  readonly maxAttempts?: number | undefined
+  /** The delay before the second attempt, in milliseconds; it doubles each time. @default 1_000 */
+  readonly retryDelayMs?: number | undefined
+  /** The longest delay between attempts, in milliseconds. @default 3_600_000 (1 hour) */
+  readonly maxRetryDelayMs?: number | undefined
+  /**
+   * How often to look for callbacks that another process has stored, in milliseconds. A retry does not wait for it.
+   * @default 1_000
+   */
+  readonly pollMs?: number | undefined
+}
+
+export const EMPTYING_OPTIONS = [
+  'concurrency',
+  'maxAttempts',
+  'retryDelayMs',
+  'maxRetryDelayMs',
+  'pollMs',
+] as const satisfies readonly (keyof EmptyingOptions)[]
+
+export interface WorkerOptions<Events extends object = EventMap>
+  extends HandlingOptions<Events>, EmptyingOptions {
+  /** Where a receiver stores callbacks, in this process or in another one. The worker opens and closes it. */
+  readonly inbox: Inbox
+  /** How long a schema may take, in milliseconds, before the attempt has failed. @default 5_000 */
+  readonly dependencyTimeoutMs?: number | undefined
+  /** Milliseconds since 1970. @default Date.now */
+  readonly clock?: (() => number) | undefined
+}
+
+const WORKER_OPTIONS = [
+  'inbox',
+  ...HANDLING_OPTIONS,
+  ...EMPTYING_OPTIONS,
+  'dependencyTimeoutMs',
+  'clock',
+] as const satisfies readonly (keyof WorkerOptions)[]
+
+// Fails to compile when an option is missing from the list.
+type Forgotten = Exclude<keyof WorkerOptions, (typeof WORKER_OPTIONS)[number]>
+const complete: Forgotten extends never ? true : Forgotten = true
+void complete
+
+/** `EmptyingOptions`, checked and with defaults. */
+export interface EmptyingSettings extends Backoff {
+  readonly concurrency: number
+  readonly maxAttempts: number
+  readonly pollMs: number
+}
+
+/** @throws CountersignError ERR_OPTION_INVALID */
+export function parseEmptyingOptions(owner: string, options: EmptyingOptions): EmptyingSettings {
+  const { concurrency, maxAttempts } = options
+  return {
+    concurrency: integerOption(owner, 'concurrency', concurrency, { fallback: 10, min: 1, max: 10_000 }),
+    maxAttempts: integerOption(owner, 'maxAttempts', maxAttempts, { fallback: 25, min: 1 }),
+    retryDelayMs: durationOption(owner, 'retryDelayMs', options.retryDelayMs, 1_000),
+    maxRetryDelayMs: durationOption(owner, 'maxRetryDelayMs', options.maxRetryDelayMs, 3_600_000),
+    pollMs: durationOption(owner, 'pollMs', options.pollMs, 1_000),
+  }
+}
+
+/** @throws CountersignError ERR_OPTION_INVALID */
+export function inboxOption(owner: string, inbox: Inbox): Inbox {
+  return objectOption(owner, 'inbox', inbox, inbox, ['open', 'add', 'claim', 'extend', 'finish', 'close'])
+}
+
+/** `WorkerOptions`, checked and with defaults. */
+export interface WorkerSettings extends HandlingSettings, EmptyingSettings {
+  readonly inbox: Inbox
+  readonly dependencyTimeoutMs: number
+  readonly clock: () => number
+}
+
+/** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
+export function parseWorkerOptions<Events extends object>(
+  options: WorkerOptions<Events>,
+  secrets: KnownSecrets,
+): WorkerSettings {
+  const owner = 'createWorker'
+  checkKnownOptions(owner, options, WORKER_OPTIONS)
+  return {
+    inbox: inboxOption(owner, options.inbox),
+    ...parseHandlingOptions(owner, options, secrets),
+    ...parseEmptyingOptions(owner, options),
+    dependencyTimeoutMs: dependencyTimeoutOption(owner, options.dependencyTimeoutMs),
+    clock: functionOption(owner, 'clock', options.clock, Date.now),
+  }
+}
