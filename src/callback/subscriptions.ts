@@ -39,8 +39,7 @@ export function subscriptionLookup(
   if (typeof subscriptions === 'function') {
     return async (hints) => {
       const found = await subscriptions(hints)
-      if (!Array.isArray(found))
-        throw invalidOption(owner, 'the result of subscriptions()', found, 'return a list', kindOf(found))
+      if (!Array.isArray(found)) throw invalidOption(owner, RESULT, found, 'return a list', kindOf(found))
       return preparer.prepare(found, owner, 'subscriptions()')
     }
   }
@@ -57,6 +56,8 @@ export function subscriptionLookup(
   warnOfPitfalls(prepared, logger)
   return () => prepared
 }
+
+const RESULT = { option: 'subscriptions', part: 'the result of subscriptions()' }
 
 function warnOfPitfalls(subscriptions: readonly PreparedSubscription[], logger: Logger): void {
   const typesByUrlAndSecret = new Map<string, Set<string>>()

@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path'
 import type { Handler, HandlerOptions } from '../../handlers/handlers.js'
-import { CountersignError } from '../../base/errors.js'
+import { CountersignError, OptionError } from '../../base/errors.js'
 import type { Handled } from '../../handlers/handler-gaps.js'
 import { KnownSecrets } from '../../logging/known-secrets.js'
 import { loggedError } from '../../logging/logged-error.js'
@@ -49,7 +49,8 @@ export async function standaloneReceiver(settings: Settings, logger: Logger): Pr
   } else {
     for (const [type, handler] of Object.entries(handlers)) {
       if (typeof handler !== 'function') {
-        throw invalidOption(file.name, `handlers[${JSON.stringify(type)}]`, handler, 'pass a function')
+        const name = { option: 'handlers', part: `handlers[${JSON.stringify(type)}]` }
+        throw invalidOption(file.name, name, handler, 'pass a function')
       }
       registry.on(type, handler as Handler)
     }
@@ -57,16 +58,12 @@ export async function standaloneReceiver(settings: Settings, logger: Logger): Pr
   return { receiver, handled }
 }
 
-/** Runs `make`; what it finds wrong is said of where the option was set, not of the function that looked at it. */
+/** Runs `make`. A wrong option is reported with the flag, variable or file that sets it, not with the function that checks it. */
 export function blaming<Result>({ origin }: Pick<Settings, 'origin'>, make: () => Result): Result {
   try {
     return make()
   } catch (error) {
-    if (!(error instanceof CountersignError)) throw error
-    const [, problem, option] =
-      /^(?:createReceiver|serve|new SqliteInbox): ((\w+).*)$/s.exec(error.message) ?? []
-    if (problem === undefined || option === undefined) throw error
-    throw new CountersignError(error.code, `${origin(option)}: ${problem}`, { cause: error })
+    throw error instanceof OptionError ? error.withOwner(origin(error.option)) : error
   }
 }
 
