@@ -1,6 +1,7 @@
 import { authenticate, type Authentication } from './authenticate.js'
 import type { CallbackRequest } from './callback.js'
 import { withTimeout } from '../base/timeout.js'
+import type { KnownSecrets } from '../logging/known-secrets.js'
 import type { Logger } from '../logging/logger.js'
 import { durationOption, functionOption, integerOption } from '../base/option-checks.js'
 import type { Credentials } from '../signature/credentials.js'
@@ -48,6 +49,7 @@ export function createAuthenticator(
   owner: string,
   options: AuthenticatorOptions,
   logger: Logger,
+  secrets: KnownSecrets,
 ): Authenticator {
   const limit = (name: 'toleranceMs' | 'futureToleranceMs', fallback: number) =>
     integerOption(owner, name, options[name], { fallback, min: 0 })
@@ -57,7 +59,7 @@ export function createAuthenticator(
   }
   const clock = functionOption(owner, 'clock', options.clock, Date.now)
   const dependencyTimeoutMs = durationOption(owner, 'dependencyTimeoutMs', options.dependencyTimeoutMs, 5_000)
-  const lookup = subscriptionLookup(owner, options.subscriptions, logger)
+  const lookup = subscriptionLookup(owner, options.subscriptions, logger, secrets)
 
   return {
     ...tolerance,

@@ -37,15 +37,20 @@ export class SubscriptionPreparer {
   readonly #urls = new PreparedTexts(urlOf)
   readonly #keys = new PreparedTexts(keyOf)
 
+  /** What was prepared last, where these subscriptions are the same. */
+  unchanged(subscriptions: readonly Subscription[]): readonly PreparedSubscription[] | undefined {
+    const last = this.#last
+    const isSame =
+      last.length === subscriptions.length && last.every((each, at) => isStill(each, subscriptions[at]))
+    return isSame ? last : undefined
+  }
+
   /** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
   prepare(
     subscriptions: readonly Subscription[],
     owner: string,
     name: string,
   ): readonly PreparedSubscription[] {
-    const last = this.#last
-    if (last.length === subscriptions.length && last.every((each, at) => isStill(each, subscriptions[at])))
-      return last
     const prepared = Array.from(subscriptions, (subscription, index) =>
       this.#prepareOne(subscription, { owner, option: 'subscriptions', part: `${name}[${index}]` }),
     )

@@ -44,10 +44,9 @@ export function verifySignature(options: VerifySignatureOptions): Middleware {
   const limits = bodyLimits('verifySignature', options)
   const readCallback = callbackReader(limits)
   const secrets = new KnownSecrets()
-  const subscriptions = secrets.of(options.subscriptions)
   const logger = loggerOption('verifySignature', options.logger, secrets)
   const outcomeLog = new OutcomeLog('verifySignature', logger, options)
-  const authenticator = createAuthenticator('verifySignature', { ...options, subscriptions }, logger)
+  const authenticator = createAuthenticator('verifySignature', options, logger, secrets)
 
   async function judge(intake: Intake): Promise<{ event: CallbackEvent } | { refusal: Outcome }> {
     if (intake.refused) return { refusal: outcome(intake.refused) }

@@ -75,8 +75,7 @@ export class Receiver<Events extends object = EventMap> {
   constructor(options: ReceiverOptions<Events>, secrets = new KnownSecrets()) {
     const { limits, handlerTimeoutMs, leaseMs, stopTimeoutMs, schemas, logger, outcomeLog, clock } =
       parseReceiverOptions(options, secrets)
-    const subscriptions = secrets.of(options.subscriptions)
-    const authenticator = createAuthenticator('createReceiver', { ...options, subscriptions }, logger)
+    const authenticator = createAuthenticator('createReceiver', options, logger, secrets)
     const { dependencyTimeoutMs } = authenticator
     const handlers = new Handlers(handlerTimeoutMs, leaseMs)
     const dispatcher = new Dispatcher({ handlers, schemas, schemaTimeoutMs: dependencyTimeoutMs, logger })

@@ -3,6 +3,7 @@ import type { Subscription } from '../../callback/callback.js'
 import { CountersignError } from '../../base/errors.js'
 import { parseServerOptions } from '../../server/server.js'
 import { warnOfGaps, type Handled } from '../../handlers/handler-gaps.js'
+import { KnownSecrets } from '../../logging/known-secrets.js'
 import { silentLogger, type Logger } from '../../logging/logger.js'
 import { parseReceiverOptions } from '../../receiver/settings.js'
 import { withoutQuery, type Subscriptions } from '../../callback/subscriptions.js'
@@ -110,6 +111,7 @@ async function summarize(settings: Settings, { strict }: CheckFlags): Promise<Su
     'serve',
     options,
     silentLogger,
+    new KnownSecrets(),
   )
   return {
     valid: problems.length === 0 && (!strict || warnings.length === 0),

@@ -32,7 +32,7 @@ export interface StandaloneReceiver {
 export async function standaloneReceiver(settings: Settings, logger: Logger): Promise<StandaloneReceiver> {
   const { receiver: options, file } = settings
   const secrets = new KnownSecrets()
-  secrets.of([{ secret: settings.log.secrets }])
+  secrets.add([{ secret: settings.log.secrets }])
   const receiver = blaming(settings, () => {
     const inbox = makeInbox(settings.inbox, options.clock, logger)
     return new Receiver({ ...options, inbox, logger }, secrets)
