@@ -17,7 +17,6 @@ import { warnOfGaps } from '../handlers/handler-gaps.js'
 import { callbackListener, type CallbackListener } from '../http/callback-listener.js'
 import type { OutcomeLog } from '../http/log-outcome.js'
 import { refuseMisuse, type Middleware } from '../http/middleware.js'
-import { KnownSecrets } from '../logging/known-secrets.js'
 import { LogThrottle } from '../logging/log-throttle.js'
 import type { Logger } from '../logging/logger.js'
 import { checkKnownOptions, functionOption, invalidOption } from '../base/option-checks.js'
@@ -26,7 +25,7 @@ import { Worker } from '../worker/worker.js'
 import { outcome, type Outcome } from '../callback/outcomes.js'
 import type { Handling } from './acceptance.js'
 import { Pipeline } from './pipeline.js'
-import { inboxOption, parseReceiverOptions, storeOption, type ReceiverOptions } from './settings.js'
+import { parseReceiverOptions, type ReceiverOptions, type ReceiverSettings } from './settings.js'
 
 /** A `request` listener; as a `checkContinue` listener it is given what sends `100 Continue`, where that is deserved. */
 export type ReceiverRequestListener = (
@@ -48,7 +47,7 @@ export type ReceiverRequestListener = (
 export function createReceiver<Events extends object = EventMap>(
   options: ReceiverOptions<Events>,
 ): Receiver<Events> {
-  return new Receiver(options)
+  return new Receiver(parseReceiverOptions(options))
 }
 
 /** How many lines a second are written for listeners that throw when they are told of an unverified callback. */
@@ -71,37 +70,29 @@ export class Receiver<Events extends object = EventMap> {
   #started = false
   #stopped: Promise<void> | undefined
 
-  /** Use `createReceiver`. `secrets` are further ones that must not stand in a log line or in a stored reason. */
-  constructor(options: ReceiverOptions<Events>, secrets = new KnownSecrets()) {
-    const { limits, handlerTimeoutMs, leaseMs, stopTimeoutMs, schemas, logger, outcomeLog, clock } =
-      parseReceiverOptions(options, secrets)
-    const authenticator = createAuthenticator('createReceiver', options, logger, secrets)
-    const { dependencyTimeoutMs } = authenticator
+  /** Use `createReceiver`. */
+  constructor(settings: ReceiverSettings) {
+    const { limits, handlerTimeoutMs, leaseMs, schemas, logger, outcomeLog, acceptance, secrets } = settings
+    const { dependencyTimeoutMs, clock } = settings.authentication
+    const authenticator = createAuthenticator(settings.authentication)
     const handlers = new Handlers(handlerTimeoutMs, leaseMs)
     const dispatcher = new Dispatcher({ handlers, schemas, schemaTimeoutMs: dependencyTimeoutMs, logger })
     const shared = { handlers, dispatcher, leaseMs, dependencyTimeoutMs, logger }
-    const durable = inboxOption(options, authenticator)
     this.#handlers = handlers
     this.#logger = logger
-    this.#subscribedTypes =
-      typeof options.subscriptions === 'function'
-        ? undefined
-        : options.subscriptions.map(({ eventTypeName }) => eventTypeName)
+    this.#subscribedTypes = settings.subscribedTypes
     this.#outcomeLog = outcomeLog
     this.#listenerThrottle = new LogThrottle(LISTENER_ERRORS_PER_SECOND, (code, suppressed, overMs) =>
       logger.error({ code, suppressed, overMs }, `listeners threw ${suppressed} more times in ${overMs} ms`),
     )
-    this.#stopTimeoutMs = stopTimeoutMs
-    if (durable) {
+    this.#stopTimeoutMs = settings.stopTimeoutMs
+    if ('inbox' in acceptance) {
       const onFailure = ({ code, error }: Failure, callback: VerifiedCallback) =>
         this.#tellError(error, outcome(code, callback, error))
-      const worker = new Worker({ ...shared, ...durable, clock, secrets, onFailure })
-      this.#handling = new InboxHandling({ ...shared, ...durable, worker })
+      const worker = new Worker({ ...shared, ...acceptance, clock, secrets, onFailure })
+      this.#handling = new InboxHandling({ ...shared, ...acceptance, worker })
     } else {
-      this.#handling = new InlineHandling({
-        ...shared,
-        store: storeOption(options.store, authenticator, { clock, logger }),
-      })
+      this.#handling = new InlineHandling({ ...shared, ...acceptance })
     }
     const stopping = this.#stopping.signal
     // Each callback whose body is on its way listens to it.

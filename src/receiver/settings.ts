@@ -1,5 +1,10 @@
 import type { Tolerance } from '../callback/authenticate.js'
-import { AUTHENTICATOR_OPTIONS, type AuthenticatorOptions } from '../callback/authenticator.js'
+import {
+  AUTHENTICATOR_OPTIONS,
+  parseAuthenticatorOptions,
+  type AuthenticatorOptions,
+} from '../callback/authenticator.js'
+import type { Subscriptions } from '../callback/subscriptions.js'
 import { longestTimeoutMs, type AnyEvent, type EventMap } from '../handlers/handlers.js'
 import type { StandardSchema } from '../handlers/standard-schema.js'
 import { OutcomeLog, type OutcomeLogOptions } from '../http/log-outcome.js'
@@ -96,7 +101,14 @@ void complete
 
 const OWNER = 'createReceiver'
 
-/** Everything but who is believed, with defaults. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
+/** `ReceiverOptions`, checked and with defaults. */
+export type ReceiverSettings = ReturnType<typeof parseReceiverOptions>
+
+/**
+ * The only place where the options of a receiver are read. `secrets` are further ones that must not stand in a log line or
+ * in a stored reason; those of the subscriptions are added to them.
+ * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
+ */
 export function parseReceiverOptions<Events extends object>(
   options: ReceiverOptions<Events>,
   secrets = new KnownSecrets(),
@@ -109,20 +121,34 @@ export function parseReceiverOptions<Events extends object>(
     throw invalidOption(OWNER, 'handlerTimeoutMs', handlerTimeoutMs, cure)
   }
   const logger = loggerOption(OWNER, options.logger, secrets)
+  const limits = bodyLimits(OWNER, options)
+  const authentication = parseAuthenticatorOptions(OWNER, options, logger, secrets)
+  const durable = inboxOption(options, authentication)
   return {
-    limits: bodyLimits(OWNER, options),
+    limits,
+    authentication,
+    subscribedTypes: subscribedTypes(options.subscriptions),
     handlerTimeoutMs,
     leaseMs,
     stopTimeoutMs: durationOption(OWNER, 'stopTimeoutMs', options.stopTimeoutMs, 10_000),
     schemas: schemasOption(options.schemas ?? {}),
+    acceptance: durable ?? {
+      store: storeOption(options.store, authentication, { ...authentication, logger }),
+    },
     logger,
     outcomeLog: new OutcomeLog(OWNER, logger, options),
-    clock: functionOption(OWNER, 'clock', options.clock, Date.now),
+    secrets,
   }
 }
 
+/** Undefined where a function finds the subscriptions. */
+function subscribedTypes(subscriptions: Subscriptions): readonly string[] | undefined {
+  if (typeof subscriptions === 'function') return undefined
+  return subscriptions.map(({ eventTypeName }) => eventTypeName)
+}
+
 /** Undefined without an inbox, where none of these options may be given. */
-export function inboxOption<Events extends object>(options: ReceiverOptions<Events>, tolerance: Tolerance) {
+function inboxOption<Events extends object>(options: ReceiverOptions<Events>, tolerance: Tolerance) {
   const { inbox } = options
   if (inbox === undefined) {
     const stray = INBOX_OPTIONS.find((name) => options[name] !== undefined)
@@ -149,7 +175,7 @@ export function inboxOption<Events extends object>(options: ReceiverOptions<Even
   }
 }
 
-export function storeOption(
+function storeOption(
   store: IdempotencyStore | undefined,
   tolerance: Tolerance,
   fallback: { clock: () => number; logger: Logger },

@@ -7,6 +7,7 @@ import { loggedError } from '../../logging/logged-error.js'
 import type { Logger } from '../../logging/logger.js'
 import { invalidOption } from '../../base/option-checks.js'
 import { Receiver } from '../../receiver/receiver.js'
+import { parseReceiverOptions, type ReceiverSettings } from '../../receiver/settings.js'
 import { importModule } from './config-file.js'
 import type { Settings } from './config.js'
 import { makeInbox } from './inbox-setting.js'
@@ -22,6 +23,7 @@ export interface HandlerRegistry {
 
 export interface StandaloneReceiver {
   readonly receiver: Receiver
+  readonly parsed: ReceiverSettings
   readonly handled: Handled
 }
 
@@ -33,10 +35,11 @@ export async function standaloneReceiver(settings: Settings, logger: Logger): Pr
   const { receiver: options, file } = settings
   const secrets = new KnownSecrets()
   secrets.add([{ secret: settings.log.secrets }])
-  const receiver = blaming(settings, () => {
+  const parsed = blaming(settings, () => {
     const inbox = makeInbox(settings.inbox, options.clock, logger)
-    return new Receiver({ ...options, inbox, logger }, secrets)
+    return parseReceiverOptions({ ...options, inbox, logger }, secrets)
   })
+  const receiver = new Receiver(parsed)
   const handlers = await loadHandlers(settings)
   const { registry, handled } = recordingRegistry(receiver)
   if (typeof handlers === 'function') {
@@ -55,7 +58,7 @@ export async function standaloneReceiver(settings: Settings, logger: Logger): Pr
       registry.on(type, handler as Handler)
     }
   }
-  return { receiver, handled }
+  return { receiver, parsed, handled }
 }
 
 /** Runs `make`. A wrong option is reported with the flag, variable or file that sets it, not with the function that checks it. */
