@@ -17,10 +17,41 @@ export type SetupErrorCode =
  */
 export class CountersignError<Code extends string = string> extends Error {
   readonly code: Code
+  /** The name of the option that is wrong, such as `subscriptions`, where the error is about an option. */
+  declare readonly option?: string
+  /** Where that option was given, such as `createReceiver`, or the name of a configuration file. */
+  declare readonly owner?: string
 
   constructor(code: Code, message: string, options?: ErrorOptions) {
     super(message, options)
     this.name = 'CountersignError'
     this.code = code
+  }
+}
+
+/** An option that is unknown, or has a value that it cannot have. Its message begins with the owner. */
+export class OptionError<
+  Code extends 'ERR_OPTION_UNKNOWN' | 'ERR_OPTION_INVALID' = 'ERR_OPTION_UNKNOWN' | 'ERR_OPTION_INVALID',
+> extends CountersignError<Code> {
+  declare readonly option: string
+  declare readonly owner: string
+  readonly #messageFor: (owner: string) => string
+
+  constructor(
+    code: Code,
+    owner: string,
+    option: string,
+    messageFor: (owner: string) => string,
+    options?: ErrorOptions,
+  ) {
+    super(code, messageFor(owner), options)
+    this.option = option
+    this.owner = owner
+    this.#messageFor = messageFor
+  }
+
+  /** The same error for a program in which the option is given elsewhere, such as in a file or by a flag. */
+  withOwner(owner: string): OptionError<Code> {
+    return new OptionError(this.code, owner, this.option, this.#messageFor, { cause: this })
   }
 }

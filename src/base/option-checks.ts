@@ -1,21 +1,44 @@
-import { CountersignError } from './errors.js'
+import { OptionError } from './errors.js'
 import { similarName } from './similar-name.js'
 
-/** Where an option belongs, for the message: `createReceiver`, `new MemoryIdempotencyStore`, ... */
+/** Where an option is given, for the message: `createReceiver`, `new MemoryIdempotencyStore`, ... */
 type Owner = string
 
-/** Misspelled options are refused: one that is silently ignored may be the one that bounds something. */
-export function checkKnownOptions(owner: Owner, options: unknown, known: readonly string[]): void {
+/** A place within an option, such as `subscriptions[0]` within `subscriptions`. */
+export interface OptionPart {
+  readonly option: string
+  readonly part: string
+}
+
+type OptionName = string | OptionPart
+
+/**
+ * Refuses misspelled options, because an option that is silently ignored may be one that sets a limit. `within` is the
+ * option whose value `options` is.
+ */
+export function checkKnownOptions(
+  owner: Owner,
+  options: unknown,
+  known: readonly string[],
+  within?: OptionPart,
+): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw invalidOption(owner, 'options', options, 'pass one object with named options', kindOf(options))
+    const name = within ? partOf(within, 'options') : 'options'
+    throw invalidOption(owner, name, options, 'pass one object with named options', kindOf(options))
   }
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue
     const meant = similarName(name, known)
     const guess = meant === undefined ? '' : ` Did you mean ${JSON.stringify(meant)}?`
-    const message = `${owner} has no option ${JSON.stringify(name)}. Its options are ${known.join(', ')}.${guess}`
-    throw new CountersignError('ERR_OPTION_UNKNOWN', message)
+    const problem = `has no option ${JSON.stringify(name)}. Its options are ${known.join(', ')}.${guess}`
+    const messageFor = (where: Owner) => `${where}${within ? `: ${within.part}` : ''} ${problem}`
+    throw new OptionError('ERR_OPTION_UNKNOWN', owner, within?.option ?? name, messageFor)
   }
+}
+
+/** A field within a part of an option: `subscriptions[0]: callbackUrl`. */
+export function partOf({ option, part }: OptionPart, name: string): OptionPart {
+  return { option, part: `${part}: ${name}` }
 }
 
 /** A whole number within its range; the default when undefined. */
@@ -69,12 +92,27 @@ export function objectOption<Type extends object>(
 
 export function invalidOption(
   owner: Owner,
-  name: string,
+  name: OptionName,
   value: unknown,
   cure: string,
   shown = describe(value),
-): CountersignError<'ERR_OPTION_INVALID'> {
-  return new CountersignError('ERR_OPTION_INVALID', `${owner}: ${name} is ${shown}: ${cure}.`)
+): OptionError<'ERR_OPTION_INVALID'> {
+  const { option, part } = typeof name === 'string' ? { option: name, part: name } : name
+  return wrongOption(owner, option, `${part} is ${shown}: ${cure}.`)
+}
+
+/** For a problem that says itself which option it is about. */
+export function wrongOption(
+  owner: Owner,
+  option: string,
+  problem: string,
+): OptionError<'ERR_OPTION_INVALID'> {
+  return new OptionError('ERR_OPTION_INVALID', owner, option, (where) => `${where}: ${problem}`)
+}
+
+/** @throws CountersignError ERR_OPTION_INVALID, where there is a problem */
+export function refuseOption(owner: Owner, option: string, problem: string | undefined): void {
+  if (problem !== undefined) throw wrongOption(owner, option, problem)
 }
 
 /**

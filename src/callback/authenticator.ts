@@ -1,10 +1,11 @@
-import { authenticate, type Authentication } from './authenticate.js'
+import { authenticate, type Authentication, type Tolerance } from './authenticate.js'
 import type { CallbackRequest } from './callback.js'
 import { withTimeout } from '../base/timeout.js'
+import type { KnownSecrets } from '../logging/known-secrets.js'
 import type { Logger } from '../logging/logger.js'
 import { durationOption, functionOption, integerOption } from '../base/option-checks.js'
 import type { Credentials } from '../signature/credentials.js'
-import { subscriptionLookup, type Subscriptions } from './subscriptions.js'
+import { subscriptionLookup, type SubscriptionLookup, type Subscriptions } from './subscriptions.js'
 
 export interface AuthenticatorOptions {
   /** What was subscribed: a list, or a function that looks it up by event type and request path. */
@@ -35,33 +36,42 @@ export const AUTHENTICATOR_OPTIONS = [
   'clock',
 ] as const satisfies readonly (keyof AuthenticatorOptions)[]
 
-export interface Authenticator {
-  readonly toleranceMs: number
-  readonly futureToleranceMs: number
+/** `AuthenticatorOptions`, checked and with defaults. */
+export interface AuthenticatorSettings extends Tolerance {
+  readonly subscriptions: SubscriptionLookup
   readonly dependencyTimeoutMs: number
+  readonly clock: () => number
+}
+
+/**
+ * `logger` is warned of subscriptions that are probably wrong, and `secrets` is told what must not be logged.
+ * @throws CountersignError ERR_OPTION_INVALID
+ */
+export function parseAuthenticatorOptions(
+  owner: string,
+  options: AuthenticatorOptions,
+  logger: Logger,
+  secrets: KnownSecrets,
+): AuthenticatorSettings {
+  const limit = (name: 'toleranceMs' | 'futureToleranceMs', fallback: number) =>
+    integerOption(owner, name, options[name], { fallback, min: 0 })
+  return {
+    toleranceMs: limit('toleranceMs', 86_400_000),
+    futureToleranceMs: limit('futureToleranceMs', 300_000),
+    clock: functionOption(owner, 'clock', options.clock, Date.now),
+    dependencyTimeoutMs: dependencyTimeoutOption(owner, options.dependencyTimeoutMs),
+    subscriptions: subscriptionLookup(owner, options.subscriptions, logger, secrets),
+  }
+}
+
+export interface Authenticator {
   /** Whether a callback is what it claims to be. Never rejects. */
   authenticate(callback: CallbackRequest, credentials: Credentials): Promise<Authentication>
 }
 
-/** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
-export function createAuthenticator(
-  owner: string,
-  options: AuthenticatorOptions,
-  logger: Logger,
-): Authenticator {
-  const limit = (name: 'toleranceMs' | 'futureToleranceMs', fallback: number) =>
-    integerOption(owner, name, options[name], { fallback, min: 0 })
-  const tolerance = {
-    toleranceMs: limit('toleranceMs', 86_400_000),
-    futureToleranceMs: limit('futureToleranceMs', 300_000),
-  }
-  const clock = functionOption(owner, 'clock', options.clock, Date.now)
-  const dependencyTimeoutMs = dependencyTimeoutOption(owner, options.dependencyTimeoutMs)
-  const lookup = subscriptionLookup(owner, options.subscriptions, logger)
-
+export function createAuthenticator(settings: AuthenticatorSettings): Authenticator {
+  const { subscriptions, dependencyTimeoutMs, clock } = settings
   return {
-    ...tolerance,
-    dependencyTimeoutMs,
     async authenticate(callback, credentials) {
       let candidates
       try {
@@ -70,13 +80,13 @@ export function createAuthenticator(
           eventType: typeof eventType === 'string' ? eventType : undefined,
           path: callback.path,
         }
-        const found = lookup(hints)
+        const found = subscriptions(hints)
         candidates =
           found instanceof Promise ? await withTimeout(found, dependencyTimeoutMs, 'subscriptions()') : found
       } catch (error) {
         return { verdict: 'refused', code: 'ERR_SUBSCRIPTIONS_UNAVAILABLE', error }
       }
-      return authenticate(callback, credentials, candidates, clock(), tolerance)
+      return authenticate(callback, credentials, candidates, clock(), settings)
     },
   }
 }

@@ -1,9 +1,20 @@
 import type { KeyObject } from 'node:crypto'
 import { defaultSubscriptionId, type PublicSubscription, type Subscription } from './callback.js'
-import { CountersignError } from '../base/errors.js'
-import { checkKnownOptions, invalidOption } from '../base/option-checks.js'
+import {
+  checkKnownOptions,
+  invalidOption,
+  partOf,
+  refuseOption,
+  wrongOption,
+  type OptionPart,
+} from '../base/option-checks.js'
 import { callbackUrlProblem, signedUrl, type SignedUrl } from '../signature/callback-url.js'
 import { hmacKey, secretProblem } from '../signature/secret.js'
+
+/** Which subscription of whose option is looked at, for the message. */
+interface Place extends OptionPart {
+  readonly owner: string
+}
 
 /** A subscription that has been checked, with everything that verifying a callback needs of it except the HMAC itself. */
 export interface PreparedSubscription extends PublicSubscription {
@@ -26,17 +37,22 @@ export class SubscriptionPreparer {
   readonly #urls = new PreparedTexts(urlOf)
   readonly #keys = new PreparedTexts(keyOf)
 
+  /** What was prepared last, where these subscriptions are the same. */
+  unchanged(subscriptions: readonly Subscription[]): readonly PreparedSubscription[] | undefined {
+    const last = this.#last
+    const isSame =
+      last.length === subscriptions.length && last.every((each, at) => isStill(each, subscriptions[at]))
+    return isSame ? last : undefined
+  }
+
   /** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
   prepare(
     subscriptions: readonly Subscription[],
     owner: string,
     name: string,
   ): readonly PreparedSubscription[] {
-    const last = this.#last
-    if (last.length === subscriptions.length && last.every((each, at) => isStill(each, subscriptions[at])))
-      return last
     const prepared = Array.from(subscriptions, (subscription, index) =>
-      this.#prepareOne(subscription, `${owner}: ${name}[${index}]`),
+      this.#prepareOne(subscription, { owner, option: 'subscriptions', part: `${name}[${index}]` }),
     )
     // Afterwards, so that a list never drives out its own entries: one that is longer than the limit would otherwise be
     // prepared anew for every request.
@@ -48,30 +64,32 @@ export class SubscriptionPreparer {
     return prepared
   }
 
-  #prepareOne(subscription: Subscription, where: string): PreparedSubscription {
-    checkKnownOptions(where, subscription, KNOWN)
+  #prepareOne(subscription: Subscription, place: Place): PreparedSubscription {
+    const { owner } = place
+    checkKnownOptions(owner, subscription, KNOWN, place)
     const { id, eventTypeName, callbackUrl, secret, description } = subscription
     if (typeof eventTypeName !== 'string' || eventTypeName === '') {
       const cure = 'use the name that was subscribed, such as "transfers.book-completed"'
-      throw invalidOption(where, 'eventTypeName', eventTypeName, cure)
+      throw invalidOption(owner, partOf(place, 'eventTypeName'), eventTypeName, cure)
     }
     if (description !== undefined && typeof description !== 'string')
-      throw invalidOption(where, 'description', description, 'use a text, or leave it out')
+      throw invalidOption(owner, partOf(place, 'description'), description, 'use a text, or leave it out')
     if (id !== undefined && !isId(id)) {
       const cure = 'use 1 to 200 printable characters, such as the name of the tenant, or leave it out'
-      throw invalidOption(where, 'id', id, cure)
+      throw invalidOption(owner, partOf(place, 'id'), id, cure)
     }
     const secrets: readonly string[] = Array.isArray(secret) ? Array.from(secret) : [secret as string]
-    if (secrets.length === 0) throw invalidOption(where, 'secret', secret, 'list at least one secret')
+    if (secrets.length === 0)
+      throw invalidOption(owner, partOf(place, 'secret'), secret, 'list at least one secret')
     const subscribed = { eventTypeName, callbackUrl }
     return {
       id: id ?? defaultSubscriptionId(subscribed),
       hasOwnId: id !== undefined,
       ...subscribed,
       description,
-      url: this.#urls.get(callbackUrl, where),
+      url: this.#urls.get(callbackUrl, place),
       secrets,
-      keys: secrets.map((each) => this.#keys.get(each, where)),
+      keys: secrets.map((each) => this.#keys.get(each, place)),
     }
   }
 }
@@ -104,16 +122,16 @@ const KNOWN = [
 
 class PreparedTexts<Result> {
   readonly #results = new Map<string, Result>()
-  readonly #prepare: (text: string, where: string) => Result
+  readonly #prepare: (text: string, place: Place) => Result
 
-  constructor(prepare: (text: string, where: string) => Result) {
+  constructor(prepare: (text: string, place: Place) => Result) {
     this.#prepare = prepare
   }
 
-  get(text: string, where: string): Result {
+  get(text: string, place: Place): Result {
     const known = this.#results.get(text)
     if (known !== undefined) return known
-    const result = this.#prepare(text, where)
+    const result = this.#prepare(text, place)
     this.#results.set(text, result)
     return result
   }
@@ -127,18 +145,18 @@ class PreparedTexts<Result> {
   }
 }
 
-function urlOf(callbackUrl: string, where: string): SignedUrl {
-  refuse(callbackUrlProblem(callbackUrl), where)
+function urlOf(callbackUrl: string, place: Place): SignedUrl {
+  refuse(callbackUrlProblem(callbackUrl), place)
   return signedUrl(callbackUrl)
 }
 
-function keyOf(secret: string, where: string): KeyObject {
-  refuse(secretProblem(secret), where)
+function keyOf(secret: string, place: Place): KeyObject {
+  refuse(secretProblem(secret), place)
   return hmacKey(secret)
 }
 
-function refuse(problem: string | undefined, where: string): void {
-  if (problem !== undefined) throw new CountersignError('ERR_OPTION_INVALID', `${where}: ${problem}`)
+function refuse(problem: string | undefined, { owner, option, part }: Place): void {
+  if (problem !== undefined) refuseOption(owner, option, `${part}: ${problem}`)
 }
 
 /** What can stand in a log line and in a column of a database. */
@@ -154,8 +172,7 @@ function isId(id: unknown): boolean {
  */
 function checkDistinct(subscriptions: readonly PreparedSubscription[], owner: string, name: string): void {
   const refuseBoth = (one: number, other: number, problem: string) => {
-    const message = `${owner}: ${name}[${one}] and ${name}[${other}] ${problem}`
-    throw new CountersignError('ERR_OPTION_INVALID', message)
+    throw wrongOption(owner, 'subscriptions', `${name}[${one}] and ${name}[${other}] ${problem}`)
   }
   const byId = new Map<string, number>()
   for (const [index, { id }] of subscriptions.entries()) {

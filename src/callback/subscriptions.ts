@@ -1,4 +1,5 @@
 import { ownSubscriptionId, type PublicSubscription, type Subscription } from './callback.js'
+import type { KnownSecrets } from '../logging/known-secrets.js'
 import type { Logger } from '../logging/logger.js'
 import { invalidOption, kindOf } from '../base/option-checks.js'
 import { SubscriptionPreparer, type PreparedSubscription } from './prepared-subscription.js'
@@ -27,21 +28,25 @@ export type SubscriptionLookup = (
 
 /**
  * Checks and prepares a list once. A function's answers are checked at each call, and a wrong one rejects; what it returned
- * before is not prepared again.
+ * before is not prepared again. `secrets` is told every secret before anything can be logged about it.
  * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
 export function subscriptionLookup(
   owner: string,
   subscriptions: Subscriptions,
   logger: Logger,
+  secrets: KnownSecrets,
 ): SubscriptionLookup {
   const preparer = new SubscriptionPreparer()
   if (typeof subscriptions === 'function') {
     return async (hints) => {
       const found = await subscriptions(hints)
-      if (!Array.isArray(found))
-        throw invalidOption(owner, 'the result of subscriptions()', found, 'return a list', kindOf(found))
-      return preparer.prepare(found, owner, 'subscriptions()')
+      if (!Array.isArray(found)) throw invalidOption(owner, RESULT, found, 'return a list', kindOf(found))
+      const list: readonly Subscription[] = found
+      const unchanged = preparer.unchanged(list)
+      if (unchanged) return unchanged
+      secrets.addReturned(list)
+      return preparer.prepare(list, owner, 'subscriptions()')
     }
   }
   if (!Array.isArray(subscriptions) || subscriptions.length === 0) {
@@ -53,10 +58,13 @@ export function subscriptionLookup(
       Array.isArray(subscriptions) ? 'an empty list' : kindOf(subscriptions),
     )
   }
+  secrets.add(subscriptions)
   const prepared = preparer.prepare(subscriptions, owner, 'subscriptions')
   warnOfPitfalls(prepared, logger)
   return () => prepared
 }
+
+const RESULT = { option: 'subscriptions', part: 'the result of subscriptions()' }
 
 function warnOfPitfalls(subscriptions: readonly PreparedSubscription[], logger: Logger): void {
   const typesByUrlAndSecret = new Map<string, Set<string>>()

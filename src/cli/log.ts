@@ -26,7 +26,7 @@ export async function createLog({ level, format, secrets }: LogOptions): Promise
   // Most commands have no log, and start sooner without.
   const { pino } = await import('pino')
   const known = new KnownSecrets()
-  known.of([{ secret: secrets }])
+  known.add([{ secret: secrets }])
   const redact = redactor(secrets)
   const output = new BoundedOutput(process.stdout, (dropped) =>
     log.warn(

@@ -1,4 +1,4 @@
-import { CountersignError } from '../base/errors.js'
+import { refuseOption } from '../base/option-checks.js'
 import { isUuid } from '../base/uuid.js'
 
 /** SERVICE 2.2. */
@@ -15,8 +15,8 @@ const MAX_SECRET_LENGTH = 40
  * @throws CountersignError ERR_OPTION_INVALID
  */
 export function checkCredentials(owner: string, clientId: unknown, clientSecret: unknown): ClientCredentials {
-  const problem = idProblem(clientId, clientSecret) ?? secretProblem(clientSecret)
-  if (problem) throw new CountersignError('ERR_OPTION_INVALID', `${owner}: ${problem}`)
+  refuseOption(owner, 'clientId', idProblem(clientId, clientSecret))
+  refuseOption(owner, 'clientSecret', secretProblem(clientSecret))
   return { clientId: clientId as string, clientSecret: clientSecret as string }
 }
 

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { CountersignError } from '../base/errors.js'
 import { eventTypeNameProblem } from '../base/event-type-name.js'
 import type { Logger } from '../logging/logger.js'
-import { checkKnownOptions, invalidOption } from '../base/option-checks.js'
+import { checkKnownOptions, invalidOption, refuseOption } from '../base/option-checks.js'
 import { callbackUrlProblem } from '../signature/index.js'
 import { looksLikeSecretText, secretProblem } from '../signature/secret.js'
 import type { SendAuthorized } from './authorized-request.js'
@@ -81,9 +80,9 @@ function subscriptionRequest(
   const { eventTypeName, callbackUrl, secret, description } = subscription
   if (description !== undefined && typeof description !== 'string')
     throw invalidOption(OWNER, 'description', description, 'use a text, or leave it out')
-  const problem =
-    eventTypeNameProblem(eventTypeName) ?? callbackUrlProblem(callbackUrl) ?? secretProblem(secret)
-  if (problem) throw new CountersignError('ERR_OPTION_INVALID', `${OWNER}: ${problem}`)
+  refuseOption(OWNER, 'eventTypeName', eventTypeNameProblem(eventTypeName))
+  refuseOption(OWNER, 'callbackUrl', callbackUrlProblem(callbackUrl))
+  refuseOption(OWNER, 'secret', secretProblem(secret))
   warnOfPitfalls(eventTypeName, secret, logger)
 
   const secretText = Buffer.from(secret, 'utf8').toString('base64')

@@ -3,6 +3,7 @@ import { performance } from 'node:perf_hooks'
 import {
   AUTHENTICATOR_OPTIONS,
   createAuthenticator,
+  parseAuthenticatorOptions,
   type AuthenticatorOptions,
 } from '../callback/authenticator.js'
 import type { CallbackEvent } from '../callback/callback.js'
@@ -45,10 +46,10 @@ export function verifySignature(options: VerifySignatureOptions): Middleware {
   const limits = bodyLimits('verifySignature', options)
   const readCallback = callbackReader(limits)
   const secrets = new KnownSecrets()
-  const subscriptions = secrets.of(options.subscriptions)
   const logger = loggerOption('verifySignature', options.logger, secrets)
   const outcomeLog = new OutcomeLog('verifySignature', logger, options)
-  const authenticator = createAuthenticator('verifySignature', { ...options, subscriptions }, logger)
+  const settings = parseAuthenticatorOptions('verifySignature', options, logger, secrets)
+  const authenticator = createAuthenticator(settings)
 
   async function judge(intake: Intake): Promise<{ event: CallbackEvent } | { refusal: Outcome }> {
     if (intake.refused) return { refusal: outcome(intake.refused) }

@@ -13,37 +13,43 @@ const HIDDEN = '[hidden]'
 /** To hide a shorter text would hide parts of ordinary words, and show by that what the secret is. */
 const MIN_LENGTH = 4
 
-/** How many secrets are remembered of those that a function returned. */
-const MAX_REMEMBERED = 1_000
+/** How many secrets are remembered of those that a function returned, unless one list holds more. */
+const MAX_REMEMBERED = 10_000
 
 /** The secrets of the subscriptions, which must not stand in a log line or in a stored reason. */
 export class KnownSecrets {
   readonly #listed = new Set<string>()
-  /** In the order of their last use: the function may return other subscriptions for each tenant. */
+  /** In the order of their last use, because a function may return other subscriptions for each tenant. */
   readonly #returned = new Set<string>()
   #spellings: Spellings | undefined
+  /** How many of the spellings' secrets have been forgotten since. */
+  #forgotten = 0
 
-  /** Remembers the secrets of a list, or of whatever lists the function returns, which is then returned in its place. */
-  of<Subscriptions>(subscriptions: Subscriptions): Subscriptions {
-    if (typeof subscriptions !== 'function') {
-      for (const secret of secretsOf(subscriptions)) this.#listed.add(secret)
-      return subscriptions
+  /** Remembers the secrets of a list for good. */
+  add(subscriptions: unknown): void {
+    for (const secret of secretsOf(subscriptions)) {
+      this.#listed.add(secret)
+      this.#spellings?.add(secret)
     }
-    const remembering = (hints: unknown): unknown => {
-      const found: unknown = subscriptions(hints)
-      if (Array.isArray(found)) {
-        this.#remember(found)
-        return found
-      }
-      // The caller is given this promise too: the `then` of a query builder would run its query once for each call.
-      const promise = Promise.resolve(found)
-      promise.then(
-        (list) => this.#remember(list),
-        () => {},
-      )
-      return promise
+  }
+
+  /** Remembers the secrets of a list that a function returned, and forgets those that were returned longest ago. */
+  addReturned(subscriptions: unknown): void {
+    const secrets = secretsOf(subscriptions)
+    for (const secret of secrets) {
+      if (!this.#returned.delete(secret)) this.#spellings?.add(secret)
+      this.#returned.add(secret)
     }
-    return remembering as Subscriptions
+    const limit = Math.max(MAX_REMEMBERED, secrets.length)
+    for (const secret of this.#returned) {
+      if (this.#returned.size <= limit) break
+      this.#returned.delete(secret)
+      this.#forgotten++
+    }
+    // Preparing the spellings costs time for each secret that is known: once in so many secrets, not for each new one.
+    if (this.#forgotten < MAX_REMEMBERED) return
+    this.#spellings = undefined
+    this.#forgotten = 0
   }
 
   /**
@@ -54,17 +60,6 @@ export class KnownSecrets {
     this.#spellings ??= new Spellings([...this.#listed, ...this.#returned])
     const tokens = text.length > limit ? credentialsOrStart : credentials
     return this.#spellings.hide(text, limit).replace(tokens, HIDDEN)
-  }
-
-  #remember(subscriptions: unknown): void {
-    for (const secret of secretsOf(subscriptions)) {
-      if (!this.#returned.delete(secret)) this.#spellings = undefined
-      this.#returned.add(secret)
-    }
-    for (const secret of this.#returned) {
-      if (this.#returned.size <= MAX_REMEMBERED) return
-      this.#returned.delete(secret)
-    }
   }
 }
 
@@ -81,22 +76,24 @@ function secretsOf(subscriptions: unknown): string[] {
 
 /** Finds many texts in time that depends on the length of the text alone, not on how many there are. */
 class Spellings {
-  readonly #byStart = new Map<string, string[]>()
+  readonly #byStart = new Map<string, Set<string>>()
   readonly #firstUnits = new Set<number>()
   #longest = 0
 
   constructor(secrets: readonly string[]) {
-    for (const spelling of new Set(secrets.flatMap(spellingsOf))) {
+    for (const secret of secrets) this.add(secret)
+  }
+
+  add(secret: string): void {
+    for (const spelling of spellingsOf(secret)) {
       if (spelling.length < MIN_LENGTH) continue
       const start = spelling.slice(0, MIN_LENGTH)
       const known = this.#byStart.get(start)
-      if (known) known.push(spelling)
-      else this.#byStart.set(start, [spelling])
+      if (known) known.add(spelling)
+      else this.#byStart.set(start, new Set([spelling]))
       this.#firstUnits.add(spelling.charCodeAt(0))
       this.#longest = Math.max(this.#longest, spelling.length)
     }
-    // One may begin with another.
-    for (const spellings of this.#byStart.values()) spellings.sort((one, other) => other.length - one.length)
   }
 
   hide(whole: string, limit: number): string {
@@ -118,8 +115,12 @@ class Spellings {
 
   #lengthAt(text: string, at: number): number {
     if (!this.#firstUnits.has(text.charCodeAt(at))) return 0
-    const candidates = this.#byStart.get(text.slice(at, at + MIN_LENGTH))
-    return candidates?.find((candidate) => text.startsWith(candidate, at))?.length ?? 0
+    let longest = 0
+    // One spelling may begin with another.
+    for (const candidate of this.#byStart.get(text.slice(at, at + MIN_LENGTH)) ?? []) {
+      if (candidate.length > longest && text.startsWith(candidate, at)) longest = candidate.length
+    }
+    return longest
   }
 }
 

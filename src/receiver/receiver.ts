@@ -14,7 +14,6 @@ import { warnOfGaps } from '../handlers/handler-gaps.js'
 import { callbackListener, type CallbackListener } from '../http/callback-listener.js'
 import type { OutcomeLog } from '../http/log-outcome.js'
 import { refuseMisuse, type Middleware } from '../http/middleware.js'
-import { KnownSecrets } from '../logging/known-secrets.js'
 import { silentLogger, type Logger } from '../logging/logger.js'
 import { checkKnownOptions, functionOption, invalidOption } from '../base/option-checks.js'
 import { InboxHandling } from './durable-acceptance.js'
@@ -22,7 +21,7 @@ import { Worker } from '../worker/worker.js'
 import type { Outcome } from '../callback/outcomes.js'
 import type { Handling } from './acceptance.js'
 import { Pipeline } from './pipeline.js'
-import { inboxOption, parseReceiverOptions, storeOption, type ReceiverOptions } from './settings.js'
+import { parseReceiverOptions, type ReceiverOptions, type ReceiverSettings } from './settings.js'
 
 /** A `request` listener; as a `checkContinue` listener it is given what sends `100 Continue`, where that is deserved. */
 export type ReceiverRequestListener = (
@@ -44,7 +43,7 @@ export type ReceiverRequestListener = (
 export function createReceiver<Events extends object = EventMap>(
   options: ReceiverOptions<Events>,
 ): Receiver<Events> {
-  return new Receiver(options)
+  return new Receiver(parseReceiverOptions(options))
 }
 
 export class Receiver<Events extends object = EventMap> extends Registration<Events> {
@@ -63,13 +62,11 @@ export class Receiver<Events extends object = EventMap> extends Registration<Eve
   #started = false
   #stopped: Promise<void> | undefined
 
-  /** Use `createReceiver`. `secrets` are further ones that must not stand in a log line or in a stored reason. */
-  constructor(options: ReceiverOptions<Events>, secrets = new KnownSecrets()) {
-    const { limits, handlerTimeoutMs, leaseMs, stopTimeoutMs, schemas, logger, outcomeLog, clock } =
-      parseReceiverOptions(options, secrets)
-    const subscriptions = secrets.of(options.subscriptions)
-    const authenticator = createAuthenticator('createReceiver', { ...options, subscriptions }, logger)
-    const { dependencyTimeoutMs } = authenticator
+  /** Use `createReceiver`. */
+  constructor(settings: ReceiverSettings) {
+    const { limits, handlerTimeoutMs, leaseMs, schemas, logger, outcomeLog, acceptance, secrets } = settings
+    const { dependencyTimeoutMs, clock } = settings.authentication
+    const authenticator = createAuthenticator(settings.authentication)
     const handlers = new Handlers(handlerTimeoutMs, leaseMs)
     const listenerErrors = new ListenerErrors(logger)
     const events = new EventChannel((error, event) => listenerErrors.write(error, event))
@@ -77,25 +74,18 @@ export class Receiver<Events extends object = EventMap> extends Registration<Eve
     const dispatcher = new Dispatcher({ handlers, schemas, schemaTimeoutMs: dependencyTimeoutMs, logger })
     if (logger !== silentLogger) events.subscribe('answered', (event) => outcomeLog.write(event))
     const shared = { handlers, dispatcher, leaseMs, dependencyTimeoutMs, events, logger }
-    const durable = inboxOption(options, authenticator)
-    this.#hasInbox = durable !== undefined
+    this.#hasInbox = 'inbox' in acceptance
     this.#handlers = handlers
     this.#logger = logger
-    this.#subscribedTypes =
-      typeof options.subscriptions === 'function'
-        ? undefined
-        : options.subscriptions.map(({ eventTypeName }) => eventTypeName)
+    this.#subscribedTypes = settings.subscribedTypes
     this.#outcomeLog = outcomeLog
     this.#listenerErrors = listenerErrors
-    this.#stopTimeoutMs = stopTimeoutMs
-    if (durable) {
-      const worker = new Worker({ ...shared, ...durable, clock, secrets })
-      this.#handling = new InboxHandling({ ...shared, ...durable, worker })
+    this.#stopTimeoutMs = settings.stopTimeoutMs
+    if ('inbox' in acceptance) {
+      const worker = new Worker({ ...shared, ...acceptance, clock, secrets })
+      this.#handling = new InboxHandling({ ...shared, ...acceptance, worker })
     } else {
-      this.#handling = new InlineHandling({
-        ...shared,
-        store: storeOption(options.store, authenticator, { clock, logger }),
-      })
+      this.#handling = new InlineHandling({ ...shared, ...acceptance })
     }
     const stopping = this.#stopping.signal
     // Each callback whose body is on its way listens to it.

@@ -1,5 +1,4 @@
-import { CountersignError } from '../base/errors.js'
-import { checkKnownOptions, integerOption } from '../base/option-checks.js'
+import { checkKnownOptions, integerOption, refuseOption, wrongOption } from '../base/option-checks.js'
 import { secretProblem } from '../signature/secret.js'
 
 /** What may be wrong with a delivery on purpose. A name alone takes the defaults. */
@@ -125,10 +124,7 @@ export function faultOption(fault: Fault | FaultName): Fault {
   if (typeof kind !== 'string' || !Object.hasOwn(FAULTS, kind)) {
     const shown = JSON.stringify(String(kind).slice(0, 100))
     const kinds = Object.keys(FAULTS).join(', ')
-    throw new CountersignError(
-      'ERR_OPTION_INVALID',
-      `deliver: there is no fault ${shown}. Use one of ${kinds}.`,
-    )
+    throw wrongOption('deliver', 'fault', `there is no fault ${shown}. Use one of ${kinds}.`)
   }
   const owner = `deliver: fault ${kind}`
   checkKnownOptions(owner, given, ['kind', ...(SETTINGS_OF[given.kind] ?? [])])
@@ -136,10 +132,7 @@ export function faultOption(fault: Fault | FaultName): Fault {
     const value = (given as unknown as Record<string, number | undefined>)[name]
     integerOption(owner, name, value, { ...range, fallback: range.min })
   }
-  if (given.kind === 'next-secret') {
-    const problem = secretProblem(given.secret)
-    if (problem) throw new CountersignError('ERR_OPTION_INVALID', `${owner}: ${problem}`)
-  }
+  if (given.kind === 'next-secret') refuseOption(owner, 'secret', secretProblem(given.secret))
   return given
 }
 

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { CountersignError } from '../base/errors.js'
 import { eventTypeNameProblem } from '../base/event-type-name.js'
-import { checkKnownOptions, invalidOption } from '../base/option-checks.js'
+import { checkKnownOptions, invalidOption, refuseOption } from '../base/option-checks.js'
 import { callbackUrlProblem } from '../signature/index.js'
 import { secretProblem } from '../signature/secret.js'
 import type { Random } from './random.js'
@@ -81,16 +80,15 @@ export class SubscriptionBook {
       throw invalidOption(owner, 'id', id, 'use a text, or leave it out')
     if (this.entries.some((each) => each.id === id))
       throw invalidOption(owner, 'id', id, 'another subscription has it: use one that is free')
-    const problem =
-      eventTypeNameProblem(eventTypeName) ?? callbackUrlProblem(callbackUrl) ?? secretProblem(secret)
-    if (problem) throw new CountersignError('ERR_OPTION_INVALID', `${owner}: ${problem}`)
+    refuseOption(owner, 'eventTypeName', eventTypeNameProblem(eventTypeName))
+    refuseOption(owner, 'callbackUrl', callbackUrlProblem(callbackUrl))
+    refuseOption(owner, 'secret', secretProblem(secret))
     return this.add({ id, eventTypeName, callbackUrl, secret, description })
   }
 
   /** Returns the new secret. @throws CountersignError ERR_OPTION_INVALID */
   rotate(subscription: ServiceSubscription, secret: string = newSecret()): string {
-    const problem = secretProblem(secret)
-    if (problem) throw new CountersignError('ERR_OPTION_INVALID', `rotateSecret: ${problem}`)
+    refuseOption('rotateSecret', 'secret', secretProblem(secret))
     const entry = this.#find(subscription, 'rotateSecret')
     entry.previousSecret = entry.secret
     entry.secret = secret

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { inspect } from 'node:util'
 import { captureRawBody, createReceiver, verifySignature, type Middleware } from '../../src/index.js'
 import { sendRawRequest } from '../../src/testing/raw-request.js'
 import { collectedLog, type CollectedLog } from '../support/collected-log.js'
@@ -75,6 +76,27 @@ describe('a flood of forged callbacks', () => {
       level: 'error',
       fields: { code: 'ERR_SUBSCRIPTIONS_UNAVAILABLE' },
     })
+  })
+
+  it('throttles the error of a misspelt callbackUrl that a function returned, and does not repeat its query', async () => {
+    const misspelt = { ...subscription, callbackUrl: 'https://Partner.example.com/hooks?token=t0ken' }
+    const { send, log, receiver } = await runReceiver({
+      subscriptions: () => [misspelt],
+      logRefusalsPerSecond: 2,
+    })
+    for (let round = 0; round < 20; round++) await send(forged())
+    await receiver.stop()
+    expect(single(log).length).toBeLessThan(20)
+    expect(single(log)[0]).toMatchObject({
+      fields: {
+        code: 'ERR_SUBSCRIPTIONS_UNAVAILABLE',
+        err: { code: 'ERR_OPTION_INVALID' },
+      },
+    })
+    expect(suppressed(log).reduce((sum, { fields }) => sum + Number(fields['suppressed']), 0)).toBe(
+      20 - single(log).length,
+    )
+    expect(inspect(log.lines, { depth: Infinity })).not.toContain('t0ken')
   })
 
   it('throttles the errors of listeners that it causes', async () => {

@@ -6,7 +6,7 @@ import { loggedError } from '../../src/logging/logged-error.js'
 
 const SECRET = 's3cret~Text-with_dots.and-dashes'
 const secrets = new KnownSecrets()
-secrets.of([{ secret: SECRET }])
+secrets.add([{ secret: SECRET }])
 const logged = (error: unknown) => loggedError(error, secrets) as Error & { code?: unknown; cause?: Error }
 
 class SettlementError extends TypeError {}

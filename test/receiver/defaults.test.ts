@@ -1,7 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createAuthenticator } from '../../src/callback/authenticator.js'
-import { silentLogger } from '../../src/logging/logger.js'
 import { parseReceiverOptions } from '../../src/receiver/settings.js'
 import { subscription } from '../support/running-receiver.js'
 
@@ -9,9 +7,8 @@ const readme = readFileSync(join(__dirname, '../../README.md'), 'utf8')
 
 it('the defaults are those of the README', () => {
   const options = { subscriptions: [subscription] }
-  const { limits, handlerTimeoutMs, leaseMs, stopTimeoutMs } = parseReceiverOptions(options)
-  const authenticator = createAuthenticator('createReceiver', options, silentLogger)
-  const { toleranceMs, futureToleranceMs, dependencyTimeoutMs } = authenticator
+  const { limits, handlerTimeoutMs, leaseMs, stopTimeoutMs, authentication } = parseReceiverOptions(options)
+  const { toleranceMs, futureToleranceMs, dependencyTimeoutMs } = authentication
   const defaults = {
     ...limits,
     handlerTimeoutMs,

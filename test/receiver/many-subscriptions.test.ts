@@ -1,6 +1,12 @@
 import { createHmac, createSecretKey } from 'node:crypto'
-import { createAuthenticator, type Authenticator } from '../../src/callback/authenticator.js'
+import {
+  createAuthenticator,
+  parseAuthenticatorOptions,
+  type Authenticator,
+} from '../../src/callback/authenticator.js'
 import type { CallbackRequest, Subscription } from '../../src/callback/callback.js'
+import type { Subscriptions } from '../../src/callback/subscriptions.js'
+import { KnownSecrets } from '../../src/logging/known-secrets.js'
 import { silentLogger } from '../../src/logging/logger.js'
 import { readCredentials, type Credentials } from '../../src/signature/credentials.js'
 import { signedCallback } from '../../src/testing/signed-callback.js'
@@ -53,8 +59,10 @@ function tenants(count: number, urlOf = (_index: number) => subscription.callbac
 
 const NOW = Date.UTC(2026, 10, 3, 9, 14, 27)
 
-function authenticatorOf(subscriptions: Parameters<typeof createAuthenticator>[1]['subscriptions']) {
-  return createAuthenticator('createReceiver', { subscriptions, clock: () => NOW }, silentLogger)
+function authenticatorOf(subscriptions: Subscriptions) {
+  const options = { subscriptions, clock: () => NOW }
+  const settings = parseAuthenticatorOptions('createReceiver', options, silentLogger, new KnownSecrets())
+  return createAuthenticator(settings)
 }
 
 function callbackOf(authentic: Subscription, authorization?: string): [CallbackRequest, Credentials] {
@@ -124,7 +132,10 @@ describe('a forged callback costs one HMAC for each subscription, and nothing el
     const authenticator = authenticatorOf(find)
     await forge(authenticator)
     const { length } = find()
+    const remember = jest.spyOn(KnownSecrets.prototype, 'addReturned')
     expect(await workOf(prepareForgery(authenticator))).toEqual({ hmacs: length, keys: 0, urls: 0 })
+    expect(remember).not.toHaveBeenCalled()
+    remember.mockRestore()
   })
 })
 

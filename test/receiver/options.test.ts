@@ -1,14 +1,14 @@
 import { inspect } from 'node:util'
-import { createReceiver, MemoryIdempotencyStore } from '../../src/index.js'
+import { createReceiver, MemoryIdempotencyStore, type CountersignError } from '../../src/index.js'
 import { collectedLog } from '../support/collected-log.js'
 import { SECRET, subscription } from '../support/running-receiver.js'
 
 /** What is thrown for options that the types would not let through. */
-function refusal(options: object): { code: string; message: string } {
+function refusal(options: object): CountersignError {
   try {
     createReceiver({ subscriptions: [subscription], ...options })
   } catch (error) {
-    return error as { code: string; message: string }
+    return error as CountersignError
   }
   throw new Error('nothing was refused')
 }
@@ -41,6 +41,21 @@ describe('createReceiver', () => {
     expect(message).toMatch(/^createReceiver: /)
     expect(message).toContain(`${name} is ${shown}: `)
     expect(message).toMatch(cure)
+  })
+
+  it.each([
+    ['toleranceMs', { toleranceMs: -1 }],
+    ['tolerance', { tolerance: 5 }],
+    ['logger', { logger: {} }],
+    ['schemas', { schemas: { 'a.b': {} } }],
+    ['subscriptions', { subscriptions: [] }],
+    ['subscriptions', { subscriptions: [{ ...subscription, callbackUrl: '/x' }] }],
+    ['subscriptions', { subscriptions: [{ ...subscription, eventTypeName: '' }] }],
+    ['subscriptions', { subscriptions: [{ ...subscription, eventType: 'x' }] }],
+    ['subscriptions', { subscriptions: [subscription, subscription] }],
+    ['concurrency', { concurrency: 5 }],
+  ])('has the option (%s) and where it was given as fields', (option, given) => {
+    expect(refusal(given)).toMatchObject({ name: 'CountersignError', owner: 'createReceiver', option })
   })
 
   it('names an option that it does not have, and those that it has', () => {

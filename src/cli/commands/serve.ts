@@ -1,7 +1,6 @@
 import closeWithGrace from 'close-with-grace'
 import { Option } from 'commander'
 import type { AddressInfo } from 'node:net'
-import { bodyLimits } from '../../http/raw-body.js'
 import { isErrorLike } from '../../base/foreign-value.js'
 import { parseServerOptions, startReceiverServer, type ReceiverServer } from '../../server/server.js'
 import { KnownSecrets } from '../../logging/known-secrets.js'
@@ -106,16 +105,15 @@ export const defineServe: DefineCommand = (program, io, finish) => {
 async function serve(flags: ServeFlags, io: Io): Promise<never> {
   const settings = await loadSettings(flags, io)
   const log = await createLog(settings.log)
-  const { bodyTimeoutMs } = blaming(settings, () => bodyLimits('serve', settings.receiver))
   const { shutdownDelayMs } = blaming(settings, () => parseServerOptions(settings.server))
-  const { receiver } = await standaloneReceiver(settings, log)
+  const { receiver, parsed } = await standaloneReceiver(settings, log)
 
   // From here on a signal is heard, also one that comes before the server listens.
   let starting: Promise<ReceiverServer> | undefined
   const grace = closeWithGrace(
     {
       delay: Math.min(
-        shutdownDelayMs + (settings.receiver.stopTimeoutMs ?? 10_000) + STOP_SLACK_MS,
+        shutdownDelayMs + parsed.stopTimeoutMs + STOP_SLACK_MS,
         // Node fires a longer timer at once.
         2 ** 31 - 1,
       ),
@@ -138,7 +136,7 @@ async function serve(flags: ServeFlags, io: Io): Promise<never> {
     },
   )
   try {
-    starting = startReceiverServer(receiver, bodyTimeoutMs, settings.server)
+    starting = startReceiverServer(receiver, parsed.limits.bodyTimeoutMs, settings.server)
     const { address } = await starting
     log.info({ host: address.address, port: address.port }, `listening on ${url(address)}`)
   } catch (error) {

@@ -1,10 +1,8 @@
-import { createAuthenticator } from '../../callback/authenticator.js'
 import type { Subscription } from '../../callback/callback.js'
 import { CountersignError } from '../../base/errors.js'
 import { parseServerOptions } from '../../server/server.js'
 import { warnOfGaps, type Handled } from '../../handlers/handler-gaps.js'
 import { silentLogger, type Logger } from '../../logging/logger.js'
-import { parseReceiverOptions } from '../../receiver/settings.js'
 import { withoutQuery, type Subscriptions } from '../../callback/subscriptions.js'
 import { checkAddress } from './check-address.js'
 import { checkInbox, readableEntries, type InboxEntries } from './check-inbox.js'
@@ -80,11 +78,6 @@ export async function checkConfig(flags: CheckFlags, io: Io): Promise<ExitCode> 
   return isAddressAlone ? EXIT.failed : EXIT.usage
 }
 
-function subscribedTypes({ receiver: { subscriptions } }: Settings): string[] | undefined {
-  if (typeof subscriptions === 'function') return undefined
-  return subscriptions.map(({ eventTypeName }) => eventTypeName)
-}
-
 async function summarize(settings: Settings, { strict }: CheckFlags): Promise<Summary> {
   const problems: Problem[] = []
   const attempt = async <Result>(probe: () => Promise<Result>): Promise<Result | undefined> => {
@@ -98,19 +91,15 @@ async function summarize(settings: Settings, { strict }: CheckFlags): Promise<Su
   }
   const warnings: Warning[] = []
   const log = collector(warnings)
-  const { handled } = await standaloneReceiver(settings, log)
+  const { parsed, handled } = await standaloneReceiver(settings, log)
   // The receiver itself says it when it starts; to start it here would make the inbox's file.
-  warnOfGaps(subscribedTypes(settings), handled, log, { hasInbox: settings.inbox.kind !== 'none' })
+  warnOfGaps(parsed.subscribedTypes, handled, log, { hasInbox: settings.inbox.kind !== 'none' })
   const { host, port, ...serverLimits } = blaming(settings, () => parseServerOptions(settings.server))
   await attempt(() => checkAddress(host, port, log))
   const inboxEntries = await attempt(() => checkInbox(settings.inbox))
   const options = settings.receiver
-  const { limits, handlerTimeoutMs, leaseMs, stopTimeoutMs } = parseReceiverOptions(options)
-  const { toleranceMs, futureToleranceMs, dependencyTimeoutMs } = createAuthenticator(
-    'serve',
-    options,
-    silentLogger,
-  )
+  const { limits, handlerTimeoutMs, leaseMs, stopTimeoutMs } = parsed
+  const { toleranceMs, futureToleranceMs, dependencyTimeoutMs } = parsed.authentication
   return {
     valid: problems.length === 0 && (!strict || warnings.length === 0),
     config: settings.file.path,

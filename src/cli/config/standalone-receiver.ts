@@ -1,12 +1,13 @@
 import { dirname, resolve } from 'node:path'
 import type { Handler, HandlerOptions } from '../../handlers/handlers.js'
-import { CountersignError } from '../../base/errors.js'
+import { CountersignError, OptionError } from '../../base/errors.js'
 import type { Handled } from '../../handlers/handler-gaps.js'
 import { KnownSecrets } from '../../logging/known-secrets.js'
 import { loggedError } from '../../logging/logged-error.js'
 import type { Logger } from '../../logging/logger.js'
 import { invalidOption } from '../../base/option-checks.js'
 import { Receiver } from '../../receiver/receiver.js'
+import { parseReceiverOptions, type ReceiverSettings } from '../../receiver/settings.js'
 import { importModule } from './config-file.js'
 import type { Settings } from './config.js'
 import { makeInbox } from './inbox-setting.js'
@@ -22,6 +23,7 @@ export interface HandlerRegistry {
 
 export interface StandaloneReceiver {
   readonly receiver: Receiver
+  readonly parsed: ReceiverSettings
   readonly handled: Handled
 }
 
@@ -32,11 +34,12 @@ export interface StandaloneReceiver {
 export async function standaloneReceiver(settings: Settings, logger: Logger): Promise<StandaloneReceiver> {
   const { receiver: options, file } = settings
   const secrets = new KnownSecrets()
-  secrets.of([{ secret: settings.log.secrets }])
-  const receiver = blaming(settings, () => {
+  secrets.add([{ secret: settings.log.secrets }])
+  const parsed = blaming(settings, () => {
     const inbox = makeInbox(settings.inbox, options.clock, logger)
-    return new Receiver({ ...options, inbox, logger }, secrets)
+    return parseReceiverOptions({ ...options, inbox, logger }, secrets)
   })
+  const receiver = new Receiver(parsed)
   const handlers = await loadHandlers(settings)
   const { registry, handled } = recordingRegistry(receiver)
   if (typeof handlers === 'function') {
@@ -49,24 +52,21 @@ export async function standaloneReceiver(settings: Settings, logger: Logger): Pr
   } else {
     for (const [type, handler] of Object.entries(handlers)) {
       if (typeof handler !== 'function') {
-        throw invalidOption(file.name, `handlers[${JSON.stringify(type)}]`, handler, 'pass a function')
+        const name = { option: 'handlers', part: `handlers[${JSON.stringify(type)}]` }
+        throw invalidOption(file.name, name, handler, 'pass a function')
       }
       registry.on(type, handler as Handler)
     }
   }
-  return { receiver, handled }
+  return { receiver, parsed, handled }
 }
 
-/** Runs `make`; what it finds wrong is said of where the option was set, not of the function that looked at it. */
+/** Runs `make`. A wrong option is reported with the flag, variable or file that sets it, not with the function that checks it. */
 export function blaming<Result>({ origin }: Pick<Settings, 'origin'>, make: () => Result): Result {
   try {
     return make()
   } catch (error) {
-    if (!(error instanceof CountersignError)) throw error
-    const [, problem, option] =
-      /^(?:createReceiver|serve|new SqliteInbox): ((\w+).*)$/s.exec(error.message) ?? []
-    if (problem === undefined || option === undefined) throw error
-    throw new CountersignError(error.code, `${origin(option)}: ${problem}`, { cause: error })
+    throw error instanceof OptionError ? error.withOwner(origin(error.option)) : error
   }
 }
 

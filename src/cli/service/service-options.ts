@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { Option, type Command } from 'commander'
 import { createClient } from '../../client/index.js'
-import { CountersignError } from '../../base/errors.js'
+import { OptionError } from '../../base/errors.js'
 import { loadEnvFile, variable } from '../environment.js'
 import { UsageError, type Io } from '../io.js'
 import { duration } from '../option-values.js'
@@ -63,10 +63,8 @@ export async function readServiceAccount(flags: ServiceFlags, io: Io): Promise<S
     // What it finds wrong is to be found now, and not when the command has done half of its work.
     await createClient({ ...account, logger: false }).close()
   } catch (error) {
-    if (!(error instanceof CountersignError)) throw error
-    const [, option, problem] = /^createClient: (\w+) (.*)$/s.exec(error.message) ?? []
-    if (problem === undefined) throw error
-    throw new UsageError(`${origin(option!, flags)} ${problem}`)
+    if (!(error instanceof OptionError)) throw error
+    throw new UsageError(error.withOwner(origin(error.option, flags)).message)
   }
   return account
 }
