@@ -44,7 +44,7 @@ export function callbackReader(limits: BodyLimits) {
     const refused = beforeBody?.()
     if (refused) return { headers, refused }
     const { contentLength } = headers
-    const raw = await readRawBody(request, limits, memory, { contentLength, stopping })
+    const raw = await readRawBody(request, { limits, memory, contentLength, stopping })
     if (typeof raw === 'string') return { headers, refused: raw }
     const { bytes: body, release } = raw
     // A large one goes ahead: to verify it takes longer than to wait saves, and many would be held in memory meanwhile.
