@@ -16,6 +16,7 @@ import { CountersignError } from '../base/errors.js'
 import { warnOfGaps } from '../handlers/handler-gaps.js'
 import { callbackListener, type CallbackListener } from '../http/callback-listener.js'
 import type { OutcomeLog } from '../http/log-outcome.js'
+import { callbackProcessor, type ProcessCallback } from '../http/process-callback.js'
 import { refuseMisuse, type Middleware } from '../http/middleware.js'
 import { KnownSecrets } from '../logging/known-secrets.js'
 import { LogThrottle } from '../logging/log-throttle.js'
@@ -34,6 +35,16 @@ export type ReceiverRequestListener = (
   response: ServerResponse,
   sendContinue?: () => void,
 ) => void
+
+export interface RequestListenerOptions {
+  /** The path of callbacks; a POST to another path goes to the app. @default every path */
+  readonly path?: string | undefined
+  /**
+   * Whether no other listener of the server reads the requests. Callbacks are then collected into batches before their bodies
+   * are read, which is faster. @default false
+   */
+  readonly exclusive?: boolean | undefined
+}
 
 /**
  * Takes callbacks in: proves each one genuine, and has it handled once.
@@ -57,7 +68,9 @@ const LISTENER_ERRORS_PER_SECOND = 10
 export class Receiver<Events extends object = EventMap> {
   readonly #handlers: Handlers
   readonly #handling: Handling
+  readonly #process: ProcessCallback
   readonly #listener: CallbackListener
+  readonly #lingerMs: number
   readonly #pipeline: Pipeline
   readonly #logger: Logger
   /** Undefined where a function finds the subscriptions. */
@@ -109,7 +122,7 @@ export class Receiver<Events extends object = EventMap> {
     setMaxListeners(Infinity, stopping)
     const pipeline = new Pipeline(authenticator, this.#handling, stopping)
     this.#pipeline = pipeline
-    this.#listener = callbackListener({
+    this.#process = callbackProcessor({
       limits,
       outcomeLog,
       stopping,
@@ -119,6 +132,8 @@ export class Receiver<Events extends object = EventMap> {
       },
       onOutcome: (outcome) => this.#tell(outcome),
     })
+    this.#lingerMs = limits.bodyTimeoutMs
+    this.#listener = callbackListener(this.#process, { lingerMs: this.#lingerMs, exclusive: false })
   }
 
   /**
@@ -182,22 +197,23 @@ export class Receiver<Events extends object = EventMap> {
 
   /**
    * The whole receiver for an application that makes its own `http.createServer(...)`: every POST is a callback, whatever
-   * its path, as a proxy may have rewritten it, unless `path` says otherwise. All else goes to `app`; without one it is
+   * its path, unless `path` is given: a proxy may have rewritten the path. All else goes to `app`; without one it is
    * answered 405. Much faster than mounted middleware, as callbacks do not go through Express.
    * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
    */
-  requestListener(
-    app?: RequestListener,
-    options: { path?: string | undefined } = {},
-  ): ReceiverRequestListener {
+  requestListener(app?: RequestListener, options: RequestListenerOptions = {}): ReceiverRequestListener {
     const owner = 'receiver.requestListener'
     if (app !== undefined) functionOption(owner, 'app', app, app)
-    checkKnownOptions(owner, options, ['path'])
-    const { path } = options
+    checkKnownOptions(owner, options, ['path', 'exclusive'])
+    const { path, exclusive = false } = options
+    if (typeof exclusive !== 'boolean')
+      throw invalidOption(owner, 'exclusive', exclusive, 'use true or false')
     // What the path of no request can be would leave every callback to the app.
     if (path !== undefined && (typeof path !== 'string' || !/^\/[^?#]*$/.test(path)))
       throw invalidOption(owner, 'path', path, 'use a path without a query, such as "/hooks/transfers"')
-    const listener = this.#listener
+    const listener = exclusive
+      ? callbackListener(this.#process, { lingerMs: this.#lingerMs, exclusive })
+      : this.#listener
     const isCallback = ({ method, url }: IncomingMessage): boolean =>
       method === 'POST' && (path === undefined || url?.split('?', 1)[0] === path)
     return function countersignRequestListener(request, response, sendContinue) {

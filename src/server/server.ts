@@ -1,11 +1,11 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { CountersignError } from '../base/errors.js'
 import { checkKnownOptions, durationOption, integerOption } from '../base/option-checks.js'
 import type { Receiver } from '../receiver/receiver.js'
+import { isChunked } from '../http/callback-headers.js'
 import { Connections } from './connections.js'
-import { nextTurn } from '../http/batch.js'
 import { stopServer } from './stop-server.js'
 
 export interface ReceiverServerOptions {
@@ -98,15 +98,13 @@ export async function startReceiverServer(
     },
     middleware: () => receiver.middleware(),
   })
-  const listener = receiver.requestListener(health as RequestListener)
+  const listener = receiver.requestListener(health as RequestListener, { exclusive: true })
   server.on('request', (request, response) => {
     connections.begun(request, response)
-    // A chunked body has to be read as it arrives. Until then Node keeps each chunk as a Buffer of its own, ten thousand
-    // for each read from a socket, which for a thousand connections would take gigabytes.
-    if (isChunked(request)) return listener(request, response)
-    // The turn may begin before the body is read, as nobody else on this server waits for its first bytes.
-    const turn = held ? held.then(nextTurn) : nextTurn()
-    void turn.then(() => listener(request, response))
+    const answer = () => listener(request, response)
+    // Node would keep each chunk of a chunked body that is not read as a Buffer of its own.
+    if (held && !isChunked(request)) void held.then(answer)
+    else answer()
   })
   server.on('checkContinue', (request, response) => {
     connections.begun(request, response)
@@ -135,10 +133,6 @@ export async function startReceiverServer(
     address: server.address() as AddressInfo,
     close: (closeOptions) => (closed ??= stop(closeOptions?.shutdownDelayMs ?? shutdownDelayMs)),
   }
-}
-
-function isChunked({ rawHeaders }: IncomingMessage): boolean {
-  return rawHeaders.some((entry, index) => index % 2 === 0 && /^transfer-encoding$/i.test(entry))
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {
