@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import type { Readable } from 'node:stream'
 import { durationOption, integerOption, invalidOption } from '../base/option-checks.js'
 import { readBody, type BodyFailureCode, type RawBody, type ReadBodyOptions } from './read-body.js'
 
@@ -63,15 +64,14 @@ export function readRawBody(
   if (kept)
     return kept.length > options.limits.maxBodyBytes ? 'ERR_BODY_TOO_LARGE' : { bytes: kept, release() {} }
   if (request.readableAborted) return 'ERR_BODY_ABORTED'
-  // A decoder on the stream has changed what is still to come.
-  if (
-    request.readableDidRead ||
-    request.readableEnded ||
-    request.readable === false ||
-    request.readableEncoding
-  )
-    return 'ERR_BODY_ALREADY_READ'
-  return readBody(request, options)
+  return isUnread(request) ? readBody(request, options) : 'ERR_BODY_ALREADY_READ'
+}
+
+/** Whether a stream still has every byte as it arrived: a decoder on the stream changes what is still to come. */
+export function isUnread(stream: Readable): boolean {
+  const { readable, readableDidRead, readableEnded, readableEncoding } = stream
+  // Requests of some adapters lack the properties.
+  return readable !== false && !readableDidRead && !readableEnded && !readableEncoding
 }
 
 function keptBytes({ rawBody, body }: WithBody): Buffer | undefined {

@@ -14,8 +14,11 @@ import {
 import { InlineHandling } from './inline-acceptance.js'
 import { CountersignError } from '../base/errors.js'
 import { warnOfGaps } from '../handlers/handler-gaps.js'
+import { answerTo, type CallbackAnswer } from '../http/answer.js'
 import { callbackListener, type CallbackListener } from '../http/callback-listener.js'
+import { fromFetch, toFetch } from '../http/fetch-request.js'
 import type { OutcomeLog } from '../http/log-outcome.js'
+import { plainHead, readPlainBody, type PlainRequest } from '../http/plain-request.js'
 import { callbackProcessor, type ProcessCallback } from '../http/process-callback.js'
 import { refuseMisuse, type Middleware } from '../http/middleware.js'
 import { KnownSecrets } from '../logging/known-secrets.js'
@@ -35,6 +38,12 @@ export type ReceiverRequestListener = (
   response: ServerResponse,
   sendContinue?: () => void,
 ) => void
+
+/** What to answer a request, and what became of it. */
+export interface ReceivedCallback extends CallbackAnswer {
+  /** For the operator: its reason must not reach the sender. */
+  readonly outcome: Outcome
+}
 
 export interface RequestListenerOptions {
   /** The path of callbacks; a POST to another path goes to the app. @default every path */
@@ -221,6 +230,26 @@ export class Receiver<Events extends object = EventMap> {
       sendContinue?.()
       app(request, response)
     }
+  }
+
+  /**
+   * Takes in one request as plain values, and returns what to answer and what became of it. For servers that speak neither
+   * `node:http` nor Fetch. Give `rawHeaders` where there is such a list: repeated headers cannot be seen in `headers`.
+   * Never rejects.
+   */
+  async receive(request: PlainRequest): Promise<ReceivedCallback> {
+    let received!: Outcome
+    await this.#process(
+      plainHead(request),
+      (options) => readPlainBody(request.body, options),
+      (outcome) => (received = outcome),
+    )
+    return { ...answerTo(received), outcome: received }
+  }
+
+  /** The whole receiver for servers and frameworks that speak Fetch: reads the request within the limits. Never rejects. */
+  async fetch(request: Request): Promise<Response> {
+    return toFetch(await this.receive(fromFetch(request)))
   }
 
   /** Whether callbacks are taken in: started, and not stopping. For a readiness probe. */
