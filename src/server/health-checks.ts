@@ -7,7 +7,7 @@ import type { RequestListener } from 'node:http'
 export function healthChecks(isReady: () => boolean, otherwise: RequestListener): RequestListener {
   return (request, response) => {
     const check = request.method === 'GET' || request.method === 'HEAD' ? pathOf(request.url) : undefined
-    if (check !== '/healthz' && check !== '/readyz') return void otherwise(request, response)
+    if (check !== '/healthz' && check !== '/readyz') return otherwise(request, response)
     const isHealthy = check === '/healthz' || isReady()
     const status = check === '/healthz' ? 'ok' : isHealthy ? 'ready' : 'not ready'
     const body = JSON.stringify({ status })
