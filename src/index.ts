@@ -1,4 +1,12 @@
-export { createReceiver, type Receiver, type ReceiverRequestListener } from './receiver/receiver.js'
+export {
+  createReceiver,
+  type ReceivedCallback,
+  type Receiver,
+  type ReceiverRequestListener,
+  type RequestListenerOptions,
+} from './receiver/receiver.js'
+export type { CallbackAnswer } from './http/answer.js'
+export type { BodySource, PlainRequest } from './http/plain-request.js'
 export type { ReceiverOptions } from './receiver/settings.js'
 export { createWorker, type InboxWorker } from './worker/create-worker.js'
 export type { WorkerOptions } from './worker/worker-options.js'

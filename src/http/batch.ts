@@ -1,35 +1,38 @@
-// Not the globals: a test that fakes the timers, be it before this is loaded, is not to stop every callback.
+// Not the globals: a test that fakes the timers before this file is loaded must not stop every callback.
 import { setImmediate } from 'node:timers'
 
 const defer = setImmediate
 
 /**
- * How many share a turn. All of them have claimed their keys before the first of their handlers begins, and none is
- * answered before the last has begun: more would add up what their handlers compute.
+ * The largest batch. All callbacks of a batch have claimed their keys before the first handler begins, and none is answered
+ * before the last handler has begun: a larger batch would add up what the handlers compute.
  */
-const SEATS = 32
-
-let turn: Promise<void> | undefined
-let seats = 0
+const MAX_SIZE = 32
 
 /**
- * Resolves when the event loop has read what has arrived, at the same moment for the few who share it. What is done for
- * the callbacks of one turn is then done step by step for all of them, while its code and data are in the processor's
- * caches; one after the other, each finds them emptied by the system calls of the last, and takes twice as long.
+ * Processes callbacks that arrive in the same tick of the event loop in batches. Each step is then done for the whole batch
+ * while its code and data are in the processor's caches. One callback after the other takes twice as long, as the system
+ * calls of each one empty the caches for the next.
  */
-export function nextTurn(): Promise<void> {
-  if (!turn || seats === 0) turn = begin()
-  seats--
-  return turn
-}
+export class Batches {
+  #open: Promise<void> | undefined
+  #size = 0
 
-function begin(): Promise<void> {
-  seats = SEATS
-  const begun = new Promise<void>((resolve) => {
-    defer(() => {
-      if (turn === begun) turn = undefined
-      resolve()
+  /** Resolves once the event loop has read what has arrived, at the same moment for all callbacks of one batch. */
+  join(): Promise<void> {
+    if (!this.#open || this.#size === MAX_SIZE) this.#open = this.#begin()
+    this.#size++
+    return this.#open
+  }
+
+  #begin(): Promise<void> {
+    this.#size = 0
+    const batch = new Promise<void>((resolve) => {
+      defer(() => {
+        if (this.#open === batch) this.#open = undefined
+        resolve()
+      })
     })
-  })
-  return begun
+    return batch
+  }
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { CallbackHeaders } from '../callback/callback.js'
 import type { HeaderValue } from '../signature/index.js'
+import type { CallbackHead } from './read-callback.js'
 
 const FIELDS = new Map<string, keyof CallbackHeaders>([
   ['authorization', 'authorization'],
@@ -13,11 +14,26 @@ const FIELDS = new Map<string, keyof CallbackHeaders>([
 // Most names can be told by their length not to be among these.
 const LENGTHS = new Set([...FIELDS.keys()].map((name) => name.length))
 
+/** The headers of a request: as a raw list of names and values in turn, or by name where there is no such list. */
+export interface RequestHeaders {
+  readonly rawHeaders?: readonly string[] | undefined
+  readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>> | undefined
+}
+
+export function requestHead(request: IncomingMessage & { originalUrl?: string }): CallbackHead {
+  return {
+    method: request.method,
+    path: request.originalUrl ?? request.url ?? '/',
+    headers: callbackHeaders(request),
+    mayLackHeaders: mayLackHeaders(request),
+  }
+}
+
 /**
  * The headers that count, from the raw list: of a repeated Authorization, Node keeps the first and drops the rest, and
  * joins most others, so that a repeat cannot be seen in `headers`.
  */
-export function callbackHeaders(request: IncomingMessage): CallbackHeaders {
+export function callbackHeaders(request: RequestHeaders): CallbackHeaders {
   const found: Record<keyof CallbackHeaders, HeaderValue> = {
     authorization: undefined,
     timestamp: undefined,
@@ -51,18 +67,22 @@ const DEFAULT_MAX_ENTRIES = 2_000
  * Whether Node may have dropped header lines: beyond `server.maxHeadersCount` it does so without an error, and a second
  * Authorization among the dropped lines would not be seen.
  */
-export function mayLackHeaders({ rawHeaders, socket }: IncomingMessage): boolean {
+export function mayLackHeaders({ rawHeaders, socket }: RequestHeaders & { socket?: object }): boolean {
   const { server } = (socket ?? {}) as { server?: { maxHeadersCount?: number | null } }
   const maxLines = server?.maxHeadersCount
   const maxEntries = typeof maxLines === 'number' ? maxLines * 2 : DEFAULT_MAX_ENTRIES
   // Zero or less means no limit to Node.
-  return maxEntries > 0 && rawHeaders?.length >= maxEntries
+  return maxEntries > 0 && (rawHeaders?.length ?? 0) >= maxEntries
 }
 
 // Serverless adapters make requests that have `headers` only.
-function rawHeaders({ rawHeaders, headers }: IncomingMessage): readonly string[] {
-  if (rawHeaders?.length > 0) return rawHeaders
-  return Object.entries(headers).flatMap(([name, values]) =>
+function rawHeaders({ rawHeaders, headers }: RequestHeaders): readonly string[] {
+  if (rawHeaders && rawHeaders.length > 0) return rawHeaders
+  return Object.entries(headers ?? {}).flatMap(([name, values]) =>
     [values ?? []].flat().flatMap((value) => [name, value]),
   )
+}
+
+export function isChunked({ rawHeaders }: IncomingMessage): boolean {
+  return rawHeaders.some((entry, index) => index % 2 === 0 && /^transfer-encoding$/i.test(entry))
 }

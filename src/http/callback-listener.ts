@@ -1,19 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { performance } from 'node:perf_hooks'
-import type { CallbackHeaders, CallbackRequest } from '../callback/callback.js'
-import { outcome, type Outcome } from '../callback/outcomes.js'
-import type { Credentials } from '../signature/credentials.js'
-import type { BodyLimits } from './raw-body.js'
-import { callbackReader } from './read-callback.js'
+import { Batches } from './batch.js'
+import { isChunked, requestHead } from './callback-headers.js'
+import type { ProcessCallback } from './process-callback.js'
+import { readRawBody } from './raw-body.js'
 import { respond } from './respond.js'
-
-export interface ListenerParts {
-  readonly limits: BodyLimits
-  /** Aborted when no more callbacks are taken in. */
-  readonly stopping: AbortSignal
-  readonly receive: (callback: CallbackRequest, credentials: Credentials) => Promise<Outcome>
-  readonly onAnswered: (outcome: Outcome, headers: CallbackHeaders, durationMs: number) => void
-}
 
 /** Answers one request. Never throws and never rejects: whatever happens, the sender gets an answer. */
 export type CallbackListener = (
@@ -23,27 +13,36 @@ export type CallbackListener = (
   sendContinue?: () => void,
 ) => Promise<void>
 
-export function callbackListener({ limits, stopping, receive, onAnswered }: ListenerParts): CallbackListener {
-  const readCallback = callbackReader(limits)
+export interface ListenerOptions {
+  /** How long a refused sender that is still sending is listened to, in milliseconds. */
+  readonly lingerMs: number
+  /** Nobody else reads the requests: a batch may be waited for before the body is read. */
+  readonly exclusive: boolean
+}
+
+export function callbackListener(
+  process: ProcessCallback,
+  { lingerMs, exclusive }: ListenerOptions,
+): CallbackListener {
+  const batches = new Batches()
+  const join = () => batches.join()
   return async (request, response, sendContinue) => {
-    const startedAt = performance.now()
     let awaitsContinue = sendContinue !== undefined
-    const beforeBody = () => {
-      if (stopping.aborted) return 'ERR_SHUTTING_DOWN'
-      sendContinue?.()
-      awaitsContinue = false
-      return undefined
-    }
-    const intake = await readCallback(request, { beforeBody, stopping })
-    let result
-    try {
-      result = intake.refused ? outcome(intake.refused) : await receive(intake, intake.credentials)
-    } catch (error) {
-      result = outcome('ERR_INTERNAL', undefined, error)
-    } finally {
-      if (!intake.refused) intake.release()
-    }
-    respond(request, response, result, { lingerMs: limits.bodyTimeoutMs, awaitsContinue })
-    onAnswered(result, intake.headers, performance.now() - startedAt)
+    // A chunked body has to be read as it arrives. Until then Node keeps each chunk as a Buffer of its own, ten thousand
+    // for each read from a socket, which for a thousand connections would take gigabytes.
+    const joinsFirst = exclusive && !awaitsContinue && !isChunked(request)
+    if (joinsFirst) await join()
+    await process(
+      requestHead(request),
+      (options) => readRawBody(request, options),
+      (outcome) => respond(request, response, outcome, { lingerMs, awaitsContinue }),
+      {
+        beforeBody() {
+          sendContinue?.()
+          awaitsContinue = false
+        },
+        joinBatch: joinsFirst ? undefined : join,
+      },
+    )
   }
 }

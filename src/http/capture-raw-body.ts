@@ -7,7 +7,7 @@ import { answeredEvent } from '../events/publish-answer.js'
 import { OutcomeLog, type OutcomeLogOptions } from './log-outcome.js'
 import { refuseMisuse, type Middleware } from './middleware.js'
 import { BODY_LIMIT_OPTIONS, bodyLimits, type BodyLimitOptions } from './raw-body.js'
-import { callbackReader } from './read-callback.js'
+import { requestReader } from './request-reader.js'
 import { respond } from './respond.js'
 
 export interface CaptureRawBodyOptions extends BodyLimitOptions, OutcomeLogOptions {
@@ -34,12 +34,12 @@ export function captureRawBody(options: CaptureRawBodyOptions = {}): Middleware 
   refuseMisuse('captureRawBody', options)
   checkKnownOptions('captureRawBody', options, [...BODY_LIMIT_OPTIONS, 'logger', 'logRefusalsPerSecond'])
   const limits = bodyLimits('captureRawBody', options)
-  const readCallback = callbackReader(limits)
+  const readRequest = requestReader(limits)
   const outcomeLog = new OutcomeLog('captureRawBody', loggerOption('captureRawBody', options.logger), options)
 
   return function countersignCaptureRawBody(request, response, next) {
     const startedAt = performance.now()
-    readCallback(request).then((intake) => {
+    readRequest(request).then((intake) => {
       if (intake.refused === undefined) {
         ;(request as IncomingMessage & { rawBody?: Buffer }).rawBody = intake.body
         // The bytes stay with the request. What has been closed already says so no more.

@@ -1,11 +1,7 @@
 import type { IncomingMessage } from 'node:http'
-import { performance } from 'node:perf_hooks'
-import { timer, afterCurrentTick } from '../base/timeout.js'
+import type { Readable } from 'node:stream'
 import { durationOption, integerOption, invalidOption } from '../base/option-checks.js'
-import type { OutcomeCode } from '../callback/outcomes.js'
-import type { HeaderValue } from '../signature/index.js'
-import { BodyBuffer } from './body-buffer.js'
-import type { BodyMemory } from './body-memory.js'
+import { readBody, type BodyFailureCode, type RawBody, type ReadBodyOptions } from './read-body.js'
 
 export interface BodyLimitOptions {
   /** The largest body that is read, in bytes; a larger one is answered 413. @default 1_048_576 (1 MiB) */
@@ -56,93 +52,27 @@ export function bodyLimits(owner: string, options: BodyLimitOptions): BodyLimits
 /** A request whose bytes were kept, by `captureRawBody()`, a cloud function's runtime, or a parser's `verify` option. */
 type WithBody = IncomingMessage & { rawBody?: unknown; body?: unknown }
 
-export interface RawBody {
-  /** The bytes as they arrived. */
-  readonly bytes: Buffer
-  /** To be called when they are no longer needed: until then they count towards `maxBufferedBytes`. */
-  release(): void
-}
-
-type BodyFailure = Extract<OutcomeCode, `ERR_BODY_${string}` | 'ERR_SHUTTING_DOWN'>
-
 /**
  * The body, or why there is none. Reads the request at most once, and never waits for a body that somebody else has read
  * already: nothing would come any more.
  */
 export function readRawBody(
   request: WithBody,
-  { maxBodyBytes, bodyTimeoutMs }: BodyLimits,
-  memory: BodyMemory,
-  { contentLength, stopping }: { contentLength: HeaderValue; stopping: AbortSignal | undefined },
-): Promise<RawBody | BodyFailure> | RawBody | BodyFailure {
+  options: ReadBodyOptions,
+): Promise<RawBody | BodyFailureCode> | RawBody | BodyFailureCode {
   const kept = keptBytes(request)
-  if (kept) return kept.length > maxBodyBytes ? 'ERR_BODY_TOO_LARGE' : { bytes: kept, release() {} }
+  if (kept)
+    return kept.length > options.limits.maxBodyBytes ? 'ERR_BODY_TOO_LARGE' : { bytes: kept, release() {} }
   if (request.readableAborted) return 'ERR_BODY_ABORTED'
-  // A decoder on the stream has changed what is still to come.
-  if (
-    request.readableDidRead ||
-    request.readableEnded ||
-    request.readable === false ||
-    request.readableEncoding
-  )
-    return 'ERR_BODY_ALREADY_READ'
-
-  return new Promise((resolve) => {
-    const declared = contentLength === undefined ? undefined : Number(contentLength)
-    const body = new BodyBuffer(memory, maxBodyBytes, declared)
-
-    const startedAt = performance.now()
-    let pieces = 0
-
-    const onData = (piece: Buffer | string): void => {
-      // A timer cannot fire while the event loop is busy with the pieces that arrive: 64 KB may hold ten thousand.
-      if (++pieces % CHECK_TIME_EVERY === 0 && performance.now() - startedAt > bodyTimeoutMs)
-        return fail('ERR_BODY_TIMEOUT')
-      const failure = typeof piece === 'string' ? 'ERR_BODY_ALREADY_READ' : body.append(piece)
-      if (failure) fail(failure)
-    }
-    const onEnd = (): void => {
-      leave()
-      resolve({ bytes: body.bytes(), release: () => body.release() })
-    }
-    const onAbort = (): void => fail('ERR_BODY_ABORTED')
-    const onStop = (): void => fail('ERR_SHUTTING_DOWN')
-    const fail = (failure: BodyFailure): void => {
-      leave()
-      body.release()
-      // What still comes must not be buffered. Whether it is read and thrown away is for the answer to decide.
-      request.pause()
-      resolve(failure)
-    }
-
-    const cancelLimits = afterCurrentTick(() => {
-      if (stopping?.aborted) {
-        onStop()
-        return () => {}
-      }
-      // A bound on the whole body: one on each pause would let a sender trickle a byte at a time for ever.
-      const cancelTimer = timer(bodyTimeoutMs, () => fail('ERR_BODY_TIMEOUT'))
-      // A stop does not wait for a body either: an unauthenticated sender may send it slowly.
-      stopping?.addEventListener('abort', onStop)
-      return () => {
-        cancelTimer()
-        stopping?.removeEventListener('abort', onStop)
-      }
-    })
-    const leave = (): void => {
-      cancelLimits()
-      request.off('data', onData).off('end', onEnd)
-      for (const event of ABORTS) request.off(event, onAbort)
-    }
-    for (const event of ABORTS) request.on(event, onAbort)
-    request.on('data', onData).on('end', onEnd)
-  })
+  return isUnread(request) ? readBody(request, options) : 'ERR_BODY_ALREADY_READ'
 }
 
-/** Pieces of a body. */
-const CHECK_TIME_EVERY = 1_024
-
-const ABORTS = ['aborted', 'error', 'close'] as const
+/** Whether a stream still has every byte as it arrived: a decoder on the stream changes what is still to come. */
+export function isUnread(stream: Readable): boolean {
+  const { readable, readableDidRead, readableEnded, readableEncoding } = stream
+  // Requests of some adapters lack the properties.
+  return readable !== false && !readableDidRead && !readableEnded && !readableEncoding
+}
 
 function keptBytes({ rawBody, body }: WithBody): Buffer | undefined {
   const bytes = ArrayBuffer.isView(rawBody) ? rawBody : Buffer.isBuffer(body) ? body : undefined

@@ -1,12 +1,24 @@
-import type { IncomingMessage } from 'node:http'
 import { admit } from '../callback/admission.js'
 import type { CallbackHeaders, CallbackRequest } from '../callback/callback.js'
 import type { OutcomeCode } from '../callback/outcomes.js'
 import type { Credentials } from '../signature/credentials.js'
 import { BodyMemory } from './body-memory.js'
-import { callbackHeaders, mayLackHeaders } from './callback-headers.js'
-import { nextTurn } from './batch.js'
-import { readRawBody, type BodyLimits } from './raw-body.js'
+import type { BodyLimits } from './raw-body.js'
+import type { BodyFailureCode, RawBody, ReadBodyOptions } from './read-body.js'
+
+/** What is known of a request before its body is read. */
+export interface CallbackHead {
+  readonly method: string | undefined
+  readonly path: string
+  readonly headers: CallbackHeaders
+  /** Whether there were so many header lines that some may have been dropped. */
+  readonly mayLackHeaders: boolean
+}
+
+/** Returns a promise only where bytes have to be waited for. */
+export type ReadBody = (
+  options: ReadBodyOptions,
+) => Promise<RawBody | BodyFailureCode> | RawBody | BodyFailureCode
 
 export type Intake =
   | { readonly headers: CallbackHeaders; readonly refused: OutcomeCode }
@@ -22,33 +34,37 @@ const SMALL_BODY_BYTES = 16_384
 
 export interface ReadOptions {
   /** Called when the head of the request gave no reason to refuse it; may have a reason of its own. */
-  readonly beforeBody?: () => OutcomeCode | undefined
+  readonly beforeBody?: (() => OutcomeCode | undefined) | undefined
   /** When it is aborted, bodies that are on their way are not waited for. */
-  readonly stopping?: AbortSignal
+  readonly stopping?: AbortSignal | undefined
+  /** Joins a batch once the body has arrived. Left out where the request has joined one already. */
+  readonly joinBatch?: (() => Promise<void>) | undefined
 }
 
-/** From a request to plain values. All requests that go through one reader share its `maxBufferedBytes`. */
+/**
+ * From a request to plain values: what the head decides is decided before the body is read. All requests that go through one
+ * reader share its `maxBufferedBytes`.
+ */
 export function callbackReader(limits: BodyLimits) {
   const memory = new BodyMemory(limits.maxBufferedBytes)
 
   return async function readCallback(
-    request: IncomingMessage & { originalUrl?: string },
-    { beforeBody, stopping }: ReadOptions = {},
+    { method, path, headers, mayLackHeaders }: CallbackHead,
+    readBody: ReadBody,
+    { beforeBody, stopping, joinBatch }: ReadOptions = {},
   ): Promise<Intake> {
-    // If so, the request has waited for its turn already: one that is seen at once is seen before its body.
-    const isComplete = request.complete
-    const headers = callbackHeaders(request)
-    if (mayLackHeaders(request)) return { headers, refused: 'ERR_HEADERS_TOO_MANY' }
-    const credentials = admit(request.method, headers, limits.maxBodyBytes)
+    if (mayLackHeaders) return { headers, refused: 'ERR_HEADERS_TOO_MANY' }
+    const credentials = admit(method, headers, limits.maxBodyBytes)
     if (typeof credentials === 'string') return { headers, refused: credentials }
     const refused = beforeBody?.()
     if (refused) return { headers, refused }
     const { contentLength } = headers
-    const raw = await readRawBody(request, limits, memory, { contentLength, stopping })
+    const reading = readBody({ limits, memory, contentLength, stopping })
+    const raw = await reading
     if (typeof raw === 'string') return { headers, refused: raw }
     const { bytes: body, release } = raw
-    // A large one goes ahead: to verify it takes longer than to wait saves, and many would be held in memory meanwhile.
-    if (!isComplete && body.length <= SMALL_BODY_BYTES) await nextTurn()
-    return { path: request.originalUrl ?? request.url ?? '/', headers, credentials, body, release }
+    // A large body goes ahead: its verification takes longer than a batch saves, and a batch would hold many in memory.
+    if (joinBatch && reading instanceof Promise && body.length <= SMALL_BODY_BYTES) await joinBatch()
+    return { path, headers, credentials, body, release }
   }
 }

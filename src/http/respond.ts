@@ -1,9 +1,7 @@
-import { STATUS_CODES, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http'
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
-import { OUTCOMES, type Outcome, type OutcomeCode } from '../callback/outcomes.js'
-
-/** When a sender that was told to come back should do so. */
-const RETRY_AFTER_SECONDS = 10
+import type { Outcome, OutcomeCode } from '../callback/outcomes.js'
+import { answerTo } from './answer.js'
 
 /** After these the rest of the body is not wanted, or will not come. */
 const CLOSES: ReadonlySet<OutcomeCode> = new Set([
@@ -20,17 +18,6 @@ const CLOSES: ReadonlySet<OutcomeCode> = new Set([
 const MANY_PIECES = 10_000
 const SMALL_PIECE_BYTES = 64
 
-/**
- * Refusals are problem details (RFC 9457) that say no more than their status does: a stranger learns no reason. Texts, all
- * ASCII, as Node sends a text together with the head, but a Buffer in a write of its own.
- */
-const BODIES: ReadonlyMap<number, string> = new Map(
-  Object.values(OUTCOMES).map(({ status }) => {
-    const problem = { type: 'about:blank', title: STATUS_CODES[status], status }
-    return [status, status === 200 ? '' : JSON.stringify(problem)]
-  }),
-)
-
 export interface AnswerOptions {
   /** How long a sender that is still sending is listened to, in milliseconds. */
   readonly lingerMs: number
@@ -45,16 +32,13 @@ export interface AnswerOptions {
 export function respond(
   request: IncomingMessage,
   response: ServerResponse,
-  { code, status }: Pick<Outcome, 'code' | 'status'>,
+  outcome: Pick<Outcome, 'code' | 'status'>,
   { lingerMs, awaitsContinue }: AnswerOptions,
 ): void {
   if (response.headersSent || response.destroyed) return
-  const body = BODIES.get(status)!
-  const headers: OutgoingHttpHeaders = { 'Content-Length': body.length }
-  if (status !== 200) headers['Content-Type'] = 'application/problem+json'
-  if (status === 401) headers['WWW-Authenticate'] = 'HMAC-SHA256'
-  if (status === 405) headers['Allow'] = 'POST'
-  if (status >= 400 && 'retryAfter' in OUTCOMES[code]) headers['Retry-After'] = RETRY_AFTER_SECONDS
+  const { code } = outcome
+  const { status, headers: answerHeaders, body } = answerTo(outcome)
+  const headers: OutgoingHttpHeaders = { 'Content-Length': body.length, ...answerHeaders }
   const isHttp2 = request.httpVersionMajor === 2
   // HTTP/2 forbids the header (RFC 9113, section 8.2.2).
   if (!isHttp2 && (CLOSES.has(code) || awaitsContinue)) headers['Connection'] = 'close'

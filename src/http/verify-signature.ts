@@ -15,7 +15,8 @@ import { answeredEvent } from '../events/publish-answer.js'
 import { OutcomeLog, type OutcomeLogOptions } from './log-outcome.js'
 import { refuseMisuse, type Middleware } from './middleware.js'
 import { BODY_LIMIT_OPTIONS, bodyLimits, type BodyLimitOptions } from './raw-body.js'
-import { callbackReader, type Intake } from './read-callback.js'
+import type { Intake } from './read-callback.js'
+import { requestReader } from './request-reader.js'
 import { respond } from './respond.js'
 
 export interface VerifySignatureOptions extends AuthenticatorOptions, BodyLimitOptions, OutcomeLogOptions {
@@ -44,7 +45,7 @@ export function verifySignature(options: VerifySignatureOptions): Middleware {
   const known = [...AUTHENTICATOR_OPTIONS, ...BODY_LIMIT_OPTIONS, 'logger', 'logRefusalsPerSecond']
   checkKnownOptions('verifySignature', options, known)
   const limits = bodyLimits('verifySignature', options)
-  const readCallback = callbackReader(limits)
+  const readRequest = requestReader(limits)
   const secrets = new KnownSecrets()
   const logger = loggerOption('verifySignature', options.logger, secrets)
   const outcomeLog = new OutcomeLog('verifySignature', logger, options)
@@ -65,7 +66,7 @@ export function verifySignature(options: VerifySignatureOptions): Middleware {
     next: () => void,
   ): Promise<void> {
     const startedAt = performance.now()
-    const intake = await readCallback(request)
+    const intake = await readRequest(request)
     const judgement = await judge(intake).finally(() => {
       if (!intake.refused) intake.release()
     })

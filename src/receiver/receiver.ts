@@ -11,8 +11,12 @@ import { Registration } from '../handlers/registration.js'
 import { InlineHandling } from './inline-acceptance.js'
 import { CountersignError } from '../base/errors.js'
 import { warnOfGaps } from '../handlers/handler-gaps.js'
+import { answerTo, type CallbackAnswer } from '../http/answer.js'
 import { callbackListener, type CallbackListener } from '../http/callback-listener.js'
+import { fromFetch, toFetch } from '../http/fetch-request.js'
 import type { OutcomeLog } from '../http/log-outcome.js'
+import { plainHead, readPlainBody, type PlainRequest } from '../http/plain-request.js'
+import { callbackProcessor, type ProcessCallback } from '../http/process-callback.js'
 import { refuseMisuse, type Middleware } from '../http/middleware.js'
 import { silentLogger, type Logger } from '../logging/logger.js'
 import { checkKnownOptions, functionOption, invalidOption } from '../base/option-checks.js'
@@ -29,6 +33,22 @@ export type ReceiverRequestListener = (
   response: ServerResponse,
   sendContinue?: () => void,
 ) => void
+
+/** What to answer a request, and what became of it. */
+export interface ReceivedCallback extends CallbackAnswer {
+  /** For the operator: its reason must not reach the sender. */
+  readonly outcome: Outcome
+}
+
+export interface RequestListenerOptions {
+  /** The path of callbacks; a POST to another path goes to the app. @default every path */
+  readonly path?: string | undefined
+  /**
+   * Whether no other listener of the server reads the requests. Callbacks are then collected into batches before their bodies
+   * are read, which is faster. @default false
+   */
+  readonly exclusive?: boolean | undefined
+}
 
 /**
  * Takes callbacks in: proves each one genuine, and has it handled once.
@@ -49,7 +69,9 @@ export function createReceiver<Events extends object = EventMap>(
 export class Receiver<Events extends object = EventMap> extends Registration<Events> {
   readonly #handlers: Handlers
   readonly #handling: Handling
+  readonly #process: ProcessCallback
   readonly #listener: CallbackListener
+  readonly #lingerMs: number
   readonly #pipeline: Pipeline
   readonly #logger: Logger
   /** Undefined where a function finds the subscriptions. */
@@ -92,7 +114,7 @@ export class Receiver<Events extends object = EventMap> extends Registration<Eve
     setMaxListeners(Infinity, stopping)
     const pipeline = new Pipeline(authenticator, this.#handling, stopping, events)
     this.#pipeline = pipeline
-    this.#listener = callbackListener({
+    this.#process = callbackProcessor({
       limits,
       stopping,
       receive: (callback, credentials) => {
@@ -101,6 +123,8 @@ export class Receiver<Events extends object = EventMap> extends Registration<Eve
       },
       onAnswered: (outcome, headers, durationMs) => publishAnswer(events, outcome, headers, durationMs),
     })
+    this.#lingerMs = limits.bodyTimeoutMs
+    this.#listener = callbackListener(this.#process, { lingerMs: this.#lingerMs, exclusive: false })
   }
 
   /**
@@ -134,22 +158,23 @@ export class Receiver<Events extends object = EventMap> extends Registration<Eve
 
   /**
    * The whole receiver for an application that makes its own `http.createServer(...)`: every POST is a callback, whatever
-   * its path, as a proxy may have rewritten it, unless `path` says otherwise. All else goes to `app`; without one it is
+   * its path, unless `path` is given: a proxy may have rewritten the path. All else goes to `app`; without one it is
    * answered 405. Much faster than mounted middleware, as callbacks do not go through Express.
    * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
    */
-  requestListener(
-    app?: RequestListener,
-    options: { path?: string | undefined } = {},
-  ): ReceiverRequestListener {
+  requestListener(app?: RequestListener, options: RequestListenerOptions = {}): ReceiverRequestListener {
     const owner = 'receiver.requestListener'
     if (app !== undefined) functionOption(owner, 'app', app, app)
-    checkKnownOptions(owner, options, ['path'])
-    const { path } = options
+    checkKnownOptions(owner, options, ['path', 'exclusive'])
+    const { path, exclusive = false } = options
+    if (typeof exclusive !== 'boolean')
+      throw invalidOption(owner, 'exclusive', exclusive, 'use true or false')
     // What the path of no request can be would leave every callback to the app.
     if (path !== undefined && (typeof path !== 'string' || !/^\/[^?#]*$/.test(path)))
       throw invalidOption(owner, 'path', path, 'use a path without a query, such as "/hooks/transfers"')
-    const listener = this.#listener
+    const listener = exclusive
+      ? callbackListener(this.#process, { lingerMs: this.#lingerMs, exclusive })
+      : this.#listener
     const isCallback = ({ method, url }: IncomingMessage): boolean =>
       method === 'POST' && (path === undefined || url?.split('?', 1)[0] === path)
     return function countersignRequestListener(request, response, sendContinue) {
@@ -157,6 +182,26 @@ export class Receiver<Events extends object = EventMap> extends Registration<Eve
       sendContinue?.()
       app(request, response)
     }
+  }
+
+  /**
+   * Takes in one request as plain values, and returns what to answer and what became of it. For servers that speak neither
+   * `node:http` nor Fetch. Give `rawHeaders` where there is such a list: repeated headers cannot be seen in `headers`.
+   * Never rejects.
+   */
+  async receive(request: PlainRequest): Promise<ReceivedCallback> {
+    let received!: Outcome
+    await this.#process(
+      plainHead(request),
+      (options) => readPlainBody(request.body, options),
+      (outcome) => (received = outcome),
+    )
+    return { ...answerTo(received), outcome: received }
+  }
+
+  /** The whole receiver for servers and frameworks that speak Fetch: reads the request within the limits. Never rejects. */
+  async fetch(request: Request): Promise<Response> {
+    return toFetch(await this.receive(fromFetch(request)))
   }
 
   /** Whether callbacks are taken in: started, and not stopping. For a readiness probe. */

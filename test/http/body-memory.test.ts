@@ -1,6 +1,6 @@
 import express from 'express'
-import { BodyBuffer } from '../../src/http/body-buffer.js'
 import { BodyMemory } from '../../src/http/body-memory.js'
+import { CoalescedBody } from '../../src/http/coalesced-body.js'
 import { captureRawBody, createReceiver, verifySignature } from '../../src/index.js'
 import { sendRawRequest } from '../../src/testing/raw-request.js'
 import { connection, type Connection } from '../support/connection.js'
@@ -11,51 +11,66 @@ import { until } from '../support/until.js'
 
 const LIMITS = { maxBodyBytes: 100_000, maxBufferedBytes: 400_000 }
 
-describe('the buffer of a body', () => {
-  const filled = (pieces: readonly Buffer[], expectedBytes?: number) => {
+describe('the body that raw-body reads', () => {
+  const written = (pieces: readonly Buffer[], expectedBytes?: number) => {
     const memory = new BodyMemory(10_000_000)
-    const body = new BodyBuffer(memory, 1_000_000, expectedBytes)
-    expect(pieces.filter((piece) => body.append(piece) !== undefined)).toEqual([])
-    return { memory, body }
+    const body = new CoalescedBody(memory, 1_000_000, expectedBytes)
+    const chunks: Buffer[] = []
+    body.on('data', (chunk) => chunks.push(chunk))
+    expect(pieces.filter((piece) => !body.write(piece))).toEqual([])
+    return { memory, body, chunks }
+  }
+  const whole = (pieces: readonly Buffer[], expectedBytes?: number) => {
+    const { memory, body, chunks } = written(pieces, expectedBytes)
+    body.end()
+    return { memory, body, chunks, bytes: body.settle(Buffer.concat(chunks)) }
   }
   const piece = (length: number) => {
     const bytes = Buffer.allocUnsafeSlow(length)
     return bytes.fill(length)
   }
 
-  it('takes at most twice the bytes of the body, however many pieces it comes in', () => {
-    const { memory, body } = filled(Array.from({ length: 100_000 }, () => piece(1)))
-    expect(memory.heldBytes).toBeLessThanOrEqual(200_000)
-    expect(body.bytes()).toEqual(Buffer.alloc(100_000, 1))
+  it('is a few chunks and takes at most twice the bytes, however many pieces arrive', () => {
+    const pieces = Array.from({ length: 100_000 }, () => piece(1))
+    expect(written(pieces).memory.heldBytes).toBeLessThanOrEqual(200_000)
+    const { memory, body, chunks, bytes } = whole(pieces)
+    expect(chunks.length).toBeLessThan(10)
+    expect(bytes).toEqual(Buffer.alloc(100_000, 1))
     expect(memory.heldBytes).toBe(100_000)
     body.release()
     expect(memory.heldBytes).toBe(0)
   })
 
   it('takes no more than what has arrived allows, whatever length was declared', () => {
-    expect(filled([piece(1)], 1_000_000).memory.heldBytes).toBe(1)
-    expect(filled([piece(1), piece(1)], 1_000_000).memory.heldBytes).toBe(1_024)
-    expect(filled([piece(1_000), piece(1_000)], 3_000).memory.heldBytes).toBe(3_000)
+    expect(written([piece(1)], 1_000_000).memory.heldBytes).toBe(1)
+    expect(written([piece(1), piece(1)], 1_000_000).memory.heldBytes).toBe(1_025)
+    expect(written([piece(2_000), piece(500)], 3_000).memory.heldBytes).toBe(3_000)
   })
 
-  it('does not copy a body in one piece', () => {
-    const whole = piece(300)
-    expect(filled([whole], 300).body.bytes()).toBe(whole)
+  it('is not copied when it arrives in one piece', () => {
+    const only = piece(300)
+    expect(whole([only], 300).bytes).toBe(only)
   })
 
   it('does not keep what a piece is a slice of', () => {
     const slice = piece(65_536).subarray(10, 12)
-    const bytes = filled([slice], 2).body.bytes()
+    const { bytes } = whole([slice], 2)
     expect(bytes).toEqual(slice)
     expect(bytes.buffer).not.toBe(slice.buffer)
   })
 
   it('holds nothing twice and releases nothing twice', () => {
-    const { memory, body } = filled([piece(10), piece(5_000), piece(20)])
-    expect(body.bytes()).toEqual(Buffer.concat([piece(10), piece(5_000), piece(20)]))
+    const { memory, body, bytes } = whole([piece(10), piece(5_000), piece(20)])
+    expect(bytes).toEqual(Buffer.concat([piece(10), piece(5_000), piece(20)]))
     body.release()
     body.release()
     expect(memory.heldBytes).toBe(0)
+  })
+
+  it('passes the first byte beyond the limit on at once, and nothing after it', () => {
+    const { memory, chunks } = written([piece(999_999), piece(1), piece(70_000)])
+    expect(chunks.map(({ length }) => length)).toEqual([999_999, 1, 1])
+    expect(memory.heldBytes).toBe(1_000_001)
   })
 })
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import express from 'express'
 import request from 'supertest'
-import { createReceiver } from '../../src/index.js'
+import { createReceiver, type Outcome } from '../../src/index.js'
 import {
   loadRecordedRequests,
   parseRecordedRequest,
@@ -46,6 +46,27 @@ describe.each(HOST_NAMES)('a receiver in %s', (hostName) => {
     expect(handled.map(({ rawBody }) => rawBody)).toEqual(
       genuine.map(({ bytes }) => parseRecordedRequest(bytes).body),
     )
+  })
+})
+
+describe('a receiver that is given Fetch requests', () => {
+  it('makes of each recorded request what its description says', async () => {
+    const outcomes: Outcome[] = []
+    const receiver = createReceiver({ subscriptions: recordedSubscriptions(recorded), clock, logger: false })
+      .onAny(() => {})
+      .onOutcome((outcome) => outcomes.push(outcome))
+    const found = []
+    for (const { name, bytes } of recorded) {
+      const { method, target, rawHeaders, body } = parseRecordedRequest(bytes)
+      const headers = new Headers()
+      for (let index = 0; index < rawHeaders.length; index += 2)
+        headers.append(rawHeaders[index]!, rawHeaders[index + 1]!)
+      const url = new URL(target, 'http://127.0.0.1')
+      const { status } = await receiver.fetch(new Request(url, { method, headers, body }))
+      found.push({ name, status, outcome: outcomes.at(-1)?.outcome })
+    }
+    expect(found).toEqual(recorded.map(({ name, expect }) => ({ name, ...expect })))
+    expect(outcomes).toHaveLength(recorded.length)
   })
 })
 

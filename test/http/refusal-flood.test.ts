@@ -47,7 +47,7 @@ describe('a flood of forged callbacks', () => {
   })
 
   it('does not hide callbacks that were verified, which are all logged', async () => {
-    const { send, log, receiver } = await runReceiver({ logRefusalsPerSecond: 1, toleranceMs: 1_000 })
+    const { send, log, receiver } = await runReceiver({ logRefusalsPerSecond: 1, toleranceMs: 30_000 })
     const tooOld = () => genuine({ timestamp: new Date(Date.now() - 60_000) })
     for (let round = 0; round < 20; round++) {
       await send(forged())

@@ -35,7 +35,7 @@ describe.each(HOST_NAMES)('two hundred callbacks in one write, in %s,', (hostNam
   })
 })
 
-describe('between the end of a body and its turn', () => {
+describe('between the end of a body and its batch', () => {
   it('stop() has no handler begin, and the sender told to come back', async () => {
     const handler = jest.fn()
     const receiver = createReceiver({ subscriptions, logger: false }).onAny(handler)

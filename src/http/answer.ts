@@ -1,0 +1,34 @@
+import { STATUS_CODES } from 'node:http'
+import { OUTCOMES, type Outcome } from '../callback/outcomes.js'
+
+/** The answer to a callback, whatever writes it. */
+export interface CallbackAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  /** ASCII; empty with a 200. */
+  readonly body: string
+}
+
+/** When a sender that was told to come back should do so. */
+const RETRY_AFTER_SECONDS = '10'
+
+/**
+ * Refusals are problem details (RFC 9457) that say no more than their status does: an unauthenticated sender learns no reason.
+ * Texts, as Node sends a text together with the head, but a Buffer in a write of its own.
+ */
+const BODIES: ReadonlyMap<number, string> = new Map(
+  Object.values(OUTCOMES).map(({ status }) => {
+    const problem = { type: 'about:blank', title: STATUS_CODES[status], status }
+    return [status, status === 200 ? '' : JSON.stringify(problem)]
+  }),
+)
+
+/** Headers that concern the connection are left to what writes the answer. */
+export function answerTo({ code, status }: Pick<Outcome, 'code' | 'status'>): CallbackAnswer {
+  const headers: Record<string, string> = {}
+  if (status !== 200) headers['Content-Type'] = 'application/problem+json'
+  if (status === 401) headers['WWW-Authenticate'] = 'HMAC-SHA256'
+  if (status === 405) headers['Allow'] = 'POST'
+  if (status >= 400 && 'retryAfter' in OUTCOMES[code]) headers['Retry-After'] = RETRY_AFTER_SECONDS
+  return { status, headers, body: BODIES.get(status)! }
+}

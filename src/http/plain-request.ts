@@ -1,0 +1,63 @@
+import { Readable } from 'node:stream'
+import { callbackHeaders, mayLackHeaders, type RequestHeaders } from './callback-headers.js'
+import { isUnread, type BodyLimits } from './raw-body.js'
+import { readBody, type BodyFailureCode, type RawBody, type ReadBodyOptions } from './read-body.js'
+import type { CallbackHead } from './read-callback.js'
+
+/** Bytes, or a source of them: a Node stream, a web stream, an async generator, or a promise of all bytes. */
+export type BodySource = Uint8Array | AsyncIterable<Uint8Array> | Promise<Uint8Array>
+
+/** A request as plain values, of whatever server. */
+export interface PlainRequest extends RequestHeaders {
+  readonly method: string
+  /** Path and query: a hint for a `subscriptions` function, not what is signed. */
+  readonly path: string
+  /** The bytes as they arrived. A function is called only when the head gave no reason to refuse the request. */
+  readonly body: Uint8Array | (() => BodySource)
+}
+
+export function plainHead(request: PlainRequest): CallbackHead {
+  const { method, path } = request
+  return { method, path, headers: callbackHeaders(request), mayLackHeaders: mayLackHeaders(request) }
+}
+
+/** The body within its limits, or why there is none. A source that is refused is left as it is: its server ends it. */
+export function readPlainBody(
+  body: PlainRequest['body'],
+  options: ReadBodyOptions,
+): Promise<RawBody | BodyFailureCode> | RawBody | BodyFailureCode {
+  let source: unknown
+  try {
+    source = typeof body === 'function' ? body() : body
+  } catch {
+    return 'ERR_BODY_ABORTED'
+  }
+  if (ArrayBuffer.isView(source)) return ofBytes(source, options.limits)
+  const stream = streamOf(source)
+  return stream && isUnread(stream) ? readBody(stream, options) : 'ERR_BODY_ALREADY_READ'
+}
+
+function ofBytes(
+  { buffer, byteOffset, byteLength }: ArrayBufferView,
+  { maxBodyBytes }: BodyLimits,
+): RawBody | BodyFailureCode {
+  if (byteLength > maxBodyBytes) return 'ERR_BODY_TOO_LARGE'
+  return { bytes: Buffer.from(buffer, byteOffset, byteLength), release() {} }
+}
+
+/** Undefined for what holds no unread bytes, such as text, or what a parser made of the body. */
+function streamOf(source: unknown): Readable | undefined {
+  if (typeof source !== 'object' || source === null) return undefined
+  if (source instanceof Readable) return source
+  // A web stream that was read, or is being read.
+  if (Readable.isDisturbed(source as Readable) || ('locked' in source && source.locked)) return undefined
+  const chunks = 'then' in source ? once(source as Promise<Uint8Array>) : source
+  if (!(Symbol.asyncIterator in chunks)) return undefined
+  const stream = Readable.from(chunks as AsyncIterable<Uint8Array>, { objectMode: false })
+  // The source may fail after the body has been refused.
+  return stream.on('error', () => {})
+}
+
+async function* once(bytes: Promise<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield await bytes
+}

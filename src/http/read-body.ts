@@ -1,0 +1,99 @@
+import { performance } from 'node:perf_hooks'
+import type { Readable } from 'node:stream'
+import getRawBody from 'raw-body'
+import { timer, afterCurrentTick } from '../base/timeout.js'
+import type { OutcomeCode } from '../callback/outcomes.js'
+import type { HeaderValue } from '../signature/index.js'
+import type { BodyMemory } from './body-memory.js'
+import { CoalescedBody } from './coalesced-body.js'
+import type { BodyLimits } from './raw-body.js'
+
+export interface RawBody {
+  /** The bytes as they arrived. */
+  readonly bytes: Buffer
+  /** To be called when the bytes are no longer needed: until then they count towards `maxBufferedBytes`. */
+  release(): void
+}
+
+export type BodyFailureCode = Extract<OutcomeCode, `ERR_BODY_${string}` | 'ERR_SHUTTING_DOWN'>
+
+export interface ReadBodyOptions {
+  readonly limits: BodyLimits
+  /** Shared by all bodies that count towards one `maxBufferedBytes`. */
+  readonly memory: BodyMemory
+  readonly contentLength: HeaderValue
+  readonly stopping: AbortSignal | undefined
+}
+
+/** How many pieces of a body are read before the clock is looked at again. */
+const CHECK_TIME_EVERY = 1_024
+
+const ABORTS = ['aborted', 'error', 'close'] as const
+
+/** Why a body is refused where raw-body has no reason to. */
+class BodyFailure extends Error {
+  constructor(readonly code: BodyFailureCode) {
+    super(code)
+  }
+}
+
+/** Reads a stream that nobody has read from. A stream whose body is refused is left paused. */
+export function readBody(
+  stream: Readable,
+  { limits, memory, contentLength, stopping }: ReadBodyOptions,
+): Promise<RawBody | BodyFailureCode> {
+  const { maxBodyBytes, bodyTimeoutMs } = limits
+  return new Promise((resolve) => {
+    const length = typeof contentLength === 'string' ? Number(contentLength) : undefined
+    const body = new CoalescedBody(memory, maxBodyBytes, length)
+    const fail = (code: BodyFailureCode): void => void body.emit('error', new BodyFailure(code))
+
+    const startedAt = performance.now()
+    let pieces = 0
+    const onData = (piece: Buffer | string): void => {
+      // A timer cannot fire while the event loop is busy with the pieces that arrive: 64 KB may hold ten thousand.
+      if (++pieces % CHECK_TIME_EVERY === 0 && performance.now() - startedAt > bodyTimeoutMs)
+        return fail('ERR_BODY_TIMEOUT')
+      // A decoder was attached to the stream after it was looked at.
+      if (typeof piece === 'string') return fail('ERR_BODY_ALREADY_READ')
+      if (!body.write(piece)) fail('ERR_BODY_MEMORY_FULL')
+    }
+    const onEnd = (): void => body.end()
+    const onAbort = (): void => void body.emit('aborted')
+    const onStop = (): void => fail('ERR_SHUTTING_DOWN')
+
+    const cancelLimits = afterCurrentTick(() => {
+      if (stopping?.aborted) {
+        onStop()
+        return () => {}
+      }
+      // A bound on the whole body: one on each pause would let a sender trickle a byte at a time for ever.
+      const cancelTimer = timer(bodyTimeoutMs, () => fail('ERR_BODY_TIMEOUT'))
+      // A stop does not wait for a body either: an unauthenticated sender may send it slowly.
+      stopping?.addEventListener('abort', onStop)
+      return () => {
+        cancelTimer()
+        stopping?.removeEventListener('abort', onStop)
+      }
+    })
+
+    const readable = body as unknown as NodeJS.ReadableStream
+    getRawBody(readable, { limit: maxBodyBytes, length: length ?? null }, (error, joined) => {
+      cancelLimits()
+      stream.off('data', onData).off('end', onEnd)
+      for (const event of ABORTS) stream.off(event, onAbort)
+      if (!error) return resolve({ bytes: body.settle(joined), release: () => body.release() })
+      body.release()
+      // What still comes must not be buffered. Whether it is read and thrown away is for the answer to decide.
+      stream.pause()
+      resolve(failureCode(error))
+    })
+    for (const event of ABORTS) stream.on(event, onAbort)
+    stream.on('data', onData).on('end', onEnd)
+  })
+}
+
+function failureCode(error: getRawBody.RawBodyError | BodyFailure): BodyFailureCode {
+  if (error instanceof BodyFailure) return error.code
+  return error.type === 'entity.too.large' ? 'ERR_BODY_TOO_LARGE' : 'ERR_BODY_ABORTED'
+}
