@@ -1,4 +1,4 @@
-/** No bound is documented; a header must fit into what servers take for a head, which is 8 KB at least with most. */
+/** The service documents no limit. The name is sent in a header, and most servers accept at least 8 KB of headers. */
 const MAX_LENGTH = 1_024
 
 /**

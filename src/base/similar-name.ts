@@ -1,10 +1,10 @@
 /** The known name that was most likely meant, where a misspelling explains the difference. */
 export function similarName(name: string, known: readonly string[]): string | undefined {
-  // What is so long is no misspelling, and comparing it would take long.
+  // A name this long is not a misspelling, and the comparison takes time in proportion to the length.
   if (name.length > 60) return undefined
   const [best] = known
     .map((each) => ({ each, distance: editDistance(name.toLowerCase(), each.toLowerCase()) }))
-    // Two thirds of it have to be right.
+    // Two thirds of the characters have to be right.
     .filter(({ each, distance }) => distance <= Math.max(name.length, each.length) / 3)
     .sort((one, other) => one.distance - other.distance)
   return best?.each

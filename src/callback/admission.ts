@@ -3,8 +3,8 @@ import type { OutcomeCode } from './outcomes.js'
 import { readCredentials, type Credentials } from '../signature/credentials.js'
 
 /**
- * What the head of a request decides: refusing here costs a stranger's request neither the reading of its body nor a
- * hash. Returns what the callback brings to prove itself, or why it is refused.
+ * Checks the head of a request, before its body is read and before anything is hashed, so that most unauthenticated requests
+ * cost little. Returns the credentials of the callback, or why it is refused.
  */
 export function admit(
   method: string | undefined,

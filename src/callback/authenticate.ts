@@ -6,7 +6,7 @@ import type { SignedUrl } from '../signature/callback-url.js'
 import type { Credentials } from '../signature/credentials.js'
 import type { HeaderValue } from '../signature/index.js'
 import { hashBody, joinSigned } from '../signature/string-to-sign.js'
-import { signatureMatches } from '../signature/verify.js'
+import { matchingKey } from '../signature/verify.js'
 import { isUuid } from '../base/uuid.js'
 
 /** How far Authorization-Timestamp may be from now, in milliseconds. */
@@ -15,7 +15,7 @@ export interface Tolerance {
   readonly futureToleranceMs: number
 }
 
-/** Why a callback whose signature matched is still not taken at its word. */
+/** Why a callback is suspect although its signature is right: what is not signed may have been rewritten, or it may be a replay. */
 export type Suspicion = Extract<
   OutcomeCode,
   'ERR_TIMESTAMP_OUT_OF_TOLERANCE' | 'ERR_EVENT_TYPE_MISMATCH' | 'ERR_BODY_NOT_JSON'
@@ -31,7 +31,7 @@ export type Authentication =
     }
   | { readonly verdict: 'refused'; readonly code: OutcomeCode; readonly error?: unknown }
 
-/** From bytes and headers to a verified event, or the reason why not. Plain values in, plain values out. */
+/** Verifies a callback. A pure function: the time and the subscriptions are arguments. */
 export function authenticate(
   { headers, body }: CallbackRequest,
   credentials: Credentials,
@@ -41,15 +41,15 @@ export function authenticate(
 ): Authentication {
   const type = single(headers.eventType)
   const bodyHash = hashBody(body)
-  const subscription = matchingSubscription(credentials, bodyHash, candidates, type)
-  if (!subscription) return { verdict: 'refused', code: 'ERR_SIGNATURE_MISMATCH' }
+  const match = findMatch(credentials, bodyHash, candidates, type)
+  if (!match) return { verdict: 'refused', code: 'ERR_SIGNATURE_MISMATCH' }
 
   const key = single(headers.idempotencyKey)?.toLowerCase()
   if (!key) return { verdict: 'refused', code: 'ERR_IDEMPOTENCY_KEY_MISSING' }
   if (!isUuid(key)) return { verdict: 'refused', code: 'ERR_IDEMPOTENCY_KEY_MALFORMED' }
   if (!type) return { verdict: 'refused', code: 'ERR_EVENT_TYPE_MISSING' }
 
-  const { id, eventTypeName, callbackUrl, description } = subscription
+  const { id, eventTypeName, callbackUrl, description } = match.subscription
   const rawBody = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   const callback: VerifiedCallback = {
     type,
@@ -58,6 +58,7 @@ export function authenticate(
     receivedAt: new Date(now),
     rawBody,
     subscription: { id, eventTypeName, callbackUrl, description },
+    secretFingerprint: match.secretFingerprint,
   }
   const identity = {
     key: `${key}@${id}`,
@@ -68,7 +69,7 @@ export function authenticate(
   const age = now - credentials.signedAtMs
   if (type !== eventTypeName)
     return { verdict: 'suspect', callback, identity, suspicion: 'ERR_EVENT_TYPE_MISMATCH' }
-  // Written so that a clock that gives no number lets nothing through.
+  // With a clock that returns NaN both comparisons are false, so nothing is accepted.
   const isInTime = age <= tolerance.toleranceMs && -age <= tolerance.futureToleranceMs
   if (!isInTime) {
     return { verdict: 'suspect', callback, identity, suspicion: 'ERR_TIMESTAMP_OUT_OF_TOLERANCE' }
@@ -78,29 +79,43 @@ export function authenticate(
   return { verdict: 'genuine', callback: { ...callback, payload, replayed: false }, identity }
 }
 
-/** Those of the claimed event type go first: subscriptions may share a URL and a secret. */
-function matchingSubscription(
+interface Match {
+  readonly subscription: PreparedSubscription
+  readonly secretFingerprint: string
+}
+
+/** Subscriptions of the claimed event type go first, because several may share a URL and a secret. */
+function findMatch(
   { signature, timestamp }: Credentials,
   bodyHash: string,
   candidates: readonly PreparedSubscription[],
   type: string | undefined,
-): PreparedSubscription | undefined {
+): Match | undefined {
   const received = Buffer.from(signature, 'latin1')
   let url: SignedUrl | undefined
   let text = ''
-  const matches = (candidate: PreparedSubscription) => {
-    if (candidate.url !== url) {
-      url = candidate.url
+  const match = (subscription: PreparedSubscription): Match | undefined => {
+    if (subscription.url !== url) {
+      url = subscription.url
       text = joinSigned(url, timestamp, bodyHash)
     }
-    return signatureMatches(received, text, candidate.keys)
+    const secretFingerprint = subscription.fingerprints[matchingKey(received, text, subscription.keys)]
+    return secretFingerprint === undefined ? undefined : { subscription, secretFingerprint }
   }
   const others = []
   for (const candidate of candidates) {
-    if (candidate.eventTypeName !== type) others.push(candidate)
-    else if (matches(candidate)) return candidate
+    if (candidate.eventTypeName !== type) {
+      others.push(candidate)
+      continue
+    }
+    const found = match(candidate)
+    if (found) return found
   }
-  return others.find(matches)
+  for (const candidate of others) {
+    const found = match(candidate)
+    if (found) return found
+  }
+  return undefined
 }
 
 function single(header: HeaderValue): string | undefined {

@@ -12,16 +12,16 @@ export interface AuthenticatorOptions {
   readonly subscriptions: Subscriptions
 
   /**
-   * How long ago a callback may have been signed, in milliseconds. The service does not say whether a retry is signed
-   * anew, so a short time may lose what was delayed. @default 86_400_000 (24 hours)
+   * How long ago a callback may have been signed, in milliseconds. The service does not document whether a retry has a new
+   * timestamp, so a short time may refuse genuine callbacks that were delayed. @default 86_400_000 (24 hours)
    */
   readonly toleranceMs?: number | undefined
   /** How far ahead of this machine's clock a callback may have been signed, in milliseconds. @default 300_000 (5 min) */
   readonly futureToleranceMs?: number | undefined
   /**
-   * How long whatever Countersign asks may take for one answer, in milliseconds, before the sender is told to come back
-   * (503): the subscriptions function, the idempotency store, the inbox. A payload schema that takes longer counts as a
-   * handler that failed. @default 5_000
+   * How long one call of the subscriptions function, the idempotency store or the inbox may take, in milliseconds, before
+   * the sender is answered 503 with Retry-After. A payload schema that takes longer counts as a handler that failed.
+   * @default 5_000
    */
   readonly dependencyTimeoutMs?: number | undefined
   /** Milliseconds since 1970. @default Date.now */
@@ -65,7 +65,7 @@ export function parseAuthenticatorOptions(
 }
 
 export interface Authenticator {
-  /** Whether a callback is what it claims to be. Never rejects. */
+  /** Verifies a callback against the subscriptions that may be meant. Never rejects. */
   authenticate(callback: CallbackRequest, credentials: Credentials): Promise<Authentication>
 }
 

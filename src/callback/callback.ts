@@ -1,6 +1,6 @@
 import type { HeaderValue } from '../signature/index.js'
 
-/** The headers of a callback that Countersign looks at, as they arrived: a list when one was repeated. */
+/** The headers of a callback that Countersign reads, as they arrived: a list where a header was repeated. */
 export interface CallbackHeaders {
   readonly authorization: HeaderValue
   readonly timestamp: HeaderValue
@@ -33,8 +33,8 @@ export interface Subscription {
   readonly callbackUrl: string
   /**
    * The secret text itself, not the Base64 that was sent as `secretText`. A list while a secret is being replaced: a
-   * callback may be signed with any of them. The type admits undefined, so that an environment variable can be named here;
-   * the start does not.
+   * callback may be signed with any of them. The type admits undefined, so that `process.env.X` compiles; undefined is
+   * refused at start-up.
    */
   readonly secret: string | readonly string[] | undefined
   /** Free text for the log, to tell tenants apart. */
@@ -84,23 +84,28 @@ export interface VerifiedCallback<Type extends string = string> {
   /** The exact bytes that were signed. */
   readonly rawBody: Buffer
   readonly subscription: PublicSubscription
+  /**
+   * Which secret of the subscription signed it: 12 hexadecimal digits that do not reveal the secret. Undefined of a callback
+   * that was stored by a version that did not record it.
+   */
+  readonly secretFingerprint?: string | undefined
 }
 
-/** What handlers are given: a verified callback and what its body says. */
+/** What handlers are given: a verified callback and its parsed body. */
 export interface CallbackEvent<
   Type extends string = string,
   Payload = CallbackPayload,
 > extends VerifiedCallback<Type> {
   /** The body as JSON, or what the event type's schema made of it. */
   readonly payload: Payload
-  /** A person had it handled again, or released it from quarantine. */
+  /** True where an operator replayed it or released it from quarantine. */
   readonly replayed: boolean
 }
 
 /** The id of an entry in an inbox. */
 export type EntryId = number
 
-/** By which a verified callback is recognised as a repeat, a conflict or a replay. Never logged. */
+/** Identifies a verified callback, to recognise repeats, conflicts and replays of it. Never logged. */
 export interface CallbackIdentity {
   /**
    * The idempotency key and the id of its subscription: the service does not say whether a key is unique across

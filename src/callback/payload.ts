@@ -3,8 +3,8 @@ import type { CallbackPayload } from './callback.js'
 
 /**
  * The body of a callback as JSON, or undefined when it is no JSON object (SERVICE 2.5). JSON is UTF-8 (RFC 8259, section
- * 8.1), where a byte-order mark may be ignored. Decoding replaces invalid bytes without a word, so they are looked for
- * first.
+ * 8.1), where a byte-order mark may be ignored. The check for invalid bytes comes first, because decoding replaces them
+ * silently.
  */
 export function parsePayload(bytes: Buffer): CallbackPayload | undefined {
   if (!isUtf8(bytes)) return undefined

@@ -10,6 +10,7 @@ import {
 } from '../base/option-checks.js'
 import { callbackUrlProblem, signedUrl, type SignedUrl } from '../signature/callback-url.js'
 import { hmacKey, secretProblem } from '../signature/secret.js'
+import { secretFingerprint } from './secret-fingerprint.js'
 
 /** Which subscription of whose option is looked at, for the message. */
 interface Place extends OptionPart {
@@ -24,6 +25,13 @@ export interface PreparedSubscription extends PublicSubscription {
   /** The same object for every subscription with this URL. */
   readonly url: SignedUrl
   readonly keys: readonly KeyObject[]
+  /** Of the keys, in their order. */
+  readonly fingerprints: readonly string[]
+}
+
+interface PreparedSecret {
+  readonly key: KeyObject
+  readonly fingerprint: string
 }
 
 /**
@@ -35,7 +43,7 @@ export class SubscriptionPreparer {
   /** What was returned last, because most functions return the same list each time. */
   #last: readonly PreparedSubscription[] = []
   readonly #urls = new PreparedTexts(urlOf)
-  readonly #keys = new PreparedTexts(keyOf)
+  readonly #secrets = new PreparedTexts(preparedSecret)
 
   /** What was prepared last, where these subscriptions are the same. */
   unchanged(subscriptions: readonly Subscription[]): readonly PreparedSubscription[] | undefined {
@@ -58,7 +66,7 @@ export class SubscriptionPreparer {
     // prepared anew for every request.
     this.#urls.trim(Math.max(REMEMBERED, prepared.length))
     const secrets = prepared.reduce((sum, each) => sum + each.secrets.length, 0)
-    this.#keys.trim(Math.max(REMEMBERED, secrets))
+    this.#secrets.trim(Math.max(REMEMBERED, secrets))
     if (prepared.length > 1) checkDistinct(prepared, owner, name)
     this.#last = prepared
     return prepared
@@ -82,6 +90,7 @@ export class SubscriptionPreparer {
     if (secrets.length === 0)
       throw invalidOption(owner, partOf(place, 'secret'), secret, 'list at least one secret')
     const subscribed = { eventTypeName, callbackUrl }
+    const prepared = secrets.map((each) => this.#secrets.get(each, place))
     return {
       id: id ?? defaultSubscriptionId(subscribed),
       hasOwnId: id !== undefined,
@@ -89,7 +98,8 @@ export class SubscriptionPreparer {
       description,
       url: this.#urls.get(callbackUrl, place),
       secrets,
-      keys: secrets.map((each) => this.#keys.get(each, place)),
+      keys: prepared.map(({ key }) => key),
+      fingerprints: prepared.map(({ fingerprint }) => fingerprint),
     }
   }
 }
@@ -150,9 +160,10 @@ function urlOf(callbackUrl: string, place: Place): SignedUrl {
   return signedUrl(callbackUrl)
 }
 
-function keyOf(secret: string, place: Place): KeyObject {
+function preparedSecret(secret: string, place: Place): PreparedSecret {
   refuse(secretProblem(secret), place)
-  return hmacKey(secret)
+  const key = hmacKey(secret)
+  return { key, fingerprint: secretFingerprint(key) }
 }
 
 function refuse(problem: string | undefined, { owner, option, part }: Place): void {

@@ -5,7 +5,7 @@ import { invalidOption, kindOf } from '../base/option-checks.js'
 import { SubscriptionPreparer, type PreparedSubscription } from './prepared-subscription.js'
 import { looksLikeSecretText } from '../signature/secret.js'
 
-/** Where to look, from the request itself: a stranger may have written both. */
+/** Hints from the request about which subscription is meant. Both are unauthenticated. */
 export interface SubscriptionHints {
   /** X-Event-Type as it arrived, when there was exactly one. */
   readonly eventType: string | undefined
@@ -14,9 +14,9 @@ export interface SubscriptionHints {
 }
 
 /**
- * The subscriptions a callback may belong to: a list, or a function that looks them up, for many tenants. The function
- * is given hints that anybody can forge, so they may narrow the search and decide nothing: what it returns are
- * candidates, and only a matching signature picks one.
+ * The subscriptions a callback may belong to: a list, or a function that looks them up, for many tenants. Anybody can forge
+ * the hints of the function, so they only narrow the search: the function returns candidates, and the signature decides
+ * which of them is meant.
  */
 export type Subscriptions =
   | readonly Subscription[]

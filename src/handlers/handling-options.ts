@@ -70,7 +70,7 @@ function schemasOption(owner: string, schemas: object): ReadonlyMap<string, Stan
   for (const [type, schema] of Object.entries(schemas) as [string, StandardSchema | undefined][]) {
     if (schema === undefined) continue
     if (typeof schema?.['~standard']?.validate !== 'function') {
-      const name = `schemas[${JSON.stringify(type)}]`
+      const name = { option: 'schemas', part: `schemas[${JSON.stringify(type)}]` }
       throw invalidOption(owner, name, schema, 'pass a Standard Schema (zod, valibot, arktype)')
     }
     byType.set(type, schema)

@@ -19,7 +19,7 @@ export interface ProcessOptions extends Pick<ReadOptions, 'joinBatch'> {
 }
 
 /**
- * Takes one request to its outcome, and hands that to `answer` before it is reported. Never throws and never
+ * Takes one request to its outcome, and hands that to `answer` before it is logged and reported. Never throws and never
  * rejects: whatever happens, the sender gets an answer.
  */
 export type ProcessCallback = (

@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { CountersignError } from '../base/errors.js'
@@ -6,6 +6,7 @@ import { checkKnownOptions, durationOption, integerOption } from '../base/option
 import type { Receiver } from '../receiver/receiver.js'
 import { isChunked } from '../http/callback-headers.js'
 import { Connections } from './connections.js'
+import { healthChecks } from './health-checks.js'
 import { stopServer } from './stop-server.js'
 
 export interface ReceiverServerOptions {
@@ -66,10 +67,10 @@ export function parseServerOptions(options: ReceiverServerOptions) {
   }
 }
 
-type ServedReceiver = Pick<Receiver, 'ready' | 'middleware' | 'requestListener' | 'start' | 'stop'>
+type ServedReceiver = Pick<Receiver, 'ready' | 'requestListener' | 'start' | 'stop'>
 
 /**
- * A server of its own for a receiver: callbacks on `node:http`, the health checks behind them on Express.
+ * A server of its own for a receiver, with health checks beside the callbacks.
  * @throws CountersignError ERR_LISTEN_FAILED, ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
 export async function startReceiverServer(
@@ -79,8 +80,6 @@ export async function startReceiverServer(
 ): Promise<ReceiverServer> {
   const { host, port, headersTimeoutMs, keepAliveTimeoutMs, maxConnections, shutdownDelayMs } =
     parseServerOptions(options)
-  // Only now, as Express takes longer to load than all else, and commands that need no server need not have it installed.
-  const { healthApp } = await import('./health-app.js')
   const server = createServer({
     headersTimeout: headersTimeoutMs,
     // The receiver's own limit on bodies answers first; this one is for what is not a callback.
@@ -92,13 +91,8 @@ export async function startReceiverServer(
   const connections = new Connections(server, maxConnections)
   let isStopping = false
   let held: Promise<void> | undefined
-  const health = healthApp({
-    get ready() {
-      return receiver.ready && !isStopping
-    },
-    middleware: () => receiver.middleware(),
-  })
-  const listener = receiver.requestListener(health as RequestListener, { exclusive: true })
+  const app = healthChecks(() => receiver.ready && !isStopping, receiver.requestListener())
+  const listener = receiver.requestListener(app, { exclusive: true })
   server.on('request', (request, response) => {
     connections.begun(request, response)
     const answer = () => listener(request, response)

@@ -40,7 +40,7 @@ export function verifyCallback(input: VerifyInput): Verification {
   try {
     const bodyHash = hashBody(body)
     const text = joinSigned(signedUrl(callbackUrl), credentials.timestamp, bodyHash)
-    if (!signatureMatches(Buffer.from(credentials.signature, 'latin1'), text, hmacKeys(secret))) {
+    if (matchingKey(Buffer.from(credentials.signature, 'latin1'), text, hmacKeys(secret)) < 0) {
       return { valid: false, reason: 'ERR_SIGNATURE_MISMATCH' }
     }
     return { valid: true, signedAt: new Date(credentials.signedAtMs) }
@@ -50,22 +50,22 @@ export function verifyCallback(input: VerifyInput): Verification {
   }
 }
 
-// 44 characters of canonical Base64. The buffer is reused for every key, because an allocation takes longer than a
-// comparison. No code of a caller may run between the write and the comparison, because it could verify another callback.
-// Therefore `signatureMatches` takes keys, and not a list of secrets, which may have getters.
+// 44 characters of canonical Base64. Reused for every key, because allocating a buffer takes longer than comparing two. No
+// code of a caller may run between writing and comparing: it could verify another callback. So `matchingKey` takes
+// keys, and not a list of secrets that may have getters.
 const expected = Buffer.alloc(44)
 
 /**
- * Whether one of the keys gives this signature for a text. Each comparison takes constant time. Every key is tried, also
- * after a match, so that the duration does not reveal the key.
+ * The position of the key that gives this signature for a text, or -1. Each comparison takes constant time, and every key is
+ * tried, also after a match, so that the duration does not tell which key it was.
  * @param received the 44 characters of Base64, as bytes
  */
-export function signatureMatches(received: Uint8Array, text: string, keys: readonly KeyObject[]): boolean {
-  if (received.length !== expected.length) return false
-  let matched = false
-  for (const key of keys) {
-    expected.write(createHmac('sha256', key).update(text).digest('base64'), 'latin1')
-    matched = timingSafeEqual(expected, received) || matched
+export function matchingKey(received: Uint8Array, text: string, keys: readonly KeyObject[]): number {
+  if (received.length !== expected.length) return -1
+  let matched = -1
+  for (let index = 0; index < keys.length; index++) {
+    expected.write(createHmac('sha256', keys[index]!).update(text).digest('base64'), 'latin1')
+    if (timingSafeEqual(expected, received)) matched = index
   }
   return matched
 }

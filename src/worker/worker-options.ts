@@ -19,16 +19,17 @@ import type { Backoff } from './backoff.js'
 
 /** How an inbox is emptied. */
 export interface EmptyingOptions {
-  /** How many events are handled at a time. @default 10 */
+  /** How many entries of the inbox are handled at a time. @default 10 */
   readonly concurrency?: number | undefined
-  /** An event whose handling has begun so often becomes a dead letter. @default 25, which takes about 14 hours */
+  /** An entry of the inbox that has failed so often becomes a dead letter. @default 25, which takes about 14 hours */
   readonly maxAttempts?: number | undefined
-  /** The delay before the second attempt, in milliseconds; it doubles each time. @default 1_000 */
+  /** The delay before the second attempt of an entry, in milliseconds; it doubles each time. @default 1_000 */
   readonly retryDelayMs?: number | undefined
-  /** The longest delay between attempts, in milliseconds. @default 3_600_000 (1 hour) */
+  /** The longest delay between attempts of an entry, in milliseconds. @default 3_600_000 (1 hour) */
   readonly maxRetryDelayMs?: number | undefined
   /**
-   * How often to look for callbacks that another process has stored, in milliseconds. A retry does not wait for it.
+   * How often to look in the inbox for callbacks that another process has stored, in milliseconds. A retry does not wait for
+   * it.
    * @default 1_000
    */
   readonly pollMs?: number | undefined
@@ -85,7 +86,7 @@ export function parseEmptyingOptions(owner: string, options: EmptyingOptions): E
 }
 
 /** @throws CountersignError ERR_OPTION_INVALID */
-export function inboxOption(owner: string, inbox: Inbox): Inbox {
+export function checkInbox(owner: string, inbox: Inbox): Inbox {
   return objectOption(owner, 'inbox', inbox, inbox, ['open', 'add', 'claim', 'extend', 'finish', 'close'])
 }
 
@@ -104,7 +105,7 @@ export function parseWorkerOptions<Events extends object>(
   const owner = 'createWorker'
   checkKnownOptions(owner, options, WORKER_OPTIONS)
   return {
-    inbox: inboxOption(owner, options.inbox),
+    inbox: checkInbox(owner, options.inbox),
     ...parseHandlingOptions(owner, options, secrets),
     ...parseEmptyingOptions(owner, options),
     dependencyTimeoutMs: dependencyTimeoutOption(owner, options.dependencyTimeoutMs),

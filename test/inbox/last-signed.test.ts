@@ -1,9 +1,12 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { loadDriver } from '../../src/inbox/sqlite/driver.js'
 import { SqliteInbox } from '../../src/inbox/sqlite/sqlite-inbox.js'
 import { lastSigned, type LastSignedLimits } from '../../src/inbox/sqlite/last-signed.js'
-import { readInboxFile } from '../../src/inbox/sqlite/read-inbox-file.js'
+import { readInboxFile, type Reader } from '../../src/inbox/sqlite/read-inbox-file.js'
+import { secretFingerprint } from '../../src/callback/secret-fingerprint.js'
+import { hmacKey } from '../../src/signature/secret.js'
 import { hashBody } from '../../src/signature/string-to-sign.js'
 import { signCallback } from '../../src/signature/index.js'
 
@@ -27,11 +30,17 @@ afterEach(async () => {
   await rm(directory, { recursive: true })
 })
 
+interface StoreOptions extends Partial<typeof SUBSCRIPTION> {
+  readonly suspicion?: string
+  /** Whether the entry has the fingerprint of its secret, as entries of earlier versions do not. */
+  readonly fingerprint?: boolean
+}
+
 /** Stores what the service would have signed so; returns the entry's number. */
 async function store(
   secret: string,
   timestamp: string,
-  { suspicion, ...other }: Partial<typeof SUBSCRIPTION> & { suspicion?: string } = {},
+  { suspicion, fingerprint = false, ...other }: StoreOptions = {},
 ): Promise<number> {
   const subscription = { ...SUBSCRIPTION, ...other }
   const rawBody = Buffer.from(`{"Id":"${count++}"}`)
@@ -46,6 +55,7 @@ async function store(
       receivedAt: new Date(Date.UTC(2026, 10, 20)),
       rawBody,
       subscription: { id: 'a', ...subscription },
+      ...(fingerprint && { secretFingerprint: secretFingerprint(hmacKey(secret)) }),
     },
     key: `key-${count}`,
     bodyHash: hashBody(rawBody),
@@ -56,10 +66,19 @@ async function store(
   return id
 }
 
+let bodiesRead = 0
+function countingBodies(db: Reader): Reader {
+  const get: Reader['get'] = (sql, ...values) => {
+    if (sql.startsWith('SELECT body')) bodiesRead++
+    return db.get(sql, ...values)
+  }
+  return { get, all: db.all }
+}
+
 async function look(secrets: readonly string[] = [OLD, NEW], limits?: LastSignedLimits) {
   const report = await readInboxFile(join(directory, 'a.db'), (db) =>
     lastSigned(
-      db,
+      countingBodies(db),
       secrets.map((secret) => ({ ...SUBSCRIPTION, secret })),
       limits,
     ),
@@ -135,6 +154,63 @@ describe('lastSigned', () => {
   it('finds one secret for every subscription that has it', async () => {
     await store(OLD, 'Tue, 03 Nov 2026 09:14:27 GMT')
     expect((await look([OLD, OLD])).seen).toEqual(['2026-11-03T09:14:27.000Z', '2026-11-03T09:14:27.000Z'])
+  })
+})
+
+describe('lastSigned, of entries that have the fingerprint of their secret', () => {
+  const fingerprint = true
+
+  it('is a query that reads no body', async () => {
+    await store(OLD, 'Tue, 03 Nov 2026 09:14:27 GMT', { fingerprint })
+    await store(OLD, 'Wed, 04 Nov 2026 09:14:27 GMT', { fingerprint })
+    await store(NEW, 'Thu, 05 Nov 2026 09:14:27 GMT', { fingerprint })
+    bodiesRead = 0
+    expect(await look([OLD, NEW, 'unused'])).toEqual({
+      seen: ['2026-11-04T09:14:27.000Z', '2026-11-05T09:14:27.000Z', undefined],
+      lookedAt: 3,
+      hasMore: false,
+    })
+    expect(bodiesRead).toBe(0)
+  })
+
+  it('goes by the time of signing', async () => {
+    await store(OLD, 'Wed, 04 Nov 2026 09:14:27 GMT', { fingerprint })
+    await store(OLD, 'Tue, 03 Nov 2026 09:14:27 GMT', { fingerprint, suspicion: 'too old' })
+    expect((await look()).seen[0]).toBe('2026-11-04T09:14:27.000Z')
+  })
+
+  it.each([{ eventTypeName: 'accounts.closed' }, { callbackUrl: 'https://partner.example.com/hooks/other' }])(
+    'does not take the callbacks of another subscription with that secret for its own: %j',
+    async (other) => {
+      await store(OLD, 'Tue, 03 Nov 2026 09:14:27 GMT', { fingerprint, ...other })
+      expect((await look()).seen).toEqual([undefined, undefined])
+    },
+  )
+
+  it('has entries without one beside them, of which only later ones are signed again', async () => {
+    await store(NEW, 'Mon, 02 Nov 2026 09:14:27 GMT')
+    await store(OLD, 'Tue, 03 Nov 2026 09:14:27 GMT')
+    await store(OLD, 'Wed, 04 Nov 2026 09:14:27 GMT', { fingerprint })
+    await store(OLD, 'Thu, 05 Nov 2026 09:14:27 GMT')
+    expect((await look([OLD])).seen).toEqual(['2026-11-05T09:14:27.000Z'])
+    expect(await look()).toMatchObject({
+      seen: ['2026-11-05T09:14:27.000Z', '2026-11-02T09:14:27.000Z'],
+      lookedAt: 4,
+    })
+  })
+
+  it('reads the file of an earlier version, and leaves it as it is', async () => {
+    await store(OLD, 'Tue, 03 Nov 2026 09:14:27 GMT')
+    await inbox.close()
+    const { DatabaseSync } = await loadDriver()
+    const earlier = new DatabaseSync(join(directory, 'a.db'))
+    earlier.exec('DROP INDEX entries_by_secret; ALTER TABLE entries DROP COLUMN secret_fingerprint')
+    earlier.close()
+    expect(await look()).toEqual({
+      seen: ['2026-11-03T09:14:27.000Z', undefined],
+      lookedAt: 1,
+      hasMore: false,
+    })
   })
 })
 

@@ -145,11 +145,25 @@ it('tells health and readiness, no name, and 405 to all else', async () => {
   expect(await ask('/readyz')).toEqual([503, 'not ready'])
 })
 
+it('answers a HEAD without a body, and refuses every other method with 405', async () => {
+  const { port } = await start()
+  const ask = async (method: string, path: string) => {
+    const { socket, received, closed } = await connection(port)
+    socket.write(`${method} ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+    await closed
+    return received()
+  }
+  expect(await ask('HEAD', '/healthz')).toMatch(/^HTTP\/1\.1 200 [^]*\r\nContent-Length: 15\r\n[^]*\r\n\r\n$/)
+  expect(await ask('GET', '/Readyz/?probe=1')).toMatch(/^HTTP\/1\.1 200 [^]*"ready"}$/)
+  for (const method of ['PUT', 'DELETE', 'OPTIONS'])
+    expect(await ask(method, '/healthz')).toMatch(/^HTTP\/1\.1 405 [^]*\r\nAllow: POST\r\n/)
+  expect(await ask('POST', '/healthz')).toMatch(/^HTTP\/1\.1 401 /)
+})
+
 it('has a chunked body read from its first chunk on, as each chunk that waits takes a Buffer of its own', async () => {
   const receiver = createReceiver<object>({ subscriptions: [subscription] }).onAny(() => {})
   const isRead: boolean[] = []
   const watched = Object.assign(Object.create(receiver), {
-    middleware: () => receiver.middleware(),
     start: () => receiver.start(),
     stop: () => receiver.stop(),
     requestListener: (...args: Parameters<Receiver['requestListener']>): ReceiverRequestListener => {

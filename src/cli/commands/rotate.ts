@@ -28,8 +28,9 @@ where these are the same. Without a configuration event type and URL are the sub
 How the service ends the old subscription is not documented. While both exist it may send each event twice, under two
 idempotency keys.
 
---status reads the inbox, beside its receiver and without the service, and signs what is stored again with each secret:
-up to 50,000 entries and 256 MiB of bodies, those signed latest first. A secret is named as the configuration names it.
+--status reads the inbox, beside its receiver and without the service. Entries that an earlier version stored are signed
+again with each secret: up to 50,000 of them and 256 MiB of bodies, those signed latest first. A secret is named as the
+configuration names it.
 ${KEPT_SECRET_HELP}
 ${SERVICE_HELP}
 

@@ -62,7 +62,8 @@ export function add(db: Connection, arrival: Arrival, now: number): AddResult {
   return quarantine('replay', QUARANTINE_REASON.replay(signed!.id))
 }
 
-interface Standing {
+/** How a new entry begins. */
+interface InitialState {
   readonly state: InboxState
   readonly known: 0 | 1
   readonly now: number
@@ -74,9 +75,9 @@ function insert(
   db: Connection,
   { callback, orderKey }: Arrival,
   { keyHash, bodyHash, signature }: Identity,
-  { state, known, now, reason }: Standing,
+  { state, known, now, reason }: InitialState,
 ): { changes: number; lastId: number } {
-  const { type, idempotencyKey, signedAt, receivedAt, rawBody, subscription } = callback
+  const { type, idempotencyKey, signedAt, receivedAt, rawBody, subscription, secretFingerprint } = callback
   const row: Record<(typeof COLUMNS)[number], SqliteValue> = {
     state,
     known,
@@ -96,6 +97,7 @@ function insert(
     callback_url: subscription.callbackUrl,
     description: subscription.description ?? null,
     subscription_id: ownSubscriptionId(subscription) ?? null,
+    secret_fingerprint: secretFingerprint ?? null,
     body: rawBody,
   }
   return db.run(known === 1 ? INSERT_KNOWN : INSERT_SUSPECT, ...COLUMNS.map((column) => row[column]))
@@ -120,6 +122,7 @@ const COLUMNS = [
   'callback_url',
   'description',
   'subscription_id',
+  'secret_fingerprint',
   'body',
 ] as const
 

@@ -1,5 +1,6 @@
 import { createHmac, type KeyObject } from 'node:crypto'
-import { signedUrl } from '../../signature/callback-url.js'
+import { secretFingerprint } from '../../callback/secret-fingerprint.js'
+import { signedUrl, type SignedUrl } from '../../signature/callback-url.js'
 import { formatHttpDate } from '../../signature/index.js'
 import { hmacKey } from '../../signature/secret.js'
 import { hashBody, joinSigned } from '../../signature/string-to-sign.js'
@@ -29,55 +30,88 @@ export interface LastSignedReport {
   readonly hasMore: boolean
 }
 
+/** Of entries that were stored without a fingerprint. */
 export interface LastSignedLimits {
-  /** How many entries are looked at, those signed latest first. @default 50_000 */
+  /** How many entries are signed again, those signed latest first. @default 50_000 */
   readonly entries?: number
   /** How many bytes of bodies are hashed. @default 268_435_456 (256 MiB) */
   readonly bytes?: number
 }
 
+interface Candidate extends SigningSecret {
+  readonly key: KeyObject
+  readonly url: SignedUrl
+  seen: LastSigned | undefined
+}
+
 /**
- * When each secret was last used to sign a callback that is stored, found by signing the stored ones again (SERVICE 5.1).
- * By the time of signing and not of arrival: a delivery that somebody has captured and sends again does not make a secret
- * look used. Repeats of a callback leave no trace here, whichever secret they were signed with.
+ * When each secret was last used to sign a callback that is stored. Entries have the fingerprint of their secret. Those of
+ * earlier versions have none: they are signed again with each secret (SERVICE 5.1).
+ *
+ * It goes by the time of signing and not of arrival: a delivery that somebody has captured and sends again does not make a
+ * secret look used. An entry has the fingerprint of its first delivery: a repeat that was signed with another secret does
+ * not count.
  * @throws SignatureInputError ERR_CALLBACK_URL_INVALID, ERR_SECRET_INVALID
  */
 export function lastSigned(
   db: Reader,
   secrets: readonly SigningSecret[],
-  { entries = 50_000, bytes = 268_435_456 }: LastSignedLimits = {},
+  limits: LastSignedLimits = {},
 ): LastSignedReport {
-  const candidates = secrets.map((each) => ({
-    ...each,
-    key: hmacKey(each.secret),
-    url: signedUrl(each.callbackUrl),
-    seen: undefined as LastSigned | undefined,
-  }))
-  const ids = db.all<{ id: number }>(NEWEST, entries + 1)
+  const candidates = secrets.map((each): Candidate => {
+    return { ...each, key: hmacKey(each.secret), url: signedUrl(each.callbackUrl), seen: undefined }
+  })
+  // The file is read as it is: an earlier version may have written it.
+  const isCurrent = db.get(HAS_FINGERPRINTS) !== undefined
+  let counted = 0
+  if (isCurrent) {
+    counted = db.get<{ count: number }>(COUNT_WITH_FINGERPRINT)!.count
+    for (const each of candidates) each.seen = byFingerprint(db, each)
+  }
+  const { lookedAt, hasMore } = signAgain(db, candidates, isCurrent ? NEWEST_WITHOUT : NEWEST, limits)
+  return { seen: candidates.map((each) => each.seen), lookedAt: counted + lookedAt, hasMore }
+}
+
+function byFingerprint(db: Reader, { key, eventTypeName, callbackUrl }: Candidate): LastSigned | undefined {
+  const row = db.get<FoundRow>(LATEST_OF_SECRET, secretFingerprint(key), eventTypeName, callbackUrl)
+  return row && lastSignedOf(row)
+}
+
+/** Looks for later entries of each candidate, and notes them in it. */
+function signAgain(
+  db: Reader,
+  candidates: readonly Candidate[],
+  newest: string,
+  { entries = 50_000, bytes = 268_435_456 }: LastSignedLimits,
+): Pick<LastSignedReport, 'lookedAt' | 'hasMore'> {
+  const found = db.all<{ id: number; signed_at: number }>(newest, entries + 1)
+  const isOpen = ({ seen }: Candidate, signedAt: number) => !seen || Number(seen.signedAt) < signedAt
   let lookedAt = 0
   let hashed = 0
-  for (const { id } of ids.slice(0, entries)) {
-    if (candidates.every(({ seen }) => seen) || hashed >= bytes) break
+  for (const { id, signed_at: signedAt } of found.slice(0, entries)) {
+    const open = candidates.filter((each) => isOpen(each, signedAt))
+    if (open.length === 0) return { lookedAt, hasMore: false }
+    if (hashed >= bytes) break
     lookedAt++
     const row = db.get<EntryRow>(ENTRY, id)
     // Deleted meanwhile, or of another subscription.
-    const possible = candidates.filter(
+    const possible = open.filter(
       (each) => each.callbackUrl === row?.callback_url && each.eventTypeName === row.subscribed_type,
     )
-    if (!row || possible.every(({ seen }) => seen)) continue
+    if (!row || possible.length === 0) continue
     const body = db.get<{ body: Uint8Array }>('SELECT body FROM entries WHERE id = ?', id)
     if (!body) continue
     hashed += body.body.length
     const bodyHash = hashBody(bufferOf(body.body))
     const signer = signerOf(row, possible, (timestamp) => joinSigned(possible[0]!.url, timestamp, bodyHash))
-    for (const each of possible) {
-      if (each.secret !== signer?.secret) continue
-      const { signed_at: signedAt, received_at: receivedAt } = row
-      each.seen ??= { entry: id, signedAt: new Date(signedAt), receivedAt: new Date(receivedAt) }
-    }
+    for (const each of possible) if (each.secret === signer?.secret) each.seen = lastSignedOf(row)
   }
-  const seen = candidates.map((each) => each.seen)
-  return { seen, lookedAt, hasMore: lookedAt < ids.length && !seen.every(Boolean) }
+  const next = found[lookedAt]
+  return { lookedAt, hasMore: next !== undefined && candidates.some((each) => isOpen(each, next.signed_at)) }
+}
+
+function lastSignedOf({ id, signed_at: signedAt, received_at: receivedAt }: FoundRow): LastSigned {
+  return { entry: id, signedAt: new Date(signedAt), receivedAt: new Date(receivedAt) }
 }
 
 /** Whose signature it is. Half of one is stored (identity.ts), which is enough to tell secrets apart. */
@@ -113,15 +147,28 @@ function spellings(signedAtMs: number): string[] {
   ]
 }
 
-interface EntryRow {
-  readonly subscribed_type: string
-  readonly callback_url: string
+interface FoundRow {
+  readonly id: number
   readonly signed_at: number
   readonly received_at: number
+}
+
+interface EntryRow extends FoundRow {
+  readonly subscribed_type: string
+  readonly callback_url: string
   readonly signature: Uint8Array
 }
 
-// By the index, which holds nothing else: as many rows as wanted are read, however many there are.
-const NEWEST = 'SELECT id FROM entries ORDER BY signed_at DESC LIMIT ?'
+const HAS_FINGERPRINTS = "SELECT 1 FROM pragma_table_info('entries') WHERE name = 'secret_fingerprint'"
+const COUNT_WITH_FINGERPRINT = 'SELECT count(*) AS count FROM entries WHERE secret_fingerprint IS NOT NULL'
+const LATEST_OF_SECRET = `
+  SELECT id, signed_at, received_at FROM entries
+  WHERE secret_fingerprint = ? AND subscribed_type = ? AND callback_url = ?
+  ORDER BY signed_at DESC LIMIT 1`
+
+// These two are answered from an index alone, so they read no more than the limit, however many entries there are.
+const NEWEST = 'SELECT id, signed_at FROM entries ORDER BY signed_at DESC LIMIT ?'
+const NEWEST_WITHOUT =
+  'SELECT id, signed_at FROM entries WHERE secret_fingerprint IS NULL ORDER BY signed_at DESC LIMIT ?'
 const ENTRY =
-  'SELECT subscribed_type, callback_url, signed_at, received_at, signature FROM entries WHERE id = ?'
+  'SELECT id, subscribed_type, callback_url, signed_at, received_at, signature FROM entries WHERE id = ?'

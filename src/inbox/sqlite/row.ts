@@ -12,10 +12,11 @@ export interface CallbackRow {
   readonly callback_url: string
   readonly description: string | null
   readonly subscription_id: string | null
+  readonly secret_fingerprint: string | null
   readonly body: Uint8Array
 }
 
-export interface SummaryRow extends Omit<CallbackRow, 'body'> {
+export interface SummaryRow extends Omit<CallbackRow, 'secret_fingerprint' | 'body'> {
   readonly id: number
   readonly state: InboxState
   readonly attempts: number
@@ -29,7 +30,7 @@ export interface SummaryRow extends Omit<CallbackRow, 'body'> {
 const CALLBACK_COLUMNS =
   'event_type, idempotency_key, signed_at, received_at, subscribed_type, callback_url, description, subscription_id'
 
-export const CLAIM_COLUMNS = `id, token, attempts, replayed, ${CALLBACK_COLUMNS}, body`
+export const CLAIM_COLUMNS = `id, token, attempts, replayed, ${CALLBACK_COLUMNS}, secret_fingerprint, body`
 export const SUMMARY_COLUMNS = `id, state, attempts, ready, due_at, finished_at, reason, copies, ${CALLBACK_COLUMNS}`
 
 export function callbackOf(row: CallbackRow): VerifiedCallback {
@@ -40,6 +41,7 @@ export function callbackOf(row: CallbackRow): VerifiedCallback {
     receivedAt: new Date(row.received_at),
     rawBody: bufferOf(row.body),
     subscription: subscriptionOf(row),
+    ...(row.secret_fingerprint !== null && { secretFingerprint: row.secret_fingerprint }),
   }
 }
 
@@ -64,7 +66,9 @@ export function bufferOf(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
-function subscriptionOf(row: Omit<CallbackRow, 'body'>): VerifiedCallback['subscription'] {
+function subscriptionOf(
+  row: Omit<CallbackRow, 'secret_fingerprint' | 'body'>,
+): VerifiedCallback['subscription'] {
   const { subscribed_type: eventTypeName, callback_url: callbackUrl, description } = row
   const id = row.subscription_id ?? defaultSubscriptionId({ eventTypeName, callbackUrl })
   return { id, eventTypeName, callbackUrl, ...(description !== null && { description }) }

@@ -98,6 +98,11 @@ export const MIGRATIONS = [
   -- NULL: the default, which is made of subscribed_type and callback_url
   ALTER TABLE entries ADD COLUMN subscription_id TEXT;
   `,
+  `
+  -- which secret signed it; NULL of entries that were stored before
+  ALTER TABLE entries ADD COLUMN secret_fingerprint TEXT;
+  CREATE INDEX entries_by_secret ON entries (secret_fingerprint, signed_at);
+  `,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

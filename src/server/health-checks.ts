@@ -1,0 +1,26 @@
+import type { RequestListener } from 'node:http'
+
+/**
+ * What a standalone receiver serves beside callbacks: `/healthz` says whether the process lives, `/readyz` whether it takes
+ * callbacks in. All other requests go to `otherwise`.
+ */
+export function healthChecks(isReady: () => boolean, otherwise: RequestListener): RequestListener {
+  return (request, response) => {
+    const check = request.method === 'GET' || request.method === 'HEAD' ? pathOf(request.url) : undefined
+    if (check !== '/healthz' && check !== '/readyz') return otherwise(request, response)
+    const isHealthy = check === '/healthz' || isReady()
+    const status = check === '/healthz' ? 'ok' : isHealthy ? 'ready' : 'not ready'
+    const body = JSON.stringify({ status })
+    response.writeHead(isHealthy ? 200 : 503, {
+      'Content-Type': 'application/json; charset=utf-8',
+      'Content-Length': body.length,
+    })
+    // Node leaves the body out of the answer to a HEAD.
+    response.end(body)
+  }
+}
+
+/** Probes are configured by hand: the case of letters and a slash at the end make no difference. */
+function pathOf(url = ''): string {
+  return url.split('?', 1)[0]!.toLowerCase().replace(/\/$/, '')
+}
