@@ -97,7 +97,10 @@ describe('countersign token', () => {
 
   it.each([
     [['--client-secret', CLIENT_SECRET], "unknown option '--client-secret'"],
-    [['--base-url', 'ftp://x'], '--base-url: baseUrl is a text of 7 characters that is no absolute http or https URL'],
+    [
+      ['--base-url', 'ftp://x'],
+      '--base-url: baseUrl is a text of 7 characters that is no absolute http or https URL',
+    ],
     [['--base-url', 'http://service.example.com'], 'use https'],
     [['--timeout-ms', '0'], 'Use a whole number, from 1'],
     [['--client-secret-env', 'A', '--client-secret-file', 'b'], 'cannot be used with'],
