@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer'
+import type { KnownOfArrival } from '../callback/recognition.js'
 
 /** One completed delivery; each field is 32 bytes in standard Base64 (44 characters). */
 export interface Delivery {
@@ -8,13 +9,7 @@ export interface Delivery {
   readonly signature: string
 }
 
-export type Finding =
-  | 'unknown'
-  | 'completed'
-  /** The key is completed with this body, but not by a delivery that was signed like this one. */
-  | 'completed-with-other-signature'
-  | 'conflict'
-  | 'replay'
+export type Completed = Pick<KnownOfArrival, 'key' | 'signature'>
 
 /**
  * Completed deliveries in about 65 bytes each. A Map of objects uses about ten times as much. The garbage collector does
@@ -50,18 +45,16 @@ export class CompletedKeys {
     return this.#records.length
   }
 
-  find(delivery: Delivery, now: number): Finding {
+  /** What is known of the key and the signature of a delivery. */
+  find(delivery: Delivery, now: number): Completed {
     this.#decode(delivery)
     const sameKey = this.#unexpired(this.#byKey.find(this.#wanted), now)
-    if (sameKey !== NONE) {
-      if (!this.#records.matches(sameKey, BODY, this.#wanted)) return 'conflict'
-      if (this.#records.matches(sameKey, SIGNATURE, this.#wanted)) return 'completed'
-    }
+    const key = this.#compared(sameKey, BODY, 'same-body', 'other-body')
+    // First by the record of the key: a late end can leave one signature completed under two keys.
+    if (key === 'same-body' && this.#records.matches(sameKey, SIGNATURE, this.#wanted))
+      return { key, signature: 'same-key' }
     const sameSignature = this.#unexpired(this.#bySignature.find(this.#wanted), now)
-    if (sameSignature !== NONE) {
-      return this.#records.matches(sameSignature, KEY, this.#wanted) ? 'completed' : 'replay'
-    }
-    return sameKey === NONE ? 'unknown' : 'completed-with-other-signature'
+    return { key, signature: this.#compared(sameSignature, KEY, 'same-key', 'other-key') }
   }
 
   /** Records a delivery until `expiresAt`. Returns whether an unexpired record was removed to make room. */
@@ -91,6 +84,16 @@ export class CompletedKeys {
     this.#byKey.remove(oldest)
     this.#bySignature.remove(oldest)
     this.#records.removeOldest()
+  }
+
+  #compared<Same extends string, Other extends string>(
+    position: number,
+    field: Field,
+    same: Same,
+    other: Other,
+  ): Same | Other | 'unknown' {
+    if (position === NONE) return 'unknown'
+    return this.#records.matches(position, field, this.#wanted) ? same : other
   }
 
   #unexpired(position: number, now: number): number {

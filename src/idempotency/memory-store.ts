@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { loggerOption, type Logger } from '../logging/logger.js'
 import { checkKnownOptions, functionOption, integerOption } from '../base/option-checks.js'
+import { recognise, type KnownOfArrival } from '../callback/recognition.js'
 import { CompletedKeys, type Delivery } from './completed-keys.js'
 import type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from './store.js'
 
@@ -71,19 +72,24 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     const key = hash('sha256', request.key, 'base64')
     const delivery = { key, bodyHash, signature }
     const running = this.#unexpired(this.#running.get(key), now)
-    const finding = this.#completed.find(delivery, now)
-    if (finding === 'conflict' || (running && running.bodyHash !== bodyHash)) return { state: 'conflict' }
-
     const holder = this.#unexpired(this.#holdersBySignature.get(signature), now)
-    if (finding === 'replay' || (holder && holder !== running)) return { state: 'replay' }
-
+    const completed = this.#completed.find(delivery, now)
+    const known: KnownOfArrival = {
+      key: running ? (running.bodyHash === bodyHash ? 'same-body' : 'other-body') : completed.key,
+      signature: holder ? (holder === running ? 'same-key' : 'other-key') : completed.signature,
+      // What is suspect is refused before it gets here, and completed keys outlive what is still accepted.
+      isSuspect: false,
+      isForgotten: false,
+    }
+    const recognition = recognise(known)
+    if (recognition === 'conflict' || recognition === 'replay') return { state: recognition }
+    if (recognition !== 'duplicate') return { state: 'claimed', claim: this.#take(delivery, now, leaseMs) }
     if (running) {
       if (!holder) this.#hold(running, signature)
       return { state: 'in-progress' }
     }
-    if (finding === 'completed-with-other-signature') this.#remember(delivery, now)
-    if (finding !== 'unknown') return { state: 'completed' }
-    return { state: 'claimed', claim: this.#take(delivery, now, leaseMs) }
+    if (known.signature === 'unknown') this.#remember(delivery, now)
+    return { state: 'completed' }
   }
 
   #take({ key, bodyHash, signature }: Delivery, now: number, leaseMs: number): Claim {

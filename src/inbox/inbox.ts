@@ -30,7 +30,7 @@ export interface Inbox {
    * when they had. Of entries that share an `orderKey`, only the oldest is ever taken; an unhandled entry is one of them.
    *
    * Entries stay due when the clock is set back: where a due time was set at a time that is now in the future, its delay or
-   * lease is counted again from now.
+   * lease is counted again from now. An entry that ended at a time that is now in the future is taken to have ended now.
    */
   claim(request: ClaimEntries): Promise<Claims>
 
@@ -84,6 +84,9 @@ export interface Inbox {
    * Nothing in any other state is ever deleted, and nothing that this machine's clock or the latest time that the service
    * has signed does not allow: an entry must have ended, and have been signed, longer ago than `before` and `retentionMs`
    * say, by each of the two clocks. A time that the service has signed counts no further than the time of its arrival.
+   *
+   * The latest signed time of what was deleted is kept. What arrives later, is not known, and was signed no later than that
+   * is quarantined (`forgotten`), as it may be a replay.
    */
   prune(
     state: (typeof PRUNABLE)[number],
@@ -116,11 +119,16 @@ export type AddResult =
   | { readonly result: 'stored' | 'unhandled'; readonly id: number }
   /** The same key with the same body is known, or an exact copy is in quarantine already and has been counted. */
   | { readonly result: 'duplicate'; readonly id: number }
-  /**
-   * Kept, but not to be handled: suspect on arrival, its key known with another body (`conflict`), or its signature known
-   * under another key (`replay`).
-   */
-  | { readonly result: 'quarantined'; readonly id: number; readonly why: 'suspicion' | 'conflict' | 'replay' }
+  /** Kept, but not to be handled. */
+  | { readonly result: 'quarantined'; readonly id: number; readonly why: QuarantineCause }
+
+/**
+ * - `suspicion`: it was suspect on arrival.
+ * - `conflict`: its key is known with another body.
+ * - `replay`: its signature is known under another key.
+ * - `forgotten`: it was signed no later than an entry that was deleted, and may be a replay of that entry.
+ */
+export type QuarantineCause = 'suspicion' | 'conflict' | 'replay' | 'forgotten'
 
 /** The types that somebody has handlers for. */
 export type EventTypes = readonly string[] | 'any'

@@ -1,4 +1,5 @@
 import type { VerifiedCallback } from '../callback/callback.js'
+import { recognise } from '../callback/recognition.js'
 import { checkKnownOptions, functionOption, integerOption } from '../base/option-checks.js'
 import type {
   ActOptions,
@@ -16,6 +17,7 @@ import type {
   InboxStats,
   OperatorAction,
   PruneOptions,
+  QuarantineCause,
   RelatedEntry,
 } from './inbox.js'
 import { InboxClock } from './inbox-clock.js'
@@ -60,6 +62,8 @@ export class MemoryInbox implements Inbox {
   readonly #knownByKey = new Map<string, StoredEntry>()
   readonly #knownBySignature = new Map<string, StoredEntry>()
   readonly #suspectBySignature = new Map<string, StoredEntry>()
+  /** The latest time that a deleted entry was signed at. */
+  #deletedUpTo = -Infinity
   #lastId = 0
 
   constructor(options: MemoryInboxOptions = {}) {
@@ -75,19 +79,34 @@ export class MemoryInbox implements Inbox {
   async open(): Promise<void> {}
 
   async add(arrival: Arrival): Promise<AddResult> {
-    const { key, bodyHash, signature, suspicion } = arrival
+    const { callback, key, bodyHash, signature, suspicion } = arrival
     const known = this.#knownByKey.get(key)
     const signed = this.#knownBySignature.get(signature)
-    if (known?.bodyHash === bodyHash && (signed === known || (!signed && suspicion === undefined))) {
-      if (!signed) this.#rememberSignature(known, arrival)
-      known.copies++
-      return { result: 'duplicate', id: known.id }
+    const recognition = recognise({
+      key: !known ? 'unknown' : known.bodyHash === bodyHash ? 'same-body' : 'other-body',
+      signature: !signed ? 'unknown' : signed === known ? 'same-key' : 'other-key',
+      isSuspect: suspicion !== undefined,
+      isForgotten: Number(callback.signedAt) <= this.#deletedUpTo,
+    })
+    switch (recognition) {
+      case 'duplicate':
+        if (!signed) this.#rememberSignature(known!, arrival)
+        known!.copies++
+        return { result: 'duplicate', id: known!.id }
+      case 'suspicion':
+        return this.#quarantine(arrival, recognition, suspicion!)
+      case 'conflict':
+        return this.#quarantine(arrival, recognition, QUARANTINE_REASON.conflict(known!.id))
+      case 'replay':
+        return this.#quarantine(arrival, recognition, QUARANTINE_REASON.replay(signed!.id))
+      case 'forgotten':
+        return this.#quarantine(arrival, recognition, QUARANTINE_REASON.forgotten)
+      case 'new':
+        return this.#store(arrival)
     }
-    if (suspicion !== undefined) return this.#quarantine(arrival, 'suspicion', suspicion)
-    if (known && known.bodyHash !== bodyHash)
-      return this.#quarantine(arrival, 'conflict', QUARANTINE_REASON.conflict(known.id))
-    if (signed) return this.#quarantine(arrival, 'replay', QUARANTINE_REASON.replay(signed.id))
+  }
 
+  #store(arrival: Arrival): AddResult {
     const entry = this.#insert(arrival, arrival.hasHandler ? 'stored' : 'unhandled')
     this.#makeKnown(entry)
     if (!arrival.hasHandler) {
@@ -100,7 +119,7 @@ export class MemoryInbox implements Inbox {
 
   async claim({ eventTypes, limit, leaseMs, interrupted = false }: ClaimEntries): Promise<Claims> {
     const now = this.#clock.now()
-    const clockSetBackMs = this.#setDueTimesAnew(now)
+    const clockSetBackMs = this.#setTimesAnew(now)
     const ready = this.#ready(eventTypes)
     const wanted = ready.filter((entry) => isInterrupted(entry) === interrupted)
     const due = wanted
@@ -285,7 +304,7 @@ export class MemoryInbox implements Inbox {
 
   async close(): Promise<void> {}
 
-  #quarantine(arrival: Arrival, why: 'suspicion' | 'conflict' | 'replay', reason: string): AddResult {
+  #quarantine(arrival: Arrival, why: QuarantineCause, reason: string): AddResult {
     // One entry for a signature, whatever else was rewritten: who holds one captured delivery cannot fill the memory.
     const copy = this.#suspectBySignature.get(arrival.signature)
     if (copy) {
@@ -365,9 +384,11 @@ export class MemoryInbox implements Inbox {
     return held
   }
 
-  #setDueTimesAnew(now: number): number | undefined {
+  #setTimesAnew(now: number): number | undefined {
     const steps = this.#clock.unhandledSteps
     if (steps === 0) return undefined
+    for (const entry of this.#entries.values())
+      if (entry.finishedAt !== undefined) entry.finishedAt = Math.min(entry.finishedAt, now)
     let aheadMs = 0
     for (const entry of this.#unfinished) {
       if (entry.dueSetAt <= now) continue
@@ -407,6 +428,7 @@ export class MemoryInbox implements Inbox {
 
   #delete(entry: StoredEntry): void {
     this.#entries.delete(entry.id)
+    this.#deletedUpTo = Math.max(this.#deletedUpTo, entry.latestSignedAt)
     for (const [map, key] of [
       [this.#knownByKey, entry.key],
       [this.#suspectBySignature, entry.signature],

@@ -118,6 +118,7 @@ export class InboxHandling implements Handling {
       case 'quarantined':
         if (added.why === 'conflict') return 'ERR_IDEMPOTENCY_KEY_REUSED'
         if (added.why === 'replay') return 'ERR_SIGNATURE_REPLAYED'
+        if (added.why === 'forgotten') return 'ERR_TIMESTAMP_OUT_OF_TOLERANCE'
         return authenticated.verdict === 'suspect' ? authenticated.suspicion : 'ERR_INTERNAL'
     }
   }

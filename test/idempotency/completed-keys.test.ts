@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
-import { CompletedKeys, type Delivery, type Finding } from '../../src/idempotency/completed-keys.js'
+import { CompletedKeys, type Completed, type Delivery } from '../../src/idempotency/completed-keys.js'
 
 describe('CompletedKeys', () => {
   it('finds what a list that is searched from the end finds', () => {
@@ -24,12 +24,12 @@ describe('CompletedKeys', () => {
     }))
     const wrong: number[] = []
     deliveries.forEach((delivery, i) => {
-      if (table.find(delivery, 0) !== 'unknown') wrong.push(i)
+      if (table.find(delivery, 0).key !== 'unknown') wrong.push(i)
       table.add(delivery, 1, 0)
       const oldest = i - maxRecords + 1
-      if (table.find(delivery, 0) !== 'completed') wrong.push(i)
-      if (oldest >= 0 && table.find(deliveries[oldest]!, 0) !== 'completed') wrong.push(oldest)
-      if (oldest > 0 && table.find(deliveries[oldest - 1]!, 0) !== 'unknown') wrong.push(oldest - 1)
+      if (table.find(delivery, 0).signature !== 'same-key') wrong.push(i)
+      if (oldest >= 0 && table.find(deliveries[oldest]!, 0).signature !== 'same-key') wrong.push(oldest)
+      if (oldest > 0 && table.find(deliveries[oldest - 1]!, 0).key !== 'unknown') wrong.push(oldest - 1)
     })
     expect(wrong).toEqual([])
     expect(table.size).toBe(maxRecords)
@@ -40,9 +40,12 @@ describe('CompletedKeys', () => {
     const delivery = { key: bytes(1), bodyHash: bytes(1), signature: bytes(1) }
     const table = new CompletedKeys(100)
     table.add(delivery, 1, 0)
-    expect(table.find({ ...delivery, bodyHash: bytes(2) }, 0)).toBe('conflict')
-    expect(table.find({ ...delivery, key: bytes(2) }, 0)).toBe('replay')
-    expect(table.find({ ...delivery, signature: bytes(2) }, 0)).toBe('completed-with-other-signature')
+    expect(table.find({ ...delivery, bodyHash: bytes(2) }, 0).key).toBe('other-body')
+    expect(table.find({ ...delivery, key: bytes(2) }, 0).signature).toBe('other-key')
+    expect(table.find({ ...delivery, signature: bytes(2) }, 0)).toEqual({
+      key: 'same-body',
+      signature: 'unknown',
+    })
   })
 
   it('removes no more expired records at a time than it is told', () => {
@@ -100,14 +103,15 @@ class ModelOfCompletedKeys implements Table {
       this.#records.shift()
   }
 
-  find({ key, bodyHash, signature }: Delivery, now: number): Finding {
+  find({ key, bodyHash, signature }: Delivery, now: number): Completed {
     const unexpired = this.#records.filter(({ expiresAt }) => expiresAt > now)
     const sameKey = unexpired.findLast((record) => record.key === key)
     const sameSignature = unexpired.findLast((record) => record.signature === signature)
-    if (sameKey && sameKey.bodyHash !== bodyHash) return 'conflict'
-    if (sameKey?.signature === signature) return 'completed'
-    if (sameSignature) return sameSignature.key === key ? 'completed' : 'replay'
-    return sameKey ? 'completed-with-other-signature' : 'unknown'
+    const known = !sameKey ? 'unknown' : sameKey.bodyHash === bodyHash ? 'same-body' : 'other-body'
+    if (known === 'same-body' && sameKey?.signature === signature)
+      return { key: known, signature: 'same-key' }
+    if (!sameSignature) return { key: known, signature: 'unknown' }
+    return { key: known, signature: sameSignature.key === key ? 'same-key' : 'other-key' }
   }
 }
 

@@ -39,6 +39,21 @@ describe.each([
     }
   })
 
+  it('deletes what was handled once it has been kept for as long as it must from then on', async () => {
+    const clock = fakeClock(NOW)
+    const inbox = createInbox(clock)
+    const { id } = await inbox.add(arrival({ signedAt: new Date(NOW - HOUR) }))
+    const [claimed] = (await inbox.claim(ORDINARY)).entries
+    clock.advance(1_000 * HOUR)
+    await inbox.finish(claimed!, { move: 'complete' })
+    clock.advance(-1_000 * HOUR)
+    await inbox.claim(ORDINARY)
+    expect((await inbox.show(id))?.finishedAt).toEqual(new Date(NOW))
+    clock.advance(inbox.retentionMs + 1)
+    await inbox.add(arrival({ signedAt: new Date(clock()), hasHandler: false }))
+    expect(await inbox.prune('handled', Infinity, 10)).toBe(1)
+  })
+
   it('gives what is to be retried after its delay', async () => {
     const clock = fakeClock()
     const inbox = createInbox(clock)

@@ -1,16 +1,19 @@
 import { ownSubscriptionId } from '../../callback/callback.js'
-import type { AddResult, Arrival } from '../inbox.js'
+import { recognise } from '../../callback/recognition.js'
+import type { AddResult, Arrival, QuarantineCause } from '../inbox.js'
 import { QUARANTINE_REASON } from '../quarantine-reason.js'
 import type { InboxState } from '../states.js'
 import type { Connection } from './connection.js'
 import type { SqliteValue } from './driver.js'
 import { identityOf, type Identity } from './identity.js'
 import { giveTurn } from './order.js'
+import { isForgotten } from './prune.js'
 
 /** Stores an arrival unless it is known. */
 export function add(db: Connection, arrival: Arrival, now: number): AddResult {
   const { callback, suspicion, hasHandler, orderKey } = arrival
   const identity = identityOf(arrival)
+  // Nearly all arrivals are new: one statement finds that out and stores them.
   if (suspicion === undefined) {
     const state = hasHandler ? 'stored' : 'unhandled'
     const { changes, lastId: id } = insert(db, arrival, identity, { state, known: 1, now, reason: null })
@@ -21,6 +24,7 @@ export function add(db: Connection, arrival: Arrival, now: number): AddResult {
   }
 
   const { keyHash, bodyHash, signature } = identity
+  const signedAt = Number(callback.signedAt)
   const known = db.get<{ id: number; same_body: number }>(
     'SELECT id, body_hash = ? AS same_body FROM entries WHERE key_hash = ? AND known = 1',
     bodyHash,
@@ -29,37 +33,51 @@ export function add(db: Connection, arrival: Arrival, now: number): AddResult {
   const signed = db.get<{ id: number }>(
     'SELECT id FROM entries WHERE signed_at = ?1 AND signature = ?2 AND known = 1 ' +
       'UNION ALL SELECT entry_id AS id FROM more_signatures WHERE signature = ?2',
-    Number(callback.signedAt),
+    signedAt,
     signature,
   )
-  if (known?.same_body === 1 && (signed?.id === known.id || (!signed && suspicion === undefined))) {
-    if (!signed) {
-      // So that the new signature cannot be replayed: neither under another key nor once the entry is old.
-      db.run(
-        'INSERT INTO more_signatures (signature, entry_id, signed_at) VALUES (?, ?, ?)',
-        signature,
-        known.id,
-        Number(callback.signedAt),
-      )
-      db.run('UPDATE entries SET finished_at = max(finished_at, ?) WHERE id = ?', now, known.id)
-    }
-    db.run('UPDATE entries SET copies = copies + 1 WHERE id = ?', known.id)
-    return { result: 'duplicate', id: known.id }
-  }
-  const quarantine = (why: 'suspicion' | 'conflict' | 'replay', reason: string): AddResult => {
+  const recognition = recognise({
+    key: !known ? 'unknown' : known.same_body === 1 ? 'same-body' : 'other-body',
+    signature: !signed ? 'unknown' : signed.id === known?.id ? 'same-key' : 'other-key',
+    isSuspect: suspicion !== undefined,
+    isForgotten: isForgotten(db, signedAt),
+  })
+  const quarantine = (why: QuarantineCause, reason: string): AddResult => {
     const suspect = insert(db, arrival, identity, { state: 'quarantined', known: 0, now, reason })
     if (suspect.changes === 1) return { result: 'quarantined', id: suspect.lastId, why }
     // One entry for a signature, whatever else was rewritten: who holds one captured delivery cannot fill the disk.
     const copy = db.get<{ id: number }>(
       'UPDATE entries SET copies = copies + 1 WHERE signed_at = ? AND signature = ? AND known = 0 RETURNING id',
-      Number(callback.signedAt),
+      signedAt,
       signature,
     )
     return { result: 'duplicate', id: copy!.id }
   }
-  if (suspicion !== undefined) return quarantine('suspicion', suspicion)
-  if (known?.same_body === 0) return quarantine('conflict', QUARANTINE_REASON.conflict(known.id))
-  return quarantine('replay', QUARANTINE_REASON.replay(signed!.id))
+  switch (recognition) {
+    case 'duplicate':
+      if (!signed) {
+        // So that the new signature cannot be replayed: neither under another key nor once the entry is old.
+        db.run(
+          'INSERT INTO more_signatures (signature, entry_id, signed_at) VALUES (?, ?, ?)',
+          signature,
+          known!.id,
+          signedAt,
+        )
+        db.run('UPDATE entries SET finished_at = max(finished_at, ?) WHERE id = ?', now, known!.id)
+      }
+      db.run('UPDATE entries SET copies = copies + 1 WHERE id = ?', known!.id)
+      return { result: 'duplicate', id: known!.id }
+    case 'suspicion':
+      return quarantine(recognition, suspicion!)
+    case 'conflict':
+      return quarantine(recognition, QUARANTINE_REASON.conflict(known!.id))
+    case 'replay':
+      return quarantine(recognition, QUARANTINE_REASON.replay(signed!.id))
+    case 'forgotten':
+      return quarantine(recognition, QUARANTINE_REASON.forgotten)
+    case 'new':
+      throw new Error('a new callback was not stored')
+  }
 }
 
 /** How a new entry begins. */
@@ -70,7 +88,7 @@ interface InitialState {
   readonly reason: string | null
 }
 
-/** Changes nothing where the key or the signature is known already. */
+/** Changes nothing where the key or the signature is known already, or where as late a signature was deleted. */
 function insert(
   db: Connection,
   { callback, orderKey }: Arrival,
@@ -130,6 +148,7 @@ const PARAMETERS = COLUMNS.map((_, index) => `?${index + 1}`)
 const INSERT = `INSERT INTO entries (${COLUMNS.join(', ')}) SELECT ${PARAMETERS.join(', ')}`
 const INSERT_SUSPECT = `${INSERT} WHERE true ON CONFLICT DO NOTHING`
 const SIGNATURE = PARAMETERS[COLUMNS.indexOf('signature')]
+const SIGNED_AT = PARAMETERS[COLUMNS.indexOf('signed_at')]
 const INSERT_KNOWN =
   `${INSERT} WHERE NOT EXISTS (SELECT 1 FROM more_signatures WHERE signature = ${SIGNATURE}) ` +
-  'ON CONFLICT DO NOTHING'
+  `AND NOT EXISTS (SELECT 1 FROM deleted WHERE signed_at >= ${SIGNED_AT}) ON CONFLICT DO NOTHING`

@@ -75,10 +75,12 @@ export function finish(db: Connection, { id, token }: ClaimToken, result: ClaimE
 }
 
 /**
- * Sets due times anew that were set at a time that is still to come, for the clock has been set back since. Returns how far
- * ahead the latest of them was set, in milliseconds.
+ * Sets due times and ends anew that were set at a time that is still to come, for the clock has been set back since.
+ * Returns how far ahead the latest due time was set, in milliseconds.
  */
-export function setDueTimesAnew(db: Connection, now: number): number {
+export function setTimesAnew(db: Connection, now: number): number {
+  // Or they would be kept until the clock is where it was, which may be years.
+  db.run(END_NOW, now)
   const { latest } = db.get<{ latest: number | null }>(LATEST_SET_AHEAD, now)!
   if (latest === null) return 0
   db.run(SET_ANEW, now)
@@ -116,8 +118,10 @@ interface Selection {
   readonly next: string
 }
 
-export const ORDINARY = selection('ready = 1 AND begun_by = 0')
+const ORDINARY = selection('ready = 1 AND begun_by = 0')
 const INTERRUPTED = selection('ready = 1 AND begun_by > 0')
+/** What a person had handled again, and no worker has claimed; interrupted ones are among them. */
+export const REPLAYED = selection("ready = 1 AND state = 'stored' AND replayed = 1")
 
 function selection(which: string): Selection {
   return {
@@ -188,6 +192,9 @@ const SET_AHEAD = "state IN ('stored', 'running', 'retrying') AND due_set_at > ?
 const LATEST_SET_AHEAD = `SELECT max(due_set_at) AS latest FROM entries WHERE ${SET_AHEAD}`
 const SET_ANEW = `
   UPDATE entries SET due_at = ?1 + (due_at - due_set_at), due_set_at = ?1 WHERE ${SET_AHEAD}`
+
+const END_NOW =
+  "UPDATE entries SET finished_at = ?1 WHERE state IN ('handled', 'dead', 'discarded') AND finished_at > ?1"
 
 const UNHANDLED = "SELECT id, order_key FROM entries WHERE state = 'unhandled' LIMIT ?"
 const UNHANDLED_OF_TYPE =

@@ -14,11 +14,17 @@ export interface PruneRequest {
 export function prune(db: Connection, state: InboxState, request: PruneRequest): number {
   const ids = idsToPrune(db, state, request)
   for (const id of ids) {
+    db.run(RECORD_DELETED, id)
     db.run('DELETE FROM more_signatures WHERE entry_id = ?', id)
     db.run('DELETE FROM history WHERE entry_id = ?', id)
     db.run('DELETE FROM entries WHERE id = ?', id)
   }
   return ids.length
+}
+
+/** Whether an entry was deleted that was signed at this time or later, so that this may be a replay of it. */
+export function isForgotten(db: Reader, signedAt: number): boolean {
+  return db.get('SELECT 1 FROM deleted WHERE signed_at >= ?', signedAt) !== undefined
 }
 
 export function idsToPrune(
@@ -39,6 +45,14 @@ const LATEST_SIGNED = `
   SELECT max(min(signed_at, received_at)) AS at FROM (
     SELECT signed_at, received_at FROM entries WHERE signed_at <= ? ORDER BY signed_at DESC LIMIT 100
   )`
+
+const RECORD_DELETED = `
+  INSERT INTO deleted (only_row, signed_at)
+  SELECT 1, max(signed_at) FROM (
+    SELECT signed_at FROM entries WHERE id = ?1
+    UNION ALL SELECT signed_at FROM more_signatures WHERE entry_id = ?1
+  ) WHERE true
+  ON CONFLICT (only_row) DO UPDATE SET signed_at = max(signed_at, excluded.signed_at)`
 
 const ENDED = `
   SELECT id FROM entries

@@ -103,6 +103,13 @@ export const MIGRATIONS = [
   ALTER TABLE entries ADD COLUMN secret_fingerprint TEXT;
   CREATE INDEX entries_by_secret ON entries (secret_fingerprint, signed_at);
   `,
+  `
+  -- the latest signed_at of what was deleted: what was signed no later may be a replay of it
+  CREATE TABLE deleted (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), signed_at INTEGER NOT NULL) STRICT;
+  -- what a person had handled again, and no worker has claimed
+  CREATE INDEX entries_replayed ON entries (event_type, due_at)
+    WHERE ready = 1 AND state = 'stored' AND replayed = 1;
+  `,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

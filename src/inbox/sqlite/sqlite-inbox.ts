@@ -27,7 +27,7 @@ import type {
 } from '../inbox.js'
 import { InboxClock } from '../inbox-clock.js'
 import { add } from './add.js'
-import { adoptSome, begin, claim, extend, finish, setDueTimesAnew } from './claims.js'
+import { adoptSome, begin, claim, extend, finish, setTimesAnew } from './claims.js'
 import { GroupCommit } from './group-commit.js'
 import { act, list, related, show, stats } from './operator.js'
 import { idsToPrune, prune } from './prune.js'
@@ -106,7 +106,7 @@ export class SqliteInbox implements Inbox {
     const { claims, steps, aheadMs } = await this.#commits.write((db) => {
       const now = this.#clock.now()
       const steps = this.#clock.unhandledSteps
-      const aheadMs = steps === 0 ? 0 : setDueTimesAnew(db, now)
+      const aheadMs = steps === 0 ? 0 : setTimesAnew(db, now)
       return { claims: claim(db, request, now), steps, aheadMs }
     })
     // Only now, as the operation may have been rolled back and run again.

@@ -7,6 +7,7 @@ import {
   claimDue,
   claimNext,
   createArrival,
+  done,
   endBy,
   EVENT_TYPE,
   finishNext,
@@ -412,6 +413,25 @@ export function registerClaiming({ describe, it }: Suite): void {
       assert.equal(await inbox.adopt([EVENT_TYPE]), 0)
       assert.equal(await inbox.adopt([]), 0)
       assert.equal(await stateOf(inbox, id), 'unhandled')
+    })
+
+    it('takes back what was retried and has no handler, also when it was interrupted', async ({
+      inbox,
+      advance,
+    }) => {
+      const { id } = await inbox.add(createArrival())
+      await finishNext(inbox, 'giveUp')
+      await done(inbox.act(id, 'retry', 'ann'))
+      await beginNext(inbox)
+      await advance(SHORT)
+      const [interrupted] = await claimDue(inbox, INTERRUPTED)
+      await inbox.finish(interrupted!, { move: 'handBack' })
+      assert.equal(await inbox.setAside([EVENT_TYPE], Infinity), 0)
+      assert.equal(await inbox.setAside(['other'], Infinity), 1)
+      assert.equal(await stateOf(inbox, id), 'unhandled')
+      assert.equal(await inbox.adopt([EVENT_TYPE]), 1)
+      assert.deepEqual(await claimDue(inbox, ANY), [])
+      assert.deepEqual(idsOf(await claimDue(inbox, INTERRUPTED)), [id])
     })
 
     it('adopts every type when any has a handler', async ({ inbox }) => {

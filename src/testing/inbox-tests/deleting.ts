@@ -10,8 +10,10 @@ import {
   SHORT,
   signAt,
   signedAnew,
+  signedAt,
   stateOf,
   STATES,
+  underAnotherKey,
 } from './entries.js'
 import type { Suite } from './suite.js'
 
@@ -122,20 +124,56 @@ export function registerDeleting(suite: Suite): void {
     )
 
     it(
-      'stores the callback anew afterwards',
+      'quarantines afterwards what was signed no later, as it may be a replay of what was deleted',
       async ({ inbox, advance }) => {
         const arrival = createArrival()
-        const repeated = signedAnew(arrival)
+        const repeated = signedAt(signedAnew(arrival), Number(arrival.callback.signedAt) + 1000)
         const { id } = await inbox.add(arrival)
         await inbox.add(repeated)
         await finishNext(inbox, 'complete')
         const end = await endOf(inbox, id)
         await advance(SHORT + 1)
         await signAt(inbox, end + SHORT + 1)
+        assert.equal(await inbox.prune('handled', Infinity, 10), 1)
+        for (const each of [arrival, repeated, underAnotherKey(signedAnew(repeated))]) {
+          const again = await inbox.add(each)
+          assert.deepEqual(again, { result: 'quarantined', id: again.id, why: 'forgotten' })
+          assert.match(
+            (await inbox.show(again.id))?.reason ?? '',
+            /^ERR_TIMESTAMP_OUT_OF_TOLERANCE: forgotten/,
+          )
+        }
+      },
+      SHORT,
+    )
+
+    it(
+      'stores the callback anew afterwards when it was signed later',
+      async ({ inbox, advance }) => {
+        const arrival = createArrival()
+        const { id } = await inbox.add(arrival)
+        await finishNext(inbox, 'complete')
+        const end = await endOf(inbox, id)
+        await advance(SHORT + 1)
+        await signAt(inbox, end + SHORT + 1)
         await inbox.prune('handled', Infinity, 10)
-        const again = await inbox.add(repeated)
+        const again = await inbox.add(signedAt(signedAnew(arrival), Number(arrival.callback.signedAt) + 1))
         assert.equal(again.result, 'stored')
         assert.notEqual(again.id, id)
+      },
+      SHORT,
+    )
+
+    it(
+      'stores what was signed no later when it was only asked what it would delete',
+      async ({ inbox, advance }) => {
+        const { id } = await inbox.add(createArrival())
+        await finishNext(inbox, 'complete')
+        const end = await endOf(inbox, id)
+        await advance(SHORT + 1)
+        await signAt(inbox, end + SHORT + 1)
+        await inbox.prune('handled', Infinity, 10, { dryRun: true })
+        assert.equal((await inbox.add(createArrival())).result, 'stored')
       },
       SHORT,
     )

@@ -60,6 +60,10 @@ export function createArrival(parts: ArrivalParts = {}): Arrival {
 
 export const signedAnew = (arrival: Arrival): Arrival => ({ ...arrival, signature: random44Characters() })
 
+export function signedAt({ callback, ...arrival }: Arrival, ms: number): Arrival {
+  return { ...arrival, callback: { ...callback, signedAt: new Date(ms) } }
+}
+
 export function withAnotherBody(arrival: Arrival): Arrival {
   const { callback, bodyHash } = createArrival()
   return {
