@@ -87,7 +87,12 @@ export function objectOption<Type extends object>(
     (method) => typeof (chosen as Record<string, unknown> | null)?.[method] !== 'function',
   )
   if (missing.length === 0) return chosen as Type
-  throw invalidOption(owner, name, value, `pass an object with the methods ${methods.join(', ')}`)
+  throw invalidOption(
+    owner,
+    name,
+    value,
+    `pass an object with the methods ${methods.join(', ')}; it lacks ${missing.join(', ')}`,
+  )
 }
 
 export function invalidOption(

@@ -57,28 +57,6 @@ export interface Inbox {
    */
   setAside(eventTypes: EventTypes, dueBefore: number): Promise<number>
 
-  /** How many entries are in each state. */
-  stats(): Promise<InboxStats>
-
-  /** Entries that fit the filter, by id, at most `limit` after `afterId`. */
-  list(filter: EntryFilter, page?: { afterId?: number; limit?: number }): Promise<EntrySummary[]>
-
-  /** One entry with its body and history. */
-  show(id: number): Promise<Entry | undefined>
-
-  /**
-   * The other entries that share the entry's idempotency key (of the same subscription) or one of its signatures, those
-   * of repeats that were signed anew included; by id. Empty where there is no such entry.
-   */
-  related(id: number): Promise<RelatedEntry[]>
-
-  /**
-   * A person's decision on one entry, recorded in its history. Resolves to why it was refused, or undefined when it was
-   * done. It is refused where the entry is gone, where its state does not allow it, and, unless `again` is set, where it
-   * would handle a callback a second time: the entry was handled, or a related entry was handled or will be.
-   */
-  act(id: number, action: OperatorAction, by: string, options?: ActOptions): Promise<string | undefined>
-
   /**
    * Deletes up to `limit` entries that were handled, or discarded, before `before`, oldest first. Resolves to how many.
    * Nothing in any other state is ever deleted, and nothing that this machine's clock or the latest time that the service
@@ -97,6 +75,37 @@ export interface Inbox {
 
   close(): Promise<void>
 }
+
+/**
+ * What operators do with an inbox: `countersign inbox` works on anything that has it. The receiver and its worker do not
+ * need it.
+ */
+export interface InboxOperations extends Pick<Inbox, 'retentionMs' | 'open' | 'prune' | 'close'> {
+  /** How many entries are in each state. */
+  stats(): Promise<InboxStats>
+
+  /** Entries that fit the filter, by id, at most `limit` after `afterId`. */
+  list(filter: EntryFilter, page?: { afterId?: number; limit?: number }): Promise<EntrySummary[]>
+
+  /** One entry with its body and history. */
+  show(id: number): Promise<Entry | undefined>
+
+  /**
+   * The other entries that share the entry's idempotency key (of the same subscription) or one of its signatures, those
+   * of repeats that were signed anew included; by id. Empty where there is no such entry.
+   */
+  related(id: number): Promise<RelatedEntry[]>
+
+  /**
+   * A person's decision on one entry, recorded in its history. It is refused where the entry is gone, where its state does
+   * not allow it, and, unless `again` is set, where it would handle a callback a second time: the entry was handled, or a
+   * related entry was handled or will be.
+   */
+  act(id: number, action: OperatorAction, by: string, options?: ActOptions): Promise<ActResult>
+}
+
+/** An inbox for receivers, workers and operators, as those of this package are. */
+export interface CompleteInbox extends Inbox, Omit<InboxOperations, keyof Inbox> {}
 
 /** A verified callback on its way into the inbox. */
 export interface Arrival {
@@ -189,6 +198,20 @@ export type ClaimEnd =
  * header said. `discard`: never handle it.
  */
 export type OperatorAction = 'retry' | 'release' | 'discard'
+
+export type ActResult =
+  | { readonly done: true }
+  | {
+      readonly done: false
+      /**
+       * - `not-found`: there is no such entry.
+       * - `state`: the state of the entry does not allow it.
+       * - `repeat`: it would handle a callback a second time, which `again` permits.
+       */
+      readonly code: 'not-found' | 'state' | 'repeat'
+      /** A sentence that names the entry, and the other one where there is one. */
+      readonly message: string
+    }
 
 export interface PruneOptions {
   /** Delete nothing, but tell how many it would be. */

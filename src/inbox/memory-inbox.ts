@@ -3,17 +3,18 @@ import { recognise } from '../callback/recognition.js'
 import { checkKnownOptions, functionOption, integerOption } from '../base/option-checks.js'
 import type {
   ActOptions,
+  ActResult,
   AddResult,
   Arrival,
   ClaimEnd,
   ClaimEntries,
   Claims,
   ClaimToken,
+  CompleteInbox,
   Entry,
   EntryFilter,
   EntrySummary,
   EventTypes,
-  Inbox,
   InboxStats,
   OperatorAction,
   PruneOptions,
@@ -49,7 +50,7 @@ export interface MemoryInboxOptions {
  * An inbox in this process's memory, for tests and for trying out: it keeps every promise but the one that matters, as
  * nothing in it survives the process.
  */
-export class MemoryInbox implements Inbox {
+export class MemoryInbox implements CompleteInbox {
   readonly retentionMs: number
   readonly discardedRetentionMs: number
   readonly #clock: InboxClock
@@ -257,7 +258,7 @@ export class MemoryInbox implements Inbox {
     action: OperatorAction,
     by: string,
     { again = false }: ActOptions = {},
-  ): Promise<string | undefined> {
+  ): Promise<ActResult> {
     const entry = this.#entries.get(id)
     if (!entry) return missingRefusal(id)
     const refusal = actionRefusal(action, entry, this.#related(entry), again)
@@ -282,7 +283,7 @@ export class MemoryInbox implements Inbox {
       entry.finishedAt = undefined
       this.#makeDue(entry, now)
     }
-    return undefined
+    return { done: true }
   }
 
   async prune(

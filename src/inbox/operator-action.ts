@@ -1,7 +1,10 @@
-import type { OperatorAction, RelatedEntry } from './inbox.js'
+import type { ActResult, OperatorAction, RelatedEntry } from './inbox.js'
 import { MOVES, type InboxState } from './states.js'
 
-interface Standing {
+/** An action that was refused, and why. */
+export type ActRefusal = Extract<ActResult, { done: false }>
+
+interface ActedOn {
   readonly id: number
   readonly state: InboxState
 }
@@ -13,31 +16,39 @@ interface Standing {
  */
 export function actionRefusal(
   action: OperatorAction,
-  entry: Standing,
+  entry: ActedOn,
   related: readonly RelatedEntry[],
   again: boolean,
-): string | undefined {
+): ActRefusal | undefined {
   const { id, state } = entry
   const from: readonly InboxState[] = MOVES[action].from
-  if (action === 'retry' && state === 'unhandled') return UNHANDLED_REFUSAL(id)
+  if (action === 'retry' && state === 'unhandled') return refusal('state', unhandledRefusal(id))
   if (!from.includes(state))
-    return `entry ${id} is ${state}; ${action} is for entries that are ${either(from)}`
+    return refusal('state', `entry ${id} is ${state}; ${action} is for entries that are ${either(from)}`)
   if (action === 'discard' || again) return undefined
-  if (state === 'handled') return `entry ${id} was handled; ${action} would handle it a second time`
+  if (state === 'handled')
+    return refusal('repeat', `entry ${id} was handled; ${action} would handle it a second time`)
   const other = STATES_THAT_FORBID[action]
     .map((forbidding) => related.find((each) => each.state === forbidding && each.accepted))
     .find((found) => found !== undefined)
-  return other && relatedRefusal(other)
+  return other && refusal('repeat', relatedRefusal(other))
 }
 
-export function missingRefusal(id: number): string {
-  return `there is no entry ${id}`
+export function missingRefusal(id: number): ActRefusal {
+  return refusal('not-found', `there is no entry ${id}`)
+}
+
+function refusal(code: ActRefusal['code'], message: string): ActRefusal {
+  return { done: false, code, message }
 }
 
 // A worker takes it up by itself. As `stored` it would leave the count of what waits for a handler, and wait for ever.
-const UNHANDLED_REFUSAL = (id: number): string =>
-  `entry ${id} is unhandled; a receiver that has a handler for its event type takes it up by itself within a minute: ` +
-  'register one, or discard the entry'
+function unhandledRefusal(id: number): string {
+  return (
+    `entry ${id} is unhandled; a receiver that has a handler for its event type takes it up by itself within a minute: ` +
+    'register one, or discard the entry'
+  )
+}
 
 // In the order in which they are named. A dead letter can be retried under its own key, which handlers know, and the key
 // of a copy in quarantine is whatever its sender wrote; what a person has discarded is not to be handled at all.

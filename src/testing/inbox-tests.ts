@@ -13,7 +13,7 @@ import { globalFramework, type TestFramework } from './test-framework.js'
 export type { InboxUnderTest } from './inbox-tests/suite.js'
 
 /**
- * Registers the tests that every `Inbox` must pass.
+ * Registers the tests that every `CompleteInbox` must pass.
  *
  * `createInbox` is called once for each test; the inbox is opened before it and closed after it. An inbox without a
  * clock of its own may really wait in `advance`: all waits together take less than a minute.

@@ -87,8 +87,21 @@ export function parseEmptyingOptions(owner: string, options: EmptyingOptions): E
 
 /** @throws CountersignError ERR_OPTION_INVALID */
 export function checkInbox(owner: string, inbox: Inbox): Inbox {
-  return objectOption(owner, 'inbox', inbox, inbox, ['open', 'add', 'claim', 'extend', 'finish', 'close'])
+  return objectOption(owner, 'inbox', inbox, inbox, INBOX_METHODS)
 }
+
+const INBOX_METHODS = Object.keys({
+  open: true,
+  add: true,
+  claim: true,
+  begin: true,
+  extend: true,
+  finish: true,
+  adopt: true,
+  setAside: true,
+  prune: true,
+  close: true,
+} satisfies Record<Exclude<keyof Inbox, 'retentionMs' | 'discardedRetentionMs'>, true>)
 
 /** `WorkerOptions`, checked and with defaults. */
 export interface WorkerSettings extends HandlingSettings, EmptyingSettings {

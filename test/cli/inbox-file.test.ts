@@ -1,7 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { copyFile, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { MIGRATIONS } from '../../src/inbox/sqlite/schema.js'
 import { SqliteInbox } from '../../src/inbox/sqlite/sqlite-inbox.js'
+import { openAside } from '../support/sqlite-file.js'
 import { deliver, SUBSCRIPTION } from './configured.js'
 import { countersign, Sandbox } from './program.js'
 
@@ -50,6 +53,14 @@ async function store(file: string, at: number): Promise<void> {
   await inbox.close()
 }
 
+function ownInbox(change: string): string {
+  const library = pathToFileURL(join(__dirname, '../../dist/esm/index.js')).href
+  return `import { MemoryInbox } from '${library}'
+    const inbox = new MemoryInbox()
+    ${change}
+    export default { subscriptions: [], inbox }`
+}
+
 async function stats(cwd: string, args: string[] = [], env: Record<string, string> = {}) {
   return countersign(['inbox', 'stats', ...args], { cwd, env })
 }
@@ -92,6 +103,42 @@ describe('the file of countersign inbox', () => {
   ])('is refused where there is to be none: %j %j', async (options, env, message) => {
     const cwd = await sandbox.directory({ 'countersign.config.json': config(options) })
     expect(await stats(cwd, [], env)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) })
+  })
+
+  it('is not brought up to date, as that would stop the receivers of an older version', async () => {
+    const cwd = await sandbox.directory({})
+    const file = join(cwd, 'callbacks.db')
+    const database = await openAside(file)
+    database.exec(`${MIGRATIONS[0]!}; PRAGMA user_version = 1; PRAGMA application_id = 0x4353494e`)
+    database.close()
+    for (const args of [['stats'], ['prune', '--older-than', '8d'], ['retry', '1']]) {
+      expect(await countersign(['inbox', ...args, '--file', file], { cwd })).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/schema is version 1, .* Nothing was changed/),
+      })
+    }
+    const after = await openAside(file)
+    expect(after.prepare('PRAGMA user_version').get()).toEqual({ user_version: 1 })
+    after.close()
+  })
+
+  it('may be an inbox that the configuration has made itself', async () => {
+    const cwd = await sandbox.directory({ 'countersign.config.mjs': ownInbox('') })
+    expect(await stats(cwd)).toMatchObject({ code: 0, stdout: expect.stringMatching(/stored +0/) })
+    expect(await countersign(['inbox', 'retry', '7'], { cwd })).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('there is no entry 7'),
+    })
+  })
+
+  it('may not be one without what operators need, which is named', async () => {
+    const cwd = await sandbox.directory({
+      'countersign.config.mjs': ownInbox('inbox.act = inbox.list = undefined'),
+    })
+    expect(await stats(cwd)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('it lacks the methods list, act of InboxOperations'),
+    })
   })
 
   it('is not looked for by a misspelled option', async () => {

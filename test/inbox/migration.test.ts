@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Inbox } from '../../src/inbox/inbox.js'
+import type { CompleteInbox } from '../../src/inbox/inbox.js'
 import { SqliteInbox } from '../../src/sqlite.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { inboxFile, openAside } from '../support/sqlite-file.js'
@@ -46,7 +46,7 @@ async function oldFile(rows: readonly OldRow[]): Promise<string> {
   return file
 }
 
-async function opened<Result>(file: string, use: (inbox: Inbox) => Promise<Result>): Promise<Result> {
+async function opened<Result>(file: string, use: (inbox: CompleteInbox) => Promise<Result>): Promise<Result> {
   const inbox = new SqliteInbox({ file, clock: fakeClock(NOW) })
   try {
     return await use(inbox)
@@ -55,7 +55,7 @@ async function opened<Result>(file: string, use: (inbox: Inbox) => Promise<Resul
   }
 }
 
-const ids = async (inbox: Inbox, request: object = {}) =>
+const ids = async (inbox: CompleteInbox, request: object = {}) =>
   (await inbox.claim({ ...CLAIM, ...request })).entries.map(({ id }) => id)
 
 describe('a file of the first version of the schema', () => {

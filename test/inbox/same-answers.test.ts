@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
-import type { ClaimedEntry, ClaimEnd, Inbox } from '../../src/inbox/inbox.js'
+import type { ClaimedEntry, ClaimEnd, CompleteInbox } from '../../src/inbox/inbox.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { SqliteInbox } from '../../src/sqlite.js'
 import { arrival } from '../support/arrivals.js'
@@ -84,13 +84,13 @@ type Step = typeof step extends fc.Arbitrary<infer Type> ? Type : never
 
 /** An inbox whose entries are named by the order in which they came, as SqliteInbox leaves gaps between its ids. */
 class Subject {
-  readonly #inbox: Inbox
+  readonly #inbox: CompleteInbox
   readonly #ids: number[] = []
   readonly #claims: ClaimedEntry[] = []
 
   readonly #clock: () => number
 
-  constructor(inbox: Inbox, clock: () => number) {
+  constructor(inbox: CompleteInbox, clock: () => number) {
     this.#inbox = inbox
     this.#clock = clock
   }

@@ -1,16 +1,16 @@
-import type { Inbox } from '../../src/inbox/inbox.js'
+import type { CompleteInbox } from '../../src/inbox/inbox.js'
 
 type Method = 'open' | 'add' | 'claim' | 'begin' | 'extend' | 'finish' | 'adopt' | 'prune' | 'close'
 
 /** An inbox whose methods do something else while the test says so. */
 export interface Interposed {
-  readonly inbox: Inbox
+  readonly inbox: CompleteInbox
   /** How often each method has been called. */
   readonly calls: Record<Method, number>
   /** From now on this method does `instead`, which is given the real one; `undefined` puts things right. */
   set<Name extends Method>(
     name: Name,
-    instead: ((call: () => ReturnType<Inbox[Name]>) => ReturnType<Inbox[Name]>) | undefined,
+    instead: ((call: () => ReturnType<CompleteInbox[Name]>) => ReturnType<CompleteInbox[Name]>) | undefined,
   ): void
 }
 
@@ -26,7 +26,7 @@ const METHODS: readonly Method[] = [
   'close',
 ]
 
-export function interposed(real: Inbox): Interposed {
+export function interposed(real: CompleteInbox): Interposed {
   const calls = Object.fromEntries(METHODS.map((name) => [name, 0])) as Record<Method, number>
   const instead = new Map<Method, (call: () => unknown) => unknown>()
   const inbox = new Proxy(real, {

@@ -1,11 +1,11 @@
-import type { Entry, EntryFilter, Inbox } from '../../src/inbox/inbox.js'
+import type { Entry, EntryFilter, CompleteInbox } from '../../src/inbox/inbox.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import type { InboxState } from '../../src/inbox/states.js'
 import { runReceiver, type RunningReceiver, type RunOptions } from './running-receiver.js'
 import { becomes } from './running-worker.js'
 
 export interface RunningInboxReceiver extends RunningReceiver {
-  readonly inbox: Inbox
+  readonly inbox: CompleteInbox
   /** What is in the inbox, by id. */
   entries(filter?: EntryFilter): Promise<Entry[]>
   /** Waits until the entry is in this state. */

@@ -6,7 +6,7 @@ import type { DeadEvent, FailedEvent } from '../../src/events/lifecycle-events.j
 import { Dispatcher } from '../../src/handlers/dispatcher.js'
 import { Handlers } from '../../src/handlers/handlers.js'
 import type { StandardSchema } from '../../src/handlers/standard-schema.js'
-import type { Entry, Inbox } from '../../src/inbox/inbox.js'
+import type { Entry, CompleteInbox } from '../../src/inbox/inbox.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import type { InboxState } from '../../src/inbox/states.js'
 import { KnownSecrets } from '../../src/logging/known-secrets.js'
@@ -29,7 +29,7 @@ export interface Run {
 
 export interface RunningWorker {
   readonly worker: Worker
-  readonly inbox: Inbox
+  readonly inbox: CompleteInbox
   readonly log: CollectedLog
   readonly clock: FakeClock
   /** The calls of the handler, in order. */
@@ -145,7 +145,7 @@ export function work({
 
 /** Waits until an entry is in this state, and has been tried so often. */
 export async function becomes(
-  inbox: Inbox,
+  inbox: CompleteInbox,
   id: number,
   state: InboxState,
   attempts?: number,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { DoNotRetryError } from '../../src/index.js'
 import type { StandardSchema } from '../../src/index.js'
-import type { Inbox } from '../../src/inbox/inbox.js'
+import type { CompleteInbox } from '../../src/inbox/inbox.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { subscription } from '../support/running-receiver.js'
@@ -77,7 +77,7 @@ describe('a worker', () => {
     await becomes(await store(), 'handled')
     expect(await inbox.show(suspect)).toMatchObject({ state: 'quarantined', attempts: 0 })
 
-    expect(await inbox.act(suspect, 'release', 'test')).toBeUndefined()
+    expect(await inbox.act(suspect, 'release', 'test')).toEqual({ done: true })
     await becomes(suspect, 'handled')
     expect(runs.map(({ event }) => event.replayed)).toEqual([false, true])
     expect(log.lines.filter(({ message }) => message === 'entry handled')).toHaveLength(2)
@@ -87,7 +87,7 @@ describe('a worker', () => {
     const { store, becomes, inbox, runs, called } = work({ pollMs: 1 })
     const id = await store()
     await becomes(id, 'handled')
-    expect(await inbox.act(id, 'retry', 'test', { again: true })).toBeUndefined()
+    expect(await inbox.act(id, 'retry', 'test', { again: true })).toEqual({ done: true })
     await called(2)
     expect(runs.map(({ event, context }) => [event.replayed, context.attempt])).toEqual([
       [false, 1],
@@ -267,7 +267,7 @@ function looking(options: WorkOptions) {
 }
 
 /** Claims and begins what is due, as a process does that is killed then. */
-async function beginAsIfKilled(inbox: Inbox, interrupted: boolean) {
+async function beginAsIfKilled(inbox: CompleteInbox, interrupted: boolean) {
   const { entries } = await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: LEASE_MS, interrupted })
   await inbox.begin(entries, LEASE_MS)
   return entries

@@ -1,9 +1,10 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { integerOption } from '../../base/option-checks.js'
+import type { InboxOperations } from '../../inbox/inbox.js'
 import { hasConfig, loadValues, type ConfigValues } from './config.js'
 import { addEnvFileOption, loadEnvFile, variable } from '../environment.js'
-import { DEFAULT_FILE, inboxSetting } from './inbox-setting.js'
+import { DEFAULT_FILE, inboxSetting, type InboxSetting } from './inbox-setting.js'
 import { UsageError, type Io } from '../io.js'
 
 export interface InboxFlags {
@@ -12,7 +13,14 @@ export interface InboxFlags {
   readonly envFile?: string
 }
 
+/** An inbox that the configuration has made itself. */
+export interface OwnInbox {
+  readonly kind: 'own'
+  readonly inbox: InboxOperations
+}
+
 export interface InboxFile {
+  readonly kind: 'file'
   readonly path: string
   /** As messages name it. */
   readonly name: string
@@ -31,30 +39,64 @@ export function addInboxFileOptions(command: Command): Command {
 }
 
 /**
- * The file that `serve` would use: flag, then environment, then configuration, whose secrets and handlers are left alone.
+ * The inbox that `serve` would use: flag, then environment, then configuration, whose secrets and handlers are left alone.
  * @throws UsageError, and CountersignError where the configuration cannot be read.
  */
-export async function findInboxFile(
+export async function findInbox(
   { file, config, envFile }: InboxFlags,
   io: Io,
   { asksRetention = false } = {},
-): Promise<InboxFile> {
+): Promise<InboxFile | OwnInbox> {
   if (envFile !== undefined) await loadEnvFile(envFile, io)
   const named = file ?? variable(io, 'COUNTERSIGN_INBOX')
   if (file === undefined && named === 'none') throw noInbox('COUNTERSIGN_INBOX', 'says none')
   const asksConfig = (named === undefined || asksRetention) && hasConfig({ config }, io)
   const configured = asksConfig ? await loadValues({ config }, io) : undefined
-  const path =
-    named === undefined && configured ? configuredPath(configured) : resolve(io.cwd(), named ?? DEFAULT_FILE)
-  return { path, name: named ?? DEFAULT_FILE, retentionMs: configured && neededRetentionMs(configured) }
+  const setting = named === undefined && configured ? configuredInbox(configured) : undefined
+  if (setting?.kind === 'own') return { kind: 'own', inbox: checkedOperations(setting.inbox, configured!) }
+  const path = setting?.options.file ?? resolve(io.cwd(), named ?? DEFAULT_FILE)
+  return {
+    kind: 'file',
+    path,
+    name: named ?? DEFAULT_FILE,
+    retentionMs: configured && neededRetentionMs(configured),
+  }
 }
 
-function configuredPath({ file, values, origin }: ConfigValues): string {
+/** The same for what can only be done with a file. */
+export async function findInboxFile(flags: InboxFlags, io: Io): Promise<InboxFile> {
+  const found = await findInbox(flags, io)
+  if (found.kind === 'file') return found
+  throw noInbox('the configuration', 'has one of its own making')
+}
+
+function configuredInbox({ file, values, origin }: ConfigValues): Exclude<InboxSetting, { kind: 'none' }> {
   const setting = inboxSetting(values, file, origin)
   if (setting.kind === 'none') throw noInbox(file.name, 'has none')
-  if (setting.kind === 'own') throw noInbox(file.name, 'has one of its own making')
-  return setting.options.file
+  return setting
 }
+
+/** An inbox needs these for its operators only, so that it may lack them and still serve a receiver. */
+function checkedOperations(inbox: object, { file }: ConfigValues): InboxOperations {
+  const missing = OPERATIONS.filter(
+    (name) => typeof (inbox as Partial<Record<string, unknown>>)[name] !== 'function',
+  )
+  if (missing.length === 0) return inbox as InboxOperations
+  throw new UsageError(
+    `the inbox of ${file.name} cannot be operated: it lacks the methods ${missing.join(', ')} of InboxOperations`,
+  )
+}
+
+const OPERATIONS = Object.keys({
+  open: true,
+  stats: true,
+  list: true,
+  show: true,
+  related: true,
+  act: true,
+  prune: true,
+  close: true,
+} satisfies Record<Exclude<keyof InboxOperations, 'retentionMs'>, true>)
 
 /** What the receiver keeps at least, and never less than what it accepts: a repeat of that must be known. */
 function neededRetentionMs({ file, values, origin }: ConfigValues): number {

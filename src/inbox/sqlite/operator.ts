@@ -1,4 +1,12 @@
-import type { Entry, EntryFilter, EntrySummary, InboxStats, OperatorAction, RelatedEntry } from '../inbox.js'
+import type {
+  ActResult,
+  Entry,
+  EntryFilter,
+  EntrySummary,
+  InboxStats,
+  OperatorAction,
+  RelatedEntry,
+} from '../inbox.js'
 import { NO_ENTRIES } from '../no-entries.js'
 import { actionRefusal, missingRefusal } from '../operator-action.js'
 import { MOVES, type InboxState } from '../states.js'
@@ -9,14 +17,14 @@ import { giveTurn } from './order.js'
 import type { Reader } from './read-inbox-file.js'
 import { bufferOf, SUMMARY_COLUMNS, summaryOf, type SummaryRow } from './row.js'
 
-/** A person's decision on an entry. Returns why it was not possible, or undefined when it was done. */
+/** A person's decision on an entry. */
 export function act(
   db: Connection,
   id: number,
   action: OperatorAction,
   { by, now, again }: { by: string; now: number; again: boolean },
-): string | undefined {
-  const entry = db.get<StandingRow>(STANDING, id)
+): ActResult {
+  const entry = db.get<ActedOnRow>(ACTED_ON, id)
   if (!entry) return missingRefusal(id)
   const refusal = actionRefusal(action, { id, state: entry.state }, related(db, id), again)
   if (refusal !== undefined) return refusal
@@ -29,7 +37,7 @@ export function act(
   else db.run(MAKE_DUE, to, now, id)
   db.run('INSERT INTO history (entry_id, at, action, person) VALUES (?, ?, ?, ?)', id, now, action, by)
   if (entry.order_key !== null) giveTurn(db, entry.order_key)
-  return undefined
+  return { done: true }
 }
 
 /** The other entries that share the key or a signature of an entry. */
@@ -92,12 +100,12 @@ export function show(db: Connection, id: number): Entry | undefined {
   }
 }
 
-interface StandingRow {
+interface ActedOnRow {
   readonly state: InboxState
   readonly order_key: string | null
 }
 
-const STANDING = 'SELECT state, order_key FROM entries WHERE id = ?'
+const ACTED_ON = 'SELECT state, order_key FROM entries WHERE id = ?'
 
 interface IdentityRow {
   readonly key_hash: Uint8Array

@@ -1,8 +1,9 @@
+import { CountersignError } from '../../base/errors.js'
 import type { Connection } from './connection.js'
 import { loadDriver, type SqliteStatement, type SqliteValue } from './driver.js'
 import { inboxError } from './inbox-error.js'
 import { lookFirst } from './look-first.js'
-import { checkedVersion } from './schema.js'
+import { checkedVersion, SCHEMA_VERSION } from './schema.js'
 import { checkTrustedFile } from './trusted-file.js'
 
 /** As much of a connection as looking takes. */
@@ -42,6 +43,25 @@ export async function readInboxFile<Result>(
   } finally {
     database?.close()
   }
+}
+
+/**
+ * Refuses a file with the schema of an older version. To open it would bring it up to date, and the receivers of that
+ * version that are using it would stop accepting callbacks.
+ * @throws CountersignError ERR_INBOX_OLDER; and as SqliteInbox does
+ */
+export async function refuseOlderFile(file: string): Promise<void> {
+  const version = await readInboxFile(file, (db) => versionOf(db))
+  if (version === undefined || version === SCHEMA_VERSION) return
+  const message =
+    `${file} is as an older version of Countersign has it: its schema is version ${version}, and this command needs ` +
+    `version ${SCHEMA_VERSION}. Nothing was changed. Use the command of the version that the receiver has, or start a ` +
+    'receiver of this version first, which brings the file up to date'
+  throw new CountersignError('ERR_INBOX_OLDER', message)
+}
+
+function versionOf(db: Reader): number {
+  return db.get<{ user_version: number }>('PRAGMA user_version')!.user_version
 }
 
 const BUSY_WAIT_MS = 4_000

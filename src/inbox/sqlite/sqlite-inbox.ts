@@ -9,17 +9,18 @@ import {
 } from '../../base/option-checks.js'
 import type {
   ActOptions,
+  ActResult,
   AddResult,
   Arrival,
   ClaimEnd,
   ClaimEntries,
   Claims,
   ClaimToken,
+  CompleteInbox,
   Entry,
   EntryFilter,
   EntrySummary,
   EventTypes,
-  Inbox,
   InboxStats,
   OperatorAction,
   PruneOptions,
@@ -69,7 +70,7 @@ export interface SqliteInboxOptions {
  * `ERR_INBOX_FULL`, `ERR_INBOX_READ_ONLY`, `ERR_INBOX_CORRUPT`, `ERR_INBOX_NEWER`, `ERR_INBOX_IO`. Once the cause is gone
  * it goes on by itself.
  */
-export class SqliteInbox implements Inbox {
+export class SqliteInbox implements CompleteInbox {
   readonly retentionMs: number
   readonly discardedRetentionMs: number
   readonly #clock: InboxClock
@@ -159,7 +160,7 @@ export class SqliteInbox implements Inbox {
     action: OperatorAction,
     by: string,
     { again = false }: ActOptions = {},
-  ): Promise<string | undefined> {
+  ): Promise<ActResult> {
     return this.#commits.write((db) => act(db, id, action, { by, now: this.#clock.now(), again }))
   }
 

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { createHash, randomUUID } from 'node:crypto'
 import type { VerifiedCallback } from '../../callback/callback.js'
-import type { Arrival, ClaimedEntry, ClaimEntries, EntrySummary, Inbox } from '../../inbox/inbox.js'
+import type {
+  ActResult,
+  Arrival,
+  ClaimedEntry,
+  ClaimEntries,
+  EntrySummary,
+  CompleteInbox,
+} from '../../inbox/inbox.js'
 import type { InboxState } from '../../inbox/states.js'
 
 export const LONG = 3_600_000
@@ -86,36 +93,43 @@ export function random44Characters(): string {
   return createHash('sha256').update(randomUUID()).digest('base64')
 }
 
-export async function addInOrder(inbox: Inbox, count: number, orderKey = 'account 1'): Promise<number[]> {
+export async function addInOrder(
+  inbox: CompleteInbox,
+  count: number,
+  orderKey = 'account 1',
+): Promise<number[]> {
   const ids = []
   for (let i = 0; i < count; i++) ids.push((await inbox.add(createArrival({ orderKey }))).id)
   return ids
 }
 
-export async function claimDue(inbox: Inbox, request: ClaimEntries): Promise<readonly ClaimedEntry[]> {
+export async function claimDue(
+  inbox: CompleteInbox,
+  request: ClaimEntries,
+): Promise<readonly ClaimedEntry[]> {
   return (await inbox.claim(request)).entries
 }
 
-export async function claimNext(inbox: Inbox): Promise<ClaimedEntry> {
+export async function claimNext(inbox: CompleteInbox): Promise<ClaimedEntry> {
   const [claimed] = await claimDue(inbox, { ...ANY, limit: 1 })
   assert.ok(claimed, 'nothing is due')
   return claimed
 }
 
 /** Claims the next entry and begins it. */
-export async function beginNext(inbox: Inbox): Promise<ClaimedEntry> {
+export async function beginNext(inbox: CompleteInbox): Promise<ClaimedEntry> {
   const claimed = await claimNext(inbox)
   assert.deepEqual(await inbox.begin([claimed], SHORT), new Set([claimed.id]))
   return claimed
 }
 
 /** When the entry ended, by the clock of the inbox. */
-export async function endOf(inbox: Inbox, id: number): Promise<number> {
+export async function endOf(inbox: CompleteInbox, id: number): Promise<number> {
   return Number((await inbox.show(id))?.finishedAt)
 }
 
 /** A callback that the service signs at this time, so that its clock goes on as far. It waits for a handler. */
-export async function signAt(inbox: Inbox, ms: number, receivedAt = ms): Promise<void> {
+export async function signAt(inbox: CompleteInbox, ms: number, receivedAt = ms): Promise<void> {
   const times = { signedAt: new Date(ms), receivedAt: new Date(receivedAt) }
   await inbox.add(createArrival({ ...times, type: 'clock.tick', hasHandler: false }))
 }
@@ -128,14 +142,14 @@ export function endBy(move: EndMove) {
   return { move }
 }
 
-export async function finishNext(inbox: Inbox, move: EndMove): Promise<ClaimedEntry> {
+export async function finishNext(inbox: CompleteInbox, move: EndMove): Promise<ClaimedEntry> {
   const begun = await beginNext(inbox)
   assert.equal(await inbox.finish(begun, endBy(move)), true)
   return begun
 }
 
 /** Adds an entry and brings it into a state; nothing else may be due, or all that is due is running. */
-export async function addIn(state: InboxState, inbox: Inbox): Promise<number> {
+export async function addIn(state: InboxState, inbox: CompleteInbox): Promise<number> {
   const type = `${state}.only`
   const { id } = await inbox.add(
     createArrival({
@@ -159,11 +173,17 @@ export async function addIn(state: InboxState, inbox: Inbox): Promise<number> {
   return id
 }
 
-export async function done(acting: Promise<string | undefined>): Promise<void> {
-  assert.equal(await acting, undefined)
+export async function done(acting: Promise<ActResult>): Promise<void> {
+  assert.deepEqual(await acting, { done: true })
 }
 
-export async function stateOf(inbox: Inbox, id: number): Promise<InboxState | undefined> {
+/** Why an action was refused; undefined when it was done. */
+export async function refusalOf(acting: Promise<ActResult>): Promise<string | undefined> {
+  const result = await acting
+  return result.done ? undefined : result.message
+}
+
+export async function stateOf(inbox: CompleteInbox, id: number): Promise<InboxState | undefined> {
   return (await inbox.show(id))?.state
 }
 
@@ -172,7 +192,7 @@ export const idsOf = (entries: readonly Pick<EntrySummary, 'id'>[]): number[] =>
 export const repeat = <Value>(times: number, value: Value): Value[] =>
   Array.from({ length: times }, () => value)
 
-export async function resultsOf(inbox: Inbox, arrivals: readonly Arrival[]): Promise<string[]> {
+export async function resultsOf(inbox: CompleteInbox, arrivals: readonly Arrival[]): Promise<string[]> {
   return (await Promise.all(arrivals.map((arrival) => inbox.add(arrival)))).map(({ result }) => result)
 }
 

@@ -16,6 +16,7 @@ import {
   STATES,
   underAnotherKey,
   withAnotherBody,
+  refusalOf,
 } from './entries.js'
 import type { Suite } from './suite.js'
 
@@ -34,12 +35,24 @@ export function registerOperating({ describe, it }: Suite): void {
       const { id } = await inbox.add(createArrival())
       await finishNext(inbox, 'complete')
       assert.equal(
-        await inbox.act(id, 'retry', 'ann'),
+        await refusalOf(inbox.act(id, 'retry', 'ann')),
         `entry ${id} was handled; retry would handle it a second time`,
       )
       await done(inbox.act(id, 'retry', 'ann', { again: true }))
       assert.equal((await inbox.show(id))?.finishedAt, undefined)
       assert.equal((await claimNext(inbox)).replayed, true)
+    })
+
+    it('says by a code why it did nothing', async ({ inbox }) => {
+      const { id } = await inbox.add(createArrival())
+      const codeOf = async (given: number, action: 'retry' | 'release') => {
+        const result = await inbox.act(given, action, 'ann')
+        return result.done ? 'done' : result.code
+      }
+      assert.equal(await codeOf(id + 1_000, 'retry'), 'not-found')
+      assert.equal(await codeOf(id, 'release'), 'state')
+      await finishNext(inbox, 'complete')
+      assert.equal(await codeOf(id, 'retry'), 'repeat')
     })
 
     it('gives what waits for its retry at once', async ({ inbox }) => {
@@ -98,7 +111,10 @@ export function registerOperating({ describe, it }: Suite): void {
       const { id } = await inbox.add({ ...arrival, suspicion: 'stale' })
       const { id: storedId } = await inbox.add(arrival)
       await finishNext(inbox, 'complete')
-      assert.equal(await inbox.act(id, 'release', 'ann'), `the same callback is entry ${storedId}, handled`)
+      assert.equal(
+        await refusalOf(inbox.act(id, 'release', 'ann')),
+        `the same callback is entry ${storedId}, handled`,
+      )
       assert.equal(await stateOf(inbox, id), 'quarantined')
     })
 
@@ -107,7 +123,10 @@ export function registerOperating({ describe, it }: Suite): void {
       const { id } = await inbox.add(suspect)
       const { id: repeatId } = await inbox.add(signedAnew(suspect))
       await done(inbox.act(id, 'release', 'ann'))
-      assert.equal(await inbox.act(repeatId, 'release', 'ann'), `the same callback is entry ${id}, stored`)
+      assert.equal(
+        await refusalOf(inbox.act(repeatId, 'release', 'ann')),
+        `the same callback is entry ${id}, stored`,
+      )
     })
 
     it('releases a repeat of what was discarded', async ({ inbox }) => {
@@ -137,7 +156,10 @@ export function registerOperating({ describe, it }: Suite): void {
       const { id } = await inbox.add(conflict)
       const { id: repeatId } = await inbox.add(signedAnew(conflict))
       await done(inbox.act(id, 'release', 'ann', { again: true }))
-      assert.match((await inbox.act(repeatId, 'release', 'ann'))!, / is (that of )?entry \d+, stored$/)
+      assert.match(
+        (await refusalOf(inbox.act(repeatId, 'release', 'ann')))!,
+        / is (that of )?entry \d+, stored$/,
+      )
     })
 
     it('releases what came under another key, which only counts copies', async ({ inbox }) => {
@@ -153,7 +175,7 @@ export function registerOperating({ describe, it }: Suite): void {
 
   describe('when a person acts', () => {
     it('says that an entry is not there', async ({ inbox }) => {
-      assert.equal(await inbox.act(999, 'retry', 'ann'), 'there is no entry 999')
+      assert.equal(await refusalOf(inbox.act(999, 'retry', 'ann')), 'there is no entry 999')
     })
 
     for (const action of ['retry', 'release', 'discard'] as const) {
@@ -163,7 +185,7 @@ export function registerOperating({ describe, it }: Suite): void {
           const id = await addIn(state, inbox)
           const before = await inbox.show(id)
           const again = action === 'retry' && state === 'handled'
-          const refusal = await inbox.act(id, action, 'ann', { again })
+          const refusal = await refusalOf(inbox.act(id, action, 'ann', { again }))
           if (isPossible) {
             assert.equal(refusal, undefined)
             assert.equal(await stateOf(inbox, id), MOVES[action].to)
@@ -193,7 +215,9 @@ export function registerOperating({ describe, it }: Suite): void {
     it('lets exactly one of concurrent persons do it', async ({ inbox }) => {
       const { id } = await inbox.add(createArrival())
       await finishNext(inbox, 'giveUp')
-      const refusals = await Promise.all(Array.from({ length: 10 }, () => inbox.act(id, 'retry', 'ann')))
+      const refusals = await Promise.all(
+        Array.from({ length: 10 }, () => refusalOf(inbox.act(id, 'retry', 'ann'))),
+      )
       assert.equal(refusals.filter((refusal) => refusal === undefined).length, 1)
       assert.equal((await inbox.show(id))?.history.length, 1)
     })

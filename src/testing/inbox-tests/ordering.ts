@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { Inbox } from '../../inbox/inbox.js'
+import type { CompleteInbox } from '../../inbox/inbox.js'
 import { MOVES } from '../../inbox/states.js'
 import {
   addInOrder,
@@ -179,7 +179,7 @@ export function registerOrdering({ describe, it }: Suite): void {
 
 const UNHANDLED_TYPE = 'unhandled.only'
 
-async function addUnhandled(inbox: Inbox): Promise<number> {
+async function addUnhandled(inbox: CompleteInbox): Promise<number> {
   const arrival = createArrival({ type: UNHANDLED_TYPE, orderKey: 'account 1', hasHandler: false })
   return (await inbox.add(arrival)).id
 }

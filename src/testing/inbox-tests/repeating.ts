@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { Arrival, Inbox } from '../../inbox/inbox.js'
+import type { Arrival, CompleteInbox } from '../../inbox/inbox.js'
 import type { InboxState } from '../../inbox/states.js'
 import {
   ANY,
@@ -16,6 +16,7 @@ import {
   stateOf,
   underAnotherKey,
   withAnotherBody,
+  refusalOf,
 } from './entries.js'
 import type { Suite } from './suite.js'
 
@@ -42,7 +43,7 @@ export function registerRepeating({ describe, it }: Suite): void {
           const { id } = await inbox.add(of(arrival))
           assert.equal(await stateOf(inbox, id), 'quarantined')
           const before = await inbox.show(id)
-          const refusal = await inbox.act(id, 'release', 'ann')
+          const refusal = await refusalOf(inbox.act(id, 'release', 'ann'))
           assert.match(refusal ?? 'done', shares)
           assert.match(refusal!, new RegExp(` entry ${firstId}, ${state}`))
           assert.deepEqual(await inbox.show(id), before)
@@ -55,10 +56,13 @@ export function registerRepeating({ describe, it }: Suite): void {
         const { arrival, id } = await addAs('dead', inbox)
         const { id: copyId } = await inbox.add(of(arrival))
         await done(inbox.act(copyId, 'release', 'ann', { again: true }))
-        assert.match((await inbox.act(id, 'retry', 'ann')) ?? 'done', new RegExp(` entry ${copyId}, stored$`))
+        assert.match(
+          (await refusalOf(inbox.act(id, 'retry', 'ann'))) ?? 'done',
+          new RegExp(` entry ${copyId}, stored$`),
+        )
         await finishNext(inbox, 'complete')
         assert.match(
-          (await inbox.act(id, 'retry', 'ann')) ?? 'done',
+          (await refusalOf(inbox.act(id, 'retry', 'ann'))) ?? 'done',
           new RegExp(` entry ${copyId}, handled$`),
         )
         await done(inbox.act(id, 'retry', 'ann', { again: true }))
@@ -89,7 +93,7 @@ export function registerRepeating({ describe, it }: Suite): void {
       const { id: sameKey } = await inbox.add({ ...withAnotherBody(suspect), suspicion: 'stale' })
       await done(inbox.act(id, 'release', 'ann'))
       assert.equal(
-        await inbox.act(sameKey, 'release', 'ann'),
+        await refusalOf(inbox.act(sameKey, 'release', 'ann')),
         `its idempotency key is that of entry ${id}, stored`,
       )
       assert.deepEqual(idsOf(await claimDue(inbox, ANY)), [id])
@@ -100,7 +104,7 @@ export function registerRepeating({ describe, it }: Suite): void {
       const { id } = await inbox.add(suspect)
       const others = await Promise.all(Array.from({ length: 5 }, () => inbox.add(signedAnew(suspect))))
       const refusals = await Promise.all(
-        [id, ...others.map((other) => other.id)].map((each) => inbox.act(each, 'release', 'ann')),
+        [id, ...others.map((other) => other.id)].map((each) => refusalOf(inbox.act(each, 'release', 'ann'))),
       )
       assert.equal(refusals.filter((refusal) => refusal === undefined).length, 1)
       assert.equal((await claimDue(inbox, ANY)).length, 1)
@@ -112,7 +116,7 @@ export function registerRepeating({ describe, it }: Suite): void {
       assert.equal((await inbox.add(repeated)).result, 'duplicate')
       const { id } = await inbox.add(underAnotherKey(repeated))
       assert.equal(
-        await inbox.act(id, 'release', 'ann'),
+        await refusalOf(inbox.act(id, 'release', 'ann')),
         `its signature is that of entry ${firstId}, handled`,
       )
     })
@@ -123,7 +127,10 @@ export function registerRepeating({ describe, it }: Suite): void {
       await inbox.add(repeated)
       const { id: replayId } = await inbox.add(underAnotherKey(repeated))
       await done(inbox.act(replayId, 'release', 'ann', { again: true }))
-      assert.equal(await inbox.act(id, 'retry', 'ann'), `its signature is that of entry ${replayId}, stored`)
+      assert.equal(
+        await refusalOf(inbox.act(id, 'retry', 'ann')),
+        `its signature is that of entry ${replayId}, stored`,
+      )
     })
 
     it('does not take the same key of another subscription for the same callback', async ({ inbox }) => {
@@ -171,7 +178,7 @@ export function registerRepeating({ describe, it }: Suite): void {
     it('does not retry what is unhandled, which stays counted as that', async ({ inbox }) => {
       const { id } = await inbox.add(createArrival({ hasHandler: false }))
       assert.match(
-        (await inbox.act(id, 'retry', 'ann')) ?? 'done',
+        (await refusalOf(inbox.act(id, 'retry', 'ann'))) ?? 'done',
         /^entry \d+ is unhandled; .*register one, or discard/,
       )
       assert.equal((await inbox.stats()).unhandled, 1)
@@ -207,7 +214,7 @@ export function registerRepeating({ describe, it }: Suite): void {
 /** Adds an entry that is known, and brings it into a state. */
 async function addAs(
   state: Exclude<InboxState, 'quarantined'>,
-  inbox: Inbox,
+  inbox: CompleteInbox,
 ): Promise<{ arrival: Arrival; id: number }> {
   const arrival = createArrival({ hasHandler: state !== 'unhandled' })
   const { id } = await inbox.add(arrival)

@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os'
-import type { Inbox, OperatorAction } from '../../../inbox/inbox.js'
-import { actionRefusal, missingRefusal } from '../../../inbox/operator-action.js'
+import type { InboxOperations, OperatorAction } from '../../../inbox/inbox.js'
+import { actionRefusal, missingRefusal, type ActRefusal } from '../../../inbox/operator-action.js'
 import { MOVES } from '../../../inbox/states.js'
 import { EXIT, printJson, UsageError, type ExitCode, type Io } from '../../io.js'
 import { positiveNumber } from '../../option-values.js'
@@ -48,7 +48,7 @@ function defineAction(action: OperatorAction, description: string): DefineSubcom
 }
 
 async function act(
-  inbox: Inbox,
+  inbox: InboxOperations,
   action: OperatorAction,
   ids: readonly number[],
   flags: ActFlags,
@@ -69,8 +69,8 @@ async function act(
   for (const id of chosen) {
     if (flags.dryRun) results.push(await rehearse(inbox, action, id, again, rehearsed))
     else {
-      const why = await inbox.act(id, action, by, { again })
-      results.push(why === undefined ? { id, done: true } : { id, done: false, why })
+      const result = await inbox.act(id, action, by, { again })
+      results.push(result.done ? { id, done: true } : refused(id, result))
     }
   }
   if (flags.json) printJson(io, { action, dryRun: flags.dryRun ?? false, results })
@@ -82,8 +82,7 @@ async function act(
       ;(why === undefined ? io.stdout : io.stderr).write(`${why === undefined ? done : refused}\n`)
     }
     if (results.length === 0) io.stdout.write('none\n')
-    if (!again && (await wouldDoAgain(inbox, action, results)))
-      io.stderr.write(`countersign: ${HANDLE_AGAIN_HINT}\n`)
+    if (results.some(({ code }) => code === 'repeat')) io.stderr.write(`countersign: ${HANDLE_AGAIN_HINT}\n`)
   }
   return results.some(({ why }) => why) ? EXIT.unexpected : EXIT.done
 }
@@ -93,48 +92,40 @@ interface Result {
   readonly done: boolean
   /** Why it was refused, or would be. */
   readonly why?: string
+  readonly code?: ActRefusal['code']
   /** Why it is in quarantine. */
   readonly reason?: string | undefined
 }
 
 /** What the action would do after it was done to the entries in `rehearsed`, to which this one is added. */
 async function rehearse(
-  inbox: Inbox,
+  inbox: InboxOperations,
   action: OperatorAction,
   id: number,
   again: boolean,
   rehearsed: Set<number>,
 ): Promise<Result> {
   const entry = await inbox.show(id)
-  if (!entry) return { id, done: false, why: missingRefusal(id) }
+  if (!entry) return refused(id, missingRefusal(id))
   const afterwards = <Known extends { id: number }>(known: Known) =>
     rehearsed.has(known.id) ? { ...known, state: MOVES[action].to, accepted: true } : known
   const related = (await inbox.related(id)).map(afterwards)
-  const why = actionRefusal(action, afterwards(entry), related, again)
+  const refusal = actionRefusal(action, afterwards(entry), related, again)
   const reason = entry.state === 'quarantined' ? entry.reason : undefined
-  if (why !== undefined) return { id, done: false, why, reason }
+  if (refusal) return { ...refused(id, refusal), reason }
   rehearsed.add(id)
   return { id, done: false, reason }
 }
 
-/** Whether any of what was refused would be done with --handle-again. */
-async function wouldDoAgain(
-  inbox: Inbox,
-  action: OperatorAction,
-  results: readonly Result[],
-): Promise<boolean> {
-  for (const { id, why } of results) {
-    if (why === undefined) continue
-    if ((await rehearse(inbox, action, id, true, new Set())).why === undefined) return true
-  }
-  return false
+function refused(id: number, { code, message }: ActRefusal): Result {
+  return { id, done: false, why: message, code }
 }
 
 const HANDLE_AGAIN_HINT =
   'to have a callback handled a second time all the same, name its entry by its number, with --handle-again'
 
 /** What the filter picks, of those whose state allows the action. */
-async function bulk(inbox: Inbox, action: OperatorAction, flags: ActFlags): Promise<number[]> {
+async function bulk(inbox: InboxOperations, action: OperatorAction, flags: ActFlags): Promise<number[]> {
   const filter = filterOf(flags)
   if (Object.values(filter).every((value) => value === undefined)) {
     throw new UsageError(

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, type Command } from 'commander'
-import type { EntryFilter, EntrySummary, Inbox } from '../../../inbox/inbox.js'
+import type { EntryFilter, EntrySummary, InboxOperations } from '../../../inbox/inbox.js'
 import { NO_ENTRIES } from '../../../inbox/no-entries.js'
 import type { InboxState } from '../../../inbox/states.js'
 import { someText } from '../../option-values.js'
@@ -43,7 +43,7 @@ export function filterOf({ state, type, key, reason, olderThan, newerThan }: Fil
 }
 
 /** Page by page: there may be a million. */
-export async function* every(inbox: Inbox, filter: EntryFilter): AsyncGenerator<EntrySummary> {
+export async function* every(inbox: InboxOperations, filter: EntryFilter): AsyncGenerator<EntrySummary> {
   let afterId = 0
   for (;;) {
     const page = await inbox.list(filter, { afterId, limit: PAGE })

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import type { Entry, Inbox } from '../../../inbox/inbox.js'
+import type { Entry, InboxOperations } from '../../../inbox/inbox.js'
 import { EXIT, type ExitCode, type Io } from '../../io.js'
 import { printableJson } from '../../../base/printable.js'
 import { addFilterOptions, every, filterOf, type FilterFlags } from './entry-filter.js'
@@ -18,7 +18,7 @@ export const defineExport: DefineSubcommand = (subcommand, io, finish) => {
     })
 }
 
-async function exportEntries(inbox: Inbox, flags: ExportFlags, io: Io): Promise<ExitCode> {
+async function exportEntries(inbox: InboxOperations, flags: ExportFlags, io: Io): Promise<ExitCode> {
   // Never over an existing file, and for nobody else's eyes: it holds payloads.
   const file =
     flags.output === undefined ? undefined : await open(resolve(io.cwd(), flags.output), 'wx', 0o600)

@@ -1,4 +1,4 @@
-import type { EntrySummary, Inbox } from '../../../inbox/inbox.js'
+import type { EntrySummary, InboxOperations } from '../../../inbox/inbox.js'
 import { EXIT, printJson, type ExitCode, type Io } from '../../io.js'
 import { positiveNumber } from '../../option-values.js'
 import { fitted, tableLines, utcTime, widthOf } from '../../table.js'
@@ -19,7 +19,7 @@ export const defineList: DefineSubcommand = (subcommand, io, finish) => {
     })
 }
 
-async function list(inbox: Inbox, flags: ListFlags, io: Io): Promise<ExitCode> {
+async function list(inbox: InboxOperations, flags: ListFlags, io: Io): Promise<ExitCode> {
   const entries: EntrySummary[] = []
   for await (const entry of every(inbox, filterOf(flags))) {
     if (entries.push(entry) === flags.limit) break

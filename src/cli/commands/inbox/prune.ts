@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander'
-import type { Inbox } from '../../../inbox/inbox.js'
+import type { InboxOperations } from '../../../inbox/inbox.js'
 import { PRUNABLE, type InboxState } from '../../../inbox/states.js'
 import { complain, EXIT, printJson, type ExitCode, type Io } from '../../io.js'
 import { age, every, PAGE } from './entry-filter.js'
@@ -25,13 +25,13 @@ export const definePrune: DefineSubcommand = (subcommand, io, finish) => {
     .action(async (flags: PruneFlags) => {
       // The configuration is asked also where the file is named otherwise: a repeat of what was pruned too early would be
       // handled again.
-      const use = async (inbox: Inbox) => prune(inbox, flags, io)
+      const use = async (inbox: InboxOperations) => prune(inbox, flags, io)
       finish(await withInbox(flags, io, use, { asksRetention: true }))
     })
 }
 
 async function prune(
-  inbox: Inbox,
+  inbox: InboxOperations,
   { olderThan, state, dryRun, json }: PruneFlags,
   io: Io,
 ): Promise<ExitCode> {
@@ -59,7 +59,11 @@ async function prune(
   return EXIT.done
 }
 
-async function hasOld(inbox: Inbox, states: readonly InboxState[], before: number): Promise<boolean> {
+async function hasOld(
+  inbox: InboxOperations,
+  states: readonly InboxState[],
+  before: number,
+): Promise<boolean> {
   for await (const { finishedAt } of every(inbox, { states })) if (Number(finishedAt) < before) return true
   return false
 }

@@ -1,5 +1,5 @@
 import { ownSubscriptionId } from '../../../callback/callback.js'
-import type { Inbox } from '../../../inbox/inbox.js'
+import type { InboxOperations } from '../../../inbox/inbox.js'
 import { withoutQuery } from '../../../callback/subscriptions.js'
 import { complain, EXIT, printJson, type ExitCode, type Io } from '../../io.js'
 import { positiveNumber } from '../../option-values.js'
@@ -22,7 +22,12 @@ export const defineShow: DefineSubcommand = (subcommand, io, finish) => {
     })
 }
 
-async function show(inbox: Inbox, id: number, { body, json }: ShowFlags, io: Io): Promise<ExitCode> {
+async function show(
+  inbox: InboxOperations,
+  id: number,
+  { body, json }: ShowFlags,
+  io: Io,
+): Promise<ExitCode> {
   const entry = await inbox.show(id)
   if (!entry) {
     complain(io, `there is no entry ${id}`)

@@ -1,4 +1,4 @@
-import type { Inbox } from '../../../inbox/inbox.js'
+import type { InboxOperations } from '../../../inbox/inbox.js'
 import { EXIT, printJson, type ExitCode, type Io } from '../../io.js'
 import { table } from '../../table.js'
 import { withInbox, type DefineSubcommand, type InboxFlags } from './subcommand.js'
@@ -11,7 +11,7 @@ export const defineStats: DefineSubcommand = (subcommand, io, finish) => {
     })
 }
 
-async function stats(inbox: Inbox, { json }: { json?: true }, io: Io): Promise<ExitCode> {
+async function stats(inbox: InboxOperations, { json }: { json?: true }, io: Io): Promise<ExitCode> {
   const { oldestUnfinished, ...counts } = await inbox.stats()
   if (json) printJson(io, { ...counts, oldestUnfinished: oldestUnfinished ?? null })
   else {

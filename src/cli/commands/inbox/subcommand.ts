@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { CountersignError } from '../../../base/errors.js'
-import type { Inbox } from '../../../inbox/inbox.js'
+import type { InboxOperations } from '../../../inbox/inbox.js'
+import { refuseOlderFile } from '../../../inbox/sqlite/read-inbox-file.js'
 import { SqliteInbox } from '../../../inbox/sqlite/sqlite-inbox.js'
 import { complain, EXIT, UsageError, type ExitCode, type Io } from '../../io.js'
-import { findInboxFile, type InboxFlags } from '../../config/inbox-file.js'
+import { findInbox, type InboxFile, type InboxFlags } from '../../config/inbox-file.js'
 
 export type { InboxFlags }
 
@@ -17,17 +18,13 @@ export type DefineSubcommand = (subcommand: AddSubcommand, io: Io, finish: (code
 export async function withInbox(
   flags: InboxFlags,
   io: Io,
-  use: (inbox: Inbox) => Promise<ExitCode>,
+  use: (inbox: InboxOperations) => Promise<ExitCode>,
   { asksRetention = false } = {},
 ): Promise<ExitCode> {
-  const { path, name, retentionMs } = await findInboxFile(flags, io, { asksRetention })
-  if (!existsSync(path)) {
-    throw new UsageError(
-      `there is no inbox ${name} (${path}): name it with --file, or go where the configuration is`,
-    )
-  }
-  const inbox = new SqliteInbox({ file: path, retentionMs, logger: false })
+  const found = await findInbox(flags, io, { asksRetention })
+  const inbox = found.kind === 'own' ? found.inbox : inboxOf(found)
   try {
+    if (found.kind === 'file') await refuseOlderFile(found.path)
     await inbox.open()
     return await use(inbox)
   } catch (error) {
@@ -37,4 +34,11 @@ export async function withInbox(
   } finally {
     await inbox.close()
   }
+}
+
+function inboxOf({ path, name, retentionMs }: InboxFile): InboxOperations {
+  if (existsSync(path)) return new SqliteInbox({ file: path, retentionMs, logger: false })
+  throw new UsageError(
+    `there is no inbox ${name} (${path}): name it with --file, or go where the configuration is`,
+  )
 }
