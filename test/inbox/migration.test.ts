@@ -1,64 +1,148 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { CompleteInbox } from '../../src/inbox/inbox.js'
+import type { Arrival, CompleteInbox } from '../../src/inbox/inbox.js'
+import { NO_ENTRIES } from '../../src/inbox/no-entries.js'
+import { identityOf } from '../../src/inbox/sqlite/identity.js'
+import { MIGRATIONS, SCHEMA_VERSION } from '../../src/inbox/sqlite/schema.js'
+import type { InboxState } from '../../src/inbox/states.js'
 import { SqliteInbox } from '../../src/sqlite.js'
+import { arrival } from '../support/arrivals.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { inboxFile, openAside } from '../support/sqlite-file.js'
 
+// As the first version has left it, which is not what is in MIGRATIONS should that be changed by mistake.
 const SCHEMA_1 = readFileSync(join(__dirname, '../support/schema-1.sql'), 'utf8')
 const NOW = Date.UTC(2026, 10, 3)
+const DAY = 86_400_000
 const CLAIM = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
 
 interface OldRow {
-  readonly state: string
+  readonly state: InboxState
+  readonly arrival?: Arrival
+  readonly known?: 0 | 1
   readonly due_at?: number
   readonly order_key?: string
-  readonly ready?: number
+  readonly ready?: 0 | 1
   readonly attempts?: number
   readonly token?: number
+  readonly finished_at?: number
+  readonly reason?: string
 }
 
 /** A file as the first version of the schema had it. */
-async function oldFile(rows: readonly OldRow[]): Promise<string> {
+async function oldFile(
+  rows: readonly OldRow[],
+  moreSignatures: readonly [Buffer, number][] = [],
+): Promise<string> {
   const file = inboxFile()
   const database = await openAside(file)
   database.exec(SCHEMA_1)
-  for (const [index, { state, due_at, order_key, ready = 0, attempts = 0, token = 0 }] of rows.entries()) {
+  for (const { arrival: arrived = arrival({ signedAt: new Date(NOW) }), ...given } of rows) {
+    const { callback } = arrived
+    const { keyHash, bodyHash, signature } = identityOf(arrived)
+    const row = {
+      known: 1,
+      ready: 0,
+      event_type: callback.type,
+      idempotency_key: callback.idempotencyKey,
+      key_hash: keyHash,
+      body_hash: bodyHash,
+      signature,
+      signed_at: Number(callback.signedAt),
+      received_at: Number(callback.receivedAt),
+      subscribed_type: callback.subscription.eventTypeName,
+      callback_url: callback.subscription.callbackUrl,
+      body: callback.rawBody,
+      ...given,
+    }
+    const columns = Object.keys(row)
     database
-      .prepare(
-        `INSERT INTO entries (state, known, event_type, idempotency_key, key_hash, body_hash, signature, due_at, order_key,
-          ready, token, attempts, signed_at, received_at, subscribed_type, callback_url, body)
-        VALUES (?, 1, 'a.b', ?, ?, x'00', ?, ?, ?, ?, ?, ?, 1, 1, 'a.b', 'https://a.example/b', x'7b7d')`,
-      )
-      .run(
-        state,
-        `key ${index}`,
-        Buffer.from([index]),
-        Buffer.from([index]),
-        due_at ?? null,
-        order_key ?? null,
-        ready,
-        token,
-        attempts,
-      )
+      .prepare(`INSERT INTO entries (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`)
+      .run(...Object.values(row))
   }
+  for (const each of moreSignatures)
+    database.prepare('INSERT INTO more_signatures VALUES (?, ?)').run(...each)
   database.close()
   return file
 }
 
-async function opened<Result>(file: string, use: (inbox: CompleteInbox) => Promise<Result>): Promise<Result> {
-  const inbox = new SqliteInbox({ file, clock: fakeClock(NOW) })
-  try {
-    return await use(inbox)
-  } finally {
-    await inbox.close()
-  }
+const open: SqliteInbox[] = []
+afterEach(() => Promise.all(open.splice(0).map((inbox) => inbox.close())))
+
+function opened(file: string, options: object = {}): SqliteInbox {
+  const inbox = new SqliteInbox({ file, clock: fakeClock(NOW), ...options })
+  open.push(inbox)
+  return inbox
 }
 
 const ids = async (inbox: CompleteInbox, request: object = {}) =>
   (await inbox.claim({ ...CLAIM, ...request })).entries.map(({ id }) => id)
 
+async function asked(file: string, sql: string): Promise<unknown> {
+  const database = await openAside(file)
+  try {
+    return database.prepare(sql).get()
+  } finally {
+    database.close()
+  }
+}
+
+async function schemaOf(file: string): Promise<string> {
+  const sql = "SELECT group_concat(sql, ';') AS sql FROM (SELECT sql FROM sqlite_schema ORDER BY name)"
+  return ((await asked(file, sql)) as { sql: string }).sql.replaceAll(/\s+/g, ' ')
+}
+
+/** One entry in each state. */
+const EVERY_STATE = {
+  stored: { due_at: NOW, ready: 1 },
+  running: { due_at: NOW - 1, ready: 1, token: 1, attempts: 1 },
+  retrying: { due_at: NOW, ready: 1, token: 1, attempts: 1, reason: 'busy' },
+  handled: { token: 1, attempts: 1, finished_at: NOW },
+  dead: { token: 2, attempts: 2, finished_at: NOW, reason: 'account is closed' },
+  unhandled: {},
+  quarantined: { known: 0, reason: 'ERR_TIMESTAMP_OUT_OF_TOLERANCE' },
+  discarded: { finished_at: NOW },
+} as const satisfies Record<InboxState, Omit<OldRow, 'state'>>
+
 describe('a file of the first version of the schema', () => {
+  it('is brought up to date when it is opened', async () => {
+    const file = await oldFile([])
+    expect(await asked(file, 'PRAGMA user_version')).toEqual({ user_version: 1 })
+    await opened(file).open()
+    expect(await asked(file, 'PRAGMA user_version')).toEqual({ user_version: SCHEMA_VERSION })
+  })
+
+  it('gets the schema of a new file', async () => {
+    const files = [await oldFile([]), inboxFile()]
+    for (const file of files) await opened(file).open()
+    expect(await schemaOf(files[0]!)).toBe(await schemaOf(files[1]!))
+  })
+
+  it('has the schema of the first migration, which is never changed', async () => {
+    const file = inboxFile()
+    const database = await openAside(file)
+    database.exec(MIGRATIONS[0]!)
+    database.close()
+    expect(await schemaOf(await oldFile([]))).toBe(await schemaOf(file))
+  })
+
+  it('keeps its entries in their states, and what can be done with each', async () => {
+    const states = Object.keys(EVERY_STATE) as (keyof typeof EVERY_STATE)[]
+    const inbox = opened(await oldFile(states.map((state) => ({ state, ...EVERY_STATE[state] }))))
+    expect((await inbox.list({})).map(({ state }) => state)).toEqual(states)
+    expect(await inbox.stats()).toMatchObject(
+      Object.fromEntries(Object.keys(NO_ENTRIES).map((each) => [each, 1])),
+    )
+    const idOf = (state: InboxState) => states.indexOf(state as keyof typeof EVERY_STATE) + 1
+    expect(await ids(inbox)).toEqual([idOf('stored'), idOf('retrying')])
+    expect(await ids(inbox, { interrupted: true })).toEqual([idOf('running')])
+    expect(await inbox.adopt('any')).toBe(1)
+    expect(await inbox.act(idOf('dead'), 'retry', 'ann')).toEqual({ done: true })
+    expect(await inbox.act(idOf('quarantined'), 'release', 'ann')).toEqual({ done: true })
+    expect(await ids(inbox)).toEqual([idOf('dead'), idOf('unhandled'), idOf('quarantined')])
+    expect(await inbox.show(idOf('handled'))).toMatchObject({ attempts: 1, finishedAt: new Date(NOW) })
+  })
+
   it('has what waits behind an unhandled entry wait for it', async () => {
     const file = await oldFile([
       { state: 'unhandled', order_key: 'a' },
@@ -68,42 +152,114 @@ describe('a file of the first version of the schema', () => {
       { state: 'stored', order_key: 'b', due_at: NOW },
       { state: 'stored', due_at: NOW, ready: 1 },
     ])
-    await opened(file, async (inbox) => {
-      expect(await ids(inbox)).toEqual([6])
-      expect(await inbox.finish({ id: 3, token: 1 }, { move: 'complete' })).toBe(true)
-      expect(await ids(inbox)).toEqual([])
-      expect(await inbox.adopt(['a.b'])).toBe(2)
-      expect(await ids(inbox)).toEqual([1, 4])
-    })
+    const inbox = opened(file)
+    expect(await ids(inbox)).toEqual([6])
+    expect(await inbox.finish({ id: 3, token: 1 }, { move: 'complete' })).toBe(true)
+    expect(await ids(inbox)).toEqual([])
+    expect(await inbox.adopt('any')).toBe(2)
+    expect(await ids(inbox)).toEqual([1, 4])
   })
 
   it('has what was running be handled by itself, and keeps its attempts', async () => {
-    const file = await oldFile([
-      { state: 'running', due_at: NOW - 1, ready: 1, token: 2, attempts: 2 },
-      { state: 'stored', due_at: NOW, ready: 1 },
+    const inbox = opened(
+      await oldFile([
+        { state: 'running', due_at: NOW - 1, ready: 1, token: 2, attempts: 2 },
+        { state: 'stored', due_at: NOW, ready: 1 },
+      ]),
+    )
+    expect(await ids(inbox)).toEqual([2])
+    expect((await inbox.claim({ ...CLAIM, interrupted: true })).entries).toMatchObject([
+      { id: 1, attempt: 3 },
     ])
-    await opened(file, async (inbox) => {
-      expect(await ids(inbox)).toEqual([2])
-      expect((await inbox.claim({ ...CLAIM, interrupted: true })).entries).toMatchObject([
-        { id: 1, attempt: 3 },
-      ])
-    })
   })
 
   it('has nothing wait for a clock that was far ahead', async () => {
-    const day = 86_400_000
-    const file = await oldFile([
-      { state: 'stored', due_at: NOW + day, ready: 1 },
-      { state: 'retrying', due_at: NOW + day, ready: 1, token: 1, attempts: 1 },
-      { state: 'retrying', due_at: NOW + 10, ready: 1, token: 1, attempts: 1 },
+    const inbox = opened(
+      await oldFile([
+        { state: 'stored', due_at: NOW + DAY, ready: 1 },
+        { state: 'retrying', due_at: NOW + DAY, ready: 1, token: 1, attempts: 1 },
+        { state: 'retrying', due_at: NOW + 10, ready: 1, token: 1, attempts: 1 },
+        { state: 'handled', finished_at: NOW + DAY },
+      ]),
+    )
+    expect(await inbox.claim(CLAIM)).toMatchObject({
+      entries: [{ id: 1 }],
+      nextDueInMs: 10,
+      clockSetBackMs: DAY,
+    })
+    expect(await inbox.show(2)).toMatchObject({ dueAt: new Date(NOW + 3_600_000) })
+    expect(await inbox.show(4)).toMatchObject({ finishedAt: new Date(NOW) })
+  })
+
+  it('has reasons that begin with the code by which they are selected', async () => {
+    const [conflict, replay] = [
+      'its idempotency key is that of entry 1, which has another body',
+      'its signature is that of entry 1, which has another idempotency key',
+    ]
+    const inbox = opened(
+      await oldFile([
+        { state: 'handled', finished_at: NOW },
+        { state: 'quarantined', known: 0, reason: conflict },
+        { state: 'quarantined', known: 0, reason: replay },
+      ]),
+    )
+    expect((await inbox.list({ states: ['quarantined'] })).map(({ reason }) => reason)).toEqual([
+      `ERR_IDEMPOTENCY_KEY_REUSED: conflict, ${conflict}`,
+      `ERR_SIGNATURE_REPLAYED: replay, ${replay}`,
     ])
-    await opened(file, async (inbox) => {
-      expect(await inbox.claim(CLAIM)).toMatchObject({
-        entries: [{ id: 1 }],
-        nextDueInMs: 10,
-        clockSetBackMs: day,
+  })
+
+  it('has what was handled deleted with all its signatures, which are then forgotten', async () => {
+    const handled = arrival({ signedAt: new Date(NOW) })
+    const file = await oldFile(
+      [{ state: 'handled', arrival: handled, finished_at: NOW }],
+      [[Buffer.from('anew'), 1]],
+    )
+    const clock = fakeClock(NOW)
+    const inbox = opened(file, { clock, retentionMs: 1_000 })
+    expect(await inbox.add(handled)).toEqual({ result: 'duplicate', id: 1 })
+    clock.advance(1_001)
+    await inbox.add(arrival({ signedAt: new Date(clock()) }))
+    expect(await inbox.prune('handled', Infinity, 10)).toBe(1)
+    expect(await asked(file, 'SELECT count(*) AS count FROM more_signatures')).toEqual({ count: 0 })
+    expect(await inbox.add(handled)).toMatchObject({ result: 'quarantined', why: 'forgotten' })
+  })
+
+  describe('of a subscription without an id', () => {
+    const earlier = arrival()
+    let inbox: SqliteInbox
+    beforeEach(async () => {
+      inbox = opened(await oldFile([{ state: 'stored', arrival: earlier, due_at: NOW, ready: 1 }]))
+    })
+
+    it('gives its entries the default id of their subscription', async () => {
+      const { subscription } = earlier.callback
+      expect(await inbox.show(1)).toMatchObject({ state: 'stored', subscription })
+      expect(subscription.id).toBe('transfers.book-completed https://partner.example.com/hooks/transfers')
+      expect((await inbox.claim(CLAIM)).entries[0]?.callback.subscription).toEqual(subscription)
+    })
+
+    it('still recognises the repeats of what is in it', async () => {
+      expect(await inbox.add({ ...earlier, signature: arrival().signature })).toEqual({
+        result: 'duplicate',
+        id: 1,
       })
-      expect(await inbox.show(2)).toMatchObject({ dueAt: new Date(NOW + 3_600_000) })
+    })
+
+    it('takes the same callback of a subscription with an id of its own, and tells the two apart', async () => {
+      const { callback } = earlier
+      const subscription = { ...callback.subscription, id: 'bolt' }
+      const { result, id } = await inbox.add({
+        ...earlier,
+        callback: { ...callback, subscription },
+        key: `${callback.idempotencyKey}@bolt`,
+        signature: arrival().signature,
+      })
+      expect(result).toBe('stored')
+      expect((await inbox.show(id))?.subscription).toEqual(subscription)
+      const [claimed] = (await inbox.claim(CLAIM)).entries
+      await inbox.finish(claimed!, { move: 'complete' })
+      expect(await inbox.related(id)).toEqual([])
     })
   })
 })
