@@ -44,6 +44,9 @@ export class AppendOnlyInbox {
   async adopt() {
     return 0
   }
+  async setAside() {
+    return 0
+  }
   async prune() {
     return 0
   }

@@ -133,7 +133,7 @@ describe('a file of the first version of the schema', () => {
     expect(await inbox.stats()).toMatchObject(
       Object.fromEntries(Object.keys(NO_ENTRIES).map((each) => [each, 1])),
     )
-    const idOf = (state: InboxState) => states.indexOf(state as keyof typeof EVERY_STATE) + 1
+    const idOf = (state: InboxState) => states.indexOf(state) + 1
     expect(await ids(inbox)).toEqual([idOf('stored'), idOf('retrying')])
     expect(await ids(inbox, { interrupted: true })).toEqual([idOf('running')])
     expect(await inbox.adopt('any')).toBe(1)

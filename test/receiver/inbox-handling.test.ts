@@ -24,6 +24,14 @@ describe('a receiver with an inbox', () => {
     await becomes(1, 'handled')
   })
 
+  it('reports what may be a replay of something deleted as out of tolerance', async () => {
+    const { send, set, outcomes, handled } = await runInterposed()
+    set('add', async () => ({ result: 'quarantined', id: 1, why: 'forgotten' }) as const)
+    expect(await send(genuine())).toMatchObject({ status: 200 })
+    expect(outcomes).toMatchObject([{ code: 'ERR_TIMESTAMP_OUT_OF_TOLERANCE', outcome: 'quarantined' }])
+    expect(handled).toEqual([])
+  })
+
   it('answers only after the callback was stored', async () => {
     const { send, set, handled } = await runInterposed()
     const gate = deferred()

@@ -1,4 +1,4 @@
-import type { Entry, EntryFilter, CompleteInbox } from '../../src/inbox/inbox.js'
+import type { CompleteInbox, Entry, EntryFilter } from '../../src/inbox/inbox.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import type { InboxState } from '../../src/inbox/states.js'
 import { runReceiver, type RunningReceiver, type RunOptions } from './running-receiver.js'
@@ -13,6 +13,7 @@ export interface RunningInboxReceiver extends RunningReceiver {
 }
 
 export interface InboxRunOptions extends RunOptions {
+  readonly inbox?: CompleteInbox
   /** `false`: as when somebody forgot it. */
   readonly start?: boolean
 }

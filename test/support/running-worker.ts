@@ -6,7 +6,7 @@ import type { DeadEvent, FailedEvent } from '../../src/events/lifecycle-events.j
 import { Dispatcher } from '../../src/handlers/dispatcher.js'
 import { Handlers } from '../../src/handlers/handlers.js'
 import type { StandardSchema } from '../../src/handlers/standard-schema.js'
-import type { Entry, CompleteInbox } from '../../src/inbox/inbox.js'
+import type { CompleteInbox, Entry } from '../../src/inbox/inbox.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import type { InboxState } from '../../src/inbox/states.js'
 import { KnownSecrets } from '../../src/logging/known-secrets.js'
@@ -48,6 +48,7 @@ export interface RunningWorker {
 }
 
 export interface WorkOptions extends Partial<WorkerParts> {
+  readonly inbox?: CompleteInbox
   readonly clock?: FakeClock
   /** `'manual'`: each call is ended by the test. @default returns at once */
   readonly handler?: Handler | 'manual'

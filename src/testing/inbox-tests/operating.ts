@@ -43,6 +43,24 @@ export function registerOperating({ describe, it }: Suite): void {
       assert.equal((await claimNext(inbox)).replayed, true)
     })
 
+    it('retries and releases the callbacks of a tenant whatever became of those of another', async ({
+      inbox,
+    }) => {
+      const ours = createArrival()
+      await inbox.add(ours)
+      await finishNext(inbox, 'complete')
+      const { idempotencyKey, subscription } = ours.callback
+      const callback = { ...ours.callback, subscription: { ...subscription, id: 'tenant-2' } }
+      const theirs = { ...signedAnew(ours), callback, key: `${idempotencyKey}@tenant-2` }
+      const { id } = await inbox.add(theirs)
+      await finishNext(inbox, 'giveUp')
+      assert.deepEqual(await inbox.related(id), [])
+      await done(inbox.act(id, 'retry', 'ann'))
+      const third = { ...signedAnew(theirs), key: `${idempotencyKey}@tenant-3`, suspicion: 'stale' }
+      await done(inbox.act((await inbox.add(third)).id, 'release', 'ann'))
+      assert.equal((await inbox.list({ idempotencyKey })).length, 3)
+    })
+
     it('says by a code why it did nothing', async ({ inbox }) => {
       const { id } = await inbox.add(createArrival())
       const codeOf = async (given: number, action: 'retry' | 'release') => {
