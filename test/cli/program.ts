@@ -1,5 +1,6 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { fork, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,6 +8,7 @@ import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 
 const BIN = join(__dirname, '../../dist/esm/cli/bin.js')
+const HOST = join(__dirname, 'program-host.mjs')
 
 export interface RunOptions {
   cwd?: string
@@ -20,8 +22,16 @@ export interface Ran {
   stderr: string
 }
 
-/** Runs the program to its end. */
+/**
+ * Runs a command line to its end, in a process that is shared by the tests of a file, or in one of its own where it needs
+ * one. What the two have in common is all of the program but bin.ts.
+ */
 export async function countersign(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+  return needsProcess(args, options) ? countersignProcess(args, options) : host.run(args, options)
+}
+
+/** Runs the program to its end, in a process of its own. */
+export async function countersignProcess(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
   const child = start(args, options)
   child.stdin!.on('error', () => {}).end(options.input ?? '')
   const [stdout, stderr, [code]] = await Promise.all([
@@ -135,7 +145,66 @@ export class Sandbox {
   }
 }
 
-function start(args: readonly string[], { cwd, env = {} }: RunOptions): ChildProcess {
+function start(args: readonly string[], options: RunOptions): ChildProcess {
+  const { cwd } = options
+  return spawn(process.execPath, [BIN, ...args], { cwd, env: environment(options), stdio: 'pipe' })
+}
+
+function environment({ env }: RunOptions): NodeJS.ProcessEnv {
   const { PATH } = process.env
-  return spawn(process.execPath, [BIN, ...args], { cwd, env: { PATH, ...env }, stdio: 'pipe' })
+  return { PATH, ...env }
+}
+
+/** The process of program-host.mjs: started by the first command line, ended after the last test of the file. */
+class ProgramHost {
+  /** A run has the environment and the directory of the process to itself. */
+  isBusy = false
+  #child: ChildProcess | undefined
+  #ended: Promise<never> | undefined
+
+  async run(args: readonly string[], options: RunOptions): Promise<Ran> {
+    const { cwd = process.cwd(), input = '' } = options
+    this.isBusy = true
+    try {
+      const child = (this.#child ??= this.#start())
+      child.send({ args, cwd, env: environment(options), input })
+      const [ran] = (await Promise.race([once(child, 'message'), this.#ended!])) as [Ran]
+      return ran
+    } finally {
+      this.isBusy = false
+    }
+  }
+
+  end(): void {
+    this.#child?.kill('SIGKILL')
+  }
+
+  #start(): ChildProcess {
+    const child = fork(HOST, { execArgv: [], env: environment({}), stdio: 'inherit' })
+    this.#ended = once(child, 'exit').then(([code, signal]) => {
+      this.#child = undefined
+      throw new Error(`the process ended in a run of the program: ${code ?? signal}`)
+    })
+    this.#ended.catch(() => {})
+    return child
+  }
+}
+
+const host = new ProgramHost()
+afterAll(() => host.end())
+
+function needsProcess(args: readonly string[], { cwd }: RunOptions): boolean {
+  // It ends by process.exit().
+  const serves = args[0] === 'serve' && !['--check', '--help'].some((flag) => args.includes(flag))
+  return serves || host.isBusy || (cwd !== undefined && hasOtherModules(cwd))
+}
+
+const modulesIn = new Map<string, string>()
+
+/** Whether the directory's modules have changed since they were first seen: a process keeps what it has imported. */
+function hasOtherModules(directory: string): boolean {
+  const names = readdirSync(directory).filter((name) => /\.[cm]?[jt]s$/.test(name))
+  const modules = JSON.stringify(names.map((name) => [name, readFileSync(join(directory, name), 'latin1')]))
+  if (!modulesIn.has(directory)) modulesIn.set(directory, modules)
+  return modulesIn.get(directory) !== modules
 }
