@@ -1,9 +1,13 @@
 /** @jest-config-loader esbuild-register */
 import type { Config } from 'jest'
 
+// What takes long and proves the tools, or more of the same, is in *.slow.test.ts. `npm run test:slow` runs that, and .ci/run.
+const slow = process.env['TESTS'] === 'slow'
+
 const config: Config = {
   testEnvironment: 'node',
   roots: ['<rootDir>/test'],
+  testMatch: slow ? ['**/*.slow.test.ts'] : ['**/*.test.ts', '!**/*.slow.test.ts'],
   // Many tests hold sockets and processes open; more workers than cores would make their limits a lottery.
   maxWorkers: 2,
   testTimeout: 20_000,

@@ -13,6 +13,9 @@ for (const name of readdirSync(folder)) {
   console.log(
     `${name.replace('.json', '')}: ${report.numPassedTests} of ${report.numTotalTests} tests passed`,
   )
+  const tests = report.testResults.flatMap(({ assertionResults }) => assertionResults)
+  for (const { status, fullName } of tests)
+    if (status === 'pending' || status === 'todo') console.log(`  skipped: ${fullName}`)
 }
 console.log(`${passed} passed, ${failed} failed`)
 process.exitCode = passed > 0 && failed === 0 ? 0 : 1
