@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { chmod, chown, link, mkdir, readFile, rename, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SqliteInbox } from '../../src/inbox/sqlite/sqlite-inbox.js'
+import { itWhere } from '../support/it-where.js'
 import { SUBSCRIPTION } from './configured.js'
 import { CLIENT_SECRET, startFakeService } from './fake-service.js'
 import { countersign, Sandbox, type Ran } from './program.js'
@@ -13,6 +14,7 @@ const BIN = join(__dirname, '../../dist/esm/cli/bin.js')
 const URL = 'http://127.0.0.1:1/'
 const SECRET_TEXT = SUBSCRIPTION.secret
 const NOBODY = 65_534
+const itAsRoot = itWhere(process.geteuid?.() === 0, 'root, who can give files away')
 
 interface Use {
   readonly file: string
@@ -117,7 +119,6 @@ describe.each(USES)('a file with secrets, by %s', (_, use) => {
     expect((await run(use, cwd)).code).toBe(2)
   })
 
-  const itAsRoot = process.geteuid?.() === 0 ? it : it.skip
   itAsRoot('is refused where it belongs to another user', async () => {
     const cwd = await folder(use)
     await chown(join(cwd, use.file), NOBODY, NOBODY)
@@ -238,7 +239,6 @@ describe('the file of an inbox', () => {
     await expectRefusal(cwd, 'can be written by others')
   })
 
-  const itAsRoot = process.geteuid?.() === 0 ? it : it.skip
   itAsRoot('is refused where it belongs to another user', async () => {
     const { cwd, file } = await withInbox()
     await chown(file, NOBODY, NOBODY)

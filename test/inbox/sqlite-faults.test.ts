@@ -7,6 +7,7 @@ import { SqliteInbox } from '../../src/sqlite.js'
 import { arrival } from '../support/arrivals.js'
 import { collectedLog } from '../support/collected-log.js'
 import { buildInboxProgram, startProgram } from '../support/inbox-program.js'
+import { itWhere } from '../support/it-where.js'
 import { inboxFile, openAside, temporaryDirectory } from '../support/sqlite-file.js'
 
 const open: SqliteInbox[] = []
@@ -149,7 +150,7 @@ describe('goes on without a restart', () => {
 })
 
 // A process loses its locks on a file when it closes it anywhere, and an older SQLite elsewhere then takes the log away.
-;(existsSync('/proc/locks') ? it : it.skip)(
+itWhere(existsSync('/proc/locks'), '/proc/locks')(
   'keeps its locks when its process opens the file again',
   async () => {
     const file = inboxFile()
@@ -180,7 +181,7 @@ const OWN_DISK = ['--user', '--map-root-user', '--mount']
 const canMount =
   spawnSync('unshare', [...OWN_DISK, 'mount', '-t', 'tmpfs', 'tmpfs', '/tmp'], { stdio: 'ignore' }).status ===
   0
-const itWithDisk = canMount ? it : it.skip
+const itWithDisk = itWhere(canMount, 'unshare --user --mount')
 
 function runOnOwnDisk(statements: string): Promise<string[]> {
   const directory = temporaryDirectory()
@@ -238,7 +239,7 @@ itWithDisk('refuses while the file is read-only, and goes on once it is not', as
 const canLimit = spawnSync('prlimit', ['--version'], { stdio: 'ignore' }).status === 0
 
 // Node ignores the signal that the limit comes with, so the write fails.
-;(canLimit ? it : it.skip)('refuses while the disk fails, and goes on once it does not', async () => {
+itWhere(canLimit, 'prlimit')('refuses while the disk fails, and goes on once it does not', async () => {
   const directory = temporaryDirectory()
   const program = buildInboxProgram(
     directory,

@@ -55,7 +55,7 @@ describe('old entries', () => {
   })
 
   it('are kept longer when a person discarded them', async () => {
-    const { store, pass, sign, isGone, inbox } = setUp()
+    const { store, pass, sign, isGone, inbox, calls } = setUp()
     const id = await store({ suspicion: 'ERR_BODY_NOT_JSON' })
     await inbox.act(id, 'discard', 'test')
     await pass(20 * MINUTE)
@@ -63,8 +63,9 @@ describe('old entries', () => {
     expect(await isGone(id)).toBe(false)
     await pass(MINUTE)
     await sign()
+    const before = calls.prune
     await pass(MINUTE)
-    await until(() => true)
+    await until(() => calls.prune >= before + 2)
     expect(await isGone(id)).toBe(true)
   })
 
@@ -125,7 +126,7 @@ describe('old entries', () => {
   })
 
   it('are left for later when they cannot be deleted', async () => {
-    const { store, becomes, pass, sign, isGone, set, log } = setUp()
+    const { store, becomes, pass, sign, isGone, set, log, calls } = setUp()
     const id = await store()
     await becomes(id, 'handled')
     set('prune', away)
@@ -133,8 +134,9 @@ describe('old entries', () => {
     expect(log.withCode('ERR_INBOX_UNAVAILABLE')[0]).toMatchObject({ level: 'warn' })
     set('prune', undefined)
     await sign()
+    const before = calls.prune
     await pass(MINUTE)
-    await until(() => true)
+    await until(() => calls.prune >= before + 2)
     expect(await isGone(id)).toBe(true)
   })
 
