@@ -4,7 +4,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { SqliteInbox } from '../../src/inbox/sqlite/sqlite-inbox.js'
 import { SUBSCRIPTION } from './configured.js'
-import { countersign, Sandbox, type Ran } from './program.js'
+import { countersign, countersignProcess, Sandbox, type Ran } from './program.js'
 
 const sandbox = new Sandbox()
 afterEach(() => sandbox.clean())
@@ -306,7 +306,7 @@ describe('serve --check', () => {
 
   it('lists what there are handlers for, and warns where there are none', async () => {
     const subscriptions = `[${JSON.stringify(SUBSCRIPTION)}, { ...${JSON.stringify(PUBLIC)}, eventTypeName: 'other', secret: 'unlike' }]`
-    const config = `export default { subscriptions: ${subscriptions}, handlers: { other: () => {} } }`
+    const config = `export default { port: 0, subscriptions: ${subscriptions}, handlers: { other: () => {} } }`
     const { stdout } = await check({ [MJS_FILE]: config }, ['--json'])
     const { handlers, subscriptions: found, warnings } = JSON.parse(stdout) as Checked
     expect(handlers).toEqual({ types: ['other'], any: false, unhandled: false })
@@ -319,8 +319,8 @@ describe('serve --check', () => {
   it('warns when there is neither a handler nor an inbox', async () => {
     const subscriptions = [SUBSCRIPTION]
     const warning = expect.objectContaining({ code: 'WARN_NO_HANDLERS' })
-    expect((await checked({ subscriptions, inbox: false })).warnings).toContainEqual(warning)
-    expect((await checked({ subscriptions })).warnings).not.toContainEqual(warning)
+    expect((await checked({ port: 0, subscriptions, inbox: false })).warnings).toContainEqual(warning)
+    expect((await checked({ port: 0, subscriptions })).warnings).not.toContainEqual(warning)
   })
 
   it('passes on what the receiver warns of', async () => {
@@ -341,9 +341,10 @@ describe('serve --check', () => {
 
   it('does not go on listening', async () => {
     const files = {
-      [MJS_FILE]: `setInterval(() => {}, 1_000); export default { port: 1, subscriptions: [${JSON.stringify(SUBSCRIPTION)}] }`,
+      [MJS_FILE]: `setInterval(() => {}, 1_000); export default { port: 0, subscriptions: [${JSON.stringify(SUBSCRIPTION)}] }`,
     }
-    expect((await check(files)).code).toBe(0)
+    const cwd = await sandbox.directory(files)
+    expect((await countersignProcess(['serve', '--check'], { cwd })).code).toBe(0)
   })
 })
 
