@@ -1,14 +1,14 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { AccountEndpoint, ACCOUNTS } from './account-endpoint.js'
+import { accountEndpoint, ACCOUNTS } from './account-endpoint.js'
 import { ApiRefusal, type ApiCall } from './api-call.js'
 import { describeCall } from './api-record.js'
 import type { AnsweredApiRequest, Endpoint, Refusal, ServiceAccount, SimulatedResponse } from './api-types.js'
 import { checkResponse, type SimulatorSettings } from './options.js'
 import type { SubscriptionBook } from './subscription-book.js'
-import { SubscriptionEndpoint } from './subscription-endpoint.js'
+import { subscriptionEndpoint } from './subscription-endpoint.js'
 import { Tokens } from './token-endpoint.js'
 
-/** Says on the wire which parts of an answer are not the service's. */
+/** The header that names the parts of an answer that the service's documentation does not show. */
 const NOT_SHOWN = 'X-Not-Shown-By-The-Service'
 const MAX_BODY_BYTES = 1_048_576
 const MAX_RECORDED = 10_000
@@ -17,31 +17,30 @@ const MAX_RECORDED = 10_000
 export class Api {
   readonly requests: AnsweredApiRequest[] = []
   readonly tokens: Tokens
+  readonly accounts: ReadonlyMap<string, ServiceAccount>
   readonly #settings: SimulatorSettings
-  readonly #subscriptions: SubscriptionEndpoint
-  readonly #accounts: AccountEndpoint
+  readonly #createSubscription: (call: ApiCall) => SimulatedResponse
+  readonly #updateAccount: (call: ApiCall) => ServiceAccount
 
   constructor(settings: SimulatorSettings, book: SubscriptionBook) {
     const { subscriptionResponse } = settings
     this.#settings = settings
     this.tokens = new Tokens(settings)
-    this.#accounts = new AccountEndpoint(settings.missingAccountField)
-    this.#subscriptions = new SubscriptionEndpoint(book, (subscription) =>
+    const accounts = new Map<string, ServiceAccount>()
+    this.accounts = accounts
+    this.#updateAccount = accountEndpoint(accounts, settings.missingAccountField)
+    this.#createSubscription = subscriptionEndpoint(book, (subscription) =>
       subscriptionResponse
         ? checkResponse('subscriptionResponse', subscriptionResponse(subscription))
         : ownDefault(201),
     )
   }
 
-  get accounts(): ReadonlyMap<string, ServiceAccount> {
-    return this.#accounts.accounts
-  }
-
   /** Answers one request, whatever is in it. */
   readonly listener: RequestListener = (request, response) => {
     void readBody(request).then(
       (body) => this.#serve(callOf(request, body), response),
-      // The client hung up: there is nobody to answer.
+      // The client has closed the connection.
       () => response.destroy(),
     )
   }
@@ -97,8 +96,8 @@ export class Api {
     }
     if (endpoint === 'token') return this.tokens.answer(call)
     this.tokens.require(call)
-    if (endpoint === 'subscription') return this.#subscriptions.answer(call)
-    const account = this.#accounts.accept(call)
+    if (endpoint === 'subscription') return this.#createSubscription(call)
+    const account = this.#updateAccount(call)
     const { accountResponse } = this.#settings
     return accountResponse ? checkResponse('accountResponse', accountResponse(account)) : ownDefault(200)
   }
@@ -138,8 +137,8 @@ function endpointOf(path: string): Endpoint {
 }
 
 /**
- * The body, or undefined when it is too large. Such a one is still read to its end, in the time that the server allows for a
- * request: an answer before that is lost when the connection is reset under the client's hands.
+ * The body, or undefined when it is too large. A body that is too large is still read to its end, within the server's
+ * requestTimeout: an earlier answer would be lost when the connection is reset while the client is writing.
  */
 async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   let chunks: Buffer[] = []

@@ -8,34 +8,31 @@ import type { ServiceSubscription, SubscriptionBook } from './subscription-book.
 
 type Wanted = Pick<ServiceSubscription, 'eventTypeName' | 'callbackUrl' | 'secret' | 'description'>
 
-/** Creates subscriptions (SERVICE 4.2). */
-export class SubscriptionEndpoint {
-  readonly #book: SubscriptionBook
-  readonly #respond: (subscription: ServiceSubscription) => SimulatedResponse
-  readonly #byKey = new Map<string, { readonly wanted: string; readonly response: SimulatedResponse }>()
-
-  constructor(book: SubscriptionBook, respond: (subscription: ServiceSubscription) => SimulatedResponse) {
-    this.#book = book
-    this.#respond = respond
-  }
-
-  /** A repeat of a key gets the answer of its first request, and creates nothing. @throws ApiRefusal */
-  answer(call: ApiCall): SimulatedResponse {
+/**
+ * Creates subscriptions (SERVICE 4.2). A repeated key gets the answer of its first request, and creates nothing. What it
+ * returns throws ApiRefusal.
+ */
+export function subscriptionEndpoint(
+  book: SubscriptionBook,
+  respond: (subscription: ServiceSubscription) => SimulatedResponse,
+): (call: ApiCall) => SimulatedResponse {
+  const answered = new Map<string, { readonly wanted: string; readonly response: SimulatedResponse }>()
+  return (call) => {
     const [key = '', ...more] = headerValues(call.rawHeaders, 'x-idempotency-key')
     if (!isUuid(key) || more.length > 0) {
       throw new ApiRefusal(400, 'idempotency-key', 'one X-Idempotency-Key header must be a UUID')
     }
     const subscription = subscriptionIn(jsonFields(call))
     const wanted = JSON.stringify(subscription)
-    const known = this.#byKey.get(key.toLowerCase())
+    const known = answered.get(key.toLowerCase())
     if (known?.wanted === wanted) return known.response
     if (known) {
       const message = 'X-Idempotency-Key belongs to a request with another body'
       throw new ApiRefusal(409, 'idempotency-key-reused', message)
     }
-    if (this.#book.isFull) throw new ApiRefusal(503, 'too-many', 'the simulator keeps no more subscriptions')
-    const response = this.#respond(this.#book.add({ ...subscription, idempotencyKey: key }))
-    this.#byKey.set(key.toLowerCase(), { wanted, response })
+    if (book.isFull) throw new ApiRefusal(503, 'too-many', 'the simulator keeps no more subscriptions')
+    const response = respond(book.add({ ...subscription, idempotencyKey: key }))
+    answered.set(key.toLowerCase(), { wanted, response })
     return response
   }
 }
@@ -45,7 +42,7 @@ function subscriptionIn(fields: ReadonlyMap<string, unknown>): Wanted {
   const problem = eventTypeNameProblem(eventTypeName)
   if (problem) throw new ApiRefusal(400, 'field', problem)
   const callbackUrl = text(fields, 'callbackUrl')
-  // The parser of URLs leaves out white space and line ends.
+  // The URL parser drops white space at both ends, and line ends anywhere.
   const url = /[\s\p{Cc}]/u.test(callbackUrl) ? undefined : parseUrl(callbackUrl)
   if (!url || !/^https?:$/.test(url.protocol)) {
     throw new ApiRefusal(400, 'field', 'callbackUrl must be an absolute http or https URL')
@@ -65,11 +62,11 @@ function text(fields: ReadonlyMap<string, unknown>, name: string, mayBeEmpty = f
 function decode(secretText: string): string {
   const bytes = Buffer.from(secretText, 'base64')
   try {
-    // Buffer.from skips what is no Base64: only the one true spelling comes out the same.
+    // Buffer.from skips characters that are not Base64, so only the canonical spelling is returned unchanged.
     if (bytes.toString('base64') === secretText)
       return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
-    // Told below.
+    // The refusal below is for this case, too.
   }
   throw new ApiRefusal(400, 'field', 'secretText must be the Base64 of the secret text in UTF-8')
 }
