@@ -16,7 +16,7 @@ export function addEnvFileOption(command: Command): Command {
   )
 }
 
-/** Empty counts as absent: compose files and templates pass on variables that nobody has set. */
+/** Empty counts as absent: compose files and templates pass on variables that are not set. */
 export function variable({ env }: Io, name: string): string | undefined {
   return env[name] || undefined
 }

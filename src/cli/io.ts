@@ -22,7 +22,7 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 /** Gives a command its options, its help and its action. When the action has run, `finish` is told its exit code. */
 export type DefineCommand = (command: Command, io: Io, finish: (code: ExitCode) => void) => void
 
-/** Whoever started the program has to change something: exit code 2, and a message that says what. */
+/** The user has to change something: exit code 2, and a message that says what. */
 export class UsageError extends Error {}
 
 /** Escapes what a terminal would take for a command: unauthenticated senders write some of the values. */
@@ -30,7 +30,7 @@ export function printJson(io: Io, value: unknown): void {
   io.stdout.write(`${printableJson(JSON.stringify(value, null, 2))}\n`)
 }
 
-/** Says on standard error, in one line, what is wrong. */
+/** Writes an error message of one line to standard error. */
 export function complain(io: Io, message: string): void {
   io.stderr.write(`countersign: ${printable(message)}\n`)
 }

@@ -18,12 +18,12 @@ export interface LogOptions {
   readonly secrets: readonly string[]
 }
 
-/** How long the end of the process waits for a reader of the log that stands still, in milliseconds. */
+/** How long the end of the process waits for a reader of the log that does not read, in milliseconds. */
 const EXIT_FLUSH_MS = 2_000
 
-/** The log of the process, on standard output. Whoever reads it slowly, or not at all, holds up nothing but the log. */
+/** The log of the process, on standard output. A reader that is slow, or does not read, delays only the log. */
 export async function createLog({ level, format, secrets }: LogOptions): Promise<Logger> {
-  // Most commands have no log, and start sooner without.
+  // Loaded here, because most commands have no log.
   const { pino } = await import('pino')
   const known = new KnownSecrets()
   known.add([{ secret: secrets }])
@@ -31,7 +31,7 @@ export async function createLog({ level, format, secrets }: LogOptions): Promise
   const output = new BoundedOutput(process.stdout, (dropped) =>
     log.warn(
       { code: 'WARN_LOG_LINES_DROPPED', dropped },
-      'lines of the log were dropped, as nobody read them',
+      'lines of the log were dropped, because its reader was too slow',
     ),
   )
   process.once('exit', () => output.flush(EXIT_FLUSH_MS))

@@ -16,7 +16,7 @@ export function linkedController(signal: AbortSignal | undefined): LinkedControl
   return { controller, release: () => signal?.removeEventListener('abort', follow) }
 }
 
-/** Rejects with the signal's reason once it is aborted, whether or not whoever made the promise listens to it. */
+/** Rejects with the signal's reason once it is aborted, also if the promise itself does not depend on the signal. */
 export function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason)

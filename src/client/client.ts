@@ -40,7 +40,7 @@ export function createClient(options: ClientOptions): Client {
  * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
 export function openClient(options: ClientOptions): { client: Client; hidden: () => string[] } {
-  // All of it in closures, where nobody who looks at the client finds it.
+  // Closures, so that an inspection of the client shows no secret.
   const { access: without, connections, credentials, retries } = parseClientOptions(options)
   const hidden = () => [credentials.clientSecret, ...tokens.received]
   const access = { ...without, hidden }

@@ -79,7 +79,7 @@ async function connect(baseUrl: string, connectTimeoutMs: number) {
   }
   // The time-outs of the attempt are what counts.
   const options = { connect: { timeout: connectTimeoutMs }, headersTimeout: 0, bodyTimeout: 0, factory }
-  // Plain http stays on this machine, where nobody listens in: by way of a proxy it would not.
+  // Plain http is for loopback only: through a proxy, the secret would leave this machine unencrypted.
   const plain = baseUrl.startsWith('http:')
   if (!plain) checkProxyVariables(baseUrl, process.env)
   const dispatcher: Dispatcher = plain ? new Agent(options) : new EnvHttpProxyAgent(options)

@@ -27,7 +27,7 @@ export interface ServiceRequest {
   readonly body: string
   /** Texts of this request that must not stand in any error. */
   readonly hidden: readonly string[]
-  /** Notes what each attempt may have done; left out where nobody asks. */
+  /** Records what each attempt may have done; absent if the caller does not need it. */
   readonly effect?: Effect | undefined
 }
 

@@ -8,7 +8,7 @@ import type { ApiRequest, Endpoint } from './api-types.js'
 const SHOWN: Readonly<Record<Endpoint, Readonly<Record<string, (value: unknown) => boolean>>>> = {
   token: {
     grant_type: (value) => value === 'client_credentials',
-    // Whoever mixes up the two has a secret here.
+    // A client that mixes up the two sends its secret here.
     client_Id: isUuid,
   },
   subscription: { eventTypeName: () => true, callbackUrl: () => true, description: () => true },

@@ -22,8 +22,8 @@ export function targetOf(deliverTo: DeliverTo | undefined, callbackUrl: string):
 }
 
 /**
- * The address behind an origin. Loopback only: what is here sends forgeries, floods and broken requests on purpose, and a
- * slip of the pen in a test must not aim them at a stranger.
+ * The address of an origin. Loopback only: the simulator sends forgeries and broken requests, and a typing error in a test
+ * must not send them to another machine.
  * @throws CountersignError ERR_OPTION_INVALID
  */
 export function deliveryTarget(owner: string, deliverTo: unknown): RawTarget {
@@ -34,7 +34,7 @@ export function deliveryTarget(owner: string, deliverTo: unknown): RawTarget {
   }
   const cure =
     'use a loopback origin over http, such as "http://127.0.0.1:3000"; the simulator connects to no other machine'
-  // Of anything else, the part that was taken for a scheme may be a secret.
+  // Any other text may be a secret whose beginning parses as a scheme.
   const shown = url && /^https?:$/.test(url.protocol) ? JSON.stringify(url.origin) : undefined
   throw invalidOption(owner, 'deliverTo', deliverTo, cure, shown)
 }

@@ -28,7 +28,7 @@ export interface DeliverManyOptions {
   readonly shuffle?: boolean | undefined
 }
 
-/** What the service does with a callback that was not taken. It shows no such thing (SERVICE 6). */
+/** How the service retries a callback that was not delivered. Its documentation does not show this (SERVICE 6). */
 export interface RetryPolicy {
   /** The delays before each further attempt, in milliseconds. */
   readonly delaysMs: readonly number[]

@@ -1,4 +1,5 @@
 import { checkKnownOptions, integerOption, refuseOption, wrongOption } from '../base/option-checks.js'
+import { similarName } from '../base/similar-name.js'
 import { secretProblem } from '../signature/secret.js'
 
 /** What may be wrong with a delivery on purpose. A name alone takes the defaults. */
@@ -13,7 +14,7 @@ export type Fault =
   | { readonly kind: 'late'; readonly byMs?: number | undefined }
   /** Signed this far in the future: suspect beyond its `futureToleranceMs`. @default byMs: 3_600_000 (1 hour) */
   | { readonly kind: 'early'; readonly byMs?: number | undefined }
-  /** A forgery: signed with a secret that nobody has. */
+  /** A forgery: signed with a random secret. */
   | { readonly kind: 'wrong-secret' }
   /** Without the Authorization header. */
   | { readonly kind: 'unsigned' }
@@ -23,7 +24,7 @@ export type Fault =
   | { readonly kind: 'truncated' }
   /** Signed with the secret from before `rotateSecret()`. */
   | { readonly kind: 'previous-secret' }
-  /** Signed with a secret that is still to come. */
+  /** Signed with a secret that the subscription has not yet. */
   | { readonly kind: 'next-secret'; readonly secret: string }
   /** A replay: the request, and then the same once more under another idempotency key, which is not signed. */
   | { readonly kind: 'rewritten-key' }
@@ -31,18 +32,18 @@ export type Fault =
   | { readonly kind: 'rewritten-type'; readonly eventType?: string | undefined }
   /** The callback, and then another body under the same idempotency key, signed as well. */
   | { readonly kind: 'other-body' }
-  /** A body that is no JSON, signed. */
+  /** A body that is not JSON, correctly signed. */
   | { readonly kind: 'not-json' }
-  /** A body of this size, chunked, so that no header tells how large it is. @default bytes: 1_048_577 (1 MiB and one) */
+  /** A chunked body of this size, which no header states. @default bytes: 1_048_577 (1 MiB and one) */
   | { readonly kind: 'oversize'; readonly bytes?: number | undefined }
   /**
    * The body in up to 20 pieces: the head is sent at once, and the last byte this long after it. To see a 408, more than
    * the receiver's `bodyTimeoutMs`. @default overMs: 1_000
    */
   | { readonly kind: 'slow'; readonly overMs?: number | undefined }
-  /** The whole request, and the connection closed before the answer can be read. */
+  /** The whole request; then the connection is closed before the answer can be read. */
   | { readonly kind: 'cut-before-answer' }
-  /** Half of the body, and the connection closed. */
+  /** Half of the body; then the connection is closed. */
   | { readonly kind: 'cut-in-body' }
 
 export type FaultKind = Fault['kind']
@@ -51,12 +52,12 @@ export type FaultKind = Fault['kind']
 export type FaultName = Exclude<FaultKind, 'next-secret'>
 
 /**
- * What a request of the simulator is worth to a receiver. `genuine`: to be handled, once. `suspect`: rightly signed, but
- * something is wrong with it that a person may have to judge. `forged`: never to be handled nor answered 2xx.
+ * What a receiver has to do with a request. `genuine`: handle it once. `suspect`: its signature is right, but something else
+ * is wrong, so that a person has to decide. `forged`: never handle it, never answer 2xx.
  */
 export type Authenticity = 'genuine' | 'suspect' | 'forged'
 
-/** The statuses that are right for each attempt, the last entry for all that follow; none where no answer can come. */
+/** The expected statuses of each attempt; the last entry is for all that follow. None if there can be no answer. */
 export type RightAnswers = readonly (readonly number[])[]
 
 interface FaultRow {
@@ -70,13 +71,13 @@ const REFUSED: FaultRow = { inline: [[401]], inbox: [[401]] }
 const NO_ANSWER: FaultRow = { inline: [[]], inbox: [[]] }
 
 /**
- * How a receiver of Countersign whose handlers succeed answers, with its default options. The table of docs/simulator.md is
- * this one; a test holds the two together and delivers each of them.
+ * How a receiver of Countersign answers whose handlers succeed, with its default options. docs/simulator.md has the same
+ * table; a test compares the two and delivers each fault.
  */
 export const FAULTS = {
   repeat: TAKEN,
   'repeat-signed-anew': TAKEN,
-  // Whoever comes while the other is being handled is told to come back.
+  // The request that arrives while the other is handled gets 409.
   twins: { inline: [[200, 409]], inbox: [[200]] },
   late: { inline: [[401]], inbox: [[200]] },
   early: { inline: [[401]], inbox: [[200]] },
@@ -130,8 +131,14 @@ export function faultOption(fault: Fault | FaultName): Fault {
   const kind: unknown = given?.kind
   if (typeof kind !== 'string' || !Object.hasOwn(FAULTS, kind)) {
     const shown = JSON.stringify(String(kind).slice(0, 100))
-    const kinds = Object.keys(FAULTS).join(', ')
-    throw wrongOption('deliver', 'fault', `there is no fault ${shown}. Use one of ${kinds}.`)
+    const kinds = Object.keys(FAULTS)
+    const meant = typeof kind === 'string' ? similarName(kind, kinds) : undefined
+    const guess = meant === undefined ? '' : ` Did you mean ${JSON.stringify(meant)}?`
+    throw wrongOption(
+      'deliver',
+      'fault',
+      `there is no fault ${shown}. Use one of ${kinds.join(', ')}.${guess}`,
+    )
   }
   const owner = `deliver: fault ${kind}`
   checkKnownOptions(owner, given, ['kind', ...(SETTINGS_OF[given.kind] ?? [])])

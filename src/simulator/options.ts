@@ -41,7 +41,7 @@ export interface ServiceSimulatorOptions {
   readonly futureToleranceMs?: number | undefined
   /** How long a receiver may take for its answer, in milliseconds. Not shown. @default 10_000 */
   readonly answerTimeoutMs?: number | undefined
-  /** What becomes of a callback that is not taken. Not shown. @default null: it is not sent again */
+  /** Whether and how a callback that is not delivered is retried. Not shown. @default null: it is not retried */
   readonly retry?: RetryPolicy | null | undefined
 
   /** Whether the case of letters in a client secret counts: 2.2 can be read in two ways. Not shown. @default 'counts' */

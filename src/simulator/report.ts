@@ -72,7 +72,7 @@ export function assertNone(
   deliveries: readonly Delivery[],
   keys: readonly string[],
   problem: string,
-  // Left out of the stack, which begins with whoever asked.
+  // Left out of the stack trace, which then begins at the user's call.
   caller: (...given: never[]) => unknown,
 ): void {
   if (keys.length === 0) return

@@ -10,7 +10,7 @@ type TokenSettings = Pick<
   'clientId' | 'clientSecret' | 'clientSecretCase' | 'repeatedTokenRequest' | 'tokenLifetimeSeconds' | 'clock'
 >
 
-/** The oldest are forgotten: whoever asks without end must not fill the memory. */
+/** The oldest are forgotten, so that requests without end do not fill the memory. */
 const MAX_TOKENS = 1_000
 
 /** Access tokens (SERVICE 4.1 and 5). */

@@ -334,6 +334,7 @@ describe('wrong usage of simulate', () => {
       '--deliver-to: deliverTo is "https://partner.example.com"',
     ],
     [['--faults', 'none,unknown'], 'Use all, or some of none, repeat,'],
+    [['--faults', 'twinz'], 'Did you mean twins?'],
     [['--faults', 'next-secret'], 'Use all, or some of none, repeat,'],
     [['--callbacks', '0'], 'Use a whole number, from 1'],
     [['--client-id', 'x'], 'Use a UUID'],

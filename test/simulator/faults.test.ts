@@ -281,6 +281,7 @@ describe('a fault', () => {
   it.each([
     ['no-such-fault', 'there is no fault "no-such-fault". Use one of repeat,'],
     ['toString', 'there is no fault "toString"'],
+    ['wrong-secrets', 'Did you mean "wrong-secret"?'],
     [{ kind: 'repeat', times: 0 }, 'fault repeat: times is 0: use a whole number from 1'],
     [{ kind: 'twins', count: 1 }, 'fault twins: count is 1'],
     [{ kind: 'late', times: 2 }, 'fault late has no option "times"'],

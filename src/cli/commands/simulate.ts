@@ -150,7 +150,7 @@ export const defineSimulate: DefineCommand = (command, io, finish) => {
 
 async function simulate(flags: SimulateFlags, io: Io): Promise<ExitCode> {
   if (flags.envFile !== undefined) await loadEnvFile(flags.envFile, io)
-  // Read before anything listens: what is missing is to be found now.
+  // Read before the server listens, so that missing input is reported first.
   const secret = flags.callbackUrl === undefined ? undefined : await readSecret(flags, io)
   const { clientSecret: ours, place } = await clientSecret(flags, io)
   const simulator = await startServiceSimulator({
@@ -169,7 +169,7 @@ async function simulate(flags: SimulateFlags, io: Io): Promise<ExitCode> {
   })
   const stop = new AbortController()
   const onSignal = () => stop.abort()
-  // Once: a second signal ends the process as if nobody listened.
+  // Once: a second signal has its default effect and ends the process.
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
   try {
     if (flags.callbackUrl !== undefined) {

@@ -67,7 +67,7 @@ export const defineSubscribe: DefineCommand = (command, io, finish) => {
 async function subscribe(flags: SubscribeFlags, io: Io): Promise<ExitCode> {
   const { eventType: eventTypeName, callbackUrl, description, idempotencyKey } = flags
   checkSubscription(eventTypeName, callbackUrl)
-  // What can be wrong with it is found before a secret is left behind.
+  // Checked before a secret is written, so that wrong usage leaves none behind.
   const account = flags.prepare ? undefined : await readServiceAccount(flags, io)
   const kept = await keepSecret(flags, io)
   const subscription = { eventTypeName, callbackUrl, description }

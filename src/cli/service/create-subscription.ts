@@ -20,7 +20,7 @@ export interface NewSubscription {
 export interface CreationReport {
   readonly kept: KeptSecret
   readonly entry: ConfigEntry
-  /** Whether the configuration has the entry already: then it is not printed, as nobody is to add it. */
+  /** Whether the configuration has the entry already, so that it need not be printed. */
   readonly isConfigured?: boolean | undefined
   /** What is known of the secrets that there were before, for a reader. */
   readonly before?: readonly string[]
@@ -36,7 +36,7 @@ export interface CreationReport {
   readonly more?: object | undefined
 }
 
-/** What can be wrong with these is found before a secret is left behind. @throws UsageError */
+/** Called before a secret is written, so that wrong usage leaves none behind. @throws UsageError */
 export function checkSubscription(eventTypeName: string, callbackUrl: string): void {
   const nameProblem = eventTypeNameProblem(eventTypeName)
   if (nameProblem) throw new UsageError(`--event-type: ${nameProblem}`)
@@ -53,7 +53,7 @@ export async function createSubscription(
 ): Promise<ExitCode> {
   const { kept, hidden = [] } = report
   const idempotencyKey = given ?? randomUUID()
-  // Before anything is sent: whoever ends the program now needs both to repeat it.
+  // Before anything is sent: if the program is ended now, both are needed to repeat the request.
   io.stderr.write(`the secret is kept in ${kept.place}; the idempotency key is ${idempotencyKey}\n`)
   const result = await callService(account, [kept.secret, ...hidden], async (client) =>
     client.subscriptions.create({ ...subscription, secret: kept.secret }, { idempotencyKey }),
@@ -76,7 +76,7 @@ export async function createSubscription(
   return created ? EXIT.done : EXIT.failed
 }
 
-/** Why a refusal does not say that there is no subscription. */
+/** Why a refusal does not prove that there is no subscription. */
 function doubt(status: number): string {
   if (status === 409)
     return 'a conflict may mean that the subscription exists: the service does not document it\n'

@@ -27,7 +27,7 @@ export async function writeSecretFile(path: string, name: string): Promise<strin
   try {
     await writeDurably(handle, secret, path)
   } catch (error) {
-    // Nothing has been sent yet: half a secret is of no use to anybody.
+    // Nothing has been sent yet, so a part of a secret is of no use.
     await unlink(path).catch(() => {})
     throw new UsageError(`cannot write the secret file ${name} (${(error as NodeJS.ErrnoException).code})`)
   }

@@ -52,7 +52,7 @@ export async function callService<Response extends ServiceResponse>(
   }
 }
 
-/** Leaves out these texts in every form, and whatever else stands where a signature or a token stands. */
+/** Masks these texts in every encoding, and credentials that follow the name of their scheme. */
 export function outputMask(secrets: readonly string[]): (text: string) => string {
   const mask = textMask(secrets, '[hidden]')
   const redact = redactor([])

@@ -26,7 +26,7 @@ export async function clientSecret(
   }
   const known = variable(io, 'COUNTERSIGN_CLIENT_SECRET')
   if (known !== undefined) return { clientSecret: known, place: 'that of COUNTERSIGN_CLIENT_SECRET' }
-  // Whoever has subscribed here may need no client at all.
+  // With a subscription from the start, no client is needed.
   if (showSecret) return { clientSecret: fresh, place: 'random, and shown here' }
   if (callbackUrl !== undefined) return { clientSecret: fresh, place: 'random, and not shown' }
   throw new UsageError(

@@ -1,9 +1,10 @@
 import { InvalidArgumentError } from 'commander'
+import { similarName } from '../../../base/similar-name.js'
 import { FAULTS, type FaultKind, type FaultName } from '../../../simulator/fault.js'
 
 export type FaultChoice = FaultName | 'none'
 
-/** Those that need another secret are for tests, which can say which. */
+/** These need a second secret, which only a test can pass. */
 const NOT_HERE: readonly FaultKind[] = ['previous-secret', 'next-secret']
 
 const CHOICES = [
@@ -17,6 +18,8 @@ export function faultNames(text: string): FaultChoice[] {
   return text.split(',').map((name) => {
     const choice = CHOICES.find((each) => each === name.trim())
     if (choice) return choice
-    throw new InvalidArgumentError(`Use all, or some of ${CHOICES.join(', ')}.`)
+    const meant = similarName(name.trim(), CHOICES)
+    const guess = meant === undefined ? '' : ` Did you mean ${meant}?`
+    throw new InvalidArgumentError(`Use all, or some of ${CHOICES.join(', ')}.${guess}`)
   })
 }

@@ -12,7 +12,7 @@ export function deliverToOrigin(text: string): string {
 }
 
 /**
- * Waits until somebody listens there, but not for longer than this: whoever creates a subscription may well start its
+ * Waits until a server listens there, but not longer than the limit: a user may create a subscription first and start its
  * receiver after that.
  */
 export async function untilListening(url: string, limitMs: number, signal: AbortSignal): Promise<void> {
