@@ -2,7 +2,8 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /**
- * The connections of a server, at most `max`. Beyond it the connection that has been idle longest is closed. Node's own
+ * The connections of a server, at most `max`. Beyond it the connection that has been idle longest is closed; if none is idle,
+ * the one that has been sending a request longest, as 1,000 unauthenticated senders may send slowly. Node's own
  * `server.maxConnections` refuses the new one instead, so that a sender who keeps that many idle connections open shuts out
  * everybody else. Each connection and each request costs the same, however many there are.
  */
@@ -11,6 +12,8 @@ export class Connections {
   readonly #unanswered = new Map<Socket, Set<ServerResponse>>()
   /** Without a request to be answered, the one that has been idle longest first. */
   readonly #idle = new Set<Socket>()
+  /** The only request of a connection, by its arrival. It may be complete: that is looked at when a connection is closed. */
+  readonly #receiving = new Map<Socket, IncomingMessage>()
   #closing = false
   #arrivals = 0
 
@@ -30,16 +33,22 @@ export class Connections {
   }
 
   /** To be called with every request, before anything is done with it. */
-  begun({ socket }: IncomingMessage, response: ServerResponse): void {
+  begun(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request
     this.#arrivals++
     if (this.#closing) response.setHeader('Connection', 'close')
     const unanswered = this.#unanswered.get(socket)
     if (!unanswered) return
+    // To close a connection with several requests could cut off one that is being answered.
+    if (unanswered.size > 0) this.#receiving.delete(socket)
+    else this.#receiving.set(socket, request)
     unanswered.add(response)
     this.#idle.delete(socket)
     response.once('close', () => {
       unanswered.delete(response)
-      if (unanswered.size === 0 && this.#unanswered.has(socket)) this.#idle.add(socket)
+      if (unanswered.size > 0 || !this.#unanswered.has(socket)) return
+      this.#receiving.delete(socket)
+      this.#idle.add(socket)
     })
   }
 
@@ -57,14 +66,24 @@ export class Connections {
     this.#idle.add(socket)
     socket.once('close', () => this.#forget(socket))
     if (this.#unanswered.size <= this.#max) return
-    // There is one, if only the new connection itself.
     const [longestIdle] = this.#idle
-    this.#forget(longestIdle!)
-    longestIdle!.destroy()
+    const closed = longestIdle !== socket ? longestIdle! : (this.#longestReceiving() ?? socket)
+    this.#forget(closed)
+    closed.destroy()
+  }
+
+  #longestReceiving(): Socket | undefined {
+    for (const [socket, { complete }] of this.#receiving) {
+      if (!complete) return socket
+      // It is being answered, and is not looked at again.
+      this.#receiving.delete(socket)
+    }
+    return undefined
   }
 
   #forget(socket: Socket): void {
     this.#unanswered.delete(socket)
     this.#idle.delete(socket)
+    this.#receiving.delete(socket)
   }
 }

@@ -94,6 +94,29 @@ describe('at maxConnections', () => {
     expect(next.socket.closed).toBe(false)
   })
 
+  it('if none is idle, the connection is closed whose request has been on its way longest', async () => {
+    const finish = deferred()
+    let running = 0
+    const { port } = await start({ maxConnections: 3 }, { handler: () => (running++, finish.promise) })
+    const busy = await connection(port)
+    busy.socket.write(genuine().toHttp())
+    await until(() => running === 1)
+    const slow = [await connection(port), await connection(port)]
+    for (const { socket, receives } of slow) {
+      const request = genuine({ headers: { Expect: '100-continue' } }).toHttp()
+      socket.write(request.subarray(0, request.indexOf('\r\n\r\n') + 4))
+      await receives(/100 Continue/)
+    }
+    const next = await connection(port)
+    next.socket.write(genuine().toHttp())
+    await until(() => running === 2)
+    await slow[0]!.closed
+    expect(slow[1]!.socket.closed).toBe(false)
+    finish.resolve()
+    await busy.receives(/200 OK/)
+    await next.receives(/200 OK/)
+  })
+
   it('a connection with several requests is idle once all have been answered', async () => {
     const finish = deferred()
     const { port } = await start({ maxConnections: 2 }, { handler: () => finish.promise })
