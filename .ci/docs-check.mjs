@@ -1,5 +1,5 @@
 // Keeps the documentation true: its programs compile, and run where marked; its commands and flags exist; its links lead
-// somewhere; its tables say what the code says. Works on the built package.
+// somewhere; its tables say what the code says and fit into a terminal. Works on the built package.
 //
 //   node .ci/docs-check.mjs            checks
 //   node .ci/docs-check.mjs --write    writes the table of outcomes into docs/outcomes.md
@@ -16,6 +16,7 @@ import { parseDocument } from './docs/document.mjs'
 import { checkLinks } from './docs/links.mjs'
 import { checkPrograms } from './docs/programs.mjs'
 import { root } from './docs/project.mjs'
+import { checkTables } from './docs/tables.mjs'
 
 if (process.argv.includes('--write')) await writeOutcomes()
 
@@ -31,6 +32,7 @@ const problems = [
   ...blocks.filter(({ language }) => language === 'sh').flatMap(checkCommands),
   ...blocks.filter(({ language }) => language === 'json').flatMap(checkJson),
   ...documents.flatMap(checkLinks),
+  ...documents.flatMap(checkTables),
   ...(await checkOutcomes()),
   ...checkCodes(),
 ]
