@@ -41,10 +41,10 @@ export class AppendOnlyInbox {
   async finish() {
     return false
   }
-  async adopt() {
+  async requeueUnhandled() {
     return 0
   }
-  async setAside() {
+  async markUnhandled() {
     return 0
   }
   async prune() {

@@ -48,14 +48,14 @@ export interface Inbox {
   finish(claim: ClaimToken, result: ClaimEnd): Promise<boolean>
 
   /** Makes unhandled entries of these types due, as they have a handler now. Resolves to how many. */
-  adopt(eventTypes: EventTypes): Promise<number>
+  requeueUnhandled(eventTypes: EventTypes): Promise<number>
 
   /**
    * Makes entries unhandled that an operator had retried or released, that have been due since before `dueBefore`, and
    * that are of none of these types: without a handler they would wait as stored, and nobody would look for them there.
    * An inbox may look at some of them only, as it is called again and again. Resolves to how many.
    */
-  setAside(eventTypes: EventTypes, dueBefore: number): Promise<number>
+  markUnhandled(eventTypes: EventTypes, dueBefore: number): Promise<number>
 
   /**
    * Deletes up to `limit` entries that were handled, or discarded, before `before`, oldest first. Resolves to how many.
@@ -187,9 +187,9 @@ export interface ClaimedEntry extends ClaimToken {
 export type ClaimEnd =
   | { readonly move: 'complete' }
   | { readonly move: 'reschedule'; readonly delayMs: number; readonly error: string }
-  | { readonly move: 'giveUp'; readonly error: string }
+  | { readonly move: 'deadLetter'; readonly error: string }
   /** There is no handler for it. */
-  | { readonly move: 'setAside' }
+  | { readonly move: 'markUnhandled' }
   /** Its handlers were not begun: it is due again at once. */
   | { readonly move: 'handBack' }
 

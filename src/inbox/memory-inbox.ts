@@ -164,7 +164,7 @@ export class MemoryInbox implements CompleteInbox {
     if ('error' in result) entry.reason = result.error
     if (move === 'complete') entry.reason = undefined
     // Nothing was tried.
-    if ((move === 'setAside' || move === 'handBack') && entry.begunBy === entry.token) entry.attempts--
+    if ((move === 'markUnhandled' || move === 'handBack') && entry.begunBy === entry.token) entry.attempts--
     // What was interrupted before and is handed back is still to be handled by itself.
     if (move !== 'handBack') entry.begunBy = undefined
     if (move === 'reschedule') this.#makeDue(entry, this.#clock.now(), result.delayMs)
@@ -173,24 +173,24 @@ export class MemoryInbox implements CompleteInbox {
     return true
   }
 
-  async adopt(eventTypes: EventTypes): Promise<number> {
-    const adopted = [...this.#entries.values()].filter(
+  async requeueUnhandled(eventTypes: EventTypes): Promise<number> {
+    const requeued = [...this.#entries.values()].filter(
       ({ state, callback }) => state === 'unhandled' && fits(eventTypes, callback.type),
     )
-    for (const entry of adopted) {
-      entry.state = MOVES.adopt.to
+    for (const entry of requeued) {
+      entry.state = MOVES.requeueUnhandled.to
       this.#makeDue(entry, this.#clock.now())
     }
-    return adopted.length
+    return requeued.length
   }
 
-  async setAside(eventTypes: EventTypes, dueBefore: number): Promise<number> {
+  async markUnhandled(eventTypes: EventTypes, dueBefore: number): Promise<number> {
     const waiting = this.#ready('any').filter(
       ({ state, replayed, dueAt, callback }) =>
         state === 'stored' && replayed && dueAt! < dueBefore && !fits(eventTypes, callback.type),
     )
     for (const entry of waiting) {
-      entry.state = MOVES.setAside.to
+      entry.state = MOVES.markUnhandled.to
       this.#end(entry)
     }
     return waiting.length
@@ -411,7 +411,7 @@ export class MemoryInbox implements CompleteInbox {
     if (orderKey === undefined) return
     const queue = this.#queues.get(orderKey) ?? new Set()
     this.#queues.set(orderKey, queue.add(entry))
-    giveTurn(queue)
+    promoteNext(queue)
   }
 
   #end(entry: StoredEntry): void {
@@ -424,7 +424,7 @@ export class MemoryInbox implements CompleteInbox {
     // An unhandled entry keeps its place: those behind it would otherwise be handled before it.
     if (entry.state !== 'unhandled') queue.delete(entry)
     if (queue.size === 0) this.#queues.delete(entry.orderKey!)
-    else giveTurn(queue)
+    else promoteNext(queue)
   }
 
   #delete(entry: StoredEntry): void {
@@ -476,7 +476,7 @@ interface StoredEntry {
 }
 
 /** Of those that share an order key, the oldest may run, unless it is unhandled; while one is running, no other. */
-function giveTurn(queue: ReadonlySet<StoredEntry>): void {
+function promoteNext(queue: ReadonlySet<StoredEntry>): void {
   const entries = [...queue]
   if (entries.some(({ state, hasTurn }) => hasTurn && state === 'running')) return
   const oldest = entries.reduce((a, b) => (a.id < b.id ? a : b))

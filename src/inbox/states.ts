@@ -22,10 +22,10 @@ export const MOVES = {
   claim: { from: ['stored', 'retrying', 'running'], to: 'running', by: 'worker' },
   complete: { from: ['running'], to: 'handled', by: 'worker' },
   reschedule: { from: ['running'], to: 'retrying', by: 'worker' },
-  giveUp: { from: ['running'], to: 'dead', by: 'worker' },
-  setAside: { from: ['running', 'stored'], to: 'unhandled', by: 'worker' },
+  deadLetter: { from: ['running'], to: 'dead', by: 'worker' },
+  markUnhandled: { from: ['running', 'stored'], to: 'unhandled', by: 'worker' },
   handBack: { from: ['running'], to: 'stored', by: 'worker' },
-  adopt: { from: ['unhandled'], to: 'stored', by: 'worker' },
+  requeueUnhandled: { from: ['unhandled'], to: 'stored', by: 'worker' },
   retry: { from: ['dead', 'retrying', 'handled'], to: 'stored', by: 'operator' },
   release: { from: ['quarantined'], to: 'stored', by: 'operator' },
   discard: {

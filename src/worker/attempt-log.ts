@@ -14,7 +14,7 @@ export function logAttempts(events: EventChannel, logger: Logger): void {
   })
   events.subscribe('dead', ({ error, reason, ...event }) => {
     const why = error === undefined ? { error: reason } : { err: error }
-    logger.error({ ...attemptFields(event), move: 'giveUp', ...why }, 'entry is a dead letter')
+    logger.error({ ...attemptFields(event), move: 'deadLetter', ...why }, 'entry is a dead letter')
   })
   events.subscribe('leaseLost', ({ error, ...event }) => {
     const fields = {

@@ -13,7 +13,7 @@ export interface HousekeepingParts {
   readonly clock: () => number
   readonly logger: Logger
   /** Called when entries became due that nobody else announces. */
-  readonly onAdopted: () => void
+  readonly onRequeued: () => void
 }
 
 const EVERY_MS = 60_000
@@ -23,9 +23,9 @@ const PRUNE_STEP = 200
 export class Housekeeping {
   readonly #parts: HousekeepingParts
   #timer: NodeJS.Timeout | undefined
-  #adoptTimer: NodeJS.Timeout | undefined
+  #requeueTimer: NodeJS.Timeout | undefined
   #round: Promise<void> | undefined
-  #adopting: Promise<void> | undefined
+  #requeueing: Promise<void> | undefined
   #stopping = false
 
   constructor(parts: HousekeepingParts) {
@@ -36,8 +36,8 @@ export class Housekeeping {
   start(): void {
     this.#timer = setInterval(() => this.#begin(), EVERY_MS).unref()
     // Sooner than the rest: what another process stores as unhandled holds up all that share its order key.
-    const adoptEveryMs = Math.min(this.#parts.pollMs, EVERY_MS)
-    this.#adoptTimer = setInterval(() => this.#beginAdopting(), adoptEveryMs).unref()
+    const requeueEveryMs = Math.min(this.#parts.pollMs, EVERY_MS)
+    this.#requeueTimer = setInterval(() => this.#beginRequeueing(), requeueEveryMs).unref()
     this.#begin()
   }
 
@@ -45,25 +45,25 @@ export class Housekeeping {
   async stop(): Promise<void> {
     this.#stopping = true
     clearInterval(this.#timer)
-    clearInterval(this.#adoptTimer)
-    await Promise.all([this.#round, this.#adopting])
+    clearInterval(this.#requeueTimer)
+    await Promise.all([this.#round, this.#requeueing])
   }
 
   #begin(): void {
-    this.#round ??= this.#keepHouse().finally(() => (this.#round = undefined))
+    this.#round ??= this.#maintain().finally(() => (this.#round = undefined))
   }
 
-  #beginAdopting(): void {
+  #beginRequeueing(): void {
     // A failure is logged by the worker, which claims as often from the same inbox.
-    this.#adopting ??= this.#adopt()
+    this.#requeueing ??= this.#requeueUnhandled()
       .catch(() => {})
-      .finally(() => (this.#adopting = undefined))
+      .finally(() => (this.#requeueing = undefined))
   }
 
-  async #keepHouse(): Promise<void> {
+  async #maintain(): Promise<void> {
     try {
-      await this.#adopt()
-      await this.#setAside()
+      await this.#requeueUnhandled()
+      await this.#markUnhandled()
       await this.#prune()
     } catch (error) {
       const fields = { code: 'ERR_INBOX_UNAVAILABLE', err: error }
@@ -72,19 +72,19 @@ export class Housekeeping {
   }
 
   // Not only at the start: a process that has no such handler yet may go on storing during a rolling update.
-  async #adopt(): Promise<void> {
-    const { inbox, handlers, leaseMs, logger, onAdopted } = this.#parts
-    const adopted = await withTimeout(inbox.adopt(handlers.types), leaseMs, 'the inbox')
-    if (adopted === 0) return
-    logger.info({ adopted }, 'entries that had no handler have one now')
-    onAdopted()
+  async #requeueUnhandled(): Promise<void> {
+    const { inbox, handlers, leaseMs, logger, onRequeued } = this.#parts
+    const requeued = await withTimeout(inbox.requeueUnhandled(handlers.types), leaseMs, 'the inbox')
+    if (requeued === 0) return
+    logger.info({ requeued }, 'entries that had no handler have one now')
+    onRequeued()
   }
 
   // An operator's command does not know which types have handlers.
-  async #setAside(): Promise<void> {
+  async #markUnhandled(): Promise<void> {
     const { inbox, handlers, leaseMs, clock, logger } = this.#parts
     const dueBefore = clock() - EVERY_MS
-    const count = await withTimeout(inbox.setAside(handlers.types, dueBefore), leaseMs, 'the inbox')
+    const count = await withTimeout(inbox.markUnhandled(handlers.types, dueBefore), leaseMs, 'the inbox')
     if (count === 0) return
     const message =
       'entries that were retried or released have no handler: they are unhandled until there is one'

@@ -97,8 +97,8 @@ const INBOX_METHODS = Object.keys({
   begin: true,
   extend: true,
   finish: true,
-  adopt: true,
-  setAside: true,
+  requeueUnhandled: true,
+  markUnhandled: true,
   prune: true,
   close: true,
 } satisfies Record<Exclude<keyof Inbox, 'retentionMs' | 'discardedRetentionMs'>, true>)

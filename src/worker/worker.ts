@@ -78,7 +78,7 @@ export class Worker {
     this.#options = options
     logAttempts(options.events, options.logger)
     this.#claimer = new Claimer(options)
-    this.#housekeeping = new Housekeeping({ ...options, onAdopted: () => this.wake() })
+    this.#housekeeping = new Housekeeping({ ...options, onRequeued: () => this.wake() })
   }
 
   /** Safe to call twice; without effect once stopped. */
@@ -152,19 +152,19 @@ export class Worker {
   async #handle(run: Run): Promise<AttemptEnd> {
     const { handlers, dispatcher, maxAttempts, leaseMs, secrets } = this.#options
     const { callback, attempt, replayed } = run.entry
-    if (handlers.for(callback.type).length === 0) return { end: { move: 'setAside' } }
+    if (handlers.for(callback.type).length === 0) return { end: { move: 'markUnhandled' } }
     // The last attempt did not live to say how it ended. What kills its process must not do so for ever.
     if (attempt > maxAttempts) {
       const tried = `tried ${attempt - 1} times, and maxAttempts is ${maxAttempts}`
       return {
-        end: { move: 'giveUp', error: `${tried}: the last time left no error, as when the process dies` },
+        end: { move: 'deadLetter', error: `${tried}: the last time left no error, as when the process dies` },
         failure: { code: 'ERR_CLAIM_LOST', error: undefined },
       }
     }
     const payload = parsePayload(callback.rawBody)
     if (!payload) {
       return {
-        end: { move: 'giveUp', error: 'the body is no JSON object' },
+        end: { move: 'deadLetter', error: 'the body is no JSON object' },
         failure: { code: 'ERR_BODY_NOT_JSON', error: undefined },
       }
     }
@@ -182,7 +182,7 @@ export class Worker {
     const error = errorText(failure.error, secrets, MAX_REASON_LENGTH)
     const isFinal =
       attempt >= maxAttempts || failure.code === 'ERR_PAYLOAD_INVALID' || forbidsRetry(failure.error)
-    if (isFinal) return { end: { move: 'giveUp', error }, failure }
+    if (isFinal) return { end: { move: 'deadLetter', error }, failure }
     // What this process broke off itself, another one may take up at once.
     const delayMs = this.#aborted ? 0 : backoff(attempt, this.#options)
     return { end: { move: 'reschedule', delayMs, error }, failure }
@@ -241,10 +241,10 @@ export class Worker {
       case 'reschedule':
         if (events.has('failed')) events.publish('failed', { ...what, code, error, retryInMs: end.delayMs })
         return
-      case 'giveUp':
+      case 'deadLetter':
         if (events.has('dead')) events.publish('dead', { ...what, code, error, reason: end.error })
         return
-      case 'setAside':
+      case 'markUnhandled':
         return logger.warn({ ...attemptFields(what), move: end.move }, 'entry has no handler')
       case 'handBack': {
         const message = 'entry was handed back: its handlers were not begun'

@@ -37,7 +37,7 @@ async function hostileFolder(): Promise<string> {
   const {
     entries: [claim],
   } = await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 60_000 })
-  await inbox.finish(claim!, { move: 'giveUp', error: `Error: ${TEXT}` })
+  await inbox.finish(claim!, { move: 'deadLetter', error: `Error: ${TEXT}` })
   await inbox.act(1, 'retry', TEXT)
   await inbox.close()
   return cwd

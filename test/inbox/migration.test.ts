@@ -136,7 +136,7 @@ describe('a file of the first version of the schema', () => {
     const idOf = (state: InboxState) => states.indexOf(state) + 1
     expect(await ids(inbox)).toEqual([idOf('stored'), idOf('retrying')])
     expect(await ids(inbox, { interrupted: true })).toEqual([idOf('running')])
-    expect(await inbox.adopt('any')).toBe(1)
+    expect(await inbox.requeueUnhandled('any')).toBe(1)
     expect(await inbox.act(idOf('dead'), 'retry', 'ann')).toEqual({ done: true })
     expect(await inbox.act(idOf('quarantined'), 'release', 'ann')).toEqual({ done: true })
     expect(await ids(inbox)).toEqual([idOf('dead'), idOf('unhandled'), idOf('quarantined')])
@@ -156,7 +156,7 @@ describe('a file of the first version of the schema', () => {
     expect(await ids(inbox)).toEqual([6])
     expect(await inbox.finish({ id: 3, token: 1 }, { move: 'complete' })).toBe(true)
     expect(await ids(inbox)).toEqual([])
-    expect(await inbox.adopt('any')).toBe(2)
+    expect(await inbox.requeueUnhandled('any')).toBe(2)
     expect(await ids(inbox)).toEqual([1, 4])
   })
 

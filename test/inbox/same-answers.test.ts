@@ -12,8 +12,8 @@ const START = Date.UTC(2026, 10, 3, 9, 14, 27)
 const ENDS: readonly ClaimEnd[] = [
   { move: 'complete' },
   { move: 'reschedule', delayMs: 10, error: 'busy' },
-  { move: 'giveUp', error: 'account is closed' },
-  { move: 'setAside' },
+  { move: 'deadLetter', error: 'account is closed' },
+  { move: 'markUnhandled' },
   { move: 'handBack' },
 ]
 
@@ -60,9 +60,12 @@ const step = fc.oneof(
       again: fc.boolean(),
     }),
   },
-  fc.record({ does: fc.constant('adopt' as const), eventTypes: fc.constantFrom('any' as const, ['a']) }),
   fc.record({
-    does: fc.constant('setAside' as const),
+    does: fc.constant('requeueUnhandled' as const),
+    eventTypes: fc.constantFrom('any' as const, ['a']),
+  }),
+  fc.record({
+    does: fc.constant('markUnhandled' as const),
     eventTypes: fc.constantFrom('any' as const, ['a'], ['a', 'b'], []),
   }),
   fc.record({ does: fc.constant('related' as const), entry: fc.nat() }),
@@ -131,10 +134,10 @@ class Subject {
         return this.#inbox.related(this.#idOf(given))
       case 'select':
         return this.#inbox.list({ reason: given.reason })
-      case 'setAside':
-        return this.#inbox.setAside(given.eventTypes, Infinity)
-      case 'adopt':
-        return this.#inbox.adopt(given.eventTypes)
+      case 'markUnhandled':
+        return this.#inbox.markUnhandled(given.eventTypes, Infinity)
+      case 'requeueUnhandled':
+        return this.#inbox.requeueUnhandled(given.eventTypes)
       case 'prune':
         return this.#inbox.prune(given.state, Infinity, 2)
       case 'wait':

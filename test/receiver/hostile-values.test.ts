@@ -182,14 +182,14 @@ describe('a hostile value', () => {
     const { send, entries } = await runInboxReceiver({ inbox })
     await fc.assert(
       fc.asyncProperty(thrower, async (hostile) => {
-        for (const method of ['add', 'claim', 'finish', 'extend', 'adopt', 'prune'] as const)
+        for (const method of ['add', 'claim', 'finish', 'extend', 'requeueUnhandled', 'prune'] as const)
           set(method, hostile as never)
         expect((await send(next())).status).toBe(503)
         await nextTurn()
       }),
       { numRuns: 50 },
     )
-    for (const method of ['add', 'claim', 'finish', 'extend', 'adopt', 'prune'] as const)
+    for (const method of ['add', 'claim', 'finish', 'extend', 'requeueUnhandled', 'prune'] as const)
       set(method, undefined)
     expect((await send(next())).status).toBe(200)
     while ((await entries()).at(-1)!.state !== 'handled') await nextTurn()

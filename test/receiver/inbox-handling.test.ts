@@ -131,7 +131,7 @@ describe('start', () => {
   it('opens the inbox once, however often it is called', async () => {
     const { receiver, calls } = await runInterposed()
     await Promise.all([receiver.start(), receiver.start()])
-    expect(calls).toMatchObject({ open: 1, adopt: 1 })
+    expect(calls).toMatchObject({ open: 1, requeueUnhandled: 1 })
   })
 
   it('rejects with the error of an inbox that cannot be opened, and takes nothing in', async () => {
@@ -209,6 +209,6 @@ describe('stop', () => {
     const stopped = receiver.stop()
     gate.resolve()
     await Promise.all([started, stopped])
-    expect(calls).toMatchObject({ open: 1, claim: 0, adopt: 0, close: 1 })
+    expect(calls).toMatchObject({ open: 1, claim: 0, requeueUnhandled: 0, close: 1 })
   })
 })

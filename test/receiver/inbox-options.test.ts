@@ -47,7 +47,7 @@ describe('createReceiver with an inbox', () => {
     expect(message).toMatch(/pass an object with the methods open, add, /)
   })
 
-  it.each(['add', 'begin', 'adopt', 'setAside', 'prune'])(
+  it.each(['add', 'begin', 'requeueUnhandled', 'markUnhandled', 'prune'])(
     'refuses an inbox without %s, and names it',
     (name) => {
       const inbox = Object.assign(Object.create(new MemoryInbox()) as object, { [name]: undefined })

@@ -1,6 +1,7 @@
 import type { CompleteInbox } from '../../src/inbox/inbox.js'
 
-type Method = 'open' | 'add' | 'claim' | 'begin' | 'extend' | 'finish' | 'adopt' | 'prune' | 'close'
+type Method =
+  'open' | 'add' | 'claim' | 'begin' | 'extend' | 'finish' | 'requeueUnhandled' | 'prune' | 'close'
 
 /** An inbox whose methods do something else while the test says so. */
 export interface Interposed {
@@ -21,7 +22,7 @@ const METHODS: readonly Method[] = [
   'begin',
   'extend',
   'finish',
-  'adopt',
+  'requeueUnhandled',
   'prune',
   'close',
 ]

@@ -122,7 +122,7 @@ describe('old entries', () => {
     expect(new Set(turns).size).toBe(7)
     expect(calls.prune).toBe(7)
     expect(await isGone(ids[0]!)).toBe(true)
-    await becomes(await store(), 'handled')
+    await becomes(await store({ signedAt: new Date(clock()) }), 'handled')
   })
 
   it('are left for later when they cannot be deleted', async () => {
@@ -178,10 +178,10 @@ describe('entries that had no handler', () => {
   it('are found later when they cannot be looked for at the start', async () => {
     const { store, becomes, pass, set, worker, calls } = setUp({ start: false })
     const id = await store({ hasHandler: false })
-    set('adopt', away)
+    set('requeueUnhandled', away)
     worker.start()
-    await until(() => calls.adopt === 1)
-    set('adopt', undefined)
+    await until(() => calls.requeueUnhandled === 1)
+    set('requeueUnhandled', undefined)
     await pass(MINUTE)
     await becomes(id, 'handled')
   })

@@ -29,7 +29,7 @@ describe('start', () => {
     worker.wake()
     await becomes(id, 'handled')
     expect(runs).toHaveLength(1)
-    expect(calls.adopt).toBe(1)
+    expect(calls.requeueUnhandled).toBe(1)
   })
 
   it('does nothing once the worker was stopped', async () => {
@@ -39,7 +39,7 @@ describe('start', () => {
     const id = await store()
     worker.wake()
     expect(await inbox.show(id)).toMatchObject({ state: 'stored' })
-    expect(calls).toMatchObject({ claim: 0, adopt: 0, extend: 0 })
+    expect(calls).toMatchObject({ claim: 0, requeueUnhandled: 0, extend: 0 })
   })
 })
 
@@ -142,7 +142,7 @@ describe('stop', () => {
     expect(await inbox.show(id)).toMatchObject({ state: 'stored', attempts: 0 })
   })
 
-  it.each(['claim', 'adopt', 'prune'] as const)(
+  it.each(['claim', 'requeueUnhandled', 'prune'] as const)(
     'does not wait for ever for a %s that hangs',
     async (method) => {
       const { worker, set, calls } = interposedWork({ start: false })

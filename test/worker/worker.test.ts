@@ -126,7 +126,7 @@ describe('a worker', () => {
     await becomes(id, 'handled')
     expect(log.lines).toContainEqual({
       level: 'info',
-      fields: { adopted: 1 },
+      fields: { requeued: 1 },
       message: 'entries that had no handler have one now',
     })
     expect(runs).toMatchObject([{ event: { replayed: false }, context: { attempt: 1 } }])

@@ -6,7 +6,7 @@ import type { InboxState } from '../states.js'
 import type { Connection } from './connection.js'
 import type { SqliteValue } from './driver.js'
 import { identityOf, type Identity } from './identity.js'
-import { giveTurn } from './order.js'
+import { promoteNext } from './order.js'
 import { isForgotten } from './prune.js'
 
 /** Stores an arrival unless it is known. */
@@ -18,7 +18,7 @@ export function add(db: Connection, arrival: Arrival, now: number): AddResult {
     const state = hasHandler ? 'stored' : 'unhandled'
     const { changes, lastId: id } = insert(db, arrival, identity, { state, known: 1, now, reason: null })
     if (changes === 1) {
-      if (orderKey !== undefined) giveTurn(db, orderKey)
+      if (orderKey !== undefined) promoteNext(db, orderKey)
       return { result: state, id }
     }
   }

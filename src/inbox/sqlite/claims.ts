@@ -1,7 +1,7 @@
 import type { ClaimEnd, ClaimEntries, Claims, ClaimToken, EventTypes } from '../inbox.js'
 import { MOVES } from '../states.js'
 import type { Connection } from './connection.js'
-import { giveTurn } from './order.js'
+import { promoteNext } from './order.js'
 import { CLAIM_COLUMNS, callbackOf, type CallbackRow } from './row.js'
 
 export function claim(
@@ -60,17 +60,17 @@ export function finish(db: Connection, { id, token }: ClaimToken, result: ClaimE
     FINISH,
     MOVES[move].to,
     isDueAgain ? now + (move === 'reschedule' ? result.delayMs : 0) : null,
-    move === 'complete' || move === 'giveUp' ? now : null,
+    move === 'complete' || move === 'deadLetter' ? now : null,
     'error' in result ? result.error : null,
     // Nothing was tried.
-    move === 'setAside' || move === 'handBack' ? 1 : 0,
+    move === 'markUnhandled' || move === 'handBack' ? 1 : 0,
     // What was interrupted before and is handed back is still to be handled by itself.
     move === 'handBack' ? 1 : 0,
     now,
     id,
     token,
   )
-  if (ended && ended.order_key !== null) giveTurn(db, ended.order_key)
+  if (ended && ended.order_key !== null) promoteNext(db, ended.order_key)
   return ended !== undefined
 }
 
@@ -87,15 +87,15 @@ export function setTimesAnew(db: Connection, now: number): number {
   return latest - now
 }
 
-/** Adopts up to `limit` unhandled entries. Returns how many. */
-export function adoptSome(db: Connection, eventTypes: EventTypes, limit: number, now: number): number {
+/** Requeues up to `limit` unhandled entries. Returns how many. */
+export function requeueSome(db: Connection, eventTypes: EventTypes, limit: number, now: number): number {
   const found =
     eventTypes === 'any'
       ? db.all<UnhandledRow>(UNHANDLED, limit)
       : eventTypes.flatMap((type) => db.all<UnhandledRow>(UNHANDLED_OF_TYPE, type, limit)).slice(0, limit)
   for (const { id, order_key: orderKey } of found) {
-    db.run(ADOPT, now, orderKey === null ? 1 : 0, id)
-    if (orderKey !== null) giveTurn(db, orderKey)
+    db.run(REQUEUE, now, orderKey === null ? 1 : 0, id)
+    if (orderKey !== null) promoteNext(db, orderKey)
   }
   return found.length
 }
@@ -200,4 +200,4 @@ const UNHANDLED = "SELECT id, order_key FROM entries WHERE state = 'unhandled' L
 const UNHANDLED_OF_TYPE =
   "SELECT id, order_key FROM entries WHERE state = 'unhandled' AND event_type = ? LIMIT ?"
 
-const ADOPT = "UPDATE entries SET state = 'stored', due_at = ?1, due_set_at = ?1, ready = ?2 WHERE id = ?3"
+const REQUEUE = "UPDATE entries SET state = 'stored', due_at = ?1, due_set_at = ?1, ready = ?2 WHERE id = ?3"

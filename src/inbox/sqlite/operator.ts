@@ -13,7 +13,7 @@ import { MOVES, type InboxState } from '../states.js'
 import type { Connection } from './connection.js'
 import type { SqliteValue } from './driver.js'
 import { keyHashRange } from './identity.js'
-import { giveTurn } from './order.js'
+import { promoteNext } from './order.js'
 import type { Reader } from './read-inbox-file.js'
 import { bufferOf, SUMMARY_COLUMNS, summaryOf, type SummaryRow } from './row.js'
 
@@ -36,7 +36,7 @@ export function act(
   if (action === 'discard') db.run(DISCARD, to, now, id)
   else db.run(MAKE_DUE, to, now, id)
   db.run('INSERT INTO history (entry_id, at, action, person) VALUES (?, ?, ?, ?)', id, now, action, by)
-  if (entry.order_key !== null) giveTurn(db, entry.order_key)
+  if (entry.order_key !== null) promoteNext(db, entry.order_key)
   return { done: true }
 }
 

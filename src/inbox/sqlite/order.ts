@@ -10,7 +10,7 @@ const HAS_PLACE = "order_key IS NOT NULL AND (due_at IS NOT NULL OR state = 'unh
  * Lets the oldest entry of an order key have its turn, unless it is unhandled; while one is running, no other. To be called
  * whenever an entry has taken a place in the order of the key, or has given it up.
  */
-export function giveTurn(db: Connection, orderKey: string): void {
+export function promoteNext(db: Connection, orderKey: string): void {
   const holder = db.get<{ id: number; state: string }>(
     'SELECT id, state FROM entries WHERE order_key = ? AND ready = 1',
     orderKey,

@@ -28,11 +28,11 @@ import type {
 } from '../inbox.js'
 import { InboxClock } from '../inbox-clock.js'
 import { add } from './add.js'
-import { adoptSome, begin, claim, extend, finish, setTimesAnew } from './claims.js'
+import { requeueSome, begin, claim, extend, finish, setTimesAnew } from './claims.js'
 import { GroupCommit } from './group-commit.js'
 import { act, list, related, show, stats } from './operator.js'
 import { idsToPrune, prune } from './prune.js'
-import { setAside } from './set-aside.js'
+import { markUnhandled } from './mark-unhandled.js'
 import { PRUNABLE, type InboxState } from '../states.js'
 
 export interface SqliteInboxOptions {
@@ -127,16 +127,18 @@ export class SqliteInbox implements CompleteInbox {
   }
 
   /** In steps, so that callbacks are taken in between them: there may be very many. */
-  async adopt(eventTypes: EventTypes): Promise<number> {
+  async requeueUnhandled(eventTypes: EventTypes): Promise<number> {
     let total = 0
-    for (let adopted = ADOPT_STEP; adopted === ADOPT_STEP; total += adopted) {
-      adopted = await this.#commits.write((db) => adoptSome(db, eventTypes, ADOPT_STEP, this.#clock.now()))
+    for (let requeued = REQUEUE_STEP; requeued === REQUEUE_STEP; total += requeued) {
+      requeued = await this.#commits.write((db) =>
+        requeueSome(db, eventTypes, REQUEUE_STEP, this.#clock.now()),
+      )
     }
     return total
   }
 
-  setAside(eventTypes: EventTypes, dueBefore: number): Promise<number> {
-    return this.#commits.write((db) => setAside(db, eventTypes, dueBefore))
+  markUnhandled(eventTypes: EventTypes, dueBefore: number): Promise<number> {
+    return this.#commits.write((db) => markUnhandled(db, eventTypes, dueBefore))
   }
 
   stats(): Promise<InboxStats> {
@@ -193,4 +195,4 @@ const KNOWN = [
   'logger',
 ] as const satisfies readonly (keyof SqliteInboxOptions)[]
 
-const ADOPT_STEP = 500
+const REQUEUE_STEP = 500

@@ -72,7 +72,7 @@ export function registerArriving({ describe, it }: Suite): void {
       assert.deepEqual(await inbox.add(arrival), { result: 'duplicate', id })
     })
 
-    for (const move of ['complete', 'giveUp', 'setAside', 'reschedule'] as const) {
+    for (const move of ['complete', 'deadLetter', 'markUnhandled', 'reschedule'] as const) {
       it(`says duplicate to one that is ${MOVES[move].to}`, async ({ inbox }) => {
         const arrival = createArrival()
         const { id } = await inbox.add(arrival)

@@ -125,7 +125,7 @@ export function registerClaiming({ describe, it }: Suite): void {
       assert.ok(second.token > first.token)
     })
 
-    for (const move of ['complete', 'giveUp', 'setAside'] as const) {
+    for (const move of ['complete', 'deadLetter', 'markUnhandled'] as const) {
       it(`does not give what is ${MOVES[move].to}`, async ({ inbox, advance }) => {
         const { id } = await inbox.add(createArrival())
         await finishNext(inbox, move)
@@ -326,7 +326,7 @@ export function registerClaiming({ describe, it }: Suite): void {
       assert.equal(await stateOf(inbox, id), 'handled')
     })
 
-    for (const move of ['complete', 'giveUp', 'setAside', 'reschedule'] as const) {
+    for (const move of ['complete', 'deadLetter', 'markUnhandled', 'reschedule'] as const) {
       it(`does not let one whose claim was lost ${move}`, async ({ inbox, advance }) => {
         const { id } = await inbox.add(createArrival())
         const late = await claimNext(inbox)
@@ -342,7 +342,7 @@ export function registerClaiming({ describe, it }: Suite): void {
     it('ends a claim once', async ({ inbox }) => {
       await inbox.add(createArrival())
       const claim = await finishNext(inbox, 'complete')
-      assert.equal(await inbox.finish(claim, { move: 'giveUp', error: 'late' }), false)
+      assert.equal(await inbox.finish(claim, { move: 'deadLetter', error: 'late' }), false)
     })
 
     it('lets exactly one of concurrent finishers end a claim', async ({ inbox }) => {
@@ -379,7 +379,7 @@ export function registerClaiming({ describe, it }: Suite): void {
 
     it('keeps why it failed', async ({ inbox }) => {
       const { id } = await inbox.add(createArrival())
-      await inbox.finish(await claimNext(inbox), { move: 'giveUp', error: 'account is closed' })
+      await inbox.finish(await claimNext(inbox), { move: 'deadLetter', error: 'account is closed' })
       assert.equal((await inbox.show(id))?.reason, 'account is closed')
     })
 
@@ -394,8 +394,8 @@ export function registerClaiming({ describe, it }: Suite): void {
 
     it('does not count an attempt for which there was no handler', async ({ inbox }) => {
       await inbox.add(createArrival())
-      await finishNext(inbox, 'setAside')
-      await inbox.adopt('any')
+      await finishNext(inbox, 'markUnhandled')
+      await inbox.requeueUnhandled('any')
       assert.equal((await claimNext(inbox)).attempt, 1)
     })
   })
@@ -403,15 +403,15 @@ export function registerClaiming({ describe, it }: Suite): void {
   describe('for a type that has a handler now', () => {
     it('makes due what had none', async ({ inbox }) => {
       const { id } = await inbox.add(createArrival({ hasHandler: false }))
-      assert.equal(await inbox.adopt([EVENT_TYPE]), 1)
+      assert.equal(await inbox.requeueUnhandled([EVENT_TYPE]), 1)
       assert.equal(await stateOf(inbox, id), 'stored')
       assert.equal((await claimNext(inbox)).id, id)
     })
 
     it('leaves the other types alone', async ({ inbox }) => {
       const { id } = await inbox.add(createArrival({ hasHandler: false, type: 'other' }))
-      assert.equal(await inbox.adopt([EVENT_TYPE]), 0)
-      assert.equal(await inbox.adopt([]), 0)
+      assert.equal(await inbox.requeueUnhandled([EVENT_TYPE]), 0)
+      assert.equal(await inbox.requeueUnhandled([]), 0)
       assert.equal(await stateOf(inbox, id), 'unhandled')
     })
 
@@ -420,36 +420,36 @@ export function registerClaiming({ describe, it }: Suite): void {
       advance,
     }) => {
       const { id } = await inbox.add(createArrival())
-      await finishNext(inbox, 'giveUp')
+      await finishNext(inbox, 'deadLetter')
       await done(inbox.act(id, 'retry', 'ann'))
       await beginNext(inbox)
       await advance(SHORT)
       const [interrupted] = await claimDue(inbox, INTERRUPTED)
       await inbox.finish(interrupted!, { move: 'handBack' })
-      assert.equal(await inbox.setAside([EVENT_TYPE], Infinity), 0)
-      assert.equal(await inbox.setAside(['other'], Infinity), 1)
+      assert.equal(await inbox.markUnhandled([EVENT_TYPE], Infinity), 0)
+      assert.equal(await inbox.markUnhandled(['other'], Infinity), 1)
       assert.equal(await stateOf(inbox, id), 'unhandled')
-      assert.equal(await inbox.adopt([EVENT_TYPE]), 1)
+      assert.equal(await inbox.requeueUnhandled([EVENT_TYPE]), 1)
       assert.deepEqual(await claimDue(inbox, ANY), [])
       assert.deepEqual(idsOf(await claimDue(inbox, INTERRUPTED)), [id])
     })
 
-    it('adopts every type when any has a handler', async ({ inbox }) => {
+    it('requeues every type when any has a handler', async ({ inbox }) => {
       for (const type of ['a', 'b', 'c']) await inbox.add(createArrival({ hasHandler: false, type }))
-      assert.equal(await inbox.adopt('any'), 3)
+      assert.equal(await inbox.requeueUnhandled('any'), 3)
     })
 
-    it('adopts thousands', async ({ inbox }) => {
+    it('requeues thousands', async ({ inbox }) => {
       const arrivals = Array.from({ length: 2500 }, () => createArrival({ hasHandler: false }))
       await Promise.all(arrivals.map((arrival) => inbox.add(arrival)))
-      assert.equal(await inbox.adopt([EVENT_TYPE]), 2500)
+      assert.equal(await inbox.requeueUnhandled([EVENT_TYPE]), 2500)
       assert.equal((await inbox.stats()).stored, 2500)
     })
 
     it('leaves alone what is not unhandled', async ({ inbox }) => {
       await inbox.add(createArrival())
       await finishNext(inbox, 'complete')
-      assert.equal(await inbox.adopt('any'), 0)
+      assert.equal(await inbox.requeueUnhandled('any'), 0)
     })
   })
 }

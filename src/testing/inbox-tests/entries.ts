@@ -134,11 +134,11 @@ export async function signAt(inbox: CompleteInbox, ms: number, receivedAt = ms):
   await inbox.add(createArrival({ ...times, type: 'clock.tick', hasHandler: false }))
 }
 
-export type EndMove = 'complete' | 'reschedule' | 'giveUp' | 'setAside'
+export type EndMove = 'complete' | 'reschedule' | 'deadLetter' | 'markUnhandled'
 
 export function endBy(move: EndMove) {
   if (move === 'reschedule') return { move, delayMs: LONG, error: 'busy' }
-  if (move === 'giveUp') return { move, error: 'account is closed' }
+  if (move === 'deadLetter') return { move, error: 'account is closed' }
   return { move }
 }
 
@@ -161,7 +161,7 @@ export async function addIn(state: InboxState, inbox: CompleteInbox): Promise<nu
   const moves: Partial<Record<InboxState, EndMove>> = {
     retrying: 'reschedule',
     handled: 'complete',
-    dead: 'giveUp',
+    dead: 'deadLetter',
   }
   if (state === 'running' || moves[state]) {
     const [claimed] = await claimDue(inbox, { eventTypes: [type], limit: 1, leaseMs: LONG })

@@ -24,7 +24,7 @@ export function registerOperating({ describe, it }: Suite): void {
   describe('when a person retries', () => {
     it('gives a dead letter again, from attempt 1', async ({ inbox }) => {
       const { id } = await inbox.add(createArrival())
-      await finishNext(inbox, 'giveUp')
+      await finishNext(inbox, 'deadLetter')
       await done(inbox.act(id, 'retry', 'ann'))
       const claim = await claimNext(inbox)
       assert.equal(claim.id, id)
@@ -53,7 +53,7 @@ export function registerOperating({ describe, it }: Suite): void {
       const callback = { ...ours.callback, subscription: { ...subscription, id: 'tenant-2' } }
       const theirs = { ...signedAnew(ours), callback, key: `${idempotencyKey}@tenant-2` }
       const { id } = await inbox.add(theirs)
-      await finishNext(inbox, 'giveUp')
+      await finishNext(inbox, 'deadLetter')
       assert.deepEqual(await inbox.related(id), [])
       await done(inbox.act(id, 'retry', 'ann'))
       const third = { ...signedAnew(theirs), key: `${idempotencyKey}@tenant-3`, suspicion: 'stale' }
@@ -82,7 +82,7 @@ export function registerOperating({ describe, it }: Suite): void {
 
     it('fences off the claim from before', async ({ inbox }) => {
       const { id } = await inbox.add(createArrival())
-      const late = await finishNext(inbox, 'giveUp')
+      const late = await finishNext(inbox, 'deadLetter')
       await done(inbox.act(id, 'retry', 'ann'))
       await claimNext(inbox)
       assert.equal(await inbox.finish(late, { move: 'complete' }), false)
@@ -232,7 +232,7 @@ export function registerOperating({ describe, it }: Suite): void {
 
     it('lets exactly one of concurrent persons do it', async ({ inbox }) => {
       const { id } = await inbox.add(createArrival())
-      await finishNext(inbox, 'giveUp')
+      await finishNext(inbox, 'deadLetter')
       const refusals = await Promise.all(
         Array.from({ length: 10 }, () => refusalOf(inbox.act(id, 'retry', 'ann'))),
       )

@@ -25,7 +25,7 @@ export function registerOrdering({ describe, it }: Suite): void {
       assert.deepEqual(await claimDue(inbox, ANY), [])
     })
 
-    for (const move of ['complete', 'giveUp'] as const) {
+    for (const move of ['complete', 'deadLetter'] as const) {
       it(`gives the next once the first is ${MOVES[move].to}`, async ({ inbox }) => {
         const [, second] = await addInOrder(inbox, 3)
         await finishNext(inbox, move)
@@ -58,7 +58,7 @@ export function registerOrdering({ describe, it }: Suite): void {
       const first = await addUnhandled(inbox)
       const [second] = await addInOrder(inbox, 2)
       assert.deepEqual(await claimDue(inbox, ANY), [])
-      await inbox.adopt([UNHANDLED_TYPE])
+      await inbox.requeueUnhandled([UNHANDLED_TYPE])
       assert.equal((await finishNext(inbox, 'complete')).id, first)
       assert.equal((await claimNext(inbox)).id, second)
     })
@@ -70,15 +70,15 @@ export function registerOrdering({ describe, it }: Suite): void {
       assert.equal((await finishNext(inbox, 'complete')).id, first)
       assert.equal((await finishNext(inbox, 'complete')).id, second)
       assert.deepEqual(await claimDue(inbox, ANY), [])
-      await inbox.adopt('any')
+      await inbox.requeueUnhandled('any')
       assert.equal((await claimNext(inbox)).id, third)
     })
 
     it('gives none after one for which there turned out to be no handler', async ({ inbox }) => {
       const [first] = await addInOrder(inbox, 2)
-      await finishNext(inbox, 'setAside')
+      await finishNext(inbox, 'markUnhandled')
       assert.deepEqual(await claimDue(inbox, ANY), [])
-      await inbox.adopt('any')
+      await inbox.requeueUnhandled('any')
       assert.deepEqual(idsOf(await claimDue(inbox, ANY)), [first])
     })
 
@@ -89,16 +89,16 @@ export function registerOrdering({ describe, it }: Suite): void {
       assert.deepEqual(idsOf(await claimDue(inbox, ANY)), [second])
     })
 
-    it('adopts one that has no handler while a later one is running, which goes on', async ({ inbox }) => {
+    it('requeues one that has no handler while a later one is running, which goes on', async ({ inbox }) => {
       const [first, second] = await addInOrder(inbox, 2)
-      await finishNext(inbox, 'giveUp')
+      await finishNext(inbox, 'deadLetter')
       const running = await beginNext(inbox)
       assert.equal(running.id, second)
       await done(inbox.act(first!, 'retry', 'ann'))
       assert.deepEqual(await claimDue(inbox, ANY), [])
-      await inbox.finish(running, { move: 'setAside' })
+      await inbox.finish(running, { move: 'markUnhandled' })
       assert.equal((await finishNext(inbox, 'complete')).id, first)
-      await inbox.adopt('any')
+      await inbox.requeueUnhandled('any')
       assert.deepEqual(idsOf(await claimDue(inbox, ANY)), [second])
     })
 
@@ -121,7 +121,7 @@ export function registerOrdering({ describe, it }: Suite): void {
 
     it('gives an older one that is retried before those that wait', async ({ inbox }) => {
       const [first, second] = await addInOrder(inbox, 2)
-      await finishNext(inbox, 'giveUp')
+      await finishNext(inbox, 'deadLetter')
       await done(inbox.act(first!, 'retry', 'ann'))
       assert.deepEqual(idsOf(await claimDue(inbox, ANY)), [first])
       assert.equal(await stateOf(inbox, second!), 'stored')
@@ -129,7 +129,7 @@ export function registerOrdering({ describe, it }: Suite): void {
 
     it('does not give an older one that is retried while a later one is running', async ({ inbox }) => {
       const [first, second] = await addInOrder(inbox, 2)
-      await finishNext(inbox, 'giveUp')
+      await finishNext(inbox, 'deadLetter')
       const claim = await claimNext(inbox)
       assert.equal(claim.id, second)
       await done(inbox.act(first!, 'retry', 'ann'))
@@ -142,7 +142,7 @@ export function registerOrdering({ describe, it }: Suite): void {
       const orderKey = 'account 1'
       const { id: first } = await inbox.add(createArrival({ orderKey, hasHandler: false }))
       const { id: second } = await inbox.add(createArrival({ orderKey, hasHandler: false }))
-      await inbox.adopt('any')
+      await inbox.requeueUnhandled('any')
       assert.equal((await finishNext(inbox, 'complete')).id, first)
       assert.equal((await finishNext(inbox, 'complete')).id, second)
     })

@@ -190,22 +190,22 @@ export function registerRepeating({ describe, it }: Suite): void {
       const { id } = await inbox.add(createArrival({ suspicion: 'stale' }))
       await done(inbox.act(id, 'release', 'ann'))
       await advance(1)
-      assert.equal(await inbox.setAside(['other'], Infinity), 2)
+      assert.equal(await inbox.markUnhandled(['other'], Infinity), 2)
       assert.equal((await inbox.stats()).unhandled, 2)
       assert.deepEqual(await claimDue(inbox, ANY), [])
-      assert.equal(await inbox.adopt([EVENT_TYPE]), 2)
+      assert.equal(await inbox.requeueUnhandled([EVENT_TYPE]), 2)
       assert.equal((await claimNext(inbox)).attempt, 1)
     })
 
-    it('does not set aside what has a handler, what is not due for long enough, and what arrived as stored', async ({
+    it('does not make unhandled what has a handler, what is not due for long enough, and what arrived as stored', async ({
       inbox,
     }) => {
       const { id } = await addAs('dead', inbox)
       await done(inbox.act(id, 'retry', 'ann'))
       await inbox.add(createArrival())
-      assert.equal(await inbox.setAside([EVENT_TYPE], Infinity), 0)
-      assert.equal(await inbox.setAside('any', Infinity), 0)
-      assert.equal(await inbox.setAside([], 0), 0)
+      assert.equal(await inbox.markUnhandled([EVENT_TYPE], Infinity), 0)
+      assert.equal(await inbox.markUnhandled('any', Infinity), 0)
+      assert.equal(await inbox.markUnhandled([], 0), 0)
       assert.equal((await inbox.stats()).stored, 2)
     })
   })
@@ -219,7 +219,7 @@ async function addAs(
   const arrival = createArrival({ hasHandler: state !== 'unhandled' })
   const { id } = await inbox.add(arrival)
   if (state === 'discarded') await done(inbox.act(id, 'discard', 'ann'))
-  const move = ({ retrying: 'reschedule', handled: 'complete', dead: 'giveUp' } as const)[state as 'dead']
+  const move = ({ retrying: 'reschedule', handled: 'complete', dead: 'deadLetter' } as const)[state as 'dead']
   if (move || state === 'running') {
     const [claim] = await claimDue(inbox, { ...ANY, limit: 1, leaseMs: LONG })
     assert.equal(claim?.id, id)
