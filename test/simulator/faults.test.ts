@@ -300,10 +300,14 @@ describe('a fault', () => {
 })
 
 const documented = readFileSync(join(__dirname, '../../docs/simulator.md'), 'utf8')
+  .split('\n')
+  .filter((line) => line.startsWith('| '))
+  .map((line) => line.split('|').map((cell) => cell.trim()))
 
 test.each(KINDS)('the documentation has the row of %s', (kind) => {
-  const row = documented.split('\n').find((line) => line.startsWith(`| \`${kind}\``))
-  const [, , , inline, inbox] = (row ?? '').split('|').map((cell) => cell.trim())
+  const titles = documented.find((cells) => cells.includes('without an inbox')) ?? []
+  const row = documented.find((cells) => cells[1] === `\`${kind}\``) ?? []
+  const [inline, inbox] = ['without an inbox', 'with an inbox'].map((title) => row[titles.indexOf(title)])
   const text = (answers: readonly (readonly number[])[]) =>
     answers.map((each) => (each.length > 0 ? each.join(' or ') : 'none')).join(', then ')
   expect([inline, inbox]).toEqual([text(FAULTS[kind].inline), text(FAULTS[kind].inbox)])
