@@ -87,7 +87,7 @@ it('says where options stand when one stands before the command', async () => {
 })
 
 it('loads no more than it needs to print the help', async () => {
-  const { stderr } = await countersign(['--help'], { env: { NODE_DEBUG: 'esm' } })
+  const { stderr } = await countersignProcess(['--help'], { env: { NODE_DEBUG: 'esm' } })
   const loaded = [...stderr.matchAll(/file:\S+?\/dist\/esm\/([\w/-]+)\.js/g)].map(([, name]) => name!)
   expect(loaded).toContain('cli/main')
   expect(

@@ -392,7 +392,7 @@ describe('wrong usage of subscribe', () => {
     [[...FILE, '--event-type', 'a'.repeat(2_000)], 'use at most 1024'],
     [[...FILE, '--prepare', '--event-type', 'a\u0001'], 'no HTTP header can carry'],
     [[...FILE, '--existing-secret'], 'cannot read the secret file'],
-    [[...FILE, '--client-id', 'no-uuid'], '--client-id is'],
+    [[...FILE, '--client-id', 'no-uuid'], '--client-id: clientId is'],
   ])('sends nothing, leaves nothing behind and ends with 2: %j', async (args, message) => {
     const service = await startFakeService(sandbox)
     const { code, stdout, stderr, cwd } = await subscribe(service, args)
