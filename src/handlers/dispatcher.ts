@@ -61,17 +61,18 @@ export class Dispatcher {
 
   #run(event: CallbackEvent, attempt: number, stop: AbortSignal, claimedAt: number): Dispatch {
     const { handlers, logger } = this.#parts
-    const runs = handlers.for(event.type).map(({ handler, timeoutMs, startWithinMs }) => {
+    const runs = handlers.for(event.type).map(({ handler, timeoutMs, maxClaimAgeMs }) => {
       const context = new Context(event, attempt, logger, stop)
       // Started in a microtask, so that a handler that throws at once is no different from one that throws later.
       const returned = Promise.resolve().then(() => {
-        if (performance.now() - claimedAt > startWithinMs) throw new LeaseSpentError(timeoutMs)
+        if (performance.now() - claimedAt > maxClaimAgeMs) throw new LeaseTooShortError(timeoutMs)
         return handler(event, context)
       })
       return { returned, result: outcomeWithin(returned, timeoutMs, context) }
     })
     return {
-      result: runs.length === 1 ? runs[0]!.result : Promise.all(runs.map(({ result }) => result)).then(worst),
+      result:
+        runs.length === 1 ? runs[0]!.result : Promise.all(runs.map(({ result }) => result)).then(mostSevere),
       settled: () => Promise.allSettled(runs.map(({ returned }) => returned)),
     }
   }
@@ -82,7 +83,7 @@ function unfit(error: unknown): Dispatch {
   return { result: Promise.resolve({ code, error }), settled: () => Promise.resolve() }
 }
 
-function worst(results: readonly (Failure | undefined)[]): Failure | undefined {
+function mostSevere(results: readonly (Failure | undefined)[]): Failure | undefined {
   return results.find((failure) => failure?.code === 'ERR_HANDLER_TIMEOUT') ?? results.find(Boolean)
 }
 
@@ -110,11 +111,11 @@ function outcomeWithin(
 }
 
 function failureCode(error: unknown) {
-  return isInstance(error, LeaseSpentError) ? 'ERR_CLAIM_LOST' : 'ERR_HANDLER_FAILED'
+  return isInstance(error, LeaseTooShortError) ? 'ERR_CLAIM_LOST' : 'ERR_HANDLER_FAILED'
 }
 
 /** Others may have kept the process busy since the callback was claimed, or its store or schema took long. */
-class LeaseSpentError extends Error {
+class LeaseTooShortError extends Error {
   constructor(timeoutMs: number) {
     super(`the handler was not begun: less is left of the lease than the ${timeoutMs} ms that it may take`)
   }

@@ -32,7 +32,7 @@ export interface RegisteredHandler {
   readonly handler: Handler
   readonly timeoutMs: number
   /** How old a claim may be for it to begin, in milliseconds: it would have too little of the lease left. */
-  readonly startWithinMs: number
+  readonly maxClaimAgeMs: number
 }
 
 /** The longest time-out of a handler: some of the lease goes by before it begins. */
@@ -121,6 +121,6 @@ export class Handlers {
     // A handler that outlives its lease could run beside the one that takes over.
     const limits = { fallback: this.#defaultTimeoutMs, min: 1, max: longestTimeoutMs(this.#leaseMs) }
     const timeoutMs = integerOption(where, 'timeoutMs', options.timeoutMs, limits)
-    return { handler, timeoutMs, startWithinMs: this.#leaseMs - timeoutMs }
+    return { handler, timeoutMs, maxClaimAgeMs: this.#leaseMs - timeoutMs }
   }
 }

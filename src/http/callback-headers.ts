@@ -46,7 +46,7 @@ export function callbackHeaders(request: RequestHeaders): CallbackHeaders {
   for (let index = 0; index < raw.length; index += 2) {
     const name = raw[index]!
     const field = LENGTHS.has(name.length) ? FIELDS.get(name.toLowerCase()) : undefined
-    if (field) found[field] = and(found[field], raw[index + 1]!)
+    if (field) found[field] = append(found[field], raw[index + 1]!)
   }
   return found
 }
@@ -55,7 +55,7 @@ export function callbackHeaders(request: RequestHeaders): CallbackHeaders {
  * Keeps at most two values: the second one already says that the header was repeated. A list that grew with each repeat
  * would let an unauthenticated head of 16 KB, which has room for a thousand repeats, cost a thousand times what others do.
  */
-function and(already: HeaderValue, value: string): HeaderValue {
+function append(already: HeaderValue, value: string): HeaderValue {
   if (already === undefined) return value
   return typeof already === 'string' ? [already, value] : already
 }

@@ -4,10 +4,12 @@ import type { Outcome } from '../callback/outcomes.js'
 /** A callback whose signature matched: genuine, or suspect all the same. */
 export type Authenticated = Exclude<Authentication, { verdict: 'refused' }>
 
-/** What is done with callbacks that were verified: handled before the answer, or stored and handled after it. */
-export interface Handling {
+/** What becomes of verified callbacks: they are handled before the answer, or stored and handled after it. */
+export interface Acceptance {
+  /** Whether callbacks can be accepted, as far as is known. */
+  readonly ready: boolean
   start(): Promise<void>
   accept(callback: Authenticated): Promise<Outcome>
-  /** Resolves once what runs has ended; after `limitMs` it is aborted. */
+  /** Resolves once running handlers have ended. After `limitMs` they are aborted. */
   stop(limitMs: number): Promise<void>
 }

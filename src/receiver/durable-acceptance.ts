@@ -1,16 +1,17 @@
 import type { VerifiedCallback } from '../callback/callback.js'
 import type { Handlers } from '../handlers/handlers.js'
+import { property } from '../base/foreign-value.js'
 import { withTimeout } from '../base/timeout.js'
 import type { Logger } from '../logging/logger.js'
 import { inboxOutcome, outcome, type Outcome, type OutcomeCode } from '../callback/outcomes.js'
-import type { Authenticated, Handling } from './acceptance.js'
+import type { Authenticated, Acceptance } from './acceptance.js'
 import type { AddResult, Inbox } from '../inbox/inbox.js'
 import type { Worker } from '../worker/worker.js'
 
 /** Says which events have to be handled one after the other: those for which it returns the same text. */
 export type OrderBy<Event> = (event: Event) => string | undefined
 
-export interface InboxHandlingParts {
+export interface DurableAcceptanceParts {
   readonly inbox: Inbox
   readonly worker: Worker
   readonly handlers: Handlers
@@ -19,15 +20,21 @@ export interface InboxHandlingParts {
   readonly logger: Logger
 }
 
-/** Callbacks are stored before the answer; what happens after it is ours to see through. */
-export class InboxHandling implements Handling {
-  readonly #parts: InboxHandlingParts
+/** Stores callbacks before the answer. A worker handles them after it. */
+export class DurableAcceptance implements Acceptance {
+  readonly #parts: DurableAcceptanceParts
   readonly #storing = new Set<Promise<unknown>>()
   #started: Promise<void> | undefined
   #isOpen = false
+  /** Whether a newer version of Countersign has migrated the inbox: this process cannot use it any more. */
+  #isOutdated = false
 
-  constructor(parts: InboxHandlingParts) {
+  constructor(parts: DurableAcceptanceParts) {
     this.#parts = parts
+  }
+
+  get ready(): boolean {
+    return this.#isOpen && !this.#isOutdated
   }
 
   /** Safe to call twice, and again after it failed: what kept the inbox from opening may have been put right. */
@@ -47,10 +54,12 @@ export class InboxHandling implements Handling {
     try {
       const storing = this.#track(this.#add(authenticated))
       const added = await withTimeout(storing, this.#parts.dependencyTimeoutMs, 'the inbox')
+      this.#isOutdated = false
       if (added.result === 'stored') this.#parts.worker.wake()
       return inboxOutcome(this.#codeOf(added, authenticated), callback, added.id)
     } catch (error) {
-      // Even if it is stored after all: the sender comes again, and is then told of a duplicate.
+      if (property(error, 'code') === 'ERR_INBOX_NEWER') this.#isOutdated = true
+      // The callback may be stored all the same. Then the answer to the sender's repeat is that of a duplicate.
       return outcome('ERR_INBOX_UNAVAILABLE', callback, error)
     }
   }

@@ -1,5 +1,5 @@
-/** Counts what runs, for a stop to wait for. */
-export class Running {
+/** Counts callbacks that are being processed, so that a stop can wait for them. */
+export class InFlight {
   #count = 0
   #waiting: (() => void)[] = []
 
@@ -12,7 +12,7 @@ export class Running {
     for (const resolve of this.#waiting.splice(0)) resolve()
   }
 
-  /** Resolves once nothing runs. */
+  /** Resolves once the count is zero. */
   async ended(): Promise<void> {
     while (this.#count > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve))
   }

@@ -6,12 +6,12 @@ import { withTimeout } from '../base/timeout.js'
 import type { EventChannel } from '../events/event-channel.js'
 import type { Logger } from '../logging/logger.js'
 import { outcome, type Outcome } from '../callback/outcomes.js'
-import type { Authenticated, Handling } from './acceptance.js'
-import { Running } from './in-flight.js'
+import type { Authenticated, Acceptance } from './acceptance.js'
+import { InFlight } from './in-flight.js'
 import type { Dispatcher, Failure } from '../handlers/dispatcher.js'
 import type { Handlers } from '../handlers/handlers.js'
 
-export interface InlineHandlingParts {
+export interface InlineAcceptanceParts {
   readonly handlers: Handlers
   readonly dispatcher: Dispatcher
   readonly store: IdempotencyStore
@@ -26,15 +26,19 @@ export interface InlineHandlingParts {
 const ABORT_GRACE_MS = 1_000
 
 /** Handlers run before the answer, and the idempotency store sees to it that they run once. */
-export class InlineHandling implements Handling {
-  readonly #parts: InlineHandlingParts
-  readonly #running = new Running()
+export class InlineAcceptance implements Acceptance {
+  readonly #parts: InlineAcceptanceParts
+  readonly #inFlight = new InFlight()
   readonly #abort = new AbortController()
 
-  constructor(parts: InlineHandlingParts) {
+  constructor(parts: InlineAcceptanceParts) {
     this.#parts = parts
     // Every handler that runs may listen to it; from the eleventh on Node would print that this must be a leak.
     setMaxListeners(Infinity, this.#abort.signal)
+  }
+
+  get ready(): boolean {
+    return true
   }
 
   async start(): Promise<void> {}
@@ -43,22 +47,22 @@ export class InlineHandling implements Handling {
     if (authenticated.verdict === 'suspect') return outcome(authenticated.suspicion, authenticated.callback)
     const { callback, identity } = authenticated
     if (this.#parts.handlers.for(callback.type).length === 0) return outcome('ERR_HANDLER_MISSING', callback)
-    this.#running.begin()
+    this.#inFlight.begin()
     try {
       return await this.#handleOnce(callback, identity)
     } finally {
-      this.#running.end()
+      this.#inFlight.end()
     }
   }
 
   async stop(limitMs: number): Promise<void> {
     try {
-      await withTimeout(this.#running.ended(), limitMs, 'running handlers', { keepsAlive: true })
+      await withTimeout(this.#inFlight.ended(), limitMs, 'running handlers', { keepsAlive: true })
     } catch {
       const message = 'handlers are still running: their signals are aborted'
       this.#parts.logger.warn({ code: 'WARN_STOP_TIMEOUT' }, message)
       this.#abort.abort(new Error('the receiver is stopping'))
-      await withTimeout(this.#running.ended(), ABORT_GRACE_MS, 'aborted handlers', {
+      await withTimeout(this.#inFlight.ended(), ABORT_GRACE_MS, 'aborted handlers', {
         keepsAlive: true,
       }).catch(() => {})
     }
@@ -113,14 +117,14 @@ export class InlineHandling implements Handling {
     if (failure) {
       // A handler that goes on after its time was up still holds the callback, so that it is not handled twice at once, and
       // a stop waits for it. Both end with the lease: it may never return.
-      this.#running.begin()
+      this.#inFlight.begin()
       const leftMs = Math.max(claimedAt + leaseMs - performance.now(), 0)
       const released = withTimeout(settled(), leftMs, 'an aborted handler')
         .then(
           () => this.#release(claim),
           () => {},
         )
-        .finally(() => this.#running.end())
+        .finally(() => this.#inFlight.end())
       if (failure.code !== 'ERR_HANDLER_TIMEOUT') await released
       this.#publishFailure(failure, event, attempt, claimedAt)
       return outcome(failure.code, event, failure.error)

@@ -1,7 +1,7 @@
 import type { Authenticator } from '../callback/authenticator.js'
 import type { CallbackRequest } from '../callback/callback.js'
-import type { Handling } from './acceptance.js'
-import { Running } from './in-flight.js'
+import type { Acceptance } from './acceptance.js'
+import { InFlight } from './in-flight.js'
 import { withTimeout } from '../base/timeout.js'
 import { outcome, type Outcome } from '../callback/outcomes.js'
 import type { EventChannel } from '../events/event-channel.js'
@@ -10,20 +10,25 @@ import type { Credentials } from '../signature/credentials.js'
 /** One callback, from bytes and headers to what became of it. */
 export class Pipeline {
   readonly #authenticator: Authenticator
-  readonly #handling: Handling
+  readonly #acceptance: Acceptance
   readonly #stopping: AbortSignal
   readonly #events: EventChannel
-  readonly #running = new Running()
+  readonly #inFlight = new InFlight()
 
-  constructor(authenticator: Authenticator, handling: Handling, stopping: AbortSignal, events: EventChannel) {
+  constructor(
+    authenticator: Authenticator,
+    acceptance: Acceptance,
+    stopping: AbortSignal,
+    events: EventChannel,
+  ) {
     this.#authenticator = authenticator
-    this.#handling = handling
+    this.#acceptance = acceptance
     this.#stopping = stopping
     this.#events = events
   }
 
   async receive(request: CallbackRequest, credentials: Credentials): Promise<Outcome> {
-    this.#running.begin()
+    this.#inFlight.begin()
     try {
       const result = await this.#authenticator.authenticate(request, credentials)
       if (result.verdict === 'refused') return outcome(result.code, undefined, result.error)
@@ -31,15 +36,15 @@ export class Pipeline {
       if (this.#stopping.aborted) return outcome('ERR_SHUTTING_DOWN', result.callback)
       if (result.verdict === 'genuine' && this.#events.has('accepted'))
         this.#events.publish('accepted', { callback: result.callback })
-      return await this.#handling.accept(result)
+      return await this.#acceptance.accept(result)
     } finally {
-      this.#running.end()
+      this.#inFlight.end()
     }
   }
 
   /** Resolves once everything that came in has its outcome, or `limitMs` is over. */
   async stop(limitMs: number): Promise<void> {
-    const ended = withTimeout(this.#running.ended(), limitMs, 'what runs', { keepsAlive: true })
-    await Promise.all([this.#handling.stop(limitMs), ended.catch(() => undefined)])
+    const ended = withTimeout(this.#inFlight.ended(), limitMs, 'what runs', { keepsAlive: true })
+    await Promise.all([this.#acceptance.stop(limitMs), ended.catch(() => undefined)])
   }
 }

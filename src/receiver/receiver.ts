@@ -8,7 +8,7 @@ import { publishAnswer } from '../events/publish-answer.js'
 import { Dispatcher } from '../handlers/dispatcher.js'
 import { checkIsFunction, Handlers, type EventMap } from '../handlers/handlers.js'
 import { Registration } from '../handlers/registration.js'
-import { InlineHandling } from './inline-acceptance.js'
+import { InlineAcceptance } from './inline-acceptance.js'
 import { CountersignError } from '../base/errors.js'
 import { warnOfGaps } from '../handlers/handler-gaps.js'
 import { answerTo, type CallbackAnswer } from '../http/answer.js'
@@ -20,10 +20,10 @@ import { callbackProcessor, type ProcessCallback } from '../http/process-callbac
 import { refuseMisuse, type Middleware } from '../http/middleware.js'
 import { silentLogger, type Logger } from '../logging/logger.js'
 import { checkKnownOptions, functionOption, invalidOption } from '../base/option-checks.js'
-import { InboxHandling } from './durable-acceptance.js'
+import { DurableAcceptance } from './durable-acceptance.js'
 import { Worker } from '../worker/worker.js'
 import type { Outcome } from '../callback/outcomes.js'
-import type { Handling } from './acceptance.js'
+import type { Acceptance } from './acceptance.js'
 import { Pipeline } from './pipeline.js'
 import { parseReceiverOptions, type ReceiverOptions, type ReceiverSettings } from './settings.js'
 
@@ -68,7 +68,7 @@ export function createReceiver<Events extends object = EventMap>(
 
 export class Receiver<Events extends object = EventMap> extends Registration<Events> {
   readonly #handlers: Handlers
-  readonly #handling: Handling
+  readonly #acceptance: Acceptance
   readonly #process: ProcessCallback
   readonly #listener: CallbackListener
   readonly #lingerMs: number
@@ -105,14 +105,14 @@ export class Receiver<Events extends object = EventMap> extends Registration<Eve
     this.#stopTimeoutMs = settings.stopTimeoutMs
     if ('inbox' in acceptance) {
       const worker = new Worker({ ...shared, ...acceptance, clock, secrets })
-      this.#handling = new InboxHandling({ ...shared, ...acceptance, worker })
+      this.#acceptance = new DurableAcceptance({ ...shared, ...acceptance, worker })
     } else {
-      this.#handling = new InlineHandling({ ...shared, ...acceptance })
+      this.#acceptance = new InlineAcceptance({ ...shared, ...acceptance })
     }
     const stopping = this.#stopping.signal
     // Each callback whose body is on its way listens to it.
     setMaxListeners(Infinity, stopping)
-    const pipeline = new Pipeline(authenticator, this.#handling, stopping, events)
+    const pipeline = new Pipeline(authenticator, this.#acceptance, stopping, events)
     this.#pipeline = pipeline
     this.#process = callbackProcessor({
       limits,
@@ -204,9 +204,9 @@ export class Receiver<Events extends object = EventMap> extends Registration<Eve
     return toFetch(await this.receive(fromFetch(request)))
   }
 
-  /** Whether callbacks are taken in: started, and not stopping. For a readiness probe. */
+  /** Whether callbacks are accepted: started, not stopping, and the inbox not migrated by a newer version. For a readiness probe. */
   get ready(): boolean {
-    return this.#started && this.#stopped === undefined
+    return this.#started && this.#stopped === undefined && this.#acceptance.ready
   }
 
   /**
@@ -222,7 +222,7 @@ export class Receiver<Events extends object = EventMap> extends Registration<Eve
       throw new CountersignError('ERR_RECEIVER_STOPPED', message)
     }
     this.#handlers.freeze()
-    await this.#handling.start()
+    await this.#acceptance.start()
     warnOfGaps(this.#subscribedTypes, this.#handlers.registered, this.#logger, { hasInbox: this.#hasInbox })
     this.#started = true
   }

@@ -5,7 +5,7 @@ import type { Logger } from '../logging/logger.js'
 import type { Inbox } from '../inbox/inbox.js'
 import { PRUNABLE } from '../inbox/states.js'
 
-export interface HousekeepingParts {
+export interface MaintenanceParts {
   readonly inbox: Inbox
   readonly handlers: Handlers
   readonly leaseMs: number
@@ -20,15 +20,15 @@ const EVERY_MS = 60_000
 const PRUNE_STEP = 200
 
 /** What has to be done now and then: give unhandled entries to a handler that is there now, and delete what is old. */
-export class Housekeeping {
-  readonly #parts: HousekeepingParts
+export class Maintenance {
+  readonly #parts: MaintenanceParts
   #timer: NodeJS.Timeout | undefined
   #requeueTimer: NodeJS.Timeout | undefined
   #round: Promise<void> | undefined
   #requeueing: Promise<void> | undefined
   #stopping = false
 
-  constructor(parts: HousekeepingParts) {
+  constructor(parts: MaintenanceParts) {
     this.#parts = parts
   }
 

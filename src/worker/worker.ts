@@ -12,7 +12,7 @@ import { attemptFields, logAttempts } from './attempt-log.js'
 import { backoff } from './backoff.js'
 import { Claimer } from './claimer.js'
 import { forbidsRetry } from '../handlers/do-not-retry.js'
-import { Housekeeping } from './maintenance.js'
+import { Maintenance } from './maintenance.js'
 import type { EmptyingSettings } from './worker-options.js'
 import type { ClaimedEntry, ClaimEnd, Inbox } from '../inbox/inbox.js'
 
@@ -60,7 +60,7 @@ const MAX_REASON_LENGTH = 500
 /** Empties the inbox: claims entries, runs their handlers, and completes, reschedules or gives them up. */
 export class Worker {
   readonly #options: WorkerParts
-  readonly #housekeeping: Housekeeping
+  readonly #maintenance: Maintenance
   /** By the id of the entry. */
   readonly #running = new Map<number, Run>()
   readonly #claimer: Claimer
@@ -78,7 +78,7 @@ export class Worker {
     this.#options = options
     logAttempts(options.events, options.logger)
     this.#claimer = new Claimer(options)
-    this.#housekeeping = new Housekeeping({ ...options, onRequeued: () => this.wake() })
+    this.#maintenance = new Maintenance({ ...options, onRequeued: () => this.wake() })
   }
 
   /** Safe to call twice; without effect once stopped. */
@@ -86,7 +86,7 @@ export class Worker {
     if (this.#loop || this.#stopped) return
     this.#heartbeat = setInterval(() => void this.#renewLeases(), this.#options.leaseMs / 3)
     this.#loop = this.#work()
-    this.#housekeeping.start()
+    this.#maintenance.start()
   }
 
   /** To be called when something was stored. */
@@ -297,7 +297,7 @@ export class Worker {
   }
 
   async #ended(): Promise<void> {
-    await Promise.all([this.#loop, this.#housekeeping.stop()])
+    await Promise.all([this.#loop, this.#maintenance.stop()])
     await Promise.all([...this.#running.values()].map(({ done }) => done))
   }
 

@@ -1,4 +1,4 @@
-import type { Outcome } from '../../src/index.js'
+import { CountersignError, type Outcome } from '../../src/index.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { deferred } from '../support/deferred.js'
 import { away, interposed, never } from '../support/interposed-inbox.js'
@@ -151,6 +151,25 @@ describe('start', () => {
     expect(receiver.ready).toBe(true)
     expect(await send(genuine())).toMatchObject({ status: 200 })
     await until(() => handled.length === 1)
+  })
+})
+
+describe('an inbox that a newer version has migrated', () => {
+  it('makes the receiver not ready until a callback can be stored again', async () => {
+    const { receiver, set, send } = await runInterposed()
+    set('add', () => Promise.reject(new CountersignError('ERR_INBOX_NEWER', 'migrated')))
+    expect(await send(genuine())).toMatchObject({ status: 503 })
+    expect(receiver.ready).toBe(false)
+    set('add', undefined)
+    expect(await send(genuine())).toMatchObject({ status: 200 })
+    expect(receiver.ready).toBe(true)
+  })
+
+  it('is not what an inbox is that cannot be written for a moment', async () => {
+    const { receiver, set, send } = await runInterposed()
+    set('add', away)
+    expect(await send(genuine())).toMatchObject({ status: 503 })
+    expect(receiver.ready).toBe(true)
   })
 })
 
