@@ -9,7 +9,7 @@ import type { Socket } from 'node:net'
  */
 export class Connections {
   readonly #max: number
-  readonly #unanswered = new Map<Socket, Set<ServerResponse>>()
+  readonly #unanswered = new Map<Socket, Map<ServerResponse, IncomingMessage>>()
   /** Without a request to be answered, the one that has been idle longest first. */
   readonly #idle = new Set<Socket>()
   /** The only request of a connection, by its arrival. It may be complete: that is looked at when a connection is closed. */
@@ -42,11 +42,14 @@ export class Connections {
     // To close a connection with several requests could cut off one that is being answered.
     if (unanswered.size > 0) this.#receiving.delete(socket)
     else this.#receiving.set(socket, request)
-    unanswered.add(response)
+    unanswered.set(response, request)
     this.#idle.delete(socket)
     response.once('close', () => {
       unanswered.delete(response)
-      if (unanswered.size > 0 || !this.#unanswered.has(socket)) return
+      if (unanswered.size > 1 || !this.#unanswered.has(socket)) return
+      const [left] = unanswered.values()
+      // A sender of pipelined requests may send the last one slowly.
+      if (left) return void this.#receiving.set(socket, left)
       this.#receiving.delete(socket)
       this.#idle.add(socket)
     })
@@ -56,13 +59,14 @@ export class Connections {
   closeAfterAnswers(): void {
     this.#closing = true
     for (const responses of this.#unanswered.values()) {
-      for (const response of responses) if (!response.headersSent) response.setHeader('Connection', 'close')
+      for (const response of responses.keys())
+        if (!response.headersSent) response.setHeader('Connection', 'close')
     }
   }
 
   #opened(socket: Socket): void {
     this.#arrivals++
-    this.#unanswered.set(socket, new Set())
+    this.#unanswered.set(socket, new Map())
     this.#idle.add(socket)
     socket.once('close', () => this.#forget(socket))
     if (this.#unanswered.size <= this.#max) return

@@ -21,7 +21,7 @@ export interface ReceiverServerOptions {
    * a callback into a connection that is just being closed. @default 65_000
    */
   readonly keepAliveTimeoutMs?: number | undefined
-  /** Connections at a time; beyond it the one that has been idle longest is closed. @default 1_000 */
+  /** Connections at a time; beyond it the one that has been idle longest is closed, or the slowest sender if none is idle. @default 1_000 */
   readonly maxConnections?: number | undefined
   /**
    * How long a stop goes on taking callbacks in after it has made `/readyz` answer 503, in milliseconds: longer than the
@@ -113,7 +113,13 @@ export async function startReceiverServer(
   }
 
   await receiver.start()
-  await listen(server, host, port)
+  try {
+    await listen(server, host, port)
+  } catch (error) {
+    // The worker has started, and what it has claimed would be interrupted when the process ends.
+    await receiver.stop().catch(() => undefined)
+    throw error
+  }
   const stop = async (delayMs: number): Promise<void> => {
     isStopping = true
     if (delayMs > 0) {

@@ -48,11 +48,14 @@ export async function stopServer({
   // A connection whose last answer was under way when the stop began does not know that it was the last. Looked at after
   // the round of the event loop that has read what arrived, as a request may just have come.
   const sweep = setInterval(() => setImmediate(() => server.closeIdleConnections()), 50)
-  await stopReceiver()
-  const timer = setTimeout(() => server.closeAllConnections(), LAST_REQUEST_LIMIT_MS)
-  await closed
-  clearInterval(sweep)
-  clearTimeout(timer)
+  try {
+    await stopReceiver()
+  } finally {
+    const timer = setTimeout(() => server.closeAllConnections(), LAST_REQUEST_LIMIT_MS)
+    await closed
+    clearInterval(sweep)
+    clearTimeout(timer)
+  }
 }
 
 /** Resolves in a round of the event loop in which neither a connection nor a request has arrived. */

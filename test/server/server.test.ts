@@ -38,6 +38,15 @@ it('by default nobody beyond this machine can reach it, and a proxy gives up a c
   })
 })
 
+it('stops the receiver when it cannot listen, as its worker has started', async () => {
+  const { port } = await start()
+  const receiver = createReceiver<object>({ subscriptions: [subscription] }).onAny(() => {})
+  await expect(startReceiverServer(receiver, 10_000, { port })).rejects.toMatchObject({
+    code: 'ERR_LISTEN_FAILED',
+  })
+  await expect(receiver.start()).rejects.toMatchObject({ code: 'ERR_RECEIVER_STOPPED' })
+})
+
 it('tells how long it keeps an idle connection', async () => {
   const { port } = await start({ keepAliveTimeoutMs: 7_000 })
   const { socket, received, receives } = await connection(port)
@@ -115,6 +124,18 @@ describe('at maxConnections', () => {
     finish.resolve()
     await busy.receives(/200 OK/)
     await next.receives(/200 OK/)
+  })
+
+  it('a sender is slow also when its last request follows others that were answered', async () => {
+    const { port } = await start({ maxConnections: 1 })
+    const slow = await connection(port)
+    const request = genuine().toHttp()
+    slow.socket.write(Buffer.concat([Buffer.from(get('/healthz')), request.subarray(0, request.length - 5)]))
+    await slow.receives(/"ok"}/)
+    const next = await connection(port)
+    next.socket.write(genuine().toHttp())
+    await next.receives(/200 OK/)
+    await slow.closed
   })
 
   it('a connection with several requests is idle once all have been answered', async () => {
