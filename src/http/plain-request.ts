@@ -26,14 +26,14 @@ export function readPlainBody(
   body: PlainRequest['body'],
   options: ReadBodyOptions,
 ): Promise<RawBody | BodyFailureCode> | RawBody | BodyFailureCode {
-  let source: unknown
+  let stream: Readable | undefined
   try {
-    source = typeof body === 'function' ? body() : body
+    const source: unknown = typeof body === 'function' ? body() : body
+    if (ArrayBuffer.isView(source)) return ofBytes(source, options.limits)
+    stream = streamOf(source)
   } catch {
     return 'ERR_BODY_ABORTED'
   }
-  if (ArrayBuffer.isView(source)) return ofBytes(source, options.limits)
-  const stream = streamOf(source)
   return stream && isUnread(stream) ? readBody(stream, options) : 'ERR_BODY_ALREADY_READ'
 }
 

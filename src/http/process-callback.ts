@@ -44,16 +44,21 @@ export function callbackProcessor({
       beforeBody?.()
       return undefined
     }
-    const intake = await readCallback(head, readBody, { beforeBody: admitBody, stopping, joinBatch })
+    let release = (): void => {}
     let result
     try {
-      result = intake.refused ? outcome(intake.refused) : await receive(intake, intake.credentials)
+      const intake = await readCallback(head, readBody, { beforeBody: admitBody, stopping, joinBatch })
+      if (intake.refused) result = outcome(intake.refused)
+      else {
+        release = () => intake.release()
+        result = await receive(intake, intake.credentials)
+      }
     } catch (error) {
       result = outcome('ERR_INTERNAL', undefined, error)
     } finally {
-      if (!intake.refused) intake.release()
+      release()
     }
     answer(result)
-    onAnswered(result, intake.headers, performance.now() - startedAt)
+    onAnswered(result, head.headers, performance.now() - startedAt)
   }
 }

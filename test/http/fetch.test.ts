@@ -190,6 +190,15 @@ describe('receiver.receive()', () => {
     expect(outcome.code).toBe('ERR_AUTHORIZATION_REPEATED')
   })
 
+  it('answers 400 when the source of the body fails, and never rejects', async () => {
+    const { receiver } = run()
+    const fails = () => {
+      throw new Error('no source')
+    }
+    const bodies = [fails, () => ({ [Symbol.asyncIterator]: fails })] as PlainRequest['body'][]
+    for (const body of bodies) expect((await receiver.receive(plain(genuine(), body))).status).toBe(400)
+  })
+
   it('does not call for a body that the head gives a reason to refuse', async () => {
     const { receiver } = run()
     const body = jest.fn()
