@@ -8,7 +8,8 @@ import type { Logger } from '../logging/logger.js'
 import { outcome, type Outcome } from '../callback/outcomes.js'
 import type { Authenticated, Acceptance } from './acceptance.js'
 import { InFlight } from './in-flight.js'
-import type { Dispatcher, Failure } from '../handlers/dispatcher.js'
+import type { FailedEvent } from '../events/lifecycle-events.js'
+import type { Dispatcher } from '../handlers/dispatcher.js'
 import type { Handlers } from '../handlers/handlers.js'
 
 export interface InlineAcceptanceParts {
@@ -135,6 +136,7 @@ export class InlineAcceptance implements Acceptance {
       return outcome(completed ? 'HANDLED' : 'ERR_CLAIM_LOST', event)
     } catch (error) {
       // Not released: the store may have recorded it before it failed.
+      this.#publishFailure({ code: 'ERR_STORE_UNAVAILABLE', error }, event, attempt, claimedAt)
       return outcome('ERR_STORE_UNAVAILABLE', event, error)
     }
   }
@@ -147,7 +149,12 @@ export class InlineAcceptance implements Acceptance {
     events.publish(name, { entry: undefined, callback, attempt, durationMs, error: undefined })
   }
 
-  #publishFailure(failure: Failure, callback: CallbackEvent, attempt: number, claimedAt: number): void {
+  #publishFailure(
+    failure: Pick<FailedEvent, 'code' | 'error'>,
+    callback: CallbackEvent,
+    attempt: number,
+    claimedAt: number,
+  ): void {
     const { events } = this.#parts
     if (!events.has('failed')) return
     const durationMs = performance.now() - claimedAt

@@ -21,7 +21,7 @@ import type { Backoff } from './backoff.js'
 export interface EmptyingOptions {
   /** How many entries of the inbox are handled at a time. @default 10 */
   readonly concurrency?: number | undefined
-  /** An entry of the inbox that has failed so often becomes a dead letter. @default 25, which takes about 14 hours */
+  /** An entry of the inbox that has failed so often becomes a dead letter. @default 25, which takes about 10 hours */
   readonly maxAttempts?: number | undefined
   /** The delay before the second attempt of an entry, in milliseconds; it doubles each time. @default 1_000 */
   readonly retryDelayMs?: number | undefined
