@@ -8,7 +8,7 @@ import { createNodeMiddleware, Webhooks } from '@octokit/webhooks'
 import express from 'express'
 import { createReceiver } from 'countersign'
 import { SqliteInbox } from 'countersign/sqlite'
-import { startReceiverServer } from '../../dist/esm/http/server.js'
+import { startReceiverServer } from '../../dist/esm/server/server.js'
 import { AppendOnlyInbox, OneTransactionEach } from '../inbox/compared-inboxes.mjs'
 import { path, subscription } from './requests.mjs'
 
