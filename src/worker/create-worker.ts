@@ -86,7 +86,8 @@ export class InboxWorker<Events extends object = EventMap> extends Registration<
     await inbox.open()
     this.#isOpen = true
     warnOfGaps(undefined, this.#handlers.registered, logger)
-    this.#worker.start()
+    // Without handlers it would only mark entries as unhandled that a worker in another process is about to handle.
+    if (!this.#handlers.isEmpty) this.#worker.start()
   }
 
   async #stop(): Promise<void> {

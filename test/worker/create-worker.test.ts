@@ -100,6 +100,14 @@ describe('createWorker', () => {
     expect(log.withCode('WARN_NO_HANDLERS')).toHaveLength(1)
   })
 
+  it('leaves every entry as it is when it has no handler', async () => {
+    const { worker, calls } = setUp()
+    await worker.start()
+    expect(worker.ready).toBe(true)
+    await worker.stop()
+    expect(calls).toMatchObject({ open: 1, claim: 0, requeueUnhandled: 0, prune: 0, close: 1 })
+  })
+
   it('takes no handler once it has started', async () => {
     const { worker } = setUp()
     await worker.start()
