@@ -1,0 +1,139 @@
+import { execFileSync } from 'node:child_process'
+import { appendFileSync, chownSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import pg from 'pg'
+import { findProgram, freePort, postgresFolders, ServerProcess, temporaryFolder } from './server-program.js'
+
+const INITDB = findProgram('initdb', postgresFolders())
+const POSTGRES = findProgram('postgres', postgresFolders())
+
+/** Whether a PostgreSQL server can be started. If not, one line says how to install it. */
+export const hasPostgres = INITDB !== undefined && POSTGRES !== undefined
+if (!hasPostgres)
+  process.stderr.write('tests with PostgreSQL are skipped; to install it: apt-get install postgresql\n')
+
+/** `describe`, skipped where PostgreSQL is not installed. */
+export const describeWithPostgres = hasPostgres ? describe : describe.skip
+
+/** A PostgreSQL server on the loopback interface, with its data in a temporary folder. */
+export class PostgresServer {
+  readonly port: number
+  readonly #folder: string
+  readonly #user: { uid: number; gid: number } | undefined
+  #process: ServerProcess | undefined
+  #databases = 0
+
+  private constructor(port: number, folder: string, user: { uid: number; gid: number } | undefined) {
+    this.port = port
+    this.#folder = folder
+    this.#user = user
+  }
+
+  /** Makes a cluster and starts it. `settings` are lines of postgresql.conf. */
+  static async start(settings: readonly string[] = []): Promise<PostgresServer> {
+    const folder = temporaryFolder()
+    const user = serverUser()
+    if (user) chownSync(folder, user.uid, user.gid)
+    const server = new PostgresServer(await freePort(), folder, user)
+    const args = [
+      '-D',
+      server.#data,
+      '-U',
+      'postgres',
+      '-A',
+      'trust',
+      '-E',
+      'UTF8',
+      '--locale=C',
+      '--no-sync',
+    ]
+    execFileSync(INITDB!, args, { ...user, cwd: folder, stdio: 'ignore' })
+    server.configure(['max_connections = 60', 'shared_buffers = 32MB', ...settings])
+    await server.restart()
+    return server
+  }
+
+  /** Appends lines to postgresql.conf. They are in force after `restart` or a reload. */
+  configure(settings: readonly string[]): void {
+    appendFileSync(join(this.#data, 'postgresql.conf'), `${settings.join('\n')}\n`)
+  }
+
+  /** Starts the server if it is not running. */
+  async restart(): Promise<void> {
+    const sockets = join(this.#folder, 'sockets')
+    if (!existsSync(sockets)) {
+      mkdirSync(sockets)
+      if (this.#user) chownSync(sockets, this.#user.uid, this.#user.gid)
+    }
+    const args = ['-D', this.#data, '-p', String(this.port), '-h', '127.0.0.1', '-k', sockets]
+    this.#process = new ServerProcess(POSTGRES!, args, { ...this.#user, cwd: this.#folder })
+    await this.#process.ready(async () => (await this.query('SELECT 1')).rowCount === 1)
+  }
+
+  /** Ends the server and its processes as a crash does. Its children notice that it is gone and end. */
+  async kill(): Promise<void> {
+    const children = childrenOf(this.#process!.pid)
+    await this.#process!.stop('SIGKILL')
+    for (const pid of children) {
+      try {
+        process.kill(pid, 'SIGKILL')
+      } catch {
+        // It has ended by itself.
+      }
+    }
+  }
+
+  /** Ends the server in order; all connections are closed. */
+  async stop(): Promise<void> {
+    await this.#process!.stop('SIGINT')
+  }
+
+  /** Makes an empty database and returns its connection string. */
+  async createDatabase(): Promise<string> {
+    const name = `test_${process.pid}_${++this.#databases}`
+    await this.query(`CREATE DATABASE ${name}`)
+    return this.connectionString(name)
+  }
+
+  connectionString(database = 'postgres', user = 'postgres'): string {
+    return `postgres://${user}@127.0.0.1:${this.port}/${database}`
+  }
+
+  /** Runs one statement as the superuser, on a connection of its own. */
+  async query(sql: string, values: unknown[] = [], database?: string): Promise<pg.QueryResult> {
+    const client = new pg.Client(database ?? this.connectionString())
+    // A server that is killed closes it with an error, which would end the process.
+    client.on('error', () => {})
+    await client.connect()
+    try {
+      return await client.query(sql, values)
+    } finally {
+      await client.end()
+    }
+  }
+
+  get #data(): string {
+    return join(this.#folder, 'data')
+  }
+}
+
+/** PostgreSQL refuses to run as root. */
+function serverUser(): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined
+  const users = readFileSync('/etc/passwd', 'utf8').split('\n')
+  const fields = users.map((line) => line.split(':')).find(([name]) => name === 'postgres')
+  if (!fields) throw new Error('to run PostgreSQL as root, a user named postgres is needed')
+  return { uid: Number(fields[2]), gid: Number(fields[3]) }
+}
+
+function childrenOf(pid: number): number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+      .trim()
+      .split(' ')
+      .filter(Boolean)
+      .map(Number)
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,63 @@
+import { createClient } from 'redis'
+import { findProgram, freePort, ServerProcess, temporaryFolder } from './server-program.js'
+
+const REDIS_SERVER = findProgram('redis-server')
+
+/** Whether a Redis server can be started. If not, one line says how to install it. */
+export const hasRedis = REDIS_SERVER !== undefined
+if (!hasRedis)
+  process.stderr.write('tests with Redis are skipped; to install it: apt-get install redis-server\n')
+
+/** `describe`, skipped where Redis is not installed. */
+export const describeWithRedis = hasRedis ? describe : describe.skip
+
+/** A Redis server on the loopback interface, with its data in a temporary folder. */
+export class RedisServer {
+  readonly port: number
+  readonly #folder = temporaryFolder()
+  readonly #settings: readonly string[]
+  #process: ServerProcess | undefined
+
+  private constructor(port: number, settings: readonly string[]) {
+    this.port = port
+    this.#settings = settings
+  }
+
+  /** `settings` are command-line options; by default every write is synced and nothing is evicted. */
+  static async start(
+    settings: readonly string[] = ['--appendonly', 'yes', '--appendfsync', 'always'],
+  ): Promise<RedisServer> {
+    const server = new RedisServer(await freePort(), settings)
+    await server.restart()
+    return server
+  }
+
+  get url(): string {
+    return `redis://127.0.0.1:${this.port}`
+  }
+
+  /** Starts the server on the data that it has. */
+  async restart(): Promise<void> {
+    const args = ['--port', String(this.port), '--bind', '127.0.0.1', '--save', '', ...this.#settings]
+    this.#process = new ServerProcess(REDIS_SERVER!, args, { cwd: this.#folder })
+    await this.#process.ready(() => this.#answers())
+  }
+
+  /** Ends the server as a crash does. */
+  async kill(): Promise<void> {
+    await this.#process!.stop('SIGKILL')
+  }
+
+  async stop(): Promise<void> {
+    await this.#process!.stop('SIGTERM')
+  }
+
+  async #answers(): Promise<boolean> {
+    const client = createClient({ url: this.url, socket: { reconnectStrategy: false } })
+    client.on('error', () => {})
+    await client.connect()
+    const answer = await client.ping()
+    client.destroy()
+    return answer === 'PONG'
+  }
+}

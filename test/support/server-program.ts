@@ -1,0 +1,94 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { accessSync, constants, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+
+/** Where Debian installs programs that are not on every user's PATH. */
+const MORE_FOLDERS = ['/usr/sbin', '/usr/local/sbin']
+
+/** The path of an installed program, or undefined. */
+export function findProgram(name: string, folders: readonly string[] = []): string | undefined {
+  const path = process.env['PATH']?.split(delimiter) ?? []
+  return [...folders, ...path, ...MORE_FOLDERS].map((folder) => join(folder, name)).find(isExecutable)
+}
+
+/** The folders of Debian's PostgreSQL packages, the newest version first. */
+export function postgresFolders(): string[] {
+  const root = '/usr/lib/postgresql'
+  try {
+    const versions = readdirSync(root).sort((a, b) => Number(b) - Number(a))
+    return versions.map((version) => join(root, version, 'bin'))
+  } catch {
+    return []
+  }
+}
+
+/** A TCP port of the loopback interface that is free now. */
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+/** A new folder that is removed when the process exits. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'countersign-server-'))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** A server in a process of its own, which does not outlive the tests. */
+export class ServerProcess {
+  readonly #child: ChildProcess
+  readonly ended: Promise<void>
+  output = ''
+
+  constructor(
+    program: string,
+    args: readonly string[],
+    options: { uid?: number; gid?: number; cwd: string },
+  ) {
+    const child = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
+    this.#child = child
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on('data', (data: Buffer) => (this.output += data.toString()))
+    this.ended = new Promise((resolve) => child.once('exit', () => resolve()))
+    const kill = () => child.kill('SIGKILL')
+    process.once('exit', kill)
+    void this.ended.then(() => process.off('exit', kill))
+  }
+
+  get pid(): number {
+    return this.#child.pid!
+  }
+
+  /** Sends a signal and waits for the end of the process. */
+  async stop(signal: NodeJS.Signals): Promise<void> {
+    this.#child.kill(signal)
+    await this.ended
+  }
+
+  /** Waits until `isReady` resolves to true. Rejects with the output of the server if it ends before. */
+  async ready(isReady: () => Promise<boolean>, limitMs = 15_000): Promise<void> {
+    const giveUpAt = performance.now() + limitMs
+    let hasEnded = false
+    void this.ended.then(() => (hasEnded = true))
+    while (!(await isReady().catch(() => false))) {
+      if (hasEnded || performance.now() > giveUpAt)
+        throw new Error(`the server did not become ready: ${this.output}`)
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+  }
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
