@@ -102,8 +102,8 @@ export interface CallbackEvent<
   readonly replayed: boolean
 }
 
-/** The id of an entry in an inbox. */
-export type EntryId = number
+/** The id of an entry in an inbox, as the inbox made it. Ids are compared for equality only. */
+export type EntryId = string
 
 /** Identifies a verified callback, to recognise repeats, conflicts and replays of it. Never logged. */
 export interface CallbackIdentity {

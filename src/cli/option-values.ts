@@ -17,6 +17,12 @@ export function positiveNumber(text: string): number {
   throw new InvalidArgumentError('Use a whole number, from 1.')
 }
 
+/** Each inbox makes its own ids, so that any text may be one. */
+export function entryId(text: string): string {
+  if (/^[\x21-\x7e]{1,100}$/.test(text)) return text
+  throw new InvalidArgumentError('Use the id of an entry, as `countersign inbox list` prints it.')
+}
+
 /** Milliseconds for a timer. Node fires a longer one at once. */
 export function duration(text: string): number {
   const value = positiveNumber(text)

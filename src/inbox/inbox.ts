@@ -1,33 +1,37 @@
-import type { VerifiedCallback } from '../callback/callback.js'
-import type { InboxState, PRUNABLE } from './states.js'
+import type { EntryId, VerifiedCallback } from '../callback/callback.js'
+import type { InboxState, PrunableState } from './states.js'
 
 /**
  * Holds verified callbacks durably until they have been handled.
  *
- * Every method is one atomic step that has taken place, and will outlive the process and the machine's power, when its
- * promise resolves; when it rejects, nothing has. Several processes may share one inbox. `registerInboxTests` of
- * `countersign/testing` holds an inbox to all of this.
+ * Every method is one atomic step. When its promise resolves, the step has taken place, and it survives the end of the process
+ * and a loss of power. When its promise rejects, nothing has changed. Several processes may share one inbox. The suite
+ * `registerInboxTests` of `countersign/testing` tests all of this.
+ *
+ * An id is a text that the inbox makes. An id that the inbox cannot have made belongs to no entry; it is never an error.
  */
 export interface Inbox {
   /**
-   * How long what was handled is remembered at least, in milliseconds, counted from the latest delivery that was signed
-   * anew, by this machine's clock and by the times that the service signs: within this time no repeat is handled again.
+   * How long a handled entry is kept at least, in milliseconds. The time counts from the latest delivery that was signed anew,
+   * by the clock of the inbox and by the times that the service signs. Within this time no repeat is handled again.
    */
   readonly retentionMs: number
 
-  /** How long what a person discarded is kept, in milliseconds. */
+  /** How long an entry that an operator discarded is kept at least, in milliseconds. */
   readonly discardedRetentionMs: number
 
-  /** Makes ready: connects, brings the schema up to date. Rejects with a clear error when it cannot. Safe to call twice. */
+  /** Connects, and brings the schema up to date. Rejects when it cannot. Safe to call twice. */
   open(): Promise<void>
 
-  /** Stores a callback unless it is known. The unique key of this step *is* the de-duplication. */
+  /** Stores a callback unless it is known. The unique key of this step is the de-duplication. */
   add(arrival: Arrival): Promise<AddResult>
 
   /**
    * Takes up to `limit` entries of those types that are due, oldest first, for `leaseMs`, and says when the next one is
-   * due. An entry whose lease has run out is due again: as before when its handlers had not begun, as an interrupted entry
-   * when they had. Of entries that share an `orderKey`, only the oldest is ever taken; an unhandled entry is one of them.
+   * due. An entry whose lease has ended is due again: as before if its handlers had not begun, as an interrupted entry
+   * if they had. Of entries that share an `orderKey`, only the oldest is ever taken.
+   *
+   * The inbox records the requested types: see `InboxState`, `unhandled`.
    *
    * Entries stay due when the clock is set back: where a due time was set at a time that is now in the future, its delay or
    * lease is counted again from now. An entry that ended at a time that is now in the future is taken to have ended now.
@@ -36,72 +40,100 @@ export interface Inbox {
 
   /**
    * Records that the handlers of these entries begin, which counts as an attempt, and renews their leases. Resolves to the
-   * ids of those that are still held; the handlers of the others must not begin. Has no further effect on a claim that has
-   * begun.
+   * ids of those that are still held; the handlers of the others must not begin. A second call for the same claim only
+   * renews its lease.
    */
-  begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<number>>
+  begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>>
 
   /** Renews leases. Resolves to the ids of those that are still held; the others have been lost. */
-  extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<number>>
-
-  /** Ends a claim. Resolves to false, and changes nothing, when it had been lost: the fencing against late finishers. */
-  finish(claim: ClaimToken, result: ClaimEnd): Promise<boolean>
-
-  /** Makes unhandled entries of these types due, as they have a handler now. Resolves to how many. */
-  requeueUnhandled(eventTypes: EventTypes): Promise<number>
+  extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>>
 
   /**
-   * Makes entries unhandled that an operator had retried or released, that have been due since before `dueBefore`, and
-   * that are of none of these types: without a handler they would wait as stored, and nobody would look for them there.
-   * An inbox may look at some of them only, as it is called again and again. Resolves to how many.
+   * Ends claims, all in one step. Resolves to the ids of those that were still held. The others had been lost: their entries
+   * are unchanged, so that a worker that finishes late cannot overwrite the result of another one.
    */
-  markUnhandled(eventTypes: EventTypes, dueBefore: number): Promise<number>
+  settle(ends: readonly SettledClaim[]): Promise<ReadonlySet<EntryId>>
 
   /**
-   * Deletes up to `limit` entries that were handled, or discarded, before `before`, oldest first. Resolves to how many.
-   * Nothing in any other state is ever deleted, and nothing that this machine's clock or the latest time that the service
-   * has signed does not allow: an entry must have ended, and have been signed, longer ago than `before` and `retentionMs`
-   * say, by each of the two clocks. A time that the service has signed counts no further than the time of its arrival.
+   * Deletes up to `limit` entries of one state, oldest first. Resolves to their number. The inbox measures the age of an entry
+   * by its own clock and by the latest time that the service has signed: the entry must have ended, and all its deliveries
+   * must have been signed, longer ago than the age by both. A time that the service has signed counts no further than the time
+   * of its arrival.
    *
-   * The latest signed time of what was deleted is kept. What arrives later, is not known, and was signed no later than that
-   * is quarantined (`forgotten`), as it may be a replay.
+   * The latest signed time of the deleted entries is kept. A callback that arrives later, is not known, and was signed no later
+   * than that is quarantined (`forgotten`), because it may be a replay.
    */
-  prune(
-    state: (typeof PRUNABLE)[number],
-    before: number,
-    limit: number,
-    options?: PruneOptions,
-  ): Promise<number>
+  prune(request: PruneEntries): Promise<number>
+
+  /**
+   * Calls `onDue` when entries may have become due, in whichever process. Returns a function that ends the calls. Optional:
+   * workers poll as well.
+   */
+  watch?(onDue: () => void): () => void
+
+  /** See `TransactionalInbox`. */
+  transact?(
+    claim: ClaimToken,
+    options: TransactOptions,
+    work: (transaction: unknown) => Promise<ClaimEnd>,
+  ): Promise<'committed' | 'lost'>
 
   close(): Promise<void>
 }
 
+export interface TransactOptions {
+  /** How long the transaction may take, in milliseconds. */
+  readonly timeoutMs: number
+}
+
+/** An inbox in a database in which handlers can write as well. `Transaction` is the database client of the transaction. */
+export interface TransactionalInbox<Transaction> extends Inbox {
+  /**
+   * Runs `work` in a transaction, and records in the same transaction the end that `work` resolves to: both are committed or
+   * neither is. If `work` resolves to an end other than `complete`, its own writes are rolled back, and the end is recorded by
+   * itself, as `settle` does.
+   *
+   * - `committed`: the end is durable.
+   * - `lost`: the claim had been lost, and everything was rolled back.
+   *
+   * Rejects when nothing was committed.
+   */
+  transact(
+    claim: ClaimToken,
+    options: TransactOptions,
+    work: (transaction: Transaction) => Promise<ClaimEnd>,
+  ): Promise<'committed' | 'lost'>
+}
+
 /**
- * What operators do with an inbox: `countersign inbox` works on anything that has it. The receiver and its worker do not
- * need it.
+ * What operators do with an inbox: `countersign inbox` works on anything that has it. The receiver does not need it. The
+ * worker uses `stats`, if it is there, to warn of unhandled entries.
  */
-export interface InboxOperations extends Pick<Inbox, 'retentionMs' | 'open' | 'prune' | 'close'> {
+export interface InboxOperations extends Pick<
+  Inbox,
+  'retentionMs' | 'discardedRetentionMs' | 'open' | 'prune' | 'close'
+> {
   /** How many entries are in each state. */
   stats(): Promise<InboxStats>
 
-  /** Entries that fit the filter, by id, at most `limit` after `afterId`. */
-  list(filter: EntryFilter, page?: { afterId?: number; limit?: number }): Promise<EntrySummary[]>
+  /** Entries that match the filter, in the order of their arrival. */
+  list(filter: EntryFilter, page?: EntryPage): Promise<EntrySummary[]>
 
   /** One entry with its body and history. */
-  show(id: number): Promise<Entry | undefined>
+  show(id: EntryId): Promise<Entry | undefined>
 
   /**
    * The other entries that share the entry's idempotency key (of the same subscription) or one of its signatures, those
-   * of repeats that were signed anew included; by id. Empty where there is no such entry.
+   * of repeats that were signed anew included, in the order of their arrival. Empty if there is no such entry.
    */
-  related(id: number): Promise<RelatedEntry[]>
+  related(id: EntryId): Promise<RelatedEntry[]>
 
   /**
-   * A person's decision on one entry, recorded in its history. It is refused where the entry is gone, where its state does
-   * not allow it, and, unless `again` is set, where it would handle a callback a second time: the entry was handled, or a
-   * related entry was handled or will be.
+   * Records and carries out an operator's decision on one entry. It is refused if there is no such entry, if the state of the
+   * entry does not allow it, and, unless `again` is set, if it would handle a callback a second time: the entry was handled,
+   * or a related entry was handled or will be.
    */
-  act(id: number, action: OperatorAction, by: string, options?: ActOptions): Promise<ActResult>
+  act(id: EntryId, action: OperatorAction, by: string, options?: ActOptions): Promise<ActResult>
 }
 
 /** An inbox for receivers, workers and operators, as those of this package are. */
@@ -120,16 +152,14 @@ export interface Arrival {
   readonly suspicion?: string | undefined
   /** Entries with the same key are handled one after the other, in the order in which they arrived. */
   readonly orderKey?: string | undefined
-  /** Whether there is a handler for its type. */
-  readonly hasHandler: boolean
 }
 
 export type AddResult =
-  | { readonly result: 'stored' | 'unhandled'; readonly id: number }
+  | { readonly result: 'stored'; readonly id: EntryId }
   /** The same key with the same body is known, or an exact copy is in quarantine already and has been counted. */
-  | { readonly result: 'duplicate'; readonly id: number }
+  | { readonly result: 'duplicate'; readonly id: EntryId }
   /** Kept, but not to be handled. */
-  | { readonly result: 'quarantined'; readonly id: number; readonly why: QuarantineCause }
+  | { readonly result: 'quarantined'; readonly id: EntryId; readonly why: QuarantineCause }
 
 /**
  * - `suspicion`: it was suspect on arrival.
@@ -139,7 +169,7 @@ export type AddResult =
  */
 export type QuarantineCause = 'suspicion' | 'conflict' | 'replay' | 'forgotten'
 
-/** The types that somebody has handlers for. */
+/** The event types that a worker has handlers for. */
 export type EventTypes = readonly string[] | 'any'
 
 export interface ClaimEntries {
@@ -167,9 +197,9 @@ export interface Claims {
   readonly clockSetBackMs?: number | undefined
 }
 
-/** A claim, and the number of it that fences off older ones. */
+/** Identifies a claim. Each claim of an entry has a larger token than the claims before it. */
 export interface ClaimToken {
-  readonly id: number
+  readonly id: EntryId
   readonly token: number
 }
 
@@ -184,13 +214,17 @@ export interface ClaimedEntry extends ClaimToken {
   readonly replayed: boolean
 }
 
+export interface SettledClaim {
+  readonly claim: ClaimToken
+  readonly end: ClaimEnd
+}
+
+/** How a claim ends. */
 export type ClaimEnd =
   | { readonly move: 'complete' }
   | { readonly move: 'reschedule'; readonly delayMs: number; readonly error: string }
   | { readonly move: 'deadLetter'; readonly error: string }
-  /** There is no handler for it. */
-  | { readonly move: 'markUnhandled' }
-  /** Its handlers were not begun: it is due again at once. */
+  /** Its handlers did not run: it is due again at once, and the attempt does not count. */
   | { readonly move: 'handBack' }
 
 /**
@@ -213,8 +247,15 @@ export type ActResult =
       readonly message: string
     }
 
-export interface PruneOptions {
-  /** Delete nothing, but tell how many it would be. */
+export interface PruneEntries {
+  readonly state: PrunableState
+  readonly limit: number
+  /**
+   * The age that an entry must exceed, in milliseconds. A smaller value than the default has no effect.
+   * @default `retentionMs`; for discarded entries `discardedRetentionMs`, if that is longer
+   */
+  readonly olderThanMs?: number | undefined
+  /** Delete nothing, but resolve to how many entries would be deleted. @default false */
   readonly dryRun?: boolean | undefined
 }
 
@@ -225,7 +266,7 @@ export interface ActOptions {
 
 /** An entry that shares the idempotency key or a signature of another one. */
 export interface RelatedEntry {
-  readonly id: number
+  readonly id: EntryId
   readonly state: InboxState
   /** `callback`: the idempotency key and the body. `signature`: a signature, but not both of those. `key`: only the key. */
   readonly shares: 'callback' | 'signature' | 'key'
@@ -245,8 +286,17 @@ export interface EntryFilter {
   readonly after?: number | undefined
 }
 
+export interface EntryPage {
+  /** The last entry of the page before. @default undefined, which is the first page */
+  readonly afterId?: EntryId | undefined
+  /** @default 100 */
+  readonly limit?: number | undefined
+  /** @default false */
+  readonly newestFirst?: boolean | undefined
+}
+
 export interface EntrySummary {
-  readonly id: number
+  readonly id: EntryId
   readonly state: InboxState
   readonly eventType: string
   readonly idempotencyKey: string
@@ -255,7 +305,7 @@ export interface EntrySummary {
   readonly receivedAt: Date
   /** How often its handlers have begun. */
   readonly attempts: number
-  /** When it is due, or its lease runs out. */
+  /** When it is due, or its lease ends. Undefined while it waits for a handler or for an older entry of its order key. */
   readonly dueAt?: Date | undefined
   /** When it ended; of a repeat that was signed anew later, when that arrived. */
   readonly finishedAt?: Date | undefined

@@ -1,41 +1,46 @@
-import type { VerifiedCallback } from '../callback/callback.js'
-import { recognise } from '../callback/recognition.js'
+import type { EntryId } from '../callback/callback.js'
 import { checkKnownOptions, functionOption, integerOption } from '../base/option-checks.js'
+import { AskedTypes, handledTypes } from './handled-types.js'
 import type {
   ActOptions,
   ActResult,
   AddResult,
   Arrival,
-  ClaimEnd,
   ClaimEntries,
   Claims,
   ClaimToken,
   CompleteInbox,
   Entry,
   EntryFilter,
+  EntryPage,
   EntrySummary,
   EventTypes,
   InboxStats,
   OperatorAction,
-  PruneOptions,
+  PruneEntries,
   QuarantineCause,
   RelatedEntry,
+  SettledClaim,
 } from './inbox.js'
 import { InboxClock } from './inbox-clock.js'
+import { KnownCallbacks } from './memory/known-callbacks.js'
+import { createEntry, summaryOf, type MemoryEntry } from './memory/memory-entry.js'
+import { sharedBy } from './memory/related-entries.js'
+import { setDue, UnfinishedEntries } from './memory/unfinished-entries.js'
 import { NO_ENTRIES } from './no-entries.js'
 import { actionRefusal, missingRefusal } from './operator-action.js'
 import { QUARANTINE_REASON } from './quarantine-reason.js'
-import { deletableBefore } from './retention.js'
-import { MOVES, PRUNABLE, type InboxState } from './states.js'
+import { DEFAULT_DISCARDED_RETENTION_MS, DEFAULT_RETENTION_MS, deletableBefore } from './retention.js'
+import { MOVES, type InboxState, type StoredState } from './states.js'
 
 export interface MemoryInboxOptions {
   /**
-   * How long what was handled is remembered at least, in milliseconds.
+   * How long a handled entry is kept at least, in milliseconds.
    * @default 604_800_000 (7 days)
    */
   readonly retentionMs?: number | undefined
   /**
-   * How long what a person discarded is kept, in milliseconds.
+   * How long an entry that an operator discarded is kept at least, in milliseconds; never less than `retentionMs`.
    * @default 2_592_000_000 (30 days)
    */
   readonly discardedRetentionMs?: number | undefined
@@ -46,86 +51,64 @@ export interface MemoryInboxOptions {
   readonly clock?: (() => number) | undefined
 }
 
-/**
- * An inbox in this process's memory, for tests and for trying out: it keeps every promise but the one that matters, as
- * nothing in it survives the process.
- */
+/** An inbox in the memory of this process, for tests and first steps. Its entries are lost when the process ends. */
 export class MemoryInbox implements CompleteInbox {
   readonly retentionMs: number
   readonly discardedRetentionMs: number
   readonly #clock: InboxClock
-  readonly #entries = new Map<number, StoredEntry>()
-  /** What is stored, running or retrying: the only entries that a claim has to look at. */
-  readonly #unfinished = new Set<StoredEntry>()
-  /** What is unfinished or unhandled, by its order key. */
-  readonly #queues = new Map<string, Set<StoredEntry>>()
-  /** Entries by which repeats are recognised. What is in quarantine is not among them: a stranger may have written it. */
-  readonly #knownByKey = new Map<string, StoredEntry>()
-  readonly #knownBySignature = new Map<string, StoredEntry>()
-  readonly #suspectBySignature = new Map<string, StoredEntry>()
-  /** The latest time that a deleted entry was signed at. */
-  #deletedUpTo = -Infinity
-  #lastId = 0
+  /** In the order of arrival. */
+  readonly #entries = new Map<EntryId, MemoryEntry>()
+  readonly #unfinished = new UnfinishedEntries()
+  readonly #known = new KnownCallbacks()
+  readonly #askedTypes = new AskedTypes()
+  readonly #typesSeenAt = new Map<string, number>()
+  #lastSequence = 0
 
   constructor(options: MemoryInboxOptions = {}) {
     checkKnownOptions(OWNER, options, KNOWN)
     const duration = (name: 'retentionMs' | 'discardedRetentionMs', fallback: number) =>
       integerOption(OWNER, name, options[name], { fallback, min: 1 })
-    this.retentionMs = duration('retentionMs', 604_800_000)
-    this.discardedRetentionMs = duration('discardedRetentionMs', 2_592_000_000)
+    this.retentionMs = duration('retentionMs', DEFAULT_RETENTION_MS)
+    this.discardedRetentionMs = duration('discardedRetentionMs', DEFAULT_DISCARDED_RETENTION_MS)
     this.#clock = new InboxClock(functionOption(OWNER, 'clock', options.clock, Date.now))
   }
 
-  // The methods are async for a throw inside to become a rejection; none may await before it is done.
+  // The methods are async so that a throw becomes a rejection. None may await: each is one atomic step.
   async open(): Promise<void> {}
 
   async add(arrival: Arrival): Promise<AddResult> {
-    const { callback, key, bodyHash, signature, suspicion } = arrival
-    const known = this.#knownByKey.get(key)
-    const signed = this.#knownBySignature.get(signature)
-    const recognition = recognise({
-      key: !known ? 'unknown' : known.bodyHash === bodyHash ? 'same-body' : 'other-body',
-      signature: !signed ? 'unknown' : signed === known ? 'same-key' : 'other-key',
-      isSuspect: suspicion !== undefined,
-      isForgotten: Number(callback.signedAt) <= this.#deletedUpTo,
-    })
+    const { recognition, known, signed } = this.#known.recognize(arrival)
     switch (recognition) {
       case 'duplicate':
-        if (!signed) this.#rememberSignature(known!, arrival)
+        if (!signed) this.#addSignature(known!, arrival)
         known!.copies++
         return { result: 'duplicate', id: known!.id }
       case 'suspicion':
-        return this.#quarantine(arrival, recognition, suspicion!)
+        return this.#quarantine(arrival, recognition, arrival.suspicion!)
       case 'conflict':
         return this.#quarantine(arrival, recognition, QUARANTINE_REASON.conflict(known!.id))
       case 'replay':
         return this.#quarantine(arrival, recognition, QUARANTINE_REASON.replay(signed!.id))
       case 'forgotten':
         return this.#quarantine(arrival, recognition, QUARANTINE_REASON.forgotten)
-      case 'new':
-        return this.#store(arrival)
+      case 'new': {
+        const entry = this.#insert(arrival, 'stored')
+        this.#known.add(entry)
+        this.#unfinished.makeDue(entry, this.#clock.now())
+        return { result: 'stored', id: entry.id }
+      }
     }
-  }
-
-  #store(arrival: Arrival): AddResult {
-    const entry = this.#insert(arrival, arrival.hasHandler ? 'stored' : 'unhandled')
-    this.#makeKnown(entry)
-    if (!arrival.hasHandler) {
-      this.#takePlace(entry)
-      return { result: 'unhandled', id: entry.id }
-    }
-    this.#makeDue(entry, this.#clock.now())
-    return { result: 'stored', id: entry.id }
   }
 
   async claim({ eventTypes, limit, leaseMs, interrupted = false }: ClaimEntries): Promise<Claims> {
     const now = this.#clock.now()
     const clockSetBackMs = this.#setTimesAnew(now)
-    const ready = this.#ready(eventTypes)
+    this.#recordTypes(eventTypes, now)
+    const ready = this.#unfinished.ready(eventTypes)
     const wanted = ready.filter((entry) => isInterrupted(entry) === interrupted)
     const due = wanted
       .filter(({ dueAt }) => dueAt! <= now)
-      .sort((a, b) => a.dueAt! - b.dueAt! || a.id - b.id)
+      .sort((a, b) => a.dueAt! - b.dueAt! || a.sequence - b.sequence)
       .slice(0, limit)
     const entries = due.map((entry) => {
       entry.state = MOVES.claim.to
@@ -143,133 +126,89 @@ export class MemoryInbox implements CompleteInbox {
     }
   }
 
-  async begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<number>> {
+  async begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
     const held = this.#renew(claims, leaseMs)
     for (const entry of held) {
       if (entry.begunBy !== entry.token) entry.attempts++
       entry.begunBy = entry.token
     }
-    return new Set(held.map(({ id }) => id))
+    return idsOf(held)
   }
 
-  async extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<number>> {
-    return new Set(this.#renew(claims, leaseMs).map(({ id }) => id))
+  async extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
+    return idsOf(this.#renew(claims, leaseMs))
   }
 
-  async finish(claim: ClaimToken, result: ClaimEnd): Promise<boolean> {
-    const entry = this.#held(claim)
-    if (!entry) return false
-    const { move } = result
-    entry.state = MOVES[move].to
-    if ('error' in result) entry.reason = result.error
-    if (move === 'complete') entry.reason = undefined
-    // Nothing was tried.
-    if ((move === 'markUnhandled' || move === 'handBack') && entry.begunBy === entry.token) entry.attempts--
-    // What was interrupted before and is handed back is still to be handled by itself.
-    if (move !== 'handBack') entry.begunBy = undefined
-    if (move === 'reschedule') this.#makeDue(entry, this.#clock.now(), result.delayMs)
-    else if (move === 'handBack') this.#makeDue(entry, this.#clock.now())
-    else this.#end(entry)
-    return true
-  }
-
-  async requeueUnhandled(eventTypes: EventTypes): Promise<number> {
-    const requeued = [...this.#entries.values()].filter(
-      ({ state, callback }) => state === 'unhandled' && fits(eventTypes, callback.type),
-    )
-    for (const entry of requeued) {
-      entry.state = MOVES.requeueUnhandled.to
-      this.#makeDue(entry, this.#clock.now())
-    }
-    return requeued.length
-  }
-
-  async markUnhandled(eventTypes: EventTypes, dueBefore: number): Promise<number> {
-    const waiting = this.#ready('any').filter(
-      ({ state, replayed, dueAt, callback }) =>
-        state === 'stored' && replayed && dueAt! < dueBefore && !fits(eventTypes, callback.type),
-    )
-    for (const entry of waiting) {
-      entry.state = MOVES.markUnhandled.to
-      this.#end(entry)
-    }
-    return waiting.length
+  async settle(ends: readonly SettledClaim[]): Promise<ReadonlySet<EntryId>> {
+    const settled = ends.map((end) => this.#settle(end)).filter((entry) => entry !== undefined)
+    return idsOf(settled)
   }
 
   async stats(): Promise<InboxStats> {
+    const stateOf = this.#shownStates()
     const counts = { ...NO_ENTRIES }
     let oldestUnfinished: Date | undefined
-    for (const { state, dueAt, callback } of this.#entries.values()) {
+    for (const entry of this.#entries.values()) {
+      const state = stateOf(entry)
       counts[state]++
-      if (dueAt !== undefined) oldestUnfinished ??= callback.receivedAt
+      if (entry.dueAt !== undefined && state !== 'unhandled') oldestUnfinished ??= entry.callback.receivedAt
     }
     return { ...counts, oldestUnfinished }
   }
 
   async list(
     filter: EntryFilter,
-    { afterId = 0, limit = 100 }: { afterId?: number; limit?: number } = {},
+    { afterId, limit = 100, newestFirst = false }: EntryPage = {},
   ): Promise<EntrySummary[]> {
     const { states, eventType, idempotencyKey, reason, before = Infinity, after = -Infinity } = filter
-    return [...this.#entries.values()]
-      .filter(
-        ({ id, state, reason: own = '', callback: { type, idempotencyKey: key, receivedAt } }) =>
-          id > afterId &&
-          (states === undefined || states.includes(state)) &&
-          (eventType === undefined || type === eventType) &&
-          (idempotencyKey === undefined || key === idempotencyKey) &&
+    const stateOf = this.#shownStates()
+    const inOrder = [...this.#entries.values()]
+    // Its entry may have been deleted since. What is no number is the id of no entry, and no entry follows it.
+    const afterSequence = Number(afterId)
+    return (newestFirst ? inOrder.toReversed() : inOrder)
+      .filter((entry) => {
+        const { sequence, reason: own = '', callback } = entry
+        const received = Number(callback.receivedAt)
+        return (
+          (afterId === undefined || (newestFirst ? sequence < afterSequence : sequence > afterSequence)) &&
+          (states === undefined || states.includes(stateOf(entry))) &&
+          (eventType === undefined || callback.type === eventType) &&
+          (idempotencyKey === undefined || callback.idempotencyKey === idempotencyKey) &&
           (reason === undefined || lowerCase(own).includes(lowerCase(reason))) &&
-          Number(receivedAt) < before &&
-          Number(receivedAt) > after,
-      )
+          received < before &&
+          received > after
+        )
+      })
       .slice(0, limit)
-      .map(summaryOf)
+      .map((entry) => summaryOf(entry, stateOf(entry)))
   }
 
-  async show(id: number): Promise<Entry | undefined> {
+  async show(id: EntryId): Promise<Entry | undefined> {
     const entry = this.#entries.get(id)
-    return entry && { ...summaryOf(entry), rawBody: entry.callback.rawBody, history: [...entry.history] }
+    if (!entry) return undefined
+    const summary = summaryOf(entry, this.#shownStates()(entry))
+    return { ...summary, rawBody: entry.callback.rawBody, history: [...entry.history] }
   }
 
-  async related(id: number): Promise<RelatedEntry[]> {
+  async related(id: EntryId): Promise<RelatedEntry[]> {
     const entry = this.#entries.get(id)
     return entry ? this.#related(entry) : []
   }
 
-  #related(entry: StoredEntry): RelatedEntry[] {
-    const signatures = new Set([entry.signature, ...entry.moreSignatures])
-    return [...this.#entries.values()].flatMap((other) => {
-      if (other === entry) return []
-      const sharesKey = other.key === entry.key
-      const sharesSignature = [other.signature, ...other.moreSignatures].some((each) => signatures.has(each))
-      if (!sharesKey && !sharesSignature) return []
-      const isCallback = sharesKey && other.bodyHash === entry.bodyHash
-      return {
-        id: other.id,
-        state: other.state,
-        shares: isCallback ? 'callback' : sharesSignature ? 'signature' : 'key',
-        accepted: other.replayed || this.#knownByKey.get(other.key) === other,
-      }
-    })
-  }
-
   async act(
-    id: number,
+    id: EntryId,
     action: OperatorAction,
     by: string,
     { again = false }: ActOptions = {},
   ): Promise<ActResult> {
     const entry = this.#entries.get(id)
     if (!entry) return missingRefusal(id)
-    const refusal = actionRefusal(action, entry, this.#related(entry), again)
+    const shown = { id, state: this.#shownStates()(entry) }
+    const refusal = actionRefusal(action, shown, this.#related(entry), again)
     if (refusal !== undefined) return refusal
     const now = this.#clock.now()
     if (action === 'release') {
-      // Where its key or signature belongs to another entry, repeats are still recognised by that one.
-      if (!this.#knownByKey.has(entry.key) && !this.#knownBySignature.has(entry.signature)) {
-        this.#suspectBySignature.delete(entry.signature)
-        this.#makeKnown(entry)
-      }
+      this.#known.release(entry)
       // The type in the header is not signed: what the signature proves is the subscription.
       entry.callback = { ...entry.callback, type: entry.callback.subscription.eventTypeName }
     }
@@ -281,84 +220,107 @@ export class MemoryInbox implements CompleteInbox {
       entry.attempts = 0
       entry.replayed = true
       entry.finishedAt = undefined
-      this.#makeDue(entry, now)
+      this.#unfinished.makeDue(entry, now)
     }
     return { done: true }
   }
 
-  async prune(
-    state: InboxState,
-    before: number,
-    limit: number,
-    { dryRun = false }: PruneOptions = {},
-  ): Promise<number> {
+  async prune({ state, limit, olderThanMs, dryRun = false }: PruneEntries): Promise<number> {
     const now = this.#clock.now()
-    const end = deletableBefore(before, { now, latestSignedAt: this.#latestSignedAt(now) }, this.retentionMs)
+    const end = deletableBefore(
+      { state, olderThanMs },
+      { now, latestSignedAt: this.#latestSignedAt(now) },
+      this,
+    )
     const old = [...this.#entries.values()]
-      .filter((entry) => entry.state === state && isPrunable(state))
+      .filter((entry) => entry.state === state)
       .filter(({ finishedAt, latestSignedAt }) => finishedAt! < end && latestSignedAt < end)
       .sort((a, b) => a.finishedAt! - b.finishedAt!)
       .slice(0, limit)
-    if (!dryRun) for (const entry of old) this.#delete(entry)
+    if (dryRun) return old.length
+    for (const entry of old) {
+      this.#entries.delete(entry.id)
+      this.#known.delete(entry)
+    }
     return old.length
   }
 
   async close(): Promise<void> {}
 
   #quarantine(arrival: Arrival, why: QuarantineCause, reason: string): AddResult {
-    // One entry for a signature, whatever else was rewritten: who holds one captured delivery cannot fill the memory.
-    const copy = this.#suspectBySignature.get(arrival.signature)
+    // One entry for a signature, whatever else differs: an attacker with one captured delivery cannot fill the memory.
+    const copy = this.#known.quarantined(arrival.signature)
     if (copy) {
       copy.copies++
       return { result: 'duplicate', id: copy.id }
     }
     const entry = this.#insert(arrival, 'quarantined')
     entry.reason = reason
-    this.#suspectBySignature.set(arrival.signature, entry)
+    this.#known.addQuarantined(entry)
     return { result: 'quarantined', id: entry.id, why }
   }
 
-  #insert({ callback, key, bodyHash, signature, orderKey }: Arrival, state: InboxState): StoredEntry {
-    const entry: StoredEntry = {
-      id: ++this.#lastId,
-      state,
-      callback,
-      key,
-      bodyHash,
-      signature,
-      orderKey,
-      attempts: 0,
-      token: 0,
-      begunBy: undefined,
-      dueAt: undefined,
-      dueSetAt: 0,
-      hasTurn: false,
-      finishedAt: undefined,
-      reason: undefined,
-      replayed: false,
-      copies: 0,
-      history: [],
-      moreSignatures: [],
-      latestSignedAt: Number(callback.signedAt),
-    }
+  #insert(arrival: Arrival, state: StoredState): MemoryEntry {
+    const entry = createEntry(arrival, ++this.#lastSequence, state)
     this.#entries.set(entry.id, entry)
     return entry
   }
 
-  #makeKnown(entry: StoredEntry): void {
-    this.#knownByKey.set(entry.key, entry)
-    this.#knownBySignature.set(entry.signature, entry)
-  }
-
-  /** Of an entry that was signed anew, for it not to be replayed: neither under another key nor once the entry is old. */
-  #rememberSignature(entry: StoredEntry, { signature, callback }: Arrival): void {
-    entry.moreSignatures.push(signature)
-    entry.latestSignedAt = Math.max(entry.latestSignedAt, Number(callback.signedAt))
-    this.#knownBySignature.set(signature, entry)
+  #addSignature(entry: MemoryEntry, arrival: Arrival): void {
+    this.#known.addSignature(entry, arrival)
     if (entry.finishedAt !== undefined) entry.finishedAt = Math.max(entry.finishedAt, this.#clock.now())
   }
 
-  /** A time counts no further than its arrival: one that was signed far in the future must not take the clock ahead. */
+  #recordTypes(eventTypes: EventTypes, now: number): void {
+    const types = this.#askedTypes.toRecord(eventTypes, now)
+    for (const type of types) this.#typesSeenAt.set(type, now)
+    if (types.length > 0) this.#askedTypes.recorded(eventTypes, now)
+  }
+
+  /** A function, so that the handled types are determined once for many entries. */
+  #shownStates(): (entry: MemoryEntry) => InboxState {
+    const handled = handledTypes([...this.#typesSeenAt].map(([eventType, seenAt]) => ({ eventType, seenAt })))
+    return ({ state, callback }) => {
+      const isWaiting = state === 'stored' || state === 'retrying'
+      return isWaiting && handled !== 'any' && !handled.has(callback.type) ? 'unhandled' : state
+    }
+  }
+
+  #settle({ claim, end }: SettledClaim): MemoryEntry | undefined {
+    const entry = this.#held(claim)
+    if (!entry) return undefined
+    const { move } = end
+    entry.state = MOVES[move].to
+    if ('error' in end) entry.reason = end.error
+    if (move === 'complete') entry.reason = undefined
+    if (move === 'handBack') {
+      if (entry.begunBy === entry.token) entry.attempts--
+      // `begunBy` stays: an entry that was interrupted before is still to be handled alone.
+    } else {
+      entry.begunBy = undefined
+    }
+    if (move === 'reschedule') this.#unfinished.makeDue(entry, this.#clock.now(), end.delayMs)
+    else if (move === 'handBack') this.#unfinished.makeDue(entry, this.#clock.now())
+    else this.#end(entry)
+    return entry
+  }
+
+  #end(entry: MemoryEntry): void {
+    this.#unfinished.remove(entry)
+    entry.finishedAt = this.#clock.now()
+  }
+
+  #related(entry: MemoryEntry): RelatedEntry[] {
+    const stateOf = this.#shownStates()
+    return [...this.#entries.values()].flatMap((other) => {
+      const shares = sharedBy(entry, other)
+      if (shares === undefined) return []
+      const accepted = other.replayed || this.#known.isKnown(other)
+      return { id: other.id, state: stateOf(other), shares, accepted }
+    })
+  }
+
+  /** A time counts no further than its arrival: one that was signed far in the future must not set the second clock ahead. */
   #latestSignedAt(now: number): number | undefined {
     let latest: number | undefined
     for (const { callback } of this.#entries.values()) {
@@ -369,16 +331,12 @@ export class MemoryInbox implements CompleteInbox {
     return latest
   }
 
-  #held({ id, token }: ClaimToken): StoredEntry | undefined {
+  #held({ id, token }: ClaimToken): MemoryEntry | undefined {
     const entry = this.#entries.get(id)
     return entry?.state === 'running' && entry.token === token ? entry : undefined
   }
 
-  #ready(eventTypes: EventTypes): StoredEntry[] {
-    return [...this.#unfinished].filter(({ hasTurn, callback }) => hasTurn && fits(eventTypes, callback.type))
-  }
-
-  #renew(claims: readonly ClaimToken[], leaseMs: number): StoredEntry[] {
+  #renew(claims: readonly ClaimToken[], leaseMs: number): MemoryEntry[] {
     const now = this.#clock.now()
     const held = claims.map((claim) => this.#held(claim)).filter((entry) => entry !== undefined)
     for (const entry of held) setDue(entry, now, leaseMs)
@@ -390,53 +348,8 @@ export class MemoryInbox implements CompleteInbox {
     if (steps === 0) return undefined
     for (const entry of this.#entries.values())
       if (entry.finishedAt !== undefined) entry.finishedAt = Math.min(entry.finishedAt, now)
-    let aheadMs = 0
-    for (const entry of this.#unfinished) {
-      if (entry.dueSetAt <= now) continue
-      aheadMs = Math.max(aheadMs, entry.dueSetAt - now)
-      setDue(entry, now, entry.dueAt! - entry.dueSetAt)
-    }
-    return this.#clock.handled(steps, aheadMs)
-  }
-
-  #makeDue(entry: StoredEntry, now: number, delayMs = 0): void {
-    setDue(entry, now, delayMs)
-    this.#unfinished.add(entry)
-    if (entry.orderKey === undefined) entry.hasTurn = true
-    else this.#takePlace(entry)
-  }
-
-  #takePlace(entry: StoredEntry): void {
-    const { orderKey } = entry
-    if (orderKey === undefined) return
-    const queue = this.#queues.get(orderKey) ?? new Set()
-    this.#queues.set(orderKey, queue.add(entry))
-    promoteNext(queue)
-  }
-
-  #end(entry: StoredEntry): void {
-    entry.dueAt = undefined
-    entry.hasTurn = false
-    if (entry.state !== 'unhandled') entry.finishedAt = this.#clock.now()
-    this.#unfinished.delete(entry)
-    const queue = entry.orderKey === undefined ? undefined : this.#queues.get(entry.orderKey)
-    if (!queue) return
-    // An unhandled entry keeps its place: those behind it would otherwise be handled before it.
-    if (entry.state !== 'unhandled') queue.delete(entry)
-    if (queue.size === 0) this.#queues.delete(entry.orderKey!)
-    else promoteNext(queue)
-  }
-
-  #delete(entry: StoredEntry): void {
-    this.#entries.delete(entry.id)
-    this.#deletedUpTo = Math.max(this.#deletedUpTo, entry.latestSignedAt)
-    for (const [map, key] of [
-      [this.#knownByKey, entry.key],
-      [this.#suspectBySignature, entry.signature],
-      ...[entry.signature, ...entry.moreSignatures].map((each) => [this.#knownBySignature, each] as const),
-    ] as const) {
-      if (map.get(key) === entry) map.delete(key)
-    }
+    for (const [type, seenAt] of this.#typesSeenAt) this.#typesSeenAt.set(type, Math.min(seenAt, now))
+    return this.#clock.handled(steps, this.#unfinished.setTimesAnew(now))
   }
 }
 
@@ -447,79 +360,15 @@ const KNOWN = [
   'clock',
 ] as const satisfies readonly (keyof MemoryInboxOptions)[]
 
-interface StoredEntry {
-  readonly id: number
-  state: InboxState
-  callback: VerifiedCallback
-  readonly key: string
-  readonly bodyHash: string
-  readonly signature: string
-  readonly orderKey: string | undefined
-  attempts: number
-  token: number
-  /** The token of the claim whose handlers began, until an end is recorded. */
-  begunBy: number | undefined
-  /** Set while it is stored, running or retrying. */
-  dueAt: number | undefined
-  /** When `dueAt` was set. */
-  dueSetAt: number
-  /** Whether nothing that shares its order key comes before it. */
-  hasTurn: boolean
-  finishedAt: number | undefined
-  reason: string | undefined
-  replayed: boolean
-  copies: number
-  readonly history: Entry['history'][number][]
-  readonly moreSignatures: string[]
-  /** Of all its signatures. */
-  latestSignedAt: number
-}
-
-/** Of those that share an order key, the oldest may run, unless it is unhandled; while one is running, no other. */
-function promoteNext(queue: ReadonlySet<StoredEntry>): void {
-  const entries = [...queue]
-  if (entries.some(({ state, hasTurn }) => hasTurn && state === 'running')) return
-  const oldest = entries.reduce((a, b) => (a.id < b.id ? a : b))
-  for (const entry of entries) entry.hasTurn = entry === oldest && entry.state !== 'unhandled'
-}
-
-function setDue(entry: StoredEntry, now: number, delayMs: number): void {
-  entry.dueAt = now + delayMs
-  entry.dueSetAt = now
-}
-
-function isInterrupted({ begunBy }: StoredEntry): boolean {
+function isInterrupted({ begunBy }: MemoryEntry): boolean {
   return begunBy !== undefined
 }
 
-function fits(eventTypes: EventTypes, type: string): boolean {
-  return eventTypes === 'any' || eventTypes.includes(type)
+function idsOf(entries: readonly MemoryEntry[]): ReadonlySet<EntryId> {
+  return new Set(entries.map(({ id }) => id))
 }
 
 /** A to Z only, as SQLite does. */
 function lowerCase(text: string): string {
   return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
-}
-
-function isPrunable(state: InboxState): boolean {
-  return (PRUNABLE as readonly InboxState[]).includes(state)
-}
-
-function summaryOf(entry: StoredEntry): EntrySummary {
-  const { id, state, callback, attempts, dueAt, hasTurn, finishedAt, reason, copies } = entry
-  const { type: eventType, idempotencyKey, subscription, signedAt, receivedAt } = callback
-  return {
-    id,
-    state,
-    eventType,
-    idempotencyKey,
-    subscription,
-    signedAt,
-    receivedAt,
-    attempts,
-    dueAt: hasTurn ? new Date(dueAt!) : undefined,
-    finishedAt: finishedAt === undefined ? undefined : new Date(finishedAt),
-    reason,
-    copies,
-  }
 }

@@ -1,3 +1,4 @@
+import type { EntryId } from '../callback/callback.js'
 import type { ActResult, OperatorAction, RelatedEntry } from './inbox.js'
 import { MOVES, type InboxState } from './states.js'
 
@@ -5,7 +6,7 @@ import { MOVES, type InboxState } from './states.js'
 export type ActRefusal = Extract<ActResult, { done: false }>
 
 interface ActedOn {
-  readonly id: number
+  readonly id: EntryId
   readonly state: InboxState
 }
 
@@ -34,7 +35,7 @@ export function actionRefusal(
   return other && refusal('repeat', relatedRefusal(other))
 }
 
-export function missingRefusal(id: number): ActRefusal {
+export function missingRefusal(id: EntryId): ActRefusal {
   return refusal('not-found', `there is no entry ${id}`)
 }
 
@@ -42,10 +43,10 @@ function refusal(code: ActRefusal['code'], message: string): ActRefusal {
   return { done: false, code, message }
 }
 
-// A worker takes it up by itself. As `stored` it would leave the count of what waits for a handler, and wait for ever.
-function unhandledRefusal(id: number): string {
+// A retry would change nothing: the entry is due already, and no worker has a handler for it.
+function unhandledRefusal(id: EntryId): string {
   return (
-    `entry ${id} is unhandled; a receiver that has a handler for its event type takes it up by itself within a minute: ` +
+    `entry ${id} is unhandled; a worker that has a handler for its event type claims it by itself, within pollMs: ` +
     'register one, or discard the entry'
   )
 }

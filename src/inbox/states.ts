@@ -1,31 +1,35 @@
-/** Where an entry of the inbox stands. */
+/** The state of an entry, as `stats`, `list` and `show` report it. */
 export type InboxState =
-  /** On the disk, waiting for a worker. */
+  /** It waits for a worker. */
   | 'stored'
-  /** Claimed by a worker, whose lease has not run out. */
+  /** A worker has claimed it, and the lease has not ended. */
   | 'running'
-  /** Failed, and due again later. */
+  /** It failed, and is due again later. */
   | 'retrying'
-  /** Every handler has finished. */
+  /** All its handlers have succeeded. */
   | 'handled'
-  /** Given up after the last attempt; a person may retry or discard it. */
+  /** It failed, and is not tried again. An operator may retry or discard it. */
   | 'dead'
-  /** Of a type that has no handler; runs when one is registered. */
+  /**
+   * As `stored` or `retrying`, but no worker has a handler for its event type. An inbox does not store this state. It derives
+   * it from the types that workers asked for: see `HandledTypes`.
+   */
   | 'unhandled'
-  /** Authentic but suspect: not handled until a person releases it. */
+  /** Authentic but suspect: it is not handled before an operator releases it. */
   | 'quarantined'
-  /** Put aside by a person, for good. */
+  /** An operator decided that it is never handled. */
   | 'discarded'
 
-/** What can happen to an entry, from which states, and where it leads. docs/inbox.md shows the same table. */
+/** The states that an inbox stores. */
+export type StoredState = Exclude<InboxState, 'unhandled'>
+
+/** What can happen to an entry, in which states, and which state follows. docs/inbox.md has the same table. */
 export const MOVES = {
-  claim: { from: ['stored', 'retrying', 'running'], to: 'running', by: 'worker' },
+  claim: { from: ['stored', 'retrying', 'unhandled', 'running'], to: 'running', by: 'worker' },
   complete: { from: ['running'], to: 'handled', by: 'worker' },
   reschedule: { from: ['running'], to: 'retrying', by: 'worker' },
   deadLetter: { from: ['running'], to: 'dead', by: 'worker' },
-  markUnhandled: { from: ['running', 'stored'], to: 'unhandled', by: 'worker' },
   handBack: { from: ['running'], to: 'stored', by: 'worker' },
-  requeueUnhandled: { from: ['unhandled'], to: 'stored', by: 'worker' },
   retry: { from: ['dead', 'retrying', 'handled'], to: 'stored', by: 'operator' },
   release: { from: ['quarantined'], to: 'stored', by: 'operator' },
   discard: {
@@ -35,10 +39,12 @@ export const MOVES = {
   },
 } as const satisfies Record<
   string,
-  { from: readonly InboxState[]; to: InboxState; by: 'worker' | 'operator' }
+  { from: readonly InboxState[]; to: StoredState; by: 'worker' | 'operator' }
 >
 
 export type Move = keyof typeof MOVES
 
-/** States that an entry may be deleted in, once it is old enough: only what was handled, or given up by a person. */
-export const PRUNABLE = ['handled', 'discarded'] as const satisfies readonly InboxState[]
+/** The states in which an old entry may be deleted. */
+export const PRUNABLE = ['handled', 'discarded'] as const satisfies readonly StoredState[]
+
+export type PrunableState = (typeof PRUNABLE)[number]

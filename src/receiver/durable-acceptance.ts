@@ -89,14 +89,13 @@ export class DurableAcceptance implements Acceptance {
   }
 
   async #add(authenticated: Authenticated): Promise<AddResult> {
-    const { inbox, handlers } = this.#parts
+    const { inbox } = this.#parts
     const { callback, identity, verdict } = authenticated
     return inbox.add({
       callback,
       ...identity,
       suspicion: verdict === 'suspect' ? authenticated.suspicion : undefined,
       orderKey: verdict === 'genuine' ? this.#orderKey(authenticated.callback) : undefined,
-      hasHandler: handlers.for(callback.type).length > 0,
     })
   }
 
@@ -117,13 +116,14 @@ export class DurableAcceptance implements Acceptance {
 
   #codeOf(added: AddResult, authenticated: Authenticated): OutcomeCode {
     switch (added.result) {
-      case 'stored':
-        return 'STORED'
+      case 'stored': {
+        const { handlers } = this.#parts
+        // If there are no handlers at all, another process has them.
+        const isHandled = handlers.isEmpty || handlers.for(authenticated.callback.type).length > 0
+        return isHandled ? 'STORED' : 'ERR_HANDLER_MISSING'
+      }
       case 'duplicate':
         return 'DUPLICATE'
-      case 'unhandled':
-        // Where there are no handlers at all, another process has them.
-        return this.#parts.handlers.isEmpty ? 'STORED' : 'ERR_HANDLER_MISSING'
       case 'quarantined':
         if (added.why === 'conflict') return 'ERR_IDEMPOTENCY_KEY_REUSED'
         if (added.why === 'replay') return 'ERR_SIGNATURE_REPLAYED'

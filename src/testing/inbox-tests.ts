@@ -3,11 +3,12 @@ import { registerArriving } from './inbox-tests/arriving.js'
 import { registerAsking } from './inbox-tests/asking.js'
 import { registerClaiming } from './inbox-tests/claiming.js'
 import { registerDeleting } from './inbox-tests/deleting.js'
+import { registerMissingHandlers } from './inbox-tests/missing-handlers.js'
 import { registerOperating } from './inbox-tests/operating.js'
 import { registerOrdering } from './inbox-tests/ordering.js'
 import { registerRepeating } from './inbox-tests/repeating.js'
 import { createArrival, LONG } from './inbox-tests/entries.js'
-import type { InboxUnderTest, Suite } from './inbox-tests/suite.js'
+import type { InboxUnderTest, RetentionUnderTest, Suite } from './inbox-tests/suite.js'
 import { globalFramework, type TestFramework } from './test-framework.js'
 
 export type { InboxUnderTest } from './inbox-tests/suite.js'
@@ -15,18 +16,19 @@ export type { InboxUnderTest } from './inbox-tests/suite.js'
 /**
  * Registers the tests that every `CompleteInbox` must pass.
  *
- * `createInbox` is called once for each test; the inbox is opened before it and closed after it. An inbox without a
- * clock of its own may really wait in `advance`: all waits together take less than a minute.
+ * `createInbox` is called once for each test; it makes an empty inbox with these retentions. The inbox is opened before the
+ * test and closed after it. An inbox whose clock cannot be set may really wait in `advance`: all waits together take less than a
+ * minute.
  */
 export function registerInboxTests(
-  createInbox: (context: { retentionMs: number }) => Promise<InboxUnderTest> | InboxUnderTest,
+  createInbox: (context: RetentionUnderTest) => Promise<InboxUnderTest> | InboxUnderTest,
   framework: TestFramework = globalFramework('registerInboxTests'),
 ): void {
   const { describe } = framework
 
   const it: Suite['it'] = (name, test, retentionMs = LONG) =>
     framework.it(name, async () => {
-      const subject = await createInbox({ retentionMs })
+      const subject = await createInbox({ retentionMs, discardedRetentionMs: retentionMs })
       await subject.inbox.open()
       try {
         await test(subject)
@@ -40,6 +42,7 @@ export function registerInboxTests(
   describe('an inbox', () => {
     it('tells how long it remembers', async ({ inbox }) => {
       assert.equal(inbox.retentionMs, LONG)
+      assert.equal(inbox.discardedRetentionMs, LONG)
     })
 
     it('can be opened twice', async ({ inbox }) => {
@@ -57,6 +60,7 @@ export function registerInboxTests(
     registerOrdering(suite)
     registerOperating(suite)
     registerRepeating(suite)
+    registerMissingHandlers(suite)
     registerDeleting(suite)
     registerAsking(suite)
   })

@@ -42,9 +42,11 @@ export class Claimer {
     return { entries, leaseEndsAt, waitMs: goesOn ? 0 : Math.min(pollMs, Math.max(nextDueInMs, 1)) }
   }
 
-  /** Gives back entries whose handlers have not begun. Where that fails, their leases run out. */
+  /** Gives back entries whose handlers have not begun. If that fails, their leases end. */
   handBack(entries: readonly ClaimedEntry[]): void {
-    for (const entry of entries) this.#options.inbox.finish(entry, { move: 'handBack' }).catch(() => {})
+    if (entries.length === 0) return
+    const ends = entries.map((claim) => ({ claim, end: { move: 'handBack' } }) as const)
+    this.#options.inbox.settle(ends).catch(() => {})
   }
 
   async #claim(turn: Turn): Promise<Claims | undefined> {

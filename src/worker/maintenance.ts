@@ -1,105 +1,75 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Handlers } from '../handlers/handlers.js'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { withTimeout } from '../base/timeout.js'
 import type { Logger } from '../logging/logger.js'
-import type { Inbox } from '../inbox/inbox.js'
+import type { Inbox, InboxOperations } from '../inbox/inbox.js'
 import { PRUNABLE } from '../inbox/states.js'
 
 export interface MaintenanceParts {
   readonly inbox: Inbox
-  readonly handlers: Handlers
   readonly leaseMs: number
-  readonly pollMs: number
-  readonly clock: () => number
   readonly logger: Logger
-  /** Called when entries became due that nobody else announces. */
-  readonly onRequeued: () => void
 }
 
 const EVERY_MS = 60_000
 const PRUNE_STEP = 200
 
-/** What has to be done now and then: give unhandled entries to a handler that is there now, and delete what is old. */
+/** Once a minute: warns of entries that no worker has a handler for, and deletes old entries. */
 export class Maintenance {
   readonly #parts: MaintenanceParts
   #timer: NodeJS.Timeout | undefined
-  #requeueTimer: NodeJS.Timeout | undefined
   #round: Promise<void> | undefined
-  #requeueing: Promise<void> | undefined
   #stopping = false
 
   constructor(parts: MaintenanceParts) {
     this.#parts = parts
   }
 
-  /** Begins at once: a process that never lives for a minute must not leave everything to grow. */
   start(): void {
-    this.#timer = setInterval(() => this.#begin(), EVERY_MS).unref()
-    // Sooner than the rest: what another process stores as unhandled holds up all that share its order key.
-    const requeueEveryMs = Math.min(this.#parts.pollMs, EVERY_MS)
-    this.#requeueTimer = setInterval(() => this.#beginRequeueing(), requeueEveryMs).unref()
-    this.#begin()
+    this.#timer = setInterval(() => this.#begin(true), EVERY_MS).unref()
+    // Deletes at once: old entries must be deleted even if no process runs for a minute. The warning has to wait until the
+    // workers of a new deployment have claimed: until then the inbox knows the types of the old one.
+    this.#begin(false)
   }
 
-  /** Resolves once the step that is under way has ended. */
+  /** Resolves once the current step has ended. */
   async stop(): Promise<void> {
     this.#stopping = true
     clearInterval(this.#timer)
-    clearInterval(this.#requeueTimer)
-    await Promise.all([this.#round, this.#requeueing])
+    await this.#round
   }
 
-  #begin(): void {
-    this.#round ??= this.#maintain().finally(() => (this.#round = undefined))
+  #begin(warns: boolean): void {
+    this.#round ??= this.#maintain(warns).finally(() => (this.#round = undefined))
   }
 
-  #beginRequeueing(): void {
-    // A failure is logged by the worker, which claims as often from the same inbox.
-    this.#requeueing ??= this.#requeueUnhandled()
-      .catch(() => {})
-      .finally(() => (this.#requeueing = undefined))
-  }
-
-  async #maintain(): Promise<void> {
+  async #maintain(warns: boolean): Promise<void> {
     try {
-      await this.#requeueUnhandled()
-      await this.#markUnhandled()
+      if (warns) await this.#warnOfUnhandled()
       await this.#prune()
     } catch (error) {
       const fields = { code: 'ERR_INBOX_UNAVAILABLE', err: error }
-      this.#parts.logger.warn(fields, 'old and unhandled entries could not be seen to')
+      this.#parts.logger.warn(fields, 'the inbox could not be maintained: the next attempt is in a minute')
     }
   }
 
-  // Not only at the start: a process that has no such handler yet may go on storing during a rolling update.
-  async #requeueUnhandled(): Promise<void> {
-    const { inbox, handlers, leaseMs, logger, onRequeued } = this.#parts
-    const requeued = await withTimeout(inbox.requeueUnhandled(handlers.types), leaseMs, 'the inbox')
-    if (requeued === 0) return
-    logger.info({ requeued }, 'entries that had no handler have one now')
-    onRequeued()
+  async #warnOfUnhandled(): Promise<void> {
+    const { leaseMs, logger } = this.#parts
+    const inbox: Inbox & Partial<Pick<InboxOperations, 'stats'>> = this.#parts.inbox
+    if (!inbox.stats) return
+    const { unhandled } = await withTimeout(inbox.stats(), leaseMs, 'the inbox')
+    if (unhandled === 0) return
+    const message = 'no worker has a handler for the event types of these entries: they wait until one has'
+    logger.warn({ code: 'ERR_HANDLER_MISSING', entries: unhandled }, message)
   }
 
-  // An operator's command does not know which types have handlers.
-  async #markUnhandled(): Promise<void> {
-    const { inbox, handlers, leaseMs, clock, logger } = this.#parts
-    const dueBefore = clock() - EVERY_MS
-    const count = await withTimeout(inbox.markUnhandled(handlers.types, dueBefore), leaseMs, 'the inbox')
-    if (count === 0) return
-    const message =
-      'entries that were retried or released have no handler: they are unhandled until there is one'
-    logger.warn({ code: 'ERR_HANDLER_MISSING', entries: count }, message)
-  }
-
-  /** Step by step, so that nobody waits for it: there may be a million entries to delete. */
+  /** In small steps, so that other calls of the inbox do not wait: there may be a million entries to delete. */
   async #prune(): Promise<void> {
-    const { inbox, leaseMs, clock } = this.#parts
+    const { inbox, leaseMs } = this.#parts
     for (const state of PRUNABLE) {
-      const keptMs = state === 'handled' ? inbox.retentionMs : inbox.discardedRetentionMs
       let pruned = PRUNE_STEP
       while (pruned === PRUNE_STEP && !this.#stopping) {
-        pruned = await withTimeout(inbox.prune(state, clock() - keptMs, PRUNE_STEP), leaseMs, 'the inbox')
-        await nextTurn()
+        pruned = await withTimeout(inbox.prune({ state, limit: PRUNE_STEP }), leaseMs, 'the inbox')
+        await nextTick()
       }
     }
   }

@@ -96,12 +96,10 @@ const INBOX_METHODS = Object.keys({
   claim: true,
   begin: true,
   extend: true,
-  finish: true,
-  requeueUnhandled: true,
-  markUnhandled: true,
+  settle: true,
   prune: true,
   close: true,
-} satisfies Record<Exclude<keyof Inbox, 'retentionMs' | 'discardedRetentionMs'>, true>)
+} satisfies Record<Exclude<keyof Inbox, 'retentionMs' | 'discardedRetentionMs' | 'watch' | 'transact'>, true>)
 
 /** `WorkerOptions`, checked and with defaults. */
 export interface WorkerSettings extends HandlingSettings, EmptyingSettings {

@@ -14,7 +14,8 @@ import { Claimer } from './claimer.js'
 import { forbidsRetry } from '../handlers/do-not-retry.js'
 import { Maintenance } from './maintenance.js'
 import type { EmptyingSettings } from './worker-options.js'
-import type { ClaimedEntry, ClaimEnd, Inbox } from '../inbox/inbox.js'
+import { inOneCall, SAME_STEP, SAME_TICK } from './one-call.js'
+import type { ClaimedEntry, ClaimEnd, ClaimToken, Inbox, SettledClaim } from '../inbox/inbox.js'
 
 export interface WorkerParts extends EmptyingSettings {
   readonly inbox: Inbox
@@ -62,8 +63,11 @@ export class Worker {
   readonly #options: WorkerParts
   readonly #maintenance: Maintenance
   /** By the id of the entry. */
-  readonly #running = new Map<number, Run>()
+  readonly #running = new Map<EntryId, Run>()
   readonly #claimer: Claimer
+  readonly #recordBegin: (claim: ClaimToken) => Promise<ReadonlySet<EntryId>>
+  readonly #settle: (end: SettledClaim) => Promise<ReadonlySet<EntryId>>
+  #endWatch: (() => void) | undefined
   #loop: Promise<void> | undefined
   #heartbeat: NodeJS.Timeout | undefined
   #stopped: Promise<void> | undefined
@@ -78,13 +82,17 @@ export class Worker {
     this.#options = options
     logAttempts(options.events, options.logger)
     this.#claimer = new Claimer(options)
-    this.#maintenance = new Maintenance({ ...options, onRequeued: () => this.wake() })
+    this.#maintenance = new Maintenance(options)
+    const { inbox, leaseMs } = options
+    this.#recordBegin = inOneCall(SAME_STEP, async (claims) => inbox.begin(claims, leaseMs))
+    this.#settle = inOneCall(SAME_TICK, async (ends) => inbox.settle(ends))
   }
 
   /** Safe to call twice; without effect once stopped. */
   start(): void {
     if (this.#loop || this.#stopped) return
     this.#heartbeat = setInterval(() => void this.#renewLeases(), this.#options.leaseMs / 3)
+    this.#endWatch = this.#options.inbox.watch?.(() => this.wake())
     this.#loop = this.#work()
     this.#maintenance.start()
   }
@@ -141,7 +149,7 @@ export class Worker {
   async #run(run: Run): Promise<void> {
     const startedAt = performance.now()
     const attemptEnd = await this.#handle(run)
-    const isRecorded = !run.lost && (await this.#finish(run, attemptEnd.end))
+    const isRecorded = !run.lost && (await this.#recordEnd(run, attemptEnd.end))
     const { id: entry, attempt, callback } = run.entry
     const what = { entry, callback, attempt, durationMs: performance.now() - startedAt }
     if (isRecorded) this.#publish(attemptEnd, what)
@@ -152,7 +160,11 @@ export class Worker {
   async #handle(run: Run): Promise<AttemptEnd> {
     const { handlers, dispatcher, maxAttempts, leaseMs, secrets } = this.#options
     const { callback, attempt, replayed } = run.entry
-    if (handlers.for(callback.type).length === 0) return { end: { move: 'markUnhandled' } }
+    if (handlers.for(callback.type).length === 0) {
+      // An inbox that gives what was not asked for. Without handlers the entry would count as handled.
+      await this.#beforeNextTry()
+      return { end: { move: 'handBack' } }
+    }
     // The last attempt did not live to say how it ended. What kills its process must not do so for ever.
     if (attempt > maxAttempts) {
       const tried = `tried ${attempt - 1} times, and maxAttempts is ${maxAttempts}`
@@ -190,11 +202,11 @@ export class Worker {
 
   /** Resolves to whether the handlers of the entry may begin, which has then been recorded. */
   async #begin(run: Run): Promise<boolean> {
-    const { inbox, leaseMs, logger } = this.#options
+    const { leaseMs, logger } = this.#options
     const { entry } = run
     run.begunAt = performance.now()
     try {
-      const begun = await withTimeout(inbox.begin([entry], leaseMs), leaseMs / 2, 'the inbox')
+      const begun = await withTimeout(this.#recordBegin(entry), leaseMs / 2, 'the inbox')
       run.lost ||= run.entry === entry && !begun.has(entry.id)
       run.leaseEndsAt = Math.max(run.leaseEndsAt, run.begunAt + leaseMs)
       if (performance.now() > run.begunAt + leaseMs / 2)
@@ -210,13 +222,13 @@ export class Worker {
   }
 
   /** Tries until it is recorded or somebody else has the entry: to let go would be to have it handled again. */
-  async #finish(run: Run, end: ClaimEnd): Promise<boolean> {
-    const { inbox, leaseMs, logger } = this.#options
+  async #recordEnd(run: Run, end: ClaimEnd): Promise<boolean> {
+    const { leaseMs, logger } = this.#options
     while (!this.#left) {
       const { entry } = run
       try {
-        const ended = await withTimeout(inbox.finish(entry, end), leaseMs, 'the inbox')
-        if (ended || run.entry === entry) return ended
+        const settled = await withTimeout(this.#settle({ claim: entry, end }), leaseMs, 'the inbox')
+        if (settled.has(entry.id) || run.entry === entry) return settled.has(entry.id)
       } catch (error) {
         const fields = { code: 'ERR_INBOX_UNAVAILABLE', entry: entry.id, err: error }
         logger.error(fields, 'the end of an entry could not be recorded')
@@ -244,8 +256,6 @@ export class Worker {
       case 'deadLetter':
         if (events.has('dead')) events.publish('dead', { ...what, code, error, reason: end.error })
         return
-      case 'markUnhandled':
-        return logger.warn({ ...attemptFields(what), move: end.move }, 'entry has no handler')
       case 'handBack': {
         const message = 'entry was handed back: its handlers were not begun'
         logger.warn({ ...attemptFields(what), move: end.move }, message)
@@ -280,6 +290,7 @@ export class Worker {
   }
 
   async #drain(limitMs: number): Promise<void> {
+    this.#endWatch?.()
     this.wake()
     const ended = this.#ended()
     try {

@@ -6,6 +6,7 @@ import { signedCallback } from '../../src/testing/signed-callback.js'
 import { SUBSCRIPTION } from './configured.js'
 import { expectHarmless, HOSTILE, startFakeService } from './fake-service.js'
 import { countersign, Sandbox } from './program.js'
+import { settle } from '../support/settle.js'
 
 const sandbox = new Sandbox()
 afterEach(() => sandbox.clean())
@@ -37,8 +38,8 @@ async function hostileFolder(): Promise<string> {
   const {
     entries: [claim],
   } = await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 60_000 })
-  await inbox.finish(claim!, { move: 'deadLetter', error: `Error: ${TEXT}` })
-  await inbox.act(1, 'retry', TEXT)
+  await settle(inbox, claim!, { move: 'deadLetter', error: `Error: ${TEXT}` })
+  await inbox.act('1', 'retry', TEXT)
   await inbox.close()
   return cwd
 }

@@ -27,7 +27,7 @@ async function withDiscarded(file: string, daysAgo: number): Promise<void> {
   const at = Date.now() - daysAgo * DAY_MS
   await store(file, at)
   const inbox = new SqliteInbox({ file, clock: () => at })
-  await inbox.act(1, 'discard', 'ann')
+  await inbox.act('1', 'discard', 'ann')
   await inbox.close()
 }
 
@@ -48,7 +48,6 @@ async function store(file: string, at: number): Promise<void> {
     key,
     bodyHash: 'a'.repeat(44),
     signature,
-    hasHandler: true,
   })
   await inbox.close()
 }

@@ -3,6 +3,7 @@ import { SqliteInbox } from '../../src/inbox/sqlite/sqlite-inbox.js'
 import type { Arrival } from '../../src/inbox/inbox.js'
 import { arrival } from '../support/arrivals.js'
 import { countersign, Sandbox } from './program.js'
+import { settle } from '../support/settle.js'
 
 const sandbox = new Sandbox()
 afterEach(() => sandbox.clean())
@@ -28,7 +29,7 @@ async function directory(): Promise<string> {
   const {
     entries: [claim],
   } = await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 60_000 })
-  await inbox.finish(claim!, { move: 'complete' })
+  await settle(inbox, claim!, { move: 'complete' })
   await inbox.add(replayed(handled))
   const first = arrival({ suspicion: STALE })
   await inbox.add(first)
@@ -73,10 +74,10 @@ describe('a bulk release', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({
       dryRun: true,
       results: [
-        { id: 3, done: false, why: expect.anything() },
-        { id: 4, done: false, reason: STALE },
-        { id: 5, done: false, why: expect.anything() },
-        { id: 6, done: false, reason: STALE },
+        { id: '3', done: false, why: expect.anything() },
+        { id: '4', done: false, reason: STALE },
+        { id: '5', done: false, why: expect.anything() },
+        { id: '6', done: false, reason: STALE },
       ],
     })
   })
@@ -86,7 +87,7 @@ describe('a bulk release', () => {
     const { code, stdout } = await run(cwd, 'discard', '--reason', 'replay', '--yes')
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'entry 3: discard\n' })
     const listed = await countersign(['inbox', 'list', '--reason', STALE, '--json'], { cwd })
-    expect(JSON.parse(listed.stdout)).toMatchObject([{ id: 4 }, { id: 5 }, { id: 6 }])
+    expect(JSON.parse(listed.stdout)).toMatchObject([{ id: '4' }, { id: '5' }, { id: '6' }])
     expect((await run(cwd, 'release', '--reason', ' ', '--yes')).code).toBe(2)
   })
 
@@ -123,7 +124,8 @@ describe('an entry that is named by its number', () => {
   it('is told how an unhandled one gets handled, which stays unhandled', async () => {
     const cwd = await sandbox.directory({})
     const inbox = new SqliteInbox({ file: join(cwd, 'callbacks.db') })
-    await inbox.add(arrival({ hasHandler: false }))
+    await inbox.add(arrival())
+    await inbox.claim({ eventTypes: ['other'], limit: 1, leaseMs: 1 })
     await inbox.close()
     const { code, stderr } = await run(cwd, 'retry', '1')
     expect(code).toBe(3)

@@ -44,7 +44,7 @@ describe('countersign inbox', () => {
   it('lists what fits the filters', async () => {
     const { cwd } = await withDeadLetter()
     const dead = await json(cwd, 'list', '--state', 'dead', '--key', KEY.toUpperCase(), '--newer-than', '1h')
-    expect(dead).toMatchObject([{ id: 1, state: 'dead', idempotencyKey: KEY, reason: 'Error: not today' }])
+    expect(dead).toMatchObject([{ id: '1', state: 'dead', idempotencyKey: KEY, reason: 'Error: not today' }])
     expect(await json(cwd, 'list', '--older-than', '1h')).toEqual([])
     expect(await json(cwd, 'list', '--type', 'other')).toEqual([])
   })
@@ -122,7 +122,7 @@ describe('countersign inbox', () => {
     expect(await countersign(args, { cwd })).toMatchObject({ code: 0 })
     const [line] = (await readFile(join(cwd, 'out.jsonl'), 'utf8')).trim().split('\n')
     const { bodyBase64, ...entry } = JSON.parse(line!) as { bodyBase64: string }
-    expect(entry).toMatchObject({ id: 1, state: 'dead', history: [] })
+    expect(entry).toMatchObject({ id: '1', state: 'dead', history: [] })
     expect(JSON.parse(Buffer.from(bodyBase64, 'base64').toString())).toHaveProperty('Id')
     expect((await stat(join(cwd, 'out.jsonl'))).mode & 0o777).toBe(0o600)
     expect((await countersign(args, { cwd })).code).toBe(1)

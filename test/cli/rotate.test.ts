@@ -219,7 +219,7 @@ describe('countersign rotate --status', () => {
       hasMore: false,
       secrets: [
         { subscription: 'subscriptions[0]', secret: 'file new.secret', last: null },
-        { secret: 'file old.secret', last: { signedAt: '2026-11-03T09:14:27.000Z', entry: 1 } },
+        { secret: 'file old.secret', last: { signedAt: '2026-11-03T09:14:27.000Z', entry: '1' } },
         { secret: 'secret[2]', last: null },
       ],
     })

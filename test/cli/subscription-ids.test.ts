@@ -41,8 +41,8 @@ it('serve keeps the same callback of each, and inbox show says whose it is', asy
   }
   const { stdout } = await countersign(['inbox', 'list', '--json'], { cwd })
   expect(JSON.parse(stdout)).toMatchObject([
-    { id: 1, subscription: { id: 'acme' } },
-    { id: 2, subscription: { id: 'bolt' } },
+    { id: '1', subscription: { id: 'acme' } },
+    { id: '2', subscription: { id: 'bolt' } },
   ])
   const shown = await countersign(['inbox', 'show', '2'], { cwd })
   expect(shown.stdout).toMatch(/subscriptionId +bolt\n/)

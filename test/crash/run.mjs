@@ -123,7 +123,7 @@ async function drain(env) {
   receiver.signal('SIGTERM')
   await receiver.ended
   const handled = new Set()
-  for (let afterId = 0; ;) {
+  for (let afterId; ;) {
     const page = await inbox.list({ states: ['handled'] }, { afterId, limit: 500 })
     for (const { idempotencyKey } of page) handled.add(idempotencyKey)
     if (page.length < 500) break

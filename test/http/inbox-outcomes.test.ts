@@ -110,7 +110,7 @@ const ROWS: readonly Row[] = [
       const running = await run({ maxAttempts: 1, handler: () => Promise.reject(new Error('no')) })
       const callback = genuine()
       await running.send(callback)
-      await running.becomes(1, 'dead')
+      await running.becomes('1', 'dead')
       return { running, response: await running.send(callback) }
     },
   },
@@ -157,7 +157,7 @@ const ROWS: readonly Row[] = [
     code: 'STORED',
     status: 200,
     outcome: 'stored',
-    entries: ['unhandled'],
+    entries: ['stored'],
     handled: 0,
     deliver: (run) => send(() => run({ handler: null }), genuine()),
   },
@@ -378,7 +378,7 @@ describe.each<HostName>(['Express 5', 'the standalone server'])('with an inbox, 
     expectFixedBody(response)
     const { reason } = OUTCOMES[code]
     expect(running.log.withCode(code)).toMatchObject([{ fields: { code, outcome, reason, status } }])
-    for (const [index, state] of row.entries.entries()) await running.becomes(index + 1, state)
+    for (const [index, state] of row.entries.entries()) await running.becomes(String(index + 1), state)
     expect(await running.entries()).toHaveLength(row.entries.length)
     expect(running.handled).toHaveLength(row.handled)
   })
@@ -426,7 +426,7 @@ describe.each<HostName>(['Express 5', 'the standalone server'])('with an inbox, 
     const callback = genuine()
     const responses = await Promise.all(Array.from({ length: 300 }, () => deliver(callback)))
     expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]))
-    await becomes(1, 'handled')
+    await becomes('1', 'handled')
     expect(await entries()).toMatchObject([{ copies: 299 }])
     expect(handled).toHaveLength(1)
     await until(() => outcomes.length === 300)
@@ -438,7 +438,7 @@ describe.each<HostName>(['Express 5', 'the standalone server'])('with an inbox, 
     const { send: deliver, entries, outcomes, handled, becomes } = await run()
     const captured = genuine()
     await deliver(captured)
-    await becomes(1, 'handled')
+    await becomes('1', 'handled')
     const replay = () => withHeader(captured.toHttp(), 'X-Idempotency-Key', randomUUID())
     for (let batch = 0; batch < 10; batch++) {
       const replays = Array.from({ length: 100 }, () => deliver(replay()))

@@ -2,9 +2,9 @@ import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { registerInboxTests } from '../../src/testing/inbox-tests.js'
 import { fakeClock } from '../support/fake-clock.js'
 
-registerInboxTests(({ retentionMs }) => {
+registerInboxTests((retention) => {
   const clock = fakeClock()
-  return { inbox: new MemoryInbox({ retentionMs, clock }), advance: (ms) => clock.advance(ms) }
+  return { inbox: new MemoryInbox({ ...retention, clock }), advance: (ms) => clock.advance(ms) }
 })
 
 describe('MemoryInbox', () => {

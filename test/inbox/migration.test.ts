@@ -9,6 +9,7 @@ import { SqliteInbox } from '../../src/sqlite.js'
 import { arrival } from '../support/arrivals.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { inboxFile, openAside } from '../support/sqlite-file.js'
+import { settle } from '../support/settle.js'
 
 // As the first version has left it, which is not what is in MIGRATIONS should that be changed by mistake.
 const SCHEMA_1 = readFileSync(join(__dirname, '../support/schema-1.sql'), 'utf8')
@@ -129,17 +130,16 @@ describe('a file of the first version of the schema', () => {
   it('keeps its entries in their states, and what can be done with each', async () => {
     const states = Object.keys(EVERY_STATE) as (keyof typeof EVERY_STATE)[]
     const inbox = opened(await oldFile(states.map((state) => ({ state, ...EVERY_STATE[state] }))))
-    expect((await inbox.list({})).map(({ state }) => state)).toEqual(states)
-    expect(await inbox.stats()).toMatchObject(
-      Object.fromEntries(Object.keys(NO_ENTRIES).map((each) => [each, 1])),
-    )
-    const idOf = (state: InboxState) => states.indexOf(state) + 1
-    expect(await ids(inbox)).toEqual([idOf('stored'), idOf('retrying')])
+    const shown = states.map((state) => (state === 'unhandled' ? 'stored' : state))
+    expect((await inbox.list({})).map(({ state }) => state)).toEqual(shown)
+    const once = Object.fromEntries(Object.keys(NO_ENTRIES).map((each) => [each, 1]))
+    expect(await inbox.stats()).toMatchObject({ ...once, stored: 2, unhandled: 0 })
+    const idOf = (state: InboxState) => String(states.indexOf(state) + 1)
+    expect(await ids(inbox)).toEqual([idOf('stored'), idOf('retrying'), idOf('unhandled')])
     expect(await ids(inbox, { interrupted: true })).toEqual([idOf('running')])
-    expect(await inbox.requeueUnhandled('any')).toBe(1)
     expect(await inbox.act(idOf('dead'), 'retry', 'ann')).toEqual({ done: true })
     expect(await inbox.act(idOf('quarantined'), 'release', 'ann')).toEqual({ done: true })
-    expect(await ids(inbox)).toEqual([idOf('dead'), idOf('unhandled'), idOf('quarantined')])
+    expect(await ids(inbox)).toEqual([idOf('dead'), idOf('quarantined')])
     expect(await inbox.show(idOf('handled'))).toMatchObject({ attempts: 1, finishedAt: new Date(NOW) })
   })
 
@@ -153,11 +153,9 @@ describe('a file of the first version of the schema', () => {
       { state: 'stored', due_at: NOW, ready: 1 },
     ])
     const inbox = opened(file)
-    expect(await ids(inbox)).toEqual([6])
-    expect(await inbox.finish({ id: 3, token: 1 }, { move: 'complete' })).toBe(true)
-    expect(await ids(inbox)).toEqual([])
-    expect(await inbox.requeueUnhandled('any')).toBe(2)
-    expect(await ids(inbox)).toEqual([1, 4])
+    expect(await ids(inbox)).toEqual(['1', '6'])
+    expect(await settle(inbox, { id: '3', token: 1 }, { move: 'complete' })).toBe(true)
+    expect(await ids(inbox)).toEqual(['4'])
   })
 
   it('has what was running be handled by itself, and keeps its attempts', async () => {
@@ -167,9 +165,9 @@ describe('a file of the first version of the schema', () => {
         { state: 'stored', due_at: NOW, ready: 1 },
       ]),
     )
-    expect(await ids(inbox)).toEqual([2])
+    expect(await ids(inbox)).toEqual(['2'])
     expect((await inbox.claim({ ...CLAIM, interrupted: true })).entries).toMatchObject([
-      { id: 1, attempt: 3 },
+      { id: '1', attempt: 3 },
     ])
   })
 
@@ -183,12 +181,12 @@ describe('a file of the first version of the schema', () => {
       ]),
     )
     expect(await inbox.claim(CLAIM)).toMatchObject({
-      entries: [{ id: 1 }],
+      entries: [{ id: '1' }],
       nextDueInMs: 10,
       clockSetBackMs: DAY,
     })
-    expect(await inbox.show(2)).toMatchObject({ dueAt: new Date(NOW + 3_600_000) })
-    expect(await inbox.show(4)).toMatchObject({ finishedAt: new Date(NOW) })
+    expect(await inbox.show('2')).toMatchObject({ dueAt: new Date(NOW + 3_600_000) })
+    expect(await inbox.show('4')).toMatchObject({ finishedAt: new Date(NOW) })
   })
 
   it('has reasons that begin with the code by which they are selected', async () => {
@@ -217,10 +215,10 @@ describe('a file of the first version of the schema', () => {
     )
     const clock = fakeClock(NOW)
     const inbox = opened(file, { clock, retentionMs: 1_000 })
-    expect(await inbox.add(handled)).toEqual({ result: 'duplicate', id: 1 })
+    expect(await inbox.add(handled)).toEqual({ result: 'duplicate', id: '1' })
     clock.advance(1_001)
     await inbox.add(arrival({ signedAt: new Date(clock()) }))
-    expect(await inbox.prune('handled', Infinity, 10)).toBe(1)
+    expect(await inbox.prune({ state: 'handled', limit: 10 })).toBe(1)
     expect(await asked(file, 'SELECT count(*) AS count FROM more_signatures')).toEqual({ count: 0 })
     expect(await inbox.add(handled)).toMatchObject({ result: 'quarantined', why: 'forgotten' })
   })
@@ -234,7 +232,7 @@ describe('a file of the first version of the schema', () => {
 
     it('gives its entries the default id of their subscription', async () => {
       const { subscription } = earlier.callback
-      expect(await inbox.show(1)).toMatchObject({ state: 'stored', subscription })
+      expect(await inbox.show('1')).toMatchObject({ state: 'stored', subscription })
       expect(subscription.id).toBe('transfers.book-completed https://partner.example.com/hooks/transfers')
       expect((await inbox.claim(CLAIM)).entries[0]?.callback.subscription).toEqual(subscription)
     })
@@ -242,7 +240,7 @@ describe('a file of the first version of the schema', () => {
     it('still recognises the repeats of what is in it', async () => {
       expect(await inbox.add({ ...earlier, signature: arrival().signature })).toEqual({
         result: 'duplicate',
-        id: 1,
+        id: '1',
       })
     })
 
@@ -258,8 +256,68 @@ describe('a file of the first version of the schema', () => {
       expect(result).toBe('stored')
       expect((await inbox.show(id))?.subscription).toEqual(subscription)
       const [claimed] = (await inbox.claim(CLAIM)).entries
-      await inbox.finish(claimed!, { move: 'complete' })
+      await settle(inbox, claimed!, { move: 'complete' })
       expect(await inbox.related(id)).toEqual([])
     })
+  })
+})
+
+describe('a file of version 6 of the schema, which stored the state unhandled', () => {
+  /** Brings a file of the first version to version 6, in which an order key has no entry ready behind an unhandled one. */
+  async function fileOfVersion6(rows: readonly OldRow[]): Promise<string> {
+    const file = await oldFile(rows)
+    const database = await openAside(file)
+    for (const migration of MIGRATIONS.slice(1, 6)) database.exec(migration)
+    database.exec('PRAGMA user_version = 6')
+    database.close()
+    return file
+  }
+
+  const HANDLED = { eventTypes: ['another type'] }
+
+  it('has stored entries in their place, which are due', async () => {
+    const file = await fileOfVersion6([{ state: 'unhandled' }, { state: 'unhandled', attempts: 2 }])
+    const inbox = opened(file)
+    expect((await inbox.list({})).map(({ state, dueAt }) => [state, dueAt])).toEqual([
+      ['stored', new Date(NOW)],
+      ['stored', new Date(NOW)],
+    ])
+    expect(await inbox.stats()).toMatchObject({ stored: 2, unhandled: 0 })
+    expect((await inbox.claim(CLAIM)).entries).toMatchObject([
+      { id: '1', attempt: 1 },
+      { id: '2', attempt: 3 },
+    ])
+  })
+
+  it('shows them as unhandled again once a worker has asked for other types only', async () => {
+    const inbox = opened(await fileOfVersion6([{ state: 'unhandled' }]))
+    expect(await ids(inbox, HANDLED)).toEqual([])
+    expect(await inbox.stats()).toMatchObject({ stored: 0, unhandled: 1 })
+    expect(await ids(inbox)).toEqual(['1'])
+  })
+
+  it('gives entries that share an order key one after the other, oldest first', async () => {
+    const file = await fileOfVersion6([
+      { state: 'stored', order_key: 'a', due_at: NOW, ready: 1 },
+      { state: 'unhandled', order_key: 'a' },
+      { state: 'stored', order_key: 'a', due_at: NOW },
+      { state: 'unhandled', order_key: 'b' },
+      { state: 'unhandled', order_key: 'b' },
+      { state: 'unhandled', order_key: 'c' },
+      { state: 'running', order_key: 'c', due_at: NOW + 1_000, ready: 1, token: 1, attempts: 1 },
+      { state: 'stored', order_key: 'c', due_at: NOW },
+    ])
+    const inbox = opened(file)
+    const rounds: string[][] = []
+    const running = [{ id: '7', token: 1 }]
+    for (let round = 0; round < 4; round++) {
+      const { entries } = await inbox.claim(CLAIM)
+      rounds.push(entries.map(({ id }) => id))
+      const ends = [...running.splice(0), ...entries].map(
+        (claim) => ({ claim, end: { move: 'complete' } }) as const,
+      )
+      await inbox.settle(ends)
+    }
+    expect(rounds).toEqual([['1', '4'], ['2', '5', '6'], ['3', '8'], []])
   })
 })

@@ -7,6 +7,7 @@ import { interposed } from '../support/interposed-inbox.js'
 import { work } from '../support/running-worker.js'
 import { inboxFile } from '../support/sqlite-file.js'
 import { until } from '../support/until.js'
+import { settle } from '../support/settle.js'
 
 const DAY = 86_400_000
 const NOW = Date.UTC(2026, 10, 3, 9, 14, 27)
@@ -32,7 +33,7 @@ describe('a process that is started with its clock ahead', () => {
     const {
       entries: [claim],
     } = await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 60_000 })
-    await inbox.finish(claim!, { move: 'complete' })
+    await settle(inbox, claim!, { move: 'complete' })
     await inbox.close()
 
     await runAt(NOW + days * DAY, file)
@@ -45,7 +46,8 @@ describe('a process that is started with its clock ahead', () => {
 
 describe('what may be deleted', () => {
   const retentionMs = 7 * DAY
-  const before = NOW - 7 * DAY
+  const retention = { retentionMs, discardedRetentionMs: 30 * DAY }
+  const handled = { state: 'handled' } as const
 
   it.each<[string, number, number | undefined, number]>([
     ['both clocks agree', NOW, NOW, NOW - 7 * DAY],
@@ -53,11 +55,25 @@ describe('what may be deleted', () => {
     ['the clock of the machine is behind', NOW, NOW + DAY, NOW - 7 * DAY],
     ['nothing is known of the service', NOW, undefined, -Infinity],
   ])('is what is older than the retention by both clocks: %s', (_, now, latestSignedAt, expected) => {
-    expect(deletableBefore(before, { now, latestSignedAt }, retentionMs)).toBe(expected)
+    expect(deletableBefore(handled, { now, latestSignedAt }, retention)).toBe(expected)
   })
 
   it('is never younger than the retention, whatever is asked', () => {
-    expect(deletableBefore(Infinity, { now: NOW, latestSignedAt: NOW }, retentionMs)).toBe(NOW - 7 * DAY)
-    expect(deletableBefore(NOW - 9 * DAY, { now: NOW, latestSignedAt: NOW }, retentionMs)).toBe(NOW - 9 * DAY)
+    const clocks = { now: NOW, latestSignedAt: NOW }
+    const end = (olderThanMs: number) => deletableBefore({ ...handled, olderThanMs }, clocks, retention)
+    expect(end(0)).toBe(NOW - 7 * DAY)
+    expect(end(9 * DAY)).toBe(NOW - 9 * DAY)
   })
+
+  it.each([
+    [30, 30],
+    [1, 7],
+  ])(
+    'is kept for the retention of %d days after it was discarded, and no shorter than what was handled',
+    (days, kept) => {
+      const clocks = { now: NOW, latestSignedAt: NOW }
+      const options = { retentionMs, discardedRetentionMs: days * DAY }
+      expect(deletableBefore({ state: 'discarded' }, clocks, options)).toBe(NOW - kept * DAY)
+    },
+  )
 })

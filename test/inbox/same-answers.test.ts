@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
+import type { EntryId } from '../../src/callback/callback.js'
 import type { ClaimedEntry, ClaimEnd, CompleteInbox } from '../../src/inbox/inbox.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { SqliteInbox } from '../../src/sqlite.js'
@@ -13,7 +14,6 @@ const ENDS: readonly ClaimEnd[] = [
   { move: 'complete' },
   { move: 'reschedule', delayMs: 10, error: 'busy' },
   { move: 'deadLetter', error: 'account is closed' },
-  { move: 'markUnhandled' },
   { move: 'handBack' },
 ]
 
@@ -29,14 +29,13 @@ const step = fc.oneof(
       type: fc.constantFrom('a', 'b'),
       suspicion: fc.constantFrom(undefined, undefined, 'stale'),
       orderKey: fc.constantFrom(undefined, 'x', 'y'),
-      hasHandler: fc.constantFrom(true, true, false),
     }),
   },
   {
     weight: 3,
     arbitrary: fc.record({
       does: fc.constant('claim' as const),
-      eventTypes: fc.constantFrom('any' as const, ['a'], ['a', 'b']),
+      eventTypes: fc.constantFrom('any' as const, [], ['a'], ['b'], ['a', 'b']),
       limit: fc.integer({ min: 1, max: 3 }),
       interrupted: fc.constantFrom(false, false, true),
     }),
@@ -60,18 +59,12 @@ const step = fc.oneof(
       again: fc.boolean(),
     }),
   },
-  fc.record({
-    does: fc.constant('requeueUnhandled' as const),
-    eventTypes: fc.constantFrom('any' as const, ['a']),
-  }),
-  fc.record({
-    does: fc.constant('markUnhandled' as const),
-    eventTypes: fc.constantFrom('any' as const, ['a'], ['a', 'b'], []),
-  }),
   fc.record({ does: fc.constant('related' as const), entry: fc.nat() }),
   fc.record({
     does: fc.constant('select' as const),
-    reason: fc.constantFrom('REPLAY', 'conflict', 'stale', 'account'),
+    reason: fc.constantFrom(undefined, 'REPLAY', 'conflict', 'stale', 'account'),
+    states: fc.subarray(['stored', 'running', 'retrying', 'handled', 'dead', 'unhandled'] as const),
+    newestFirst: fc.boolean(),
   }),
   fc.record({
     does: fc.constant('prune' as const),
@@ -80,7 +73,14 @@ const step = fc.oneof(
   // Now and then the clock is set back.
   {
     weight: 2,
-    arbitrary: fc.record({ does: fc.constant('wait' as const), ms: fc.integer({ min: -10, max: 30 }) }),
+    arbitrary: fc.record({
+      does: fc.constant('wait' as const),
+      // Five minutes: after them, types that no worker asks for count as unhandled.
+      ms: fc.oneof(
+        { weight: 5, arbitrary: fc.integer({ min: -10, max: 30 }) },
+        fc.constantFrom(31_000, 301_000),
+      ),
+    }),
   },
 )
 type Step = typeof step extends fc.Arbitrary<infer Type> ? Type : never
@@ -88,7 +88,7 @@ type Step = typeof step extends fc.Arbitrary<infer Type> ? Type : never
 /** An inbox whose entries are named by the order in which they came, as SqliteInbox leaves gaps between its ids. */
 class Subject {
   readonly #inbox: CompleteInbox
-  readonly #ids: number[] = []
+  readonly #ids: EntryId[] = []
   readonly #claims: ClaimedEntry[] = []
 
   readonly #clock: () => number
@@ -123,7 +123,7 @@ class Subject {
         return claims
       }
       case 'finish':
-        return claim && this.#inbox.finish(claim, given.end)
+        return claim && (await this.#inbox.settle([{ claim, end: given.end }])).size
       case 'extend':
         return claim && (await this.#inbox.extend([claim], 20)).size
       case 'begin':
@@ -133,24 +133,20 @@ class Subject {
       case 'related':
         return this.#inbox.related(this.#idOf(given))
       case 'select':
-        return this.#inbox.list({ reason: given.reason })
-      case 'markUnhandled':
-        return this.#inbox.markUnhandled(given.eventTypes, Infinity)
-      case 'requeueUnhandled':
-        return this.#inbox.requeueUnhandled(given.eventTypes)
+        return this.#inbox.list(given, { newestFirst: given.newestFirst })
       case 'prune':
-        return this.#inbox.prune(given.state, Infinity, 2)
+        return this.#inbox.prune({ state: given.state, limit: 2 })
       case 'wait':
         return undefined
     }
   }
 
-  #idOf({ entry }: { entry: number }): number {
-    return this.#ids[entry % this.#ids.length] ?? 0
+  #idOf({ entry }: { entry: number }): EntryId {
+    return this.#ids[entry % this.#ids.length] ?? 'none'
   }
 
   #named(answer: unknown): unknown {
-    const name = (id: unknown) => this.#ids.indexOf(Number(id))
+    const name = (id: unknown) => this.#ids.indexOf(String(id))
     const text = JSON.stringify(answer, (key, value: unknown) => {
       if (key === 'id') return name(value)
       return typeof value === 'string' ? value.replace(/(?<=entry )\d+/, (id) => String(name(id))) : value

@@ -8,6 +8,7 @@ import { arrival } from '../support/arrivals.js'
 import { collectedLog } from '../support/collected-log.js'
 import { buildInboxProgram, startProgram } from '../support/inbox-program.js'
 import { inboxFile, openAside, temporaryDirectory } from '../support/sqlite-file.js'
+import { settle } from '../support/settle.js'
 
 const open: SqliteInbox[] = []
 afterEach(() => Promise.all(open.splice(0).map((inbox) => inbox.close())))
@@ -83,9 +84,9 @@ describe('a file that a newer version has migrated while it was open', () => {
     for (const ask of [
       () => inbox.add(arrival()),
       () => inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 60_000 }),
-      () => inbox.finish(claim!, { move: 'complete' }),
+      () => settle(inbox, claim!, { move: 'complete' }),
       () => inbox.extend([claim!], 60_000),
-      () => inbox.act(1, 'discard', 'ann'),
+      () => inbox.act('1', 'discard', 'ann'),
       () => inbox.stats(),
     ]) {
       await expect(ask()).rejects.toMatchObject({ code: 'ERR_INBOX_NEWER' })

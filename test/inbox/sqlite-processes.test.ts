@@ -20,7 +20,7 @@ describe('several processes on one file', () => {
         const adding = keys.slice(i, i + 10).map((idempotencyKey) => inbox.add(arrival({ idempotencyKey, body: '{}' })))
         for (const { result, id } of await Promise.all(adding)) if (result === 'stored') stored.push(id)
         for (const claim of (await inbox.claim({ eventTypes: "any", limit: 7, leaseMs: 60_000 })).entries) {
-          if (await inbox.finish(claim, { move: 'complete' })) handled.push(claim.id)
+          if ((await inbox.settle([{ claim, end: { move: 'complete' } }])).size === 1) handled.push(claim.id)
         }
       }
       print(JSON.stringify({ stored, handled }))
@@ -30,7 +30,7 @@ describe('several processes on one file', () => {
     const printed = await Promise.all(
       Array.from({ length: 3 }, () => startProgram(process.execPath, [program, file]).ended),
     )
-    const reports = printed.map(([line]) => JSON.parse(line!) as { stored: number[]; handled: number[] })
+    const reports = printed.map(([line]) => JSON.parse(line!) as { stored: string[]; handled: string[] })
     const stored = reports.flatMap((report) => report.stored)
     const handled = reports.flatMap((report) => report.handled)
     expect(stored).toHaveLength(keys.length)
@@ -59,7 +59,7 @@ describe('a process that is killed while it writes', () => {
         const adding = Array.from({ length: 20 }, () => inbox.add(arrival()).then(({ id }) => printed('added')(id)))
         const { entries: claims } = await inbox.claim({ eventTypes: "any", limit: 10, leaseMs: 1 })
         const ending = claims.map((claim) =>
-          inbox.finish(claim, { move: 'complete' }).then((ended) => ended && printed('handled')(claim.id)),
+          inbox.settle([{ claim, end: { move: 'complete' } }]).then(({ size }) => size === 1 && printed('handled')(claim.id)),
         )
         await Promise.all([...adding, ...ending])
       }

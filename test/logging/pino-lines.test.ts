@@ -79,12 +79,12 @@ describe('a line of pino', () => {
       maxAttempts: 2,
       retryDelayMs: 1,
       handler: () => {
-        if (times++ === 0) set('finish', () => (set('finish', undefined), away()))
+        if (times++ === 0) set('settle', () => (set('settle', undefined), away()))
         throw boom
       },
     })
     await kept.send(genuine())
-    await kept.becomes(1, 'dead')
+    await kept.becomes('1', 'dead')
     await kept.receiver.stop()
 
     const messages = lines.map((line) => JSON.parse(line).msg)
@@ -118,7 +118,7 @@ describe('a line of pino', () => {
       },
     })
     await send(genuine())
-    await becomes(1, 'dead')
+    await becomes('1', 'dead')
     const line = lines.find((each) => each.includes('dead letter'))!
     const { err, ...rest } = JSON.parse(line)
     expect(err).toEqual({ type: 'Error', message: 'once only', stack: 'Error: once only\n    at here' })
@@ -159,7 +159,7 @@ describe('an error of 10 MB that holds a secret', () => {
         },
       })
       await send(genuine())
-      await becomes(1, 'dead')
+      await becomes('1', 'dead')
       const [entry] = await entries()
       expect(entry!.reason).toMatch(/^Error: sent \[hidden\]x+(\[hidden\]|\[?h?i?d?d?e?n?)$/)
       expect(entry!.reason!.length).toBeLessThanOrEqual(500)
@@ -186,7 +186,7 @@ describe('an error of 10 MB that holds a secret', () => {
       },
     })
     await send(genuine({ subscription: tenant }))
-    await becomes(1, 'dead')
+    await becomes('1', 'dead')
     expect((await entries())[0]!.reason).toBe('Error: refused: [hidden]')
     expect(lines.join('')).not.toContain(tenant.secret)
   })

@@ -55,12 +55,12 @@ describe.each([
     const { inbox, set } = interposed(new MemoryInbox())
     const failing = { claim: 2, finish: 2 }
     set('claim', (call) => (failing.claim-- > 0 ? away() : call()))
-    set('finish', (call) => (failing.finish-- > 0 ? away() : call()))
+    set('settle', (call) => (failing.finish-- > 0 ? away() : call()))
     let calls = 0
     const handler = () => (++calls === 1 ? fail() : undefined)
     const { send, becomes } = await runInboxReceiver({ inbox, handler, logger, retryDelayMs: 1 })
     expect(await send(genuine())).toMatchObject({ status: 200 })
-    expect(await becomes(1, 'handled')).toMatchObject({ attempts: 2 })
+    expect(await becomes('1', 'handled')).toMatchObject({ attempts: 2 })
     expect(failing.finish).toBeLessThan(0)
     expect(failing.claim).toBeLessThan(0)
   })

@@ -70,14 +70,14 @@ describe('a receiver with an inbox publishes', () => {
     const events = collect(receiver)
     const sent = genuine()
     await send(sent)
-    await becomes(1, 'handled')
+    await becomes('1', 'handled')
     await until(() => events.length === 5)
     expect(named(events).sort()).toEqual(['accepted', 'answered', 'claimed', 'handled', 'stored'])
     for (const name of ['claimed', 'handled', 'stored'])
-      expect(Object.fromEntries(events)[name]).toMatchObject({ entry: 1, callback })
+      expect(Object.fromEntries(events)[name]).toMatchObject({ entry: '1', callback })
     events.length = 0
     await send(sent)
-    expect(events.at(-1)).toEqual(['duplicate', expect.objectContaining({ entry: 1, callback })])
+    expect(events.at(-1)).toEqual(['duplicate', expect.objectContaining({ entry: '1', callback })])
   })
 
   it('quarantine, to onQuarantined as well', async () => {
@@ -87,7 +87,7 @@ describe('a receiver with an inbox publishes', () => {
     const events = collect(receiver)
     await send(genuine())
     expect(named(events)).toEqual(['answered', 'quarantined'])
-    expect(told).toHaveBeenCalledWith(expect.objectContaining({ entry: 1, callback }))
+    expect(told).toHaveBeenCalledWith(expect.objectContaining({ entry: '1', callback }))
     expect(told.mock.calls[0][0].outcome.code).toBe('ERR_TIMESTAMP_OUT_OF_TOLERANCE')
   })
 
@@ -99,10 +99,10 @@ describe('a receiver with an inbox publishes', () => {
     })
     const events = collect(receiver)
     await send(genuine())
-    await becomes(1, 'retrying')
+    await becomes('1', 'retrying')
     await until(() => named(events).includes('failed'))
     const failed = Object.fromEntries(events)['failed'] as { retryInMs: number }
-    expect(failed).toMatchObject({ entry: 1, attempt: 1, code: 'ERR_HANDLER_FAILED', callback })
+    expect(failed).toMatchObject({ entry: '1', attempt: 1, code: 'ERR_HANDLER_FAILED', callback })
     expect(failed.retryInMs).toBeGreaterThanOrEqual(30_000)
     expect(failed.retryInMs).toBeLessThanOrEqual(60_000)
   })
@@ -115,12 +115,12 @@ describe('a receiver with an inbox publishes', () => {
     const handled = jest.fn()
     receiver.onDeadLetter(dead).onHandled(handled)
     await send(genuine())
-    await becomes(1, 'dead')
+    await becomes('1', 'dead')
     await until(() => dead.mock.calls.length > 0)
     expect(dead.mock.calls).toEqual([
       [
         expect.objectContaining({
-          entry: 1,
+          entry: '1',
           attempt: 1,
           callback,
           code: 'ERR_HANDLER_FAILED',
@@ -138,11 +138,11 @@ describe('onError', () => {
     const told: [unknown, Outcome][] = []
     receiver.onError((...error) => told.push(error))
     expect(await send(genuine())).toMatchObject({ status: 200 })
-    await becomes(1, 'retrying')
+    await becomes('1', 'retrying')
     await until(() => told.length === 1)
     expect(told[0]).toMatchObject([
       { message: 'the ledger is closed' },
-      { status: 200, outcome: 'failed', code: 'ERR_HANDLER_FAILED', entry: 1, attempt: 1, callback },
+      { status: 200, outcome: 'failed', code: 'ERR_HANDLER_FAILED', entry: '1', attempt: 1, callback },
     ])
   })
 
@@ -158,11 +158,11 @@ describe('onError', () => {
     }
     await receiver.start()
     await send(genuine())
-    await becomes(1, 'dead')
+    await becomes('1', 'dead')
     await until(() => told.length === 1)
     expect(told[0]).toMatchObject([
       { code: 'ERR_CLAIM_LOST', message: expect.stringMatching(/^tried 1 times, and maxAttempts is 1/) },
-      { status: 200, outcome: 'failed', code: 'ERR_CLAIM_LOST', entry: 1 },
+      { status: 200, outcome: 'failed', code: 'ERR_CLAIM_LOST', entry: '1' },
     ])
   })
 })

@@ -21,12 +21,12 @@ describe('a receiver with an inbox', () => {
     expect(await send(genuine())).toMatchObject({ status: 200 })
     await until(() => handled.length === 1)
     gate.resolve()
-    await becomes(1, 'handled')
+    await becomes('1', 'handled')
   })
 
   it('reports what may be a replay of something deleted as out of tolerance', async () => {
     const { send, set, outcomes, handled } = await runInterposed()
-    set('add', async () => ({ result: 'quarantined', id: 1, why: 'forgotten' }) as const)
+    set('add', async () => ({ result: 'quarantined', id: '1', why: 'forgotten' }) as const)
     expect(await send(genuine())).toMatchObject({ status: 200 })
     expect(outcomes).toMatchObject([{ code: 'ERR_TIMESTAMP_OUT_OF_TOLERANCE', outcome: 'quarantined' }])
     expect(handled).toEqual([])
@@ -76,9 +76,9 @@ describe('a receiver with an inbox', () => {
       await send(genuine({ payload: { Id: '1', n, account } }))
     await until(() => handled.length === 2)
     expect(handled.map(({ payload }) => payload['n'])).toEqual([0, 2])
-    expect(await inbox.show(2)).toMatchObject({ state: 'stored' })
+    expect(await inbox.show('2')).toMatchObject({ state: 'stored' })
     for (const { resolve } of finish) resolve()
-    await becomes(2, 'handled')
+    await becomes('2', 'handled')
   })
 
   it.each([
@@ -104,7 +104,7 @@ describe('a receiver with an inbox', () => {
     })
     receiver.onError((error, outcome) => told.push([error, outcome]))
     await send(genuine())
-    await becomes(1, 'retrying')
+    await becomes('1', 'retrying')
     expect(told).toMatchObject([
       [
         { message: 'the ledger is closed' },
@@ -117,13 +117,12 @@ describe('a receiver with an inbox', () => {
     const inbox = new MemoryInbox()
     const before = await runInboxReceiver({ inbox, handler: null })
     await before.send(genuine())
-    await before.becomes(1, 'unhandled')
+    await before.becomes('1', 'stored')
     await before.receiver.stop()
 
-    const { handled, becomes, log } = await runInboxReceiver({ inbox })
-    await becomes(1, 'handled')
+    const { handled, becomes } = await runInboxReceiver({ inbox })
+    await becomes('1', 'handled')
     expect(handled).toMatchObject([{ type: subscription.eventTypeName, replayed: false }])
-    expect(log.lines.filter(({ message }) => /have one now/.test(message))).toHaveLength(1)
   })
 })
 
@@ -131,7 +130,7 @@ describe('start', () => {
   it('opens the inbox once, however often it is called', async () => {
     const { receiver, calls } = await runInterposed()
     await Promise.all([receiver.start(), receiver.start()])
-    expect(calls).toMatchObject({ open: 1, requeueUnhandled: 1 })
+    expect(calls).toMatchObject({ open: 1 })
   })
 
   it('rejects with the error of an inbox that cannot be opened, and takes nothing in', async () => {
@@ -187,7 +186,7 @@ describe('stop', () => {
     gate.resolve()
     await stopped
     expect(calls.close).toBe(1)
-    expect(await inbox.show(1)).toMatchObject({ state: 'handled' })
+    expect(await inbox.show('1')).toMatchObject({ state: 'handled' })
   })
 
   it('is safe to call twice', async () => {
@@ -209,7 +208,7 @@ describe('stop', () => {
     gate.resolve()
     expect(await sent).toMatchObject({ status: 200 })
     await stopped
-    expect(await inbox.show(1)).toMatchObject({ state: 'stored' })
+    expect(await inbox.show('1')).toMatchObject({ state: 'stored' })
   })
 
   it('does not wait for ever for an inbox that hangs', async () => {
@@ -228,6 +227,6 @@ describe('stop', () => {
     const stopped = receiver.stop()
     gate.resolve()
     await Promise.all([started, stopped])
-    expect(calls).toMatchObject({ open: 1, claim: 0, requeueUnhandled: 0, close: 1 })
+    expect(calls).toMatchObject({ open: 1, claim: 0, close: 1 })
   })
 })

@@ -2,9 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import type { Arrival } from '../../src/inbox/inbox.js'
 import { subscription } from './running-receiver.js'
 
-export interface ArrivalOptions extends Partial<
-  Pick<Arrival, 'suspicion' | 'orderKey' | 'hasHandler' | 'signature'>
-> {
+export interface ArrivalOptions extends Partial<Pick<Arrival, 'suspicion' | 'orderKey' | 'signature'>> {
   readonly type?: string
   readonly idempotencyKey?: string
   readonly body?: string | Buffer
@@ -22,7 +20,6 @@ export function arrival({
   signature = createHash('sha256').update(randomUUID()).digest('base64'),
   suspicion,
   orderKey,
-  hasHandler = true,
   signedAt = AT,
   receivedAt = signedAt,
 }: ArrivalOptions = {}): Arrival {
@@ -42,6 +39,5 @@ export function arrival({
     signature,
     suspicion,
     orderKey,
-    hasHandler,
   }
 }

@@ -1,7 +1,6 @@
 import type { CompleteInbox } from '../../src/inbox/inbox.js'
 
-type Method =
-  'open' | 'add' | 'claim' | 'begin' | 'extend' | 'finish' | 'requeueUnhandled' | 'prune' | 'close'
+type Method = 'open' | 'add' | 'claim' | 'begin' | 'extend' | 'settle' | 'stats' | 'prune' | 'close'
 
 /** An inbox whose methods do something else while the test says so. */
 export interface Interposed {
@@ -21,8 +20,8 @@ const METHODS: readonly Method[] = [
   'claim',
   'begin',
   'extend',
-  'finish',
-  'requeueUnhandled',
+  'settle',
+  'stats',
   'prune',
   'close',
 ]

@@ -1,3 +1,4 @@
+import type { EntryId } from '../../src/index.js'
 import type { CompleteInbox, Entry, EntryFilter } from '../../src/inbox/inbox.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import type { InboxState } from '../../src/inbox/states.js'
@@ -9,7 +10,7 @@ export interface RunningInboxReceiver extends RunningReceiver {
   /** What is in the inbox, by id. */
   entries(filter?: EntryFilter): Promise<Entry[]>
   /** Waits until the entry is in this state. */
-  becomes(id: number, state: InboxState): Promise<Entry>
+  becomes(id: EntryId, state: InboxState): Promise<Entry>
 }
 
 export interface InboxRunOptions extends RunOptions {

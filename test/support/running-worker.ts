@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { CallbackEvent, Handler, HandlerContext } from '../../src/index.js'
+import type { CallbackEvent, EntryId, Handler, HandlerContext } from '../../src/index.js'
 import { EventChannel } from '../../src/events/event-channel.js'
 import { ListenerErrors } from '../../src/events/listener-errors.js'
 import type { DeadEvent, FailedEvent } from '../../src/events/lifecycle-events.js'
@@ -40,9 +40,9 @@ export interface RunningWorker {
   /** How many calls of the handler go on. */
   underWay(): number
   /** Stores a callback as a receiver would, without waking the worker, and resolves to its id. */
-  store(options?: ArrivalOptions): Promise<number>
+  store(options?: ArrivalOptions): Promise<EntryId>
   /** Waits until the entry is in this state, and has been tried so often. */
-  becomes(id: number, state: InboxState, attempts?: number): Promise<Entry>
+  becomes(id: EntryId, state: InboxState, attempts?: number): Promise<Entry>
   /** Waits until the handler has been called so often. */
   called(times: number): Promise<Run>
 }
@@ -147,7 +147,7 @@ export function work({
 /** Waits until an entry is in this state, and has been tried so often. */
 export async function becomes(
   inbox: CompleteInbox,
-  id: number,
+  id: EntryId,
   state: InboxState,
   attempts?: number,
 ): Promise<Entry> {

@@ -52,7 +52,7 @@ async function survive(
   writeFileSync(ledger, '')
   const program = buildInboxProgram(directory, RECEIVER)
   const inbox = new SqliteInbox({ file })
-  const ids: number[] = []
+  const ids: string[] = []
   for (const [entry, { kills = false, ...options }] of given.entries())
     ids.push((await inbox.add(arrival({ ...options, body: JSON.stringify({ entry, kills }) }))).id)
 

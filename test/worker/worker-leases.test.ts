@@ -4,6 +4,7 @@ import { fakeClock } from '../support/fake-clock.js'
 import { away, interposed, never } from '../support/interposed-inbox.js'
 import { work, type WorkOptions } from '../support/running-worker.js'
 import { until } from '../support/until.js'
+import { settle } from '../support/settle.js'
 
 const LEASE_MS = 60_000
 const INTERRUPTED = { eventTypes: 'any', limit: 10, leaseMs: LEASE_MS, interrupted: true } as const
@@ -127,10 +128,10 @@ describe('a handler whose lease was lost', () => {
     if (knows) await pass(LEASE_MS / 3)
     run.succeed()
     await until(() => log.withCode('WARN_LEASE_LOST').length === 1)
-    expect(calls.finish).toBe(knows ? 0 : 1)
+    expect(calls.settle).toBe(knows ? 0 : 1)
     expect(await inbox.show(id)).toMatchObject({ state: 'running', attempts: 2, finishedAt: undefined })
 
-    expect(await inbox.finish(entries[0]!, { move: 'complete' })).toBe(true)
+    expect(await settle(inbox, entries[0]!, { move: 'complete' })).toBe(true)
     expect(await inbox.show(id)).toMatchObject({ state: 'handled' })
   })
 
@@ -286,10 +287,10 @@ describe('what was handled while the inbox was out of reach', () => {
     const { store, called, becomes, pass, set, runs } = setUp()
     const id = await store()
     const run = await called(1)
-    for (const method of ['claim', 'extend', 'finish'] as const) set(method, away)
+    for (const method of ['claim', 'extend', 'settle'] as const) set(method, away)
     run.succeed()
     await pass(3 * LEASE_MS)
-    for (const method of ['claim', 'extend', 'finish'] as const) set(method, undefined)
+    for (const method of ['claim', 'extend', 'settle'] as const) set(method, undefined)
     await pass(2_000)
     await becomes(id, 'handled')
     expect(runs).toHaveLength(1)
@@ -299,10 +300,10 @@ describe('what was handled while the inbox was out of reach', () => {
     const { store, called, becomes, pass, set, calls } = setUp({ pollMs: 2 ** 30 })
     const id = await store()
     const run = await called(1)
-    set('finish', away)
+    set('settle', away)
     run.succeed()
-    await until(() => calls.finish === 1)
-    set('finish', undefined)
+    await until(() => calls.settle === 1)
+    set('settle', undefined)
     await pass(2_000)
     await becomes(id, 'handled', 1)
   })
@@ -311,13 +312,13 @@ describe('what was handled while the inbox was out of reach', () => {
     const { store, called, pass, set, inbox, clock, otherClaims, log } = setUp()
     const id = await store()
     const run = await called(1)
-    set('finish', away)
+    set('settle', away)
     set('extend', away)
     set('claim', away)
     run.succeed()
     await pass(LEASE_MS)
     expect(await otherClaims()).toEqual([{ id, attempt: 2 }])
-    set('finish', undefined)
+    set('settle', undefined)
     await pass(2_000)
     expect(log.withCode('WARN_LEASE_LOST')).toHaveLength(1)
     expect(await inbox.show(id)).toMatchObject({ state: 'running', attempts: 1 })

@@ -1,3 +1,4 @@
+import type { EntryId } from '../../src/index.js'
 import { arrival, type ArrivalOptions } from '../support/arrivals.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { deferred } from '../support/deferred.js'
@@ -5,6 +6,7 @@ import { fakeClock } from '../support/fake-clock.js'
 import { away, interposed } from '../support/interposed-inbox.js'
 import { work, type WorkOptions } from '../support/running-worker.js'
 import { until } from '../support/until.js'
+import { settle } from '../support/settle.js'
 
 const MINUTE = 60_000
 
@@ -32,9 +34,9 @@ function setUp(options: WorkOptions = {}) {
     },
     /** The service signs another callback now: by its clock, too, time has passed. */
     async sign() {
-      await memory.add(arrival({ type: 'clock.tick', hasHandler: false, signedAt: new Date(clock()) }))
+      await memory.add(arrival({ suspicion: 'only tells the time', signedAt: new Date(clock()) }))
     },
-    isGone: (id: number) => memory.show(id).then((entry) => entry === undefined),
+    isGone: (id: EntryId) => memory.show(id).then((entry) => entry === undefined),
   }
 }
 
@@ -82,24 +84,23 @@ describe('old entries', () => {
     await becomes(dead, 'dead')
     const retrying = await store({ body: '{"Id": "2", "fails": true}' })
     await becomes(retrying, 'retrying')
-    await store({ type: 'a.b', hasHandler: false })
     await store({ type: 'a.b' })
     await store({ suspicion: 'ERR_BODY_NOT_JSON' })
     const before = await inbox.stats()
-    expect(before).toMatchObject({ dead: 1, retrying: 1, unhandled: 1, stored: 1, quarantined: 1 })
+    expect(before).toMatchObject({ dead: 1, retrying: 1, unhandled: 1, quarantined: 1 })
     // The worker's own time does not pass, so that what is to be retried stays so.
-    await inbox.prune('handled', Infinity, 1_000)
-    await inbox.prune('discarded', Infinity, 1_000)
+    await inbox.prune({ state: 'handled', limit: 1_000 })
+    await inbox.prune({ state: 'discarded', limit: 1_000 })
     expect(await inbox.stats()).toEqual(before)
     await pass(100 * MINUTE)
-    expect(await inbox.stats()).toMatchObject({ dead: 2, unhandled: 1, stored: 1, quarantined: 1 })
+    expect(await inbox.stats()).toMatchObject({ dead: 2, unhandled: 1, quarantined: 1 })
   })
 
   it('are deleted in small steps, between which all else goes on', async () => {
     const { store, becomes, inbox, calls, set, sign, worker, clock, isGone } = setUp({ start: false })
     const ids = await Promise.all(Array.from({ length: 1_000 }, () => store()))
     const { entries } = await inbox.claim({ eventTypes: 'any', limit: 1_000, leaseMs: MINUTE })
-    for (const entry of entries) await inbox.finish(entry, { move: 'complete' })
+    for (const entry of entries) await settle(inbox, entry, { move: 'complete' })
     clock.advance(10 * MINUTE + 1)
     await sign()
 
@@ -151,38 +152,32 @@ describe('old entries', () => {
   })
 })
 
-it('entries that were retried for a type without handler are unhandled again, and counted as that', async () => {
-  const { store, becomes, pass, inbox, log } = setUp()
-  const id = await store({ type: 'a.b', suspicion: 'ERR_BODY_NOT_JSON' })
-  await inbox.act(id, 'release', 'test')
-  expect((await inbox.show(id))?.eventType).toBe('transfers.book-completed')
-  await becomes(id, 'handled')
-  const { callback, ...other } = arrival({ suspicion: 'ERR_BODY_NOT_JSON' })
-  const subscription = { ...callback.subscription, eventTypeName: 'a.b' }
-  const { id: foreign } = await inbox.add({ ...other, callback: { ...callback, subscription } })
-  await inbox.act(foreign, 'release', 'test')
-  await pass(3 * MINUTE)
-  await becomes(foreign, 'unhandled')
-  expect(log.withCode('ERR_HANDLER_MISSING')).toMatchObject([{ fields: { entries: 1 } }])
-})
-
-describe('entries that had no handler', () => {
-  it('are found also when another process stores them later, as in a rolling update', async () => {
-    const { store, becomes, pass, runs } = setUp()
-    const id = await store({ hasHandler: false })
-    await pass(MINUTE)
-    await becomes(id, 'handled')
-    expect(runs).toHaveLength(1)
+describe('entries that no worker has a handler for', () => {
+  it('are warned of once a minute, with their number', async () => {
+    const { store, pass, log, becomes } = setUp()
+    for (let count = 0; count < 2; count++) await store({ type: 'a.b' })
+    await becomes(await store(), 'handled')
+    expect(log.withCode('ERR_HANDLER_MISSING')).toEqual([])
+    for (const minutes of [1, 2]) {
+      await pass(MINUTE)
+      await until(() => log.withCode('ERR_HANDLER_MISSING').length === minutes)
+    }
+    expect(log.withCode('ERR_HANDLER_MISSING')).toMatchObject([
+      { level: 'warn', fields: { entries: 2 } },
+      { level: 'warn', fields: { entries: 2 } },
+    ])
   })
 
-  it('are found later when they cannot be looked for at the start', async () => {
-    const { store, becomes, pass, set, worker, calls } = setUp({ start: false })
-    const id = await store({ hasHandler: false })
-    set('requeueUnhandled', away)
-    worker.start()
-    await until(() => calls.requeueUnhandled === 1)
-    set('requeueUnhandled', undefined)
+  it('are not warned of while there are none, or where the inbox cannot count them', async () => {
+    const { store, pass, log, becomes, calls, inbox } = setUp()
+    await becomes(await store(), 'handled')
     await pass(MINUTE)
-    await becomes(id, 'handled')
+    await until(() => calls.stats === 1)
+    Object.assign(inbox, { stats: undefined })
+    await store({ type: 'a.b' })
+    const before = calls.prune
+    await pass(MINUTE)
+    await until(() => calls.prune >= before + 2)
+    expect(log.withCode('ERR_HANDLER_MISSING')).toEqual([])
   })
 })

@@ -54,10 +54,10 @@ describe('a worker whose inbox is out of order', () => {
       const { store, becomes, set, calls, runs, log } = troubled({
         handler: () => (error ? Promise.reject(error) : undefined),
       })
-      set('finish', away)
+      set('settle', away)
       const id = await store()
-      await until(() => calls.finish >= 3)
-      set('finish', undefined)
+      await until(() => calls.settle >= 3)
+      set('settle', undefined)
       await becomes(id, state, 1)
       expect(runs).toHaveLength(1)
       expect(log.withCode('ERR_INBOX_UNAVAILABLE')[0]).toMatchObject({
@@ -69,11 +69,11 @@ describe('a worker whose inbox is out of order', () => {
 
   it('takes no more than it has room for while ends cannot be recorded', async () => {
     const { store, set, runs, calls, becomes } = troubled({ concurrency: 2 })
-    set('finish', away)
+    set('settle', away)
     const ids = await Promise.all(Array.from({ length: 5 }, () => store()))
-    await until(() => calls.finish >= 6)
+    await until(() => calls.settle >= 6)
     expect(runs).toHaveLength(2)
-    set('finish', undefined)
+    set('settle', undefined)
     for (const id of ids) await becomes(id, 'handled')
   })
 })

@@ -2,6 +2,11 @@ import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { integerOption } from '../../base/option-checks.js'
 import type { InboxOperations } from '../../inbox/inbox.js'
+import {
+  DEFAULT_DISCARDED_RETENTION_MS,
+  DEFAULT_RETENTION_MS,
+  type Retention,
+} from '../../inbox/retention.js'
 import { hasConfig, loadValues, type ConfigValues } from './config.js'
 import { addEnvFileOption, loadEnvFile, variable } from '../environment.js'
 import { DEFAULT_FILE, inboxSetting, type InboxSetting } from './inbox-setting.js'
@@ -24,8 +29,8 @@ export interface InboxFile {
   readonly path: string
   /** As messages name it. */
   readonly name: string
-  /** How long the receiver of the configuration has to remember what it handled; undefined where none was read. */
-  readonly retentionMs?: number | undefined
+  /** How long the receiver of the configuration keeps entries; undefined if no configuration was read. */
+  readonly retention?: Retention | undefined
 }
 
 export function addInboxFileOptions(command: Command): Command {
@@ -59,7 +64,7 @@ export async function findInbox(
     kind: 'file',
     path,
     name: named ?? DEFAULT_FILE,
-    retentionMs: configured && neededRetentionMs(configured),
+    retention: configured && neededRetention(configured),
   }
 }
 
@@ -96,18 +101,26 @@ const OPERATIONS = Object.keys({
   act: true,
   prune: true,
   close: true,
-} satisfies Record<Exclude<keyof InboxOperations, 'retentionMs'>, true>)
+} satisfies Record<Exclude<keyof InboxOperations, 'retentionMs' | 'discardedRetentionMs'>, true>)
 
-/** What the receiver keeps at least, and never less than what it accepts: a repeat of that must be known. */
-function neededRetentionMs({ file, values, origin }: ConfigValues): number {
+/** Never shorter than the tolerance of the receiver: the repeat of a callback that it accepts must be recognised. */
+function neededRetention({ file, values, origin }: ConfigValues): Retention {
   const duration = (name: string, value: unknown, fallback: number) =>
     integerOption(origin(name), name, value as number | undefined, { fallback, min: 0 })
   const accepted =
     duration('toleranceMs', values.toleranceMs, 86_400_000) +
     duration('futureToleranceMs', values.futureToleranceMs, 300_000)
   const setting = inboxSetting(values, file, origin)
-  const kept = setting.kind === 'sqlite' ? setting.options.retentionMs : undefined
-  return Math.max(duration('inbox.retentionMs', kept, 604_800_000), accepted)
+  const { retentionMs, discardedRetentionMs } = setting.kind === 'sqlite' ? setting.options : {}
+  const kept = duration('inbox.retentionMs', retentionMs, DEFAULT_RETENTION_MS)
+  return {
+    retentionMs: Math.max(kept, accepted),
+    discardedRetentionMs: duration(
+      'inbox.discardedRetentionMs',
+      discardedRetentionMs,
+      DEFAULT_DISCARDED_RETENTION_MS,
+    ),
+  }
 }
 
 function noInbox(where: string, why: string): UsageError {

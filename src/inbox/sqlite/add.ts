@@ -2,24 +2,25 @@ import { ownSubscriptionId } from '../../callback/callback.js'
 import { recognise } from '../../callback/recognition.js'
 import type { AddResult, Arrival, QuarantineCause } from '../inbox.js'
 import { QUARANTINE_REASON } from '../quarantine-reason.js'
-import type { InboxState } from '../states.js'
+import type { StoredState } from '../states.js'
 import type { Connection } from './connection.js'
 import type { SqliteValue } from './driver.js'
 import { identityOf, type Identity } from './identity.js'
 import { promoteNext } from './order.js'
 import { isForgotten } from './prune.js'
+import { entryIdOf } from './row-id.js'
 
 /** Stores an arrival unless it is known. */
 export function add(db: Connection, arrival: Arrival, now: number): AddResult {
-  const { callback, suspicion, hasHandler, orderKey } = arrival
+  const { callback, suspicion, orderKey } = arrival
   const identity = identityOf(arrival)
   // Nearly all arrivals are new: one statement finds that out and stores them.
   if (suspicion === undefined) {
-    const state = hasHandler ? 'stored' : 'unhandled'
-    const { changes, lastId: id } = insert(db, arrival, identity, { state, known: 1, now, reason: null })
+    const initial = { state: 'stored', known: 1, now, reason: null } as const
+    const { changes, lastId } = insert(db, arrival, identity, initial)
     if (changes === 1) {
       if (orderKey !== undefined) promoteNext(db, orderKey)
-      return { result: state, id }
+      return { result: 'stored', id: entryIdOf(lastId) }
     }
   }
 
@@ -44,14 +45,14 @@ export function add(db: Connection, arrival: Arrival, now: number): AddResult {
   })
   const quarantine = (why: QuarantineCause, reason: string): AddResult => {
     const suspect = insert(db, arrival, identity, { state: 'quarantined', known: 0, now, reason })
-    if (suspect.changes === 1) return { result: 'quarantined', id: suspect.lastId, why }
-    // One entry for a signature, whatever else was rewritten: who holds one captured delivery cannot fill the disk.
+    if (suspect.changes === 1) return { result: 'quarantined', id: entryIdOf(suspect.lastId), why }
+    // One entry for a signature, whatever else was rewritten: an attacker with one captured delivery cannot fill the disk.
     const copy = db.get<{ id: number }>(
       'UPDATE entries SET copies = copies + 1 WHERE signed_at = ? AND signature = ? AND known = 0 RETURNING id',
       signedAt,
       signature,
     )
-    return { result: 'duplicate', id: copy!.id }
+    return { result: 'duplicate', id: entryIdOf(copy!.id) }
   }
   switch (recognition) {
     case 'duplicate':
@@ -66,13 +67,13 @@ export function add(db: Connection, arrival: Arrival, now: number): AddResult {
         db.run('UPDATE entries SET finished_at = max(finished_at, ?) WHERE id = ?', now, known!.id)
       }
       db.run('UPDATE entries SET copies = copies + 1 WHERE id = ?', known!.id)
-      return { result: 'duplicate', id: known!.id }
+      return { result: 'duplicate', id: entryIdOf(known!.id) }
     case 'suspicion':
       return quarantine(recognition, suspicion!)
     case 'conflict':
-      return quarantine(recognition, QUARANTINE_REASON.conflict(known!.id))
+      return quarantine(recognition, QUARANTINE_REASON.conflict(entryIdOf(known!.id)))
     case 'replay':
-      return quarantine(recognition, QUARANTINE_REASON.replay(signed!.id))
+      return quarantine(recognition, QUARANTINE_REASON.replay(entryIdOf(signed!.id)))
     case 'forgotten':
       return quarantine(recognition, QUARANTINE_REASON.forgotten)
     case 'new':
@@ -82,7 +83,7 @@ export function add(db: Connection, arrival: Arrival, now: number): AddResult {
 
 /** How a new entry begins. */
 interface InitialState {
-  readonly state: InboxState
+  readonly state: StoredState
   readonly known: 0 | 1
   readonly now: number
   readonly reason: string | null

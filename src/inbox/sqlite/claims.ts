@@ -1,8 +1,11 @@
-import type { ClaimEnd, ClaimEntries, Claims, ClaimToken, EventTypes } from '../inbox.js'
+import type { EntryId } from '../../callback/callback.js'
+import type { ClaimEntries, Claims, ClaimToken, SettledClaim } from '../inbox.js'
 import { MOVES } from '../states.js'
 import type { Connection } from './connection.js'
 import { promoteNext } from './order.js'
+import { entryIdOf, rowIdOf } from './row-id.js'
 import { CLAIM_COLUMNS, callbackOf, type CallbackRow } from './row.js'
+import { distinctTypes } from './types-in-index.js'
 
 export function claim(
   db: Connection,
@@ -10,7 +13,7 @@ export function claim(
   now: number,
 ): Claims {
   const sql = interrupted ? INTERRUPTED : ORDINARY
-  const types = eventTypes === 'any' ? readyTypes(db, sql) : eventTypes
+  const types = eventTypes === 'any' ? distinctTypes(db, sql.where) : eventTypes
   const entries = types
     .flatMap((type) => db.all<{ id: number; due_at: number }>(sql.due, type, now, limit))
     .sort((a, b) => a.due_at - b.due_at || a.id - b.id)
@@ -18,7 +21,7 @@ export function claim(
     .map(({ id }) => {
       const row = db.get<ClaimedRow>(CLAIM, now + leaseMs, now, id)!
       return {
-        id,
+        id: entryIdOf(id),
         token: row.token,
         callback: callbackOf(row),
         attempt: row.attempts + 1,
@@ -28,7 +31,7 @@ export function claim(
   return {
     entries,
     nextDueInMs: entries.length < limit ? nextDueInMs(db, sql, types, now) : undefined,
-    interruptedIsDue: (eventTypes === 'any' ? readyTypes(db, INTERRUPTED) : eventTypes).some(
+    interruptedIsDue: (eventTypes === 'any' ? distinctTypes(db, INTERRUPTED.where) : eventTypes).some(
       (type) => db.all(INTERRUPTED.due, type, now, 1).length > 0,
     ),
   }
@@ -40,7 +43,7 @@ export function begin(
   claims: readonly ClaimToken[],
   leaseMs: number,
   now: number,
-): Set<number> {
+): Set<EntryId> {
   return renew(db, BEGIN, claims, now + leaseMs, now)
 }
 
@@ -49,25 +52,30 @@ export function extend(
   claims: readonly ClaimToken[],
   leaseMs: number,
   now: number,
-): Set<number> {
+): Set<EntryId> {
   return renew(db, EXTEND, claims, now + leaseMs, now)
 }
 
-export function finish(db: Connection, { id, token }: ClaimToken, result: ClaimEnd, now: number): boolean {
-  const { move } = result
+/** Ends claims. Returns the ids of those that were held. */
+export function settle(db: Connection, ends: readonly SettledClaim[], now: number): Set<EntryId> {
+  const held = ends.filter((each) => settleOne(db, each, now))
+  return new Set(held.map(({ claim }) => claim.id))
+}
+
+function settleOne(db: Connection, { claim: { id, token }, end }: SettledClaim, now: number): boolean {
+  const rowId = rowIdOf(id)
+  if (rowId === undefined) return false
+  const { move } = end
   const isDueAgain = move === 'reschedule' || move === 'handBack'
   const ended = db.get<{ order_key: string | null }>(
-    FINISH,
+    SETTLE,
     MOVES[move].to,
-    isDueAgain ? now + (move === 'reschedule' ? result.delayMs : 0) : null,
+    isDueAgain ? now + (move === 'reschedule' ? end.delayMs : 0) : null,
     move === 'complete' || move === 'deadLetter' ? now : null,
-    'error' in result ? result.error : null,
-    // Nothing was tried.
-    move === 'markUnhandled' || move === 'handBack' ? 1 : 0,
-    // What was interrupted before and is handed back is still to be handled by itself.
+    'error' in end ? end.error : null,
     move === 'handBack' ? 1 : 0,
     now,
-    id,
+    rowId,
     token,
   )
   if (ended && ended.order_key !== null) promoteNext(db, ended.order_key)
@@ -87,24 +95,6 @@ export function setTimesAnew(db: Connection, now: number): number {
   return latest - now
 }
 
-/** Requeues up to `limit` unhandled entries. Returns how many. */
-export function requeueSome(db: Connection, eventTypes: EventTypes, limit: number, now: number): number {
-  const found =
-    eventTypes === 'any'
-      ? db.all<UnhandledRow>(UNHANDLED, limit)
-      : eventTypes.flatMap((type) => db.all<UnhandledRow>(UNHANDLED_OF_TYPE, type, limit)).slice(0, limit)
-  for (const { id, order_key: orderKey } of found) {
-    db.run(REQUEUE, now, orderKey === null ? 1 : 0, id)
-    if (orderKey !== null) promoteNext(db, orderKey)
-  }
-  return found.length
-}
-
-interface UnhandledRow {
-  readonly id: number
-  readonly order_key: string | null
-}
-
 interface ClaimedRow extends CallbackRow {
   readonly token: number
   readonly attempts: number
@@ -113,36 +103,22 @@ interface ClaimedRow extends CallbackRow {
 
 /** Entries that are handled side by side, or interrupted ones; each of the two has an index of its own. */
 interface Selection {
-  readonly types: string
+  readonly where: string
   readonly due: string
   readonly next: string
 }
 
 const ORDINARY = selection('ready = 1 AND begun_by = 0')
 const INTERRUPTED = selection('ready = 1 AND begun_by > 0')
-/** What a person had handled again, and no worker has claimed; interrupted ones are among them. */
-export const REPLAYED = selection("ready = 1 AND state = 'stored' AND replayed = 1")
 
-function selection(which: string): Selection {
+function selection(where: string): Selection {
   return {
-    types: `
-      WITH RECURSIVE types (type) AS (
-        SELECT min(event_type) FROM entries WHERE ${which}
-        UNION ALL
-        SELECT (SELECT min(event_type) FROM entries WHERE ${which} AND event_type > type)
-        FROM types WHERE type IS NOT NULL
-      )
-      SELECT type FROM types WHERE type IS NOT NULL`,
+    where,
     due: `
-      SELECT id, due_at FROM entries WHERE ${which} AND event_type = ? AND due_at <= ?
+      SELECT id, due_at FROM entries WHERE ${where} AND event_type = ? AND due_at <= ?
       ORDER BY due_at, id LIMIT ?`,
-    next: `SELECT min(due_at) AS due_at FROM entries WHERE ${which} AND event_type = ?`,
+    next: `SELECT min(due_at) AS due_at FROM entries WHERE ${where} AND event_type = ?`,
   }
-}
-
-/** By jumps through the index from type to type: it costs the same however many entries there are. */
-export function readyTypes(db: Connection, { types }: Selection): string[] {
-  return db.all<{ type: string }>(types).map(({ type }) => type)
 }
 
 function nextDueInMs(
@@ -163,8 +139,11 @@ function renew(
   claims: readonly ClaimToken[],
   leaseEnd: number,
   now: number,
-): Set<number> {
-  const held = claims.filter(({ id, token }) => db.run(sql, leaseEnd, now, id, token).changes === 1)
+): Set<EntryId> {
+  const held = claims.filter(({ id, token }) => {
+    const rowId = rowIdOf(id)
+    return rowId !== undefined && db.run(sql, leaseEnd, now, rowId, token).changes === 1
+  })
   return new Set(held.map(({ id }) => id))
 }
 
@@ -180,13 +159,14 @@ const BEGIN = `
 const EXTEND =
   "UPDATE entries SET due_at = ?, due_set_at = ? WHERE id = ? AND token = ? AND state = 'running'"
 
-const FINISH = `
+const SETTLE = `
   UPDATE entries SET
     state = ?1, due_at = ?2, ready = ?2 IS NOT NULL, finished_at = ?3,
     -- an entry that has been handled does not keep the error of an earlier attempt
     reason = CASE WHEN ?1 = 'handled' THEN NULL ELSE ifnull(?4, reason) END,
-    attempts = attempts - (?5 AND begun_by = token), begun_by = iif(?6, begun_by, 0), due_set_at = ?7
-  WHERE id = ?8 AND token = ?9 AND state = 'running' RETURNING order_key`
+    -- ?5: handed back. The attempt does not count; an entry that was interrupted before is still to be handled alone
+    attempts = attempts - (?5 AND begun_by = token), begun_by = iif(?5, begun_by, 0), due_set_at = ?6
+  WHERE id = ?7 AND token = ?8 AND state = 'running' RETURNING order_key`
 
 const SET_AHEAD = "state IN ('stored', 'running', 'retrying') AND due_set_at > ?1"
 const LATEST_SET_AHEAD = `SELECT max(due_set_at) AS latest FROM entries WHERE ${SET_AHEAD}`
@@ -195,9 +175,3 @@ const SET_ANEW = `
 
 const END_NOW =
   "UPDATE entries SET finished_at = ?1 WHERE state IN ('handled', 'dead', 'discarded') AND finished_at > ?1"
-
-const UNHANDLED = "SELECT id, order_key FROM entries WHERE state = 'unhandled' LIMIT ?"
-const UNHANDLED_OF_TYPE =
-  "SELECT id, order_key FROM entries WHERE state = 'unhandled' AND event_type = ? LIMIT ?"
-
-const REQUEUE = "UPDATE entries SET state = 'stored', due_at = ?1, due_set_at = ?1, ready = ?2 WHERE id = ?3"

@@ -1,10 +1,12 @@
 import { createHmac, type KeyObject } from 'node:crypto'
+import type { EntryId } from '../../callback/callback.js'
 import { secretFingerprint } from '../../callback/secret-fingerprint.js'
 import { signedUrl, type SignedUrl } from '../../signature/callback-url.js'
 import { formatHttpDate } from '../../signature/index.js'
 import { hmacKey } from '../../signature/secret.js'
 import { hashBody, joinSigned } from '../../signature/string-to-sign.js'
 import type { Reader } from './read-inbox-file.js'
+import { entryIdOf } from './row-id.js'
 import { bufferOf } from './row.js'
 
 /** One secret of a subscription. */
@@ -16,7 +18,7 @@ export interface SigningSecret {
 
 /** The latest stored callback that a secret has signed. */
 export interface LastSigned {
-  readonly entry: number
+  readonly entry: EntryId
   readonly signedAt: Date
   readonly receivedAt: Date
 }
@@ -111,7 +113,7 @@ function signAgain(
 }
 
 function lastSignedOf({ id, signed_at: signedAt, received_at: receivedAt }: FoundRow): LastSigned {
-  return { entry: id, signedAt: new Date(signedAt), receivedAt: new Date(receivedAt) }
+  return { entry: entryIdOf(id), signedAt: new Date(signedAt), receivedAt: new Date(receivedAt) }
 }
 
 /** Whose signature it is. Half of one is stored (identity.ts), which is enough to tell secrets apart. */

@@ -1,7 +1,9 @@
+import type { EntryId } from '../../callback/callback.js'
 import type {
   ActResult,
   Entry,
   EntryFilter,
+  EntryPage,
   EntrySummary,
   InboxStats,
   OperatorAction,
@@ -9,24 +11,28 @@ import type {
 } from '../inbox.js'
 import { NO_ENTRIES } from '../no-entries.js'
 import { actionRefusal, missingRefusal } from '../operator-action.js'
-import { MOVES, type InboxState } from '../states.js'
+import { MOVES, type StoredState } from '../states.js'
 import type { Connection } from './connection.js'
 import type { SqliteValue } from './driver.js'
+import { shownState, unhandledTypes } from './handled-types.js'
 import { keyHashRange } from './identity.js'
 import { promoteNext } from './order.js'
 import type { Reader } from './read-inbox-file.js'
+import { entryIdOf, rowIdOf } from './row-id.js'
 import { bufferOf, SUMMARY_COLUMNS, summaryOf, type SummaryRow } from './row.js'
 
-/** A person's decision on an entry. */
+/** Carries out an operator's decision on an entry. */
 export function act(
   db: Connection,
-  id: number,
+  entryId: EntryId,
   action: OperatorAction,
   { by, now, again }: { by: string; now: number; again: boolean },
 ): ActResult {
-  const entry = db.get<ActedOnRow>(ACTED_ON, id)
-  if (!entry) return missingRefusal(id)
-  const refusal = actionRefusal(action, { id, state: entry.state }, related(db, id), again)
+  const id = rowIdOf(entryId)
+  const entry = id === undefined ? undefined : db.get<ActedOnRow>(ACTED_ON, id)
+  if (id === undefined || !entry) return missingRefusal(entryId)
+  const shown = { id: entryId, state: shownState(entry, unhandledTypes(db)) }
+  const refusal = actionRefusal(action, shown, related(db, entryId), again)
   if (refusal !== undefined) return refusal
   if (action === 'release') {
     db.run(MAKE_KNOWN, id)
@@ -41,13 +47,16 @@ export function act(
 }
 
 /** The other entries that share the key or a signature of an entry. */
-export function related(db: Reader, id: number): RelatedEntry[] {
-  const own = db.get<IdentityRow>(IDENTITY, id)
-  if (!own) return []
+export function related(db: Reader, entryId: EntryId): RelatedEntry[] {
+  const id = rowIdOf(entryId)
+  const own = id === undefined ? undefined : db.get<IdentityRow>(IDENTITY, id)
+  if (id === undefined || !own) return []
   const rows = db.all<RelatedRow>(RELATED, own.key_hash, own.body_hash, own.signed_at, own.signature, id)
+  if (rows.length === 0) return []
+  const unhandled = unhandledTypes(db)
   return rows.map((row) => ({
-    id: row.id,
-    state: row.state,
+    id: entryIdOf(row.id),
+    state: shownState(row, unhandled),
     shares: row.same_callback === 1 ? 'callback' : row.same_signature === 1 ? 'signature' : 'key',
     accepted: row.accepted === 1,
   }))
@@ -56,22 +65,42 @@ export function related(db: Reader, id: number): RelatedEntry[] {
 export function stats(db: Reader): InboxStats {
   const counts = { ...NO_ENTRIES }
   let notHandled = 0
-  for (const { state, count } of db.all<{ state: InboxState; count: number }>(COUNTS)) {
+  for (const { state, count } of db.all<StateCount>(COUNTS)) {
     counts[state] = count
     notHandled += count
   }
   counts.handled = db.get<{ count: number }>('SELECT count(*) AS count FROM entries')!.count - notHandled
-  const oldest = db.get<{ received_at: number }>(OLDEST_UNFINISHED)
+  const unhandled = JSON.stringify([...unhandledTypes(db)])
+  for (const { state, count } of db.all<StateCount>(UNHANDLED_COUNTS, unhandled)) {
+    counts[state] -= count
+    counts.unhandled += count
+  }
+  const oldest = db.get<{ received_at: number }>(OLDEST_UNFINISHED, unhandled)
   return { ...counts, oldestUnfinished: oldest && new Date(oldest.received_at) }
 }
 
 export function list(
   db: Connection,
   { states, eventType, idempotencyKey, reason, before, after }: EntryFilter,
-  { afterId = 0, limit = 100 }: { afterId?: number; limit?: number } = {},
+  { afterId, limit = 100, newestFirst = false }: EntryPage = {},
 ): EntrySummary[] {
-  const conditions: [sql: string, ...values: SqliteValue[]][] = [['id > ?', afterId]]
-  if (states) conditions.push([`state IN (${states.map(() => '?').join(', ')})`, ...states])
+  const conditions: [sql: string, ...values: SqliteValue[]][] = []
+  if (afterId !== undefined) {
+    const rowId = rowIdOf(afterId)
+    if (rowId === undefined) return []
+    conditions.push([newestFirst ? 'id < ?' : 'id > ?', rowId])
+  }
+  const unhandled = unhandledTypes(db)
+  if (states) {
+    const isUnhandled = `(state IN ('stored', 'retrying') AND event_type IN (SELECT value FROM json_each(?)))`
+    const chosen = `state IN (${states.map(() => '?').join(', ')})`
+    const types = JSON.stringify([...unhandled])
+    conditions.push(
+      states.includes('unhandled')
+        ? [`(${chosen} OR ${isUnhandled})`, ...states, types]
+        : [`${chosen} AND NOT ${isUnhandled}`, ...states, types],
+    )
+  }
   if (eventType !== undefined) conditions.push(['event_type = ?', eventType])
   if (idempotencyKey !== undefined) {
     conditions.push(['key_hash BETWEEN ? AND ?', ...keyHashRange(idempotencyKey)])
@@ -80,32 +109,35 @@ export function list(
   if (reason !== undefined) conditions.push(['instr(lower(reason), lower(?)) > 0', reason])
   if (before !== undefined) conditions.push(['received_at < ?', before])
   if (after !== undefined) conditions.push(['received_at > ?', after])
-  const where = conditions.map(([sql]) => sql).join(' AND ')
+  const where = conditions.map(([sql]) => sql).join(' AND ') || 'true'
   const values = conditions.flatMap(([, ...values]) => values)
-  // Most entries are handled: to look them up by that state, and then sort them, takes longer than to pass them by id.
+  // Most entries are handled: to look them up by that state, and then sort them, takes longer than to read them by id.
   const table =
     states?.includes('handled') && idempotencyKey === undefined ? 'entries NOT INDEXED' : 'entries'
-  const sql = `SELECT ${SUMMARY_COLUMNS} FROM ${table} WHERE ${where} ORDER BY id LIMIT ?`
-  return db.all<SummaryRow>(sql, ...values, limit).map(summaryOf)
+  const order = newestFirst ? 'id DESC' : 'id'
+  const sql = `SELECT ${SUMMARY_COLUMNS} FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT ?`
+  return db.all<SummaryRow>(sql, ...values, limit).map((row) => summaryOf(row, shownState(row, unhandled)))
 }
 
-export function show(db: Connection, id: number): Entry | undefined {
-  const row = db.get<SummaryRow & { body: Uint8Array }>(SHOW, id)
-  if (!row) return undefined
+export function show(db: Connection, entryId: EntryId): Entry | undefined {
+  const id = rowIdOf(entryId)
+  const row = id === undefined ? undefined : db.get<SummaryRow & { body: Uint8Array }>(SHOW, id)
+  if (id === undefined || !row) return undefined
   const history = db.all<{ at: number; action: string; person: string }>(HISTORY, id)
   return {
-    ...summaryOf(row),
+    ...summaryOf(row, shownState(row, unhandledTypes(db))),
     rawBody: bufferOf(row.body),
     history: history.map(({ at, action, person }) => ({ at: new Date(at), action, by: person })),
   }
 }
 
 interface ActedOnRow {
-  readonly state: InboxState
+  readonly state: StoredState
+  readonly event_type: string
   readonly order_key: string | null
 }
 
-const ACTED_ON = 'SELECT state, order_key FROM entries WHERE id = ?'
+const ACTED_ON = 'SELECT state, event_type, order_key FROM entries WHERE id = ?'
 
 interface IdentityRow {
   readonly key_hash: Uint8Array
@@ -118,7 +150,8 @@ const IDENTITY = 'SELECT key_hash, body_hash, signed_at, signature FROM entries 
 
 interface RelatedRow {
   readonly id: number
-  readonly state: InboxState
+  readonly state: StoredState
+  readonly event_type: string
   readonly same_callback: 0 | 1
   readonly same_signature: 0 | 1
   readonly accepted: 0 | 1
@@ -133,7 +166,7 @@ const RELATED = `
     UNION ALL SELECT other.id FROM more_signatures AS own JOIN entries AS other
       ON other.signed_at = own.signed_at AND other.signature = own.signature WHERE own.entry_id = ?5
   )
-  SELECT id, state, key_hash = ?1 AND body_hash = ?2 AS same_callback, id IN signed AS same_signature,
+  SELECT id, state, event_type, key_hash = ?1 AND body_hash = ?2 AS same_callback, id IN signed AS same_signature,
     known = 1 OR replayed = 1 AS accepted
   FROM entries WHERE id <> ?5 AND id IN (SELECT id FROM entries WHERE key_hash = ?1 UNION ALL SELECT id FROM signed)
   ORDER BY id`
@@ -153,18 +186,35 @@ const MAKE_DUE = `
 
 const DISCARD = 'UPDATE entries SET state = ?, due_at = NULL, ready = 0, finished_at = ? WHERE id = ?'
 
-// Two ranges of the index, which leave out the one state that there may be millions of entries in.
+interface StateCount {
+  readonly state: StoredState
+  readonly count: number
+}
+
+// Two ranges of the index. They leave out the state with by far the most entries.
 const COUNTS = `
   SELECT state, count(*) AS count FROM entries WHERE state < 'handled' GROUP BY state
   UNION ALL
   SELECT state, count(*) FROM entries WHERE state > 'handled' GROUP BY state`
 
+// Each part is a search by the index on the types of these entries.
+const UNHANDLED_COUNTS = `
+  SELECT entries.state, count(*) AS count FROM (
+    SELECT state FROM json_each(?1) JOIN entries ON event_type = value WHERE ready = 1 AND begun_by = 0
+    UNION ALL
+    SELECT state FROM json_each(?1) JOIN entries ON event_type = value WHERE ready = 1 AND begun_by > 0
+    UNION ALL
+    SELECT state FROM json_each(?1) JOIN entries ON event_type = value WHERE ready = 0 AND due_at IS NOT NULL
+  ) AS entries WHERE state IN ('stored', 'retrying') GROUP BY state`
+
 const OLDEST_UNFINISHED = `
   SELECT received_at FROM entries WHERE id = (
     SELECT min(id) FROM (
-      SELECT min(id) AS id FROM entries WHERE state = 'stored' AND finished_at IS NULL
+      SELECT min(id) AS id FROM entries
+      WHERE state = 'stored' AND finished_at IS NULL AND event_type NOT IN (SELECT value FROM json_each(?1))
       UNION ALL SELECT min(id) FROM entries WHERE state = 'running' AND finished_at IS NULL
-      UNION ALL SELECT min(id) FROM entries WHERE state = 'retrying' AND finished_at IS NULL
+      UNION ALL SELECT min(id) FROM entries
+      WHERE state = 'retrying' AND finished_at IS NULL AND event_type NOT IN (SELECT value FROM json_each(?1))
     )
   )`
 

@@ -1,27 +1,21 @@
 import type { Connection } from './connection.js'
 
 /**
- * Which entries hold a place in the order of their key: those that are unfinished, and those that are unhandled, as another
- * process may have their handler. In these words, for SQLite to use the index that was made with them.
- */
-const HAS_PLACE = "order_key IS NOT NULL AND (due_at IS NOT NULL OR state = 'unhandled')"
-
-/**
- * Lets the oldest entry of an order key have its turn, unless it is unhandled; while one is running, no other. To be called
- * whenever an entry has taken a place in the order of the key, or has given it up.
+ * Makes the oldest entry of an order key ready. While another one is running, that one stays the only one. To be called
+ * whenever an entry with the order key becomes due or ends.
  */
 export function promoteNext(db: Connection, orderKey: string): void {
-  const holder = db.get<{ id: number; state: string }>(
+  const ready = db.get<{ id: number; state: string }>(
     'SELECT id, state FROM entries WHERE order_key = ? AND ready = 1',
     orderKey,
   )
-  if (holder?.state === 'running') return
-  const oldest = db.get<{ id: number; state: string }>(
-    `SELECT id, state FROM entries WHERE order_key = ? AND ${HAS_PLACE} ORDER BY id LIMIT 1`,
+  if (ready?.state === 'running') return
+  // In these words, so that SQLite uses the index entries_in_order.
+  const oldest = db.get<{ id: number }>(
+    `SELECT id FROM entries WHERE order_key = ? AND order_key IS NOT NULL AND due_at IS NOT NULL ORDER BY id LIMIT 1`,
     orderKey,
   )
-  const next = oldest?.state === 'unhandled' ? undefined : oldest
-  if (holder?.id === next?.id) return
-  if (holder) db.run('UPDATE entries SET ready = 0 WHERE id = ?', holder.id)
-  if (next) db.run('UPDATE entries SET ready = 1 WHERE id = ?', next.id)
+  if (ready?.id === oldest?.id) return
+  if (ready) db.run('UPDATE entries SET ready = 0 WHERE id = ?', ready.id)
+  if (oldest) db.run('UPDATE entries SET ready = 1 WHERE id = ?', oldest.id)
 }

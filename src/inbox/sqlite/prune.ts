@@ -1,18 +1,11 @@
-import { deletableBefore } from '../retention.js'
-import type { InboxState } from '../states.js'
+import type { PruneEntries } from '../inbox.js'
+import { deletableBefore, type Retention } from '../retention.js'
 import type { Connection } from './connection.js'
 import type { Reader } from './read-inbox-file.js'
 
-export interface PruneRequest {
-  readonly before: number
-  readonly limit: number
-  readonly now: number
-  readonly retentionMs: number
-}
-
-/** Deletes up to `limit` entries in this state that ended before `before`. */
-export function prune(db: Connection, state: InboxState, request: PruneRequest): number {
-  const ids = idsToPrune(db, state, request)
+/** Deletes old entries. Returns their number. */
+export function prune(db: Connection, request: PruneEntries, retention: Retention, now: number): number {
+  const ids = idsToPrune(db, request, retention, now)
   for (const id of ids) {
     db.run(RECORD_DELETED, id)
     db.run('DELETE FROM more_signatures WHERE entry_id = ?', id)
@@ -27,15 +20,11 @@ export function isForgotten(db: Reader, signedAt: number): boolean {
   return db.get('SELECT 1 FROM deleted WHERE signed_at >= ?', signedAt) !== undefined
 }
 
-export function idsToPrune(
-  db: Reader,
-  state: InboxState,
-  { before, limit, now, retentionMs }: PruneRequest,
-): number[] {
+export function idsToPrune(db: Reader, request: PruneEntries, retention: Retention, now: number): number[] {
   const latestSignedAt = db.get<{ at: number | null }>(LATEST_SIGNED, now)?.at ?? undefined
-  const end = deletableBefore(before, { now, latestSignedAt }, retentionMs)
+  const end = deletableBefore(request, { now, latestSignedAt }, retention)
   if (!Number.isFinite(end)) return []
-  return db.all<{ id: number }>(ENDED, state, end, limit).map(({ id }) => id)
+  return db.all<{ id: number }>(ENDED, request.state, end, request.limit).map(({ id }) => id)
 }
 
 // A time that the service has signed counts no further than the time of arrival: one that was signed far in the future

@@ -1,6 +1,7 @@
 import { defaultSubscriptionId, type VerifiedCallback } from '../../callback/callback.js'
 import type { EntrySummary } from '../inbox.js'
-import type { InboxState } from '../states.js'
+import type { InboxState, StoredState } from '../states.js'
+import { entryIdOf } from './row-id.js'
 
 /** What a claim needs of an entry. */
 export interface CallbackRow {
@@ -18,7 +19,7 @@ export interface CallbackRow {
 
 export interface SummaryRow extends Omit<CallbackRow, 'secret_fingerprint' | 'body'> {
   readonly id: number
-  readonly state: InboxState
+  readonly state: StoredState
   readonly attempts: number
   readonly ready: number
   readonly due_at: number | null
@@ -45,17 +46,17 @@ export function callbackOf(row: CallbackRow): VerifiedCallback {
   }
 }
 
-export function summaryOf(row: SummaryRow): EntrySummary {
+export function summaryOf(row: SummaryRow, state: InboxState): EntrySummary {
   return {
-    id: row.id,
-    state: row.state,
+    id: entryIdOf(row.id),
+    state,
     eventType: row.event_type,
     idempotencyKey: row.idempotency_key,
     subscription: subscriptionOf(row),
     signedAt: new Date(row.signed_at),
     receivedAt: new Date(row.received_at),
     attempts: row.attempts,
-    dueAt: row.ready === 1 ? dateOf(row.due_at) : undefined,
+    dueAt: row.ready === 1 && state !== 'unhandled' ? dateOf(row.due_at) : undefined,
     finishedAt: dateOf(row.finished_at),
     reason: row.reason ?? undefined,
     copies: row.copies,

@@ -110,6 +110,27 @@ export const MIGRATIONS = [
   CREATE INDEX entries_replayed ON entries (event_type, due_at)
     WHERE ready = 1 AND state = 'stored' AND replayed = 1;
   `,
+  `
+  -- for which types workers asked, and when: see ../handled-types.ts
+  CREATE TABLE handled_types (event_type TEXT PRIMARY KEY, seen_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  -- since then 'unhandled' is derived from it. Such an entry is due, and ready if it is the first of its order key
+  UPDATE entries SET
+    ready = order_key IS NULL OR NOT EXISTS (
+      SELECT 1 FROM entries AS other
+      WHERE other.order_key = entries.order_key AND (
+        other.ready = 1
+        OR (other.due_at IS NOT NULL OR other.state = 'unhandled') AND other.id < entries.id
+      )
+    )
+  WHERE state = 'unhandled';
+  UPDATE entries SET state = 'stored', due_at = received_at, due_set_at = received_at WHERE state = 'unhandled';
+  DROP INDEX entries_unhandled;
+  DROP INDEX entries_replayed;
+  DROP INDEX entries_in_order;
+  CREATE INDEX entries_in_order ON entries (order_key) WHERE order_key IS NOT NULL AND due_at IS NOT NULL;
+  -- which types wait behind other entries
+  CREATE INDEX entries_waiting ON entries (event_type) WHERE ready = 0 AND due_at IS NOT NULL;
+  `,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

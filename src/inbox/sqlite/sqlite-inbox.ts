@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { loggerOption, type Logger } from '../../logging/logger.js'
+import type { EntryId } from '../../callback/callback.js'
 import {
   checkKnownOptions,
   durationOption,
@@ -12,39 +13,40 @@ import type {
   ActResult,
   AddResult,
   Arrival,
-  ClaimEnd,
   ClaimEntries,
   Claims,
   ClaimToken,
   CompleteInbox,
   Entry,
   EntryFilter,
+  EntryPage,
   EntrySummary,
-  EventTypes,
   InboxStats,
   OperatorAction,
-  PruneOptions,
+  PruneEntries,
   RelatedEntry,
+  SettledClaim,
 } from '../inbox.js'
+import { AskedTypes } from '../handled-types.js'
 import { InboxClock } from '../inbox-clock.js'
+import { DEFAULT_DISCARDED_RETENTION_MS, DEFAULT_RETENTION_MS } from '../retention.js'
 import { add } from './add.js'
-import { requeueSome, begin, claim, extend, finish, setTimesAnew } from './claims.js'
+import { begin, claim, extend, setTimesAnew, settle } from './claims.js'
 import { GroupCommit } from './group-commit.js'
+import { recordTypes } from './handled-types.js'
 import { act, list, related, show, stats } from './operator.js'
 import { idsToPrune, prune } from './prune.js'
-import { markUnhandled } from './mark-unhandled.js'
-import { PRUNABLE, type InboxState } from '../states.js'
 
 export interface SqliteInboxOptions {
   /** Where the entries are. Made when it is not there; its directory is not. SQLite keeps two more files beside it. */
   readonly file: string
   /**
-   * How long what was handled is remembered at least, in milliseconds.
+   * How long a handled entry is kept at least, in milliseconds.
    * @default 604_800_000 (7 days)
    */
   readonly retentionMs?: number | undefined
   /**
-   * How long what a person discarded is kept, in milliseconds.
+   * How long an entry that an operator discarded is kept at least, in milliseconds; never less than `retentionMs`.
    * @default 2_592_000_000 (30 days)
    */
   readonly discardedRetentionMs?: number | undefined
@@ -75,6 +77,7 @@ export class SqliteInbox implements CompleteInbox {
   readonly discardedRetentionMs: number
   readonly #clock: InboxClock
   readonly #commits: GroupCommit
+  readonly #askedTypes = new AskedTypes()
 
   constructor(options: SqliteInboxOptions) {
     checkKnownOptions(OWNER, options, KNOWN)
@@ -84,8 +87,8 @@ export class SqliteInbox implements CompleteInbox {
       throw invalidOption(OWNER, 'file', file, 'name a file, such as "callbacks.db"')
     const duration = (name: 'retentionMs' | 'discardedRetentionMs', fallback: number) =>
       integerOption(OWNER, name, options[name], { fallback, min: 1 })
-    this.retentionMs = duration('retentionMs', 604_800_000)
-    this.discardedRetentionMs = duration('discardedRetentionMs', 2_592_000_000)
+    this.retentionMs = duration('retentionMs', DEFAULT_RETENTION_MS)
+    this.discardedRetentionMs = duration('discardedRetentionMs', DEFAULT_DISCARDED_RETENTION_MS)
     this.#clock = new InboxClock(functionOption(OWNER, 'clock', options.clock, Date.now))
     this.#commits = new GroupCommit({
       // Resolved now, as the process may change its directory.
@@ -104,61 +107,49 @@ export class SqliteInbox implements CompleteInbox {
   }
 
   async claim(request: ClaimEntries): Promise<Claims> {
-    const { claims, steps, aheadMs } = await this.#commits.write((db) => {
+    const { claims, now, types, steps, aheadMs } = await this.#commits.write((db) => {
       const now = this.#clock.now()
       const steps = this.#clock.unhandledSteps
       const aheadMs = steps === 0 ? 0 : setTimesAnew(db, now)
-      return { claims: claim(db, request, now), steps, aheadMs }
+      const types = this.#askedTypes.toRecord(request.eventTypes, now)
+      recordTypes(db, types, now)
+      return { claims: claim(db, request, now), now, types, steps, aheadMs }
     })
     // Only now, as the operation may have been rolled back and run again.
+    if (types.length > 0) this.#askedTypes.recorded(request.eventTypes, now)
     return steps === 0 ? claims : { ...claims, clockSetBackMs: this.#clock.handled(steps, aheadMs) }
   }
 
-  begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<number>> {
+  begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
     return this.#commits.write((db) => begin(db, claims, leaseMs, this.#clock.now()))
   }
 
-  extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<number>> {
+  extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
     return this.#commits.write((db) => extend(db, claims, leaseMs, this.#clock.now()))
   }
 
-  finish(claimed: ClaimToken, result: ClaimEnd): Promise<boolean> {
-    return this.#commits.write((db) => finish(db, claimed, result, this.#clock.now()))
-  }
-
-  /** In steps, so that callbacks are taken in between them: there may be very many. */
-  async requeueUnhandled(eventTypes: EventTypes): Promise<number> {
-    let total = 0
-    for (let requeued = REQUEUE_STEP; requeued === REQUEUE_STEP; total += requeued) {
-      requeued = await this.#commits.write((db) =>
-        requeueSome(db, eventTypes, REQUEUE_STEP, this.#clock.now()),
-      )
-    }
-    return total
-  }
-
-  markUnhandled(eventTypes: EventTypes, dueBefore: number): Promise<number> {
-    return this.#commits.write((db) => markUnhandled(db, eventTypes, dueBefore))
+  settle(ends: readonly SettledClaim[]): Promise<ReadonlySet<EntryId>> {
+    return this.#commits.write((db) => settle(db, ends, this.#clock.now()))
   }
 
   stats(): Promise<InboxStats> {
     return this.#commits.read(stats)
   }
 
-  list(filter: EntryFilter, page?: { afterId?: number; limit?: number }): Promise<EntrySummary[]> {
+  list(filter: EntryFilter, page?: EntryPage): Promise<EntrySummary[]> {
     return this.#commits.read((db) => list(db, filter, page))
   }
 
-  show(id: number): Promise<Entry | undefined> {
+  show(id: EntryId): Promise<Entry | undefined> {
     return this.#commits.read((db) => show(db, id))
   }
 
-  related(id: number): Promise<RelatedEntry[]> {
+  related(id: EntryId): Promise<RelatedEntry[]> {
     return this.#commits.read((db) => related(db, id))
   }
 
   act(
-    id: number,
+    id: EntryId,
     action: OperatorAction,
     by: string,
     { again = false }: ActOptions = {},
@@ -166,20 +157,13 @@ export class SqliteInbox implements CompleteInbox {
     return this.#commits.write((db) => act(db, id, action, { by, now: this.#clock.now(), again }))
   }
 
-  async prune(
-    state: (typeof PRUNABLE)[number],
-    before: number,
-    limit: number,
-    { dryRun = false }: PruneOptions = {},
-  ): Promise<number> {
-    if (!(PRUNABLE as readonly InboxState[]).includes(state)) return 0
-    const { retentionMs } = this
-    const request = () => ({ before, limit, now: this.#clock.now(), retentionMs })
-    if (dryRun) return this.#commits.read((db) => idsToPrune(db, state, request()).length)
-    return this.#commits.write((db) => prune(db, state, request()))
+  async prune(request: PruneEntries): Promise<number> {
+    if (request.dryRun)
+      return this.#commits.read((db) => idsToPrune(db, request, this, this.#clock.now()).length)
+    return this.#commits.write((db) => prune(db, request, this, this.#clock.now()))
   }
 
-  /** What was asked for before is still done. */
+  /** Completes the calls that were made before. */
   close(): Promise<void> {
     return this.#commits.close()
   }
@@ -194,5 +178,3 @@ const KNOWN = [
   'clock',
   'logger',
 ] as const satisfies readonly (keyof SqliteInboxOptions)[]
-
-const REQUEUE_STEP = 500

@@ -59,20 +59,13 @@ export function registerArriving({ describe, it }: Suite): void {
       assert.deepEqual((await inbox.show(id))?.subscription, PLAIN_SUBSCRIPTION)
     })
 
-    it('sets aside one of a type that has no handler', async ({ inbox }) => {
-      const { id, result } = await inbox.add(createArrival({ hasHandler: false }))
-      assert.equal(result, 'unhandled')
-      assert.equal(await stateOf(inbox, id), 'unhandled')
-      assert.deepEqual(await claimDue(inbox, ANY), [])
-    })
-
     it('says duplicate to one that is stored', async ({ inbox }) => {
       const arrival = createArrival()
       const { id } = await inbox.add(arrival)
       assert.deepEqual(await inbox.add(arrival), { result: 'duplicate', id })
     })
 
-    for (const move of ['complete', 'deadLetter', 'markUnhandled', 'reschedule'] as const) {
+    for (const move of ['complete', 'deadLetter', 'reschedule'] as const) {
       it(`says duplicate to one that is ${MOVES[move].to}`, async ({ inbox }) => {
         const arrival = createArrival()
         const { id } = await inbox.add(arrival)
@@ -178,11 +171,6 @@ export function registerArriving({ describe, it }: Suite): void {
       const { id, ...added } = await inbox.add(createArrival({ suspicion: 'signed three days ago' }))
       assert.deepEqual(added, { result: 'quarantined', why: 'suspicion' })
       assert.equal((await inbox.show(id))?.reason, 'signed three days ago')
-    })
-
-    it('quarantines a suspect one of a type that has no handler', async ({ inbox }) => {
-      const { result } = await inbox.add(createArrival({ suspicion: 'stale', hasHandler: false }))
-      assert.equal(result, 'quarantined')
     })
 
     it('says duplicate to a suspect one that is an exact copy of what is known', async ({ inbox }) => {

@@ -1,12 +1,20 @@
 import assert from 'node:assert/strict'
+import type { EntryId } from '../../callback/callback.js'
 import type { InboxState } from '../../inbox/states.js'
 import {
   addIn,
-  claimNext,
+  askForTypes,
+  claimDue,
   createArrival,
-  finishNext,
+  EVENT_TYPE,
+  FOREIGN_IDS,
   idsOf,
+  LONG,
+  NO_ID,
   RECEIVED_AT,
+  refusalOf,
+  settle,
+  SHORT,
   STATES,
   underAnotherKey,
   withAnotherBody,
@@ -29,10 +37,12 @@ export function registerAsking({ describe, it }: Suite): void {
 
     it('tells when the oldest arrived that is not finished', async ({ inbox }) => {
       const times = [1000, 2000, 3000].map((ms) => new Date(RECEIVED_AT + ms))
+      await inbox.add(createArrival({ type: 'unhandled.only', receivedAt: new Date(RECEIVED_AT) }))
+      await askForTypes(inbox)
       for (const receivedAt of times) await inbox.add(createArrival({ receivedAt }))
       assert.deepEqual((await inbox.stats()).oldestUnfinished, times[0])
-      await finishNext(inbox, 'complete')
-      await claimNext(inbox)
+      const [claimed] = await claimDue(inbox, { eventTypes: [EVENT_TYPE], limit: 1, leaseMs: LONG })
+      await settle(inbox, claimed!, { move: 'complete' })
       assert.deepEqual((await inbox.stats()).oldestUnfinished, times[1])
     })
 
@@ -44,8 +54,17 @@ export function registerAsking({ describe, it }: Suite): void {
       assert.deepEqual(idsOf(await inbox.list({}, { afterId: ids[1]!, limit: 2 })), ids.slice(2, 4))
     })
 
+    it('lists the newest first, page by page', async ({ inbox }) => {
+      const ids: EntryId[] = []
+      for (let i = 0; i < 5; i++) ids.unshift((await inbox.add(createArrival())).id)
+      assert.deepEqual(idsOf(await inbox.list({}, { newestFirst: true })), ids)
+      assert.deepEqual(idsOf(await inbox.list({}, { newestFirst: true, limit: 2 })), ids.slice(0, 2))
+      const next = { newestFirst: true, afterId: ids[1]!, limit: 2 }
+      assert.deepEqual(idsOf(await inbox.list({}, next)), ids.slice(2, 4))
+    })
+
     it('lists those in some states', async ({ inbox }) => {
-      const ids: Partial<Record<InboxState, number>> = {}
+      const ids: Partial<Record<InboxState, EntryId>> = {}
       for (const state of STATES) ids[state] = await addIn(state, inbox)
       for (const state of STATES) assert.deepEqual(idsOf(await inbox.list({ states: [state] })), [ids[state]])
       const some = await inbox.list({ states: ['dead', 'handled'] })
@@ -88,7 +107,7 @@ export function registerAsking({ describe, it }: Suite): void {
     })
 
     it('lists those received before, after or between times', async ({ inbox }) => {
-      const ids: number[] = []
+      const ids: EntryId[] = []
       for (const ms of [10, 20, 30]) {
         ids.push((await inbox.add(createArrival({ receivedAt: new Date(RECEIVED_AT + ms) }))).id)
       }
@@ -101,7 +120,7 @@ export function registerAsking({ describe, it }: Suite): void {
 
     it('lists those that fit all of a filter', async ({ inbox }) => {
       const { id } = await inbox.add(createArrival({ type: 'a' }))
-      await inbox.add(createArrival({ type: 'a', hasHandler: false }))
+      await inbox.add(createArrival({ type: 'a', suspicion: 'stale' }))
       await inbox.add(createArrival({ type: 'b' }))
       assert.deepEqual(idsOf(await inbox.list({ states: ['stored'], eventType: 'a' })), [id])
     })
@@ -114,8 +133,24 @@ export function registerAsking({ describe, it }: Suite): void {
       }
     })
 
-    it('shows nothing for an entry that is not there', async ({ inbox }) => {
-      assert.equal(await inbox.show(999), undefined)
+    it('finds no entry by an id that it has not made', async ({ inbox }) => {
+      await inbox.add(createArrival())
+      for (const id of FOREIGN_IDS) {
+        assert.equal(await inbox.show(id), undefined)
+        assert.deepEqual(await inbox.related(id), [])
+        assert.equal(await refusalOf(inbox.act(id, 'discard', 'ann')), `there is no entry ${id}`)
+        const claim = { id, token: 1 }
+        assert.deepEqual(await inbox.begin([claim], SHORT), new Set())
+        assert.deepEqual(await inbox.extend([claim], SHORT), new Set())
+        assert.equal(await settle(inbox, claim, { move: 'complete' }), false)
+      }
+      assert.equal((await inbox.stats()).stored, 1)
+    })
+
+    it('lists nothing after an id that it cannot have made', async ({ inbox }) => {
+      await inbox.add(createArrival())
+      assert.deepEqual(await inbox.list({}, { afterId: NO_ID }), [])
+      assert.deepEqual(await inbox.list({}, { afterId: NO_ID, newestFirst: true }), [])
     })
   })
 }

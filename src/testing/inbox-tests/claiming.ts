@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { EntryId } from '../../callback/callback.js'
 import { MOVES } from '../../inbox/states.js'
 import {
   addInOrder,
@@ -7,13 +8,14 @@ import {
   claimDue,
   claimNext,
   createArrival,
-  done,
   endBy,
   EVENT_TYPE,
   finishNext,
   idsOf,
   INTERRUPTED,
   LONG,
+  NO_ID,
+  settle,
   SHORT,
   stateOf,
 } from './entries.js'
@@ -30,13 +32,11 @@ export function registerClaiming({ describe, it }: Suite): void {
     })
 
     it('says when the next entry is due', async ({ inbox, advance }) => {
-      const [first, second] = [await inbox.add(createArrival()), await inbox.add(createArrival())]
-      assert.equal((await inbox.claim({ ...ANY, limit: 2 })).nextDueInMs, undefined)
-      for (const [{ id }, delayMs] of [
-        [first, 300],
-        [second, 200],
-      ] as const)
-        await inbox.finish({ id, token: 1 }, { move: 'reschedule', delayMs, error: 'busy' })
+      for (let i = 0; i < 2; i++) await inbox.add(createArrival())
+      const { entries, nextDueInMs: whenFull } = await inbox.claim({ ...ANY, limit: 2 })
+      assert.equal(whenFull, undefined)
+      for (const [index, delayMs] of [300, 200].entries())
+        await settle(inbox, entries[index]!, { move: 'reschedule', delayMs, error: 'busy' })
       await advance(100)
       const { nextDueInMs } = await inbox.claim(ANY)
       // An inbox without a clock of its own has waited, and may have waited a little longer.
@@ -46,7 +46,6 @@ export function registerClaiming({ describe, it }: Suite): void {
     it('says nothing of when entries are due that it would not give', async ({ inbox }) => {
       assert.equal((await inbox.claim(ANY)).nextDueInMs, undefined)
       await inbox.add(createArrival({ type: 'other' }))
-      await inbox.add(createArrival({ type: 'unhandled', hasHandler: false }))
       await inbox.add(createArrival({ suspicion: 'stale' }))
       assert.equal((await inbox.claim({ ...ANY, eventTypes: [EVENT_TYPE] })).nextDueInMs, undefined)
       await addInOrder(inbox, 2)
@@ -78,7 +77,7 @@ export function registerClaiming({ describe, it }: Suite): void {
     })
 
     it('gives only what is of these types', async ({ inbox, advance }) => {
-      const ids: Record<string, number> = {}
+      const ids: Record<string, EntryId> = {}
       for (const type of ['a', 'b', 'c']) {
         ids[type] = (await inbox.add(createArrival({ type }))).id
         await advance(1)
@@ -125,7 +124,7 @@ export function registerClaiming({ describe, it }: Suite): void {
       assert.ok(second.token > first.token)
     })
 
-    for (const move of ['complete', 'deadLetter', 'markUnhandled'] as const) {
+    for (const move of ['complete', 'deadLetter'] as const) {
       it(`does not give what is ${MOVES[move].to}`, async ({ inbox, advance }) => {
         const { id } = await inbox.add(createArrival())
         await finishNext(inbox, move)
@@ -180,7 +179,7 @@ export function registerClaiming({ describe, it }: Suite): void {
       const held = claims.find(({ callback }) => callback.type === 'b')!
       assert.deepEqual(await inbox.begin(claims, SHORT), new Set([held.id]))
       assert.equal((await inbox.show(other!.id))?.attempts, 0)
-      assert.deepEqual(await inbox.begin([{ id: 999, token: 1 }], SHORT), new Set())
+      assert.deepEqual(await inbox.begin([{ id: NO_ID, token: 1 }], SHORT), new Set())
     })
 
     it('does not let one begin that has ended', async ({ inbox }) => {
@@ -192,9 +191,9 @@ export function registerClaiming({ describe, it }: Suite): void {
 
     it('takes back the attempt of what is handed back, which is due at once', async ({ inbox }) => {
       const { id } = await inbox.add(createArrival())
-      assert.equal(await inbox.finish(await claimNext(inbox), { move: 'handBack' }), true)
+      assert.equal(await settle(inbox, await claimNext(inbox), { move: 'handBack' }), true)
       assert.equal(await stateOf(inbox, id), 'stored')
-      assert.equal(await inbox.finish(await beginNext(inbox), { move: 'handBack' }), true)
+      assert.equal(await settle(inbox, await beginNext(inbox), { move: 'handBack' }), true)
       assert.equal((await inbox.show(id))?.attempts, 0)
       // It may have begun after all, so that it is handled by itself.
       const [again] = await claimDue(inbox, INTERRUPTED)
@@ -221,7 +220,7 @@ export function registerClaiming({ describe, it }: Suite): void {
     })
 
     it('gives them oldest first, of those types, no more than the limit', async ({ inbox, advance }) => {
-      const ids: number[] = []
+      const ids: EntryId[] = []
       for (const type of ['a', 'b', 'a', 'c']) ids.push((await inbox.add(createArrival({ type }))).id)
       await inbox.begin(await claimDue(inbox, ANY), SHORT)
       await advance(SHORT)
@@ -256,7 +255,7 @@ export function registerClaiming({ describe, it }: Suite): void {
       assert.deepEqual(await claimDue(inbox, ANY), [])
       const [claimed] = await claimDue(inbox, INTERRUPTED)
       assert.equal(claimed?.attempt, 2)
-      await inbox.finish(claimed, { move: 'handBack' })
+      await settle(inbox, claimed, { move: 'handBack' })
       assert.deepEqual(await claimDue(inbox, ANY), [])
       const [again] = await claimDue(inbox, INTERRUPTED)
       assert.equal(again?.attempt, 2)
@@ -268,7 +267,7 @@ export function registerClaiming({ describe, it }: Suite): void {
       await advance(SHORT)
       const [claimed] = await claimDue(inbox, INTERRUPTED)
       await inbox.begin([claimed!], SHORT)
-      await inbox.finish(claimed!, { move: 'reschedule', delayMs: 0, error: 'busy' })
+      await settle(inbox, claimed!, { move: 'reschedule', delayMs: 0, error: 'busy' })
       const again = await claimNext(inbox)
       assert.equal(again.id, id)
       assert.equal(again.attempt, 3)
@@ -315,43 +314,60 @@ export function registerClaiming({ describe, it }: Suite): void {
 
     it('renews nothing of nobody', async ({ inbox }) => {
       assert.deepEqual(await inbox.extend([], SHORT), new Set())
-      assert.deepEqual(await inbox.extend([{ id: 999, token: 1 }], SHORT), new Set())
+      assert.deepEqual(await inbox.extend([{ id: NO_ID, token: 1 }], SHORT), new Set())
     })
 
     it('lets one who is late complete when nobody has taken it', async ({ inbox, advance }) => {
       const { id } = await inbox.add(createArrival())
       const claim = await claimNext(inbox)
       await advance(SHORT)
-      assert.equal(await inbox.finish(claim, { move: 'complete' }), true)
+      assert.equal(await settle(inbox, claim, { move: 'complete' }), true)
       assert.equal(await stateOf(inbox, id), 'handled')
     })
 
-    for (const move of ['complete', 'deadLetter', 'markUnhandled', 'reschedule'] as const) {
+    for (const move of ['complete', 'deadLetter', 'reschedule'] as const) {
       it(`does not let one whose claim was lost ${move}`, async ({ inbox, advance }) => {
         const { id } = await inbox.add(createArrival())
         const late = await claimNext(inbox)
         await advance(SHORT)
         const claim = await claimNext(inbox)
         const before = await inbox.show(id)
-        assert.equal(await inbox.finish(late, endBy(move)), false)
+        assert.equal(await settle(inbox, late, endBy(move)), false)
         assert.deepEqual(await inbox.show(id), before)
-        assert.equal(await inbox.finish(claim, { move: 'complete' }), true)
+        assert.equal(await settle(inbox, claim, { move: 'complete' }), true)
       })
     }
 
     it('ends a claim once', async ({ inbox }) => {
       await inbox.add(createArrival())
       const claim = await finishNext(inbox, 'complete')
-      assert.equal(await inbox.finish(claim, { move: 'deadLetter', error: 'late' }), false)
+      assert.equal(await settle(inbox, claim, { move: 'deadLetter', error: 'late' }), false)
     })
 
     it('lets exactly one of concurrent finishers end a claim', async ({ inbox }) => {
       await inbox.add(createArrival())
       const claim = await claimNext(inbox)
       const ended = await Promise.all(
-        Array.from({ length: 20 }, () => inbox.finish(claim, { move: 'complete' })),
+        Array.from({ length: 20 }, () => settle(inbox, claim, { move: 'complete' })),
       )
       assert.equal(ended.filter(Boolean).length, 1)
+    })
+
+    it('ends several claims in one step, and tells which were held', async ({ inbox, advance }) => {
+      const ids: Record<string, EntryId> = {}
+      for (const type of ['a', 'b', 'c']) ids[type] = (await inbox.add(createArrival({ type }))).id
+      const claims = await claimDue(inbox, ANY)
+      await advance(SHORT)
+      const [taken] = await claimDue(inbox, { ...ANY, eventTypes: ['b'], leaseMs: LONG })
+      const ends = [endBy('complete'), endBy('deadLetter'), endBy('reschedule')]
+      const inOrder = ['a', 'b', 'c'].map((type) => claims.find(({ callback }) => callback.type === type)!)
+      const held = await inbox.settle(inOrder.map((claim, index) => ({ claim, end: ends[index]! })))
+      assert.deepEqual(held, new Set([ids['a'], ids['c']]))
+      assert.equal(await stateOf(inbox, ids['a']!), 'handled')
+      assert.equal(await stateOf(inbox, ids['b']!), 'running')
+      assert.equal(await stateOf(inbox, ids['c']!), 'retrying')
+      assert.equal(await settle(inbox, taken!, { move: 'complete' }), true)
+      assert.deepEqual(await inbox.settle([]), new Set())
     })
   })
 
@@ -367,7 +383,7 @@ export function registerClaiming({ describe, it }: Suite): void {
     it('gives it again after the delay, and not before', async ({ inbox, advance }) => {
       const { id } = await inbox.add(createArrival())
       const claim = await beginNext(inbox)
-      await inbox.finish(claim, { move: 'reschedule', delayMs: 200, error: 'timed out' })
+      await settle(inbox, claim, { move: 'reschedule', delayMs: 200, error: 'timed out' })
       assert.equal(await stateOf(inbox, id), 'retrying')
       await advance(100)
       assert.deepEqual(await claimDue(inbox, ANY), [])
@@ -379,77 +395,17 @@ export function registerClaiming({ describe, it }: Suite): void {
 
     it('keeps why it failed', async ({ inbox }) => {
       const { id } = await inbox.add(createArrival())
-      await inbox.finish(await claimNext(inbox), { move: 'deadLetter', error: 'account is closed' })
+      await settle(inbox, await claimNext(inbox), { move: 'deadLetter', error: 'account is closed' })
       assert.equal((await inbox.show(id))?.reason, 'account is closed')
     })
 
     it('forgets why earlier attempts failed once it has been handled', async ({ inbox, advance }) => {
       const { id } = await inbox.add(createArrival())
       const claim = await claimNext(inbox)
-      await inbox.finish(claim, { move: 'reschedule', delayMs: 1, error: 'timed out' })
+      await settle(inbox, claim, { move: 'reschedule', delayMs: 1, error: 'timed out' })
       await advance(1)
       await finishNext(inbox, 'complete')
       assert.equal((await inbox.show(id))?.reason, undefined)
-    })
-
-    it('does not count an attempt for which there was no handler', async ({ inbox }) => {
-      await inbox.add(createArrival())
-      await finishNext(inbox, 'markUnhandled')
-      await inbox.requeueUnhandled('any')
-      assert.equal((await claimNext(inbox)).attempt, 1)
-    })
-  })
-
-  describe('for a type that has a handler now', () => {
-    it('makes due what had none', async ({ inbox }) => {
-      const { id } = await inbox.add(createArrival({ hasHandler: false }))
-      assert.equal(await inbox.requeueUnhandled([EVENT_TYPE]), 1)
-      assert.equal(await stateOf(inbox, id), 'stored')
-      assert.equal((await claimNext(inbox)).id, id)
-    })
-
-    it('leaves the other types alone', async ({ inbox }) => {
-      const { id } = await inbox.add(createArrival({ hasHandler: false, type: 'other' }))
-      assert.equal(await inbox.requeueUnhandled([EVENT_TYPE]), 0)
-      assert.equal(await inbox.requeueUnhandled([]), 0)
-      assert.equal(await stateOf(inbox, id), 'unhandled')
-    })
-
-    it('takes back what was retried and has no handler, also when it was interrupted', async ({
-      inbox,
-      advance,
-    }) => {
-      const { id } = await inbox.add(createArrival())
-      await finishNext(inbox, 'deadLetter')
-      await done(inbox.act(id, 'retry', 'ann'))
-      await beginNext(inbox)
-      await advance(SHORT)
-      const [interrupted] = await claimDue(inbox, INTERRUPTED)
-      await inbox.finish(interrupted!, { move: 'handBack' })
-      assert.equal(await inbox.markUnhandled([EVENT_TYPE], Infinity), 0)
-      assert.equal(await inbox.markUnhandled(['other'], Infinity), 1)
-      assert.equal(await stateOf(inbox, id), 'unhandled')
-      assert.equal(await inbox.requeueUnhandled([EVENT_TYPE]), 1)
-      assert.deepEqual(await claimDue(inbox, ANY), [])
-      assert.deepEqual(idsOf(await claimDue(inbox, INTERRUPTED)), [id])
-    })
-
-    it('requeues every type when any has a handler', async ({ inbox }) => {
-      for (const type of ['a', 'b', 'c']) await inbox.add(createArrival({ hasHandler: false, type }))
-      assert.equal(await inbox.requeueUnhandled('any'), 3)
-    })
-
-    it('requeues thousands', async ({ inbox }) => {
-      const arrivals = Array.from({ length: 2500 }, () => createArrival({ hasHandler: false }))
-      await Promise.all(arrivals.map((arrival) => inbox.add(arrival)))
-      assert.equal(await inbox.requeueUnhandled([EVENT_TYPE]), 2500)
-      assert.equal((await inbox.stats()).stored, 2500)
-    })
-
-    it('leaves alone what is not unhandled', async ({ inbox }) => {
-      await inbox.add(createArrival())
-      await finishNext(inbox, 'complete')
-      assert.equal(await inbox.requeueUnhandled('any'), 0)
     })
   })
 }

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { createHash, randomUUID } from 'node:crypto'
-import type { VerifiedCallback } from '../../callback/callback.js'
+import type { EntryId, VerifiedCallback } from '../../callback/callback.js'
 import type {
   ActResult,
   Arrival,
   ClaimedEntry,
+  ClaimEnd,
   ClaimEntries,
+  ClaimToken,
   EntrySummary,
   CompleteInbox,
 } from '../../inbox/inbox.js'
@@ -61,7 +63,6 @@ export function createArrival(parts: ArrivalParts = {}): Arrival {
     signature: random44Characters(),
     suspicion: parts.suspicion,
     orderKey: parts.orderKey,
-    hasHandler: parts.hasHandler ?? true,
   }
 }
 
@@ -97,7 +98,7 @@ export async function addInOrder(
   inbox: CompleteInbox,
   count: number,
   orderKey = 'account 1',
-): Promise<number[]> {
+): Promise<EntryId[]> {
   const ids = []
   for (let i = 0; i < count; i++) ids.push((await inbox.add(createArrival({ orderKey }))).id)
   return ids
@@ -124,17 +125,17 @@ export async function beginNext(inbox: CompleteInbox): Promise<ClaimedEntry> {
 }
 
 /** When the entry ended, by the clock of the inbox. */
-export async function endOf(inbox: CompleteInbox, id: number): Promise<number> {
+export async function endOf(inbox: CompleteInbox, id: EntryId): Promise<number> {
   return Number((await inbox.show(id))?.finishedAt)
 }
 
-/** A callback that the service signs at this time, so that its clock goes on as far. It waits for a handler. */
+/** A callback that the service signs at this time, so that its clock goes on as far. It is never claimed. */
 export async function signAt(inbox: CompleteInbox, ms: number, receivedAt = ms): Promise<void> {
   const times = { signedAt: new Date(ms), receivedAt: new Date(receivedAt) }
-  await inbox.add(createArrival({ ...times, type: 'clock.tick', hasHandler: false }))
+  await inbox.add(createArrival({ ...times, suspicion: 'only tells the time' }))
 }
 
-export type EndMove = 'complete' | 'reschedule' | 'deadLetter' | 'markUnhandled'
+export type EndMove = 'complete' | 'reschedule' | 'deadLetter'
 
 export function endBy(move: EndMove) {
   if (move === 'reschedule') return { move, delayMs: LONG, error: 'busy' }
@@ -142,19 +143,36 @@ export function endBy(move: EndMove) {
   return { move }
 }
 
+/** Ends one claim. Resolves to whether it was held. */
+export async function settle(inbox: CompleteInbox, claim: ClaimToken, end: ClaimEnd): Promise<boolean> {
+  return (await inbox.settle([{ claim, end }])).has(claim.id)
+}
+
+/** Makes the types of `addIn` known as handled, except that of `unhandled`; and the usual type. */
+export async function askForTypes(inbox: CompleteInbox): Promise<void> {
+  const handled = STATES.filter((state) => state !== 'unhandled').map((state) => `${state}.only`)
+  await inbox.claim({ eventTypes: [...handled, EVENT_TYPE], limit: 0, leaseMs: SHORT })
+}
+
+/** An id that the inbox cannot have made. */
+export const NO_ID = 'no id of any inbox'
+
+/** The id of an entry that has been deleted cannot be made at will. So this one was made by another inbox, or by none. */
+export const FOREIGN_IDS = [NO_ID, '999999', '0', '-1', '1.5', '1e3', ' 1', '01', '', '9'.repeat(40)]
+
 export async function finishNext(inbox: CompleteInbox, move: EndMove): Promise<ClaimedEntry> {
   const begun = await beginNext(inbox)
-  assert.equal(await inbox.finish(begun, endBy(move)), true)
+  assert.equal(await settle(inbox, begun, endBy(move)), true)
   return begun
 }
 
-/** Adds an entry and brings it into a state; nothing else may be due, or all that is due is running. */
-export async function addIn(state: InboxState, inbox: CompleteInbox): Promise<number> {
+/** Adds an entry and brings it into a state. Nobody may have claimed entries of any type before. */
+export async function addIn(state: InboxState, inbox: CompleteInbox): Promise<EntryId> {
+  await askForTypes(inbox)
   const type = `${state}.only`
   const { id } = await inbox.add(
     createArrival({
       type,
-      hasHandler: state !== 'unhandled',
       suspicion: state === 'quarantined' ? 'stale' : undefined,
     }),
   )
@@ -166,7 +184,7 @@ export async function addIn(state: InboxState, inbox: CompleteInbox): Promise<nu
   if (state === 'running' || moves[state]) {
     const [claimed] = await claimDue(inbox, { eventTypes: [type], limit: 1, leaseMs: LONG })
     await inbox.begin([claimed!], LONG)
-    if (moves[state]) await inbox.finish(claimed!, endBy(moves[state]))
+    if (moves[state]) await settle(inbox, claimed!, endBy(moves[state]))
   }
   if (state === 'discarded') await done(inbox.act(id, 'discard', 'ann'))
   assert.equal(await stateOf(inbox, id), state)
@@ -183,11 +201,11 @@ export async function refusalOf(acting: Promise<ActResult>): Promise<string | un
   return result.done ? undefined : result.message
 }
 
-export async function stateOf(inbox: CompleteInbox, id: number): Promise<InboxState | undefined> {
+export async function stateOf(inbox: CompleteInbox, id: EntryId): Promise<InboxState | undefined> {
   return (await inbox.show(id))?.state
 }
 
-export const idsOf = (entries: readonly Pick<EntrySummary, 'id'>[]): number[] => entries.map(({ id }) => id)
+export const idsOf = (entries: readonly Pick<EntrySummary, 'id'>[]): EntryId[] => entries.map(({ id }) => id)
 
 export const repeat = <Value>(times: number, value: Value): Value[] =>
   Array.from({ length: times }, () => value)

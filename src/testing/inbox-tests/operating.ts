@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { EntryId } from '../../callback/callback.js'
 import { MOVES, type InboxState } from '../../inbox/states.js'
 import {
   addIn,
@@ -10,7 +11,9 @@ import {
   EVENT_TYPE,
   finishNext,
   idsOf,
+  NO_ID,
   PLAIN_SUBSCRIPTION,
+  settle,
   signedAnew,
   stateOf,
   STATES,
@@ -63,11 +66,11 @@ export function registerOperating({ describe, it }: Suite): void {
 
     it('says by a code why it did nothing', async ({ inbox }) => {
       const { id } = await inbox.add(createArrival())
-      const codeOf = async (given: number, action: 'retry' | 'release') => {
+      const codeOf = async (given: EntryId, action: 'retry' | 'release') => {
         const result = await inbox.act(given, action, 'ann')
         return result.done ? 'done' : result.code
       }
-      assert.equal(await codeOf(id + 1_000, 'retry'), 'not-found')
+      assert.equal(await codeOf(NO_ID, 'retry'), 'not-found')
       assert.equal(await codeOf(id, 'release'), 'state')
       await finishNext(inbox, 'complete')
       assert.equal(await codeOf(id, 'retry'), 'repeat')
@@ -85,7 +88,7 @@ export function registerOperating({ describe, it }: Suite): void {
       const late = await finishNext(inbox, 'deadLetter')
       await done(inbox.act(id, 'retry', 'ann'))
       await claimNext(inbox)
-      assert.equal(await inbox.finish(late, { move: 'complete' }), false)
+      assert.equal(await settle(inbox, late, { move: 'complete' }), false)
     })
   })
 
@@ -176,7 +179,7 @@ export function registerOperating({ describe, it }: Suite): void {
       await done(inbox.act(id, 'release', 'ann', { again: true }))
       assert.match(
         (await refusalOf(inbox.act(repeatId, 'release', 'ann')))!,
-        / is (that of )?entry \d+, stored$/,
+        / is (that of )?entry \S+, stored$/,
       )
     })
 
@@ -193,7 +196,7 @@ export function registerOperating({ describe, it }: Suite): void {
 
   describe('when a person acts', () => {
     it('says that an entry is not there', async ({ inbox }) => {
-      assert.equal(await refusalOf(inbox.act(999, 'retry', 'ann')), 'there is no entry 999')
+      assert.equal(await refusalOf(inbox.act(NO_ID, 'retry', 'ann')), `there is no entry ${NO_ID}`)
     })
 
     for (const action of ['retry', 'release', 'discard'] as const) {

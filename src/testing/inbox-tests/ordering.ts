@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import type { CompleteInbox } from '../../inbox/inbox.js'
+import type { EntryId } from '../../callback/callback.js'
+import type { ClaimEntries, CompleteInbox } from '../../inbox/inbox.js'
 import { MOVES } from '../../inbox/states.js'
 import {
   addInOrder,
@@ -9,9 +10,11 @@ import {
   claimNext,
   createArrival,
   done,
+  EVENT_TYPE,
   finishNext,
   idsOf,
   INTERRUPTED,
+  settle,
   SHORT,
   stateOf,
 } from './entries.js'
@@ -35,7 +38,7 @@ export function registerOrdering({ describe, it }: Suite): void {
 
     it('does not give the next while the first waits for its retry', async ({ inbox, advance }) => {
       const [first] = await addInOrder(inbox, 2)
-      await inbox.finish(await claimNext(inbox), { move: 'reschedule', delayMs: 200, error: 'busy' })
+      await settle(inbox, await claimNext(inbox), { move: 'reschedule', delayMs: 200, error: 'busy' })
       assert.deepEqual(await claimDue(inbox, ANY), [])
       await advance(200)
       assert.deepEqual(idsOf(await claimDue(inbox, ANY)), [first])
@@ -57,49 +60,30 @@ export function registerOrdering({ describe, it }: Suite): void {
     it('gives none that arrived after one that has no handler', async ({ inbox }) => {
       const first = await addUnhandled(inbox)
       const [second] = await addInOrder(inbox, 2)
-      assert.deepEqual(await claimDue(inbox, ANY), [])
-      await inbox.requeueUnhandled([UNHANDLED_TYPE])
+      assert.deepEqual(await claimDue(inbox, HANDLED), [])
+      assert.equal(await stateOf(inbox, first), 'unhandled')
       assert.equal((await finishNext(inbox, 'complete')).id, first)
       assert.equal((await claimNext(inbox)).id, second)
     })
 
     it('gives those that arrived before one that has no handler', async ({ inbox }) => {
-      const [first, second] = await addInOrder(inbox, 2)
+      const ids = await addInOrder(inbox, 2)
       const third = await addUnhandled(inbox)
       await addInOrder(inbox, 1)
-      assert.equal((await finishNext(inbox, 'complete')).id, first)
-      assert.equal((await finishNext(inbox, 'complete')).id, second)
-      assert.deepEqual(await claimDue(inbox, ANY), [])
-      await inbox.requeueUnhandled('any')
+      for (const id of ids) {
+        const [claimed] = await claimDue(inbox, HANDLED)
+        assert.equal(claimed?.id, id)
+        await settle(inbox, claimed, { move: 'complete' })
+      }
+      assert.deepEqual(await claimDue(inbox, HANDLED), [])
       assert.equal((await claimNext(inbox)).id, third)
-    })
-
-    it('gives none after one for which there turned out to be no handler', async ({ inbox }) => {
-      const [first] = await addInOrder(inbox, 2)
-      await finishNext(inbox, 'markUnhandled')
-      assert.deepEqual(await claimDue(inbox, ANY), [])
-      await inbox.requeueUnhandled('any')
-      assert.deepEqual(idsOf(await claimDue(inbox, ANY)), [first])
     })
 
     it('gives the next once one that has no handler was discarded', async ({ inbox }) => {
       const first = await addUnhandled(inbox)
       const [second] = await addInOrder(inbox, 1)
       await done(inbox.act(first, 'discard', 'ann'))
-      assert.deepEqual(idsOf(await claimDue(inbox, ANY)), [second])
-    })
-
-    it('requeues one that has no handler while a later one is running, which goes on', async ({ inbox }) => {
-      const [first, second] = await addInOrder(inbox, 2)
-      await finishNext(inbox, 'deadLetter')
-      const running = await beginNext(inbox)
-      assert.equal(running.id, second)
-      await done(inbox.act(first!, 'retry', 'ann'))
-      assert.deepEqual(await claimDue(inbox, ANY), [])
-      await inbox.finish(running, { move: 'markUnhandled' })
-      assert.equal((await finishNext(inbox, 'complete')).id, first)
-      await inbox.requeueUnhandled('any')
-      assert.deepEqual(idsOf(await claimDue(inbox, ANY)), [second])
+      assert.deepEqual(idsOf(await claimDue(inbox, HANDLED)), [second])
     })
 
     it('gives an interrupted one before those that arrived after it', async ({ inbox, advance }) => {
@@ -109,7 +93,7 @@ export function registerOrdering({ describe, it }: Suite): void {
       assert.deepEqual(await claimDue(inbox, ANY), [])
       const [claimed] = await claimDue(inbox, INTERRUPTED)
       assert.equal(claimed?.id, first)
-      await inbox.finish(claimed!, { move: 'complete' })
+      await settle(inbox, claimed!, { move: 'complete' })
       assert.deepEqual(idsOf(await claimDue(inbox, ANY)), [second])
     })
 
@@ -134,17 +118,8 @@ export function registerOrdering({ describe, it }: Suite): void {
       assert.equal(claim.id, second)
       await done(inbox.act(first!, 'retry', 'ann'))
       assert.deepEqual(await claimDue(inbox, ANY), [])
-      await inbox.finish(claim, { move: 'complete' })
+      await settle(inbox, claim, { move: 'complete' })
       assert.deepEqual(idsOf(await claimDue(inbox, ANY)), [first])
-    })
-
-    it('gives the oldest first of those that have a handler now', async ({ inbox }) => {
-      const orderKey = 'account 1'
-      const { id: first } = await inbox.add(createArrival({ orderKey, hasHandler: false }))
-      const { id: second } = await inbox.add(createArrival({ orderKey, hasHandler: false }))
-      await inbox.requeueUnhandled('any')
-      assert.equal((await finishNext(inbox, 'complete')).id, first)
-      assert.equal((await finishNext(inbox, 'complete')).id, second)
     })
 
     it('gives those of other keys and of none at the same time', async ({ inbox }) => {
@@ -159,17 +134,17 @@ export function registerOrdering({ describe, it }: Suite): void {
 
     it('handles all in order, whatever fails', async ({ inbox, advance }) => {
       const ids = await addInOrder(inbox, 10)
-      const handled: number[] = []
+      const handled: EntryId[] = []
       for (let i = 0; handled.length < 10; i++) {
         const [claimed, ...more] = await claimDue(inbox, ANY)
         assert.deepEqual(more, [])
         if (!claimed) {
           await advance(1)
         } else if (i % 3 === 0) {
-          await inbox.finish(claimed, { move: 'reschedule', delayMs: 1, error: 'busy' })
+          await settle(inbox, claimed, { move: 'reschedule', delayMs: 1, error: 'busy' })
         } else {
           handled.push(claimed.id)
-          await inbox.finish(claimed, { move: 'complete' })
+          await settle(inbox, claimed, { move: 'complete' })
         }
       }
       assert.deepEqual(handled, ids)
@@ -178,8 +153,9 @@ export function registerOrdering({ describe, it }: Suite): void {
 }
 
 const UNHANDLED_TYPE = 'unhandled.only'
+const HANDLED: ClaimEntries = { ...ANY, eventTypes: [EVENT_TYPE] }
 
-async function addUnhandled(inbox: CompleteInbox): Promise<number> {
-  const arrival = createArrival({ type: UNHANDLED_TYPE, orderKey: 'account 1', hasHandler: false })
+async function addUnhandled(inbox: CompleteInbox): Promise<EntryId> {
+  const arrival = createArrival({ type: UNHANDLED_TYPE, orderKey: 'account 1' })
   return (await inbox.add(arrival)).id
 }

@@ -1,17 +1,18 @@
 import assert from 'node:assert/strict'
+import type { EntryId } from '../../callback/callback.js'
 import type { Arrival, CompleteInbox } from '../../inbox/inbox.js'
 import type { InboxState } from '../../inbox/states.js'
 import {
   ANY,
-  claimNext,
   claimDue,
   createArrival,
   done,
   endBy,
-  EVENT_TYPE,
   finishNext,
   idsOf,
   LONG,
+  NO_ID,
+  settle,
   signedAnew,
   stateOf,
   underAnotherKey,
@@ -48,7 +49,7 @@ export function registerRepeating({ describe, it }: Suite): void {
           assert.match(refusal!, new RegExp(` entry ${firstId}, ${state}`))
           assert.deepEqual(await inbox.show(id), before)
           await done(inbox.act(id, 'release', 'ann', { again: true }))
-          assert.equal(await stateOf(inbox, id), 'stored')
+          assert.equal(await stateOf(inbox, id), state === 'unhandled' ? 'unhandled' : 'stored')
         })
       }
 
@@ -157,7 +158,7 @@ export function registerRepeating({ describe, it }: Suite): void {
       const ids = []
       for (const { of } of Object.values(COPIES)) ids.push((await inbox.add(of(arrival))).id)
       await inbox.add(createArrival())
-      const [replay, conflict, repeated] = ids as [number, number, number]
+      const [replay, conflict, repeated] = ids as [EntryId, EntryId, EntryId]
       const inQuarantine = { state: 'quarantined', accepted: false } as const
       assert.deepEqual(await inbox.related(id), [
         { id: replay, shares: 'signature', ...inQuarantine },
@@ -170,43 +171,7 @@ export function registerRepeating({ describe, it }: Suite): void {
     })
 
     it('tells nothing of an entry that is not there', async ({ inbox }) => {
-      assert.deepEqual(await inbox.related(999), [])
-    })
-  })
-
-  describe('for a type that has no handler', () => {
-    it('does not retry what is unhandled, which stays counted as that', async ({ inbox }) => {
-      const { id } = await inbox.add(createArrival({ hasHandler: false }))
-      assert.match(
-        (await refusalOf(inbox.act(id, 'retry', 'ann'))) ?? 'done',
-        /^entry \d+ is unhandled; .*register one, or discard/,
-      )
-      assert.equal((await inbox.stats()).unhandled, 1)
-    })
-
-    it('sets aside what was released or retried, until there is a handler', async ({ inbox, advance }) => {
-      const { id: deadId } = await addAs('dead', inbox)
-      await done(inbox.act(deadId, 'retry', 'ann'))
-      const { id } = await inbox.add(createArrival({ suspicion: 'stale' }))
-      await done(inbox.act(id, 'release', 'ann'))
-      await advance(1)
-      assert.equal(await inbox.markUnhandled(['other'], Infinity), 2)
-      assert.equal((await inbox.stats()).unhandled, 2)
-      assert.deepEqual(await claimDue(inbox, ANY), [])
-      assert.equal(await inbox.requeueUnhandled([EVENT_TYPE]), 2)
-      assert.equal((await claimNext(inbox)).attempt, 1)
-    })
-
-    it('does not make unhandled what has a handler, what is not due for long enough, and what arrived as stored', async ({
-      inbox,
-    }) => {
-      const { id } = await addAs('dead', inbox)
-      await done(inbox.act(id, 'retry', 'ann'))
-      await inbox.add(createArrival())
-      assert.equal(await inbox.markUnhandled([EVENT_TYPE], Infinity), 0)
-      assert.equal(await inbox.markUnhandled('any', Infinity), 0)
-      assert.equal(await inbox.markUnhandled([], 0), 0)
-      assert.equal((await inbox.stats()).stored, 2)
+      assert.deepEqual(await inbox.related(NO_ID), [])
     })
   })
 }
@@ -215,15 +180,16 @@ export function registerRepeating({ describe, it }: Suite): void {
 async function addAs(
   state: Exclude<InboxState, 'quarantined'>,
   inbox: CompleteInbox,
-): Promise<{ arrival: Arrival; id: number }> {
-  const arrival = createArrival({ hasHandler: state !== 'unhandled' })
+): Promise<{ arrival: Arrival; id: EntryId }> {
+  const arrival = createArrival()
   const { id } = await inbox.add(arrival)
+  if (state === 'unhandled') await inbox.claim({ ...ANY, eventTypes: ['other'] })
   if (state === 'discarded') await done(inbox.act(id, 'discard', 'ann'))
   const move = ({ retrying: 'reschedule', handled: 'complete', dead: 'deadLetter' } as const)[state as 'dead']
   if (move || state === 'running') {
     const [claim] = await claimDue(inbox, { ...ANY, limit: 1, leaseMs: LONG })
     assert.equal(claim?.id, id)
-    if (move) await inbox.finish(claim, endBy(move))
+    if (move) await settle(inbox, claim, endBy(move))
   }
   assert.equal(await stateOf(inbox, id), state)
   return { arrival, id }

@@ -2,10 +2,16 @@ import type { CompleteInbox } from '../../inbox/inbox.js'
 import type { TestFramework } from '../test-framework.js'
 
 export interface InboxUnderTest {
-  /** An inbox that holds nothing of another test, not opened yet; its `retentionMs` is the one that was asked for. */
+  /** An inbox that holds nothing of another test, not opened yet; its retentions are those that were requested. */
   readonly inbox: CompleteInbox
   /** Moves the inbox's time on by so many milliseconds, or waits for as long. */
   readonly advance: (ms: number) => Promise<void> | void
+}
+
+/** The retentions that the inbox of a test must have, in milliseconds. */
+export interface RetentionUnderTest {
+  readonly retentionMs: number
+  readonly discardedRetentionMs: number
 }
 
 /** Where tests are registered. `it` is given an inbox of its own, open, and closed afterwards. */

@@ -1,9 +1,10 @@
 import { userInfo } from 'node:os'
+import type { EntryId } from '../../../callback/callback.js'
 import type { InboxOperations, OperatorAction } from '../../../inbox/inbox.js'
 import { actionRefusal, missingRefusal, type ActRefusal } from '../../../inbox/operator-action.js'
 import { MOVES } from '../../../inbox/states.js'
 import { EXIT, printJson, UsageError, type ExitCode, type Io } from '../../io.js'
-import { positiveNumber } from '../../option-values.js'
+import { entryId } from '../../option-values.js'
 import { printable } from '../../../base/printable.js'
 import { addFilterOptions, every, filterOf, type FilterFlags } from './entry-filter.js'
 import { withInbox, type DefineSubcommand, type InboxFlags } from './subcommand.js'
@@ -28,8 +29,8 @@ function defineAction(action: OperatorAction, description: string): DefineSubcom
     const command = addFilterOptions(subcommand(action, description))
       .argument(
         '[ids...]',
-        'the numbers of the entries; or say which by their state, type, key or age',
-        (id: string, before: number[] | undefined) => [...(before ?? []), positiveNumber(id)],
+        'the ids of the entries; or select them by state, type, key, reason or age',
+        (id: string, before: EntryId[] | undefined) => [...(before ?? []), entryId(id)],
       )
       .option('--by <name>', 'who decides this, for the history (default: the user of this system)')
       .option('--dry-run', 'say what would be done, and what would be refused and why')
@@ -41,7 +42,7 @@ function defineAction(action: OperatorAction, description: string): DefineSubcom
         'also entries, named by their numbers, whose callback was handled or will be: it is then handled a second time',
       )
     }
-    command.action(async (ids: number[] | undefined, flags: ActFlags) => {
+    command.action(async (ids: EntryId[] | undefined, flags: ActFlags) => {
       finish(await withInbox(flags, io, async (inbox) => act(inbox, action, ids ?? [], flags, io)))
     })
   }
@@ -50,7 +51,7 @@ function defineAction(action: OperatorAction, description: string): DefineSubcom
 async function act(
   inbox: InboxOperations,
   action: OperatorAction,
-  ids: readonly number[],
+  ids: readonly EntryId[],
   flags: ActFlags,
   io: Io,
 ): Promise<ExitCode> {
@@ -65,7 +66,7 @@ async function act(
   }
   const by = flags.by ?? userInfo().username
   const results: Result[] = []
-  const rehearsed = new Set<number>()
+  const rehearsed = new Set<EntryId>()
   for (const id of chosen) {
     if (flags.dryRun) results.push(await rehearse(inbox, action, id, again, rehearsed))
     else {
@@ -88,7 +89,7 @@ async function act(
 }
 
 interface Result {
-  readonly id: number
+  readonly id: EntryId
   readonly done: boolean
   /** Why it was refused, or would be. */
   readonly why?: string
@@ -101,13 +102,13 @@ interface Result {
 async function rehearse(
   inbox: InboxOperations,
   action: OperatorAction,
-  id: number,
+  id: EntryId,
   again: boolean,
-  rehearsed: Set<number>,
+  rehearsed: Set<EntryId>,
 ): Promise<Result> {
   const entry = await inbox.show(id)
   if (!entry) return refused(id, missingRefusal(id))
-  const afterwards = <Known extends { id: number }>(known: Known) =>
+  const afterwards = <Known extends { id: EntryId }>(known: Known) =>
     rehearsed.has(known.id) ? { ...known, state: MOVES[action].to, accepted: true } : known
   const related = (await inbox.related(id)).map(afterwards)
   const refusal = actionRefusal(action, afterwards(entry), related, again)
@@ -117,7 +118,7 @@ async function rehearse(
   return { id, done: false, reason }
 }
 
-function refused(id: number, { code, message }: ActRefusal): Result {
+function refused(id: EntryId, { code, message }: ActRefusal): Result {
   return { id, done: false, why: message, code }
 }
 
@@ -125,7 +126,7 @@ const HANDLE_AGAIN_HINT =
   'to have a callback handled a second time all the same, name its entry by its number, with --handle-again'
 
 /** What the filter picks, of those whose state allows the action. */
-async function bulk(inbox: InboxOperations, action: OperatorAction, flags: ActFlags): Promise<number[]> {
+async function bulk(inbox: InboxOperations, action: OperatorAction, flags: ActFlags): Promise<EntryId[]> {
   const filter = filterOf(flags)
   if (Object.values(filter).every((value) => value === undefined)) {
     throw new UsageError(
@@ -138,7 +139,7 @@ async function bulk(inbox: InboxOperations, action: OperatorAction, flags: ActFl
     )
   }
   const allowed = MOVES[action].from.filter((state) => state !== 'handled')
-  const ids: number[] = []
+  const ids: EntryId[] = []
   for await (const { id } of every(inbox, { ...filter, states: filter.states ?? allowed })) ids.push(id)
   return ids
 }

@@ -1,4 +1,5 @@
 import { InvalidArgumentError, type Command } from 'commander'
+import type { EntryId } from '../../../callback/callback.js'
 import type { EntryFilter, EntrySummary, InboxOperations } from '../../../inbox/inbox.js'
 import { NO_ENTRIES } from '../../../inbox/no-entries.js'
 import type { InboxState } from '../../../inbox/states.js'
@@ -44,7 +45,7 @@ export function filterOf({ state, type, key, reason, olderThan, newerThan }: Fil
 
 /** Page by page: there may be a million. */
 export async function* every(inbox: InboxOperations, filter: EntryFilter): AsyncGenerator<EntrySummary> {
-  let afterId = 0
+  let afterId: EntryId | undefined
   for (;;) {
     const page = await inbox.list(filter, { afterId, limit: PAGE })
     yield* page

@@ -46,5 +46,5 @@ function readable(entries: readonly EntrySummary[], width: number): string {
 
 function row({ id, state, eventType, idempotencyKey, receivedAt, attempts, copies }: EntrySummary): string[] {
   const received = utcTime(receivedAt)
-  return [String(id), state, eventType, idempotencyKey, received, String(attempts), String(copies)]
+  return [id, state, eventType, idempotencyKey, received, String(attempts), String(copies)]
 }

@@ -1,13 +1,14 @@
 import { InvalidArgumentError } from 'commander'
 import type { InboxOperations } from '../../../inbox/inbox.js'
-import { PRUNABLE, type InboxState } from '../../../inbox/states.js'
+import { retentionOf } from '../../../inbox/retention.js'
+import { PRUNABLE, type PrunableState } from '../../../inbox/states.js'
 import { complain, EXIT, printJson, type ExitCode, type Io } from '../../io.js'
 import { age, every, PAGE } from './entry-filter.js'
 import { withInbox, type DefineSubcommand, type InboxFlags } from './subcommand.js'
 
 interface PruneFlags extends InboxFlags {
   readonly olderThan: number
-  readonly state?: (typeof PRUNABLE)[number]
+  readonly state?: PrunableState
   readonly dryRun?: true
   readonly json?: true
 }
@@ -35,22 +36,25 @@ async function prune(
   { olderThan, state, dryRun, json }: PruneFlags,
   io: Io,
 ): Promise<ExitCode> {
-  const before = Date.now() - Math.max(olderThan, inbox.retentionMs)
+  const states = state ? [state] : PRUNABLE
   let pruned = 0
-  for (const each of state ? [state] : PRUNABLE) {
-    if (dryRun) pruned += await inbox.prune(each, before, Number.MAX_SAFE_INTEGER, { dryRun })
+  for (const each of states) {
+    const request = { state: each, olderThanMs: olderThan, dryRun }
+    if (dryRun) pruned += await inbox.prune({ ...request, limit: Number.MAX_SAFE_INTEGER })
     else {
       let step = PAGE
-      while (step === PAGE) pruned += step = await inbox.prune(each, before, PAGE)
+      while (step === PAGE) pruned += step = await inbox.prune({ ...request, limit: PAGE })
     }
   }
   if (json) printJson(io, { pruned, dryRun: dryRun ?? false })
   else io.stdout.write(`${pruned} ${dryRun ? 'would be deleted' : 'deleted'}\n`)
-  if (olderThan < inbox.retentionMs) {
-    const kept = `${Math.round(inbox.retentionMs / 3_600_000)} hours`
-    complain(io, `the receiver has to remember ${kept}: nothing younger is deleted`)
+  for (const each of states) {
+    const keptMs = retentionOf(each, inbox)
+    if (olderThan >= keptMs) continue
+    const kept = `${Math.round(keptMs / 3_600_000)} hours`
+    complain(io, `the inbox keeps ${each} entries for ${kept}: none younger than that is deleted`)
   }
-  if (pruned === 0 && (await hasOld(inbox, state ? [state] : PRUNABLE, before))) {
+  if (pruned === 0 && (await hasOld(inbox, states, olderThan))) {
     const message =
       "there are entries that are as old by this machine's clock, but not by the times that the service has signed since: " +
       'they are kept until a callback arrives that was signed late enough. Check the clock if you expected one'
@@ -61,14 +65,19 @@ async function prune(
 
 async function hasOld(
   inbox: InboxOperations,
-  states: readonly InboxState[],
-  before: number,
+  states: readonly PrunableState[],
+  olderThanMs: number,
 ): Promise<boolean> {
-  for await (const { finishedAt } of every(inbox, { states })) if (Number(finishedAt) < before) return true
+  const now = Date.now()
+  for (const state of states) {
+    const before = now - Math.max(olderThanMs, retentionOf(state, inbox))
+    for await (const { finishedAt } of every(inbox, { states: [state] }))
+      if (Number(finishedAt) < before) return true
+  }
   return false
 }
 
-function prunable(text: string): (typeof PRUNABLE)[number] {
+function prunable(text: string): PrunableState {
   const state = PRUNABLE.find((each) => each === text)
   if (state) return state
   throw new InvalidArgumentError(`Use ${PRUNABLE.join(' or ')}.`)

@@ -1,8 +1,8 @@
-import { ownSubscriptionId } from '../../../callback/callback.js'
+import { ownSubscriptionId, type EntryId } from '../../../callback/callback.js'
 import type { InboxOperations } from '../../../inbox/inbox.js'
 import { withoutQuery } from '../../../callback/subscriptions.js'
 import { complain, EXIT, printJson, type ExitCode, type Io } from '../../io.js'
-import { positiveNumber } from '../../option-values.js'
+import { entryId } from '../../option-values.js'
 import { fields, widthOf } from '../../table.js'
 import { printable } from '../../../base/printable.js'
 import { withInbox, type DefineSubcommand, type InboxFlags } from './subcommand.js'
@@ -14,17 +14,17 @@ interface ShowFlags extends InboxFlags {
 
 export const defineShow: DefineSubcommand = (subcommand, io, finish) => {
   subcommand('show', 'All that is known of one entry.')
-    .argument('<id>', 'the number of the entry', positiveNumber)
+    .argument('<id>', 'the id of the entry', entryId)
     .option('--body', 'with the body, which may be confidential')
     .option('--json', 'print JSON')
-    .action(async (id: number, flags: ShowFlags) => {
+    .action(async (id: EntryId, flags: ShowFlags) => {
       finish(await withInbox(flags, io, async (inbox) => show(inbox, id, flags, io)))
     })
 }
 
 async function show(
   inbox: InboxOperations,
-  id: number,
+  id: EntryId,
   { body, json }: ShowFlags,
   io: Io,
 ): Promise<ExitCode> {

@@ -36,8 +36,8 @@ export async function withInbox(
   }
 }
 
-function inboxOf({ path, name, retentionMs }: InboxFile): InboxOperations {
-  if (existsSync(path)) return new SqliteInbox({ file: path, retentionMs, logger: false })
+function inboxOf({ path, name, retention }: InboxFile): InboxOperations {
+  if (existsSync(path)) return new SqliteInbox({ file: path, ...retention, logger: false })
   throw new UsageError(
     `there is no inbox ${name} (${path}): name it with --file, or go where the configuration is`,
   )
