@@ -25,7 +25,7 @@ export class AppendOnlyInbox {
     const batch = this.#waiting.splice(0)
     writeSync(this.#file, batch.map(({ line }) => line).join(''))
     fdatasyncSync(this.#file)
-    for (const { resolve } of batch) resolve({ result: 'unhandled', id: ++this.#id })
+    for (const { resolve } of batch) resolve({ result: 'stored', id: String(++this.#id) })
   }
 
   async open() {}
@@ -38,14 +38,8 @@ export class AppendOnlyInbox {
   async extend() {
     return new Set()
   }
-  async finish() {
-    return false
-  }
-  async requeueUnhandled() {
-    return 0
-  }
-  async markUnhandled() {
-    return 0
+  async settle() {
+    return new Set()
   }
   async prune() {
     return 0

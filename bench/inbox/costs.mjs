@@ -40,7 +40,7 @@ async function empty(inbox, count) {
   for (let ended = 0; ended < count;) {
     const { entries } = await inbox.claim({ eventTypes: [type], limit: CALLERS, leaseMs: 60_000 })
     await inbox.begin(entries, 60_000)
-    await Promise.all(entries.map((entry) => inbox.finish(entry, { move: 'complete' })))
+    await inbox.settle(entries.map((claim) => ({ claim, end: { move: 'complete' } })))
     ended += entries.length
   }
 }
@@ -90,6 +90,5 @@ function arrival() {
     key: `${idempotencyKey}@${type} ${callbackUrl}`,
     bodyHash: createHash('sha256').update(rawBody).digest('base64'),
     signature: randomBytes(32).toString('base64'),
-    hasHandler: true,
   }
 }

@@ -31,6 +31,16 @@ async function withDiscarded(file: string, daysAgo: number): Promise<void> {
   await inbox.close()
 }
 
+/** An inbox with one callback that was handled so many days ago. */
+async function withHandled(file: string, daysAgo: number): Promise<void> {
+  const at = Date.now() - daysAgo * DAY_MS
+  await store(file, at)
+  const inbox = new SqliteInbox({ file, clock: () => at })
+  const { entries } = await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 60_000 })
+  await inbox.settle([{ claim: entries[0]!, end: { move: 'complete' } }])
+  await inbox.close()
+}
+
 /** Stores a callback that was signed and received then. */
 async function store(file: string, at: number): Promise<void> {
   const inbox = new SqliteInbox({ file, clock: () => at })
@@ -156,7 +166,7 @@ describe('the file of countersign inbox', () => {
 describe('countersign inbox prune', () => {
   const prune = async (options: object, args: string[] = [], env: Record<string, string> = {}) => {
     const cwd = await sandbox.directory({ 'countersign.config.json': config(options) })
-    await withDiscarded(join(cwd, 'callbacks.db'), 10)
+    await withHandled(join(cwd, 'callbacks.db'), 10)
     await store(join(cwd, 'callbacks.db'), Date.now())
     return countersign(['inbox', 'prune', '--older-than', '1d', ...args], { cwd, env })
   }
@@ -172,7 +182,7 @@ describe('countersign inbox prune', () => {
   ])('keeps what the receiver has to remember by the %s', async (_, options, env) => {
     const { stdout, stderr } = await prune(options, [], env)
     expect(stdout).toBe('0 deleted\n')
-    expect(stderr).toMatch(/the receiver has to remember 264 hours: nothing younger is deleted/)
+    expect(stderr).toMatch(/the inbox keeps handled entries for 264 hours: none younger than that is deleted/)
   })
 
   it('keeps it also where the file is named otherwise', async () => {
@@ -182,7 +192,7 @@ describe('countersign inbox prune', () => {
 
   it('deletes nothing that is old by the clock of this machine alone, and says so', async () => {
     const cwd = await sandbox.directory({ 'countersign.config.json': config() })
-    await withDiscarded(join(cwd, 'callbacks.db'), 10)
+    await withHandled(join(cwd, 'callbacks.db'), 10)
     for (const [args, said] of [
       [[], '0 deleted\n'],
       [['--dry-run'], '0 would be deleted\n'],
@@ -193,6 +203,21 @@ describe('countersign inbox prune', () => {
         stdout: said,
         stderr: expect.stringMatching(/but not by the times that the service has signed/),
       })
+    }
+  })
+
+  it('keeps discarded entries for the discardedRetentionMs of the configuration', async () => {
+    for (const [options, said] of [
+      [{}, '0 deleted\n'],
+      [{ inbox: { discardedRetentionMs: 9 * DAY_MS } }, '1 deleted\n'],
+    ] as const) {
+      const cwd = await sandbox.directory({ 'countersign.config.json': config(options) })
+      await withDiscarded(join(cwd, 'callbacks.db'), 10)
+      await store(join(cwd, 'callbacks.db'), Date.now())
+      const args = ['inbox', 'prune', '--older-than', '1d', '--state', 'discarded']
+      const ran = await countersign(args, { cwd })
+      expect(ran).toMatchObject({ code: 0, stdout: said })
+      expect(ran.stderr).toMatch(/the inbox keeps discarded entries for \d+ hours/)
     }
   })
 

@@ -91,7 +91,7 @@ describe('countersign inbox', () => {
   it('does nothing to several entries that were not named, before it is told --yes', async () => {
     const { serve, port, cwd } = await withDeadLetter()
     await deliver(port)
-    await serve.line(({ entry, msg }) => entry === 2 && msg === 'entry is a dead letter')
+    await serve.line(({ entry, msg }) => entry === '2' && msg === 'entry is a dead letter')
     expect(await countersign(['inbox', 'discard', '--state', 'dead'], { cwd })).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('discard would change 2 entries'),
@@ -139,7 +139,7 @@ describe('countersign inbox', () => {
     [['list', '--state', 'lost'], 'Use states separated by commas'],
     [['list', '--older-than', '5'], 'Use a number and a unit'],
     [['prune', '--older-than', '1d', '--state', 'dead'], 'Use handled or discarded'],
-    [['show', 'one'], 'Use a whole number'],
+    [['show', 'no id'], 'Use the id of an entry'],
   ])('refuses %j', async (args, message) => {
     const { cwd } = await withDeadLetter()
     const { code, stderr } = await countersign(['inbox', ...args], { cwd })
