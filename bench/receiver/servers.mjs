@@ -8,7 +8,7 @@ import { createNodeMiddleware, Webhooks } from '@octokit/webhooks'
 import express from 'express'
 import { createReceiver } from 'countersign'
 import { SqliteInbox } from 'countersign/sqlite'
-import { startReceiverServer } from '../../dist/esm/server/server.js'
+import { parseServerOptions, startReceiverServer } from '../../dist/esm/server/server.js'
 import { AppendOnlyInbox, OneTransactionEach } from '../inbox/compared-inboxes.mjs'
 import { path, subscription } from './requests.mjs'
 
@@ -130,7 +130,7 @@ const servers = {
   },
 
   // As `countersign serve` starts it, health checks on Express included.
-  standalone: () => startReceiverServer(countersign(), 10_000, { port: 0 }),
+  standalone: () => startReceiverServer(countersign(), 10_000, parseServerOptions({ port: 0 })),
 }
 
 const server = await servers[process.argv[2]]()

@@ -4,7 +4,7 @@ import { loggerOption, type Logger } from '../logging/logger.js'
 import { checkKnownOptions } from '../base/option-checks.js'
 import { outcome } from '../callback/outcomes.js'
 import { answeredEvent } from '../events/publish-answer.js'
-import { OutcomeLog, type OutcomeLogOptions } from './log-outcome.js'
+import { logRefusalsOption, OutcomeLog, type OutcomeLogOptions } from './log-outcome.js'
 import { refuseMisuse, type Middleware } from './middleware.js'
 import { BODY_LIMIT_OPTIONS, bodyLimits, type BodyLimitOptions } from './raw-body.js'
 import { requestReader } from './request-reader.js'
@@ -35,7 +35,8 @@ export function captureRawBody(options: CaptureRawBodyOptions = {}): Middleware 
   checkKnownOptions('captureRawBody', options, [...BODY_LIMIT_OPTIONS, 'logger', 'logRefusalsPerSecond'])
   const limits = bodyLimits('captureRawBody', options)
   const readRequest = requestReader(limits)
-  const outcomeLog = new OutcomeLog('captureRawBody', loggerOption('captureRawBody', options.logger), options)
+  const logger = loggerOption('captureRawBody', options.logger)
+  const outcomeLog = new OutcomeLog(logger, logRefusalsOption('captureRawBody', options))
 
   return function countersignCaptureRawBody(request, response, next) {
     const startedAt = performance.now()

@@ -24,20 +24,19 @@ const LEVELS = {
   unavailable: 'error',
 } as const satisfies Record<OutcomeName, keyof Logger>
 
+/** @throws CountersignError ERR_OPTION_INVALID */
+export function logRefusalsOption(owner: string, { logRefusalsPerSecond }: OutcomeLogOptions): number {
+  return integerOption(owner, 'logRefusalsPerSecond', logRefusalsPerSecond, { fallback: 10, min: 0 })
+}
+
 /** One line for each callback, with the reason that the sender is not told. */
 export class OutcomeLog {
   readonly #logger: Logger
   readonly #throttle: LogThrottle
 
-  /** @throws CountersignError ERR_OPTION_INVALID */
-  constructor(owner: string, logger: Logger, options: OutcomeLogOptions) {
-    const { logRefusalsPerSecond } = options
-    const perSecond = integerOption(owner, 'logRefusalsPerSecond', logRefusalsPerSecond, {
-      fallback: 10,
-      min: 0,
-    })
+  constructor(logger: Logger, logRefusalsPerSecond: number) {
     this.#logger = logger
-    this.#throttle = new LogThrottle(perSecond, (code, suppressed, overMs) => {
+    this.#throttle = new LogThrottle(logRefusalsPerSecond, (code, suppressed, overMs) => {
       const { outcome, status } = OUTCOMES[code as OutcomeCode]
       const message = `${suppressed} more callbacks ${outcome} in ${overMs} ms: not logged one by one`
       logger[LEVELS[outcome]]({ outcome, status, code, verified: false, suppressed, overMs }, message)

@@ -12,7 +12,7 @@ import { loggerOption, type Logger } from '../logging/logger.js'
 import { checkKnownOptions } from '../base/option-checks.js'
 import { outcome, type Outcome } from '../callback/outcomes.js'
 import { answeredEvent } from '../events/publish-answer.js'
-import { OutcomeLog, type OutcomeLogOptions } from './log-outcome.js'
+import { logRefusalsOption, OutcomeLog, type OutcomeLogOptions } from './log-outcome.js'
 import { refuseMisuse, type Middleware } from './middleware.js'
 import { BODY_LIMIT_OPTIONS, bodyLimits, type BodyLimitOptions } from './raw-body.js'
 import type { Intake } from './read-callback.js'
@@ -48,7 +48,7 @@ export function verifySignature(options: VerifySignatureOptions): Middleware {
   const readRequest = requestReader(limits)
   const secrets = new KnownSecrets()
   const logger = loggerOption('verifySignature', options.logger, secrets)
-  const outcomeLog = new OutcomeLog('verifySignature', logger, options)
+  const outcomeLog = new OutcomeLog(logger, logRefusalsOption('verifySignature', options))
   const settings = parseAuthenticatorOptions('verifySignature', options, logger, secrets)
   const authenticator = createAuthenticator(settings)
 

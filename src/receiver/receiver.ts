@@ -14,7 +14,7 @@ import { warnOfGaps } from '../handlers/handler-gaps.js'
 import { answerTo, type CallbackAnswer } from '../http/answer.js'
 import { callbackListener, type CallbackListener } from '../http/callback-listener.js'
 import { fromFetch, toFetch } from '../http/fetch-request.js'
-import type { OutcomeLog } from '../http/log-outcome.js'
+import { OutcomeLog } from '../http/log-outcome.js'
 import { plainHead, readPlainBody, type PlainRequest } from '../http/plain-request.js'
 import { callbackProcessor, type ProcessCallback } from '../http/process-callback.js'
 import { refuseMisuse, type Middleware } from '../http/middleware.js'
@@ -86,10 +86,11 @@ export class Receiver<Events extends object = EventMap> extends Registration<Eve
 
   /** Use `createReceiver`. */
   constructor(settings: ReceiverSettings) {
-    const { limits, handlerTimeoutMs, leaseMs, schemas, logger, outcomeLog, acceptance, secrets } = settings
+    const { limits, handlerTimeoutMs, leaseMs, schemas, logger, acceptance, secrets } = settings
     const { dependencyTimeoutMs, clock } = settings.authentication
     const authenticator = createAuthenticator(settings.authentication)
     const handlers = new Handlers(handlerTimeoutMs, leaseMs)
+    const outcomeLog = new OutcomeLog(logger, settings.logRefusalsPerSecond)
     const listenerErrors = new ListenerErrors(logger)
     const events = new EventChannel((error, event) => listenerErrors.write(error, event))
     super(handlers, events)

@@ -7,7 +7,7 @@ import {
 import type { Subscriptions } from '../callback/subscriptions.js'
 import type { AnyEvent, EventMap } from '../handlers/handlers.js'
 import { HANDLING_OPTIONS, parseHandlingOptions, type HandlingOptions } from '../handlers/handling-options.js'
-import { OutcomeLog, type OutcomeLogOptions } from '../http/log-outcome.js'
+import { logRefusalsOption, type OutcomeLogOptions } from '../http/log-outcome.js'
 import { BODY_LIMIT_OPTIONS, bodyLimits, type BodyLimitOptions } from '../http/raw-body.js'
 import { MemoryIdempotencyStore } from '../idempotency/memory-store.js'
 import type { IdempotencyStore } from '../idempotency/store.js'
@@ -94,7 +94,7 @@ export function parseReceiverOptions<Events extends object>(
     acceptance: durable ?? {
       store: storeOption(options.store, authentication, { ...authentication, logger }),
     },
-    outcomeLog: new OutcomeLog(OWNER, logger, options),
+    logRefusalsPerSecond: logRefusalsOption(OWNER, options),
     secrets,
   }
 }

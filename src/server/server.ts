@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { CountersignError } from '../base/errors.js'
-import { checkKnownOptions, durationOption, integerOption } from '../base/option-checks.js'
+import { checkKnownOptions, durationOption, integerOption, invalidOption } from '../base/option-checks.js'
 import type { Receiver } from '../receiver/receiver.js'
 import { isChunked } from '../http/callback-headers.js'
 import { Connections } from './connections.js'
@@ -41,17 +41,26 @@ export interface ReceiverServer {
 
 const OWNER = 'serve'
 
-export function parseServerOptions(options: ReceiverServerOptions) {
-  checkKnownOptions(OWNER, options, [
-    'host',
-    'port',
-    'headersTimeoutMs',
-    'keepAliveTimeoutMs',
-    'maxConnections',
-    'shutdownDelayMs',
-  ])
+export const SERVER_OPTIONS = [
+  'host',
+  'port',
+  'headersTimeoutMs',
+  'keepAliveTimeoutMs',
+  'maxConnections',
+  'shutdownDelayMs',
+] as const satisfies readonly (keyof ReceiverServerOptions)[]
+
+/** `ReceiverServerOptions`, checked and with defaults. */
+export type ServerSettings = ReturnType<typeof parseServerOptions>
+
+/** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
+export function parseServerOptions(options: ReceiverServerOptions = {}) {
+  checkKnownOptions(OWNER, options, SERVER_OPTIONS)
+  const { host = '127.0.0.1' } = options
+  if (typeof host !== 'string' || host === '')
+    throw invalidOption(OWNER, 'host', host, 'use a host name or address, such as "127.0.0.1"')
   return {
-    host: options.host ?? '127.0.0.1',
+    host,
     port: integerOption(OWNER, 'port', options.port, { fallback: 3000, min: 0, max: 65_535 }),
     headersTimeoutMs: durationOption(OWNER, 'headersTimeoutMs', options.headersTimeoutMs, 10_000),
     keepAliveTimeoutMs: durationOption(OWNER, 'keepAliveTimeoutMs', options.keepAliveTimeoutMs, 65_000),
@@ -71,15 +80,14 @@ type ServedReceiver = Pick<Receiver, 'ready' | 'requestListener' | 'start' | 'st
 
 /**
  * A server of its own for a receiver, with health checks beside the callbacks.
- * @throws CountersignError ERR_LISTEN_FAILED, ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
+ * @throws CountersignError ERR_LISTEN_FAILED; or the inbox's error, when it cannot be opened
  */
 export async function startReceiverServer(
   receiver: ServedReceiver,
   bodyTimeoutMs: number,
-  options: ReceiverServerOptions = {},
+  settings: ServerSettings,
 ): Promise<ReceiverServer> {
-  const { host, port, headersTimeoutMs, keepAliveTimeoutMs, maxConnections, shutdownDelayMs } =
-    parseServerOptions(options)
+  const { host, port, headersTimeoutMs, keepAliveTimeoutMs, maxConnections, shutdownDelayMs } = settings
   const server = createServer({
     headersTimeout: headersTimeoutMs,
     // The receiver's own limit on bodies answers first; this one is for what is not a callback.

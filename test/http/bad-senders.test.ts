@@ -1,5 +1,5 @@
 import { createReceiver } from '../../src/index.js'
-import { startReceiverServer } from '../../src/server/server.js'
+import { parseServerOptions, startReceiverServer } from '../../src/server/server.js'
 import { connection } from '../support/connection.js'
 import { deferred } from '../support/deferred.js'
 import { HOST_NAMES } from '../support/hosts.js'
@@ -192,7 +192,11 @@ describe('the standalone server', () => {
 
   it('gives up a sender that never comes to the end of its head', async () => {
     const receiver = createReceiver<object>({ subscriptions: [subscription] }).onAny(() => {})
-    const { address, close } = await startReceiverServer(receiver, 60_000, { port: 0, headersTimeoutMs: 100 })
+    const { address, close } = await startReceiverServer(
+      receiver,
+      60_000,
+      parseServerOptions({ port: 0, headersTimeoutMs: 100 }),
+    )
     try {
       const { socket, received, closed } = await connection(address.port)
       socket.write('POST /hooks/transfers HTTP/1.1\r\n')

@@ -20,7 +20,11 @@ async function start(
   { bodyTimeoutMs = 10_000, handler = () => {} }: { bodyTimeoutMs?: number; handler?: Handler } = {},
 ) {
   const receiver = createReceiver<object>({ subscriptions: [subscription], bodyTimeoutMs }).onAny(handler)
-  const server = await startReceiverServer(receiver, bodyTimeoutMs, { port: 0, ...options })
+  const server = await startReceiverServer(
+    receiver,
+    bodyTimeoutMs,
+    parseServerOptions({ port: 0, ...options }),
+  )
   open.push(server)
   return { receiver, server, port: server.address.port }
 }
@@ -41,7 +45,7 @@ it('by default nobody beyond this machine can reach it, and a proxy gives up a c
 it('stops the receiver when it cannot listen, as its worker has started', async () => {
   const { port } = await start()
   const receiver = createReceiver<object>({ subscriptions: [subscription] }).onAny(() => {})
-  await expect(startReceiverServer(receiver, 10_000, { port })).rejects.toMatchObject({
+  await expect(startReceiverServer(receiver, 10_000, parseServerOptions({ port }))).rejects.toMatchObject({
     code: 'ERR_LISTEN_FAILED',
   })
   await expect(receiver.start()).rejects.toMatchObject({ code: 'ERR_RECEIVER_STOPPED' })
@@ -219,7 +223,7 @@ it('has a chunked body read from its first chunk on, as each chunk that waits ta
     },
   })
   Object.defineProperty(watched, 'ready', { get: () => receiver.ready })
-  const server = await startReceiverServer(watched, 10_000, { port: 0 })
+  const server = await startReceiverServer(watched, 10_000, parseServerOptions({ port: 0 }))
   open.push(server)
   const { socket, receives } = await connection(server.address.port)
   socket.write(genuine().toHttp({ chunked: true }))

@@ -8,7 +8,7 @@ import {
 import type { AddressInfo } from 'node:net'
 import express5 from 'express'
 import express4 from 'express4'
-import { startReceiverServer } from '../../src/server/server.js'
+import { parseServerOptions, startReceiverServer } from '../../src/server/server.js'
 import type { Receiver } from '../../src/index.js'
 
 export interface Listening {
@@ -22,7 +22,11 @@ export const HOSTS = {
   'Express 4': (receiver) => listen(mountedIn(express4, receiver)),
   'http.createServer': (receiver) => listen(receiver.requestListener()),
   'the standalone server': async (receiver, bodyTimeoutMs) => {
-    const { address, close } = await startReceiverServer(receiver, bodyTimeoutMs, { port: 0 })
+    const { address, close } = await startReceiverServer(
+      receiver,
+      bodyTimeoutMs,
+      parseServerOptions({ port: 0 }),
+    )
     return { port: address.port, close }
   },
 } as const satisfies Record<string, (receiver: Receiver<object>, bodyTimeoutMs: number) => Promise<Listening>>

@@ -2,7 +2,7 @@ import closeWithGrace from 'close-with-grace'
 import { Option } from 'commander'
 import type { AddressInfo } from 'node:net'
 import { isErrorLike } from '../../base/foreign-value.js'
-import { parseServerOptions, startReceiverServer, type ReceiverServer } from '../../server/server.js'
+import { startReceiverServer, type ReceiverServer } from '../../server/server.js'
 import { KnownSecrets } from '../../logging/known-secrets.js'
 import { loggedError } from '../../logging/logged-error.js'
 import { checkConfig } from '../config/check-config.js'
@@ -11,7 +11,7 @@ import { addEnvFileOption } from '../environment.js'
 import { UsageError, type DefineCommand, type Io } from '../io.js'
 import { createLog, LOG_FORMATS, LOG_LEVELS } from '../log.js'
 import { positiveNumber, wholeNumber } from '../option-values.js'
-import { blaming, standaloneReceiver } from '../config/standalone-receiver.js'
+import { standaloneReceiver } from '../config/standalone-receiver.js'
 
 const HELP = `
 Every POST is treated as a callback, whatever its path. GET /healthz says whether the process is alive, GET /readyz
@@ -107,7 +107,7 @@ export const defineServe: DefineCommand = (command, io, finish) => {
 async function serve(flags: ServeFlags, io: Io): Promise<never> {
   const settings = await loadSettings(flags, io)
   const log = await createLog(settings.log)
-  const { shutdownDelayMs } = blaming(settings, () => parseServerOptions(settings.server))
+  const { shutdownDelayMs } = settings.server
   const { receiver, parsed } = await standaloneReceiver(settings, log)
 
   // From here on signals are handled, also before the server listens.

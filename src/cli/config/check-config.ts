@@ -1,6 +1,5 @@
 import type { Subscription } from '../../callback/callback.js'
 import { CountersignError } from '../../base/errors.js'
-import { parseServerOptions } from '../../server/server.js'
 import { warnOfGaps, type Handled } from '../../handlers/handler-gaps.js'
 import { silentLogger, type Logger } from '../../logging/logger.js'
 import { withoutQuery, type Subscriptions } from '../../callback/subscriptions.js'
@@ -10,7 +9,7 @@ import { loadSettings, type ServeFlags, type Settings } from './config.js'
 import type { InboxSetting } from './inbox-setting.js'
 import { complain, EXIT, printJson, type ExitCode, type Io } from '../io.js'
 import { printable } from '../../base/printable.js'
-import { blaming, standaloneReceiver } from './standalone-receiver.js'
+import { standaloneReceiver } from './standalone-receiver.js'
 import { table, widthOf, wrapped } from '../table.js'
 
 interface Warning {
@@ -94,7 +93,7 @@ async function summarize(settings: Settings, { strict }: CheckFlags): Promise<Su
   const { parsed, handled } = await standaloneReceiver(settings, log)
   // The receiver itself says it when it starts; to start it here would make the inbox's file.
   warnOfGaps(parsed.subscribedTypes, handled, log, { hasInbox: settings.inbox.kind !== 'none' })
-  const { host, port, ...serverLimits } = blaming(settings, () => parseServerOptions(settings.server))
+  const { host, port, ...serverLimits } = settings.server
   await attempt(() => checkAddress(host, port, log))
   const inboxEntries = await attempt(() => checkInbox(settings.inbox))
   const options = settings.receiver

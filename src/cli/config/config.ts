@@ -1,10 +1,11 @@
-import type { ReceiverServerOptions } from '../../server/server.js'
+import { parseServerOptions, SERVER_OPTIONS, type ServerSettings } from '../../server/server.js'
 import { checkKnownOptions, invalidOption } from '../../base/option-checks.js'
 import { RECEIVER_OPTIONS, type ReceiverOptions } from '../../receiver/settings.js'
 import { hasDefaultConfig, loadConfigFile, type ConfigFile } from './config-file.js'
 import { resolveSecrets } from './config-secrets.js'
 import { loadEnvFile, variable } from '../environment.js'
 import { inboxSetting, type InboxSetting } from './inbox-setting.js'
+import { withOrigin, type OptionOrigin } from './option-origin.js'
 import type { Io } from '../io.js'
 import { LOG_FORMATS, LOG_LEVELS, type LogOptions } from '../log.js'
 
@@ -24,7 +25,7 @@ export interface ServeFlags {
 
 export interface Settings {
   readonly file: ConfigFile
-  readonly server: ReceiverServerOptions
+  readonly server: ServerSettings
   readonly receiver: ReceiverOptions
   /** What to make an inbox of, an inbox, or nothing: handlers run before the answer. */
   readonly inbox: InboxSetting
@@ -32,17 +33,8 @@ export interface Settings {
   readonly handlers: unknown
   readonly log: LogOptions
   /** Where an option comes from, for messages: a flag, an environment variable, or the file. */
-  readonly origin: (option: string) => string
+  readonly origin: OptionOrigin
 }
-
-const SERVER_OPTIONS = [
-  'host',
-  'port',
-  'headersTimeoutMs',
-  'keepAliveTimeoutMs',
-  'maxConnections',
-  'shutdownDelayMs',
-] as const satisfies readonly (keyof ReceiverServerOptions)[]
 
 // The other two are made of what the configuration says.
 const PASSED_ON = RECEIVER_OPTIONS.filter((name) => name !== 'inbox' && name !== 'logger')
@@ -55,7 +47,7 @@ type Option = (typeof KNOWN)[number]
 export interface ConfigValues {
   readonly file: ConfigFile
   readonly values: Readonly<Partial<Record<Option, unknown>>>
-  readonly origin: (option: string) => string
+  readonly origin: OptionOrigin
 }
 
 /** What can be set outside the file, too. */
@@ -82,14 +74,6 @@ export async function loadSettings(flags: ServeFlags, io: Io): Promise<Settings>
   // Before the file is loaded, as it may use process.env.
   if (flags.envFile !== undefined) await loadEnvFile(flags.envFile, io)
   const { file, values, origin } = await loadValues(flags, io)
-  if (values.host !== undefined && (typeof values.host !== 'string' || values.host === '')) {
-    throw invalidOption(
-      origin('host'),
-      'host',
-      values.host,
-      'use a host name or address, such as "127.0.0.1"',
-    )
-  }
   const oneOf = <Word extends string>(option: Option, words: readonly Word[], fallback: Word): Word => {
     const word = words.find((each) => each === (values[option] ?? fallback))
     if (word) return word
@@ -101,8 +85,8 @@ export async function loadSettings(flags: ServeFlags, io: Io): Promise<Settings>
   const subscriptions = await resolveSecrets(values.subscriptions, file, io.env)
   return {
     file,
-    // Unchecked so far: what is wrong in these, the receiver and the server say when they are made.
-    server: pick(values, SERVER_OPTIONS),
+    server: withOrigin(origin, () => parseServerOptions(pick(values, SERVER_OPTIONS))),
+    // Not checked here: parseReceiverOptions does.
     receiver: { ...pick(values, PASSED_ON), subscriptions } as ReceiverOptions,
     inbox: inboxSetting(values, file, origin),
     handlers: values.handlers,

@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path'
 import type { Handler, HandlerOptions } from '../../handlers/handlers.js'
-import { CountersignError, OptionError } from '../../base/errors.js'
+import { CountersignError } from '../../base/errors.js'
 import type { Handled } from '../../handlers/handler-gaps.js'
 import { KnownSecrets } from '../../logging/known-secrets.js'
 import { loggedError } from '../../logging/logged-error.js'
@@ -11,6 +11,7 @@ import { parseReceiverOptions, type ReceiverSettings } from '../../receiver/sett
 import { importModule } from './config-file.js'
 import type { Settings } from './config.js'
 import { makeInbox } from './inbox-setting.js'
+import { withOrigin } from './option-origin.js'
 
 /** What a handlers function is given: the parts of a receiver that a configuration may use. */
 export interface HandlerRegistry {
@@ -35,7 +36,7 @@ export async function standaloneReceiver(settings: Settings, logger: Logger): Pr
   const { receiver: options, file } = settings
   const secrets = new KnownSecrets()
   secrets.add([{ secret: settings.log.secrets }])
-  const parsed = blaming(settings, () => {
+  const parsed = withOrigin(settings.origin, () => {
     const inbox = makeInbox(settings.inbox, options.clock, logger)
     return parseReceiverOptions({ ...options, inbox, logger }, secrets)
   })
@@ -59,15 +60,6 @@ export async function standaloneReceiver(settings: Settings, logger: Logger): Pr
     }
   }
   return { receiver, parsed, handled }
-}
-
-/** Runs `make`. A wrong option is reported with the flag, variable or file that sets it, not with the function that checks it. */
-export function blaming<Result>({ origin }: Pick<Settings, 'origin'>, make: () => Result): Result {
-  try {
-    return make()
-  } catch (error) {
-    throw error instanceof OptionError ? error.withOwner(origin(error.option)) : error
-  }
 }
 
 async function loadHandlers({ handlers, file }: Settings): Promise<object> {
