@@ -15,6 +15,8 @@ export interface Tolerance {
   readonly futureToleranceMs: number
 }
 
+export const DEFAULT_TOLERANCE: Tolerance = { toleranceMs: 86_400_000, futureToleranceMs: 300_000 }
+
 /** Why a callback is suspect although its signature is right: what is not signed may have been rewritten, or it may be a replay. */
 export type Suspicion = Extract<
   OutcomeCode,

@@ -1,4 +1,4 @@
-import { authenticate, type Authentication, type Tolerance } from './authenticate.js'
+import { authenticate, DEFAULT_TOLERANCE, type Authentication, type Tolerance } from './authenticate.js'
 import type { CallbackRequest } from './callback.js'
 import { withTimeout } from '../base/timeout.js'
 import type { KnownSecrets } from '../logging/known-secrets.js'
@@ -53,11 +53,11 @@ export function parseAuthenticatorOptions(
   logger: Logger,
   secrets: KnownSecrets,
 ): AuthenticatorSettings {
-  const limit = (name: 'toleranceMs' | 'futureToleranceMs', fallback: number) =>
-    integerOption(owner, name, options[name], { fallback, min: 0 })
+  const limit = (name: keyof Tolerance) =>
+    integerOption(owner, name, options[name], { fallback: DEFAULT_TOLERANCE[name], min: 0 })
   return {
-    toleranceMs: limit('toleranceMs', 86_400_000),
-    futureToleranceMs: limit('futureToleranceMs', 300_000),
+    toleranceMs: limit('toleranceMs'),
+    futureToleranceMs: limit('futureToleranceMs'),
     clock: functionOption(owner, 'clock', options.clock, Date.now),
     dependencyTimeoutMs: dependencyTimeoutOption(owner, options.dependencyTimeoutMs),
     subscriptions: subscriptionLookup(owner, options.subscriptions, logger, secrets),

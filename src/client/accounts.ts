@@ -1,5 +1,4 @@
-import { CountersignError } from '../base/errors.js'
-import { checkKnownOptions, invalidOption } from '../base/option-checks.js'
+import { checkKnownOptions, invalidOption, wrongOption } from '../base/option-checks.js'
 import type { SendAuthorized } from './authorized-request.js'
 import { signalOption, type CallOptions } from './call-options.js'
 import type { ServiceRequest, ServiceResponse } from './request.js'
@@ -49,9 +48,10 @@ export function accountRequest(accountId: string, update: AccountUpdate): Servic
   if (searchable !== undefined && typeof searchable !== 'boolean')
     throw invalidOption(OWNER, 'searchable', searchable, 'use true or false, or leave it out')
   if (name === undefined && searchable === undefined)
-    throw new CountersignError(
-      'ERR_OPTION_INVALID',
-      `${OWNER}: give name, searchable or both: without, nothing would change.`,
+    throw wrongOption(
+      OWNER,
+      'update',
+      'neither name nor searchable is given, so nothing would change: give one or both.',
     )
 
   return {

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { CountersignError } from '../base/errors.js'
+import { OptionError } from '../base/errors.js'
 
 /** Fits Express 4 and 5, Connect, and anything else that calls with `node:http`'s own objects. */
 export type Middleware = (
@@ -8,9 +8,13 @@ export type Middleware = (
   next: (error?: unknown) => void,
 ) => void
 
-/** `app.post(path, receiver.middleware)`, without the call, would leave every callback without an answer. */
+/**
+ * `app.post(path, receiver.middleware)`, without the call, would leave every callback without an answer.
+ * @throws CountersignError ERR_OPTION_INVALID
+ */
 export function refuseMisuse(name: string, argument: unknown): void {
   if (typeof argument !== 'object' || argument === null || !('rawHeaders' in argument)) return
-  const message = `${name} was mounted without being called. Write ${name}() with parentheses.`
-  throw new CountersignError('ERR_OPTION_INVALID', message)
+  const messageFor = (owner: string) =>
+    `${owner} was mounted without being called. Write ${owner}() with parentheses.`
+  throw new OptionError('ERR_OPTION_INVALID', name, 'options', messageFor)
 }

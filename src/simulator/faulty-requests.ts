@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { CountersignError } from '../base/errors.js'
+import { wrongOption } from '../base/option-checks.js'
 import { FAULT_DEFAULTS, type Fault } from './fault.js'
 import {
   forged,
@@ -26,10 +26,8 @@ export function faultyRequests(
 ): PlannedRequest[] {
   const { subscription, body } = plain
   if (body.length === 0 && NEEDS_BODY.has(fault.kind)) {
-    throw new CountersignError(
-      'ERR_OPTION_INVALID',
-      `deliver: fault ${fault.kind}: an empty body has no byte to change or to delay.`,
-    )
+    const problem = `fault ${fault.kind}: an empty body has no byte to change or to delay: give a body.`
+    throw wrongOption('deliver', 'fault', problem)
   }
   const first = genuine(plain)
   const times = (count = 2) => Array.from({ length: count })
@@ -56,9 +54,10 @@ export function faultyRequests(
       return [forged(withBody(plain, body.subarray(0, body.length >> 1)))]
     case 'previous-secret': {
       if (subscription.previousSecret === undefined)
-        throw new CountersignError(
-          'ERR_OPTION_INVALID',
-          'deliver: fault previous-secret: call rotateSecret() first.',
+        throw wrongOption(
+          'deliver',
+          'fault',
+          'fault previous-secret: there is no previous secret: call rotateSecret() first.',
         )
       return [whole(sign(plain, { secret: subscription.previousSecret }), 'genuine')]
     }

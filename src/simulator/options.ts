@@ -8,6 +8,7 @@ import {
   invalidOption,
 } from '../base/option-checks.js'
 import { isUuid } from '../base/uuid.js'
+import { DEFAULT_TOLERANCE, type Tolerance } from '../callback/authenticate.js'
 import type { ApiRequest, Refusal, ServiceAccount, SimulatedResponse } from './api-types.js'
 import type { RetryPolicy } from './delivery.js'
 import { deliveryTarget, type DeliverTo } from './delivery-target.js'
@@ -140,8 +141,8 @@ export function parseSimulatorOptions(options: ServiceSimulatorOptions) {
     deliverTo,
     seed: integerOption(OWNER, 'seed', options.seed, { fallback: randomInt(2 ** 32), min: 0 }),
     clock: functionOption(OWNER, 'clock', options.clock, Date.now),
-    toleranceMs: toleranceOption('toleranceMs', options.toleranceMs, 86_400_000),
-    futureToleranceMs: toleranceOption('futureToleranceMs', options.futureToleranceMs, 300_000),
+    toleranceMs: toleranceOption('toleranceMs', options),
+    futureToleranceMs: toleranceOption('futureToleranceMs', options),
     answerTimeoutMs: durationOption(OWNER, 'answerTimeoutMs', options.answerTimeoutMs, 10_000),
     retry: retryOption(OWNER, options.retry),
     clientSecretCase: oneOf('clientSecretCase', options.clientSecretCase, ['counts', 'ignored']),
@@ -160,8 +161,8 @@ export function parseSimulatorOptions(options: ServiceSimulatorOptions) {
   }
 }
 
-function toleranceOption(name: string, value: number | undefined, fallback: number): number {
-  return integerOption(OWNER, name, value, { fallback, min: 0 })
+function toleranceOption(name: keyof Tolerance, options: ServiceSimulatorOptions): number {
+  return integerOption(OWNER, name, options[name], { fallback: DEFAULT_TOLERANCE[name], min: 0 })
 }
 
 /** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */

@@ -1,4 +1,4 @@
-import { CountersignError } from '../base/errors.js'
+import { wrongOption } from '../base/option-checks.js'
 import type { DeliverOptions } from './delivery.js'
 import type { Fault } from './fault.js'
 import { faultyRequests } from './faulty-requests.js'
@@ -44,12 +44,10 @@ export function planDelivery(
 
 function bodyOf({ body, payload }: DeliverOptions, random: Random): Buffer {
   if (body !== undefined && payload !== undefined)
-    throw new CountersignError('ERR_OPTION_INVALID', 'deliver: pass either payload or body, not both.')
+    throw wrongOption('deliver', 'payload', 'payload and body are both given: pass either payload or body.')
   if (body !== undefined) return Buffer.from(body as string)
   const json: string | undefined = JSON.stringify(payload === undefined ? { Id: random.uuid() } : payload)
   if (json !== undefined) return Buffer.from(json)
-  throw new CountersignError(
-    'ERR_OPTION_INVALID',
-    `deliver: payload of type ${typeof payload} has no JSON form.`,
-  )
+  const problem = `payload of type ${typeof payload} has no JSON form: pass a value that JSON.stringify takes.`
+  throw wrongOption('deliver', 'payload', problem)
 }

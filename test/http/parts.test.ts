@@ -253,6 +253,8 @@ describe.each([
       expect(errors).toMatchObject(
         ['receiver.middleware', 'captureRawBody', 'verifySignature'].map((name) => ({
           code: 'ERR_OPTION_INVALID',
+          owner: name,
+          option: 'options',
           message: `${name} was mounted without being called. Write ${name}() with parentheses.`,
         })),
       )

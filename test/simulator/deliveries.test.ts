@@ -406,6 +406,20 @@ describe('wrong use of deliver', () => {
     expect(simulator.deliveries).toEqual([])
   })
 
+  it.each<[DeliverOptions, string]>([
+    [{ payload: {}, body: '{}' }, 'payload'],
+    [{ payload: () => {} }, 'payload'],
+    [{ fault: 'tampered', body: '' }, 'fault'],
+    [{ fault: 'previous-secret' }, 'fault'],
+  ])('names the option in a field: %j', async (options, option) => {
+    const { simulator } = await answering([200])
+    await expect(simulator.deliver(options)).rejects.toMatchObject({
+      code: 'ERR_OPTION_INVALID',
+      owner: 'deliver',
+      option,
+    })
+  })
+
   it('says that there is no subscription', async () => {
     const simulator = await runSimulator({ deliverTo: 'http://127.0.0.1:1' })
     await expect(simulator.deliver()).rejects.toThrow('create one with subscribe()')

@@ -5,6 +5,7 @@ import { startServiceSimulator, type ServiceSimulator } from '../../simulator/se
 import type { RetryPolicy } from '../../simulator/delivery.js'
 import type { Fault, FaultName } from '../../simulator/fault.js'
 import type { ServiceSubscription } from '../../simulator/subscription-book.js'
+import { DEFAULT_TOLERANCE } from '../../callback/authenticate.js'
 import { withoutQuery } from '../../callback/subscriptions.js'
 import { addEnvFileOption, loadEnvFile, variable } from '../environment.js'
 import { EXIT, UsageError, type DefineCommand, type ExitCode, type Io } from '../io.js'
@@ -101,13 +102,13 @@ export const defineSimulate: DefineCommand = (command, io, finish) => {
       '--tolerance-ms <number>',
       "the receiver's toleranceMs, by which late is judged",
       wholeNumber,
-      86_400_000,
+      DEFAULT_TOLERANCE.toleranceMs,
     )
     .option(
       '--future-tolerance-ms <number>',
       "the receiver's futureToleranceMs, for early",
       wholeNumber,
-      300_000,
+      DEFAULT_TOLERANCE.futureToleranceMs,
     )
     .option('--body-timeout-ms <number>', "the receiver's bodyTimeoutMs, for slow", duration, 10_000)
     .option('--concurrency <number>', 'how many callbacks at a time', positiveNumber, 1)

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { integerOption } from '../../base/option-checks.js'
+import { DEFAULT_TOLERANCE } from '../../callback/authenticate.js'
 import type { InboxOperations } from '../../inbox/inbox.js'
 import {
   DEFAULT_DISCARDED_RETENTION_MS,
@@ -108,8 +109,8 @@ function neededRetention({ file, values, origin }: ConfigValues): Retention {
   const duration = (name: string, value: unknown, fallback: number) =>
     integerOption(origin(name), name, value as number | undefined, { fallback, min: 0 })
   const accepted =
-    duration('toleranceMs', values.toleranceMs, 86_400_000) +
-    duration('futureToleranceMs', values.futureToleranceMs, 300_000)
+    duration('toleranceMs', values.toleranceMs, DEFAULT_TOLERANCE.toleranceMs) +
+    duration('futureToleranceMs', values.futureToleranceMs, DEFAULT_TOLERANCE.futureToleranceMs)
   const setting = inboxSetting(values, file, origin)
   const { retentionMs, discardedRetentionMs } = setting.kind === 'sqlite' ? setting.options : {}
   const kept = duration('inbox.retentionMs', retentionMs, DEFAULT_RETENTION_MS)
