@@ -18,7 +18,7 @@ export interface Tolerance {
 export const DEFAULT_TOLERANCE: Tolerance = { toleranceMs: 86_400_000, futureToleranceMs: 300_000 }
 
 /** Why a callback is suspect although its signature is right: what is not signed may have been rewritten, or it may be a replay. */
-export type Suspicion = Extract<
+type Suspicion = Extract<
   OutcomeCode,
   'ERR_TIMESTAMP_OUT_OF_TOLERANCE' | 'ERR_EVENT_TYPE_MISMATCH' | 'ERR_BODY_NOT_JSON'
 >

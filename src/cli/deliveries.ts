@@ -21,7 +21,7 @@ export interface Faults {
   readonly otherBody?: true
 }
 
-export interface CallbackPlan extends Faults {
+interface CallbackPlan extends Faults {
   readonly callbackUrl: string
   readonly eventType: string
   readonly key?: string

@@ -1,7 +1,7 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 
-export interface Post {
+interface Post {
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
   readonly chunked: boolean

@@ -1,7 +1,7 @@
 import { printable } from '../base/printable.js'
 import type { Output } from './terminal.js'
 
-export interface TableLayout {
+interface TableLayout {
   /** How wide a line may be. */
   readonly width: number
   /** The most that a column is given, by its position: one long cell must not widen every row. */

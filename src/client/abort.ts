@@ -1,5 +1,5 @@
 /** A controller that is aborted with `signal` as well, until it is released. */
-export interface LinkedController {
+interface LinkedController {
   readonly controller: AbortController
   readonly release: () => void
 }

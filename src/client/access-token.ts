@@ -14,7 +14,7 @@ export interface AccessToken {
   readonly expiresIn: number | undefined
 }
 
-export interface TokenService extends ServiceAccess {
+interface TokenService extends ServiceAccess {
   readonly credentials: ClientCredentials
   readonly retries: RetryPolicy
 }

@@ -2,7 +2,7 @@ import { attemptRequest, type ServiceAccess, type ServiceRequest, type ServiceRe
 import { withRetries, type RetryPolicy } from './retry.js'
 import type { TokenCache } from './token-cache.js'
 
-export interface AuthorizedAccess {
+interface AuthorizedAccess {
   readonly access: ServiceAccess
   readonly retries: RetryPolicy
   readonly tokens: TokenCache

@@ -21,7 +21,7 @@ export interface FetchResponse {
   readonly body: { getReader(): BodyReader } | null
 }
 
-export interface BodyReader {
+interface BodyReader {
   read(): Promise<{ done: boolean; value?: Uint8Array | undefined }>
   cancel(): Promise<unknown>
 }

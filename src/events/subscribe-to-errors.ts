@@ -3,7 +3,7 @@ import { attemptOutcome, OUTCOMES, type Outcome } from '../callback/outcomes.js'
 import type { EventChannel } from './event-channel.js'
 import type { FailedEvent } from './lifecycle-events.js'
 
-export type ErrorListener = (error: unknown, outcome: Outcome) => void
+type ErrorListener = (error: unknown, outcome: Outcome) => void
 
 /** Calls `listener` for each error that kept a callback from being handled. */
 export function subscribeToErrors(events: EventChannel, listener: ErrorListener): void {

@@ -25,7 +25,7 @@ export interface Dispatch {
   readonly settled: () => Promise<unknown>
 }
 
-export interface DispatcherParts {
+interface DispatcherParts {
   readonly handlers: Handlers
   readonly schemas: ReadonlyMap<string, StandardSchema>
   /** How long a schema may take, in milliseconds. */

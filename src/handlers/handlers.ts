@@ -28,7 +28,7 @@ export interface HandlerOptions {
   readonly timeoutMs?: number | undefined
 }
 
-export interface RegisteredHandler {
+interface RegisteredHandler {
   readonly handler: Handler
   readonly timeoutMs: number
   /** How old a claim may be for it to begin, in milliseconds: it would have too little of the lease left. */

@@ -14,25 +14,27 @@ const MAX_SIZE = 32
  * while its code and data are in the processor's caches. One callback after the other takes twice as long, as the system
  * calls of each one empty the caches for the next.
  */
-export class Batches {
-  #open: Promise<void> | undefined
-  #size = 0
+export function createBatches(): JoinBatch {
+  let open: Promise<void> | undefined
+  let size = 0
 
-  /** Resolves once the event loop has read what has arrived, at the same moment for all callbacks of one batch. */
-  join(): Promise<void> {
-    if (!this.#open || this.#size === MAX_SIZE) this.#open = this.#begin()
-    this.#size++
-    return this.#open
-  }
-
-  #begin(): Promise<void> {
-    this.#size = 0
+  const begin = (): Promise<void> => {
+    size = 0
     const batch = new Promise<void>((resolve) => {
       defer(() => {
-        if (this.#open === batch) this.#open = undefined
+        if (open === batch) open = undefined
         resolve()
       })
     })
     return batch
   }
+
+  return () => {
+    if (!open || size === MAX_SIZE) open = begin()
+    size++
+    return open
+  }
 }
+
+/** Resolves once the event loop has read what has arrived, at the same moment for all callbacks of one batch. */
+type JoinBatch = () => Promise<void>

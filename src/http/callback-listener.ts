@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Batches } from './batch.js'
+import { createBatches } from './batch.js'
 import { isChunked, requestHead } from './callback-headers.js'
 import type { ProcessCallback } from './process-callback.js'
 import { readRawBody } from './raw-body.js'
@@ -13,7 +13,7 @@ export type CallbackListener = (
   sendContinue?: () => void,
 ) => Promise<void>
 
-export interface ListenerOptions {
+interface ListenerOptions {
   /** How long a refused sender that is still sending is listened to, in milliseconds. */
   readonly lingerMs: number
   /** Nobody else reads the requests: a batch may be waited for before the body is read. */
@@ -24,14 +24,13 @@ export function callbackListener(
   process: ProcessCallback,
   { lingerMs, exclusive }: ListenerOptions,
 ): CallbackListener {
-  const batches = new Batches()
-  const join = () => batches.join()
+  const joinBatch = createBatches()
   return async (request, response, sendContinue) => {
     let awaitsContinue = sendContinue !== undefined
     // A chunked body has to be read as it arrives. Until then Node keeps each chunk as a Buffer of its own, ten thousand
     // for each read from a socket, which for a thousand connections would take gigabytes.
     const joinsFirst = exclusive && !awaitsContinue && !isChunked(request)
-    if (joinsFirst) await join()
+    if (joinsFirst) await joinBatch()
     await process(
       requestHead(request),
       (options) => readRawBody(request, options),
@@ -41,7 +40,7 @@ export function callbackListener(
           sendContinue?.()
           awaitsContinue = false
         },
-        joinBatch: joinsFirst ? undefined : join,
+        joinBatch: joinsFirst ? undefined : joinBatch,
       },
     )
   }

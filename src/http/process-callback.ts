@@ -5,7 +5,7 @@ import type { Credentials } from '../signature/credentials.js'
 import type { BodyLimits } from './raw-body.js'
 import { callbackReader, type CallbackHead, type ReadBody, type ReadOptions } from './read-callback.js'
 
-export interface ProcessorParts {
+interface ProcessorParts {
   readonly limits: BodyLimits
   /** Aborted when no more callbacks are taken in. */
   readonly stopping: AbortSignal
@@ -13,7 +13,7 @@ export interface ProcessorParts {
   readonly onAnswered: (outcome: Outcome, headers: CallbackHeaders, durationMs: number) => void
 }
 
-export interface ProcessOptions extends Pick<ReadOptions, 'joinBatch'> {
+interface ProcessOptions extends Pick<ReadOptions, 'joinBatch'> {
   /** Called before the body is read, unless the head is a reason to refuse the request. */
   readonly beforeBody?: () => void
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { Batches } from './batch.js'
+import { createBatches } from './batch.js'
 import { requestHead } from './callback-headers.js'
 import { readRawBody, type BodyLimits } from './raw-body.js'
 import { callbackReader, type Intake } from './read-callback.js'
@@ -7,9 +7,9 @@ import { callbackReader, type Intake } from './read-callback.js'
 /** For middleware that leaves the answer to what is mounted behind it. */
 export function requestReader(limits: BodyLimits): (request: IncomingMessage) => Promise<Intake> {
   const readCallback = callbackReader(limits)
-  const batches = new Batches()
+  const joinBatch = createBatches()
   return (request) =>
     readCallback(requestHead(request), (options) => readRawBody(request, options), {
-      joinBatch: () => batches.join(),
+      joinBatch,
     })
 }

@@ -18,7 +18,7 @@ const CLOSES: ReadonlySet<OutcomeCode> = new Set([
 const MANY_PIECES = 10_000
 const SMALL_PIECE_BYTES = 64
 
-export interface AnswerOptions {
+interface AnswerOptions {
   /** How long a sender that is still sending is listened to, in milliseconds. */
   readonly lingerMs: number
   /** The sender waits for `100 Continue` and has sent nothing of its body. */

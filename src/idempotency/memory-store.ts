@@ -34,7 +34,7 @@ export interface MemoryIdempotencyStoreOptions {
 export class MemoryIdempotencyStore implements IdempotencyStore {
   readonly retentionMs: number
   readonly #clock: () => number
-  readonly #forgettingLog: ForgettingLog
+  readonly #warnOfForgotten: (now: number) => void
   readonly #completed: CompletedKeys
   /** Claims that hold their key, and claims with an expired lease that were not removed yet. */
   readonly #running = new Map<string, Holding>()
@@ -57,7 +57,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
       min: 1,
     })
     this.#clock = functionOption(OWNER, 'clock', options.clock, monotonicClock)
-    this.#forgettingLog = new ForgettingLog(maxKeys, loggerOption(OWNER, options.logger))
+    this.#warnOfForgotten = forgettingWarning(maxKeys, loggerOption(OWNER, options.logger))
     this.#completed = new CompletedKeys(maxKeys)
   }
 
@@ -141,7 +141,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
 
   #remember(delivery: Delivery, now: number): void {
     const forgotEarly = this.#completed.add(delivery, now + this.retentionMs, now)
-    if (forgotEarly) this.#forgettingLog.add(now)
+    if (forgotEarly) this.#warnOfForgotten(now)
   }
 
   /** The holding if its lease is valid. Otherwise the holding ends. */
@@ -230,28 +230,20 @@ interface Holding {
 }
 
 /** Warns that keys were removed early. Once a minute, because a full store removes one key per callback. */
-class ForgettingLog {
-  #count = 0
-  #lastLoggedAt = -Infinity
-  readonly #maxKeys: number
-  readonly #logger: Logger
-
-  constructor(maxKeys: number, logger: Logger) {
-    this.#maxKeys = maxKeys
-    this.#logger = logger
-  }
-
-  add(now: number): void {
-    this.#count++
+function forgettingWarning(maxKeys: number, logger: Logger): (now: number) => void {
+  let count = 0
+  let lastLoggedAt = -Infinity
+  return (now) => {
+    count++
     // Negative after the clock was set back.
-    const elapsed = now - this.#lastLoggedAt
+    const elapsed = now - lastLoggedAt
     if (elapsed >= 0 && elapsed < 60_000) return
-    const forgotten = this.#count
-    this.#count = 0
-    this.#lastLoggedAt = now
-    this.#logger.warn(
-      { code: 'WARN_KEYS_FORGOTTEN_EARLY', forgotten, maxKeys: this.#maxKeys },
-      `forgot ${forgotten} completed keys before their time, as there may be no more than ${this.#maxKeys}: a callback ` +
+    const forgotten = count
+    count = 0
+    lastLoggedAt = now
+    logger.warn(
+      { code: 'WARN_KEYS_FORGOTTEN_EARLY', forgotten, maxKeys },
+      `forgot ${forgotten} completed keys before their time, as there may be no more than ${maxKeys}: a callback ` +
         'that comes again would be handled again. Raise maxKeys, or use a durable store',
     )
   }

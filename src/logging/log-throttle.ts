@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks'
 const WINDOW_MS = 1_000
 
 /** Called at the end of a window with the number of lines that were not written, and the length of the window. */
-export type ReportSuppressed = (kind: string, suppressed: number, overMs: number) => void
+type ReportSuppressed = (kind: string, suppressed: number, overMs: number) => void
 
 /**
  * Limits the lines of a kind per second, and counts the others. Without the limit, unauthenticated requests could fill

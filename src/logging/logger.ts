@@ -17,7 +17,7 @@ export interface Logger {
   error(fields: object, message: string): void
 }
 
-export type LogLevel = keyof Logger
+type LogLevel = keyof Logger
 
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 

@@ -12,7 +12,7 @@ import type { FailedEvent } from '../events/lifecycle-events.js'
 import type { Dispatcher } from '../handlers/dispatcher.js'
 import type { Handlers } from '../handlers/handlers.js'
 
-export interface InlineAcceptanceParts {
+interface InlineAcceptanceParts {
   readonly handlers: Handlers
   readonly dispatcher: Dispatcher
   readonly store: IdempotencyStore

@@ -15,7 +15,7 @@ const INTAKE_LIMIT_MS = 250
 /** How long a connection on which nothing has arrived yet is kept open after the last handler has finished. */
 const LAST_REQUEST_LIMIT_MS = 1_000
 
-export interface Stoppable {
+interface Stoppable {
   readonly server: Server
   readonly connections: Connections
   /** Has requests wait from now on, until the function that it returns is called. */

@@ -58,7 +58,7 @@ export type FaultName = Exclude<FaultKind, 'next-secret'>
 export type Authenticity = 'genuine' | 'suspect' | 'forged'
 
 /** The expected statuses of each attempt; the last entry is for all that follow. None if there can be no answer. */
-export type RightAnswers = readonly (readonly number[])[]
+type RightAnswers = readonly (readonly number[])[]
 
 interface FaultRow {
   /** Handlers run before the answer. */

@@ -4,7 +4,7 @@ import type { Authenticity } from './fault.js'
 import type { ServiceSubscription } from './subscription-book.js'
 
 /** How a request is put on the wire. */
-export type Wire =
+type Wire =
   | { readonly how: 'whole' | 'chunked' | 'cut-before-answer' | 'cut-in-body' }
   | { readonly how: 'trickled'; readonly overMs: number }
 

@@ -12,7 +12,7 @@ export interface Answer {
   readonly body: Buffer
 }
 
-export interface SendOptions {
+interface SendOptions {
   readonly timeoutMs: number
   readonly signal: AbortSignal
 }

@@ -2,13 +2,13 @@ import { CountersignError } from '../../base/errors.js'
 import { hasConfig, loadValues } from '../config/config.js'
 import { configuredSubscriptions } from '../config/config-subscriptions.js'
 import {
+  AFTER_PREPARE,
   checkSubscription,
-  createSubscription,
-  printPrepared,
+  createOrPrepare,
   type NewSubscription,
 } from '../service/create-subscription.js'
 import { addEnvFileOption } from '../environment.js'
-import { EXIT, UsageError, type DefineCommand, type ExitCode, type Io } from '../io.js'
+import { UsageError, type DefineCommand, type ExitCode, type Io } from '../io.js'
 import {
   addKeptSecretOptions,
   keepSecret,
@@ -79,16 +79,12 @@ async function subscribe(flags: SubscribeFlags, io: Io): Promise<ExitCode> {
     kept,
     entry: { ...subscription, secrets: [kept.reference] },
     isConfigured,
-    next: account
-      ? [configure]
-      : [configure, 'Run the same command with --existing-secret in place of --prepare.'],
+    next: account ? [configure] : [configure, AFTER_PREPARE],
     isRepeat: flags.existingSecret === true && idempotencyKey !== undefined,
     showSecret: flags.showSecret,
     json: flags.json,
   }
-  if (account) return createSubscription(account, { ...subscription, idempotencyKey }, report, io)
-  printPrepared(report, io)
-  return EXIT.done
+  return createOrPrepare(account, { ...subscription, idempotencyKey }, report, io)
 }
 
 /** Whether the configuration, where there is one that can be read, has the subscription with this secret. */

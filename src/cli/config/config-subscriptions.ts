@@ -18,7 +18,7 @@ export interface ConfiguredSubscription {
   readonly secrets: readonly ConfiguredSecret[]
 }
 
-export interface ConfiguredSecret {
+interface ConfiguredSecret {
   /** How it is told from the others, never by its text: `variable TRANSFERS_SECRET`, `file transfers.secret`, or its position. */
   readonly name: string
   readonly reference: SecretReference

@@ -20,7 +20,7 @@ export interface InboxFlags {
 }
 
 /** An inbox that the configuration has made itself. */
-export interface OwnInbox {
+interface OwnInbox {
   readonly kind: 'own'
   readonly inbox: InboxOperations
 }

@@ -22,7 +22,7 @@ export interface HandlerRegistry {
   onOutcome(listener: Parameters<Receiver['onOutcome']>[0]): HandlerRegistry
 }
 
-export interface StandaloneReceiver {
+interface StandaloneReceiver {
   readonly receiver: Receiver
   readonly parsed: ReceiverSettings
   readonly handled: Handled

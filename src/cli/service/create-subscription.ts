@@ -44,8 +44,23 @@ export function checkSubscription(eventTypeName: string, callbackUrl: string): v
   if (urlProblem) throw new UsageError(`--callback-url: ${urlProblem}`)
 }
 
-/** Creates the subscription of a secret that is kept already, and prints what came of it. */
-export async function createSubscription(
+/** The last of the steps to take after --prepare. */
+export const AFTER_PREPARE = 'Run the same command with --existing-secret in place of --prepare.'
+
+/** Creates the subscription; without an account, as with --prepare, only prints what to do before. */
+export async function createOrPrepare(
+  account: ServiceAccount | undefined,
+  subscription: NewSubscription,
+  report: CreationReport,
+  io: Io,
+): Promise<ExitCode> {
+  if (account) return createSubscription(account, subscription, report, io)
+  printPrepared(report, io)
+  return EXIT.done
+}
+
+/** Creates the subscription of a secret that is already stored, and prints the result. */
+async function createSubscription(
   account: ServiceAccount,
   { idempotencyKey: given, ...subscription }: NewSubscription,
   report: CreationReport,
@@ -85,7 +100,7 @@ function doubt(status: number): string {
 }
 
 /** Prints what there is to do before the subscription is created. */
-export function printPrepared(report: CreationReport, io: Io): void {
+function printPrepared(report: CreationReport, io: Io): void {
   if (report.json) printJson(io, { created: false, keptIn: report.kept.reference, ...afterwards(report) })
   else {
     io.stderr.write(`the secret is kept in ${report.kept.place}; nothing was sent\n`)

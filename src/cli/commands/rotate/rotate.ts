@@ -4,13 +4,13 @@ import type { ConfigValues } from '../../config/config.js'
 import type { SecretReference } from '../../config/config-entry.js'
 import type { ConfiguredSubscription } from '../../config/config-subscriptions.js'
 import {
+  AFTER_PREPARE,
   checkSubscription,
-  createSubscription,
-  printPrepared,
+  createOrPrepare,
   type CreationReport,
 } from '../../service/create-subscription.js'
 import type { InboxFlags } from '../../config/inbox-file.js'
-import { EXIT, UsageError, type ExitCode, type Io } from '../../io.js'
+import { UsageError, type ExitCode, type Io } from '../../io.js'
 import { keepSecret, type KeptSecretFlags } from '../../service/kept-secret.js'
 import { lastSeenIfPossible, readableSeen, type LastSeen } from '../../service/last-seen.js'
 import { printable } from '../../../base/printable.js'
@@ -71,7 +71,7 @@ export async function rotate(
       isConfigured
         ? `The configuration has both secrets in ${old.place} already: see that the receiver runs with it.`
         : `Put this entry in the place of ${old?.place ?? 'the old one'}, with both secrets, and start the receiver with it.`,
-      ...(flags.prepare ? ['Run the same command with --existing-secret in place of --prepare.'] : []),
+      ...(flags.prepare ? [AFTER_PREPARE] : []),
       'Watch with "countersign rotate --status" until the old secret is no longer used.',
       'Then take it out of the entry. How the service ends the old subscription is not documented: ask whoever runs it.',
     ],
@@ -82,9 +82,7 @@ export async function rotate(
     showSecret: flags.showSecret,
     json: flags.json,
   }
-  if (account) return createSubscription(account, { ...subscription, idempotencyKey }, report, io)
-  printPrepared(report, io)
-  return EXIT.done
+  return createOrPrepare(account, { ...subscription, idempotencyKey }, report, io)
 }
 
 function named({ id, eventTypeName, callbackUrl }: ConfiguredSubscription): string {

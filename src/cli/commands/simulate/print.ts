@@ -9,7 +9,7 @@ import { table, utcTime, widthOf } from '../../table.js'
 export type ReceiverKind = 'inbox' | 'inline' | 'either'
 
 /** What is known of the receiver, and of the faults as they were sent. */
-export interface Expectations {
+interface Expectations {
   readonly receiver: ReceiverKind
   readonly slowMs: number
   readonly bodyTimeoutMs: number
