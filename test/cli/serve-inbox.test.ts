@@ -1,8 +1,10 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { configModule, deliver, SUBSCRIPTION } from './configured.js'
 import { countersign, Sandbox } from './program.js'
 
+const MAIN = pathToFileURL(join(__dirname, '../../dist/esm/index.js')).href
 const sandbox = new Sandbox()
 afterEach(() => sandbox.clean())
 
@@ -35,6 +37,36 @@ describe('countersign serve', () => {
     const second = sandbox.serve([], { cwd })
     expect(await deliver(await second.port(), again)).toEqual({ status: 200 })
     await second.line(({ outcome }) => outcome === 'duplicate')
+  })
+
+  it('gives a handlers function the hooks and the events of the receiver', async () => {
+    const handlers = `
+      import { DoNotRetryError } from ${JSON.stringify(MAIN)}
+      export default ({ on, onHandled, onDeadLetter, onQuarantined, onOutcome, onError, events }) => {
+        const say = (...words) => console.log(JSON.stringify({ msg: ['hook', ...words].join(' ') }))
+        on('transfers.book-completed', ({ payload }) => {
+          if (payload.Id === 'hopeless') throw new DoNotRetryError('no')
+        })
+          .onHandled(({ callback }) => say('handled', callback.idempotencyKey))
+          .onDeadLetter(({ reason }) => say('dead', reason))
+        onQuarantined(({ outcome }) => say('quarantined', outcome.code)).onOutcome(() => {})
+        onError((_error, { code }) => say('error', code))
+        events.subscribe('claimed', ({ attempt }) => say('claimed', attempt))
+      }`
+    const config = `export default {
+      subscriptions: [${JSON.stringify(SUBSCRIPTION)}], handlers: './handlers.mjs' }`
+    const cwd = await sandbox.directory({ 'countersign.config.mjs': config, 'handlers.mjs': handlers })
+    const serve = sandbox.serve([], { cwd })
+    const port = await serve.port()
+    const idempotencyKey = '0b5bcbd6-4a39-4bd7-8b5a-1d4a4a3f3b10'
+    await deliver(port, { idempotencyKey })
+    await serve.line(({ msg }) => msg === 'hook claimed 1')
+    await serve.line(({ msg }) => msg === `hook handled ${idempotencyKey}`)
+    await deliver(port, { payload: { Id: 'hopeless' } })
+    await serve.line(({ msg }) => msg?.startsWith('hook dead') === true)
+    await serve.line(({ msg }) => msg === 'hook error ERR_HANDLER_FAILED')
+    await deliver(port, { body: Buffer.from('no JSON') })
+    await serve.line(({ msg }) => msg === 'hook quarantined ERR_BODY_NOT_JSON')
   })
 
   it('is ready once the inbox is open', async () => {

@@ -13,13 +13,17 @@ import type { Settings } from './config.js'
 import { makeInbox } from './inbox-setting.js'
 import { withOrigin } from './option-origin.js'
 
-/** What a handlers function is given: the parts of a receiver that a configuration may use. */
+/** What a handlers function is given: the methods and the event channel of the receiver. It may be taken apart. */
 export interface HandlerRegistry {
   on(type: string, handler: Handler, options?: HandlerOptions): HandlerRegistry
   onAny(handler: Handler, options?: HandlerOptions): HandlerRegistry
   onUnhandled(handler: Handler, options?: HandlerOptions): HandlerRegistry
   onError(listener: Parameters<Receiver['onError']>[0]): HandlerRegistry
   onOutcome(listener: Parameters<Receiver['onOutcome']>[0]): HandlerRegistry
+  onHandled(listener: Parameters<Receiver['onHandled']>[0]): HandlerRegistry
+  onDeadLetter(listener: Parameters<Receiver['onDeadLetter']>[0]): HandlerRegistry
+  onQuarantined(listener: Parameters<Receiver['onQuarantined']>[0]): HandlerRegistry
+  readonly events: Receiver['events']
 }
 
 interface StandaloneReceiver {
@@ -86,6 +90,12 @@ async function loadHandlers({ handlers, file }: Settings): Promise<object> {
 /** The receiver's own registering methods, and a record of what was registered. */
 function recordingRegistry(receiver: Receiver): { registry: HandlerRegistry; handled: Handled } {
   const handled = { types: new Set<string>(), any: false, unhandled: false }
+  const hook =
+    <Listener>(register: (listener: Listener) => unknown) =>
+    (listener: Listener): HandlerRegistry => {
+      register(listener)
+      return registry
+    }
   const registry: HandlerRegistry = {
     on(type, handler, options) {
       receiver.on(type, handler, options)
@@ -102,14 +112,12 @@ function recordingRegistry(receiver: Receiver): { registry: HandlerRegistry; han
       handled.unhandled = true
       return registry
     },
-    onError(listener) {
-      receiver.onError(listener)
-      return registry
-    },
-    onOutcome(listener) {
-      receiver.onOutcome(listener)
-      return registry
-    },
+    onError: hook((listener) => receiver.onError(listener)),
+    onOutcome: hook((listener) => receiver.onOutcome(listener)),
+    onHandled: hook((listener) => receiver.onHandled(listener)),
+    onDeadLetter: hook((listener) => receiver.onDeadLetter(listener)),
+    onQuarantined: hook((listener) => receiver.onQuarantined(listener)),
+    events: { subscribe: (name, listener) => receiver.events.subscribe(name, listener) },
   }
   return { registry, handled }
 }
