@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import { OUTCOMES, type Outcome } from '../callback/outcomes.js'
 
-/** The answer to a callback, whatever writes it. */
+/** The answer to a callback, independent of the server that writes it. */
 export interface CallbackAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -13,8 +13,8 @@ export interface CallbackAnswer {
 const RETRY_AFTER_SECONDS = '10'
 
 /**
- * Refusals are problem details (RFC 9457) that say no more than their status does: an unauthenticated sender learns no reason.
- * Texts, as Node sends a text together with the head, but a Buffer in a write of its own.
+ * Refusals are problem details (RFC 9457). They contain no more than the status, so that an unauthenticated sender
+ * learns no reason. They are strings, because Node writes a string together with the head, but a Buffer separately.
  */
 const BODIES: ReadonlyMap<number, string> = new Map(
   Object.values(OUTCOMES).map(({ status }) => {
@@ -23,7 +23,7 @@ const BODIES: ReadonlyMap<number, string> = new Map(
   }),
 )
 
-/** Headers that concern the connection are left to what writes the answer. */
+/** Headers that concern the connection are added by the server that writes the answer. */
 export function answerTo({ code, status }: Pick<Outcome, 'code' | 'status'>): CallbackAnswer {
   const headers: Record<string, string> = {}
   if (status !== 200) headers['Content-Type'] = 'application/problem+json'

@@ -1,18 +1,19 @@
-// Not the globals: a test that fakes the timers before this file is loaded must not stop every callback.
+// Not the globals: a test that installs fake timers before this file is loaded would stop every callback.
 import { setImmediate } from 'node:timers'
 
 const defer = setImmediate
 
 /**
- * The largest batch. All callbacks of a batch have claimed their keys before the first handler begins, and none is answered
- * before the last handler has begun: a larger batch would add up what the handlers compute.
+ * The largest batch. All callbacks of a batch claim their keys before the first handler starts, and none is
+ * answered before the last handler has started. In a larger batch the synchronous work of the handlers would add
+ * up.
  */
 const MAX_SIZE = 32
 
 /**
- * Processes callbacks that arrive in the same tick of the event loop in batches. Each step is then done for the whole batch
- * while its code and data are in the processor's caches. One callback after the other takes twice as long, as the system
- * calls of each one empty the caches for the next.
+ * Collects the callbacks that arrive in the same event loop tick into batches. Each step then runs for the whole
+ * batch while its code and data are in the CPU caches. Processing one callback after the other takes twice as long,
+ * because the system calls of each one evict the caches.
  */
 export function createBatches(): JoinBatch {
   let open: Promise<void> | undefined
@@ -36,5 +37,5 @@ export function createBatches(): JoinBatch {
   }
 }
 
-/** Resolves once the event loop has read what has arrived, at the same moment for all callbacks of one batch. */
+/** Resolves once the event loop has read what has arrived, at the same time for all callbacks of one batch. */
 type JoinBatch = () => Promise<void>

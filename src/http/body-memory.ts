@@ -1,12 +1,12 @@
-/** Callbacks are a few hundred bytes. */
+/** Callbacks are smaller: they have a few hundred bytes. */
 const SMALL_BODY_BYTES = 16_384
 
 /**
- * Bounds what the bodies of all requests take together, from their first byte until the request is answered. What counts is
- * the memory that was allocated, not the length that a request declares: to declare a length costs the sender nothing.
+ * Limits the memory of the bodies of all requests together, from the first byte until the request is answered. It
+ * counts allocated memory and not the declared length, because declaring a length costs the sender nothing.
  *
- * A quarter is left to small bodies. Otherwise 64 unauthenticated connections that send a large body slowly would have
- * genuine callbacks refused for as long as `bodyTimeoutMs`, over and over.
+ * A quarter is reserved for small bodies. Otherwise 64 unauthenticated connections that send large bodies slowly
+ * could keep genuine callbacks out for `bodyTimeoutMs`, again and again.
  */
 export class BodyMemory {
   readonly #maxBytes: number
@@ -20,7 +20,7 @@ export class BodyMemory {
     return this.#heldBytes
   }
 
-  /** Takes `bytes` more for a body that then has `bodyBytes`, unless there is no room. */
+  /** Reserves `bytes` for a body that then has `bodyBytes` in all. Returns false if there is no room. */
   hold(bytes: number, bodyBytes: number): boolean {
     const limit = bodyBytes <= SMALL_BODY_BYTES ? this.#maxBytes : this.#maxBytes * 0.75
     if (this.#heldBytes + bytes > limit) return false

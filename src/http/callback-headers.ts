@@ -11,10 +11,10 @@ const FIELDS = new Map<string, keyof CallbackHeaders>([
   ['content-encoding', 'contentEncoding'],
   ['content-length', 'contentLength'],
 ])
-// Most names can be told by their length not to be among these.
+// The length alone excludes most header names.
 const LENGTHS = new Set([...FIELDS.keys()].map((name) => name.length))
 
-/** The headers of a request: as a raw list of names and values in turn, or by name where there is no such list. */
+/** The headers of a request: as a raw list of alternating names and values, or by name if there is no raw list. */
 export interface RequestHeaders {
   readonly rawHeaders?: readonly string[] | undefined
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>> | undefined
@@ -30,8 +30,8 @@ export function requestHead(request: IncomingMessage & { originalUrl?: string })
 }
 
 /**
- * The headers that count, from the raw list: of a repeated Authorization, Node keeps the first and drops the rest, and
- * joins most others, so that a repeat cannot be seen in `headers`.
+ * Reads the headers of a callback from the raw list. In `headers` a repeat cannot be seen: Node keeps the first
+ * Authorization, drops further ones, and joins most other headers.
  */
 export function callbackHeaders(request: RequestHeaders): CallbackHeaders {
   const found: Record<keyof CallbackHeaders, HeaderValue> = {
@@ -52,30 +52,30 @@ export function callbackHeaders(request: RequestHeaders): CallbackHeaders {
 }
 
 /**
- * Keeps at most two values: the second one already says that the header was repeated. A list that grew with each repeat
- * would let an unauthenticated head of 16 KB, which has room for a thousand repeats, cost a thousand times what others do.
+ * Keeps at most two values, because the second one already shows that the header was repeated. With a growing list,
+ * an unauthenticated head of 16 KB with a thousand repeats would cost a thousand times as much as a normal one.
  */
 function append(already: HeaderValue, value: string): HeaderValue {
   if (already === undefined) return value
   return typeof already === 'string' ? [already, value] : already
 }
 
-/** How many entries Node keeps of a head, names and values counted, where `server.maxHeadersCount` is not set. */
+/** How many entries of a head Node keeps if `server.maxHeadersCount` is not set. Names and values are counted. */
 const DEFAULT_MAX_ENTRIES = 2_000
 
 /**
- * Whether Node may have dropped header lines: beyond `server.maxHeadersCount` it does so without an error, and a second
- * Authorization among the dropped lines would not be seen.
+ * Whether Node may have dropped header lines. Above `server.maxHeadersCount` it drops them without an error, and a
+ * second Authorization could be among them.
  */
 export function mayLackHeaders({ rawHeaders, socket }: RequestHeaders & { socket?: object }): boolean {
   const { server } = (socket ?? {}) as { server?: { maxHeadersCount?: number | null } }
   const maxLines = server?.maxHeadersCount
   const maxEntries = typeof maxLines === 'number' ? maxLines * 2 : DEFAULT_MAX_ENTRIES
-  // Zero or less means no limit to Node.
+  // For Node, zero or less means no limit.
   return maxEntries > 0 && (rawHeaders?.length ?? 0) >= maxEntries
 }
 
-// Serverless adapters make requests that have `headers` only.
+// Serverless adapters create requests that have `headers` only.
 function rawHeaders({ rawHeaders, headers }: RequestHeaders): readonly string[] {
   if (rawHeaders && rawHeaders.length > 0) return rawHeaders
   return Object.entries(headers ?? {}).flatMap(([name, values]) =>

@@ -5,7 +5,7 @@ import type { ProcessCallback } from './process-callback.js'
 import { readRawBody } from './raw-body.js'
 import { respond } from './respond.js'
 
-/** Answers one request. Never throws and never rejects: whatever happens, the sender gets an answer. */
+/** Answers one request. It never throws and never rejects: the sender always gets an answer. */
 export type CallbackListener = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -14,9 +14,9 @@ export type CallbackListener = (
 ) => Promise<void>
 
 interface ListenerOptions {
-  /** How long a refused sender that is still sending is listened to, in milliseconds. */
+  /** How long the rest of a refused body is read and discarded, in milliseconds. */
   readonly lingerMs: number
-  /** Nobody else reads the requests: a batch may be waited for before the body is read. */
+  /** Whether no other code reads the requests. A request can then wait for its batch before its body is read. */
   readonly exclusive: boolean
 }
 
@@ -27,8 +27,8 @@ export function callbackListener(
   const joinBatch = createBatches()
   return async (request, response, sendContinue) => {
     let awaitsContinue = sendContinue !== undefined
-    // A chunked body has to be read as it arrives. Until then Node keeps each chunk as a Buffer of its own, ten thousand
-    // for each read from a socket, which for a thousand connections would take gigabytes.
+    // A chunked body must be read as it arrives. Otherwise Node keeps each chunk as a separate Buffer, up to ten
+    // thousand per read from a socket: gigabytes for a thousand connections.
     const joinsFirst = exclusive && !awaitsContinue && !isChunked(request)
     if (joinsFirst) await joinBatch()
     await process(

@@ -11,23 +11,23 @@ import { requestReader } from './request-reader.js'
 import { respond } from './respond.js'
 
 export interface CaptureRawBodyOptions extends BodyLimitOptions, OutcomeLogOptions {
-  /** pino, console, or alike; `false` for none. @default warnings and errors go to standard error */
+  /** pino, console, or compatible; `false` for none. @default warnings and errors go to standard error */
   readonly logger?: Logger | false | undefined
 }
 
 declare global {
-  // Not in IncomingMessage: an application may add to 'http' or to 'node:http', and to add to both breaks its types.
+  // Not in IncomingMessage: an application may augment 'http' or 'node:http', and augmenting both breaks its types.
   namespace Express {
     interface Request {
-      /** The bytes of the body as they arrived, behind `captureRawBody()` or a parser that keeps them. */
+      /** The bytes of the body as they arrived, after `captureRawBody()` or a parser that keeps them. */
       rawBody?: Buffer
     }
   }
 }
 
 /**
- * Middleware that keeps the bytes of a callback's body in `req.rawBody`, as they arrived. What cannot be a callback is
- * answered before its body is read: 405, 413, 415, or 401 without a well-formed Authorization.
+ * Middleware that keeps the bytes of a callback body in `req.rawBody`, as they arrived. A request that cannot be a
+ * callback is answered before its body is read: 405, 413, 415, or 401 without a well-formed Authorization header.
  * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
 export function captureRawBody(options: CaptureRawBodyOptions = {}): Middleware {

@@ -21,7 +21,7 @@ export class CoalescedBody extends EventEmitter {
   #emittedBytes = 0
   #heldBytes = 0
 
-  /** `expectedBytes` is the declared length, where there is one: no block needs to go beyond it. */
+  /** `expectedBytes` is the declared length, if there is one. No block is larger than the rest of it. */
   constructor(memory: BodyMemory, maxBytes: number, expectedBytes = maxBytes) {
     super()
     this.#memory = memory
@@ -98,7 +98,7 @@ export class CoalescedBody extends EventEmitter {
   }
 }
 
-/** Over HTTP/2 a piece is a slice of all that was read from the socket, and keeps that in memory. */
+/** Over HTTP/2 a piece is a slice of a larger buffer and keeps the whole buffer in memory. */
 function ownsItsMemory({ length, buffer }: Buffer): boolean {
   return length === buffer.byteLength
 }

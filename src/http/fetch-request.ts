@@ -4,8 +4,8 @@ import type { PlainRequest } from './plain-request.js'
 const NO_BYTES = new Uint8Array()
 
 /**
- * The request of a server that speaks Fetch. `Headers` has joined repeated headers with commas: a repeated Authorization is
- * malformed then, and refused all the same.
+ * The request of a server that uses the Fetch API. `Headers` joins repeated headers with commas. A repeated
+ * Authorization is then malformed and refused.
  */
 export function fromFetch(request: Request): PlainRequest {
   const { pathname, search } = new URL(request.url)

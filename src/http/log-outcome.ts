@@ -7,8 +7,9 @@ import { loggedSubscription } from '../callback/subscriptions.js'
 
 export interface OutcomeLogOptions {
   /**
-   * How many lines a second are written for each code of callbacks that were not verified. Further ones are counted, and
-   * their number is logged once a second. Callbacks that were verified are always logged one by one. From 0. @default 10
+   * How many lines per second are written for each code of callbacks that were not verified. Further ones are
+   * counted, and their number is logged once per second. Verified callbacks are always logged one by one. At least
+   * 0. @default 10
    */
   readonly logRefusalsPerSecond?: number | undefined
 }
@@ -29,7 +30,7 @@ export function logRefusalsOption(owner: string, { logRefusalsPerSecond }: Outco
   return integerOption(owner, 'logRefusalsPerSecond', logRefusalsPerSecond, { fallback: 10, min: 0 })
 }
 
-/** One line for each callback, with the reason that the sender is not told. */
+/** Writes one line for each callback, with the reason that the sender does not get. */
 export class OutcomeLog {
   readonly #logger: Logger
   readonly #throttle: LogThrottle
@@ -61,7 +62,7 @@ export class OutcomeLog {
     }
   }
 
-  /** Writes the numbers of what has not been logged so far. */
+  /** Logs the numbers of the lines that were not written. */
   flush(): void {
     this.#throttle.flush()
   }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { OptionError } from '../base/errors.js'
 
-/** Fits Express 4 and 5, Connect, and anything else that calls with `node:http`'s own objects. */
+/** Works with Express 4 and 5, Connect, and every framework that passes the objects of `node:http`. */
 export type Middleware = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -9,7 +9,8 @@ export type Middleware = (
 ) => void
 
 /**
- * `app.post(path, receiver.middleware)`, without the call, would leave every callback without an answer.
+ * Detects `app.post(path, receiver.middleware)` without the call, which would leave every callback without an
+ * answer.
  * @throws CountersignError ERR_OPTION_INVALID
  */
 export function refuseMisuse(name: string, argument: unknown): void {

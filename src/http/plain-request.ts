@@ -4,15 +4,15 @@ import { isUnread, type BodyLimits } from './raw-body.js'
 import { readBody, type BodyFailureCode, type RawBody, type ReadBodyOptions } from './read-body.js'
 import type { CallbackHead } from './read-callback.js'
 
-/** Bytes, or a source of them: a Node stream, a web stream, an async generator, or a promise of all bytes. */
+/** The bytes, or a source of them: a Node stream, a web stream, an async generator, or a promise of all bytes. */
 export type BodySource = Uint8Array | AsyncIterable<Uint8Array> | Promise<Uint8Array>
 
-/** A request as plain values, of whatever server. */
+/** A request as plain values, from any server. */
 export interface PlainRequest extends RequestHeaders {
   readonly method: string
-  /** Path and query: a hint for a `subscriptions` function, not what is signed. */
+  /** Path and query. They are only hints for a `subscriptions` function: the signature covers the callback URL. */
   readonly path: string
-  /** The bytes as they arrived. A function is called only when the head gave no reason to refuse the request. */
+  /** The bytes as they arrived. A function is called only if the headers give no reason to refuse the request. */
   readonly body: Uint8Array | (() => BodySource)
 }
 
@@ -21,7 +21,10 @@ export function plainHead(request: PlainRequest): CallbackHead {
   return { method, path, headers: callbackHeaders(request), mayLackHeaders: mayLackHeaders(request) }
 }
 
-/** The body within its limits, or why there is none. A source that is refused is left as it is: its server ends it. */
+/**
+ * Reads the body within its limits, or returns why there is none. A refused source is not touched: its server ends
+ * it.
+ */
 export function readPlainBody(
   body: PlainRequest['body'],
   options: ReadBodyOptions,
@@ -45,11 +48,11 @@ function ofBytes(
   return { bytes: Buffer.from(buffer, byteOffset, byteLength), release() {} }
 }
 
-/** Undefined for what holds no unread bytes, such as text, or what a parser made of the body. */
+/** Undefined for a value without unread bytes, such as a string or a parsed body. */
 function streamOf(source: unknown): Readable | undefined {
   if (typeof source !== 'object' || source === null) return undefined
   if (source instanceof Readable) return source
-  // A web stream that was read, or is being read.
+  // A web stream that has been read or is being read.
   if (Readable.isDisturbed(source as Readable) || ('locked' in source && source.locked)) return undefined
   const chunks = 'then' in source ? once(source as Promise<Uint8Array>) : source
   if (!(Symbol.asyncIterator in chunks)) return undefined

@@ -7,20 +7,20 @@ import { callbackReader, type CallbackHead, type ReadBody, type ReadOptions } fr
 
 interface ProcessorParts {
   readonly limits: BodyLimits
-  /** Aborted when no more callbacks are taken in. */
+  /** Aborted when no more callbacks are accepted. */
   readonly stopping: AbortSignal
   readonly receive: (callback: CallbackRequest, credentials: Credentials) => Promise<Outcome>
   readonly onAnswered: (outcome: Outcome, headers: CallbackHeaders, durationMs: number) => void
 }
 
 interface ProcessOptions extends Pick<ReadOptions, 'joinBatch'> {
-  /** Called before the body is read, unless the head is a reason to refuse the request. */
+  /** Called before the body is read, unless the headers are a reason to refuse the request. */
   readonly beforeBody?: () => void
 }
 
 /**
- * Takes one request to its outcome, and hands that to `answer` before it is logged and reported. Never throws and never
- * rejects: whatever happens, the sender gets an answer.
+ * Processes one request and passes its outcome to `answer`, before the outcome is logged and published. It never
+ * throws and never rejects: the sender always gets an answer.
  */
 export type ProcessCallback = (
   head: CallbackHead,
@@ -29,7 +29,7 @@ export type ProcessCallback = (
   options?: ProcessOptions,
 ) => Promise<void>
 
-/** The steps that every request takes, whether it comes from `node:http`, from Fetch, or as plain values. */
+/** The steps of every request, from `node:http`, Fetch or plain values. */
 export function callbackProcessor({
   limits,
   stopping,

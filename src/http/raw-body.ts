@@ -6,11 +6,14 @@ import { readBody, type BodyFailureCode, type RawBody, type ReadBodyOptions } fr
 export interface BodyLimitOptions {
   /** The largest body that is read, in bytes; a larger one is answered 413. @default 1_048_576 (1 MiB) */
   readonly maxBodyBytes?: number | undefined
-  /** How long a body may take from first to last byte, in milliseconds; a slower one is answered 408. @default 10_000 */
+  /**
+   * How long a body may take, from the first to the last byte, in milliseconds; a slower one is answered 408.
+   * @default 10_000
+   */
   readonly bodyTimeoutMs?: number | undefined
   /**
-   * How much the bodies of all unfinished requests may take together, in bytes; beyond it new bodies are answered 503. At
-   * least twice `maxBodyBytes`. @default 67_108_864 (64 MiB), or twice `maxBodyBytes` where that is more
+   * How many bytes the bodies of all unfinished requests may use together. Above it new bodies are answered 503. At
+   * least twice `maxBodyBytes`. @default 67_108_864 (64 MiB), or twice `maxBodyBytes` if that is more
    */
   readonly maxBufferedBytes?: number | undefined
 }
@@ -49,12 +52,15 @@ export function bodyLimits(owner: string, options: BodyLimitOptions): BodyLimits
   }
 }
 
-/** A request whose bytes were kept, by `captureRawBody()`, a cloud function's runtime, or a parser's `verify` option. */
+/**
+ * A request whose bytes were kept by `captureRawBody()`, the runtime of a cloud function, or a parser's `verify`
+ * option.
+ */
 type WithBody = IncomingMessage & { rawBody?: unknown; body?: unknown }
 
 /**
- * The body, or why there is none. Reads the request at most once, and never waits for a body that somebody else has read
- * already: nothing would come any more.
+ * Returns the body, or why there is none. It reads the request at most once. It does not wait for a body that other
+ * code has already read, because no byte would arrive.
  */
 export function readRawBody(
   request: WithBody,
@@ -67,10 +73,10 @@ export function readRawBody(
   return isUnread(request) ? readBody(request, options) : 'ERR_BODY_ALREADY_READ'
 }
 
-/** Whether a stream still has every byte as it arrived: a decoder on the stream changes what is still to come. */
+/** Whether a stream still has all its bytes unchanged. A decoder on the stream would change them. */
 export function isUnread(stream: Readable): boolean {
   const { readable, readableDidRead, readableEnded, readableEncoding } = stream
-  // Requests of some adapters lack the properties.
+  // The requests of some adapters lack these properties.
   return readable !== false && !readableDidRead && !readableEnded && !readableEncoding
 }
 

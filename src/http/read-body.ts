@@ -11,7 +11,7 @@ import type { BodyLimits } from './raw-body.js'
 export interface RawBody {
   /** The bytes as they arrived. */
   readonly bytes: Buffer
-  /** To be called when the bytes are no longer needed: until then they count towards `maxBufferedBytes`. */
+  /** Call it when the bytes are no longer needed. Until then they count towards `maxBufferedBytes`. */
   release(): void
 }
 
@@ -25,19 +25,19 @@ export interface ReadBodyOptions {
   readonly stopping: AbortSignal | undefined
 }
 
-/** How many pieces of a body are read before the clock is looked at again. */
+/** How many pieces of a body are read between two checks of the elapsed time. */
 const CHECK_TIME_EVERY = 1_024
 
 const ABORTS = ['aborted', 'error', 'close'] as const
 
-/** Why a body is refused where raw-body has no reason to. */
+/** A refusal of a body that raw-body does not refuse itself. */
 class BodyFailure extends Error {
   constructor(readonly code: BodyFailureCode) {
     super(code)
   }
 }
 
-/** Reads a stream that nobody has read from. A stream whose body is refused is left paused. */
+/** Reads a stream that nothing has been read from. If the body is refused, the stream is left paused. */
 export function readBody(
   stream: Readable,
   { limits, memory, contentLength, stopping }: ReadBodyOptions,
@@ -51,10 +51,11 @@ export function readBody(
     const startedAt = performance.now()
     let pieces = 0
     const onData = (piece: Buffer | string): void => {
-      // A timer cannot fire while the event loop is busy with the pieces that arrive: 64 KB may hold ten thousand.
+      // A timer cannot fire while the event loop processes the pieces that arrive: 64 KB may have ten thousand of
+      // them.
       if (++pieces % CHECK_TIME_EVERY === 0 && performance.now() - startedAt > bodyTimeoutMs)
         return fail('ERR_BODY_TIMEOUT')
-      // A decoder was attached to the stream after it was looked at.
+      // A decoder was attached to the stream after the check.
       if (typeof piece === 'string') return fail('ERR_BODY_ALREADY_READ')
       if (!body.write(piece)) fail('ERR_BODY_MEMORY_FULL')
     }
@@ -67,9 +68,10 @@ export function readBody(
         onStop()
         return () => {}
       }
-      // A bound on the whole body: one on each pause would let a sender trickle a byte at a time for ever.
+      // The limit is on the whole body. With a limit on each pause, a sender could send one byte at a time without
+      // end.
       const cancelTimer = timer(bodyTimeoutMs, () => fail('ERR_BODY_TIMEOUT'))
-      // A stop does not wait for a body either: an unauthenticated sender may send it slowly.
+      // A stop does not wait for a body either, because an unauthenticated sender may send it slowly.
       stopping?.addEventListener('abort', onStop)
       return () => {
         cancelTimer()
@@ -84,7 +86,7 @@ export function readBody(
       for (const event of ABORTS) stream.off(event, onAbort)
       if (!error) return resolve({ bytes: body.settle(joined), release: () => body.release() })
       body.release()
-      // What still comes must not be buffered. Whether it is read and thrown away is for the answer to decide.
+      // Later bytes must not be buffered. The answer decides whether they are read and discarded.
       stream.pause()
       resolve(failureCode(error))
     })

@@ -11,11 +11,11 @@ export interface CallbackHead {
   readonly method: string | undefined
   readonly path: string
   readonly headers: CallbackHeaders
-  /** Whether there were so many header lines that some may have been dropped. */
+  /** Whether there were so many header lines that Node may have dropped some. */
   readonly mayLackHeaders: boolean
 }
 
-/** Returns a promise only where bytes have to be waited for. */
+/** Returns a promise only if it has to wait for bytes. */
 export type ReadBody = (
   options: ReadBodyOptions,
 ) => Promise<RawBody | BodyFailureCode> | RawBody | BodyFailureCode
@@ -26,24 +26,24 @@ export type Intake =
       readonly refused?: undefined
       readonly credentials: Credentials
       readonly body: Buffer
-      /** To be called when the body is no longer needed. */
+      /** Call it when the body is no longer needed. */
       release(): void
     })
 
 const SMALL_BODY_BYTES = 16_384
 
 export interface ReadOptions {
-  /** Called when the head of the request gave no reason to refuse it; may have a reason of its own. */
+  /** Called if the headers give no reason to refuse the request. It may return a reason of its own. */
   readonly beforeBody?: (() => OutcomeCode | undefined) | undefined
-  /** When it is aborted, bodies that are on their way are not waited for. */
+  /** When it is aborted, unfinished bodies are not waited for. */
   readonly stopping?: AbortSignal | undefined
-  /** Joins a batch once the body has arrived. Left out where the request has joined one already. */
+  /** Joins a batch once the body has arrived. Absent if the request has already joined one. */
   readonly joinBatch?: (() => Promise<void>) | undefined
 }
 
 /**
- * From a request to plain values: what the head decides is decided before the body is read. All requests that go through one
- * reader share its `maxBufferedBytes`.
+ * Converts a request to plain values. The headers are checked before the body is read. All requests of one reader
+ * share its `maxBufferedBytes`.
  */
 export function callbackReader(limits: BodyLimits) {
   const memory = new BodyMemory(limits.maxBufferedBytes)
@@ -63,7 +63,8 @@ export function callbackReader(limits: BodyLimits) {
     const raw = await reading
     if (typeof raw === 'string') return { headers, refused: raw }
     const { bytes: body, release } = raw
-    // A large body goes ahead: its verification takes longer than a batch saves, and a batch would hold many in memory.
+    // A large body does not wait for a batch: its verification takes longer than a batch saves, and a batch would
+    // keep many large bodies in memory.
     if (joinBatch && reading instanceof Promise && body.length <= SMALL_BODY_BYTES) await joinBatch()
     return { path, headers, credentials, body, release }
   }

@@ -4,7 +4,7 @@ import { requestHead } from './callback-headers.js'
 import { readRawBody, type BodyLimits } from './raw-body.js'
 import { callbackReader, type Intake } from './read-callback.js'
 
-/** For middleware that leaves the answer to what is mounted behind it. */
+/** For middleware whose answer is written by the middleware after it. */
 export function requestReader(limits: BodyLimits): (request: IncomingMessage) => Promise<Intake> {
   const readCallback = callbackReader(limits)
   const joinBatch = createBatches()

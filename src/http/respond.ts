@@ -3,7 +3,7 @@ import type { Http2ServerResponse } from 'node:http2'
 import type { Outcome, OutcomeCode } from '../callback/outcomes.js'
 import { answerTo } from './answer.js'
 
-/** After these the rest of the body is not wanted, or will not come. */
+/** After these outcomes the rest of the body is not needed, or will not arrive. */
 const CLOSES: ReadonlySet<OutcomeCode> = new Set([
   'ERR_BODY_TOO_LARGE',
   'ERR_BODY_TIMEOUT',
@@ -12,22 +12,22 @@ const CLOSES: ReadonlySet<OutcomeCode> = new Set([
 ])
 
 /**
- * What is thrown away is parsed all the same, and each chunk costs the same however small it is. No client that waits for
- * its answer sends so many chunks that are so small.
+ * Discarded data is still parsed, and each chunk costs the same, however small it is. No client that waits for its
+ * answer sends so many chunks that are so small.
  */
 const MANY_PIECES = 10_000
 const SMALL_PIECE_BYTES = 64
 
 interface AnswerOptions {
-  /** How long a sender that is still sending is listened to, in milliseconds. */
+  /** How long the rest of a refused body is read and discarded, in milliseconds. */
   readonly lingerMs: number
-  /** The sender waits for `100 Continue` and has sent nothing of its body. */
+  /** The sender waits for `100 Continue` and has sent no byte of the body. */
   readonly awaitsContinue: boolean
 }
 
 /**
- * The answer to a callback. Written on `node:http` alone: Express's own `send` costs more than everything else that is
- * done for a callback.
+ * Writes the answer to a callback. It uses `node:http` only, because Express's `send` takes longer than all the
+ * other work for a callback.
  */
 export function respond(
   request: IncomingMessage,
@@ -49,9 +49,9 @@ export function respond(
 }
 
 /**
- * Answers a sender that is still sending. To close now would reset the connection under its hands, and many clients then
- * never see the answer; so the answer goes out whole, what still comes is thrown away for a while, and then it ends
- * (RFC 9112, section 9.6).
+ * Answers a sender that is still sending. Closing the connection now would reset it, and many clients would never
+ * see the answer. Therefore the whole answer is written, further data is discarded for a while, and then the
+ * connection is closed (RFC 9112, section 9.6).
  */
 function endAfterRequest(
   request: IncomingMessage,
@@ -75,13 +75,14 @@ function endAfterRequest(
 }
 
 /**
- * The same over HTTP/2, where one stream can be closed without the connection: after the answer, a sender that is still
- * sending is told to stop (RFC 9113, section 8.1). Otherwise the stream would stay open, and go on buffering.
+ * The same for HTTP/2, where one stream can be closed without the connection. After the answer, a sender that is
+ * still sending is told to stop (RFC 9113, section 8.1). Otherwise the stream would stay open and continue to
+ * buffer.
  */
 function endStream(request: IncomingMessage, response: Http2ServerResponse, body: string): void {
   response.end(body)
   if (request.complete !== false) return
-  // Node frees a stream only once what it has buffered was read.
+  // Node frees a stream only after its buffered data has been read.
   request.resume()
   response.stream.close()
 }

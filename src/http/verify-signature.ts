@@ -20,24 +20,26 @@ import { requestReader } from './request-reader.js'
 import { respond } from './respond.js'
 
 export interface VerifySignatureOptions extends AuthenticatorOptions, BodyLimitOptions, OutcomeLogOptions {
-  /** pino, console, or alike; `false` for none. @default warnings and errors go to standard error */
+  /** pino, console, or compatible; `false` for none. @default warnings and errors go to standard error */
   readonly logger?: Logger | false | undefined
 }
 
 declare global {
-  // Express's own place for what middleware adds to a request; nothing where its types are not installed.
+  // Express's own interface for properties that middleware adds. It has no effect if the types of Express are not
+  // installed.
   namespace Express {
     interface Request {
-      /** The verified callback, behind `verifySignature()`. */
+      /** The verified callback, after `verifySignature()`. */
       event?: CallbackEvent
     }
   }
 }
 
 /**
- * Middleware that lets only genuine callbacks through, with the verified event in `req.event` (SERVICE 5.1). The rest is
- * answered: 401 when the signature does not match, and as in the table of docs/outcomes.md. It uses the bytes that
- * `captureRawBody()` kept, or reads them itself. De-duplication is not its business: see `receiver.middleware()`.
+ * Middleware that passes on only genuine callbacks, with the verified event in `req.event`. Other requests are
+ * answered: 401 if the signature does not match, 400 to 503 for other reasons, as `OUTCOMES` lists them. It uses
+ * the bytes that `captureRawBody()` kept, or reads the body itself. It does not recognise repeats:
+ * `receiver.middleware()` does.
  * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
 export function verifySignature(options: VerifySignatureOptions): Middleware {

@@ -1,12 +1,12 @@
 import type { Authentication } from '../callback/authenticate.js'
 import type { Outcome } from '../callback/outcomes.js'
 
-/** A callback whose signature matched: genuine, or suspect all the same. */
+/** A callback whose signature matched. It may still be suspect. */
 export type Authenticated = Exclude<Authentication, { verdict: 'refused' }>
 
-/** What becomes of verified callbacks: they are handled before the answer, or stored and handled after it. */
+/** What is done with verified callbacks: they are handled before the answer, or stored and handled after it. */
 export interface Acceptance {
-  /** Whether callbacks can be accepted, as far as is known. */
+  /** Whether callbacks can be accepted, as far as it is known. */
   readonly ready: boolean
   start(): Promise<void>
   accept(callback: Authenticated): Promise<Outcome>

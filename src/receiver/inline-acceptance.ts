@@ -17,16 +17,16 @@ interface InlineAcceptanceParts {
   readonly dispatcher: Dispatcher
   readonly store: IdempotencyStore
   readonly leaseMs: number
-  /** How long the store may take for one answer. */
+  /** How long one call of the store may take, in milliseconds. */
   readonly dependencyTimeoutMs: number
   readonly events: EventChannel
   readonly logger: Logger
 }
 
-/** How long aborted handlers are given to say so. */
+/** How long aborted handlers get to finish. */
 const ABORT_GRACE_MS = 1_000
 
-/** Handlers run before the answer, and the idempotency store sees to it that they run once. */
+/** Runs handlers before the answer. The idempotency store makes sure that they run once. */
 export class InlineAcceptance implements Acceptance {
   readonly #parts: InlineAcceptanceParts
   readonly #inFlight = new InFlight()
@@ -34,7 +34,7 @@ export class InlineAcceptance implements Acceptance {
 
   constructor(parts: InlineAcceptanceParts) {
     this.#parts = parts
-    // Every handler that runs may listen to it; from the eleventh on Node would print that this must be a leak.
+    // Every running handler may listen to it. Node prints a warning about a leak from the eleventh listener on.
     setMaxListeners(Infinity, this.#abort.signal)
   }
 
@@ -99,7 +99,7 @@ export class InlineAcceptance implements Acceptance {
       if (!isClaimResult(answer)) throw new TypeError('the idempotency store gave no known answer')
       return answer
     } catch (error) {
-      // The sender has been told to come back: a claim that arrives after all must not stand in its way.
+      // The sender was told to retry. A claim that is granted late must not block that retry.
       Promise.resolve(claiming)
         .then((late) =>
           isClaimResult(late) && late.state === 'claimed' ? this.#release(late.claim) : undefined,
@@ -116,8 +116,8 @@ export class InlineAcceptance implements Acceptance {
     const { result, settled } = dispatcher.dispatch(event, attempt, this.#abort.signal, claimedAt)
     const failure = await result
     if (failure) {
-      // A handler that goes on after its time was up still holds the callback, so that it is not handled twice at once, and
-      // a stop waits for it. Both end with the lease: it may never return.
+      // A handler that continues after its timeout keeps the claim, so that the callback is not handled twice at
+      // the same time, and a stop waits for it. Both end with the lease, because the handler may never return.
       this.#inFlight.begin()
       const leftMs = Math.max(claimedAt + leaseMs - performance.now(), 0)
       const released = withTimeout(settled(), leftMs, 'an aborted handler')
@@ -135,7 +135,7 @@ export class InlineAcceptance implements Acceptance {
       this.#publishEnd(completed, event, attempt, claimedAt)
       return outcome(completed ? 'HANDLED' : 'ERR_CLAIM_LOST', event)
     } catch (error) {
-      // Not released: the store may have recorded it before it failed.
+      // Not released: the store may have recorded the completion before it failed.
       this.#publishFailure({ code: 'ERR_STORE_UNAVAILABLE', error }, event, attempt, claimedAt)
       return outcome('ERR_STORE_UNAVAILABLE', event, error)
     }

@@ -7,7 +7,7 @@ import { outcome, type Outcome } from '../callback/outcomes.js'
 import type { EventChannel } from '../events/event-channel.js'
 import type { Credentials } from '../signature/credentials.js'
 
-/** One callback, from bytes and headers to what became of it. */
+/** Processes one callback from bytes and headers to its outcome. */
 export class Pipeline {
   readonly #authenticator: Authenticator
   readonly #acceptance: Acceptance
@@ -32,7 +32,8 @@ export class Pipeline {
     try {
       const result = await this.#authenticator.authenticate(request, credentials)
       if (result.verdict === 'refused') return outcome(result.code, undefined, result.error)
-      // Its subscription may have been found only after stop(), whose caller has closed what the handlers need.
+      // The subscription may have been found only after stop(), and the caller of stop() has closed what the
+      // handlers need.
       if (this.#stopping.aborted) return outcome('ERR_SHUTTING_DOWN', result.callback)
       if (result.verdict === 'genuine' && this.#events.has('accepted'))
         this.#events.publish('accepted', { callback: result.callback })
@@ -42,7 +43,7 @@ export class Pipeline {
     }
   }
 
-  /** Resolves once everything that came in has its outcome, or `limitMs` is over. */
+  /** Resolves once every accepted callback has its outcome, or after `limitMs`. */
   async stop(limitMs: number): Promise<void> {
     const ended = withTimeout(this.#inFlight.ended(), limitMs, 'what runs', { keepsAlive: true })
     await Promise.all([this.#acceptance.stop(limitMs), ended.catch(() => undefined)])

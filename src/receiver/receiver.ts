@@ -27,31 +27,34 @@ import type { Acceptance } from './acceptance.js'
 import { Pipeline } from './pipeline.js'
 import { parseReceiverOptions, type ReceiverOptions, type ReceiverSettings } from './settings.js'
 
-/** A `request` listener; as a `checkContinue` listener it is given what sends `100 Continue`, where that is deserved. */
+/**
+ * A `request` listener. As a `checkContinue` listener it also gets a function that sends `100 Continue`, and calls
+ * it only if the body is wanted.
+ */
 export type ReceiverRequestListener = (
   request: IncomingMessage,
   response: ServerResponse,
   sendContinue?: () => void,
 ) => void
 
-/** What to answer a request, and what became of it. */
+/** What to answer a request, and its outcome. */
 export interface ReceivedCallback extends CallbackAnswer {
-  /** For the operator: its reason must not reach the sender. */
+  /** For the operator only: the sender must not learn the reason. */
   readonly outcome: Outcome
 }
 
 export interface RequestListenerOptions {
-  /** The path of callbacks; a POST to another path goes to the app. @default every path */
+  /** The path of callbacks; a POST to another path is passed to the app. @default every path */
   readonly path?: string | undefined
   /**
-   * Whether no other listener of the server reads the requests. Callbacks are then collected into batches before their bodies
-   * are read, which is faster. @default false
+   * Whether no other listener of the server reads the requests. Callbacks are then collected into batches before
+   * their bodies are read, which is faster. @default false
    */
   readonly exclusive?: boolean | undefined
 }
 
 /**
- * Takes callbacks in: proves each one genuine, and has it handled once.
+ * Creates a receiver, which verifies callbacks and has each one handled once.
  *
  * @example
  *   const receiver = createReceiver({ subscriptions: [{ eventTypeName, callbackUrl, secret }] })
@@ -74,7 +77,7 @@ export class Receiver<Events extends object = EventMap> extends Registration<Eve
   readonly #lingerMs: number
   readonly #pipeline: Pipeline
   readonly #logger: Logger
-  /** Undefined where a function finds the subscriptions. */
+  /** Undefined if a function returns the subscriptions. */
   readonly #subscribedTypes: readonly string[] | undefined
   readonly #outcomeLog: OutcomeLog
   readonly #listenerErrors: ListenerErrors
@@ -111,7 +114,7 @@ export class Receiver<Events extends object = EventMap> extends Registration<Eve
       this.#acceptance = new InlineAcceptance({ ...shared, ...acceptance })
     }
     const stopping = this.#stopping.signal
-    // Each callback whose body is on its way listens to it.
+    // Each callback whose body is arriving listens to it.
     setMaxListeners(Infinity, stopping)
     const pipeline = new Pipeline(authenticator, this.#acceptance, stopping, events)
     this.#pipeline = pipeline
@@ -129,7 +132,7 @@ export class Receiver<Events extends object = EventMap> extends Registration<Eve
   }
 
   /**
-   * Is told what became of each callback, refused ones included, once it has been answered.
+   * Calls the listener with the outcome of each request, refused ones included, after it has been answered.
    * @throws CountersignError ERR_HANDLER_INVALID
    */
   onOutcome(listener: (outcome: Outcome) => void): this {
@@ -138,7 +141,7 @@ export class Receiver<Events extends object = EventMap> extends Registration<Eve
   }
 
   /**
-   * Is told of each callback that is stored in quarantine, where a person has to look at it.
+   * Calls the listener for each callback that was stored in quarantine, where an operator has to decide about it.
    * @throws CountersignError ERR_HANDLER_INVALID
    */
   onQuarantined(listener: (event: StoredEvent) => void): this {
@@ -146,8 +149,8 @@ export class Receiver<Events extends object = EventMap> extends Registration<Eve
   }
 
   /**
-   * The whole receiver as middleware, for Express 4 and 5 and anything like it. Mount it ahead of body parsers; it answers
-   * every request that it is given.
+   * The whole receiver as middleware, for Express 4 and 5 and compatible frameworks. Mount it before body parsers. It answers
+   * every request that reaches it.
    */
   middleware(misuse?: never): Middleware {
     refuseMisuse('receiver.middleware', misuse)
@@ -158,9 +161,10 @@ export class Receiver<Events extends object = EventMap> extends Registration<Eve
   }
 
   /**
-   * The whole receiver for an application that makes its own `http.createServer(...)`: every POST is a callback, whatever
-   * its path, unless `path` is given: a proxy may have rewritten the path. All else goes to `app`; without one it is
-   * answered 405. Much faster than mounted middleware, as callbacks do not go through Express.
+   * The whole receiver as a listener for an application with its own `http.createServer(...)`. Every POST is a
+   * callback unless `path` is given, because a proxy may have rewritten the path. Other requests go to `app`;
+   * without `app` they are answered 405. It is much faster than mounted middleware, because callbacks bypass
+   * Express.
    * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
    */
   requestListener(app?: RequestListener, options: RequestListenerOptions = {}): ReceiverRequestListener {
@@ -170,7 +174,7 @@ export class Receiver<Events extends object = EventMap> extends Registration<Eve
     const { path, exclusive = false } = options
     if (typeof exclusive !== 'boolean')
       throw invalidOption(owner, 'exclusive', exclusive, 'use true or false')
-    // What the path of no request can be would leave every callback to the app.
+    // No request has such a path, so every callback would go to the app.
     if (path !== undefined && (typeof path !== 'string' || !/^\/[^?#]*$/.test(path)))
       throw invalidOption(owner, 'path', path, 'use a path without a query, such as "/hooks/transfers"')
     const listener = exclusive
@@ -186,9 +190,9 @@ export class Receiver<Events extends object = EventMap> extends Registration<Eve
   }
 
   /**
-   * Takes in one request as plain values, and returns what to answer and what became of it. For servers that speak neither
-   * `node:http` nor Fetch. Give `rawHeaders` where there is such a list: repeated headers cannot be seen in `headers`.
-   * Never rejects.
+   * Processes one request given as plain values, and returns what to answer and the outcome. For servers with
+   * neither `node:http` nor Fetch. Pass `rawHeaders` if the server has such a list, because repeated headers cannot
+   * be seen in `headers`. Never rejects.
    */
   async receive(request: PlainRequest): Promise<ReceivedCallback> {
     let received!: Outcome
@@ -200,21 +204,27 @@ export class Receiver<Events extends object = EventMap> extends Registration<Eve
     return { ...answerTo(received), outcome: received }
   }
 
-  /** The whole receiver for servers and frameworks that speak Fetch: reads the request within the limits. Never rejects. */
+  /**
+   * The whole receiver for servers and frameworks with the Fetch API. Reads the request within the limits. Never
+   * rejects.
+   */
   async fetch(request: Request): Promise<Response> {
     return toFetch(await this.receive(fromFetch(request)))
   }
 
-  /** Whether callbacks are accepted: started, not stopping, and the inbox not migrated by a newer version. For a readiness probe. */
+  /**
+   * Whether callbacks are accepted: the receiver has started, is not stopping, and no newer version has migrated
+   * the inbox. For a readiness probe.
+   */
   get ready(): boolean {
     return this.#started && this.#stopped === undefined && this.#acceptance.ready
   }
 
   /**
-   * Opens the inbox, where there is one, and begins to empty it. A receiver with an inbox and without handlers only stores:
-   * another process handles (`createWorker`). Warns in the log of what cannot be right: neither handlers nor an inbox, a
-   * subscribed type without a handler, a handler of a type that is not subscribed. Safe to call twice.
-   * @throws CountersignError ERR_RECEIVER_STOPPED; or the inbox's error, when it cannot be opened
+   * Opens the inbox, if there is one, and starts to empty it. A receiver with an inbox and without handlers only
+   * stores, and another process handles (`createWorker`). Logs a warning for a likely mistake: neither handlers nor
+   * an inbox, a subscribed type without a handler, a handler of a type that is not subscribed. Safe to call twice.
+   * @throws CountersignError ERR_RECEIVER_STOPPED; or the error of the inbox if it cannot be opened
    */
   async start(): Promise<void> {
     if (this.#stopped) {
@@ -229,9 +239,9 @@ export class Receiver<Events extends object = EventMap> extends Registration<Eve
   }
 
   /**
-   * Takes no more callbacks in, nor bodies that are on their way (503), and resolves once the running handlers have
-   * finished. After `stopTimeoutMs` their signals are aborted; those that do not listen are left behind. Closes the inbox.
-   * Safe to call twice.
+   * Accepts no more callbacks: new and unfinished requests are answered 503. Resolves once the running handlers
+   * have finished. After `stopTimeoutMs` their signals are aborted, and handlers that ignore the signal are not
+   * waited for. Closes the inbox. Safe to call twice.
    */
   stop(): Promise<void> {
     this.#stopping.abort()

@@ -31,14 +31,14 @@ export interface ReceiverOptions<Events extends object = EventMap>
     HandlingOptions<Events>,
     EmptyingOptions {
   /**
-   * Remembers which callbacks were handled; at least `toleranceMs` plus `futureToleranceMs` long.
-   * @default a MemoryIdempotencyStore: one process, gone with it
+   * Remembers which callbacks were handled, for at least `toleranceMs` plus `futureToleranceMs`.
+   * @default a MemoryIdempotencyStore: for one process, lost when it ends
    */
   readonly store?: IdempotencyStore | undefined
   /**
-   * Holds callbacks durably: they are answered once they are stored, and handled, retried and kept from then on here. A
-   * receiver with an inbox must be started with `start()`, and takes no `store`. Without handlers it only stores, and
-   * another process handles: see `createWorker`.
+   * Stores callbacks durably. A callback is answered 200 once it is stored, and is then handled and retried by this
+   * receiver. A receiver with an inbox must be started with `start()`, and takes no `store`. Without handlers it
+   * only stores, and another process handles: see `createWorker`.
    * @default none: handlers run before the answer
    */
   readonly inbox?: Inbox | undefined
@@ -72,8 +72,8 @@ const OWNER = 'createReceiver'
 export type ReceiverSettings = ReturnType<typeof parseReceiverOptions>
 
 /**
- * The only place where the options of a receiver are read. `secrets` are further ones that must not stand in a log line or
- * in a stored reason; those of the subscriptions are added to them.
+ * The only place that reads the options of a receiver. `secrets` may hold further secrets that no log line and no
+ * stored reason may contain; those of the subscriptions are added to it.
  * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
 export function parseReceiverOptions<Events extends object>(
@@ -99,13 +99,13 @@ export function parseReceiverOptions<Events extends object>(
   }
 }
 
-/** Undefined where a function finds the subscriptions. */
+/** Undefined if a function returns the subscriptions. */
 function subscribedTypes(subscriptions: Subscriptions): readonly string[] | undefined {
   if (typeof subscriptions === 'function') return undefined
   return subscriptions.map(({ eventTypeName }) => eventTypeName)
 }
 
-/** Undefined without an inbox, where none of these options may be given. */
+/** Undefined without an inbox, in which case none of these options may be given. */
 function inboxOption<Events extends object>(options: ReceiverOptions<Events>, tolerance: Tolerance) {
   const { inbox } = options
   if (inbox === undefined) {
@@ -134,9 +134,10 @@ function storeOption(
   fallback: { clock: () => number; logger: Logger },
 ): IdempotencyStore {
   if (!store) {
-    // A little longer than a callback is accepted: the store looks at its clock after the signature was checked.
+    // A little longer than callbacks are accepted, because the store reads its clock after the signature was
+    // checked.
     const retentionMs = tolerance.toleranceMs + tolerance.futureToleranceMs + 60_000
-    // The store has a better one than the default of the receiver, which must tell the time of day.
+    // The default clock of the store is monotonic. The default clock of the receiver must tell the time of day.
     const clock = fallback.clock === Date.now ? undefined : fallback.clock
     return new MemoryIdempotencyStore({ retentionMs, logger: fallback.logger, clock })
   }
@@ -145,7 +146,7 @@ function storeOption(
   return store
 }
 
-/** What is still accepted must still be remembered, or it could be handled a second time. */
+/** A callback that is still accepted must still be remembered. Otherwise it could be handled a second time. */
 function checkRetention(what: 'store' | 'inbox', retentionMs: number, tolerance: Tolerance): void {
   const neededMs = tolerance.toleranceMs + tolerance.futureToleranceMs
   if (retentionMs >= neededMs) return

@@ -2,17 +2,21 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /**
- * The connections of a server, at most `max`. Beyond it the connection that has been idle longest is closed; if none is idle,
- * the one that has been sending a request longest, as 1,000 unauthenticated senders may send slowly. Node's own
- * `server.maxConnections` refuses the new one instead, so that a sender who keeps that many idle connections open shuts out
- * everybody else. Each connection and each request costs the same, however many there are.
+ * The connections of a server, at most `max`. Above it the connection that has been idle longest is closed. If none
+ * is idle, it closes the one that has been sending its request longest, because 1,000 unauthenticated senders may
+ * send slowly. Node's own `server.maxConnections` refuses the new connection instead, so one client with that many
+ * idle connections would keep out all others. The cost per connection and per request does not depend on their
+ * number.
  */
 export class Connections {
   readonly #max: number
   readonly #unanswered = new Map<Socket, Map<ServerResponse, IncomingMessage>>()
-  /** Without a request to be answered, the one that has been idle longest first. */
+  /** Connections without an unanswered request; the one that has been idle longest is first. */
   readonly #idle = new Set<Socket>()
-  /** The only request of a connection, by its arrival. It may be complete: that is looked at when a connection is closed. */
+  /**
+   * Connections with exactly one request, in the order of arrival. The request may be complete; this is checked
+   * when a connection has to be closed.
+   */
   readonly #receiving = new Map<Socket, IncomingMessage>()
   #closing = false
   #arrivals = 0
@@ -22,7 +26,7 @@ export class Connections {
     server.on('connection', (socket) => this.#opened(socket))
   }
 
-  /** Goes up with each new connection and each new request. */
+  /** Increases with each new connection and each new request. */
   get arrivals(): number {
     return this.#arrivals
   }
@@ -32,14 +36,14 @@ export class Connections {
     return this.#unanswered.size > this.#idle.size
   }
 
-  /** To be called with every request, before anything is done with it. */
+  /** Call it with every request, before anything else is done with it. */
   begun(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request
     this.#arrivals++
     if (this.#closing) response.setHeader('Connection', 'close')
     const unanswered = this.#unanswered.get(socket)
     if (!unanswered) return
-    // To close a connection with several requests could cut off one that is being answered.
+    // A connection with several requests is not closed, because one of them may be in progress.
     if (unanswered.size > 0) this.#receiving.delete(socket)
     else this.#receiving.set(socket, request)
     unanswered.set(response, request)
@@ -55,7 +59,7 @@ export class Connections {
     })
   }
 
-  /** From now on each answer says that it is the last one of its connection, those that are being worked on included. */
+  /** From now on every answer has `Connection: close`, also the answers to requests in progress. */
   closeAfterAnswers(): void {
     this.#closing = true
     for (const responses of this.#unanswered.values()) {
@@ -79,7 +83,7 @@ export class Connections {
   #longestReceiving(): Socket | undefined {
     for (const [socket, { complete }] of this.#receiving) {
       if (!complete) return socket
-      // It is being answered, and is not looked at again.
+      // It is being answered, and is not checked again.
       this.#receiving.delete(socket)
     }
     return undefined

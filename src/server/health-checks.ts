@@ -1,8 +1,8 @@
 import type { RequestListener } from 'node:http'
 
 /**
- * What a standalone receiver serves beside callbacks: `/healthz` says whether the process lives, `/readyz` whether it takes
- * callbacks in. All other requests go to `otherwise`.
+ * Serves the health checks of a standalone receiver: `/healthz` says whether the process is alive, `/readyz`
+ * whether it accepts callbacks. All other requests go to `otherwise`.
  */
 export function healthChecks(isReady: () => boolean, otherwise: RequestListener): RequestListener {
   return (request, response) => {
@@ -15,12 +15,12 @@ export function healthChecks(isReady: () => boolean, otherwise: RequestListener)
       'Content-Type': 'application/json; charset=utf-8',
       'Content-Length': body.length,
     })
-    // Node leaves the body out of the answer to a HEAD.
+    // Node omits the body of the answer to a HEAD.
     response.end(body)
   }
 }
 
-/** Probes are configured by hand: the case of letters and a slash at the end make no difference. */
+/** Probes are configured by hand: letter case and a trailing slash make no difference. */
 function pathOf(url = ''): string {
   return url.split('?', 1)[0]!.toLowerCase().replace(/\/$/, '')
 }

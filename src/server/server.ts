@@ -12,20 +12,23 @@ import { stopServer } from './stop-server.js'
 export interface ReceiverServerOptions {
   /** The address to listen on. @default '127.0.0.1' */
   readonly host?: string | undefined
-  /** 0 takes any free one. @default 3000 */
+  /** The port to listen on; 0 takes a free one. From 0 to 65,535. @default 3000 */
   readonly port?: number | undefined
-  /** How long a sender may take for the head of a request, in milliseconds. @default 10_000 */
+  /** How long a sender may take for the headers of a request, in milliseconds. @default 10_000 */
   readonly headersTimeoutMs?: number | undefined
   /**
-   * How long an idle connection is kept, in milliseconds: longer than the proxy in front keeps it, or the proxy will send
-   * a callback into a connection that is just being closed. @default 65_000
+   * How long an idle connection is kept, in milliseconds. It must be longer than in the proxy in front. Otherwise
+   * the proxy may send a callback on a connection that is just being closed. @default 65_000
    */
   readonly keepAliveTimeoutMs?: number | undefined
-  /** Connections at a time; beyond it the one that has been idle longest is closed, or the slowest sender if none is idle. @default 1_000 */
+  /**
+   * Connections at the same time. Above it the connection that has been idle longest is closed, or the slowest
+   * sender if none is idle. @default 1_000
+   */
   readonly maxConnections?: number | undefined
   /**
-   * How long a stop goes on taking callbacks in after it has made `/readyz` answer 503, in milliseconds: longer than the
-   * load balancer takes to notice. 0 does not wait. @default 0
+   * How long callbacks are still accepted after a stop has made `/readyz` answer 503, in milliseconds. It must be
+   * longer than the load balancer takes to notice. 0 does not wait. @default 0
    */
   readonly shutdownDelayMs?: number | undefined
 }
@@ -33,8 +36,8 @@ export interface ReceiverServerOptions {
 export interface ReceiverServer {
   readonly address: AddressInfo
   /**
-   * Is not ready from now on, takes callbacks in for another `shutdownDelayMs`, answers what has arrived, lets what runs
-   * finish, and closes every connection. Safe to call twice.
+   * Makes `/readyz` answer 503, accepts callbacks for another `shutdownDelayMs`, answers the requests that have
+   * arrived, waits for running handlers, and closes every connection. Safe to call twice.
    */
   close(options?: { readonly shutdownDelayMs?: number | undefined }): Promise<void>
 }
@@ -79,8 +82,8 @@ export function parseServerOptions(options: ReceiverServerOptions = {}) {
 type ServedReceiver = Pick<Receiver, 'ready' | 'requestListener' | 'start' | 'stop'>
 
 /**
- * A server of its own for a receiver, with health checks beside the callbacks.
- * @throws CountersignError ERR_LISTEN_FAILED; or the inbox's error, when it cannot be opened
+ * Starts the receiver, and a server for it that also answers health checks.
+ * @throws CountersignError ERR_LISTEN_FAILED; or the error of the inbox if it cannot be opened
  */
 export async function startReceiverServer(
   receiver: ServedReceiver,
@@ -90,10 +93,10 @@ export async function startReceiverServer(
   const { host, port, headersTimeoutMs, keepAliveTimeoutMs, maxConnections, shutdownDelayMs } = settings
   const server = createServer({
     headersTimeout: headersTimeoutMs,
-    // The receiver's own limit on bodies answers first; this one is for what is not a callback.
+    // The receiver's own limit on bodies answers first. This limit is for requests that are not callbacks.
     requestTimeout: headersTimeoutMs + bodyTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
-    // Node looks for slow clients only this often, by default every 30 seconds.
+    // How often Node looks for slow clients; its default is 30 seconds.
     connectionsCheckingInterval: 500,
   })
   const connections = new Connections(server, maxConnections)
@@ -104,7 +107,7 @@ export async function startReceiverServer(
   server.on('request', (request, response) => {
     connections.begun(request, response)
     const answer = () => listener(request, response)
-    // Node would keep each chunk of a chunked body that is not read as a Buffer of its own.
+    // Node would keep each chunk of an unread chunked body as a separate Buffer.
     if (held && !isChunked(request)) void held.then(answer)
     else answer()
   })
@@ -124,7 +127,8 @@ export async function startReceiverServer(
   try {
     await listen(server, host, port)
   } catch (error) {
-    // The worker has started, and what it has claimed would be interrupted when the process ends.
+    // The worker has started. Without a stop, the handlers of its claims would be interrupted when the process
+    // ends.
     await receiver.stop().catch(() => undefined)
     throw error
   }
