@@ -1,4 +1,4 @@
-/** What can be wrong with how Countersign is set up or used. What is wrong with a callback is in `outcomes.ts`. */
+/** The codes of errors in the set-up or the use of Countersign. `callback/outcomes.ts` has the codes for callbacks. */
 export type SetupErrorCode =
   | 'ERR_OPTION_UNKNOWN'
   | 'ERR_OPTION_INVALID'
@@ -12,14 +12,14 @@ export type SetupErrorCode =
   | 'ERR_LISTEN_FAILED'
 
 /**
- * Every error that Countersign throws on purpose. Recognise it by `code`, which is stable, not by `instanceof`: the ES
- * module and the CommonJS build may both be loaded, each with a class of its own.
+ * The class of every error that Countersign throws deliberately. Recognise it by `code`, which is stable, not by
+ * `instanceof`: the ES module and the CommonJS build may both be loaded, each with its own class.
  */
 export class CountersignError<Code extends string = string> extends Error {
   readonly code: Code
-  /** The name of the option that is wrong, such as `subscriptions`, where the error is about an option. */
+  /** The name of the wrong option, such as `subscriptions`, if the error is about an option. */
   declare readonly option?: string
-  /** Where that option was given, such as `createReceiver`, or the name of a configuration file. */
+  /** Where that option was given, such as `createReceiver`, a configuration file, a flag or an environment variable. */
   declare readonly owner?: string
 
   constructor(code: Code, message: string, options?: ErrorOptions) {
@@ -29,7 +29,7 @@ export class CountersignError<Code extends string = string> extends Error {
   }
 }
 
-/** An option that is unknown, or has a value that it cannot have. Its message begins with the owner. */
+/** An unknown option, or an invalid value of an option. Its message begins with the owner. */
 export class OptionError<
   Code extends 'ERR_OPTION_UNKNOWN' | 'ERR_OPTION_INVALID' = 'ERR_OPTION_UNKNOWN' | 'ERR_OPTION_INVALID',
 > extends CountersignError<Code> {
@@ -50,7 +50,7 @@ export class OptionError<
     this.#messageFor = messageFor
   }
 
-  /** The same error for a program in which the option is given elsewhere, such as in a file or by a flag. */
+  /** The same error for a program in which the option is set elsewhere, such as in a file or by a flag. */
   withOwner(owner: string): OptionError<Code> {
     return new OptionError(this.code, owner, this.option, this.#messageFor, { cause: this })
   }

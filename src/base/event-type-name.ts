@@ -2,8 +2,9 @@
 const MAX_LENGTH = 1_024
 
 /**
- * Why a text cannot be an eventTypeName, or undefined when it can. Callbacks carry it in X-Event-Type (SERVICE 6), so it has
- * to be a field value of HTTP (RFC 9110, section 5.5): visible characters, and spaces and tabs only between them.
+ * Why a text cannot be an eventTypeName, or undefined if it can. Callbacks carry it in X-Event-Type (SERVICE 6), so
+ * it must be a valid field value of HTTP (RFC 9110, section 5.5): visible characters, and spaces and tabs only
+ * between them.
  */
 export function eventTypeNameProblem(eventTypeName: unknown): string | undefined {
   const cure = 'use a name such as "transfers.book-completed"'
@@ -16,7 +17,7 @@ export function eventTypeNameProblem(eventTypeName: unknown): string | undefined
   const found = `eventTypeName is ${inAscii(eventTypeName.slice(0, 100))}`
   if (eventTypeName === '') return `${found}: ${cure}`
   if (/^[\t ]|[\t ]$/.test(eventTypeName)) return `${found}: leave out the white space around it`
-  // obs-text (%x80-FF) is allowed in a field value; beyond it there is no byte for a character.
+  // obs-text (%x80-FF) is allowed in a field value. Higher characters cannot be sent as one byte.
   if (/^[\t\x20-\x7e\x80-\xff]*$/.test(eventTypeName)) return undefined
   return `${found}: no HTTP header can carry that; ${cure}`
 }

@@ -1,9 +1,9 @@
 import { isNativeError } from 'node:util/types'
 
 /**
- * A property of a value that came from outside, such as an error that a handler threw; undefined where it cannot be read.
- * A revoked Proxy throws at every access, `instanceof` included, and a getter may throw as well. Such an exception in a
- * callback that nobody awaits would end the process.
+ * A property of a value from outside, such as an error that a handler threw; undefined if it cannot be read. A
+ * revoked Proxy throws at every access, also for `instanceof`, and a getter may throw. In a callback that nothing
+ * awaits, such an exception would end the process.
  */
 export function property(value: unknown, name: string): unknown {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return undefined
@@ -20,7 +20,7 @@ export function textProperty(value: unknown, name: string): string | undefined {
   return typeof text === 'string' ? text : undefined
 }
 
-/** `instanceof` for such a value; false where it throws. */
+/** `instanceof` for a value from outside; false if it throws. */
 export function isInstance<Type>(
   value: unknown,
   type: abstract new (...given: never[]) => Type,
@@ -33,8 +33,8 @@ export function isInstance<Type>(
 }
 
 /**
- * Whether a value has what an error has. Not by `instanceof`, which throws for a revoked Proxy and is false for errors of
- * another realm, such as a test runner's.
+ * Whether a value has the properties of an error. Not `instanceof`: it throws for a revoked Proxy and is false for
+ * errors of another realm, such as a test runner.
  */
 export function isErrorLike(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false

@@ -2,15 +2,15 @@ import { secretSpellings } from './secret-spellings.js'
 
 const MARK = '\ufdd0' // A noncharacter of Unicode: in no secret and in no answer.
 const SHORT = 6
-/** Below this, any longer run of letters would by chance decode to something that holds the text. */
+/** With a lower limit, any longer run of letters could by chance decode to a text that contains the secret. */
 const MIN_DECODED = 4
 
 /**
- * A function that leaves secrets out of a text, wherever they stand and in whatever form: in other letter cases, as the
- * client secret is "not case-sensitive" (SERVICE 2.2), escaped for JSON or HTML, percent-encoded, as Base64 or as
- * hexadecimal digits. A secret shorter than six characters takes the whole word with it, as what is left of the word would
- * give it away. It also decodes what the text holds, which takes time: it is for answers and single values. Log lines are
- * masked by `KnownSecrets`, which takes any number of secrets in linear time.
+ * Returns a function that removes secrets from a text in all their forms: in other letter cases, because the client
+ * secret is "not case-sensitive" (SERVICE 2.2), escaped for JSON or HTML, percent-encoded, as Base64 or as
+ * hexadecimal digits. For a secret of fewer than six characters the whole word is removed, because the rest of the
+ * word would reveal it. It also decodes parts of the text, which takes time: it is for answers and single values.
+ * For log lines, `KnownSecrets` masks any number of secrets in linear time.
  */
 export function textMask(secrets: Iterable<string>, shown = '…'): (text: string) => string {
   const hidden = [...new Set(secrets)].filter((secret) => secret !== '')
@@ -32,7 +32,10 @@ export function textMask(secrets: Iterable<string>, shown = '…'): (text: strin
       .replaceAll(MARK, shown)
 }
 
-/** Each text of a JSON value by itself, the names of fields included: what an escape of JSON hides from a search is plain there. */
+/**
+ * Masks each string of a JSON value separately, also the names of fields: a search in the JSON text would not find
+ * what is escaped.
+ */
 export function maskedValue(value: unknown, mask: (text: string) => string): unknown {
   if (typeof value === 'string') return mask(value)
   if (Array.isArray(value)) return value.map((each) => maskedValue(each, mask))
@@ -60,12 +63,15 @@ function formsOf(secret: string): string[] {
   return [...secretSpellings(secret), ...inOtherCases.map((each) => Buffer.from(each).toString('base64'))]
 }
 
-/** The UTF-8 bytes as a text of one character each, in one letter case: encodings are of bytes. */
+/** The UTF-8 bytes as a text with one character per byte, in lower case, because encodings work on bytes. */
 function bytesOf(text: string): string {
   return Buffer.from(text).toString('latin1').toLowerCase()
 }
 
-/** What a run may be the Base64 or the hexadecimal digits of. Where it begins within the run is not known. */
+/**
+ * The texts that a run of characters may encode as Base64 or hexadecimal digits. The start within the run is not
+ * known.
+ */
 function decodingsOf(run: string): string[] {
   const base64 = [0, 1, 2, 3].map((start) => Buffer.from(run.slice(start), 'base64').toString('latin1'))
   const hex = /^[\da-f]+$/i.test(run)
@@ -74,7 +80,7 @@ function decodingsOf(run: string): string[] {
   return [...base64, ...hex]
 }
 
-/** Without percent-encoding, escapes of JSON and JavaScript, and numeric character references, one in the other too. */
+/** Decodes percent-encoding, escapes of JSON and JavaScript, and numeric character references, also nested. */
 function unescaped(word: string): string {
   let text = word
   for (let round = 0; round < 3; round++) {

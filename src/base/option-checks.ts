@@ -1,7 +1,7 @@
 import { OptionError } from './errors.js'
 import { similarName } from './similar-name.js'
 
-/** Where an option is given, for the message: `createReceiver`, `new MemoryIdempotencyStore`, ... */
+/** Where an option is given, for the message: `createReceiver`, `new MemoryIdempotencyStore`. */
 type Owner = string
 
 /** A place within an option, such as `subscriptions[0]` within `subscriptions`. */
@@ -13,8 +13,8 @@ export interface OptionPart {
 type OptionName = string | OptionPart
 
 /**
- * Refuses misspelled options, because an option that is silently ignored may be one that sets a limit. `within` is the
- * option whose value `options` is.
+ * Refuses unknown options: a misspelled option that is silently ignored may be one that sets a limit. `within` is
+ * the option whose value `options` is.
  */
 export function checkKnownOptions(
   owner: Owner,
@@ -41,7 +41,7 @@ export function partOf({ option, part }: OptionPart, name: string): OptionPart {
   return { option, part: `${part}: ${name}` }
 }
 
-/** A whole number within its range; the default when undefined. */
+/** A whole number within its range; the default if it is undefined. */
 export function integerOption(
   owner: Owner,
   name: string,
@@ -53,7 +53,7 @@ export function integerOption(
   throw invalidOption(owner, name, value, `use a whole number from ${min} to ${max}`)
 }
 
-/** Milliseconds for a timer. Node fires a longer one at once. */
+/** Milliseconds for a timer. Node fires a timer of more than 2 ** 31 - 1 ms immediately. */
 export function durationOption(
   owner: Owner,
   name: string,
@@ -106,7 +106,7 @@ export function invalidOption(
   return wrongOption(owner, option, `${part} is ${shown}: ${cure}.`)
 }
 
-/** For a problem that says itself which option it is about. */
+/** For a problem whose text names the option. */
 export function wrongOption(
   owner: Owner,
   option: string,
@@ -115,15 +115,15 @@ export function wrongOption(
   return new OptionError('ERR_OPTION_INVALID', owner, option, (where) => `${where}: ${problem}`)
 }
 
-/** @throws CountersignError ERR_OPTION_INVALID, where there is a problem */
+/** @throws CountersignError ERR_OPTION_INVALID if there is a problem */
 export function refuseOption(owner: Owner, option: string, problem: string | undefined): void {
   if (problem !== undefined) throw wrongOption(owner, option, problem)
 }
 
 /**
- * A value as messages repeat it. An object is not, as it may hold a secret. A text is repeated only where it is short enough
- * for a word or a number, as a long one may be a secret or a URL in the wrong place. Options that take one of these have
- * stricter rules of their own.
+ * A value as it is shown in messages. An object is not shown, because it may hold a secret. A string is shown only
+ * if it is short enough for a word or a number, because a long one may be a misplaced secret or URL. Options for
+ * secrets and URLs have stricter rules of their own.
  */
 function describe(value: unknown): string {
   if (value === null || ['number', 'boolean', 'undefined'].includes(typeof value)) return String(value)
@@ -132,7 +132,7 @@ function describe(value: unknown): string {
   return JSON.stringify(value)
 }
 
-/** For where subscriptions are expected: a text there may be a secret, or JSON that holds one. */
+/** For options that take subscriptions: a string there may be a secret, or JSON that contains one. */
 export function kindOf(value: unknown): string {
   if (value === null || value === undefined) return String(value)
   return Array.isArray(value) ? 'a list' : `of type ${typeof value}`

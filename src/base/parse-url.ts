@@ -1,6 +1,6 @@
 /**
- * The absolute URL that a text is; undefined for any other text. In place of `URL.canParse`, which refuses hosts that are
- * not ASCII on Node 20 once V8 has optimized it.
+ * Parses an absolute URL; undefined for any other text. Not `URL.canParse`: on Node 20 its optimized code refuses
+ * hosts that are not ASCII.
  */
 export function parseUrl(text: string): URL | undefined {
   try {

@@ -2,10 +2,13 @@
 // some readers take for line ends.
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 const UNSAFE_BUT_LINE_END = /[\p{Cf}\p{Zl}\p{Zp}]|(?!\n)\p{Cc}/gu
-/** Also unassigned and private characters: JSON has an escape that every reader undoes, so nothing is lost. */
+/** Also unassigned and private characters: JSON has an escape for them, so nothing is lost. */
 const UNSAFE_IN_JSON = /[^\n\P{C}]|[\p{Zl}\p{Zp}]/gu
 
-/** Foreign text as one line, with control characters escaped: a terminal could execute them, or show them as a new line. */
+/**
+ * Foreign text as one line, with control characters escaped: a terminal could execute them, or show them as a new
+ * line.
+ */
 export function printable(text: string): string {
   return text.replace(UNSAFE, escaped)
 }

@@ -10,13 +10,13 @@ export function secretSpellings(secret: string): string[] {
     secret,
     inJson,
     JSON.stringify(inJson).slice(1, -1),
-    // A lone half of a surrogate pair has no such form; such a secret is refused later.
+    // A lone surrogate has no such form. Such a secret is refused later.
     encodeURIComponent(secret.toWellFormed()),
     new URLSearchParams({ secret }).toString().slice('secret='.length),
     base64,
     base64.replace(/=+$/, ''),
     bytes.toString('base64url'),
-    // Of one character, every number would hold the digits.
+    // The digits of one character occur in every number.
     ...(secret.length >= 2 ? [bytes.toString('hex')] : []),
   ]
 }

@@ -1,16 +1,19 @@
-/** The known name that was most likely meant, where a misspelling explains the difference. */
+/** The known name that was most likely meant, if a misspelling explains the difference. */
 export function similarName(name: string, known: readonly string[]): string | undefined {
-  // A name this long is not a misspelling, and the comparison takes time in proportion to the length.
+  // A name this long is not a misspelling, and the time of the comparison grows with the length.
   if (name.length > 60) return undefined
   const [best] = known
     .map((each) => ({ each, distance: editDistance(name.toLowerCase(), each.toLowerCase()) }))
-    // Two thirds of the characters have to be right.
+    // At least two thirds of the characters must match.
     .filter(({ each, distance }) => distance <= Math.max(name.length, each.length) / 3)
     .sort((one, other) => one.distance - other.distance)
   return best?.each
 }
 
-/** How many characters have to be added, taken away, replaced or swapped with their neighbour (optimal string alignment). */
+/**
+ * How many characters must be inserted, deleted, replaced or swapped with their neighbour (optimal string
+ * alignment).
+ */
 function editDistance(from: string, to: string): number {
   let beforeLast: number[] = []
   let last = Array.from({ length: to.length + 1 }, (_, column) => column)

@@ -3,8 +3,8 @@ import type { OutcomeCode } from './outcomes.js'
 import { readCredentials, type Credentials } from '../signature/credentials.js'
 
 /**
- * Checks the head of a request, before its body is read and before anything is hashed, so that most unauthenticated requests
- * cost little. Returns the credentials of the callback, or why it is refused.
+ * Checks the headers of a request, before its body is read and before anything is hashed, so that most
+ * unauthenticated requests cost little. Returns the credentials of the callback, or the code of the refusal.
  */
 export function admit(
   method: string | undefined,

@@ -9,7 +9,7 @@ import { hashBody, joinSigned } from '../signature/string-to-sign.js'
 import { matchingKey } from '../signature/verify.js'
 import { isUuid } from '../base/uuid.js'
 
-/** How far Authorization-Timestamp may be from now, in milliseconds. */
+/** How far Authorization-Timestamp may differ from the current time, in milliseconds. */
 export interface Tolerance {
   readonly toleranceMs: number
   readonly futureToleranceMs: number
@@ -17,7 +17,10 @@ export interface Tolerance {
 
 export const DEFAULT_TOLERANCE: Tolerance = { toleranceMs: 86_400_000, futureToleranceMs: 300_000 }
 
-/** Why a callback is suspect although its signature is right: what is not signed may have been rewritten, or it may be a replay. */
+/**
+ * Why a callback is suspect although its signature is valid: an unsigned header may have been rewritten, or it is a
+ * replay.
+ */
 type Suspicion = Extract<
   OutcomeCode,
   'ERR_TIMESTAMP_OUT_OF_TOLERANCE' | 'ERR_EVENT_TYPE_MISMATCH' | 'ERR_BODY_NOT_JSON'
@@ -71,7 +74,7 @@ export function authenticate(
   const age = now - credentials.signedAtMs
   if (type !== eventTypeName)
     return { verdict: 'suspect', callback, identity, suspicion: 'ERR_EVENT_TYPE_MISMATCH' }
-  // With a clock that returns NaN both comparisons are false, so nothing is accepted.
+  // If the clock returns NaN, both comparisons are false, and nothing is accepted.
   const isInTime = age <= tolerance.toleranceMs && -age <= tolerance.futureToleranceMs
   if (!isInTime) {
     return { verdict: 'suspect', callback, identity, suspicion: 'ERR_TIMESTAMP_OUT_OF_TOLERANCE' }

@@ -8,7 +8,7 @@ import type { Credentials } from '../signature/credentials.js'
 import { subscriptionLookup, type SubscriptionLookup, type Subscriptions } from './subscriptions.js'
 
 export interface AuthenticatorOptions {
-  /** What was subscribed: a list, or a function that looks it up by event type and request path. */
+  /** The subscriptions: a list, or a function that returns them for an event type and a request path. */
   readonly subscriptions: Subscriptions
 
   /**
@@ -19,12 +19,13 @@ export interface AuthenticatorOptions {
   /** How far ahead of this machine's clock a callback may have been signed, in milliseconds. @default 300_000 (5 min) */
   readonly futureToleranceMs?: number | undefined
   /**
-   * How long one call of the subscriptions function, the idempotency store or the inbox may take, in milliseconds, before
-   * the sender is answered 503 with Retry-After. A payload schema that takes longer counts as a handler that failed.
+   * How long one call of the subscriptions function, the idempotency store or the inbox may take, in milliseconds.
+   * Then the sender is answered 503 with Retry-After. A payload schema that takes longer counts as a failed
+   * handler.
    * @default 5_000
    */
   readonly dependencyTimeoutMs?: number | undefined
-  /** Milliseconds since 1970. @default Date.now */
+  /** The current time in milliseconds since 1970. @default Date.now */
   readonly clock?: (() => number) | undefined
 }
 
@@ -44,7 +45,7 @@ export interface AuthenticatorSettings extends Tolerance {
 }
 
 /**
- * `logger` is warned of subscriptions that are probably wrong, and `secrets` is told what must not be logged.
+ * Logs a warning for subscriptions that are probably wrong, and adds their secrets to `secrets`.
  * @throws CountersignError ERR_OPTION_INVALID
  */
 export function parseAuthenticatorOptions(
@@ -65,7 +66,7 @@ export function parseAuthenticatorOptions(
 }
 
 export interface Authenticator {
-  /** Verifies a callback against the subscriptions that may be meant. Never rejects. */
+  /** Verifies a callback against the subscriptions that may have sent it. Never rejects. */
   authenticate(callback: CallbackRequest, credentials: Credentials): Promise<Authentication>
 }
 

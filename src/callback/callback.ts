@@ -10,20 +10,23 @@ export interface CallbackHeaders {
   readonly contentLength: HeaderValue
 }
 
-/** A POST as it arrived: nothing in it has been verified. */
+/** A POST as it arrived. Nothing in it has been verified. */
 export interface CallbackRequest {
-  /** The path and query of the request. A hint only: proxies and mounts rewrite it, and it is not what is signed. */
+  /**
+   * The path and query of the request. Only a hint: proxies and mounts rewrite it, and the signature covers the
+   * callback URL.
+   */
   readonly path: string
   readonly headers: CallbackHeaders
   readonly body: Uint8Array
 }
 
-/** A subscription as created with the service (SERVICE 2.3 and 4.2). */
+/** A subscription as it was created with the service. */
 export interface Subscription {
   /**
-   * Identifies the subscription, together with the idempotency key of a callback: 1 to 200 characters, unique in the list.
-   * Needed where two subscriptions share event type and URL, such as those of two tenants. It must stay the same when the
-   * secret is replaced: a repeat is recognised by it.
+   * Identifies the subscription, and together with the idempotency key a callback: 1 to 200 characters, unique in
+   * the list. Required if two subscriptions share event type and URL, such as those of two tenants. It must not
+   * change when the secret is replaced, because repeats are recognised by it.
    * @default the event type and the URL
    */
   readonly id?: string | undefined
@@ -32,9 +35,9 @@ export interface Subscription {
   /** Exactly the `callbackUrl` that was subscribed: its path, query and host are part of what is signed. */
   readonly callbackUrl: string
   /**
-   * The secret text itself, not the Base64 that was sent as `secretText`. A list while a secret is being replaced: a
-   * callback may be signed with any of them. The type admits undefined, so that `process.env.X` compiles; undefined is
-   * refused at start-up.
+   * The secret text itself, not the Base64 that was sent as `secretText`. A list while a secret is being replaced:
+   * a callback may be signed with any of them. The type includes undefined, so that `process.env.X` compiles;
+   * undefined is refused at start-up.
    */
   readonly secret: string | readonly string[] | undefined
   /** Free text for the log, to tell tenants apart. */
@@ -51,8 +54,8 @@ export interface PublicSubscription {
 }
 
 /**
- * The id of a subscription that was given none. Stored keys are made of it (`CallbackIdentity`), so it must not change: the
- * repeats of what is stored would not be recognised.
+ * The id of a subscription without an `id`. Stored keys contain it (`CallbackIdentity`). It must not change, or
+ * repeats of stored callbacks would not be recognised.
  */
 export function defaultSubscriptionId({
   eventTypeName,
@@ -66,7 +69,7 @@ export function ownSubscriptionId(subscription: PublicSubscription): string | un
   return subscription.id === defaultSubscriptionId(subscription) ? undefined : subscription.id
 }
 
-/** The payload of a callback: a JSON object with an `Id` (SERVICE 2.5). What else is in it is not documented. */
+/** The payload of a callback: a JSON object with an `Id`. The service documents no other field. */
 export interface CallbackPayload {
   readonly Id: string
   readonly [field: string]: unknown
@@ -85,20 +88,20 @@ export interface VerifiedCallback<Type extends string = string> {
   readonly rawBody: Buffer
   readonly subscription: PublicSubscription
   /**
-   * Which secret of the subscription signed it: 12 hexadecimal digits that do not reveal the secret. Undefined of a callback
-   * that was stored by a version that did not record it.
+   * Which secret of the subscription signed it: 12 hexadecimal digits that do not reveal the secret. Undefined if
+   * an earlier version stored the callback without it.
    */
   readonly secretFingerprint?: string | undefined
 }
 
-/** What handlers are given: a verified callback and its parsed body. */
+/** What handlers get: a verified callback and its parsed body. */
 export interface CallbackEvent<
   Type extends string = string,
   Payload = CallbackPayload,
 > extends VerifiedCallback<Type> {
-  /** The body as JSON, or what the event type's schema made of it. */
+  /** The body as JSON, or the output of the schema of the event type. */
   readonly payload: Payload
-  /** True where an operator replayed it or released it from quarantine. */
+  /** True if an operator replayed it or released it from quarantine. */
   readonly replayed: boolean
 }
 

@@ -2,9 +2,9 @@ import { isUtf8 } from 'node:buffer'
 import type { CallbackPayload } from './callback.js'
 
 /**
- * The body of a callback as JSON, or undefined when it is no JSON object (SERVICE 2.5). JSON is UTF-8 (RFC 8259, section
- * 8.1), where a byte-order mark may be ignored. The check for invalid bytes comes first, because decoding replaces them
- * silently.
+ * The body of a callback as JSON, or undefined if it is not a JSON object (SERVICE 2.5). JSON is UTF-8 (RFC 8259,
+ * section 8.1), where a byte-order mark may be ignored. The check for invalid bytes comes first, because decoding
+ * replaces them silently.
  */
 export function parsePayload(bytes: Buffer): CallbackPayload | undefined {
   if (!isUtf8(bytes)) return undefined

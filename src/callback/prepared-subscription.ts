@@ -12,20 +12,20 @@ import { callbackUrlProblem, signedUrl, type SignedUrl } from '../signature/call
 import { hmacKey, secretProblem } from '../signature/secret.js'
 import { secretFingerprint } from './secret-fingerprint.js'
 
-/** Which subscription of whose option is looked at, for the message. */
+/** The position of the subscription in the option, for messages. */
 interface Place extends OptionPart {
   readonly owner: string
 }
 
-/** A subscription that has been checked, with everything that verifying a callback needs of it except the HMAC itself. */
+/** A subscription that has been checked, with everything that is needed to verify a callback except the HMAC itself. */
 export interface PreparedSubscription extends PublicSubscription {
   readonly hasOwnId: boolean
-  /** A copy: no later change of the caller's list gets past the checks. */
+  /** A copy, so that later changes of the list by the caller have no effect. */
   readonly secrets: readonly string[]
   /** The same object for every subscription with this URL. */
   readonly url: SignedUrl
   readonly keys: readonly KeyObject[]
-  /** Of the keys, in their order. */
+  /** Of the keys, in the same order. */
   readonly fingerprints: readonly string[]
 }
 
@@ -35,12 +35,13 @@ interface PreparedSecret {
 }
 
 /**
- * Checks and prepares lists of subscriptions. A request without a valid signature costs an HMAC for every candidate; parsing
- * the URLs and setting up the keys would take several times as long. So they are remembered, by their texts and not by the
- * objects, because a function that reads its subscriptions from a database returns new objects each time.
+ * Checks and prepares lists of subscriptions. A request without a valid signature costs one HMAC per candidate;
+ * parsing the URLs and setting up the keys would take several times as long. Therefore both are cached, by their
+ * texts and not by the objects, because a function that reads its subscriptions from a database returns new objects
+ * each time.
  */
 export class SubscriptionPreparer {
-  /** What was returned last, because most functions return the same list each time. */
+  /** The list that was returned last, because most functions return the same list each time. */
   #last: readonly PreparedSubscription[] = []
   readonly #urls = new PreparedTexts(urlOf)
   readonly #secrets = new PreparedTexts(preparedSecret)
@@ -62,8 +63,8 @@ export class SubscriptionPreparer {
     const prepared = Array.from(subscriptions, (subscription, index) =>
       this.#prepareOne(subscription, { owner, option: 'subscriptions', part: `${name}[${index}]` }),
     )
-    // Afterwards, so that a list never drives out its own entries: one that is longer than the limit would otherwise be
-    // prepared anew for every request.
+    // Afterwards, so that a list never evicts its own entries. Otherwise a list that is longer than the limit would
+    // be prepared again for every request.
     this.#urls.trim(Math.max(REMEMBERED, prepared.length))
     const secrets = prepared.reduce((sum, each) => sum + each.secrets.length, 0)
     this.#secrets.trim(Math.max(REMEMBERED, secrets))
@@ -104,7 +105,7 @@ export class SubscriptionPreparer {
   }
 }
 
-/** By content and not by identity, as the caller may have changed the object. */
+/** By content and not by identity, because the caller may have changed the object. */
 function isStill(prepared: PreparedSubscription, given: Subscription | undefined): boolean {
   const { id, eventTypeName, callbackUrl, secret, description } = given ?? ({} as Partial<Subscription>)
   const { secrets } = prepared
@@ -119,7 +120,7 @@ function isStill(prepared: PreparedSubscription, given: Subscription | undefined
   )
 }
 
-/** How many texts are remembered of a function's answers, beyond which the oldest are forgotten. */
+/** How many texts of the results of a function are cached. Above the limit the oldest are removed. */
 const REMEMBERED = 10_000
 
 const KNOWN = [
@@ -146,7 +147,7 @@ class PreparedTexts<Result> {
     return result
   }
 
-  /** Forgets the oldest. */
+  /** Removes the oldest. */
   trim(limit: number): void {
     for (const text of this.#results.keys()) {
       if (this.#results.size <= limit) return
@@ -170,15 +171,15 @@ function refuse(problem: string | undefined, { owner, option, part }: Place): vo
   if (problem !== undefined) refuseOption(owner, option, `${part}: ${problem}`)
 }
 
-/** What can stand in a log line and in a column of a database. */
+/** Characters that are allowed in a log line and in a database column. */
 function isId(id: unknown): boolean {
   return typeof id === 'string' && id.length <= 200 && /^[^\p{C}\p{Zl}\p{Zp}]+$/u.test(id)
 }
 
 /**
- * Two subscriptions with one id would share their idempotency keys: the callback of one would be answered as a repeat of the
- * other's. Two that share event type, URL and a secret cannot be told apart by any callback, so the order of the list would
- * decide which of them a callback belongs to, and under which id a repeat is looked for.
+ * Two subscriptions with one id would share their idempotency keys: a callback of one would be answered as a repeat
+ * of a callback of the other. Two with the same event type, URL and secret cannot be distinguished by any callback.
+ * The order of the list would then decide which of them a callback belongs to.
  * @throws CountersignError ERR_OPTION_INVALID
  */
 function checkDistinct(subscriptions: readonly PreparedSubscription[], owner: string, name: string): void {
@@ -191,7 +192,7 @@ function checkDistinct(subscriptions: readonly PreparedSubscription[], owner: st
     if (other !== undefined) refuseBoth(other, index, SHARED_ID)
     byId.set(id, index)
   }
-  // The default ids contain event type and URL: where there are no others, nothing is left that could be shared.
+  // The default ids contain event type and URL: without other ids no two can be equal.
   if (!subscriptions.some(({ hasOwnId }) => hasOwnId)) return
   const byKey = new Map<string, Map<KeyObject, number>>()
   for (const [index, subscription] of subscriptions.entries()) {

@@ -5,18 +5,18 @@ import { invalidOption, kindOf } from '../base/option-checks.js'
 import { SubscriptionPreparer, type PreparedSubscription } from './prepared-subscription.js'
 import { looksLikeSecretText } from '../signature/secret.js'
 
-/** Hints from the request about which subscription is meant. Both are unauthenticated. */
+/** Unauthenticated hints from the request about the subscription. */
 export interface SubscriptionHints {
-  /** X-Event-Type as it arrived, when there was exactly one. */
+  /** X-Event-Type as it arrived; undefined unless there was exactly one. */
   readonly eventType: string | undefined
-  /** Path and query of the request, which a proxy may have rewritten. */
+  /** Path and query of the request. A proxy may have rewritten them. */
   readonly path: string
 }
 
 /**
- * The subscriptions a callback may belong to: a list, or a function that looks them up, for many tenants. Anybody can forge
- * the hints of the function, so they only narrow the search: the function returns candidates, and the signature decides
- * which of them is meant.
+ * The subscriptions that a callback may belong to: a list, or a function that returns them, for many tenants. The
+ * hints can be forged, so they only narrow the search: the function returns candidates, and the signature decides
+ * which one it is.
  */
 export type Subscriptions =
   | readonly Subscription[]
@@ -27,8 +27,9 @@ export type SubscriptionLookup = (
 ) => readonly PreparedSubscription[] | Promise<readonly PreparedSubscription[]>
 
 /**
- * Checks and prepares a list once. A function's answers are checked at each call, and a wrong one rejects; what it returned
- * before is not prepared again. `secrets` is told every secret before anything can be logged about it.
+ * Checks and prepares a list once. The result of a function is checked at each call, and an invalid one rejects;
+ * subscriptions that it returned before are not prepared again. Every secret is added to `secrets` before anything
+ * about it can be logged.
  * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
 export function subscriptionLookup(
@@ -96,7 +97,10 @@ function warnOfPitfalls(subscriptions: readonly PreparedSubscription[], logger: 
   }
 }
 
-/** A subscription for the log: an id of its own, and no query, where people put tokens. The default id holds the URL. */
+/**
+ * A subscription for the log: its id unless it is the default one, which contains the URL; and no query, because
+ * queries may contain tokens.
+ */
 export function loggedSubscription(subscription: PublicSubscription): Partial<PublicSubscription> {
   const { eventTypeName, callbackUrl, description } = subscription
   const id = ownSubscriptionId(subscription)
@@ -108,7 +112,7 @@ export function loggedSubscription(subscription: PublicSubscription): Partial<Pu
   }
 }
 
-/** A callback URL for the log: people put tokens into queries. */
+/** A callback URL for the log, without the query, because queries may contain tokens. */
 export function withoutQuery(callbackUrl: string): string {
   return callbackUrl.split('?', 1)[0]!
 }

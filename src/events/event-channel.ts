@@ -5,7 +5,7 @@ export type LifecycleListener<Name extends LifecycleEventName = LifecycleEventNa
   event: LifecycleEvents[Name],
 ) => unknown
 
-/** What an application sees of a channel. */
+/** The subscriber side of the event channel. */
 export interface EventSource {
   /**
    * Calls `listener` for each event of this name. Returns the function that ends the subscription.
@@ -15,8 +15,9 @@ export interface EventSource {
 }
 
 /**
- * Tells subscribers what happens to callbacks. Listeners are called synchronously, in the order of their subscription. What a
- * listener throws or rejects with goes to `onListenerError` and reaches neither the callback nor the other listeners.
+ * Reports what happens to callbacks. Listeners are called synchronously, in the order of their subscription. An
+ * exception or a rejection of a listener goes to `onListenerError` and affects neither the callback nor the other
+ * listeners.
  */
 export class EventChannel implements EventSource {
   readonly #listeners = new Map<LifecycleEventName, readonly LifecycleListener<never>[]>()
@@ -38,7 +39,10 @@ export class EventChannel implements EventSource {
     }
   }
 
-  /** Whether there is a subscriber. Publishers ask before they make an event: without subscribers it costs nothing. */
+  /**
+   * Whether there is a subscriber. Publishers check this before they create an event: without subscribers an event
+   * costs nothing.
+   */
   has(name: LifecycleEventName): boolean {
     return this.#listeners.has(name)
   }
@@ -54,7 +58,7 @@ export class EventChannel implements EventSource {
     }
   }
 
-  /** The rejection of an async listener would otherwise end the process. */
+  /** Without this, the rejection of an async listener would end the process. */
   async #watch(returned: unknown, event: object): Promise<void> {
     try {
       await returned

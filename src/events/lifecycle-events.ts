@@ -10,16 +10,16 @@ export interface AcceptedEvent {
 export interface AnsweredEvent {
   readonly outcome: Outcome
   /**
-   * X-Idempotency-Key and X-Event-Type as the request has them: printable ASCII, at most 100 characters. Nobody has verified
-   * them unless `outcome.callback` is there.
+   * X-Idempotency-Key and X-Event-Type of the request: printable ASCII, at most 100 characters. They are unverified
+   * unless `outcome.callback` is set.
    */
   readonly idempotencyKey: string | undefined
   readonly eventType: string | undefined
-  /** From the head of the request to the answer, in milliseconds. */
+  /** From the headers of the request to the answer, in milliseconds. */
   readonly durationMs: number
 }
 
-/** The answer to a callback that is now in the inbox, in quarantine or not. */
+/** The answer to a callback that is now in the inbox, or in its quarantine. */
 export interface StoredEvent extends AnsweredEvent {
   readonly callback: VerifiedCallback
   readonly entry: EntryId
@@ -32,7 +32,7 @@ export interface DuplicateEvent extends AnsweredEvent {
   readonly entry: EntryId | undefined
 }
 
-/** A callback that handlers are about to be called for. */
+/** A callback whose handlers are about to be called. */
 export interface ClaimedEvent {
   /** Undefined without an inbox, where handlers run before the answer. */
   readonly entry: EntryId | undefined
@@ -65,14 +65,15 @@ export interface DeadEvent extends AttemptEvent {
 }
 
 export interface LeaseLostEvent extends AttemptEvent {
-  /** What the handler threw, if it did. */
+  /** What the handler threw, if it threw. */
   readonly error?: unknown
 }
 
 /**
- * Everything that happens to a callback, by name. Every request causes exactly one `answered`, followed by `refused`,
- * `stored`, `duplicate` or `quarantined` where one of them applies. Every `claimed` is followed by `handled`, `failed`, `dead`
- * or `leaseLost`, unless the handlers were not called and the entry became due again, or the process ended.
+ * Everything that happens to a callback, by name. Every request causes exactly one `answered`, followed by
+ * `refused`, `stored`, `duplicate` or `quarantined` if one of them applies. Every `claimed` is followed by
+ * `handled`, `failed`, `dead` or `leaseLost`, unless the handlers were not called and the entry became due again,
+ * or the process ended.
  */
 export interface LifecycleEvents {
   readonly accepted: AcceptedEvent

@@ -1,11 +1,11 @@
 import { LogThrottle } from '../logging/log-throttle.js'
 import type { Logger } from '../logging/logger.js'
 
-/** How many lines a second are written for listeners that throw when they are told of an unverified callback. */
+/** How many lines per second are written for listeners that throw for an unverified callback. */
 const LINES_PER_SECOND = 10
 const CODE = 'ERR_LISTENER_FAILED'
 
-/** Logs what listeners throw. */
+/** Logs the exceptions of listeners. */
 export class ListenerErrors {
   readonly #logger: Logger
   readonly #throttle: LogThrottle
@@ -18,7 +18,7 @@ export class ListenerErrors {
   }
 
   write(error: unknown, event: object): void {
-    // A listener that always fails does so for each forged request, too.
+    // A listener that always fails also fails for each forged request.
     if (!isVerified(event) && !this.#throttle.admits(CODE)) return
     this.#logger.error({ code: CODE, err: error }, 'a listener threw')
   }

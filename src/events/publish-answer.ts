@@ -4,12 +4,12 @@ import type { HeaderValue } from '../signature/index.js'
 import type { EventChannel } from './event-channel.js'
 import type { AnsweredEvent } from './lifecycle-events.js'
 
-/** Which event follows `answered`. */
+/** The event that follows `answered`. */
 const FOLLOWING = {
   handled: undefined,
   stored: 'stored',
   duplicate: 'duplicate',
-  // Stored as well: it waits for a handler.
+  // It is stored as well, and waits for a handler.
   unhandled: 'stored',
   quarantined: 'quarantined',
   refused: 'refused',
@@ -30,7 +30,7 @@ export function answeredEvent(
   }
 }
 
-/** Publishes what became of a request that has been answered. */
+/** Publishes the outcome of a request that has been answered. */
 export function publishAnswer(
   events: EventChannel,
   outcome: Outcome,
@@ -44,11 +44,11 @@ export function publishAnswer(
   events.publish('answered', event)
   if (!followingIsHeard) return
   if (following === 'refused') events.publish(following, event)
-  // Only a verified callback is stored or recognised as a duplicate, and only an inbox stores one.
+  // Only a verified callback can be stored or be a duplicate, and only an inbox stores.
   else events.publish(following, { ...event, callback: outcome.callback!, entry: outcome.entry! })
 }
 
-// An unauthenticated sender wrote it: bounded, and in characters that no terminal takes for a command.
+// Written by an unauthenticated sender: truncated, and without control characters, which a terminal could execute.
 function sanitized(header: HeaderValue): string | undefined {
   const text = typeof header === 'string' || header?.length !== 1 ? header : header[0]
   if (typeof text !== 'string') return undefined

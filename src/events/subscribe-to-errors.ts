@@ -9,12 +9,12 @@ type ErrorListener = (error: unknown, outcome: Outcome) => void
 export function subscribeToErrors(events: EventChannel, listener: ErrorListener): void {
   events.subscribe('answered', ({ outcome }) => {
     if (outcome.outcome !== 'failed' && outcome.outcome !== 'unavailable') return undefined
-    // Listeners raise alarms, and an unauthenticated sender must not be able to raise them.
+    // Listeners raise alarms. An unauthenticated sender must not be able to raise one.
     if (!outcome.callback && outcome.error === undefined) return undefined
     return listener(outcome.error ?? new CountersignError(outcome.code, outcome.reason), outcome)
   })
   const tellOfAttempt = ({ code, error, reason, entry, ...event }: FailedAttempt) => {
-    // Without an inbox the answer tells of the failure.
+    // Without an inbox the answer reports the failure.
     if (entry === undefined) return undefined
     return listener(
       error ?? new CountersignError(code, reason),

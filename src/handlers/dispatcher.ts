@@ -14,13 +14,13 @@ export interface Failure {
 
 export interface Dispatch {
   /**
-   * Resolves once every handler has finished or run out of time: to what went wrong, or undefined. A time-out goes first,
-   * so that any other failure means that all have returned. Never rejects.
+   * Resolves once every handler has finished or timed out: to the failure, or undefined. A timeout has precedence,
+   * so any other failure means that all handlers have returned. Never rejects.
    */
   readonly result: Promise<Failure | undefined>
   /**
-   * Resolves once every handler has really returned, which one that ignores its signal may do long after its time was
-   * up. Until then the same callback must not be handled again. Never rejects.
+   * Resolves once every handler has returned. A handler that ignores its signal may return long after its timeout.
+   * Until then the same callback must not be handled again. Never rejects.
    */
   readonly settled: () => Promise<unknown>
 }
@@ -33,7 +33,7 @@ interface DispatcherParts {
   readonly logger: Logger
 }
 
-/** Gives events to their handlers. */
+/** Runs the handlers of events. */
 export class Dispatcher {
   readonly #parts: DispatcherParts
 
@@ -42,8 +42,8 @@ export class Dispatcher {
   }
 
   /**
-   * Runs the handlers of the event's type side by side, each against its own clock. `stop` aborts all of them. `claimedAt`,
-   * by `performance.now()`, is when a lease began that nobody renews.
+   * Runs the handlers of the event's type concurrently, each with its own timeout. `stop` aborts all of them.
+   * `claimedAt`, by `performance.now()`, is given if nobody renews the lease: when the lease began.
    */
   dispatch(event: CallbackEvent, attempt: number, stop: AbortSignal, claimedAt = Infinity): Dispatch {
     const { schemas, schemaTimeoutMs } = this.#parts
@@ -63,7 +63,7 @@ export class Dispatcher {
     const { handlers, logger } = this.#parts
     const runs = handlers.for(event.type).map(({ handler, timeoutMs, maxClaimAgeMs }) => {
       const context = new Context(event, attempt, logger, stop)
-      // Started in a microtask, so that a handler that throws at once is no different from one that throws later.
+      // Started in a microtask, so that a handler that throws synchronously behaves like one that rejects.
       const returned = Promise.resolve().then(() => {
         if (performance.now() - claimedAt > maxClaimAgeMs) throw new LeaseTooShortError(timeoutMs)
         return handler(event, context)
@@ -114,14 +114,14 @@ function failureCode(error: unknown) {
   return isInstance(error, LeaseTooShortError) ? 'ERR_CLAIM_LOST' : 'ERR_HANDLER_FAILED'
 }
 
-/** Others may have kept the process busy since the callback was claimed, or its store or schema took long. */
+/** The process may have been busy since the callback was claimed, or its store or schema took long. */
 class LeaseTooShortError extends Error {
   constructor(timeoutMs: number) {
     super(`the handler was not begun: less is left of the lease than the ${timeoutMs} ms that it may take`)
   }
 }
 
-/** Makes its parts when they are asked for: most handlers use neither the signal nor the logger. */
+/** Creates the signal and the logger on demand: most handlers use neither. */
 class Context implements HandlerContext {
   readonly attempt: number
   readonly #event: CallbackEvent
@@ -160,11 +160,11 @@ class Context implements HandlerContext {
   abort(error: Error): void {
     this.#abortedWith = error
     this.#controller?.abort(error)
-    // Now already, as a handler that ignores its signal may never return.
+    // Immediately, because a handler that ignores its signal may never return.
     this.close()
   }
 
-  // A listener left behind on the receiver's own signal would be a leak of one per callback.
+  // Without this, each callback would leave a listener on the receiver's own signal.
   close(): void {
     if (this.#controller) this.#stop.removeEventListener('abort', this.#onStop)
   }

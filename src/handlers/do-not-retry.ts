@@ -1,7 +1,7 @@
 import { CountersignError } from '../base/errors.js'
 import { property } from '../base/foreign-value.js'
 
-/** Thrown by a handler to say that trying again is of no use: the entry becomes a dead letter at once. */
+/** Thrown by a handler to end the retries: the entry becomes a dead letter immediately. */
 export class DoNotRetryError extends CountersignError<'ERR_DO_NOT_RETRY'> {
   constructor(message: string, options?: ErrorOptions) {
     super('ERR_DO_NOT_RETRY', message, options)
@@ -9,7 +9,7 @@ export class DoNotRetryError extends CountersignError<'ERR_DO_NOT_RETRY'> {
   }
 }
 
-/** By its code, as there may be two copies of the class: one of the ES module build and one of the CommonJS build. */
+/** Recognised by its code, because the ES module build and the CommonJS build each have a class. */
 export function forbidsRetry(error: unknown): boolean {
   return property(error, 'code') === 'ERR_DO_NOT_RETRY'
 }

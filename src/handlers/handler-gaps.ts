@@ -1,7 +1,7 @@
 import type { Logger } from '../logging/logger.js'
 import { similarName } from '../base/similar-name.js'
 
-/** What there are handlers for. */
+/** Which event types have handlers. */
 export interface Handled {
   readonly types: ReadonlySet<string>
   readonly any: boolean
@@ -9,8 +9,9 @@ export interface Handled {
 }
 
 /**
- * Warns of what cannot be right: no handler at all, a subscribed type without a handler, a handler of a type that is not
- * subscribed. `subscribed` is undefined where a function finds the subscriptions: its types are not known.
+ * Logs a warning for a likely mistake: no handler at all, a subscribed type without a handler, a handler of a type
+ * that is not subscribed. `subscribed` is undefined if a function returns the subscriptions, because their types
+ * are not known.
  */
 export function warnOfGaps(
   subscribed: readonly string[] | undefined,
@@ -19,7 +20,7 @@ export function warnOfGaps(
   { hasInbox = false } = {},
 ): void {
   if (types.size === 0 && !any && !unhandled) {
-    // It only stores, and a worker in another process handles.
+    // It only stores. A worker in another process handles.
     if (hasInbox) return
     logger.warn({ code: 'WARN_NO_HANDLERS' }, 'no handler is registered: no callback will be handled')
     return

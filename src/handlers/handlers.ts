@@ -3,39 +3,51 @@ import { CountersignError } from '../base/errors.js'
 import type { Logger } from '../logging/logger.js'
 import { checkKnownOptions, integerOption } from '../base/option-checks.js'
 
-/** The payload of each event type, as the user declares it. The full list of types is not published. */
+/**
+ * The payload of each event type, as the application declares it. The service does not publish the full list of
+ * types.
+ */
 export type EventMap = { readonly [eventTypeName: string]: CallbackPayload }
 
-/** An event of any declared type, told apart by its `type`. */
+/** An event of any declared type, discriminated by its `type`. */
 export type AnyEvent<Events extends object> = {
   [Type in keyof Events & string]: CallbackEvent<Type, Events[Type]>
 }[keyof Events & string]
 
 export interface HandlerContext {
-  /** Aborted when the handler's time is up or the receiver has to stop. Hand it to whatever can be cancelled. */
+  /**
+   * Aborted when the handler exceeds its timeout or the receiver has to stop. Pass it to everything that can be
+   * cancelled.
+   */
   readonly signal: AbortSignal
-  /** How often handling this callback has been tried, this time included, as far as the store remembers; from 1. */
+  /** The number of this attempt to handle the callback, from 1, as far as the store remembers earlier ones. */
   readonly attempt: number
-  /** The receiver's logger, with the callback's key and type on every line. */
+  /** The receiver's logger, with the idempotency key and the type of the callback on every line. */
   readonly logger: Logger
 }
 
-/** Handles an event. It has been handled once this returns or its promise resolves; to throw is to have it retried. */
+/** Handles an event. The event has been handled once this returns or its promise resolves. Throw to have it retried. */
 export type Handler<Event = CallbackEvent> = (event: Event, context: HandlerContext) => unknown
 
 export interface HandlerOptions {
-  /** How long this handler may take, in milliseconds. @default the receiver's `handlerTimeoutMs` */
+  /**
+   * How long this handler may take, in milliseconds, at most 0.9 of `leaseMs`. @default the `handlerTimeoutMs` of
+   * the receiver
+   */
   readonly timeoutMs?: number | undefined
 }
 
 interface RegisteredHandler {
   readonly handler: Handler
   readonly timeoutMs: number
-  /** How old a claim may be for it to begin, in milliseconds: it would have too little of the lease left. */
+  /**
+   * How old a claim may be for the handler to start, in milliseconds. With an older claim too little of the lease
+   * is left.
+   */
   readonly maxClaimAgeMs: number
 }
 
-/** The longest time-out of a handler: some of the lease goes by before it begins. */
+/** The longest timeout of a handler: a part of the lease has passed before the handler starts. */
 export function longestTimeoutMs(leaseMs: number): number {
   return Math.floor(leaseMs * 0.9)
 }
@@ -45,7 +57,7 @@ export function checkIsFunction(what: string, value: unknown): void {
   throw new CountersignError('ERR_HANDLER_INVALID', `${what} must be a function.`)
 }
 
-/** Which handlers there are for an event type. */
+/** The registered handlers by event type. */
 export class Handlers {
   readonly #byType = new Map<string, RegisteredHandler[]>()
   readonly #any: RegisteredHandler[] = []
@@ -78,14 +90,14 @@ export class Handlers {
     this.#unhandled.push(this.#register('onUnhandled', handler, options))
   }
 
-  /** Those of the type and those of any type; where there are none, those of the unhandled. */
+  /** The handlers of the type and of any type; if there are none, the handlers of unhandled events. */
   for(type: string): readonly RegisteredHandler[] {
     const ofType = this.#byType.get(type)
     const handlers = ofType ? (this.#any.length === 0 ? ofType : [...ofType, ...this.#any]) : this.#any
     return handlers.length > 0 ? handlers : this.#unhandled
   }
 
-  /** The types that there are handlers for. */
+  /** The event types that have handlers. */
   get types(): readonly string[] | 'any' {
     return this.#any.length > 0 || this.#unhandled.length > 0 ? 'any' : [...this.#byType.keys()]
   }
@@ -103,7 +115,7 @@ export class Handlers {
     }
   }
 
-  /** A handler that came later would have missed callbacks, and nobody would know. */
+  /** A handler that is registered later would have missed callbacks without a notice. */
   freeze(): void {
     this.#frozen = true
   }
@@ -118,7 +130,7 @@ export class Handlers {
     }
     checkIsFunction(`${where}: the handler`, handler)
     checkKnownOptions(where, options, ['timeoutMs'])
-    // A handler that outlives its lease could run beside the one that takes over.
+    // A handler that outlives its lease could run concurrently with the handler of the next claim.
     const limits = { fallback: this.#defaultTimeoutMs, min: 1, max: longestTimeoutMs(this.#leaseMs) }
     const timeoutMs = integerOption(where, 'timeoutMs', options.timeoutMs, limits)
     return { handler, timeoutMs, maxClaimAgeMs: this.#leaseMs - timeoutMs }

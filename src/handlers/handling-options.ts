@@ -7,20 +7,22 @@ import type { StandardSchema } from './standard-schema.js'
 /** How handlers are run, by a receiver or by a worker. */
 export interface HandlingOptions<Events extends object = EventMap> {
   /**
-   * How long a handler may take, in milliseconds, before its signal is aborted and the attempt has failed. @default 10_000
+   * How long a handler may take, in milliseconds. Then its signal is aborted and the attempt has failed. @default
+   * 10_000
    */
   readonly handlerTimeoutMs?: number | undefined
   /**
-   * How long a callback stays claimed when whoever claimed it neither finishes nor gives it back, in milliseconds: a
-   * process that died blocks its callback this long. A handler's time-out is at most nine tenths of it. @default 60_000
+   * How long a callback stays claimed if the process that claimed it neither finishes nor releases it, in
+   * milliseconds: a process that died blocks its callback for this time. The timeout of a handler is at most nine
+   * tenths of it. @default 60_000
    */
   readonly leaseMs?: number | undefined
   /** How long `stop()` waits for running handlers before it aborts them, in milliseconds. @default 10_000 */
   readonly stopTimeoutMs?: number | undefined
-  /** By event type, a schema of any Standard Schema library (zod, valibot, arktype) that a payload must fit. */
+  /** A schema for the payload of each event type, of any Standard Schema library (zod, valibot, arktype). */
   readonly schemas?:
     { readonly [Type in keyof Events]?: StandardSchema<Events[Type]> | undefined } | undefined
-  /** pino, console, or alike; `false` for none. @default warnings and errors go to standard error */
+  /** pino, console, or compatible; `false` for none. @default warnings and errors go to standard error */
   readonly logger?: Logger | false | undefined
 }
 

@@ -11,9 +11,9 @@ import {
   type Handlers,
 } from './handlers.js'
 
-/** What a receiver and a worker have in common: handlers and listeners are registered with both. */
+/** What a receiver and a worker have in common: the registration of handlers and listeners. */
 export abstract class Registration<Events extends object> {
-  /** Tells subscribers what happens to callbacks: `events.subscribe('failed', (event) => ...)`. */
+  /** Reports what happens to callbacks: `events.subscribe('failed', (event) => ...)`. */
   readonly events: EventSource
   readonly #handlers: Handlers
   readonly #channel: EventChannel
@@ -25,10 +25,10 @@ export abstract class Registration<Events extends object> {
   }
 
   /**
-   * Registers a handler for an event type. Several may be registered: they run side by side, and the callback has been
+   * Registers a handler for an event type. Several handlers of one type run concurrently. The callback has been
    * handled when all have finished.
-   * @throws CountersignError ERR_HANDLER_INVALID, ERR_OPTION_INVALID, and after the start or the first callback
-   *   ERR_RECEIVER_STARTED or ERR_WORKER_STARTED
+   * @throws CountersignError ERR_HANDLER_INVALID, ERR_OPTION_INVALID; after the start or the first callback
+   * ERR_RECEIVER_STARTED or ERR_WORKER_STARTED
    */
   on<Type extends keyof Events & string>(
     type: Type,
@@ -39,7 +39,7 @@ export abstract class Registration<Events extends object> {
     return this
   }
 
-  /** Registers a handler for every event, beside those of its type. */
+  /** Registers a handler for every event, in addition to the handlers of its type. */
   onAny(handler: Handler<AnyEvent<Events>>, options?: HandlerOptions): this {
     this.#handlers.onAny(handler as unknown as Handler, options)
     return this
@@ -52,9 +52,10 @@ export abstract class Registration<Events extends object> {
   }
 
   /**
-   * Is told of each error that kept a callback from being handled, with what became of the callback. Of an attempt that failed
-   * after the callback had been stored, `outcome.status` is the 200 of its answer, and `outcome.entry` and `outcome.attempt`
-   * are there. Not told of unauthenticated requests, unless something underneath failed, such as the subscriptions function.
+   * Calls the listener for each error that kept a callback from being handled, with the outcome of the callback.
+   * For an attempt that failed after the callback was stored, `outcome.status` is the 200 of its answer, and
+   * `outcome.entry` and `outcome.attempt` are set. It is not called for unauthenticated requests, unless a
+   * dependency failed, such as the subscriptions function.
    * @throws CountersignError ERR_HANDLER_INVALID
    */
   onError(listener: (error: unknown, outcome: Outcome) => void): this {
@@ -64,7 +65,7 @@ export abstract class Registration<Events extends object> {
   }
 
   /**
-   * Is told of each callback that has been handled, once that is recorded.
+   * Calls the listener for each callback that has been handled, once that is recorded.
    * @throws CountersignError ERR_HANDLER_INVALID
    */
   onHandled(listener: (event: AttemptEvent) => void): this {
@@ -72,7 +73,8 @@ export abstract class Registration<Events extends object> {
   }
 
   /**
-   * Is told of each entry that has been given up: its handlers are not called again until a person decides so.
+   * Calls the listener for each entry that became a dead letter: its handlers are not called again until an
+   * operator retries it.
    * @throws CountersignError ERR_HANDLER_INVALID
    */
   onDeadLetter(listener: (event: DeadEvent) => void): this {

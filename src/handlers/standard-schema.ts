@@ -1,6 +1,6 @@
 /**
- * What zod, valibot, arktype and others have in common: https://standardschema.dev, version 1, as far as it is used here.
- * Types only, so that no schema library needs to be installed.
+ * The common interface of zod, valibot, arktype and others: https://standardschema.dev, version 1, as far as it is
+ * used here. Types only, so that no schema library has to be installed.
  */
 export interface StandardSchema<Output = unknown> {
   readonly '~standard': {
