@@ -1,12 +1,12 @@
-/** A controller that is aborted with `signal` as well, until it is released. */
+/** A controller that is also aborted with `signal`, until it is released. */
 interface LinkedController {
   readonly controller: AbortController
   readonly release: () => void
 }
 
 /**
- * Not `AbortSignal.any`: on the older of the supported Nodes what it makes is never let go while the source lives, and an
- * application may well give one signal to every call that it makes.
+ * Not `AbortSignal.any`: on older supported versions of Node its result is kept in memory as long as the source
+ * signal, and an application may pass one signal to every call.
  */
 export function linkedController(signal: AbortSignal | undefined): LinkedController {
   const controller = new AbortController()

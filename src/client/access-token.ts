@@ -6,11 +6,11 @@ import { attemptRequest, type ServiceAccess, type ServiceRequest, type ServiceRe
 import { askedDelayMs, withRetries, type RetryPolicy } from './retry.js'
 import { tokenRefusal } from './token-refusal.js'
 
-/** SERVICE 2.1. */
+/** The token response (SERVICE 2.1). */
 export interface AccessToken {
   readonly accessToken: string
   readonly tokenType: string
-  /** Remaining lifetime in seconds, as the service put it; undefined when it did not, or not as a number. */
+  /** The remaining lifetime in seconds, as the service stated it; undefined if it stated none, or not as a number. */
   readonly expiresIn: number | undefined
 }
 
@@ -22,8 +22,9 @@ interface TokenService extends ServiceAccess {
 const PATH = '/security/v1/oauth2/token'
 
 /**
- * One token, fetched now, and what the service says of it: for a look at it. `createClient` keeps them.
- * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN; ClientError; the signal's reason
+ * Requests one token now, and returns it with what the service states about it. It is not cached, unlike the tokens
+ * of `createClient`.
+ * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN; ClientError; the reason of the signal
  */
 export async function requestAccessToken(
   options: ClientOptions,
@@ -41,8 +42,8 @@ export async function requestAccessToken(
 }
 
 /**
- * Asks for a token (SERVICE 4.1). To ask twice does no harm, so failed attempts are repeated as others are.
- * @throws ClientError; the signal's reason
+ * Requests a token (SERVICE 4.1). A repeated request has no side effect, so failed attempts are retried.
+ * @throws ClientError; the reason of the signal
  */
 export async function fetchAccessToken(service: TokenService, signal: AbortSignal) {
   const { baseUrl, credentials, retries } = service
@@ -56,12 +57,12 @@ export async function fetchAccessToken(service: TokenService, signal: AbortSigna
   if (!response.ok) {
     throw tokenRefusal(what, response.status, credentials, askedDelayMs(response.headers, retries.clock))
   }
-  // A lifetime begins when the service answers, which is no sooner than this.
+  // The lifetime begins when the service answers, which is not before this time.
   return { ...readToken(what, response), requestedAtMs }
 }
 
-// Not URLSearchParams, which would write ~ as %7E: each character that a secret may have stands for itself in a form, and
-// so a service that does not decode it gets it right too.
+// Not URLSearchParams, which encodes ~ as %7E. Every character that a secret may have is allowed unencoded in a
+// form, so a service that does not decode the form also gets the right secret.
 function tokenRequest({ clientId, clientSecret }: ClientCredentials): ServiceRequest {
   return {
     method: 'POST',
@@ -79,17 +80,18 @@ function readToken(what: string, { status, body }: ServiceResponse): AccessToken
   }
   if (typeof body !== 'object' || body === null) throw unusable('its body is no JSON object')
   const { access_token, token_type, expires_in } = body as Readonly<Record<string, unknown>>
-  // RFC 6749, section 7.1: a type that is not understood must not be used. 5.1: its case does not matter.
+  // RFC 6749, section 7.1: a client must not use a token type that it does not understand. Section 5.1: the type is
+  // case-insensitive.
   if (typeof token_type !== 'string' || token_type.toLowerCase() !== 'bearer')
     throw unusable('token_type is not Bearer')
   if (typeof access_token !== 'string') throw unusable('access_token is no text')
-  // It goes into a header, where a line end would begin another.
+  // It becomes part of a header, where a line end would start another header.
   if (!/^[\x21-\x7e]+$/.test(access_token))
     throw unusable('access_token is empty, or has characters that have no place in a header')
   return { accessToken: access_token, tokenType: token_type, expiresIn: seconds(expires_in) }
 }
 
-/** Some services put the number into a text. */
+/** Some services send the number as a string. */
 function seconds(expiresIn: unknown): number | undefined {
   if (typeof expiresIn === 'number') return expiresIn
   return typeof expiresIn === 'string' && /^\d+$/.test(expiresIn) ? Number(expiresIn) : undefined

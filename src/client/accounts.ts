@@ -4,7 +4,8 @@ import { signalOption, type CallOptions } from './call-options.js'
 import type { ServiceRequest, ServiceResponse } from './request.js'
 
 /**
- * SERVICE 2.4. What is given is sent, and no more: whether the service takes an absent field for unchanged is not shown.
+ * The fields to change. Fields that are not given are not sent: the service does not document whether it leaves an
+ * absent field unchanged.
  */
 export interface AccountUpdate {
   readonly name?: string | undefined
@@ -13,9 +14,9 @@ export interface AccountUpdate {
 
 export interface ClientAccounts {
   /**
-   * Updates an account (SERVICE 4.3). Resolves with any status, as none is documented. Repeats an attempt without an
-   * answer, or with 5xx or 429: PUT is idempotent (RFC 9110, section 9.2.2). So one that was lost on the way may overtake
-   * an update that somebody else made in between.
+   * Updates an account. Resolves with any status, because the service documents none. It retries an attempt without
+   * an answer, or with 5xx or 429, because PUT is idempotent (RFC 9110, section 9.2.2). A delayed attempt may
+   * therefore overwrite an update that another client made in between.
    * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN: nothing was sent
    * @throws ClientError every code
    */
@@ -33,11 +34,11 @@ export function createAccounts(send: SendAuthorized): ClientAccounts {
   }
 }
 
-/** SERVICE 4.3, but for the token. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
+/** The request of SERVICE 4.3 without the token. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
 export function accountRequest(accountId: string, update: AccountUpdate): ServiceRequest {
   if (typeof accountId !== 'string' || accountId === '' || !accountId.isWellFormed())
     throw invalidOption(OWNER, 'accountId', accountId, 'use the id of the account, a text')
-  // No escaping keeps a URL parser from taking these for a step, and the update for one of another resource.
+  // A URL parser resolves these even if they are escaped. The update would go to another resource.
   if (accountId === '.' || accountId === '..')
     throw invalidOption(OWNER, 'accountId', accountId, 'use the id of the account: this is a step in a path')
 

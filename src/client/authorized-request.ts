@@ -15,9 +15,10 @@ export type SendAuthorized = (
 ) => Promise<ServiceResponse>
 
 /**
- * Sends a request with a token (SERVICE 5, point 2), and with another one when that is refused: once, or a service that
- * refuses all of them would be asked for ever. Failed attempts are repeated.
- * @throws ClientError; the signal's reason
+ * Sends a request with a token (SERVICE 5, point 2). If the service refuses the token, it sends the request once
+ * more with another one; more often would be an endless loop with a service that refuses all tokens. Failed
+ * attempts are retried.
+ * @throws ClientError; the reason of the signal
  */
 export function sendAuthorized(
   { access, retries, tokens }: AuthorizedAccess,

@@ -2,14 +2,14 @@ import { isLoopback } from '../base/loopback.js'
 import { invalidOption } from '../base/option-checks.js'
 import { parseUrl } from '../base/parse-url.js'
 
-/** The base address without the slash at its end. @throws CountersignError ERR_OPTION_INVALID */
+/** The base address without a trailing slash. @throws CountersignError ERR_OPTION_INVALID */
 export function baseUrlOption(owner: string, baseUrl: unknown): string {
   const refuse = (shown: string, cure: string) => invalidOption(owner, 'baseUrl', baseUrl, cure, shown)
   if (typeof baseUrl !== 'string') {
     const shown = baseUrl === null ? 'null' : typeof baseUrl
     throw refuse(shown, 'pass the service base address. Is the environment variable set?')
   }
-  // What is no URL is not repeated: in the wrong variable it may be the secret.
+  // A value that is not a URL is not part of the message: it may be the secret in the wrong variable.
   const url = /^https?:\/\//i.test(baseUrl.trim()) ? parseUrl(baseUrl) : undefined
   if (!url) {
     const shown = `a text of ${baseUrl.length} characters that is no absolute http or https URL`

@@ -1,11 +1,14 @@
 import { checkKnownOptions, invalidOption } from '../base/option-checks.js'
 
 export interface CallOptions {
-  /** Ends the call, wherever it stands; it rejects with the signal's reason. */
+  /** Aborts the call at any point. The call rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** The signal, once the names of all options have been checked. @throws CountersignError ERR_OPTION_UNKNOWN, ERR_OPTION_INVALID */
+/**
+ * Checks the names of all options, and returns the signal. @throws CountersignError ERR_OPTION_UNKNOWN,
+ * ERR_OPTION_INVALID
+ */
 export function signalOption(
   owner: string,
   options: CallOptions | undefined,

@@ -5,7 +5,7 @@ interface Followers {
   readonly abort: () => void
 }
 
-/** The calls that are under way: each ends with the signal it was given, and all of them with the client. */
+/** The calls in progress. Each is aborted with its own signal, and all of them with the client. */
 export class Calls {
   readonly #running = new Set<AbortController>()
   readonly #followers = new Map<AbortSignal, Followers>()
@@ -34,7 +34,7 @@ export class Calls {
     for (const controller of this.#running) controller.abort(closed())
   }
 
-  // One listener for all calls that share a signal: Node takes more than ten for a leak, and warns.
+  // One listener for all calls that share a signal: Node warns of a leak above ten listeners.
   #follow(signal: AbortSignal): Followers {
     const known = this.#followers.get(signal)
     if (known) return known

@@ -3,11 +3,11 @@ import { CountersignError } from '../base/errors.js'
 export type ClientErrorCode =
   /** The token request was answered 400, 401 or 403. */
   | 'ERR_TOKEN_REFUSED'
-  /** No answer: no connection, or one that broke. */
+  /** No answer: no connection, or the connection broke. */
   | 'ERR_SERVICE_UNREACHABLE'
   /** No complete answer within `timeoutMs`. */
   | 'ERR_SERVICE_TIMEOUT'
-  /** An answer that cannot be used: to the token request anything without a token, to any other one above 1 MiB. */
+  /** An unusable answer: to the token request any answer without a token, to other requests an answer above 1 MiB. */
   | 'ERR_SERVICE_RESPONSE'
   /** The client has been closed. */
   | 'ERR_CLIENT_CLOSED'
@@ -20,15 +20,15 @@ interface ClientErrorOptions {
   readonly mayBeCreated?: boolean | undefined
 }
 
-/** A call came to nothing. Never holds a secret, a token or any part of an answer's body, and nor do its causes. */
+/** A call that failed. Neither the error nor its causes contain a secret, a token or a part of a response body. */
 export class ClientError extends CountersignError<ClientErrorCode> {
-  /** The status of the service's answer, where there was one. */
+  /** The status of the service's answer, if there was one. */
   declare readonly status?: number
-  /** How long the service asks to wait, by its Retry-After, where the token request was answered with one. */
+  /** The Retry-After of the answer to the token request, in milliseconds, if it had one. */
   declare readonly retryAfterMs?: number
-  /** The key that a subscription was sent with, in order to try again with the same. */
+  /** The idempotency key that the subscription was sent with, to repeat the call with the same key. */
   declare readonly idempotencyKey?: string
-  /** Of `subscriptions.create`: false where no attempt can have created the subscription. */
+  /** Only of `subscriptions.create`: false if no attempt can have created the subscription. */
   declare readonly mayBeCreated?: boolean
 
   constructor(code: ClientErrorCode, message: string, options: ClientErrorOptions = {}) {

@@ -6,36 +6,36 @@ import { checkCredentials } from './credentials.js'
 
 export interface ClientOptions {
   /**
-   * The service base address, absolute, https, with a path or without; plain http is taken for 127.0.0.0/8, [::1] and
-   * localhost only. The types of these three admit undefined, so that an environment variable can be named here;
-   * `createClient` does not.
+   * The base address of the service: absolute and https, with or without a path. Plain http is accepted only for
+   * 127.0.0.0/8, [::1] and localhost. The types of these three options include undefined, so that an environment
+   * variable can be passed; `createClient` refuses undefined.
    */
   readonly baseUrl: string | undefined
-  /** The client_Id: a UUID (SERVICE 2.2). */
+  /** The client_Id: a UUID. */
   readonly clientId: string | undefined
-  /** The client_Secret: 1 to 40 letters, digits, `-`, `_`, `.` and `~` (SERVICE 2.2). */
+  /** The client_Secret: 1 to 40 letters, digits, `-`, `_`, `.` and `~`. */
   readonly clientSecret: string | undefined
   /** How long an attempt may take, from connecting to the last byte of the answer, in milliseconds. @default 10_000 */
   readonly timeoutMs?: number | undefined
   /**
-   * How often a request is sent, 1 to 10, when there is no answer, a 5xx or a 429. Those for a token are counted by
-   * themselves, and the one repetition after a 401 is not counted. @default 3
+   * How often a request is sent if there is no answer, a 5xx or a 429: 1 to 10. Token requests are counted
+   * separately, and the one repetition after a 401 is not counted. @default 3
    */
   readonly maxAttempts?: number | undefined
   /**
-   * The delay before the second attempt, in milliseconds; it doubles each time, up to 10 seconds, and up to half of it is
-   * left out by chance. @default 250
+   * The delay before the second attempt, in milliseconds. It doubles each time, up to 10 seconds. Each delay is
+   * random between a half and the whole. @default 250
    */
   readonly retryDelayMs?: number | undefined
   /**
-   * In place of the client's own, for client certificates or special proxies: the environment's are not looked at then,
-   * and connections are yours to close.
-   * @default undici's fetch, with connections that are kept, and the proxies of HTTPS_PROXY, HTTP_PROXY and NO_PROXY
+   * Replaces the client's own fetch, for client certificates or special proxies. The proxy variables of the
+   * environment are then not read, and the application closes the connections.
+   * @default undici's fetch, with persistent connections and the proxies of HTTPS_PROXY, HTTP_PROXY and NO_PROXY
    */
   readonly fetch?: Fetch | undefined
-  /** The current time in milliseconds since 1970, for how long a token lives. @default Date.now */
+  /** The current time in milliseconds since 1970, for the lifetime of tokens. @default Date.now */
   readonly clock?: (() => number) | undefined
-  /** pino, console, or alike; `false` for none. @default warnings and errors go to standard error */
+  /** pino, console, or compatible; `false` for none. @default warnings and errors go to standard error */
   readonly logger?: Logger | false | undefined
 }
 
@@ -58,7 +58,7 @@ void complete
 
 const OWNER = 'createClient'
 
-/** Everything checked, with defaults. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
+/** The checked options, with defaults. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
 export function parseClientOptions(options: ClientOptions) {
   checkKnownOptions(OWNER, options, KNOWN)
   const baseUrl = baseUrlOption(OWNER, options.baseUrl)

@@ -9,14 +9,17 @@ import { TokenCache } from './token-cache.js'
 
 export interface Client {
   /**
-   * A token for requests of your own, to be sent as `Authorization: Bearer ...` (SERVICE 5). From the cache while it lives,
-   * otherwise fetched (SERVICE 4.1), once for all who wait.
+   * A token for requests of your own, to be sent as `Authorization: Bearer ...`. It comes from the cache while it
+   * is valid. Otherwise it is requested once for all concurrent callers.
    * @throws ClientError every code
    */
   accessToken(options?: CallOptions): Promise<string>
   readonly subscriptions: ClientSubscriptions
   readonly accounts: ClientAccounts
-  /** Ends the calls under way, which reject with ERR_CLIENT_CLOSED, and the connections. Safe to call twice. */
+  /**
+   * Aborts the calls in progress, which reject with ERR_CLIENT_CLOSED, and closes the connections. Safe to call
+   * twice.
+   */
   close(): Promise<void>
 }
 
@@ -35,8 +38,8 @@ export function createClient(options: ClientOptions): Client {
 }
 
 /**
- * A client, and the texts that must not be shown of what it is answered: its client secret, and every token that it has
- * received until the call. For the command line, which prints answers.
+ * A client, and the texts that must not be shown from its answers: its client secret, and every token that it has
+ * received so far. For the command line, which prints answers.
  * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
 export function openClient(options: ClientOptions): { client: Client; hidden: () => string[] } {

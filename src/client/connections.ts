@@ -3,14 +3,14 @@ import type { AttemptEffect } from './effect.js'
 import { withoutInterimResponses } from './interim-responses.js'
 import { checkProxyVariables } from './proxy-variables.js'
 
-/** What the client asks of `fetch`: those of Node and undici fit, and so does a function that adds to either of them. */
+/** The part of `fetch` that the client uses. The fetch of Node and of undici fit, and so does a wrapper of either. */
 export type Fetch = (url: string, init: FetchInit) => Promise<FetchResponse>
 
 export interface FetchInit {
   readonly method: string
   readonly headers: Record<string, string>
   readonly body: string
-  /** A redirect must not carry a token or a secret elsewhere. */
+  /** A redirect must not send a token or a secret to another address. */
   readonly redirect: 'manual'
   readonly signal: AbortSignal
 }
@@ -26,7 +26,7 @@ interface BodyReader {
   cancel(): Promise<unknown>
 }
 
-/** Sends a request, and notes in `effect` whether it may have left this machine. */
+/** Sends a request, and records in `effect` whether it may have left this machine. */
 export type SendRequest = (url: string, init: FetchInit, effect: AttemptEffect) => Promise<FetchResponse>
 
 export interface Connections {
@@ -34,11 +34,11 @@ export interface Connections {
   close(): Promise<void>
 }
 
-/** Somebody else's fetch, who sees to its connections. */
+/** A fetch of the application, which manages its connections. */
 export function foreignConnections(fetch: Fetch): Connections {
   return {
     async send(url, init, effect) {
-      // What it does is not seen here, and a call that is aborted is not waited for.
+      // Its progress cannot be observed. An aborted call is not waited for.
       effect.isPossible = true
       try {
         return await fetch(url, init)
@@ -51,7 +51,7 @@ export function foreignConnections(fetch: Fetch): Connections {
   }
 }
 
-/** Connections of this client's own, which are kept and used again, made when the first is needed. */
+/** Persistent connections of this client, created with the first request. */
 export function ownConnections(baseUrl: string, connectTimeoutMs: number): Connections {
   const lazily = () => connect(baseUrl, connectTimeoutMs)
   let connected: ReturnType<typeof connect> | undefined
@@ -68,8 +68,8 @@ export function ownConnections(baseUrl: string, connectTimeoutMs: number): Conne
 }
 
 async function connect(baseUrl: string, connectTimeoutMs: number) {
-  // Where no fetch has been used yet, undici makes its own agent that of Node's fetch, for the whole process; to look at
-  // one of these classes makes Node set up its own before.
+  // If no fetch has been used yet, undici makes its own agent that of Node's fetch for the whole process. Reading
+  // one of these classes makes Node create its own agent first.
   void globalThis.Response
   const { Agent, buildConnector, EnvHttpProxyAgent, fetch, Pool } = await import('undici')
   const factory = (origin: string | URL, options: object) => {
@@ -77,20 +77,20 @@ async function connect(baseUrl: string, connectTimeoutMs: number) {
     const connector = typeof connect === 'function' ? connect : buildConnector(connect)
     return new Pool(origin, { ...options, connect: tolerant(connector) })
   }
-  // The time-outs of the attempt are what counts.
+  // The timeout of the attempt applies.
   const options = { connect: { timeout: connectTimeoutMs }, headersTimeout: 0, bodyTimeout: 0, factory }
-  // Plain http is for loopback only: through a proxy, the secret would leave this machine unencrypted.
+  // Plain http is only for loopback addresses: through a proxy, the secret would leave this machine unencrypted.
   const plain = baseUrl.startsWith('http:')
   if (!plain) checkProxyVariables(baseUrl, process.env)
   const dispatcher: Dispatcher = plain ? new Agent(options) : new EnvHttpProxyAgent(options)
   return { fetch, dispatcher }
 }
 
-/** The same dispatcher for one request, which notes when that begins to be written. */
+/** The same dispatcher for one request. It records when the request begins to be written. */
 function noting(dispatcher: Dispatcher, effect: AttemptEffect): Dispatcher {
   const dispatch: Dispatcher['dispatch'] = (options, handler) => {
     const { onConnect } = handler
-    // Called when there is a connection, and a tunnel where one is needed, before the first byte is written.
+    // Called when there is a connection, and a tunnel if one is needed, before the first byte is written.
     handler.onConnect = function (...given) {
       effect.isPossible = true
       onConnect?.apply(this, given)
@@ -108,7 +108,7 @@ function tolerant(connector: buildConnector.connector): buildConnector.connector
     })
 }
 
-/** Whether an error, or what caused it, says that there was no connection on which anything could have been sent. */
+/** Whether an error, or one of its causes, says that there was no connection, so that nothing was sent. */
 function isConnectFailure(error: unknown, depth = 0): boolean {
   if (typeof error !== 'object' || error === null || depth > 3) return false
   const { code, syscall, cause, errors } = error as Readonly<Record<string, unknown>>

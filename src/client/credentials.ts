@@ -1,7 +1,7 @@
 import { refuseOption } from '../base/option-checks.js'
 import { isUuid } from '../base/uuid.js'
 
-/** SERVICE 2.2. */
+/** The rules of SERVICE 2.2. */
 export interface ClientCredentials {
   readonly clientId: string
   readonly clientSecret: string
@@ -10,8 +10,8 @@ export interface ClientCredentials {
 const MAX_SECRET_LENGTH = 40
 
 /**
- * Checks both against SERVICE 2.2 before anything is sent. Neither is repeated in a message: in the wrong variable, either
- * may be the secret.
+ * Checks both credentials by the rules of SERVICE 2.2 before anything is sent. Messages contain neither: each may
+ * be the secret in the wrong variable.
  * @throws CountersignError ERR_OPTION_INVALID
  */
 export function checkCredentials(owner: string, clientId: unknown, clientSecret: unknown): ClientCredentials {
@@ -29,7 +29,7 @@ function idProblem(clientId: unknown, clientSecret: unknown): string | undefined
   return `${found}: use the client_Id that the service has given you.`
 }
 
-// "a-z (not case-sensitive)": letters of both cases, sent as they are given.
+// "a-z (not case-sensitive)": letters of both cases, sent unchanged.
 function secretProblem(clientSecret: unknown): string | undefined {
   if (typeof clientSecret !== 'string' || clientSecret === '') return missing('clientSecret', clientSecret)
   const length = `clientSecret is a text of ${clientSecret.length} characters`
@@ -40,7 +40,7 @@ function secretProblem(clientSecret: unknown): string | undefined {
   return `${length}: a client secret has at most ${MAX_SECRET_LENGTH}. Was it copied twice, or something else with it?`
 }
 
-/** The kind of the first character that does not belong; never the character. */
+/** The kind of the first invalid character; never the character. */
 function strayCharacter(secret: string): string | undefined {
   if (/^[a-z0-9._~-]+$/i.test(secret)) return undefined
   if (/[\r\n]$/.test(secret)) return 'ends with a line end'

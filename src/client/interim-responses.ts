@@ -1,20 +1,20 @@
 import type { Socket } from 'node:net'
 
-/** Far more than any interim response has; Node's own bound for a head. */
+/** Far more than any interim response has. Node's own limit for the headers of a response. */
 const MAX_HEAD_BYTES = 16_384
 
 const REQUEST_HEAD = /^[A-Z]+ \S+ HTTP\/1\.1\r\n/
-// Not 101, which ends HTTP on the connection.
+// Except 101, which ends HTTP on the connection.
 const INTERIM_RESPONSE = /^HTTP\/1\.[01] 1(?!01)\d\d[ \r]/
 const BEGINNING = 'HTTP/1.1 100 '
 
 /**
- * Takes interim responses (1xx) out of what a socket reads. RFC 9110, section 15.2: a client must be able to parse them
- * "even if the client does not expect one"; undici 7 destroys the connection at a 100 that it did not ask for
- * (`onHeadersComplete` in client-h1.js), and whether the service has acted on the request is then not known.
+ * Removes interim responses (1xx) from what a socket reads. RFC 9110, section 15.2: a client must be able to parse
+ * them "even if the client does not expect one". undici 7 destroys the connection at an unexpected 100
+ * (`onHeadersComplete` in client-h1.js), and then it is not known whether the service has acted on the request.
  *
- * A response begins after the head of a request was written: undici writes that as one text, and sends one request at a
- * time. The body of a response is never looked at.
+ * A response begins after the headers of a request were written: undici writes them as one text, and sends one
+ * request at a time. The body of a response is never parsed.
  */
 export function withoutInterimResponses(socket: Socket): Socket {
   const read = socket.read.bind(socket)
@@ -49,7 +49,7 @@ function afterInterimResponses(bytes: Buffer): Buffer {
   }
 }
 
-/** Whether more bytes are needed to tell. */
+/** Whether more bytes are needed to decide. */
 function mayBeInterim(bytes: Buffer): boolean {
   const text = bytes.toString('latin1', 0, BEGINNING.length)
   if (text.length < BEGINNING.length)

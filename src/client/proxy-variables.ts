@@ -1,13 +1,13 @@
 import { parseUrl } from '../base/parse-url.js'
 
-/** A variable of the environment that names no proxy. The message has the variable's name, never its value. */
+/** An environment variable that does not name a proxy. The message has the name of the variable, never its value. */
 export class ProxyVariableError extends Error {}
 
 const PROTOCOLS = ['http:', 'https:', 'socks:', 'socks5:']
 
 /**
- * undici's own error for a malformed proxy variable is "Invalid URL", without saying which. Both are checked for either
- * scheme, as undici reads both.
+ * undici's own error for a malformed proxy variable is "Invalid URL", without the name of the variable. Both
+ * variables are checked for either scheme, because undici reads both.
  * @throws ProxyVariableError
  */
 export function checkProxyVariables(baseUrl: string, env: NodeJS.ProcessEnv): void {
@@ -29,7 +29,7 @@ function checkProxy(name: string, value: string): void {
   }
 }
 
-/** An entry that is a URL matches no host: the request would go to the proxy that it was to be kept from. */
+/** An entry that is a URL matches no host. The request would go through the proxy that the entry should exclude. */
 function checkExceptions(name: string, baseUrl: string, env: NodeJS.ProcessEnv): void {
   const { host, hostname } = new URL(baseUrl)
   for (const entry of (env[name] ?? '').split(/[,\s]+/)) {
@@ -40,7 +40,7 @@ function checkExceptions(name: string, baseUrl: string, env: NodeJS.ProcessEnv):
   }
 }
 
-/** The one that undici reads: an empty one in lower case hides the other. */
+/** The variable that undici reads: an empty one in lower case hides the one in upper case. */
 function nameOf(lowerCase: string, env: NodeJS.ProcessEnv): string {
   return env[lowerCase] === undefined ? lowerCase.toUpperCase() : lowerCase
 }

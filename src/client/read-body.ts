@@ -6,7 +6,7 @@ export const MAX_BODY_BYTES = 1_048_576
 /** The answer is larger than 1 MiB. */
 export class BodyTooLarge extends Error {}
 
-/** The body as text, with a bound: what is at the other end may be somebody else, or broken. @throws BodyTooLarge */
+/** The body as text, limited in size, because the other end may not be the service. @throws BodyTooLarge */
 export async function readBody({ body }: FetchResponse, signal: AbortSignal): Promise<string> {
   if (!body) return ''
   const reader = body.getReader()
@@ -22,12 +22,12 @@ export async function readBody({ body }: FetchResponse, signal: AbortSignal): Pr
       chunks.push(value)
     }
   } finally {
-    // Lets go of the connection where the end was not waited for.
+    // Releases the connection if the body was not read to its end.
     reader.cancel().catch(() => {})
   }
 }
 
-/** Parsed JSON; the text where it is none; undefined where there is none. Content-Type is not looked at. */
+/** Parsed JSON; the text if it is not JSON; undefined if it is empty. Content-Type is ignored. */
 export function parseBody(text: string): unknown {
   if (text === '') return undefined
   try {

@@ -8,7 +8,7 @@ import { ProxyVariableError } from './proxy-variables.js'
 import { BodyTooLarge, MAX_BODY_BYTES, parseBody, readBody } from './read-body.js'
 import { briefly, safeCause } from './safe-cause.js'
 
-/** What the service answered. Nothing is assumed about it, as SERVICE shows neither statuses nor bodies. */
+/** The service's answer. The service documents neither statuses nor bodies, so nothing is assumed about them. */
 export interface ServiceResponse {
   readonly status: number
   /** The status is 2xx. */
@@ -21,17 +21,17 @@ export interface ServiceResponse {
 
 export interface ServiceRequest {
   readonly method: 'POST' | 'PUT'
-  /** Below the base address, escaped. */
+  /** Relative to the base address, escaped. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
-  /** Texts of this request that must not stand in any error. */
+  /** Texts of this request that no error may contain. */
   readonly hidden: readonly string[]
   /** Records what each attempt may have done; absent if the caller does not need it. */
   readonly effect?: Effect | undefined
 }
 
-/** An answer of any status; or none, in which case the request may be tried again unless the failure is final. */
+/** An answer of any status, or none. Without an answer the request may be retried unless the failure is final. */
 export type Attempt = { readonly response: ServiceResponse } | FailedAttempt
 
 interface FailedAttempt {
@@ -43,15 +43,15 @@ interface FailedAttempt {
 export interface ServiceAccess {
   readonly baseUrl: string
   readonly send: SendRequest
-  /** Texts that must not stand in any error: the client secret, and every token that was received. */
+  /** Texts that no error may contain: the client secret, and every token that was received. */
   readonly hidden: () => readonly string[]
   readonly timeoutMs: number
   readonly logger: Logger
 }
 
 /**
- * One HTTP call. `number` counts the attempts, for the log.
- * @throws ClientError for a failure that is final; the signal's reason
+ * Makes one HTTP call. `number` is the number of the attempt, for the log.
+ * @throws ClientError if the failure is final; the reason of the signal
  */
 export async function attemptRequest(
   access: ServiceAccess,

@@ -15,9 +15,9 @@ const MAX_DELAY_MS = 10_000
 const MAX_RETRY_AFTER_MS = 30_000
 
 /**
- * Tries until there is an answer other than 5xx and 429, at most `maxAttempts` times; then the last answer is given back,
- * or its lack thrown. A service that asks by Retry-After (RFC 9110, section 10.2.3) for more patience than 30 seconds is
- * not asked again: its answer goes to the caller.
+ * Retries until there is an answer other than 5xx and 429, at most `maxAttempts` times. Then the last answer is
+ * returned, or the last failure is thrown. If a Retry-After (RFC 9110, section 10.2.3) is longer than 30 seconds,
+ * there is no further attempt, and the caller gets the answer.
  */
 export async function withRetries(
   { maxAttempts, retryDelayMs, clock, logger }: RetryPolicy,
@@ -36,28 +36,28 @@ export async function withRetries(
     }
     const delayMs = Math.max(asked, backoff(attempt, retryDelayMs))
     logger.info({ attempt, delayMs, status: response?.status }, 'the request will be repeated')
-    // Its own error would hide the reason.
+    // The delay's own error would hide the reason of the signal.
     await wait(delayMs, undefined, { signal }).catch(() => signal.throwIfAborted())
   }
 }
 
-/** Half of it is chance: clients that were turned away together must not come back together. */
+/** Half of the delay is random, so that clients that were refused together do not retry together. */
 function backoff(attempt: number, retryDelayMs: number): number {
   const delay = Math.min(retryDelayMs * 2 ** (attempt - 1), MAX_DELAY_MS)
   return Math.round(delay * (0.5 + Math.random() / 2))
 }
 
-/** The delay that an answer asks for; 0 when it asks for none. */
+/** The delay that an answer asks for; 0 if it asks for none. */
 export function retryAfterMs(headers: ServiceResponse['headers'], clock: () => number): number {
   return askedDelayMs(headers, clock) ?? 0
 }
 
-/** Seconds or an HTTP date, in milliseconds from now; undefined when there is none, or none that can be understood. */
+/** Seconds or an HTTP date, in milliseconds from now; undefined if it is absent or cannot be parsed. */
 export function askedDelayMs(headers: ServiceResponse['headers'], clock: () => number): number | undefined {
   const text = headers['retry-after'] ?? ''
   if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, Number.MAX_SAFE_INTEGER)
   const moment = parseHttpDate(text)
   if (moment === undefined) return undefined
-  // By the service's own clock where it shows it: ours may differ from it.
+  // Relative to the Date of the answer, if it has one, because the two clocks may differ.
   return Math.max(0, moment - (parseHttpDate(headers['date'] ?? '') ?? clock()))
 }

@@ -4,9 +4,9 @@ import { textMask } from '../base/mask-texts.js'
 const MAX_DEPTH = 3
 
 /**
- * An error without what must not get around: only name, code, message and stack, with each of the hidden texts left out of
- * them, and its causes likewise. HTTP clients hang sockets, requests and the bytes of answers on their errors, and a fetch
- * of somebody's own may do anything.
+ * A copy of an error without confidential data: only name, code, message and stack, with the hidden texts removed,
+ * and its causes likewise. HTTP clients attach sockets, requests and response bytes to their errors, and the fetch
+ * of an application may attach anything.
  */
 export function safeCause(error: unknown, hidden: readonly string[]): Error {
   return masked(error, textMask(hidden), 1)
@@ -25,7 +25,7 @@ function masked(error: unknown, redact: (text: string) => string, depth: number)
   return safe
 }
 
-/** The code of the deepest cause that has one, such as ECONNREFUSED; else its message. */
+/** The code of the deepest cause that has one, such as ECONNREFUSED; otherwise its message. */
 export function briefly(error: Error): string {
   const { code, message, cause } = fieldsOf(error)
   const below = cause === undefined ? undefined : briefly(cause as Error)
@@ -41,7 +41,7 @@ interface ErrorFields {
   readonly cause?: unknown
 }
 
-// Not by `instanceof`: an error of another realm, as in a test runner, is none there.
+// Not `instanceof`: it is false for an error of another realm, such as a test runner.
 function fieldsOf(error: unknown): ErrorFields {
   const [name, message, code, stack, cause] = ['name', 'message', 'code', 'stack', 'cause'].map((field) =>
     property(error, field),

@@ -11,40 +11,44 @@ import { Effect } from './effect.js'
 import type { ServiceRequest, ServiceResponse } from './request.js'
 import { isUuid } from '../base/uuid.js'
 
-/** SERVICE 2.3. Which fields are optional is not shown there; `description` is the one that reads like it. */
+/**
+ * A subscription to create. The service does not document which fields are optional; `description` reads as if it
+ * were.
+ */
 export interface NewSubscription {
   /** Such as `transfers.book-completed`. */
   readonly eventTypeName: string
-  /** Absolute http or https URL, spelled as the receiver's. */
+  /** Absolute http or https URL, with the same spelling as in the receiver. */
   readonly callbackUrl: string
-  /** The secret text itself, as the receiver has it: it is Base64-encoded here (SERVICE 5.1). */
+  /** The secret text itself, the same as in the receiver. It is Base64-encoded here. */
   readonly secret: string
   readonly description?: string | undefined
 }
 
 export interface CreateSubscriptionOptions extends CallOptions {
   /**
-   * A UUID, the same for every attempt. Give the one of an earlier call to try that again.
-   * @default a new one, which the result and a ClientError carry; the reason of a signal does not
+   * A UUID, the same for every attempt. Pass the key of an earlier call to repeat that call.
+   * @default a new one, which the result and a ClientError have; the reason of a signal does not
    */
   readonly idempotencyKey?: string | undefined
 }
 
-/** What the service answered to the last attempt, and what is known of all of them. */
+/** The service's answer to the last attempt, and what is known about all attempts. */
 export interface SubscriptionResponse extends ServiceResponse {
   readonly idempotencyKey: string
   /**
-   * Whether the subscription may exist. False only where no attempt of this call can have created it: each of them was
-   * answered 4xx other than 408 and 409, or never left this machine. An earlier call with the same key is not counted.
+   * Whether the subscription may exist. False only if no attempt of this call can have created it: each was
+   * answered 4xx other than 408 and 409, or never left this machine. Earlier calls with the same key are not
+   * counted.
    */
   readonly mayBeCreated: boolean
 }
 
 export interface ClientSubscriptions {
   /**
-   * Creates a subscription (SERVICE 4.2). Resolves with any status, as none is documented. Repeats an attempt without an
-   * answer, or with 5xx or 429, with the same idempotency key; a refusal of the repeat does not say whether an attempt
-   * before it was accepted: `mayBeCreated` of the result and of a ClientError does.
+   * Creates a subscription. Resolves with any status, because the service documents none. It retries an attempt
+   * without an answer, or with 5xx or 429, with the same idempotency key. The refusal of a retry does not say
+   * whether an earlier attempt was accepted; `mayBeCreated` of the result and of a ClientError does.
    * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN: nothing was sent
    * @throws ClientError every code
    */
@@ -70,7 +74,7 @@ export function createSubscriptions(send: SendAuthorized, logger: Logger): Clien
   }
 }
 
-/** SERVICE 4.2, but for the token. */
+/** The request of SERVICE 4.2 without the token. */
 function subscriptionRequest(
   subscription: NewSubscription,
   idempotencyKey: string,
@@ -95,14 +99,14 @@ function subscriptionRequest(
   }
 }
 
-/** The one given, or a new one. */
+/** The given key, or a new one. */
 function idempotencyKeyOption(idempotencyKey: string | undefined): string {
   if (idempotencyKey === undefined) return randomUUID()
   if (isUuid(idempotencyKey)) return idempotencyKey
   throw invalidOption(OWNER, 'idempotencyKey', idempotencyKey, 'use a UUID, or leave it out')
 }
 
-/** Anew, as others may have been given the same error: those who waited for the same token. */
+/** A new error, because other callers may have got the same one: all that waited for the same token. */
 function aboutCreation(error: unknown, about: { idempotencyKey: string; mayBeCreated: boolean }): unknown {
   if (!(error instanceof ClientError)) return error
   const { code, message, status, retryAfterMs, cause } = error

@@ -2,11 +2,11 @@ import { untilAborted } from './abort.js'
 import type { AccessToken } from './access-token.js'
 
 interface TimedToken extends AccessToken {
-  /** When it was asked for, by the clock of the cache: its lifetime began no sooner. */
+  /** When it was requested, by the clock of the cache. Its lifetime did not begin earlier. */
   readonly requestedAtMs: number
 }
 
-/** A token that somebody fetches at this moment, for all who wait for it. */
+/** A token request in progress, for all callers that wait for it. */
 interface Renewal {
   readonly promise: Promise<string>
   readonly controller: AbortController
@@ -19,18 +19,18 @@ interface CachedToken {
   readonly renewAtMs: number
 }
 
-/** How many of the tokens that were received are remembered: without a lifetime there is one for each call. */
+/** How many received tokens are remembered. Without a lifetime there is one for each call. */
 const MAX_RECEIVED = 1_000
 const MAX_MARGIN_MS = 30_000
 const MAX_LIFETIME_MS = 86_400_000
 
-/** Holds the token for as long as it lives (SERVICE 5, point 3), and has it fetched once for all who wait. */
+/** Caches the token during its lifetime (SERVICE 5, point 3), and requests it once for all concurrent callers. */
 export class TokenCache {
   readonly #request: (signal: AbortSignal) => Promise<TimedToken>
   readonly #clock: () => number
   #cached: CachedToken | undefined
   #renewal: Renewal | undefined
-  /** An earlier token may still be good, and may come back in an answer or an error. */
+  /** An earlier token may still be valid, and may appear in an answer or an error. */
   readonly #received = new Set<string>()
 
   constructor(request: (signal: AbortSignal) => Promise<TimedToken>, clock: () => number) {
@@ -39,9 +39,9 @@ export class TokenCache {
   }
 
   /**
-   * A token that is not known to have expired. `refused` is one that the service has just answered 401 to: another is
-   * given, the one that somebody else has fetched in the meantime, or else a new one.
-   * @throws ClientError; the signal's reason
+   * A token that is not known to have expired. `refused` is a token that the service has just answered with 401:
+   * the result is then another token, one that a concurrent caller has requested in the meantime, or a new one.
+   * @throws ClientError; the reason of the signal
    */
   async get(signal: AbortSignal, refused?: string): Promise<string> {
     signal.throwIfAborted()
@@ -61,7 +61,7 @@ export class TokenCache {
     }
   }
 
-  /** The tokens that were received, the expired ones and those without a lifetime included. */
+  /** The received tokens, including expired ones and those without a lifetime. */
   get received(): readonly string[] {
     return [...this.#received]
   }
@@ -85,13 +85,13 @@ export class TokenCache {
   }
 
   #remember(token: string): void {
-    // Again at the end: the set forgets in the order of insertion.
+    // Moved to the end, because the set evicts in the order of insertion.
     this.#received.delete(token)
     this.#received.add(token)
     if (this.#received.size > MAX_RECEIVED) this.#received.delete(this.#received.values().next().value!)
   }
 
-  // A clock that was set back would make it live longer.
+  // If the clock was set back, it would be used too long.
   #isFresh({ requestedAtMs, renewAtMs }: CachedToken): boolean {
     const now = this.#clock()
     return now >= requestedAtMs && now < renewAtMs
@@ -99,9 +99,9 @@ export class TokenCache {
 }
 
 /**
- * Renewed a little early, as a request takes a while to arrive: half a minute, or a tenth of a short life. A lifetime of
- * more than a day is taken for a mistake, such as milliseconds or a date. Undefined without a lifetime above zero: such a
- * token is used by those who wait for it, and not kept.
+ * When to renew a token: half a minute before it expires, or a tenth of a short lifetime, because a request takes
+ * time to arrive. A lifetime of more than a day is assumed to be a mistake, such as milliseconds or a date.
+ * Undefined without a lifetime above zero: the callers that wait for such a token use it, and it is not cached.
  */
 function cachedToken({ accessToken, requestedAtMs, expiresIn = 0 }: TimedToken): CachedToken | undefined {
   const lifetimeMs = Math.min(expiresIn * 1000, MAX_LIFETIME_MS)

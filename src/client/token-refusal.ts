@@ -2,9 +2,9 @@ import type { ClientCredentials } from './credentials.js'
 import { ClientError } from './client-error.js'
 
 /**
- * The error for a token request that was answered without a token. Says what was checked here and what only the service
- * can know, after the checklist of SERVICE 5, point 4; never anything from the answer's body, which may repeat what was
- * sent.
+ * The error for a token request that was answered without a token. It says what was checked here and what only the
+ * service can know (the checklist of SERVICE 5, point 4). It contains nothing from the body of the answer, which
+ * may repeat what was sent.
  */
 export function tokenRefusal(
   what: string,

@@ -3,33 +3,33 @@ import { secretSpellings } from '../base/secret-spellings.js'
 
 const SCHEMES = String.raw`(?<=HMAC-SHA256 Signature=|\b[Bb]earer |\bBasic )`
 
-/** A token in the middle of a sentence, as HTTP clients put it into their messages. */
+/** A token in the middle of a sentence, as in the messages of HTTP clients. */
 const CREDENTIALS = String.raw`${SCHEMES}[\w.~+/-]{8,}=*`
 const credentials = new RegExp(CREDENTIALS, 'g')
-/** Where the text was cut, the last token may be shorter. */
+/** Where the text was truncated, the last token may be shorter. */
 const credentialsOrStart = new RegExp(String.raw`${CREDENTIALS}|${SCHEMES}[\w.~+/-]+$`, 'g')
 
 export const HIDDEN = '[hidden]'
 
-/** To hide a shorter text would hide parts of ordinary words, and show by that what the secret is. */
+/** A shorter secret would be replaced within ordinary words, which would reveal it. */
 const MIN_LENGTH = 4
 
-/** How many secrets are remembered of those that a function returned, unless one list holds more. */
+/** How many secrets that a function returned are remembered, unless one list has more. */
 const MAX_REMEMBERED = 10_000
 
 /**
- * The secrets of the subscriptions, which must not stand in a log line or in a stored reason, in any of their spellings and
- * whatever the case of letters. `textMask` finds more encodings, but its time depends on the number of secrets.
+ * The secrets of the subscriptions, which no log line and no stored reason may contain, in all their spellings and
+ * letter cases. `textMask` finds more encodings, but its time depends on the number of secrets.
  */
 export class KnownSecrets {
   readonly #listed = new Set<string>()
-  /** In the order of their last use, because a function may return other subscriptions for each tenant. */
+  /** In the order of their last use, because a function may return different subscriptions for each tenant. */
   readonly #returned = new Set<string>()
   #spellings: Spellings | undefined
-  /** How many of the spellings' secrets have been forgotten since. */
+  /** How many secrets of the spellings have been removed since they were built. */
   #forgotten = 0
 
-  /** Remembers the secrets of a list for good. */
+  /** Remembers the secrets of a list permanently. */
   add(subscriptions: unknown): void {
     for (const secret of secretsOf(subscriptions)) {
       this.#listed.add(secret)
@@ -37,7 +37,7 @@ export class KnownSecrets {
     }
   }
 
-  /** Remembers the secrets of a list that a function returned, and forgets those that were returned longest ago. */
+  /** Remembers the secrets of a list that a function returned, and removes those that were returned longest ago. */
   addReturned(subscriptions: unknown): void {
     const secrets = secretsOf(subscriptions)
     for (const secret of secrets) {
@@ -50,15 +50,16 @@ export class KnownSecrets {
       this.#returned.delete(secret)
       this.#forgotten++
     }
-    // Preparing the spellings costs time for each secret that is known: once in so many secrets, not for each new one.
+    // Building the spellings takes time for each known secret. Therefore it is done once per many new secrets, not
+    // for each.
     if (this.#forgotten < MAX_REMEMBERED) return
     this.#spellings = undefined
     this.#forgotten = 0
   }
 
   /**
-   * The first `limit` characters of a text without the secrets. A secret that begins before the limit is hidden whole: cut
-   * first, the text could end with a part of it.
+   * The first `limit` characters of a text without the secrets. Secrets are replaced before the text is truncated.
+   * Otherwise the text could end with a part of a secret.
    */
   hide(text: string, limit = Infinity): string {
     this.#spellings ??= new Spellings([...this.#listed, ...this.#returned])
@@ -67,7 +68,7 @@ export class KnownSecrets {
   }
 }
 
-/** Unchecked so far: whatever is no list of subscriptions is refused later, with a message of its own. */
+/** The subscriptions are not checked yet. Anything else than a list is refused later, with a message of its own. */
 function secretsOf(subscriptions: unknown): string[] {
   try {
     return (subscriptions as unknown[])
@@ -78,7 +79,7 @@ function secretsOf(subscriptions: unknown): string[] {
   }
 }
 
-/** Finds many texts in time that depends on the length of the text alone, not on how many there are. */
+/** Finds many texts in a time that depends only on the length of the searched text, not on their number. */
 class Spellings {
   readonly #byStart = new Map<string, Set<string>>()
   readonly #firstUnits = new Set<number>()
@@ -102,7 +103,7 @@ class Spellings {
 
   hide(whole: string, limit: number): string {
     const end = Math.min(limit, whole.length)
-    // An error's message may be of any length, and only this much of it is looked at.
+    // The message of an error may have any length. Only this part is searched.
     const text = whole.slice(0, end + this.#longest)
     const lower = inLowerCase(text)
     let hidden = ''
@@ -121,7 +122,7 @@ class Spellings {
   #lengthAt(text: string, at: number): number {
     if (!this.#firstUnits.has(text.charCodeAt(at))) return 0
     let longest = 0
-    // One spelling may begin with another.
+    // One spelling may be the beginning of another.
     for (const candidate of this.#byStart.get(text.slice(at, at + MIN_LENGTH)) ?? []) {
       if (candidate.length > longest && text.startsWith(candidate, at)) longest = candidate.length
     }
@@ -129,7 +130,10 @@ class Spellings {
   }
 }
 
-/** Client secrets are "not case-sensitive" (SERVICE 2.2). Of the same length as the text, so that positions are those of the text. */
+/**
+ * Client secrets are "not case-sensitive" (SERVICE 2.2). The result has the same length as the text, so that
+ * positions agree.
+ */
 function inLowerCase(text: string): string {
   const lower = text.toLowerCase()
   return lower.length === text.length ? lower : text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())

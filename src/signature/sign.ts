@@ -17,8 +17,9 @@ export interface SignInput {
 }
 
 /**
- * The value of the Authorization header for a callback (SERVICE 5.1): `HMAC-SHA256 Signature=...`.
- * @throws SignatureInputError ERR_CALLBACK_URL_INVALID, ERR_SECRET_INVALID, ERR_TIMESTAMP_MALFORMED, ERR_BODY_NOT_BYTES
+ * The value of the Authorization header for a callback: `HMAC-SHA256 Signature=...`.
+ * @throws SignatureInputError ERR_CALLBACK_URL_INVALID, ERR_SECRET_INVALID, ERR_TIMESTAMP_MALFORMED,
+ * ERR_BODY_NOT_BYTES
  */
 export function signCallback({ callbackUrl, secret, timestamp, body }: SignInput): string {
   const text = stringToSign({ callbackUrl, timestamp: headerText(timestamp), body })

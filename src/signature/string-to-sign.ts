@@ -12,7 +12,8 @@ export interface SignedMaterial {
 }
 
 /**
- * The string that is signed (SERVICE 5.1, rule 2).
+ * The string that is signed: path and query, line feed, timestamp, semicolon, host, semicolon, and the Base64 of
+ * the SHA-256 of the body.
  * @throws SignatureInputError ERR_CALLBACK_URL_INVALID, ERR_BODY_NOT_BYTES
  */
 export function stringToSign({ callbackUrl, timestamp, body }: SignedMaterial): string {

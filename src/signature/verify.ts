@@ -30,8 +30,8 @@ export type Verification =
   | { readonly valid: false; readonly reason: VerificationFailure }
 
 /**
- * Whether a callback was signed with one of the secrets (SERVICE 5.1). It never throws: for every input it returns a
- * verdict, with the reason if it is negative. The caller checks the age of the callback by `signedAt`.
+ * Whether a callback was signed with one of the secrets. It never throws: for every input it returns a verdict,
+ * with the reason if it is negative. The caller checks the age of the callback by `signedAt`.
  */
 export function verifyCallback(input: VerifyInput): Verification {
   const { callbackUrl, secret, timestamp, authorization, body } = input
