@@ -8,7 +8,10 @@ const MAX_ACCOUNTS = 10_000
 
 type MissingField = SimulatorSettings['missingAccountField']
 
-/** Updates accounts (SERVICE 4.3). Every id is that of an account: how one is created is not shown. */
+/**
+ * Updates accounts (SERVICE 4.3). Every id is a valid account, because the service does not document how one is
+ * created.
+ */
 export function accountEndpoint(
   accounts: Map<string, ServiceAccount>,
   missingField: MissingField,
@@ -41,7 +44,7 @@ function field(
   throw new ApiRefusal(400, 'field', `${name} must be of type ${type}`)
 }
 
-// The characters that a segment of a path may contain (RFC 3986, section 3.3). Any other has to be percent-encoded.
+// The characters that a path segment may contain (RFC 3986, section 3.3). Any other must be percent-encoded.
 const SEGMENT = /^(?:[\w.~!$&'()*+,;=:@-]|%[\dA-F]{2})+$/i
 
 function idIn(path: string): string {

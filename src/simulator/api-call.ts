@@ -5,17 +5,17 @@ import type { Endpoint, RefusalReason } from './api-types.js'
 export interface ApiCall {
   readonly endpoint: Endpoint
   readonly method: string
-  /** Without its query. */
+  /** Without the query. */
   readonly path: string
-  /** SERVICE shows no operation with a query; one that is empty is none of a path either. */
+  /** SERVICE has no operation with a query. An empty query is not part of a path either. */
   readonly hasQuery: boolean
-  /** Name, value, name, value, as Node's `rawHeaders`: a repeat can be told there. */
+  /** Name, value, name, value, as Node's `rawHeaders`, in which repeats can be seen. */
   readonly rawHeaders: readonly string[]
-  /** Undefined when it is too large. */
+  /** Undefined if it is too large. */
   readonly body: Buffer | undefined
 }
 
-/** Thrown where a request breaks a rule. */
+/** Thrown if a request breaks a rule. */
 export class ApiRefusal extends Error {
   readonly reason: RefusalReason
   readonly status: number
@@ -27,7 +27,7 @@ export class ApiRefusal extends Error {
   }
 }
 
-/** Without parameters, in lower case. Undefined when there is none, or more than one. */
+/** Without parameters, in lower case. Undefined if there is none, or more than one. */
 export function mediaType(rawHeaders: readonly string[]): string | undefined {
   const [value, ...more] = headerValues(rawHeaders, 'content-type')
   return more.length > 0 ? undefined : value?.split(';', 1)[0]!.trim().toLowerCase()
@@ -45,7 +45,7 @@ export function jsonFields({ rawHeaders, body }: ApiCall): ReadonlyMap<string, u
   return new Map(Object.entries(value))
 }
 
-/** The parameters of a form body. URLSearchParams takes a question mark at the beginning for that of an address. */
+/** The parameters of a form body. URLSearchParams removes a leading question mark. */
 export function formFields(body: Buffer): URLSearchParams {
   return new URLSearchParams(`&${body.toString('utf8')}`)
 }

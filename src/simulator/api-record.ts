@@ -4,11 +4,11 @@ import { headerValues } from '../testing/http-message.js'
 import { formFields, mediaType, parseJson, type ApiCall } from './api-call.js'
 import type { ApiRequest, Endpoint } from './api-types.js'
 
-/** Only these are shown: in any other field, or under a misspelled name, there may be a secret. */
+/** Only these fields are shown: any other field, or a misspelled one, may contain a secret. */
 const SHOWN: Readonly<Record<Endpoint, Readonly<Record<string, (value: unknown) => boolean>>>> = {
   token: {
     grant_type: (value) => value === 'client_credentials',
-    // A client that mixes up the two sends its secret here.
+    // A client that confuses the two sends its secret here.
     client_Id: isUuid,
   },
   subscription: { eventTypeName: () => true, callbackUrl: () => true, description: () => true },
@@ -16,7 +16,7 @@ const SHOWN: Readonly<Record<Endpoint, Readonly<Record<string, (value: unknown) 
   none: {},
 }
 
-/** Without their letter case and punctuation, which is what clients get wrong. */
+/** Without letter case and punctuation, which clients often get wrong. */
 const NAMES: ReadonlySet<string> = new Set(
   [
     'grant_type',
@@ -32,12 +32,15 @@ const NAMES: ReadonlySet<string> = new Set(
   ].map(bare),
 )
 
-/** Stands for a name that is none of the service: of a body in another form than its Content-Type says, all of it is one name. */
+/**
+ * Replaces a name that the service does not have. In a body of another form than its Content-Type, the whole body
+ * may be one name.
+ */
 const OTHER_NAME = '(another name)'
 const MAX_FIELDS = 20
 const MAX_SHOWN_CHARACTERS = 300
 
-/** What may be kept of a request. `secrets` are left out, wherever they stand. */
+/** The part of a request that may be recorded. `secrets` are removed everywhere. */
 export function describeCall(call: ApiCall, secrets: readonly string[]): ApiRequest {
   const { endpoint, method, path, rawHeaders, body } = call
   const all = body && fieldsIn(body, mediaType(rawHeaders))
@@ -78,7 +81,7 @@ function tokensIn(rawHeaders: readonly string[]): string[] {
   return headerValues(rawHeaders, 'authorization').map((value) => value.replace(/^\S+ +/, ''))
 }
 
-/** The secrets of the request itself, which it may repeat in a field that is shown. */
+/** The secrets of the request itself, which may be repeated in a field that is shown. */
 function secretsIn(fields: readonly (readonly [string, unknown])[]): string[] {
   return fields.flatMap(([name, value]) => {
     if (typeof value !== 'string' || !/secret|token|password/i.test(name)) return []
@@ -87,7 +90,7 @@ function secretsIn(fields: readonly (readonly [string, unknown])[]): string[] {
   })
 }
 
-/** A path that is none of the service may be one of its own with the parameters of a body in it. */
+/** An unknown path may be a known one with the parameters of a body in it. */
 function shownPath(endpoint: Endpoint, path: string, shownText: (text: string) => string): string {
   if (endpoint === 'token' || endpoint === 'subscription') return path
   return shownText(endpoint === 'none' ? path.replaceAll(/[^/]*(?:[=&;?]|%3f|%3d|%26)[^/]*/gi, '…') : path)

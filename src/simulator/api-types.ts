@@ -1,15 +1,15 @@
-/** What the API answers where the service does not show it. */
+/** An answer of the API that the service does not document. */
 export interface SimulatedResponse {
   /** From 200 to 599. */
   readonly status: number
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** A text is sent as it is, anything else as JSON. @default none */
+  /** A string is sent unchanged, anything else as JSON. @default none */
   readonly body?: unknown
 }
 
 export type Endpoint = 'token' | 'subscription' | 'account' | 'none'
 
-/** Which rule a request broke. */
+/** The rule that a request broke. */
 export type RefusalReason =
   | 'content-type'
   | 'body'
@@ -31,36 +31,36 @@ export type RefusalReason =
 export interface Refusal {
   readonly endpoint: Endpoint
   readonly reason: RefusalReason
-  /** The simulator's own choice, but for the 400 to a token request (SERVICE 4.1). */
+  /** The simulator's own choice, except the 400 to a token request. */
   readonly status: number
-  /** Which rule it was and how to keep it. Repeats no secret and no token. */
+  /** The rule, and how to follow it. It contains no secret and no token. */
   readonly message: string
 }
 
-/** A request to the API as it is recorded: without secrets, tokens, and whatever else it may hold. */
+/** A recorded request to the API, without secrets and tokens. */
 export interface ApiRequest {
   readonly method: string
-  /** Without its query. */
+  /** Without the query. */
   readonly path: string
   readonly endpoint: Endpoint
   readonly contentType: string | undefined
   readonly idempotencyKey: string | undefined
   readonly hasToken: boolean
-  /** The names of the fields that arrived, in their order. Undefined when the body could not be read. */
+  /** The names of the received fields, in order. Undefined if the body could not be parsed. */
   readonly fields: readonly string[] | undefined
-  /** What may be shown of the fields. */
+  /** The fields that may be shown. */
   readonly values: Readonly<Record<string, unknown>>
 }
 
-/** A request and what it was answered. */
+/** A request and its answer. */
 export interface AnsweredApiRequest extends ApiRequest {
-  /** Undefined where the simulator hung up. */
+  /** Undefined if the simulator closed the connection. */
   readonly status: number | undefined
-  /** Undefined for what was accepted. */
+  /** Undefined if the request was accepted. */
   readonly refusal: RefusalReason | undefined
 }
 
-/** An account as updates have left it (SERVICE 2.4). */
+/** An account with its updates. */
 export interface ServiceAccount {
   readonly accountId: string
   readonly name?: string

@@ -8,7 +8,7 @@ import type { SubscriptionBook } from './subscription-book.js'
 import { subscriptionEndpoint } from './subscription-endpoint.js'
 import { Tokens } from './token-endpoint.js'
 
-/** The header that names the parts of an answer that the service's documentation does not show. */
+/** The header that names the parts of an answer that the service does not document. */
 const NOT_SHOWN = 'X-Not-Shown-By-The-Service'
 const MAX_BODY_BYTES = 1_048_576
 const MAX_RECORDED = 10_000
@@ -36,7 +36,7 @@ export class Api {
     )
   }
 
-  /** Answers one request, whatever is in it. */
+  /** Answers one request. */
   readonly listener: RequestListener = (request, response) => {
     void readBody(request).then(
       (body) => this.#serve(callOf(request, body), response),
@@ -137,8 +137,8 @@ function endpointOf(path: string): Endpoint {
 }
 
 /**
- * The body, or undefined when it is too large. A body that is too large is still read to its end, within the server's
- * requestTimeout: an earlier answer would be lost when the connection is reset while the client is writing.
+ * The body, or undefined if it is too large. It is read to its end in any case, within the server's requestTimeout:
+ * the client would not see an earlier answer if the connection was reset while it was sending.
  */
 async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   let chunks: Buffer[] = []
@@ -162,7 +162,7 @@ function send(response: ServerResponse, answer: SimulatedResponse | 'hang-up'): 
     const length = status === 204 || status === 304 ? {} : { 'Content-Length': bytes.length }
     response.writeHead(status, { ...type, ...length, ...headers }).end(bytes)
   } catch {
-    // A header or a body that was given to the simulator cannot be written.
+    // A header or a body that was passed to the simulator cannot be written.
     response.writeHead(500).end()
   }
 }

@@ -43,7 +43,7 @@ interface Recorded extends Prepared {
   readonly record: DeliveryRecord
 }
 
-/** Delivers callbacks (SERVICE 4.4) and keeps what became of each. */
+/** Delivers callbacks (SERVICE 4.4) and records the result of each. */
 export class Deliverer {
   readonly deliveries: DeliveryRecord[] = []
   deliverTo: DeliverTo | undefined
@@ -72,8 +72,8 @@ export class Deliverer {
       fallback: 1,
       min: 1,
     })
-    // All at once, before the first is sent: what is drawn from the seed does not depend on who is answered first, and
-    // what is wrong with one of them is found before anything is recorded.
+    // All before the first is sent: the values from the seed then do not depend on the order of the answers, and a
+    // wrong option is found before anything is recorded.
     const recorded = list.map((each) => this.#prepare(each)).map((each) => this.#record(each))
     const order = shuffle ? this.#random.shuffle(recorded) : recorded
     const next = order.values()
@@ -84,7 +84,7 @@ export class Deliverer {
     return recorded.map(({ record }) => record)
   }
 
-  /** Resolves once nothing is under way. */
+  /** Resolves once no delivery is in progress. */
   async ended(): Promise<void> {
     await Promise.allSettled(this.#underWay)
   }
@@ -97,7 +97,7 @@ export class Deliverer {
     const subscription = this.#book.choose(options.subscription, eventTypeName)
     const fault = options.fault === undefined ? undefined : faultOption(options.fault)
     const retry = options.retry === undefined ? this.#settings.retry : retryOption('deliver', options.retry)
-    // Before anything is sent: where it would go to.
+    // Checks the target before anything is sent.
     targetOf(this.deliverTo, subscription.callbackUrl)
     const plan = planDelivery(subscription, options, fault, this.#random, this.#settings.clock)
     const signal = callerSignal ? AbortSignal.any([this.#closed, callerSignal]) : this.#closed

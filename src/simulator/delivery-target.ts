@@ -3,12 +3,15 @@ import { invalidOption } from '../base/option-checks.js'
 import { parseUrl } from '../base/parse-url.js'
 import type { RawTarget } from '../testing/raw-request.js'
 
-/** Where deliveries connect to: an origin such as `http://127.0.0.1:3000`, or a function that says so each time. */
+/**
+ * Where deliveries connect to: an origin such as `http://127.0.0.1:3000`, or a function that returns one for each
+ * delivery.
+ */
 export type DeliverTo = string | (() => string)
 
 /**
- * Where to connect to for a callback of this URL.
- * @throws CountersignError ERR_OPTION_INVALID when it is not on this machine; what a `deliverTo` function throws
+ * The address to connect to for a callback of this URL.
+ * @throws CountersignError ERR_OPTION_INVALID if it is not on this machine; whatever a `deliverTo` function throws
  */
 export function targetOf(deliverTo: DeliverTo | undefined, callbackUrl: string): RawTarget {
   if (deliverTo !== undefined)
@@ -22,8 +25,8 @@ export function targetOf(deliverTo: DeliverTo | undefined, callbackUrl: string):
 }
 
 /**
- * The address of an origin. Loopback only: the simulator sends forgeries and broken requests, and a typing error in a test
- * must not send them to another machine.
+ * The address of an origin. Loopback only: the simulator sends forged and malformed requests, and a typing error in
+ * a test must not send them to another machine.
  * @throws CountersignError ERR_OPTION_INVALID
  */
 export function deliveryTarget(owner: string, deliverTo: unknown): RawTarget {
@@ -39,7 +42,7 @@ export function deliveryTarget(owner: string, deliverTo: unknown): RawTarget {
   throw invalidOption(owner, 'deliverTo', deliverTo, cure, shown)
 }
 
-/** The address of a URL of this machine over plain HTTP; undefined for any other. */
+/** The address of an http URL of this machine; undefined for any other URL. */
 export function loopbackTarget({ protocol, username, password, hostname, port }: URL): RawTarget | undefined {
   if (protocol !== 'http:' || username !== '' || password !== '' || !isLoopback(hostname)) return undefined
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80) }

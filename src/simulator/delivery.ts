@@ -5,34 +5,34 @@ export interface DeliverOptions {
   /** @default the latest one; with `eventTypeName`, the latest one of that name */
   readonly subscription?: ServiceSubscription | undefined
   readonly eventTypeName?: string | undefined
-  /** What the body says, as JSON. @default { Id: a UUID of the seed } */
+  /** The payload of the body, as JSON. @default { Id: a UUID from the seed } */
   readonly payload?: unknown
-  /** The body itself, instead of `payload`; a string stands for its UTF-8 bytes. */
+  /** The body itself, instead of `payload`. A string is encoded as UTF-8. */
   readonly body?: Uint8Array | string | undefined
-  /** @default a UUID of the seed */
+  /** @default a UUID from the seed */
   readonly idempotencyKey?: string | undefined
-  /** When it is signed: a moment, or the exact text of an HTTP date. @default now, by the simulator's clock */
+  /** When it is signed: a Date, or the exact text of an HTTP date. @default now, by the simulator's clock */
   readonly timestamp?: Date | string | undefined
-  /** @default none: as the service would send it */
+  /** @default none: a callback as the service would send it */
   readonly fault?: Fault | FaultName | undefined
-  /** Instead of the simulator's own. `null`: none. */
+  /** Replaces the retry policy of the simulator. `null`: no retries. */
   readonly retry?: RetryPolicy | null | undefined
-  /** Gives up at once; the promise rejects with the signal's reason. What was sent until then is recorded. */
+  /** Aborts the delivery; the promise rejects with the signal's reason. What was sent before is recorded. */
   readonly signal?: AbortSignal | undefined
 }
 
 export interface DeliverManyOptions {
-  /** How many are delivered at a time. @default 1 */
+  /** How many are delivered at the same time. @default 1 */
   readonly concurrency?: number | undefined
-  /** Delivers them in an order of the seed, not in that of the list. @default false */
+  /** Delivers them in an order from the seed instead of the order of the list. @default false */
   readonly shuffle?: boolean | undefined
 }
 
-/** How the service retries a callback that was not delivered. Its documentation does not show this (SERVICE 6). */
+/** How the service retries a callback that was not delivered. The service's documentation does not describe it. */
 export interface RetryPolicy {
-  /** The delays before each further attempt, in milliseconds. */
+  /** The delay before each further attempt, in milliseconds. */
   readonly delaysMs: readonly number[]
-  /** Whether a further attempt has the first one's timestamp and signature, or is signed anew. */
+  /** Whether a further attempt has the timestamp and signature of the first one, or is signed again. */
   readonly timestamp: 'first' | 'fresh'
   /** @default 2xx */
   readonly isDelivered?: ((status: number) => boolean) | undefined
@@ -42,7 +42,7 @@ export interface RetryPolicy {
 export interface Delivery {
   /** From 1, in the order of the calls. */
   readonly number: number
-  /** The one it was meant for. A fault may put another one on the wire: see the attempts. */
+  /** The subscription that it was meant for. A fault may use another one: see the attempts. */
   readonly idempotencyKey: string
   /** The subscription's event type. */
   readonly eventType: string
@@ -50,9 +50,9 @@ export interface Delivery {
   readonly subscription: ServiceSubscription
   /** What was signed. */
   readonly body: Buffer
-  /** Whether it is to be handled. False where every attempt is suspect or forged. */
+  /** Whether it has to be handled. False if every attempt is suspect or forged. */
   readonly genuine: boolean
-  /** In the order in which they ended. Grows while the delivery is under way. */
+  /** In the order in which they ended. Grows while the delivery is in progress. */
   readonly attempts: readonly Attempt[]
 }
 
@@ -67,15 +67,15 @@ export interface Attempt {
   readonly isRetry: boolean
   /** Authorization-Timestamp as sent. */
   readonly timestamp: string
-  /** Undefined when there was no answer; `error` says why. */
+  /** Undefined if there was no answer; `error` says why. */
   readonly status: number | undefined
-  /** The answer's, with names in lower case. */
+  /** The headers of the answer, with names in lower case. */
   readonly headers: Readonly<Record<string, string>>
-  /** The answer's. */
+  /** The body of the answer. */
   readonly body: Buffer
   /**
-   * Why there is no answer: a code such as ECONNREFUSED or ERR_RESPONSE_TIMEOUT, or CUT where the simulator hung up, or
-   * CLOSED where it was closed.
+   * Why there is no answer: a code such as ECONNREFUSED or ERR_RESPONSE_TIMEOUT; CUT if the simulator closed the
+   * connection; CLOSED if the simulator was closed.
    */
   readonly error?: string
   readonly durationMs: number

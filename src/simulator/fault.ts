@@ -2,13 +2,13 @@ import { checkKnownOptions, integerOption, refuseOption, wrongOption } from '../
 import { similarName } from '../base/similar-name.js'
 import { secretProblem } from '../signature/secret.js'
 
-/** What may be wrong with a delivery on purpose. A name alone takes the defaults. */
+/** A deliberate defect of a delivery. A name alone uses the defaults. */
 export type Fault =
   /** The same request again, one after the other; `times` in all. @default times: 2 */
   | { readonly kind: 'repeat'; readonly times?: number | undefined }
-  /** The same callback again, each time with a later timestamp and so another signature. @default times: 2 */
+  /** The same callback again, each time with a later timestamp and therefore another signature. @default times: 2 */
   | { readonly kind: 'repeat-signed-anew'; readonly times?: number | undefined }
-  /** The same request several times at once. @default count: 2 */
+  /** The same request several times at the same time. @default count: 2 */
   | { readonly kind: 'twins'; readonly count?: number | undefined }
   /** Signed this long ago: suspect beyond the simulator's `toleranceMs`. @default byMs: 172_800_000 (48 hours) */
   | { readonly kind: 'late'; readonly byMs?: number | undefined }
@@ -20,25 +20,25 @@ export type Fault =
   | { readonly kind: 'unsigned' }
   /** One bit of the body changed after signing. */
   | { readonly kind: 'tampered' }
-  /** The second half of the body is missing, and Content-Length is that of what is left. */
+  /** The second half of the body is missing, and Content-Length is the length of the first half. */
   | { readonly kind: 'truncated' }
-  /** Signed with the secret from before `rotateSecret()`. */
+  /** Signed with the secret before the last `rotateSecret()`. */
   | { readonly kind: 'previous-secret' }
-  /** Signed with a secret that the subscription has not yet. */
+  /** Signed with a secret that the subscription does not have yet. */
   | { readonly kind: 'next-secret'; readonly secret: string }
-  /** A replay: the request, and then the same once more under another idempotency key, which is not signed. */
+  /** A replay: the request, and then the same request with another idempotency key, which is not signed. */
   | { readonly kind: 'rewritten-key' }
-  /** X-Event-Type changed after signing, which is possible as it is not signed. @default eventType: 'rewritten.type' */
+  /** X-Event-Type changed after signing, which the signature does not cover. @default eventType: 'rewritten.type' */
   | { readonly kind: 'rewritten-type'; readonly eventType?: string | undefined }
-  /** The callback, and then another body under the same idempotency key, signed as well. */
+  /** The callback, and then another signed body with the same idempotency key. */
   | { readonly kind: 'other-body' }
   /** A body that is not JSON, correctly signed. */
   | { readonly kind: 'not-json' }
-  /** A chunked body of this size, which no header states. @default bytes: 1_048_577 (1 MiB and one) */
+  /** A chunked body of this size, so that no header states the size. @default bytes: 1_048_577 (1 MiB and one) */
   | { readonly kind: 'oversize'; readonly bytes?: number | undefined }
   /**
-   * The body in up to 20 pieces: the head is sent at once, and the last byte this long after it. To see a 408, more than
-   * the receiver's `bodyTimeoutMs`. @default overMs: 1_000
+   * The body in up to 20 pieces: the headers are sent immediately, and the last byte this many milliseconds later.
+   * More than the receiver's `bodyTimeoutMs` causes a 408. @default overMs: 1_000
    */
   | { readonly kind: 'slow'; readonly overMs?: number | undefined }
   /** The whole request; then the connection is closed before the answer can be read. */
@@ -52,12 +52,15 @@ export type FaultKind = Fault['kind']
 export type FaultName = Exclude<FaultKind, 'next-secret'>
 
 /**
- * What a receiver has to do with a request. `genuine`: handle it once. `suspect`: its signature is right, but something else
- * is wrong, so that a person has to decide. `forged`: never handle it, never answer 2xx.
+ * What a receiver has to do with a request. `genuine`: handle it once. `suspect`: the signature is valid, but
+ * something else is wrong, so that an operator has to decide. `forged`: never handle it, and never answer 2xx.
  */
 export type Authenticity = 'genuine' | 'suspect' | 'forged'
 
-/** The expected statuses of each attempt; the last entry is for all that follow. None if there can be no answer. */
+/**
+ * The expected statuses of each attempt. The last entry applies to all further attempts. Empty if there can be no
+ * answer.
+ */
 type RightAnswers = readonly (readonly number[])[]
 
 interface FaultRow {
@@ -71,13 +74,13 @@ const REFUSED: FaultRow = { inline: [[401]], inbox: [[401]] }
 const NO_ANSWER: FaultRow = { inline: [[]], inbox: [[]] }
 
 /**
- * How a receiver of Countersign answers whose handlers succeed, with its default options. docs/simulator.md has the same
+ * How a Countersign receiver with default options answers if its handlers succeed. docs/simulator.md has the same
  * table; a test compares the two and delivers each fault.
  */
 export const FAULTS = {
   repeat: TAKEN,
   'repeat-signed-anew': TAKEN,
-  // The request that arrives while the other is handled gets 409.
+  // The request that arrives while the other one is being handled gets 409.
   twins: { inline: [[200, 409]], inbox: [[200]] },
   late: { inline: [[401]], inbox: [[200]] },
   early: { inline: [[401]], inbox: [[200]] },
@@ -97,14 +100,14 @@ export const FAULTS = {
   'cut-in-body': NO_ANSWER,
 } as const satisfies Record<FaultKind, FaultRow>
 
-/** Of the settings that `countersign send` has, too. */
+/** The settings that `countersign send` has as well. */
 export const FAULT_DEFAULTS = {
   lateByMs: 172_800_000,
   earlyByMs: 3_600_000,
   rewrittenType: 'rewritten.type',
 } as const
 
-/** Each setting with its range. */
+/** The range of each setting. */
 const SETTINGS = {
   times: { min: 1, max: 1_000 },
   count: { min: 2, max: 1_000 },
@@ -150,7 +153,7 @@ export function faultOption(fault: Fault | FaultName): Fault {
   return given
 }
 
-/** The statuses that are right for an attempt, counted from 0. */
+/** The correct statuses for an attempt, counted from 0. */
 export function rightAnswers(
   fault: FaultKind | undefined,
   receiver: keyof FaultRow,

@@ -17,7 +17,7 @@ import type { Random } from './random.js'
 
 const NEEDS_BODY: ReadonlySet<Fault['kind']> = new Set(['tampered', 'truncated', 'slow', 'cut-in-body'])
 
-/** What goes on the wire instead of the plain callback. @throws CountersignError ERR_OPTION_INVALID */
+/** The requests that are sent instead of the plain callback. @throws CountersignError ERR_OPTION_INVALID */
 export function faultyRequests(
   plain: Plain,
   fault: Fault,

@@ -15,69 +15,81 @@ import { deliveryTarget, type DeliverTo } from './delivery-target.js'
 import type { ServiceSubscription } from './subscription-book.js'
 
 /**
- * Options marked "not shown" stand for what the service's documentation does not show. Their defaults are the simulator's
- * own: a program that is right with each of their values is right with the service, whatever it does.
+ * Options marked "not documented" set what the service's documentation does not describe. Their defaults are the
+ * simulator's own, not the service's.
  */
 export interface ServiceSimulatorOptions {
-  /** On 127.0.0.1; 0 takes any free one. @default 0 */
+  /** The port on 127.0.0.1; 0 takes a free one. @default 0 */
   readonly port?: number | undefined
   /** A UUID. @default a random one */
   readonly clientId?: string | undefined
-  /** By the rules of SERVICE 2.2. @default 40 random characters */
+  /** 1 to 40 letters, digits, `-`, `_`, `.` and `~`. @default 40 random characters */
   readonly clientSecret?: string | undefined
-  /** @default 3600 */
+  /** The lifetime of access tokens, in seconds. @default 3600 */
   readonly tokenLifetimeSeconds?: number | undefined
-  /** Where deliveries connect to, whatever was subscribed: loopback only. @default the callbackUrl itself */
+  /** Where deliveries connect to, independent of the callbackUrl: loopback only. @default the callbackUrl itself */
   readonly deliverTo?: DeliverTo | undefined
-  /** Ids and orders follow from it, so that a run can be repeated. @default a random one, in `simulator.seed` */
+  /**
+   * Determines the generated ids and orders, so that a run can be repeated. @default a random one, in
+   * `simulator.seed`
+   */
   readonly seed?: number | undefined
-  /** Milliseconds since 1970: for the lifetime of tokens, and for timestamps. @default Date.now */
+  /** The current time in milliseconds since 1970, for the lifetime of tokens and for timestamps. @default Date.now */
   readonly clock?: (() => number) | undefined
   /**
-   * The receiver's, in milliseconds: what was signed longer ago when it is sent is suspect, and a right receiver does not
-   * handle it. @default 86_400_000 (24 hours)
+   * The toleranceMs of the receiver, in milliseconds. A request that was signed longer ago is suspect, and a
+   * correct receiver does not handle it. @default 86_400_000 (24 hours)
    */
   readonly toleranceMs?: number | undefined
-  /** The receiver's, in milliseconds: what is signed further in the future is suspect. @default 300_000 (5 minutes) */
+  /**
+   * The futureToleranceMs of the receiver, in milliseconds. A request that is signed further in the future is
+   * suspect. @default 300_000 (5 minutes)
+   */
   readonly futureToleranceMs?: number | undefined
-  /** How long a receiver may take for its answer, in milliseconds. Not shown. @default 10_000 */
+  /** How long a receiver may take to answer, in milliseconds. Not documented. @default 10_000 */
   readonly answerTimeoutMs?: number | undefined
-  /** Whether and how a callback that is not delivered is retried. Not shown. @default null: it is not retried */
+  /** Whether and how a callback that was not delivered is retried. Not documented. @default null: it is not retried */
   readonly retry?: RetryPolicy | null | undefined
 
-  /** Whether the case of letters in a client secret counts: 2.2 can be read in two ways. Not shown. @default 'counts' */
+  /**
+   * Whether a client secret is case-sensitive: the service's rules can be read in two ways. Not documented.
+   * @default 'counts'
+   */
   readonly clientSecretCase?: 'counts' | 'ignored' | undefined
   /**
-   * Whether a token request within the lifetime of a token is answered with a fresh one, or with the same one and what is
-   * left of its lifetime. Not shown. @default 'fresh'
+   * Whether a token request during the lifetime of a token is answered with a new token, or with the same one and
+   * its remaining lifetime. Not documented. @default 'fresh'
    */
   readonly repeatedTokenRequest?: 'fresh' | 'same' | undefined
   /**
-   * Whether a second subscription of an event type at one callbackUrl, under an idempotency key of its own, stays beside
-   * the first one or replaces it. Not shown. @default 'beside'
+   * Whether a second subscription with the same event type and callbackUrl, but another idempotency key, exists
+   * beside the first one or replaces it. Not documented. @default 'beside'
    */
   readonly repeatedSubscription?: 'beside' | 'replace' | undefined
-  /** What becomes of a field that an account update does not name. Not shown. @default 'kept' */
+  /** What happens to a field that an account update does not contain. Not documented. @default 'kept' */
   readonly missingAccountField?: 'kept' | 'cleared' | 'refused' | undefined
 
-  /** The answer to a subscription; it is kept whatever this says. Not shown. @default 201, no body */
+  /** The answer to a subscription, which is created whatever the answer says. Not documented. @default 201, no body */
   readonly subscriptionResponse?:
     SimulatedResponse | ((subscription: ServiceSubscription) => SimulatedResponse) | undefined
-  /** The answer to an account update; it is kept whatever this says. Not shown. @default 200, no body */
+  /**
+   * The answer to an account update, which is applied whatever the answer says. Not documented. @default 200, no
+   * body
+   */
   readonly accountResponse?: SimulatedResponse | ((account: ServiceAccount) => SimulatedResponse) | undefined
   /**
-   * The answer to a request that breaks a rule. Not shown, but for the 400 to a token request.
+   * The answer to a request that breaks a rule. Not documented, except the 400 to a token request.
    * @default refusal.status, and a JSON body with the reason
    */
   readonly refusalResponse?: ((refusal: Refusal) => SimulatedResponse) | undefined
   /**
-   * Answers instead of the API, or hangs up: outages, rate limits, answers that get lost. Undefined lets the request through
-   * to the API. A promise makes the answer slow. @default none
+   * Answers instead of the API, or closes the connection: for outages, rate limits and lost answers. Undefined
+   * passes the request to the API. A promise delays the answer. @default none
    */
   readonly intercept?: ((request: ApiRequest) => Interception | Promise<Interception>) | undefined
 
   /**
-   * pino, console, or alike; `false` for none. Never given a secret, token or signature.
+   * pino, console, or compatible; `false` for none. It never gets a secret, token or signature.
    * @default warnings and errors go to standard error
    */
   readonly logger?: Logger | false | undefined
@@ -115,12 +127,12 @@ void complete
 
 const OWNER = 'startServiceSimulator'
 
-/** SERVICE 2.2. */
+/** The rule of SERVICE 2.2. */
 export const CLIENT_SECRET = /^[\w.~-]{1,40}$/
 
 export type SimulatorSettings = ReturnType<typeof parseSimulatorOptions>
 
-/** With defaults. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
+/** The checked options, with defaults. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
 export function parseSimulatorOptions(options: ServiceSimulatorOptions) {
   checkKnownOptions(OWNER, options, KNOWN)
   const { clientId = randomUUID(), clientSecret = randomBytes(30).toString('base64url'), deliverTo } = options
@@ -179,7 +191,7 @@ export function retryOption(owner: string, retry: RetryPolicy | null | undefined
   return retry
 }
 
-/** One of a few words; the first of them when undefined. */
+/** One of a few words; the first of them if it is undefined. */
 function oneOf<const Word extends string>(
   name: string,
   value: Word | undefined,
@@ -194,7 +206,7 @@ function optionalFunction<Type>(name: string, value: Type | undefined): Type | u
   return value === undefined ? undefined : functionOption(OWNER, name, value, value)
 }
 
-/** As a function in any case. What a function returns is checked when it does. */
+/** The option as a function. The result of a given function is checked when it returns. */
 function responseOption<About>(
   name: string,
   response: SimulatedResponse | ((about: About) => SimulatedResponse) | undefined,

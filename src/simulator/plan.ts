@@ -6,18 +6,18 @@ import { genuine, signedLater, type Plain, type PlannedRequest } from './planned
 import type { Random } from './random.js'
 import type { ServiceSubscription } from './subscription-book.js'
 
-/** The requests by which one callback is delivered, in their order, or all at once. */
+/** The requests that deliver one callback, in order, or all at the same time. */
 export interface DeliveryPlan {
   readonly idempotencyKey: string
-  /** The callback's own; a fault may put another one on the wire. */
+  /** The body of the callback. A fault may send another one. */
   readonly body: Buffer
   readonly requests: readonly PlannedRequest[]
   readonly atOnce: boolean
-  /** The callback without a fault, signed `again` whole seconds after the first time at least. */
+  /** The callback without a fault, signed at least `again` whole seconds after the first time. */
   readonly retry: (again: number, fresh: boolean) => PlannedRequest
 }
 
-/** @throws CountersignError ERR_OPTION_INVALID; SignatureInputError for what cannot be signed */
+/** @throws CountersignError ERR_OPTION_INVALID; SignatureInputError if the input cannot be signed */
 export function planDelivery(
   subscription: ServiceSubscription,
   options: DeliverOptions,
@@ -28,7 +28,7 @@ export function planDelivery(
   const plain: Plain = {
     subscription,
     idempotencyKey: options.idempotencyKey ?? random.uuid(),
-    // The service shows an Id, and nothing more (SERVICE 2.5).
+    // The service documents an Id and no other field (SERVICE 2.5).
     body: bodyOf(options, random),
     timestamp: options.timestamp ?? new Date(clock()),
   }

@@ -3,7 +3,7 @@ import { signedCallback, type SignedCallback } from '../testing/signed-callback.
 import type { Authenticity } from './fault.js'
 import type { ServiceSubscription } from './subscription-book.js'
 
-/** How a request is put on the wire. */
+/** How a request is sent. */
 type Wire =
   | { readonly how: 'whole' | 'chunked' | 'cut-before-answer' | 'cut-in-body' }
   | { readonly how: 'trickled'; readonly overMs: number }
@@ -40,7 +40,7 @@ export function sign(
   })
 }
 
-/** Signed for the plain body, and sent with this one. */
+/** Signed for the plain body, but sent with this one. */
 export function withBody(plain: Plain, body: Buffer): SignedCallback {
   const { Authorization } = sign(plain).headers
   return sign({ ...plain, body }, { headers: { Authorization: Authorization! } })
@@ -69,7 +69,7 @@ export function whole(callback: SignedCallback, authenticity: Authenticity): Pla
   return { callback, authenticity, wire: WHOLE }
 }
 
-/** A timestamp has whole seconds: within one of them, to sign anew would give the same signature. */
+/** A timestamp has whole seconds. A second signature within the same second would be the same. */
 export function signedLater(plain: Plain, seconds: number, clock: () => number): Plain {
   const first =
     typeof plain.timestamp === 'string' ? parseHttpDate(plain.timestamp)! : plain.timestamp.getTime()

@@ -2,7 +2,7 @@ import { AssertionError } from 'node:assert'
 import type { Delivery } from './delivery.js'
 import type { Authenticity } from './fault.js'
 
-/** What was handled: idempotency keys, or the events themselves. One entry for each time. */
+/** What was handled: idempotency keys, or the events themselves. One entry per time. */
 export type Handled = Iterable<string | { readonly idempotencyKey: string }>
 
 /** Idempotency keys in lower case, each list in the order of the deliveries. */
@@ -18,12 +18,12 @@ export interface DeliveryReport {
   /** Forged, and answered 2xx. */
   readonly forgedAccepted: readonly string[]
   /**
-   * Handled although something was wrong with every delivery, such as a timestamp outside the receiver's tolerance; right
-   * only when a person has decided so.
+   * Handled although something was wrong with every delivery, such as a timestamp outside the tolerance of the
+   * receiver. This is correct only if an operator decided so.
    */
   readonly suspectHandled: readonly string[]
   readonly handledTwice: readonly string[]
-  /** Handled, and never delivered by this simulator. */
+  /** Handled, but never delivered by this simulator. */
   readonly neverDelivered: readonly string[]
 }
 
@@ -33,7 +33,7 @@ interface Sent {
   readonly authenticities: Set<Authenticity>
   /** Of genuine attempts; undefined for one without an answer. */
   readonly genuineAnswers: (number | undefined)[]
-  /** Ids of the subscriptions to which it was sent, and of those whose answer was 2xx: each has a callback of its own. */
+  /** Ids of the subscriptions that it was sent to, and of those that answered 2xx: each has a callback of its own. */
   readonly sentTo: Set<string>
   readonly acceptedFor: Set<string>
   forgedAccepted: boolean
@@ -72,7 +72,7 @@ export function assertNone(
   deliveries: readonly Delivery[],
   keys: readonly string[],
   problem: string,
-  // Left out of the stack trace, which then begins at the user's call.
+  // Removed from the stack trace, which then begins at the user's call.
   caller: (...given: never[]) => unknown,
 ): void {
   if (keys.length === 0) return

@@ -22,8 +22,8 @@ const TRICKLED_PIECES = 20
 const MAX_ANSWER_BYTES = 1_048_576
 
 /**
- * Puts one request on the wire. Resolves to undefined where it hung up itself.
- * @throws RawRequestError; the system's error (such as ECONNREFUSED); the signal's reason
+ * Sends one request. Resolves to undefined if it closed the connection itself.
+ * @throws RawRequestError; the system's error (such as ECONNREFUSED); the reason of the signal
  */
 export async function send(
   { callback, wire }: PlannedRequest,
@@ -68,7 +68,7 @@ async function limited<Result>(
   }
 }
 
-/** The body piece by piece, its last byte `overMs` after the head, or until it is answered. */
+/** Sends the body in pieces, the last byte `overMs` after the headers, or until it is answered. */
 async function trickle(
   { url, path, headers, body }: SignedCallback,
   overMs: number,
@@ -91,10 +91,11 @@ async function trickle(
       resolve()
     })
   })
-  // A failure while pieces are written is told below.
+  // A failure while pieces are written is reported below.
   answered.catch(() => {})
   try {
-    // The receiver measures from the head on. Each piece is due at a time of its own, so that no delay adds up.
+    // The receiver measures from the headers on. Each piece has a due time of its own, so that delays do not add
+    // up.
     request.flushHeaders()
     const startedAt = performance.now()
     const pieces = Math.min(TRICKLED_PIECES, body.length)
@@ -137,7 +138,7 @@ async function read(response: IncomingMessage): Promise<Answer> {
   return { status: response.statusCode!, headers: Object.fromEntries(headers), body: Buffer.concat(chunks) }
 }
 
-/** Writes the bytes and closes the connection, in order: what was written does arrive. */
+/** Writes the bytes and closes the connection regularly, so that the bytes arrive. */
 function hangUpAfter(bytes: Buffer, { host, port }: RawTarget, signal: AbortSignal): Promise<undefined> {
   return new Promise((resolve, reject) => {
     const socket = new Socket({ signal })

@@ -13,63 +13,66 @@ import { assertNone, deliveryReport, type DeliveryReport, type Handled } from '.
 import { SubscriptionBook, type ServiceSubscription, type SubscribeOptions } from './subscription-book.js'
 
 export interface SubscribedOptions {
-  /** @default 1 */
+  /** How many subscriptions to wait for. @default 1 */
   readonly count?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/** The service as far as its interface is documented, on a port of this machine. */
+/** A simulation of the documented interface of the service, on a port of this machine. */
 export interface ServiceSimulator {
   readonly baseUrl: string
   readonly credentials: { readonly clientId: string; readonly clientSecret: string }
   readonly seed: number
   /** In the order of their creation. They hold secrets. */
   readonly subscriptions: readonly ServiceSubscription[]
-  /** By their id, as updates have left them. */
+  /** By their id, with their updates. */
   readonly accounts: ReadonlyMap<string, ServiceAccount>
   /** The latest 10 000 requests to the API, without secrets and tokens. */
   readonly requests: readonly AnsweredApiRequest[]
-  /** Every delivery, those under way included. */
+  /** Every delivery, including those in progress. */
   readonly deliveries: readonly Delivery[]
 
-  /** Adds a subscription without a request. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
+  /** Adds a subscription without an HTTP request. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
   subscribe(options: SubscribeOptions): ServiceSubscription
   /**
-   * Waits until so many subscriptions have been created, and resolves to the latest.
-   * @throws CountersignError ERR_SIMULATOR_CLOSED; the signal's reason
+   * Waits until `count` subscriptions have been created, and resolves to the latest.
+   * @throws CountersignError ERR_SIMULATOR_CLOSED; the reason of the signal
    */
   subscribed(options?: SubscribedOptions): Promise<ServiceSubscription>
-  /** Signs with another secret from now on, and returns it. @throws CountersignError ERR_OPTION_INVALID */
+  /** Replaces the secret of a subscription, and returns the new one. @throws CountersignError ERR_OPTION_INVALID */
   rotateSecret(subscription: ServiceSubscription, secret?: string): string
-  /** Makes every token that was given out unknown. */
+  /** Invalidates every token that was issued. */
   revokeTokens(): void
-  /** Where deliveries connect to from now on. @throws CountersignError ERR_OPTION_INVALID */
+  /** Sets where deliveries connect to from now on. @throws CountersignError ERR_OPTION_INVALID */
   deliverTo(target: DeliverTo): void
 
   /**
-   * Delivers one callback, and resolves to what became of it when every attempt has ended, whatever was answered. Closing
+   * Delivers one callback. Resolves to its delivery when every attempt has ended, whatever was answered. Closing
    * the simulator ends the attempts and resolves it, too.
-   * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN, ERR_SIMULATOR_CLOSED; the signal's reason
+   * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN, ERR_SIMULATOR_CLOSED; the reason of the signal
    */
   deliver(options?: DeliverOptions): Promise<Delivery>
-  /** Delivers several, and resolves to them in the order of the list. */
+  /** Delivers several callbacks. Resolves to their deliveries in the order of the list. */
   deliverMany(list: readonly DeliverOptions[], options?: DeliverManyOptions): Promise<Delivery[]>
 
-  /** What the receiver made of all deliveries so far, given what its handlers have handled. */
+  /** The results of all deliveries so far, given what the handlers have handled. */
   report(handled: Handled): DeliveryReport
-  /** Nothing genuine was answered 2xx and never handled. @throws AssertionError */
+  /** Asserts that no genuine callback was answered 2xx and never handled. @throws AssertionError */
   assertNothingLost(handled: Handled): void
-  /** Nothing forged was handled or answered 2xx, and nothing that was never delivered was handled. @throws AssertionError */
+  /**
+   * Asserts that no forged callback was handled or answered 2xx, and that nothing was handled that was never
+   * delivered. @throws AssertionError
+   */
   assertNothingForged(handled: Handled): void
   /**
-   * Nothing suspect was handled: no replay, no other event type, nothing outside `toleranceMs`. For a receiver from whose
-   * quarantine nobody has released anything. @throws AssertionError
+   * Asserts that nothing suspect was handled: no replay, no other event type, nothing outside `toleranceMs`. For a
+   * receiver whose quarantine nobody has released anything from. @throws AssertionError
    */
   assertNothingSuspect(handled: Handled): void
-  /** Nothing was handled more than once. @throws AssertionError */
+  /** Asserts that nothing was handled more than once. @throws AssertionError */
   assertNothingTwice(handled: Handled): void
 
-  /** Ends everything at once: connections, deliveries, retries. Safe to call twice. */
+  /** Ends everything immediately: connections, deliveries, retries. Safe to call twice. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -94,7 +97,7 @@ export async function startServiceSimulator(
   const book = new SubscriptionBook(random, settings.repeatedSubscription === 'replace')
   const api = new Api(settings, book)
   const closed = new AbortController()
-  // Every request under way listens to it, which Node takes for a leak from eleven on.
+  // Every request in progress listens to it. Node warns of a leak from the eleventh listener on.
   setMaxListeners(0, closed.signal)
   const deliverer = new Deliverer(settings, book, random, closed.signal)
   const server = createServer(

@@ -6,25 +6,25 @@ import { secretProblem } from '../signature/secret.js'
 import type { Random } from './random.js'
 
 /**
- * A subscription as the simulator keeps it (SERVICE 2.3). It may stand in the `subscriptions` of a receiver as it is: what a
- * receiver does not take, `previousSecret` and `idempotencyKey`, are accessors, which are neither listed nor copied.
+ * A subscription of the simulator. It can be used in the `subscriptions` of a receiver: `previousSecret` and
+ * `idempotencyKey`, which a receiver does not accept, are accessors, which are neither enumerated nor copied.
  */
 export interface ServiceSubscription {
-  /** The service shows no identifier: as given to `subscribe()`, or else the simulator's own. */
+  /** The service documents no identifier. It is the one given to `subscribe()`, or the simulator's own. */
   readonly id: string
   readonly eventTypeName: string
   readonly callbackUrl: string
   /** The secret text, decoded from the `secretText` that was sent. */
   readonly secret: string
-  /** The one from before `rotateSecret()`. */
+  /** The secret before the last `rotateSecret()`. */
   readonly previousSecret?: string | undefined
   readonly description?: string | undefined
-  /** X-Idempotency-Key of the request that created it; undefined for one made by `subscribe()`. */
+  /** X-Idempotency-Key of the request that created it; undefined if `subscribe()` created it. */
   readonly idempotencyKey?: string | undefined
 }
 
 export interface SubscribeOptions {
-  /** For a subscription that a receiver is configured with, too. @default the simulator's own */
+  /** For a subscription that a receiver is configured with as well. @default the simulator's own */
   readonly id?: string | undefined
   readonly eventTypeName: string
   readonly callbackUrl: string
@@ -33,7 +33,7 @@ export interface SubscribeOptions {
   readonly description?: string | undefined
 }
 
-/** Any program on this machine may create subscriptions without end. */
+/** Any program on this machine may create any number of subscriptions. */
 const MAX_SUBSCRIPTIONS = 10_000
 
 type NewSubscription = Omit<ServiceSubscription, 'previousSecret'>
@@ -73,7 +73,7 @@ class Entry implements ServiceSubscription {
 /** All subscriptions, however they were created. */
 export class SubscriptionBook {
   readonly entries: Entry[] = []
-  /** How many there have ever been, replaced ones included. */
+  /** How many have been created in all, including replaced ones. */
   created = 0
   readonly #random: Random
   readonly #replaces: boolean
@@ -142,7 +142,7 @@ export class SubscriptionBook {
     throw invalidOption('deliver', 'eventTypeName', eventTypeName, `there is no such subscription: ${cure}`)
   }
 
-  /** Resolves to the latest subscription, once so many have been created. Rejects with the signal's reason. */
+  /** Resolves to the latest subscription, once `count` have been created. Rejects with the signal's reason. */
   async added(count: number, signal: AbortSignal): Promise<ServiceSubscription> {
     while (this.entries.length === 0 || this.created < count) {
       signal.throwIfAborted()

@@ -9,8 +9,8 @@ import type { ServiceSubscription, SubscriptionBook } from './subscription-book.
 type Wanted = Pick<ServiceSubscription, 'eventTypeName' | 'callbackUrl' | 'secret' | 'description'>
 
 /**
- * Creates subscriptions (SERVICE 4.2). A repeated key gets the answer of its first request, and creates nothing. What it
- * returns throws ApiRefusal.
+ * Creates subscriptions (SERVICE 4.2). A repeated key gets the answer of its first request, and creates nothing.
+ * The returned function throws ApiRefusal.
  */
 export function subscriptionEndpoint(
   book: SubscriptionBook,
@@ -48,7 +48,7 @@ function subscriptionIn(fields: ReadonlyMap<string, unknown>): Wanted {
     throw new ApiRefusal(400, 'field', 'callbackUrl must be an absolute http or https URL')
   }
   const secret = decode(text(fields, 'secretText'))
-  // Whether it is required is not shown.
+  // The service does not document whether it is required.
   const description = fields.has('description') ? text(fields, 'description', true) : undefined
   return { eventTypeName, callbackUrl, secret, description }
 }

@@ -4,8 +4,9 @@ import type { SimulatorSettings } from './options.js'
 import type { PlannedRequest } from './planned-request.js'
 
 /**
- * What a request is worth if it is sent now. One that is signed rightly is suspect outside the receiver's tolerance, whether
- * a fault, an explicit timestamp or a late retry is the reason; within it a receiver has to handle it, however late it is.
+ * How a request has to be classified if it is sent now. A valid signature is suspect outside the tolerance of the
+ * receiver, whether a fault, an explicit timestamp or a late retry is the cause. Within the tolerance a receiver
+ * has to handle it.
  */
 export function authenticityNow(
   { authenticity, callback }: PlannedRequest,

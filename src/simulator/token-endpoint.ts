@@ -10,13 +10,13 @@ type TokenSettings = Pick<
   'clientId' | 'clientSecret' | 'clientSecretCase' | 'repeatedTokenRequest' | 'tokenLifetimeSeconds' | 'clock'
 >
 
-/** The oldest are forgotten, so that requests without end do not fill the memory. */
+/** The oldest are removed, so that any number of requests uses bounded memory. */
 const MAX_TOKENS = 1_000
 
-/** Access tokens (SERVICE 4.1 and 5). */
+/** Issues and checks access tokens (SERVICE 4.1 and 5). */
 export class Tokens {
   readonly #settings: TokenSettings
-  /** Until when each is good, in milliseconds since 1970; in the order of their issue. */
+  /** When each expires, in milliseconds since 1970, in the order of their issue. */
   readonly #expiry = new Map<string, number>()
 
   constructor(settings: TokenSettings) {
@@ -43,10 +43,10 @@ export class Tokens {
     return { status: 200, body }
   }
 
-  /** Refuses a call without a token that is good now. @throws ApiRefusal */
+  /** Refuses a call without a valid token. @throws ApiRefusal */
   require({ rawHeaders }: ApiCall): void {
     const values = headerValues(rawHeaders, 'authorization')
-    // The scheme's case does not count (RFC 9110, section 11.1).
+    // The scheme is case-insensitive (RFC 9110, section 11.1).
     const token = values.length === 1 ? /^bearer +([\w.~+/-]+=*)$/i.exec(values[0]!)?.[1] : undefined
     if (token === undefined) {
       throw new ApiRefusal(
@@ -66,7 +66,7 @@ export class Tokens {
     this.#expiry.clear()
   }
 
-  /** The checklist of SERVICE 5, item 4. */
+  /** The checks of SERVICE 5, item 4. */
   #check({ rawHeaders, body }: ApiCall): void {
     if (mediaType(rawHeaders) !== 'application/x-www-form-urlencoded') {
       throw new ApiRefusal(400, 'content-type', 'Content-Type must be application/x-www-form-urlencoded')
@@ -95,7 +95,7 @@ export class Tokens {
 
 function parameter(form: URLSearchParams, name: string): string {
   const values = form.getAll(name)
-  // RFC 6749, section 3.2: no parameter more than once.
+  // RFC 6749, section 3.2: a parameter must not occur more than once.
   if (values.length > 1) throw new ApiRefusal(400, 'field', `${name} is given more than once`)
   const [value] = values
   if (value !== undefined) return value
