@@ -15,7 +15,7 @@ export function addBodyOptions(command: Command): Command {
     .option('--body-file <file>', 'the file with the bytes of the body; - is the standard input')
 }
 
-/** The bytes that the options name; undefined when they name none. @throws UsageError */
+/** The bytes from the options; undefined if none are given. @throws UsageError */
 export async function readBody({ body, bodyFile }: BodyFlags, io: Io): Promise<Buffer | undefined> {
   if (body !== undefined) return Buffer.from(body)
   if (bodyFile === undefined) return undefined

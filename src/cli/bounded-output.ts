@@ -1,8 +1,8 @@
 import { writeSync } from 'node:fs'
 
-/** How much may wait for the reader, in bytes. */
+/** How much is buffered for the reader, in bytes. */
 const MAX_WAITING_BYTES = 1_048_576
-/** How often a reader that stands still is tried again, in milliseconds. */
+/** How often a write to a blocked reader is retried, in milliseconds. */
 const RETRY_MS = 20
 
 interface StandardOutput {
@@ -11,9 +11,9 @@ interface StandardOutput {
 }
 
 /**
- * Lines for standard output that never wait for its reader: what it has not taken is kept, up to a limit, and then dropped
- * and counted. Not by the stream, whose waiting bytes are lost in process.exit(), nor by fs.write(), whose thread would
- * hold up the exit as long as the reader stands still.
+ * Writes lines to standard output without waiting for the reader. What the reader has not read is buffered up to a
+ * limit; further lines are dropped and counted. It does not use the stream, whose buffer is lost in process.exit(),
+ * nor fs.write(), whose thread would delay the exit as long as the reader is blocked.
  */
 export class BoundedOutput {
   readonly #fd: number
@@ -23,7 +23,7 @@ export class BoundedOutput {
   #dropped = 0
   #timer: NodeJS.Timeout | undefined
 
-  /** `onDropped` is called once all that waited has been written, with the number of lines that were not kept. */
+  /** `onDropped` is called once the buffer has been written, with the number of lines that were dropped. */
   constructor(stdout: StandardOutput, onDropped: (count: number) => void) {
     this.#fd = nonBlocking(stdout)
     this.#onDropped = onDropped
@@ -40,7 +40,7 @@ export class BoundedOutput {
     if (!this.#timer) this.#drain()
   }
 
-  /** Waits for the reader, at most so long. For the end of the process: nothing else is done meanwhile. */
+  /** Waits for the reader, at most `limitMs`. For the end of the process: it blocks the event loop. */
   flush(limitMs: number): void {
     const sleep = new Int32Array(new SharedArrayBuffer(4))
     const giveUpAt = performance.now() + limitMs
@@ -75,7 +75,7 @@ export class BoundedOutput {
     else this.#waiting.shift()
   }
 
-  /** The reader is gone, or the disk is full: neither is a reason to stop handling callbacks. */
+  /** The reader is gone, or the disk is full. Callbacks must still be handled. */
   #drop(): void {
     this.#dropped += this.#waiting.length
     this.#waiting = []
@@ -83,7 +83,7 @@ export class BoundedOutput {
   }
 }
 
-/** Node makes a pipe non-blocking when `process.stdout` is first used, but not a terminal, which Ctrl+S stops. */
+/** Node makes a pipe non-blocking when `process.stdout` is first used, but not a terminal, which Ctrl+S blocks. */
 function nonBlocking({ fd, _handle: handle }: StandardOutput): number {
   handle?.setBlocking?.(false)
   return handle?.fd ?? fd

@@ -5,7 +5,7 @@ import { withFlippedBit } from '../simulator/planned-request.js'
 import { signedCallback, type SignedCallback } from '../testing/signed-callback.js'
 import { UsageError } from './io.js'
 
-/** Faults of the simulator, under the same names. Several can be combined. */
+/** The faults of the simulator, with the same names. Several can be combined. */
 export interface Faults {
   readonly wrongSecret?: true
   /** Milliseconds ago. */
@@ -27,13 +27,13 @@ interface CallbackPlan extends Faults {
   readonly key?: string
 }
 
-/** One request. A callback is delivered by several when a fault is one of repetition. */
+/** One request. Faults that repeat deliver a callback by several requests. */
 export interface Delivery {
   readonly name: 'first' | Extract<FaultKind, 'repeat' | 'rewritten-key' | 'other-body'>
   readonly request: Pick<SignedCallback, 'headers'> & { readonly body: Buffer }
 }
 
-/** The requests that deliver one callback, in their order. @throws UsageError */
+/** The requests that deliver one callback, in order. @throws UsageError */
 export function deliveries(
   plan: CallbackPlan,
   secret: string | undefined,

@@ -6,8 +6,8 @@ import { UsageError, type Io } from './io.js'
 import { readPrivateFile } from './private-file.js'
 
 /**
- * Two spellings, because Node takes --env-file for its own, also behind the name of the program: a missing file ends the
- * process with Node's own message and code 9 before this program begins (nodejs/node#54232).
+ * Two spellings, because Node itself reads --env-file, also after the name of the program: if the file is missing,
+ * Node ends the process with its own message and code 9 before this program starts (nodejs/node#54232).
  */
 export function addEnvFileOption(command: Command): Command {
   return command.option(
@@ -16,14 +16,14 @@ export function addEnvFileOption(command: Command): Command {
   )
 }
 
-/** Empty counts as absent: compose files and templates pass on variables that are not set. */
+/** An empty variable counts as absent: compose files and templates pass on variables that are not set. */
 export function variable({ env }: Io, name: string): string | undefined {
   return env[name] || undefined
 }
 
 /**
- * What is in the environment already wins, as with `node --env-file`.
- * @throws CountersignError ERR_CONFIG_NOT_FOUND, UsageError
+ * Variables that are already set have precedence, as with `node --env-file`.
+ * @throws CountersignError ERR_CONFIG_NOT_FOUND; UsageError
  */
 export async function loadEnvFile(name: string, { env, cwd }: Io, flag = '--env'): Promise<void> {
   let text

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { printable, printableJson } from '../base/printable.js'
 import type { Output } from './terminal.js'
 
-/** What a command reads and writes; the process itself, in the program. */
+/** What a command reads and writes. In the program it is the process itself. */
 export interface Io extends Pick<NodeJS.Process, 'stdin' | 'env' | 'cwd'> {
   readonly stdout: Output
   readonly stderr: Output
@@ -13,7 +13,7 @@ export const EXIT = {
   failed: 1,
   /** Wrong usage or configuration. */
   usage: 2,
-  /** The answer was not as expected, or the signature not valid. */
+  /** An unexpected answer, or an invalid signature. */
   unexpected: 3,
 } as const
 
@@ -22,10 +22,10 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 /** Gives a command its options, its help and its action. When the action has run, `finish` is told its exit code. */
 export type DefineCommand = (command: Command, io: Io, finish: (code: ExitCode) => void) => void
 
-/** The user has to change something: exit code 2, and a message that says what. */
+/** The user has to change something: exit code 2, with a message that says what. */
 export class UsageError extends Error {}
 
-/** Escapes what a terminal would take for a command: unauthenticated senders write some of the values. */
+/** Escapes control characters, which a terminal may execute: unauthenticated senders write some of the values. */
 export function printJson(io: Io, value: unknown): void {
   io.stdout.write(`${printableJson(JSON.stringify(value, null, 2))}\n`)
 }

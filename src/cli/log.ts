@@ -14,16 +14,16 @@ export const LOG_FORMATS = ['json', 'readable'] as const
 export interface LogOptions {
   readonly level: (typeof LOG_LEVELS)[number]
   readonly format: (typeof LOG_FORMATS)[number]
-  /** What may not be in any line. */
+  /** Texts that no line may contain. */
   readonly secrets: readonly string[]
 }
 
-/** How long the end of the process waits for a reader of the log that does not read, in milliseconds. */
+/** How long the end of the process waits for a blocked reader of the log, in milliseconds. */
 const EXIT_FLUSH_MS = 2_000
 
-/** The log of the process, on standard output. A reader that is slow, or does not read, delays only the log. */
+/** The log of the process, on standard output. A slow or blocked reader delays only the log. */
 export async function createLog({ level, format, secrets }: LogOptions): Promise<Logger> {
-  // Loaded here, because most commands have no log.
+  // Loaded here, because most commands write no log.
   const { pino } = await import('pino')
   const known = new KnownSecrets()
   known.add([{ secret: secrets }])
@@ -47,7 +47,7 @@ export async function createLog({ level, format, secrets }: LogOptions): Promise
           Object.fromEntries(
             Object.entries(fields).map(([name, value]) => [
               name,
-              // Handlers may log errors under any name; under `err` the serializer is there for them.
+              // Handlers may log errors under any name. The serializer handles only `err`.
               name !== 'err' && isNativeError(value) ? serialized(value) : value,
             ]),
           ),

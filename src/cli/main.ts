@@ -12,7 +12,10 @@ interface CommandEntry {
   readonly load: () => Promise<DefineCommand>
 }
 
-/** What the help of the program says. A command's module is loaded when that command is asked for, which is most of its start. */
+/**
+ * The commands and their descriptions. The module of a command is loaded when the command is used, because loading
+ * takes most of the start-up time.
+ */
 const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   serve: {
     description: 'Receive callbacks and hand them to your handlers.',
@@ -87,7 +90,7 @@ export async function main(argv: readonly string[], outer: Io): Promise<ExitCode
     cwd: () => outer.cwd(),
   }
   let exitCode: ExitCode = EXIT.done
-  // Subcommands inherit these settings, so they are made before the commands are.
+  // Subcommands inherit these settings, so they are set before the commands are created.
   const program = new Command('countersign')
     .description("Receives a banking service's signed callbacks, and sends signed callbacks for tests.")
     .version(version(), '-V, --version', 'print the version')
@@ -109,7 +112,6 @@ export async function main(argv: readonly string[], outer: Io): Promise<ExitCode
     return exitCode
   } catch (error) {
     // A configuration is a program, and may throw anything, such as a value that throws on `instanceof`.
-    // Commander has printed the message of its own errors already.
     if (isInstance(error, CommanderError)) {
       if (error.code === 'commander.unknownOption' && argv[0]?.startsWith('-'))
         complain(io, 'options stand after the name of the command, as in countersign serve --check')

@@ -5,7 +5,7 @@ import { parseUrl } from '../base/parse-url.js'
 import { isUuid } from '../base/uuid.js'
 import { printable } from '../base/printable.js'
 
-// What commander calls with the text after an option.
+// The parsers that commander calls with the text after an option.
 
 export function wholeNumber(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text)
@@ -23,7 +23,7 @@ export function entryId(text: string): string {
   throw new InvalidArgumentError('Use the id of an entry, as `countersign inbox list` prints it.')
 }
 
-/** Milliseconds for a timer. Node fires a longer one at once. */
+/** Milliseconds for a timer. Node fires a timer of more than 2 ** 31 - 1 ms immediately. */
 export function duration(text: string): number {
   const value = positiveNumber(text)
   if (value < 2 ** 31) return value
@@ -33,7 +33,7 @@ export function duration(text: string): number {
 export function headerValue(text: string): string {
   try {
     validateHeaderValue('value', text)
-    // Node lets tabs and C1 control characters pass, which the terminal would be given as another text than was signed.
+    // Node accepts tabs and C1 control characters. The terminal would then show another text than was signed.
     if (printable(text) === text) return text
   } catch {
     // The message is the same.
@@ -68,7 +68,7 @@ export function durations(text: string): number[] {
   return text.split(',').map((each) => duration(each.trim()))
 }
 
-/** A status that ends a request. */
+/** A status after which a request has no further attempt. */
 export function finalStatus(text: string): number {
   if (/^[2-5]\d\d$/.test(text)) return Number(text)
   throw new InvalidArgumentError('Use a status from 200 to 599.')

@@ -8,12 +8,15 @@ interface Post {
 }
 
 export interface Poster {
-  /** Resolves to the status of the answer, once all of it is there. */
+  /** Resolves to the status of the answer, once the whole answer has arrived. */
   post(post: Post): Promise<number>
   close(): void
 }
 
-/** POSTs to one address, over connections that are kept. `node:http`, as fetch chooses the framing of a body itself. */
+/**
+ * Sends POST requests to one address, over persistent connections. With `node:http`, because fetch chooses the
+ * framing of a body itself.
+ */
 export function createPoster(
   url: URL,
   { timeoutMs, connections }: { timeoutMs: number; connections: number },
@@ -36,7 +39,7 @@ export function createPoster(
           headers: chunked ? { ...headers, 'Transfer-Encoding': 'chunked' } : headers,
           signal,
         })
-        // Told by the name that a system gives it, as node:http calls whatever a signal ends an abort.
+        // A time-out is reported by its system name, because node:http reports every signal as an abort.
         const fail = (error: Error) => reject(Object.assign(error, signal.aborted && { code: 'ETIMEDOUT' }))
         request.on('response', resolve).on('error', fail).end(body)
       })

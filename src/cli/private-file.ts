@@ -3,11 +3,11 @@ import { lstat, open, readFile, type FileHandle } from 'node:fs/promises'
 import { linkProblem, ownerProblem } from '../base/file-owner.js'
 import { UsageError } from './io.js'
 
-/** Descriptors of this process, such as a shell makes for `<(command)`: nobody else can have put a file there. */
+/** Descriptors of this process, such as a shell creates for `<(command)`. No other user can have put a file there. */
 const OWN_DESCRIPTOR = /^\/(?:dev\/stdin|dev\/fd\/\d+|proc\/self\/fd\/\d+)$/
 
 export interface FollowsLinks {
-  /** For volumes that are made of symbolic links, such as Kubernetes mounts secrets. */
+  /** For volumes that consist of symbolic links, such as the volumes of Kubernetes secrets. */
   readonly followSymbolicLinks?: boolean | undefined
 }
 
@@ -15,8 +15,8 @@ export interface FollowsLinks {
 export class SymbolicLinkError extends UsageError {}
 
 /**
- * The bytes of a file that holds secrets, where nobody but this user and root decides what is in it.
- * @throws UsageError; what the system says of a file that cannot be opened is thrown as it is
+ * The bytes of a file with secrets that no user other than this one and root can change.
+ * @throws UsageError; the system error if the file cannot be opened
  */
 export async function readPrivateFile(
   path: string,
@@ -32,14 +32,14 @@ export async function readPrivateFile(
   }
 }
 
-/** What is looked at is the open file and not its name, which could mean another file a moment later. */
+/** Checks the open file and not its name, because the name may refer to another file a moment later. */
 export async function openPrivateFile(
   path: string,
   name: string,
   flags: number,
   { followSymbolicLinks = false }: FollowsLinks = {},
 ): Promise<FileHandle> {
-  // Windows has no such flags. Without O_NONBLOCK a named pipe would be waited for.
+  // Windows has no such flags. Without O_NONBLOCK, opening a named pipe would wait for a writer.
   const { O_NOFOLLOW: noFollow = 0, O_NONBLOCK: noWait = 0 } = constants as Partial<typeof constants>
   if (noFollow === 0 && !followSymbolicLinks && (await isLink(path)))
     throw new SymbolicLinkError(linkProblem(name))

@@ -4,8 +4,8 @@ import { printable } from '../base/printable.js'
 type LogRecord = Readonly<Record<string, unknown>>
 
 /**
- * A line of pino's JSON as one line for a person: time, level, message, and the other fields. What is not such a line is
- * returned as it is.
+ * Converts a line of pino to one readable line: time, level, message, and the other fields. Any other line is
+ * returned unchanged.
  */
 export function readableLine(line: string): string {
   let record: LogRecord

@@ -1,7 +1,7 @@
 import { maskedValue, textMask } from '../base/mask-texts.js'
 import { HIDDEN, KnownSecrets } from '../logging/known-secrets.js'
 
-/** Below this length, a secret may be part of any word, of a number and of the names of fields. */
+/** A shorter secret may be part of any word, of a number and of the names of fields. */
 const SHORT = 6
 
 function mayBeInNumbersOrNames(secret: string): boolean {
@@ -9,9 +9,9 @@ function mayBeInNumbersOrNames(secret: string): boolean {
 }
 
 /**
- * The last guard in front of the log: Countersign writes no secrets, but handlers write too, and so do the errors that
- * they throw. Hides the given secrets in all their spellings, and what follows the name of a scheme as a signature or a
- * token does. Takes lines of JSON, or other text.
+ * The last check before the log: Countersign logs no secrets, but handlers and their errors may. It replaces the
+ * given secrets in all their spellings, and the signature or token after the name of a scheme. It accepts lines of
+ * JSON, and other text.
  */
 export function redactor(secrets: readonly string[]): (line: string) => string {
   const long = secrets.filter((secret) => !mayBeInNumbersOrNames(secret))
@@ -24,8 +24,8 @@ export function redactor(secrets: readonly string[]): (line: string) => string {
 }
 
 /**
- * In JSON each text by itself: a line that was cut up would not be JSON any more. What pino writes itself stays, as nothing
- * could be read without it.
+ * In JSON each string separately, so that the line is still JSON. The fields that pino writes itself are unchanged,
+ * because the line could not be parsed without them.
  */
 function hideShort(line: string, mask: (text: string) => string): string {
   try {
@@ -35,7 +35,7 @@ function hideShort(line: string, mask: (text: string) => string): string {
     const masked = maskedValue(fields, mask) as object
     return `${JSON.stringify({ level, time, ...masked, msg: maskedValue(msg, mask) })}${line.endsWith('\n') ? '\n' : ''}`
   } catch {
-    // No JSON, or nested too deeply.
+    // Not JSON, or nested too deeply.
     return mask(line)
   }
 }

@@ -27,12 +27,12 @@ export function addSecretOptions(command: Command): Command {
     .option('--secret-file <file>', 'the file that holds the secret; one line end at its end is ignored')
 }
 
-/** The secret that the options name, or the one of COUNTERSIGN_SECRET. @throws UsageError */
+/** The secret from the options, or from COUNTERSIGN_SECRET. @throws UsageError */
 export async function readSecret(flags: SecretFlags, io: Io): Promise<string> {
   return warnOfSecretText(await find(flags, io), io)
 }
 
-/** Returns the secret, and says so where it looks like the wrong spelling of one. */
+/** Returns the secret, and prints a warning if it looks like its Base64. */
 export function warnOfSecretText(secret: string, io: Io): string {
   if (looksLikeSecretText(secret)) {
     io.stderr.write(
@@ -47,7 +47,7 @@ export interface SecretFileOptions extends FollowsLinks {
   readonly written?: string | undefined
 }
 
-/** The text in a file, without the line end that editors add. @throws UsageError */
+/** The text of a file, without a line end at its end, which editors add. @throws UsageError */
 export async function readSecretFile(
   file: string,
   { written = file, ...links }: SecretFileOptions = {},
@@ -72,7 +72,7 @@ export async function readSecretFile(
   return secret
 }
 
-/** The text in an environment variable. @throws UsageError */
+/** The text of an environment variable. @throws UsageError */
 export function readSecretVariable(name: string, env: NodeJS.ProcessEnv): string {
   const secret = env[name]
   if (secret === undefined) {
@@ -86,8 +86,8 @@ export function readSecretVariable(name: string, env: NodeJS.ProcessEnv): string
   return secret
 }
 
-// What names nothing that exists may be the secret itself, put where its name belongs. It is repeated only where it has the
-// form that people give to names, and that generated secrets do not have.
+// A name that does not exist may be the secret itself, in the wrong place. It is shown only if it has a form that
+// is usual for names and that generated secrets do not have.
 export function isPlainVariable(name: string): boolean {
   return name.length <= 64 && /^[A-Z]+(?:_[A-Z0-9]+)*$/.test(name)
 }

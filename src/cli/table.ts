@@ -4,18 +4,21 @@ import type { Output } from './terminal.js'
 interface TableLayout {
   /** How wide a line may be. */
   readonly width: number
-  /** The most that a column is given, by its position: one long cell must not widen every row. */
+  /** The greatest width of a column, by its position, so that one long cell does not widen every row. */
   readonly most?: Readonly<Record<number, number>>
-  /** Which columns are narrowed where the rows are too wide, in this order, and what each keeps at least. */
+  /** The columns that are narrowed if the rows are too wide, in this order, with the least width of each. */
   readonly narrow?: readonly (readonly [column: number, least: number])[]
 }
 
-/** The width of the terminal. What no terminal reads is as wide as a mail or a log viewer shows it. */
+/** The width of the terminal. Without a terminal, the usual width of mails and log viewers. */
 export function widthOf({ columns }: Output): number {
   return columns ?? 100
 }
 
-/** Lines with aligned columns. Cells are made printable, and end in an ellipsis where they do not fit. */
+/**
+ * Lines with aligned columns. Control characters in cells are escaped. A cell that does not fit ends with an
+ * ellipsis.
+ */
 export function table(rows: readonly (readonly string[])[], layout?: TableLayout): string {
   return tableLines(rows, layout)
     .map((line) => `${line}\n`)
@@ -37,12 +40,12 @@ export function tableLines(rows: readonly (readonly string[])[], layout?: TableL
   )
 }
 
-/** One line of foreign text, which ends in an ellipsis where it does not fit. */
+/** One line of foreign text. It ends with an ellipsis if it does not fit. */
 export function fitted(text: string, width: number): string {
   return cut(Array.from(printable(text)), width)
 }
 
-/** Names and values, where a value that is too long goes on in the next line. */
+/** Names and values. A value that does not fit continues on the next line. */
 export function fields(rows: readonly (readonly [name: string, value: string])[], width: number): string {
   const indent = Math.max(...rows.map(([name]) => name.length)) + GAP.length
   return rows
@@ -55,7 +58,7 @@ export function fields(rows: readonly (readonly [name: string, value: string])[]
     .join('')
 }
 
-/** Text in lines of at most this width, broken between words where there are some. */
+/** Text in lines of at most this width, broken between words if possible. */
 export function wrapped(text: string, width: number): string[] {
   const lines: string[] = []
   let rest = printable(text)
@@ -68,7 +71,7 @@ export function wrapped(text: string, width: number): string[] {
   return [...lines, rest]
 }
 
-/** A time as tables show it, in UTC and to the second; what is no time stays as it is. */
+/** A time as tables show it, in UTC and to the second. A value that is not a time is unchanged. */
 export function utcTime(time: Date | string): string {
   const date = new Date(time)
   return Number.isNaN(date.getTime()) ? String(time) : date.toISOString().slice(0, 19).replace('T', ' ')
@@ -92,7 +95,7 @@ function endOfCharacter(text: string, units: number): number {
   return units > 1 && text.codePointAt(units - 1)! > 0xff_ff ? units - 1 : units
 }
 
-// By code points: a cut between the halves of a surrogate pair would leave no character.
+// By code points: a cut within a surrogate pair would leave an invalid character.
 function cut(characters: readonly string[], width: number): string {
   if (characters.length <= width) return characters.join('')
   return `${characters.slice(0, Math.max(width - 1, 0)).join('')}…`

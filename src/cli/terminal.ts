@@ -1,6 +1,6 @@
 import { printableLines } from '../base/printable.js'
 
-/** What commands write to. */
+/** An output of commands. */
 export interface Output {
   write(text: string): boolean
   readonly isTTY?: boolean
@@ -9,8 +9,8 @@ export interface Output {
 }
 
 /**
- * Escapes whatever is written, with the exception of line ends. Callers make foreign text printable where they put it into
- * a line; this catches the value that a caller has overlooked.
+ * Escapes everything that is written, except line ends. Callers already escape foreign text when they put it into a
+ * line. This catches the values that a caller missed.
  */
 export function guardedOutput(stream: Output): Output {
   return {

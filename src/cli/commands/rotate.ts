@@ -63,7 +63,7 @@ export const defineRotate: DefineCommand = (command, io, finish) => {
     })
 }
 
-/** What the options pick of the configuration. */
+/** The subscriptions of the configuration that the options select. */
 async function choose(
   { eventType, callbackUrl, id }: Flags,
   config: ConfigValues | undefined,

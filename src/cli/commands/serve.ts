@@ -66,7 +66,7 @@ Examples:
   $ countersign serve --config /etc/countersign.config.mjs --port 8080
   $ countersign serve --env .env --log-format readable`
 
-/** Added to the time limit of the handlers: to close connections, and to write the last log lines. */
+/** Added to the time limit of the handlers, to close connections and to write the last log lines. */
 const STOP_SLACK_MS = 5_000
 
 export const defineServe: DefineCommand = (command, io, finish) => {
@@ -104,7 +104,7 @@ export const defineServe: DefineCommand = (command, io, finish) => {
     })
 }
 
-/** Listens until the process ends; rejects when it cannot begin to. */
+/** Listens until the process ends. Rejects if it cannot start. */
 async function serve(flags: ServeFlags, io: Io): Promise<never> {
   const settings = await loadSettings(flags, io)
   const log = await createLog(settings.log)
@@ -117,11 +117,11 @@ async function serve(flags: ServeFlags, io: Io): Promise<never> {
     {
       delay: Math.min(
         shutdownDelayMs + parsed.stopTimeoutMs + STOP_SLACK_MS,
-        // Node fires a longer timer at once.
+        // Node fires a timer of more than 2 ** 31 - 1 ms immediately.
         2 ** 31 - 1,
       ),
       logger: false,
-      // An event loop that runs dry before the server listens is a failure, and has its exit code already.
+      // An empty event loop before the server listens is a failure, and already has its exit code.
       skip: ['beforeExit'],
       onSecondSignal: (signal) => log.warn({ signal }, 'a second signal: ending immediately'),
       onSecondError: (error) => log.fatal({ err: asError(error) }, 'a second error: ending immediately'),
@@ -138,7 +138,7 @@ async function serve(flags: ServeFlags, io: Io): Promise<never> {
       // After an uncaught error the process may be in any state, so it accepts no new callbacks.
       await (await starting)?.close(failed ? { shutdownDelayMs: 0 } : undefined)
       log.info('stopped')
-      // Also where what was thrown is undefined, which closeWithGrace would not take for an error.
+      // Also if undefined was thrown, which closeWithGrace would not treat as an error.
       if (failed) process.exit(1)
     },
   )
@@ -153,7 +153,7 @@ async function serve(flags: ServeFlags, io: Io): Promise<never> {
   return new Promise(() => {}) // closeWithGrace ends the process
 }
 
-/** Anything may be thrown; pino's serializer is for errors. */
+/** A handler may throw anything. pino's serializer is for errors. */
 function asError(thrown: unknown): unknown {
   return isErrorLike(thrown) ? thrown : loggedError(thrown, new KnownSecrets())
 }

@@ -190,7 +190,7 @@ async function simulate(flags: SimulateFlags, io: Io): Promise<ExitCode> {
 
 const answered = (status: number | undefined) => (status === undefined ? undefined : { status })
 
-/** Goes on until the signal, which it rejects with, or with --once until the first subscription has its callbacks. */
+/** Runs until the signal, with which it rejects, or with --once until the first subscription has its callbacks. */
 async function deliverAll(
   simulator: ServiceSimulator,
   flags: SimulateFlags,

@@ -67,7 +67,7 @@ export const defineSubscribe: DefineCommand = (command, io, finish) => {
 async function subscribe(flags: SubscribeFlags, io: Io): Promise<ExitCode> {
   const { eventType: eventTypeName, callbackUrl, description, idempotencyKey } = flags
   checkSubscription(eventTypeName, callbackUrl)
-  // Checked before a secret is written, so that wrong usage leaves none behind.
+  // Checked before a secret is written, so that wrong usage writes none.
   const account = flags.prepare ? undefined : await readServiceAccount(flags, io)
   const kept = await keepSecret(flags, io)
   const subscription = { eventTypeName, callbackUrl, description }
@@ -87,7 +87,7 @@ async function subscribe(flags: SubscribeFlags, io: Io): Promise<ExitCode> {
   return createOrPrepare(account, { ...subscription, idempotencyKey }, report, io)
 }
 
-/** Whether the configuration, where there is one that can be read, has the subscription with this secret. */
+/** Whether the configuration, if there is a readable one, has the subscription with this secret. */
 async function hasSubscription(
   { eventTypeName, callbackUrl }: Pick<NewSubscription, 'eventTypeName' | 'callbackUrl'>,
   secret: string,

@@ -3,8 +3,8 @@ import { listenFailure } from '../../server/server.js'
 import type { Logger } from '../../logging/logger.js'
 
 /**
- * Finds out whether the address can be listened on, by listening for a moment. That a receiver of this program listens
- * there already is only a warning: it may be the one that is to be replaced.
+ * Checks whether the address can be listened on, by listening briefly. If a Countersign receiver already listens
+ * there, it is only a warning, because it may be the one to be replaced.
  * @throws CountersignError ERR_LISTEN_FAILED
  */
 export async function checkAddress(host: string, port: number, log: Logger): Promise<void> {

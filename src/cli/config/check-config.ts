@@ -25,14 +25,14 @@ interface Problem {
 }
 
 interface Summary {
-  /** False where `serve` would not start, or where --strict makes warnings failures. */
+  /** False if `serve` would not start, or if --strict turns warnings into failures. */
   readonly valid: boolean
   readonly config: string
   readonly listen: { readonly host: string; readonly port: number }
   readonly subscriptions: readonly SubscriptionSummary[] | 'looked up by a function'
   readonly handlers: { readonly types: readonly string[]; readonly any: boolean; readonly unhandled: boolean }
   readonly limits: Readonly<Record<string, number>>
-  /** Where callbacks are kept, or null where handlers run before the answer. */
+  /** The inbox, or null if handlers run before the answer. */
   readonly inbox: string | null
   readonly inboxEntries: InboxEntries
   readonly idempotencyStore: 'memory' | 'own' | null
@@ -42,22 +42,22 @@ interface Summary {
 }
 
 interface SubscriptionSummary {
-  /** The one that it was given, if any. */
+  /** The configured id, if there is one. */
   readonly id?: string | undefined
   readonly eventTypeName: string
-  /** Without its query: people put tokens into queries. */
+  /** Without the query, because queries may contain tokens. */
   readonly callbackUrl: string
   readonly secrets: number
   readonly handled: boolean
 }
 
 interface CheckFlags extends ServeFlags {
-  /** Warnings are failures. */
+  /** Whether warnings are failures. */
   readonly strict?: true
   readonly json?: true
 }
 
-/** `serve --check`: tries everything that `serve` needs, and says what it found. */
+/** `serve --check`: checks everything that `serve` needs, and prints the result. */
 export async function checkConfig(flags: CheckFlags, io: Io): Promise<ExitCode> {
   let summary: Summary
   try {
@@ -72,7 +72,7 @@ export async function checkConfig(flags: CheckFlags, io: Io): Promise<ExitCode> 
   else if (problems.length === 0) io.stdout.write(readable(summary, widthOf(io.stdout)))
   else for (const { message } of problems) complain(io, message)
   if (valid) return EXIT.done
-  // As `serve` ends with.
+  // The same exit code as that of `serve`.
   const isAddressAlone = problems.length > 0 && problems.every(({ code }) => code === 'ERR_LISTEN_FAILED')
   return isAddressAlone ? EXIT.failed : EXIT.usage
 }
@@ -91,7 +91,7 @@ async function summarize(settings: Settings, { strict }: CheckFlags): Promise<Su
   const warnings: Warning[] = []
   const log = collector(warnings)
   const { parsed, handled } = await standaloneReceiver(settings, log)
-  // The receiver itself says it when it starts; to start it here would make the inbox's file.
+  // The receiver itself logs these warnings at its start, but starting it here would create the file of the inbox.
   warnOfGaps(parsed.subscribedTypes, handled, log, { hasInbox: settings.inbox.kind !== 'none' })
   const { host, port, ...serverLimits } = settings.server
   await attempt(() => checkAddress(host, port, log))

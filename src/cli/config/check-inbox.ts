@@ -7,13 +7,13 @@ import { readInboxFile } from '../../inbox/sqlite/read-inbox-file.js'
 import type { InboxSetting } from './inbox-setting.js'
 import { table } from '../table.js'
 
-/** How many entries the file holds; null where no file of ours would be used. */
+/** The number of entries in the file; null if serve would not use a file of SqliteInbox. */
 export type InboxEntries = InboxStats | 'no file yet' | 'not readable' | null
 
 /**
- * Tries whether the inbox can be used, and counts what is in it. The file is neither made nor brought up to date: another
- * receiver may be using it.
- * @throws CountersignError as the receiver's start would
+ * Checks whether the inbox can be used, and counts its entries. It neither creates nor migrates the file, because
+ * another receiver may be using it.
+ * @throws CountersignError the same as the start of the receiver
  */
 export async function checkInbox(inbox: InboxSetting): Promise<InboxEntries> {
   if (inbox.kind !== 'sqlite') return null

@@ -1,6 +1,6 @@
 import { printable } from '../../base/printable.js'
 
-/** A secret as the configuration may refer to it; undefined where it stands there as it is, which is not repeated. */
+/** A reference to a secret in the configuration; undefined if the configuration has its text, which is not repeated. */
 export type SecretReference =
   { readonly env: string } | { readonly file: string; readonly followSymbolicLinks?: boolean } | undefined
 
@@ -13,10 +13,13 @@ export interface ConfigEntry {
   readonly secrets: readonly SecretReference[]
 }
 
-/** What no configuration takes: who pastes it without a look gets an error, and not a receiver without that secret. */
+/**
+ * No configuration accepts this text. A user who pastes it unchanged gets an error, instead of a receiver without
+ * that secret.
+ */
 const UNCHANGED = '<what stands here now>'
 
-/** An item of `subscriptions`, as it is written in countersign.config.mjs. */
+/** An item of `subscriptions`, in the syntax of countersign.config.mjs. */
 export function readableEntry({ id, eventTypeName, callbackUrl, description, secrets }: ConfigEntry): string {
   const references = secrets.map((reference) => {
     if (reference === undefined) return UNCHANGED

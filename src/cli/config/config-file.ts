@@ -9,18 +9,18 @@ import { syntaxErrorPlace } from './syntax-error-place.js'
 import { isInstance, textProperty } from '../../base/foreign-value.js'
 
 export interface ConfigFile {
-  /** As messages name it. */
+  /** Its name in messages. */
   readonly name: string
   /** Its absolute path. */
   readonly path: string
-  /** What is in it, unchecked. */
+  /** Its content, unchecked. */
   readonly content: unknown
 }
 
 const DEFAULT_NAMES = ['countersign.config.mjs', 'countersign.config.json', 'countersign.config.ts']
 
 /**
- * Loads the file of that name, or the default one of the directory.
+ * Loads the file with that name, or the default one of the directory.
  * @throws CountersignError ERR_CONFIG_NOT_FOUND, ERR_CONFIG_INVALID
  */
 export async function loadConfigFile(name: string | undefined, directory: string): Promise<ConfigFile> {
@@ -37,7 +37,10 @@ export function hasDefaultConfig(directory: string): boolean {
   return DEFAULT_NAMES.some((name) => existsSync(resolve(directory, name)))
 }
 
-/** A module's exports. @throws CountersignError ERR_CONFIG_INVALID, which names the module and not where it was loaded. */
+/**
+ * The exports of a module. @throws CountersignError ERR_CONFIG_INVALID, which names the module that cannot be
+ * loaded
+ */
 export async function importModule(name: string, path: string): Promise<Record<string, unknown>> {
   if (!existsSync(path)) throw invalid(`${name} does not exist (${path}).`)
   try {
@@ -73,7 +76,7 @@ async function readJson(name: string, path: string): Promise<unknown> {
   try {
     return JSON.parse(text)
   } catch {
-    // Not the parser's own message: it quotes the text, and with it a secret.
+    // Not the parser's own message, which quotes the text and may contain a secret.
     throw invalid(`${name} is not JSON (line ${jsonErrorLine(text)}).`)
   }
 }

@@ -7,8 +7,8 @@ import type { SecretReference } from './config-entry.js'
 import { readSecretFile, readSecretVariable, type SecretFileOptions } from '../secret-option.js'
 
 /**
- * The subscriptions with every secret that is written as `{ "env": NAME }` or `{ "file": PATH }` replaced by its text.
- * Whatever else is wrong with them is for the receiver to find.
+ * The subscriptions, with the text of every secret that is configured as `{ "env": NAME }` or `{ "file": PATH }`.
+ * The receiver checks everything else.
  * @throws CountersignError ERR_CONFIG_INVALID
  */
 export async function resolveSecrets(

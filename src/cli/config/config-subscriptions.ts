@@ -6,11 +6,11 @@ import { isSecretReference, resolveSecret } from './config-secrets.js'
 import { UsageError } from '../io.js'
 import { isPlainFileName, isPlainVariable } from '../secret-option.js'
 
-/** A subscription of the configuration, each of its secrets on its own. */
+/** A subscription of the configuration, with each of its secrets separately. */
 export interface ConfiguredSubscription {
-  /** Where it is: `subscriptions[0]`. */
+  /** Its position: `subscriptions[0]`. */
   readonly place: string
-  /** The one that it was given, if any. */
+  /** The configured id, if there is one. */
   readonly id: string | undefined
   readonly eventTypeName: string
   readonly callbackUrl: string
@@ -19,16 +19,19 @@ export interface ConfiguredSubscription {
 }
 
 interface ConfiguredSecret {
-  /** How it is told from the others, never by its text: `variable TRANSFERS_SECRET`, `file transfers.secret`, or its position. */
+  /**
+   * Identifies the secret in messages, never by its text: `variable TRANSFERS_SECRET`, `file transfers.secret`, or
+   * its position.
+   */
   readonly name: string
   readonly reference: SecretReference
-  /** Its text, or why it is not there. */
+  /** Its text, or why it cannot be read. */
   readonly secret: string | { readonly problem: string }
 }
 
 /**
- * The subscriptions of a configuration, of whose secrets some need not be at hand.
- * @throws UsageError where there is no list of subscriptions.
+ * The subscriptions of a configuration. Some of their secrets may be unreadable.
+ * @throws UsageError if there is no list of subscriptions
  */
 export async function configuredSubscriptions(
   subscriptions: unknown,
@@ -88,7 +91,7 @@ function named(reference: NonNullable<SecretReference>): Pick<ConfiguredSecret, 
   return { name, reference }
 }
 
-/** Whether it may be repeated although it leads nowhere: the secret itself may stand in it. */
+/** Whether a reference that cannot be read may be shown: it may be the secret itself. */
 function isPlainReference(item: object): item is NonNullable<SecretReference> {
   if (!isSecretReference(item)) return false
   return 'env' in item ? isPlainVariable(item.env) : isPlainFileName(item.file)

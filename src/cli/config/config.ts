@@ -27,30 +27,30 @@ export interface Settings {
   readonly file: ConfigFile
   readonly server: ServerSettings
   readonly receiver: ReceiverOptions
-  /** What to make an inbox of, an inbox, or nothing: handlers run before the answer. */
+  /** The settings of an inbox, an inbox, or none: then handlers run before the answer. */
   readonly inbox: InboxSetting
-  /** As the file has it: unchecked. */
+  /** As in the file, unchecked. */
   readonly handlers: unknown
   readonly log: LogOptions
-  /** Where an option comes from, for messages: a flag, an environment variable, or the file. */
+  /** Where an option was set, for messages: a flag, an environment variable, or the file. */
   readonly origin: OptionOrigin
 }
 
-// The other two are made of what the configuration says.
+// The inbox and the logger are created from the configuration.
 const PASSED_ON = RECEIVER_OPTIONS.filter((name) => name !== 'inbox' && name !== 'logger')
 
 const KNOWN = [...SERVER_OPTIONS, ...PASSED_ON, 'handlers', 'inbox', 'logLevel', 'logFormat'] as const
 
 type Option = (typeof KNOWN)[number]
 
-/** What is set, unchecked. */
+/** The values that are set, unchecked. */
 export interface ConfigValues {
   readonly file: ConfigFile
   readonly values: Readonly<Partial<Record<Option, unknown>>>
   readonly origin: OptionOrigin
 }
 
-/** What can be set outside the file, too. */
+/** The options that can also be set outside the file. */
 const OVERRIDES = {
   host: { flag: '--host', variable: 'COUNTERSIGN_HOST', isNumber: false },
   port: { flag: '--port', variable: 'COUNTERSIGN_PORT', isNumber: true },
@@ -67,7 +67,8 @@ const OVERRIDES = {
 } as const satisfies Partial<Record<Option, { flag: string; variable: string; isNumber: boolean }>>
 
 /**
- * What `serve` is to do: flag, then environment, then file. What only the receiver can judge is left to it.
+ * The settings of `serve`, with the precedence flag, environment, file. parseReceiverOptions checks the options of
+ * the receiver.
  * @throws CountersignError ERR_CONFIG_NOT_FOUND, ERR_CONFIG_INVALID, ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
 export async function loadSettings(flags: ServeFlags, io: Io): Promise<Settings> {
@@ -96,7 +97,8 @@ export async function loadSettings(flags: ServeFlags, io: Io): Promise<Settings>
 }
 
 /**
- * Flag, then environment, then file, without the secrets that the file refers to.
+ * The values from flag, environment and file, in this order of precedence. The secrets that the file refers to are
+ * not read.
  * @throws CountersignError ERR_CONFIG_NOT_FOUND, ERR_CONFIG_INVALID, ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
 export async function loadValues(flags: Omit<ServeFlags, 'envFile'>, io: Io): Promise<ConfigValues> {
@@ -106,7 +108,7 @@ export async function loadValues(flags: Omit<ServeFlags, 'envFile'>, io: Io): Pr
   return { file, values, origin: (option) => origins.get(option) ?? file.name }
 }
 
-/** Whether there is a file to load, named or by a default name. */
+/** Whether there is a configuration file, named or with a default name. */
 export function hasConfig({ config }: Pick<ServeFlags, 'config'>, io: Io): boolean {
   return (config ?? variable(io, 'COUNTERSIGN_CONFIG')) !== undefined || hasDefaultConfig(io.cwd())
 }
@@ -139,7 +141,7 @@ function pick(values: Partial<Record<Option, unknown>>, names: readonly Option[]
   )
 }
 
-/** Handlers may make calls with it. Its letters may be in either case (SERVICE 2.2). */
+/** Handlers may use it for their own calls. It may be written in either case (SERVICE 2.2). */
 function clientSecret(io: Io): string[] {
   const secret = variable(io, 'COUNTERSIGN_CLIENT_SECRET')
   return secret === undefined ? [] : [secret, secret.toLowerCase(), secret.toUpperCase()]

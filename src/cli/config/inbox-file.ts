@@ -19,7 +19,7 @@ export interface InboxFlags {
   readonly envFile?: string
 }
 
-/** An inbox that the configuration has made itself. */
+/** An inbox that the configuration creates itself. */
 interface OwnInbox {
   readonly kind: 'own'
   readonly inbox: InboxOperations
@@ -28,7 +28,7 @@ interface OwnInbox {
 export interface InboxFile {
   readonly kind: 'file'
   readonly path: string
-  /** As messages name it. */
+  /** Its name in messages. */
   readonly name: string
   /** How long the receiver of the configuration keeps entries; undefined if no configuration was read. */
   readonly retention?: Retention | undefined
@@ -45,8 +45,9 @@ export function addInboxFileOptions(command: Command): Command {
 }
 
 /**
- * The inbox that `serve` would use: flag, then environment, then configuration, whose secrets and handlers are left alone.
- * @throws UsageError, and CountersignError where the configuration cannot be read.
+ * The inbox that `serve` would use: from the flag, the environment or the configuration, in this order of
+ * precedence. Secrets and handlers of the configuration are not loaded.
+ * @throws UsageError; CountersignError if the configuration cannot be read
  */
 export async function findInbox(
   { file, config, envFile }: InboxFlags,
@@ -69,7 +70,7 @@ export async function findInbox(
   }
 }
 
-/** The same for what can only be done with a file. */
+/** The same for commands that work only on a file. */
 export async function findInboxFile(flags: InboxFlags, io: Io): Promise<InboxFile> {
   const found = await findInbox(flags, io)
   if (found.kind === 'file') return found
@@ -82,7 +83,7 @@ function configuredInbox({ file, values, origin }: ConfigValues): Exclude<InboxS
   return setting
 }
 
-/** An inbox needs these for its operators only, so that it may lack them and still serve a receiver. */
+/** Only operators need these methods, so an inbox of a receiver may lack them. */
 function checkedOperations(inbox: object, { file }: ConfigValues): InboxOperations {
   const missing = OPERATIONS.filter(
     (name) => typeof (inbox as Partial<Record<string, unknown>>)[name] !== 'function',
@@ -104,7 +105,10 @@ const OPERATIONS = Object.keys({
   close: true,
 } satisfies Record<Exclude<keyof InboxOperations, 'retentionMs' | 'discardedRetentionMs'>, true>)
 
-/** Never shorter than the tolerance of the receiver: the repeat of a callback that it accepts must be recognised. */
+/**
+ * The shortest retention of the receiver. It is at least as long as callbacks are accepted, because their repeats
+ * must be recognised.
+ */
 function neededRetention({ file, values, origin }: ConfigValues): Retention {
   const duration = (name: string, value: unknown, fallback: number) =>
     integerOption(origin(name), name, value as number | undefined, { fallback, min: 0 })

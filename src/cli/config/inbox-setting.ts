@@ -5,7 +5,7 @@ import type { Logger } from '../../logging/logger.js'
 import { checkKnownOptions, invalidOption } from '../../base/option-checks.js'
 import type { ConfigFile } from './config-file.js'
 
-/** Made only when the receiver is: to read a configuration must not make a file. */
+/** The inbox is created only with the receiver: reading a configuration must not create a file. */
 export type InboxSetting =
   | { readonly kind: 'none' }
   | { readonly kind: 'own'; readonly inbox: Inbox }
@@ -15,8 +15,8 @@ export const DEFAULT_FILE = 'callbacks.db'
 const FILE_OPTIONS = ['file', 'retentionMs', 'discardedRetentionMs', 'busyTimeoutMs'] as const
 
 /**
- * The `inbox` option: `false` or the word `none`, a file name, `{ file, ... }`, or an inbox of one's own. An embedded one
- * unless said otherwise, as the service's retries are not documented; but not beside a `store`, which says otherwise.
+ * The `inbox` option: `false` or the word `none`, a file name, `{ file, ... }`, or an inbox. The default is an
+ * inbox in a file, because the service's retries are not documented, unless there is a `store`.
  * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
 export function inboxSetting(
@@ -29,7 +29,7 @@ export function inboxSetting(
   const beside = (file: string) => resolve(dirname(path), file)
   if (inbox === undefined) return { kind: 'sqlite', options: { file: beside(DEFAULT_FILE) } }
   if (typeof inbox === 'string' && inbox !== '') {
-    // On the command line a name is meant from where one stands, as everywhere else there.
+    // On the command line a relative name starts from the current folder, as for all options.
     return { kind: 'sqlite', options: { file: origin('inbox') === name ? beside(inbox) : resolve(inbox) } }
   }
   if (typeof inbox !== 'object' || inbox === null || Array.isArray(inbox)) {

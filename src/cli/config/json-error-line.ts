@@ -3,8 +3,8 @@ const TOKEN =
   /[\t\n\r ]*(?:([{}[\]:,])|("(?:[^"\\\p{Cc}]|[\u007f-\u009f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*")|(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null))/uy
 
 /**
- * The line, from 1, in which a text ceases to be JSON. JSON.parse() tells the position only of some mistakes, and in its
- * messages quotes the text, in which a secret may stand.
+ * The line, from 1, of the first JSON syntax error of a text. JSON.parse() gives the position of only some errors,
+ * and its messages quote the text, which may contain a secret.
  */
 export function jsonErrorLine(text: string): number {
   const offset = errorOffset(text)
@@ -24,7 +24,7 @@ function errorOffset(text: string): number {
     const next: Expected | undefined =
       token === undefined ? undefined : after(expected, { mark, string }, open)
     if (next === undefined) {
-      // The mistake begins after the white space.
+      // The error begins after the white space.
       const rest = text.slice(start)
       return start + (rest.trim() === '' ? rest.trimEnd().length : rest.length - rest.trimStart().length)
     }
@@ -32,7 +32,7 @@ function errorOffset(text: string): number {
   }
 }
 
-/** What may follow; undefined where the token may not stand here. */
+/** What may follow the token; undefined if the token is not allowed here. */
 function after(
   expected: Expected,
   { mark, string }: { mark: string | undefined; string: string | undefined },

@@ -33,8 +33,8 @@ interface StandaloneReceiver {
 }
 
 /**
- * The receiver of a configuration, with its handlers.
- * @throws CountersignError, with a message that names the flag, the variable or the file.
+ * Creates the receiver of a configuration, with its handlers.
+ * @throws CountersignError, with a message that names the flag, the variable or the file
  */
 export async function standaloneReceiver(settings: Settings, logger: Logger): Promise<StandaloneReceiver> {
   const { receiver: options, file } = settings
@@ -87,7 +87,7 @@ async function loadHandlers({ handlers, file }: Settings): Promise<object> {
   throw new CountersignError('ERR_CONFIG_INVALID', message)
 }
 
-/** The receiver's own registering methods, and a record of what was registered. */
+/** The registration methods of the receiver, with a record of what was registered. */
 function recordingRegistry(receiver: Receiver): { registry: HandlerRegistry; handled: Handled } {
   const handled = { types: new Set<string>(), any: false, unhandled: false }
   const hook =

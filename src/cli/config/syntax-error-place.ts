@@ -3,12 +3,12 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 
-/** How many modules are looked at, at most: each takes a process. */
+/** How many modules are checked at most, because each check starts a process. */
 const MAX_MODULES = 30
 
 /**
- * FILE:LINE of the syntax error that kept a module from being imported. What import() rejects with does not name it, so
- * Node is asked to check the module, and then those that it imports by a relative path.
+ * FILE:LINE of the syntax error that prevented the import of a module. The rejection of import() does not contain
+ * it, so Node checks the module, and then the modules that it imports by a relative path.
  */
 export async function syntaxErrorPlace(path: string): Promise<string | undefined> {
   const modules = new Set([path])
@@ -20,7 +20,10 @@ export async function syntaxErrorPlace(path: string): Promise<string | undefined
   return undefined
 }
 
-/** The first line of what `node --check` writes is FILE:LINE; the next one is source, in which a secret may stand. */
+/**
+ * The first line of the output of `node --check` is FILE:LINE. The next line is source code, which may contain a
+ * secret.
+ */
 function placeIn(path: string): Promise<string | undefined> {
   return new Promise((found) => {
     execFile(process.execPath, ['--check', path], { env: {} }, (error, _stdout, stderr) => {

@@ -13,26 +13,26 @@ export interface NewSubscription {
   readonly eventTypeName: string
   readonly callbackUrl: string
   readonly description?: string | undefined
-  /** Of an earlier call, in order to repeat that. @default a new one */
+  /** The key of an earlier call, to repeat that call. @default a new one */
   readonly idempotencyKey?: string | undefined
 }
 
 export interface CreationReport {
   readonly kept: KeptSecret
   readonly entry: ConfigEntry
-  /** Whether the configuration has the entry already, so that it need not be printed. */
+  /** Whether the configuration already has the entry, so that it need not be printed. */
   readonly isConfigured?: boolean | undefined
-  /** What is known of the secrets that there were before, for a reader. */
+  /** When the earlier secrets were last used, as text. */
   readonly before?: readonly string[]
-  /** Secrets that there were before, which no output may show either. */
+  /** The earlier secrets, which no output may contain either. */
   readonly hidden?: readonly string[]
-  /** Whether an earlier run may have sent this secret already, with the idempotency key that is given. */
+  /** Whether an earlier run may already have sent this secret with the given idempotency key. */
   readonly isRepeat: boolean
-  /** What to do now. */
+  /** The next steps for the user. */
   readonly next: readonly string[]
   readonly showSecret?: true | undefined
   readonly json?: true | undefined
-  /** Of the command, for --json. */
+  /** Further fields for --json. */
   readonly more?: object | undefined
 }
 
@@ -68,7 +68,7 @@ async function createSubscription(
 ): Promise<ExitCode> {
   const { kept, hidden = [] } = report
   const idempotencyKey = given ?? randomUUID()
-  // Before anything is sent: if the program is ended now, both are needed to repeat the request.
+  // Before anything is sent: both are needed to repeat the request if the program is ended now.
   io.stderr.write(`the secret is kept in ${kept.place}; the idempotency key is ${idempotencyKey}\n`)
   const result = await callService(account, [kept.secret, ...hidden], async (client) =>
     client.subscriptions.create({ ...subscription, secret: kept.secret }, { idempotencyKey }),
@@ -99,7 +99,7 @@ function doubt(status: number): string {
   return 'this answer is about the last request: an earlier one may have created the subscription\n'
 }
 
-/** Prints what there is to do before the subscription is created. */
+/** Prints the steps to take before the subscription is created. */
 function printPrepared(report: CreationReport, io: Io): void {
   if (report.json) printJson(io, { created: false, keptIn: report.kept.reference, ...afterwards(report) })
   else {

@@ -14,12 +14,12 @@ export interface KeptSecretFlags {
   readonly showSecret?: true
 }
 
-/** A secret that will outlive this process, and where. */
+/** A secret that is stored outside this process, and where. */
 export interface KeptSecret {
   readonly secret: string
-  /** As the configuration refers to it. */
+  /** The reference to it in the configuration. */
   readonly reference: { readonly file: string } | { readonly env: string }
-  /** As messages name it. */
+  /** The place in messages. */
   readonly place: string
 }
 
@@ -45,7 +45,7 @@ export function addKeptSecretOptions(command: Command): Command {
 }
 
 /**
- * Makes a secret and stores it, or reads the one that is there. It is on the disk when this resolves.
+ * Generates a secret and stores it, or reads an existing one. It is on the disk when this resolves.
  * @throws UsageError
  */
 export async function keepSecret(flags: KeptSecretFlags, io: Io): Promise<KeptSecret> {
@@ -71,7 +71,7 @@ export async function keepSecret(flags: KeptSecretFlags, io: Io): Promise<KeptSe
 
 function variableName(text: string): string {
   if (/^[A-Za-z_]\w*$/.test(text)) return text
-  // Not an InvalidArgumentError, which commander prints with the text: it may be the secret itself.
+  // Not an InvalidArgumentError: commander prints its text, which may be the secret itself.
   throw new UsageError(
     '--secret-env names no variable. Use letters, digits and underscores, not the secret itself',
   )

@@ -7,12 +7,12 @@ import type { ConfiguredSubscription } from '../config/config-subscriptions.js'
 import { findInboxFile, type InboxFlags } from '../config/inbox-file.js'
 import { UsageError, type Io } from '../io.js'
 
-/** What the inbox knows of the use of each secret. */
+/** When each secret was last used, from the inbox. */
 export interface LastSeen {
   readonly inbox: string
-  /** How many entries were looked at. */
+  /** How many entries were read. */
   readonly lookedAt: number
-  /** Whether there are older ones that were not. */
+  /** Whether there are older entries that were not read. */
   readonly hasMore: boolean
   readonly secrets: readonly SecretSeen[]
 }
@@ -22,17 +22,17 @@ export interface SecretSeen {
   readonly id?: string | undefined
   readonly eventTypeName: string
   readonly callbackUrl: string
-  /** As the configuration calls it. */
+  /** The name of the secret in the configuration. */
   readonly secret: string
-  /** Why it could not be looked for. */
+  /** Why its use is not known. */
   readonly problem?: string
-  /** The latest stored callback that was signed with it; null where there is none among those that were looked at. */
+  /** The latest stored callback that was signed with it; null if no entry that was read was signed with it. */
   readonly last?: LastSigned | null
 }
 
 /**
- * When each secret was last seen to sign a callback that is stored. Reads the inbox beside its receiver, and writes nothing.
- * @throws UsageError where there is no inbox, CountersignError where it cannot be read.
+ * When each secret last signed a stored callback. It reads the inbox while its receiver runs, and writes nothing.
+ * @throws UsageError if there is no inbox; CountersignError if it cannot be read
  */
 export async function lastSeen(
   subscriptions: readonly ConfiguredSubscription[],
@@ -69,7 +69,7 @@ export async function lastSeen(
   }
 }
 
-/** The same where it is not what was asked for: then a reason will do in its place. */
+/** The same for commands that can continue without it: returns the reason instead of throwing it. */
 export async function lastSeenIfPossible(
   subscriptions: readonly ConfiguredSubscription[],
   flags: InboxFlags,

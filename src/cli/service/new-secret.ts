@@ -7,13 +7,14 @@ import { UsageError, type Io } from '../io.js'
 import { openPrivateFile } from '../private-file.js'
 
 /**
- * Makes a secret and puts it into a new file that only its owner may read. It is on the disk when this resolves.
+ * Generates a secret and writes it to a new file that only its owner can read. It is on the disk when this
+ * resolves.
  * @throws UsageError
  */
 export async function writeSecretFile(path: string, name: string): Promise<string> {
   let handle
   try {
-    // wx: a secret that is there already may be in use, and a link there may lead anywhere.
+    // wx: an existing secret may be in use, and a symbolic link may lead to any file.
     handle = await open(path, 'wx', 0o600)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
@@ -27,7 +28,7 @@ export async function writeSecretFile(path: string, name: string): Promise<strin
   try {
     await writeDurably(handle, secret, path)
   } catch (error) {
-    // Nothing has been sent yet, so a part of a secret is of no use.
+    // Nothing has been sent yet, so a partly written secret is of no use.
     await unlink(path).catch(() => {})
     throw new UsageError(`cannot write the secret file ${name} (${(error as NodeJS.ErrnoException).code})`)
   }
@@ -35,7 +36,7 @@ export async function writeSecretFile(path: string, name: string): Promise<strin
 }
 
 /**
- * Makes a secret and adds it to an env file that only its owner may read. It is on the disk when this resolves.
+ * Generates a secret and adds it to an env file that only its owner can read. It is on the disk when this resolves.
  * @throws UsageError
  */
 export async function appendSecretLine(name: string, file: string, io: Io): Promise<string> {
@@ -59,7 +60,7 @@ export async function appendSecretLine(name: string, file: string, io: Io): Prom
     if (process.platform !== 'win32' && (stat.mode & 0o077) !== 0) {
       throw new UsageError(`${file} can be read by others: "chmod 600 ${file}" first`)
     }
-    // The secret would be under a name that nobody here has looked at.
+    // The file has another name, which was not checked, and the secret would be under that name, too.
     if (stat.nlink > 1) throw new UsageError(`${file} has ${stat.nlink} hard links: name a file that has one`)
     const text = await handle.readFile('utf8')
     secret = generateSecret()
@@ -69,7 +70,7 @@ export async function appendSecretLine(name: string, file: string, io: Io): Prom
         `${name} is in ${file} already and is not overwritten: use another name, or what is there with --existing-secret`,
       )
     }
-    // What stands before the line may be no such file at all.
+    // The existing text may not be an env file at all.
     if (parseEnv(text + line)[name] !== secret) throw new UsageError(`${file} is no file of NAME=value lines`)
   } catch (error) {
     await handle.close()
@@ -92,7 +93,8 @@ async function writeDurably(handle: FileHandle, text: string, path: string): Pro
   } finally {
     await handle.close()
   }
-  // The name of a new file is in its directory, which has to be on the disk as well. Not every system can do that.
+  // The directory has the name of a new file, so it must be on the disk as well. Not every system can sync a
+  // directory.
   const directory = await open(dirname(path), 'r').catch(() => undefined)
   await directory?.sync().catch(() => {})
   await directory?.close()

@@ -6,25 +6,25 @@ import { printable } from '../../base/printable.js'
 import { redactor } from '../redact.js'
 import type { ServiceAccount } from './service-options.js'
 
-/** What the service answered, without what may not be seen. */
+/** The service's answer, without secrets and tokens. */
 export interface Answer {
   readonly status: number
   readonly ok: boolean
   readonly body: unknown
-  /** The body as one line for a terminal, of bounded length. */
+  /** The body as one line for a terminal, of limited length. */
   readonly text: string
-  /** Of a creation. */
+  /** Only for a creation. */
   readonly mayBeCreated?: boolean | undefined
 }
 
-/** Why there is no answer, or none that can be used. */
+/** Why there is no answer, or no usable one. */
 export interface Failure {
   readonly code: string
   readonly message: string
-  /** The answer's to the token request, where that was the reason. */
+  /** The status of the answer to the token request, if that was the reason. */
   readonly status?: number | undefined
   readonly retryAfterMs?: number | undefined
-  /** Of a creation. */
+  /** Only for a creation. */
   readonly mayBeCreated?: boolean | undefined
 }
 
@@ -32,8 +32,9 @@ export interface Failure {
 const SHOWN_CHARACTERS = 4_000
 
 /**
- * Makes one call with a client of its own. An answer of any status is an answer; that the service cannot be reached, or
- * refuses the credentials, is a failure. Neither holds the secrets, the client's included, nor any token that was received.
+ * Makes one call with a client of its own. An answer of any status is an answer. It is a failure if the service
+ * cannot be reached or refuses the credentials. Neither contains the secrets, the client secret or a received
+ * token.
  */
 export async function callService<Response extends ServiceResponse>(
   account: ServiceAccount,
@@ -52,7 +53,7 @@ export async function callService<Response extends ServiceResponse>(
   }
 }
 
-/** Masks these texts in every encoding, and credentials that follow the name of their scheme. */
+/** Masks these texts in every encoding, and credentials after the name of their scheme. */
 export function outputMask(secrets: readonly string[]): (text: string) => string {
   const mask = textMask(secrets, '[hidden]')
   const redact = redactor([])
@@ -70,13 +71,13 @@ export function safeFailure(
   return { code, message: bounded(printable(mask(message))), status, retryAfterMs, mayBeCreated }
 }
 
-/** `status: body`, or what went wrong, for a terminal. */
+/** `status: body`, or the failure, for a terminal. */
 export function readableResult(result: Answer | Failure): string {
   if (isFailure(result)) return result.message
   return `the service answered ${result.status}${result.text === '' ? '' : `: ${result.text}`}`
 }
 
-/** Prints a call that has nothing more to say. */
+/** Prints the result of a call that needs no further output. */
 export function printResult(result: Answer | Failure, { json }: { json?: true }, io: Io): ExitCode {
   const done = !isFailure(result) && result.ok
   if (json) printJson(io, jsonResult(result))
@@ -103,7 +104,7 @@ function safeAnswer(response: ServiceResponse, mask: (text: string) => string): 
   return { status, ok, body, text: bounded(printable(text)), mayBeCreated }
 }
 
-// Each level is indented, so what is printed grows with the square of them; and there is an end to the stack.
+// Each level is indented, so the output grows with the square of the depth; and the stack is limited.
 function isShallow(value: unknown, levels = 100): boolean {
   if (typeof value !== 'object' || value === null) return true
   return levels > 0 && Object.values(value).every((each) => isShallow(each, levels - 1))

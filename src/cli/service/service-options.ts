@@ -17,7 +17,7 @@ export interface ServiceFlags {
   readonly json?: true
 }
 
-/** What a client is made of. */
+/** The options of a client. */
 export interface ServiceAccount {
   readonly baseUrl: string
   readonly clientId: string
@@ -63,7 +63,7 @@ export async function readServiceAccount(flags: ServiceFlags, io: Io): Promise<S
   const clientSecret = await readClientSecret(flags, io)
   const account = { baseUrl, clientId, clientSecret, timeoutMs: flags.timeoutMs }
   try {
-    // Checks the options before the command has done a part of its work.
+    // Checks the options before the command does any of its work.
     await createClient({ ...account, logger: false }).close()
   } catch (error) {
     if (!(error instanceof OptionError)) throw error
@@ -84,7 +84,7 @@ async function readClientSecret(
   )
 }
 
-/** Where an option of the client comes from, for messages. */
+/** Where an option of the client was set, for messages. */
 function origin(option: string, flags: ServiceFlags): string {
   if (option === 'baseUrl') return flags.baseUrl === undefined ? 'COUNTERSIGN_BASE_URL' : '--base-url'
   if (option === 'clientId') return flags.clientId === undefined ? 'COUNTERSIGN_CLIENT_ID' : '--client-id'

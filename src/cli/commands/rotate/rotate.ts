@@ -25,7 +25,7 @@ export interface RotateFlags extends ServiceFlags, KeptSecretFlags, InboxFlags {
 }
 
 /**
- * Keeps a new secret beside the old one, creates the subscription for it, and prints the entry with both.
+ * Stores a new secret beside the old one, creates the subscription for it, and prints the entry with both.
  * @throws UsageError
  */
 export async function rotate(
@@ -52,7 +52,7 @@ export async function rotate(
   const account = flags.prepare ? undefined : await readServiceAccount(flags, io)
   const kept = await keepSecret(flags, io)
   const reference = config ? fromFolderOf(config.file.path, kept.reference, io) : kept.reference
-  // The entry may have the new one already, from --prepare.
+  // The entry may already have the new secret, from --prepare.
   const before = old?.secrets.filter((each) => !isSame(each.reference, reference)) ?? []
   if (old && (before.length === 0 || before.some((each) => each.secret === kept.secret))) {
     throw new UsageError(
@@ -95,7 +95,7 @@ function readableBefore(seen: LastSeen | { readonly unknown: string }): string[]
   return seen.secrets.map((row) => `the old secret, ${row.secret}: ${readableSeen(row, seen)}`)
 }
 
-/** The configuration means its file names from its own folder, the command line from where one stands. */
+/** In the configuration a relative name starts from its folder, on the command line from the current folder. */
 function fromFolderOf(
   configPath: string,
   reference: NonNullable<SecretReference>,

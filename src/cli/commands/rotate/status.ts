@@ -5,7 +5,7 @@ import { complain, EXIT, printJson, UsageError, type ExitCode, type Io } from '.
 import { lastSeen, readableSeen, type LastSeen, type SecretSeen } from '../../service/last-seen.js'
 import { fields, fitted, table, widthOf } from '../../table.js'
 
-/** Says when each secret was last used. @throws UsageError where there is no configuration, or no inbox. */
+/** Prints when each secret was last used. @throws UsageError if there is no configuration, or no inbox */
 export async function status(
   chosen: readonly ConfiguredSubscription[],
   flags: InboxFlags & { readonly json?: true },

@@ -9,7 +9,7 @@ interface AnnounceFlags {
   readonly json?: true
 }
 
-/** Says what a client needs. `place` is where the client secret is. */
+/** Prints what a client needs. `place` is where the client secret is. */
 export function announce(simulator: ServiceSimulator, place: string, flags: AnnounceFlags, io: Io): void {
   const { baseUrl, credentials, seed } = simulator
   const { clientId, clientSecret } = credentials
@@ -27,7 +27,7 @@ export function announce(simulator: ServiceSimulator, place: string, flags: Anno
   io.stdout.write(lines.map((line) => `${line}\n`).join(''))
 }
 
-/** Prints a line for each request to the API: what a client got wrong is seen here. */
+/** Prints a line for each request to the API, which shows the errors of a client. */
 export function requestLogger(io: Io): Logger {
   return {
     ...silentLogger,

@@ -11,13 +11,13 @@ export interface ClientSecretFlags {
   readonly callbackUrl?: string
 }
 
-/** The client secret that the simulator is to take, and where it can be found. @throws UsageError */
+/** The client secret of the simulator, and where it can be found. @throws UsageError */
 export async function clientSecret(
   flags: ClientSecretFlags,
   io: Io,
 ): Promise<{ clientSecret: string; place: string }> {
   const { clientSecretFile: file, showSecret, callbackUrl } = flags
-  // All 40 characters that SERVICE 2.2 allows.
+  // All 40 characters that the service allows.
   const fresh = randomBytes(30).toString('base64url')
   if (file !== undefined) {
     const path = resolve(io.cwd(), file)
@@ -26,7 +26,7 @@ export async function clientSecret(
   }
   const known = variable(io, 'COUNTERSIGN_CLIENT_SECRET')
   if (known !== undefined) return { clientSecret: known, place: 'that of COUNTERSIGN_CLIENT_SECRET' }
-  // With a subscription from the start, no client is needed.
+  // If a subscription is created at the start, no client is needed.
   if (showSecret) return { clientSecret: fresh, place: 'random, and shown here' }
   if (callbackUrl !== undefined) return { clientSecret: fresh, place: 'random, and not shown' }
   throw new UsageError(
@@ -34,10 +34,10 @@ export async function clientSecret(
   )
 }
 
-/** Whether there was none, so that this one is in it now. */
+/** Whether the file did not exist, so that it now has this secret. */
 async function make(path: string, secret: string, file: string): Promise<boolean> {
   try {
-    // wx: never over a secret that is there already.
+    // wx: an existing secret is never overwritten.
     await writeFile(path, secret, { mode: 0o600, flag: 'wx' })
     return true
   } catch (error) {

@@ -12,7 +12,7 @@ const CHOICES = [
   ...Object.keys(FAULTS).filter((kind) => !NOT_HERE.includes(kind as FaultKind)),
 ] as FaultChoice[]
 
-/** What commander calls with the text after --faults. */
+/** The parser of --faults. */
 export function faultNames(text: string): FaultChoice[] {
   if (text === 'all') return CHOICES
   return text.split(',').map((name) => {

@@ -8,14 +8,14 @@ import { table, utcTime, widthOf } from '../../table.js'
 
 export type ReceiverKind = 'inbox' | 'inline' | 'either'
 
-/** What is known of the receiver, and of the faults as they were sent. */
+/** The settings of the receiver, and of the faults as they were sent. */
 interface Expectations {
   readonly receiver: ReceiverKind
   readonly slowMs: number
   readonly bodyTimeoutMs: number
 }
 
-/** Prints what became of each attempt, and returns whether every answer was right. */
+/** Prints the result of each attempt, and returns whether every answer was correct. */
 export function printDeliveries(
   { callbackUrl, eventTypeName }: ServiceSubscription,
   deliveries: readonly Delivery[],
@@ -68,7 +68,7 @@ export function printDeliveries(
   return areRight
 }
 
-/** One JSON object on a line of its own, in ASCII: clients of the simulator write some of this. */
+/** One JSON object per line, in ASCII: clients of the simulator write some of the values. */
 export function printLine(io: Io, value: unknown): void {
   const json = JSON.stringify(value).replace(
     /[^\x20-\x7e]/g,
@@ -89,7 +89,10 @@ function right(
   return [...new Set([...rightAnswers(fault, 'inline', index), ...rightAnswers(fault, 'inbox', index)])]
 }
 
-/** A retry is the callback without its fault; whether that, or a late or early one, is in time is up to the tolerance. */
+/**
+ * A retry is the callback without its fault. Whether it, or a late or early callback, is in time depends on the
+ * tolerance.
+ */
 function judgedAs(
   kind: Delivery['fault'],
   isRetry: boolean,

@@ -5,15 +5,15 @@ import type { RawTarget } from '../../../testing/raw-request.js'
 
 const PROBE_MS = 100
 
-/** What commander calls with the text after --deliver-to. @throws CountersignError ERR_OPTION_INVALID */
+/** The parser of --deliver-to. @throws CountersignError ERR_OPTION_INVALID */
 export function deliverToOrigin(text: string): string {
   deliveryTarget('--deliver-to', text)
   return text
 }
 
 /**
- * Waits until a server listens there, but not longer than the limit: a user may create a subscription first and start its
- * receiver after that.
+ * Waits until a server listens there, at most for the limit: a user may create a subscription first and then start
+ * the receiver.
  */
 export async function untilListening(url: string, limitMs: number, signal: AbortSignal): Promise<void> {
   const target = loopbackTarget(new URL(url))
