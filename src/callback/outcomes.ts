@@ -16,8 +16,8 @@ interface OutcomeRow {
 }
 
 /**
- * Every result that a request can have, with its answer. docs/outcomes.md is generated from this table. 2xx means that the
- * callback was verified, and handled or stored, now or before.
+ * Every result that a request can have, with its answer. 2xx means that the callback was verified, and handled or stored,
+ * now or before. The table of the documentation is generated from it.
  */
 export const OUTCOMES = {
   HANDLED: { status: 200, outcome: 'handled', reason: 'every handler finished' },

@@ -28,7 +28,7 @@ interface CallbackPlan extends Faults {
 }
 
 /** One request. Faults that repeat deliver a callback by several requests. */
-export interface Delivery {
+export interface DeliveryRequest {
   readonly name: 'first' | Extract<FaultKind, 'repeat' | 'rewritten-key' | 'other-body'>
   readonly request: Pick<SignedCallback, 'headers'> & { readonly body: Buffer }
 }
@@ -38,10 +38,10 @@ export function deliveries(
   plan: CallbackPlan,
   secret: string | undefined,
   body: Buffer | undefined,
-): Delivery[] {
+): DeliveryRequest[] {
   const idempotencyKey = plan.key ?? randomUUID()
   const key = plan.wrongSecret || secret === undefined ? randomBytes(32).toString('hex') : secret
-  const signed = (content: Buffer | undefined): Delivery['request'] => {
+  const signed = (content: Buffer | undefined): DeliveryRequest['request'] => {
     const callback = signedCallback({
       subscription: { eventTypeName: plan.eventType, callbackUrl: plan.callbackUrl, secret: key },
       body: content,
@@ -54,7 +54,7 @@ export function deliveries(
   }
 
   const first = signed(body)
-  const list: Delivery[] = [{ name: 'first', request: first }]
+  const list: DeliveryRequest[] = [{ name: 'first', request: first }]
   if (plan.repeat) list.push({ name: 'repeat', request: first })
   if (plan.rewrittenKey) {
     const headers = { ...first.headers, 'X-Idempotency-Key': randomUUID() }

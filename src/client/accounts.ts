@@ -40,7 +40,12 @@ export function accountRequest(accountId: string, update: AccountUpdate): Servic
     throw invalidOption(OWNER, 'accountId', accountId, 'use the id of the account, a text')
   // A URL parser resolves these even if they are escaped. The update would go to another resource.
   if (accountId === '.' || accountId === '..')
-    throw invalidOption(OWNER, 'accountId', accountId, 'use the id of the account: this is a step in a path')
+    throw invalidOption(
+      OWNER,
+      'accountId',
+      accountId,
+      'use the id of the account: a URL parser would resolve this one',
+    )
 
   checkKnownOptions(OWNER, update, ['name', 'searchable'])
   const { name, searchable } = update

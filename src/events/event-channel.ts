@@ -71,7 +71,7 @@ export class EventChannel implements EventSource {
 function checkSubscription(name: unknown, listener: unknown): void {
   if (!(LIFECYCLE_EVENT_NAMES as readonly unknown[]).includes(name)) {
     const shown = typeof name === 'string' ? JSON.stringify(name.slice(0, 100)) : `a ${typeof name}`
-    const message = `subscribe: ${shown} is no event. The events are ${LIFECYCLE_EVENT_NAMES.join(', ')}.`
+    const message = `subscribe: ${shown} is not an event. The events are ${LIFECYCLE_EVENT_NAMES.join(', ')}.`
     throw new CountersignError('ERR_HANDLER_INVALID', message)
   }
   if (typeof listener === 'function') return

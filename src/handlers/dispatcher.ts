@@ -117,7 +117,7 @@ function failureCode(error: unknown) {
 /** The process may have been busy since the callback was claimed, or its store or schema took long. */
 class LeaseTooShortError extends Error {
   constructor(timeoutMs: number) {
-    super(`the handler was not begun: less is left of the lease than the ${timeoutMs} ms that it may take`)
+    super(`the handler was not started: less of the lease is left than its timeout of ${timeoutMs} ms`)
   }
 }
 

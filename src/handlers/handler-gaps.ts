@@ -36,7 +36,7 @@ export function warnOfGaps(
     if (names.includes(eventTypeName)) continue
     const meant = similarName(eventTypeName, names)
     const guess = meant === undefined ? '' : ` (did you mean ${meant}?)`
-    const message = `a handler for ${eventTypeName}, to which nothing is subscribed: it will never run${guess}`
+    const message = `a handler for ${eventTypeName}, but no subscription to it: the handler will never run${guess}`
     logger.warn({ code: 'WARN_HANDLER_UNREACHABLE', eventTypeName }, message)
   }
 }

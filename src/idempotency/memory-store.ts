@@ -243,8 +243,8 @@ function forgettingWarning(maxKeys: number, logger: Logger): (now: number) => vo
     lastLoggedAt = now
     logger.warn(
       { code: 'WARN_KEYS_FORGOTTEN_EARLY', forgotten, maxKeys },
-      `forgot ${forgotten} completed keys before their time, as there may be no more than ${maxKeys}: a callback ` +
-        'that comes again would be handled again. Raise maxKeys, or use a durable store',
+      `removed ${forgotten} completed keys early, because the limit is ${maxKeys}: a repeat of their callbacks would be ` +
+        'handled again. Raise maxKeys, or use a durable store',
     )
   }
 }

@@ -102,7 +102,7 @@ export async function loadRecordedRequest(file: string): Promise<RecordedRequest
  * Sends a recorded request to a server, byte for byte.
  *
  * @example
- * const recorded = await loadRecordedRequests('fixtures/recorded')
+ * const recorded = await loadRecordedRequests('recorded')
  * for (const request of recorded) {
  *   const { status } = await replayRecordedRequest(request, { port })
  *   assert.equal(status, request.expect.status, request.name)

@@ -65,7 +65,7 @@ export interface ToHttpOptions {
 }
 
 /**
- * A callback as the service would send it (SERVICE 5.1 and 6), to test a receiver with.
+ * A callback as the service would send it, to test a receiver with.
  *
  * @example
  * const callback = signedCallback({ subscription, payload: { Id: transferId } })

@@ -179,7 +179,7 @@ describe('countersign rotate', () => {
     [{}, FILE, 'which subscription? Use --event-type and --callback-url, or name a --config'],
     [{}, ['--status'], '--status needs a configuration'],
     [config(OLD), ['--status'], 'there is no inbox'],
-    [config(OLD), [], 'where is the secret to be kept?'],
+    [config(OLD), [], 'no place for the secret'],
     [
       config({ file: 'old.secret' }),
       ['--secret-file', 'old.secret', '--existing-secret'],
@@ -189,7 +189,7 @@ describe('countersign rotate', () => {
     [
       { 'countersign.config.mjs': 'export default { subscriptions: () => [] }' },
       ['--status'],
-      'by a function',
+      'subscriptions is a function',
     ],
     [
       { [CONFIG]: '{"subscriptions":[{"eventTypeName":"a","callbackUrl":"x"}]}' },

@@ -380,7 +380,7 @@ describe('when the subscription is not created', () => {
 
 describe('wrong usage of subscribe', () => {
   it.each([
-    [[], 'where is the secret to be kept?'],
+    [[], 'no place for the secret'],
     [[...FILE, '--secret-env', 'A'], 'cannot be used with'],
     [['--secret-env', 'A-B'], 'Use letters, digits and underscores'],
     [[...FILE, '--idempotency-key', 'one'], 'Use a UUID'],

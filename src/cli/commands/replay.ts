@@ -42,7 +42,7 @@ Exit codes:
   3  a status was not as expected
 
 Examples:
-  $ countersign replay fixtures/recorded --url http://127.0.0.1:3000
+  $ countersign replay recorded/ --url http://127.0.0.1:3000
   $ countersign replay first-delivery.http second-delivery.http --url http://127.0.0.1:3000 --json`
 
 export const defineReplay: DefineCommand = (command, io, finish) => {

@@ -2,7 +2,7 @@ import { Option } from 'commander'
 import { callbackUrlProblem } from '../../signature/index.js'
 import { FAULT_DEFAULTS } from '../../simulator/fault.js'
 import { addBodyOptions, readBody, type BodyFlags } from '../body-option.js'
-import { deliveries, deliveryCount, type Delivery, type Faults } from '../deliveries.js'
+import { deliveries, deliveryCount, type DeliveryRequest, type Faults } from '../deliveries.js'
 import { EXIT, printJson, UsageError, type DefineCommand, type ExitCode, type Io } from '../io.js'
 import { duration, headerValue, httpUrl, positiveNumber, statuses, wholeNumber } from '../option-values.js'
 import { createPoster, type Poster } from '../post.js'
@@ -29,7 +29,7 @@ interface SendFlags extends SecretFlags, BodyFlags, Omit<Faults, 'late' | 'early
 interface Sent {
   /** From 1. */
   readonly callback: number
-  readonly delivery: Delivery['name']
+  readonly delivery: DeliveryRequest['name']
   readonly idempotencyKey: string
   readonly eventType: string
   readonly timestamp: string
@@ -149,7 +149,7 @@ async function send(url: URL, flags: SendFlags, io: Io): Promise<ExitCode> {
 
 async function deliver(
   poster: Poster,
-  { name, request }: Delivery,
+  { name, request }: DeliveryRequest,
   flags: SendFlags,
 ): Promise<Omit<Sent, 'callback' | 'expected'>> {
   const { headers, body } = request

@@ -54,9 +54,9 @@ interface SimulateFlags extends SecretFlags, ClientSecretFlags {
 
 const HELP = `
 Simulates the service on 127.0.0.1: tokens, subscriptions, account updates, and callbacks. It delivers callbacks to
-each subscription, and compares the answers with the table in docs/simulator.md. --callback-url creates a subscription
-at the start; its secret is read from the environment (--secret-env NAME, by default COUNTERSIGN_SECRET) or from a
-file (--secret-file).
+each subscription, and compares the answers with those of a correct receiver. --callback-url creates a subscription at
+the start; its secret is read from the environment (--secret-env NAME, by default COUNTERSIGN_SECRET) or from a file
+(--secret-file).
 
 The client secret is that of COUNTERSIGN_CLIENT_SECRET or of --client-secret-file. If that file does not exist, it is
 created with a new secret, and only you can read it.

@@ -41,7 +41,7 @@ Exit codes:
   3  the signature is not valid; the reason is printed
 
 Examples:
-  $ countersign verify fixtures/recorded/curl.http
+  $ countersign verify recorded/first-delivery.http
   $ countersign verify captured.http --callback-url https://partner.example.com/hooks/transfers --secret-file secret.txt`
 
 export const defineVerify: DefineCommand = (command, io, finish) => {

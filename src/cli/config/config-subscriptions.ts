@@ -39,7 +39,7 @@ export async function configuredSubscriptions(
   env: NodeJS.ProcessEnv,
 ): Promise<ConfiguredSubscription[]> {
   if (typeof subscriptions === 'function') {
-    throw new UsageError(`${file.name}: subscriptions are looked up by a function, which cannot be listed`)
+    throw new UsageError(`${file.name}: subscriptions is a function, so the subscriptions cannot be listed`)
   }
   if (!Array.isArray(subscriptions)) throw new UsageError(`${file.name} has no list of subscriptions`)
   return Promise.all(

@@ -61,7 +61,7 @@ export async function keepSecret(flags: KeptSecretFlags, io: Io): Promise<KeptSe
     }
   }
   if (name === undefined) {
-    throw new UsageError('where is the secret to be kept? Use --secret-file FILE or --secret-env NAME')
+    throw new UsageError('no place for the secret: use --secret-file FILE or --secret-env NAME')
   }
   const kept = { reference: { env: name }, place: `${name} in ${flags.appendTo}` }
   if (!existingSecret) return { ...kept, secret: await appendSecretLine(name, flags.appendTo, io) }

@@ -43,7 +43,7 @@ export async function appendSecretLine(name: string, file: string, io: Io): Prom
   const path = resolve(io.cwd(), file)
   if (io.env[name] !== undefined) {
     throw new UsageError(
-      `${name} is set in the environment, which would win over the line in ${file}: use another name, or --existing-secret`,
+      `${name} is set in the environment, which has precedence over the line in ${file}: use another name, or --existing-secret`,
     )
   }
   let handle
@@ -71,7 +71,8 @@ export async function appendSecretLine(name: string, file: string, io: Io): Prom
       )
     }
     // The existing text may not be an env file at all.
-    if (parseEnv(text + line)[name] !== secret) throw new UsageError(`${file} is no file of NAME=value lines`)
+    if (parseEnv(text + line)[name] !== secret)
+      throw new UsageError(`${file} is not a file of NAME=value lines`)
   } catch (error) {
     await handle.close()
     throw error
