@@ -46,6 +46,7 @@ export type * from './inbox/inbox.js'
 export type { InboxState } from './inbox/states.js'
 export { MemoryInbox, type MemoryInboxOptions } from './inbox/memory-inbox.js'
 export { DoNotRetryError } from './handlers/do-not-retry.js'
+export { RetryLaterError } from './handlers/retry-later.js'
 export { MemoryIdempotencyStore, type MemoryIdempotencyStoreOptions } from './idempotency/memory-store.js'
 export type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from './idempotency/store.js'
 

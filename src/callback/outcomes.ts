@@ -166,6 +166,12 @@ export const OUTCOMES = {
   },
   ERR_INTERNAL: { status: 500, outcome: 'failed', reason: 'an unexpected error occurred in Countersign' },
 
+  ERR_RETRY_LATER: {
+    status: 503,
+    outcome: 'unavailable',
+    reason: 'a handler threw RetryLaterError: something that it needs is out of reach',
+    retryAfter: true,
+  },
   ERR_CLAIM_LOST: {
     status: 503,
     outcome: 'unavailable',

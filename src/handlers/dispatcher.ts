@@ -5,10 +5,16 @@ import { deadline, withTimeout } from '../base/timeout.js'
 import { childLogger, type Logger } from '../logging/logger.js'
 import type { HandlerContext, Handlers } from './handlers.js'
 import { applySchema, PayloadInvalidError } from './payload-schema.js'
+import { asksForRetry } from './retry-later.js'
 import type { StandardSchema } from './standard-schema.js'
 
 export interface Failure {
-  readonly code: 'ERR_HANDLER_FAILED' | 'ERR_HANDLER_TIMEOUT' | 'ERR_PAYLOAD_INVALID' | 'ERR_CLAIM_LOST'
+  readonly code:
+    | 'ERR_HANDLER_FAILED'
+    | 'ERR_HANDLER_TIMEOUT'
+    | 'ERR_RETRY_LATER'
+    | 'ERR_PAYLOAD_INVALID'
+    | 'ERR_CLAIM_LOST'
   readonly error: unknown
 }
 
@@ -111,7 +117,8 @@ function outcomeWithin(
 }
 
 function failureCode(error: unknown) {
-  return isInstance(error, LeaseTooShortError) ? 'ERR_CLAIM_LOST' : 'ERR_HANDLER_FAILED'
+  if (isInstance(error, LeaseTooShortError)) return 'ERR_CLAIM_LOST'
+  return asksForRetry(error) ? 'ERR_RETRY_LATER' : 'ERR_HANDLER_FAILED'
 }
 
 /** The process may have been busy since the callback was claimed, or its store or schema took long. */

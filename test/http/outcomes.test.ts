@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
-import { OUTCOMES, type Handler, type IdempotencyStore, type OutcomeCode } from '../../src/index.js'
+import {
+  OUTCOMES,
+  RetryLaterError,
+  type Handler,
+  type IdempotencyStore,
+  type OutcomeCode,
+} from '../../src/index.js'
 import type { RawResponse } from '../../src/testing/raw-request.js'
 import type { SignedCallback } from '../../src/testing/signed-callback.js'
 import { deferred } from '../support/deferred.js'
@@ -109,6 +115,15 @@ const ROWS: readonly Row[] = [
     status: 500,
     handled: 1,
     deliver: (run) => send(() => run({ handler: () => Promise.reject(new Error('no')) }), genuine()),
+  },
+  {
+    arrives: 'a callback whose handler cannot reach what it needs',
+    code: 'ERR_RETRY_LATER',
+    status: 503,
+    headers: COME_BACK,
+    handled: 1,
+    deliver: (run) =>
+      send(() => run({ handler: () => Promise.reject(new RetryLaterError('away')) }), genuine()),
   },
   {
     arrives: 'a callback whose handler takes too long',

@@ -12,6 +12,7 @@ const EXPORTED = {
     'MemoryIdempotencyStore',
     'MemoryInbox',
     'OUTCOMES',
+    'RetryLaterError',
     'captureRawBody',
     'createReceiver',
     'createWorker',

@@ -227,6 +227,15 @@ it('an error with the code of DoNotRetryError ends retries, whatever else it is'
   await becomes('1', 'dead')
 })
 
+it('an error with the code of RetryLaterError is answered 503, whatever else it is', async () => {
+  const { send } = await runReceiver({
+    handler: () => {
+      throw Object.assign(Object.create(null), { code: 'ERR_RETRY_LATER' })
+    },
+  })
+  expect((await send(next())).status).toBe(503)
+})
+
 it('a receiver can be made with hostile subscriptions, or says what is wrong', () => {
   for (const list of [
     [null],

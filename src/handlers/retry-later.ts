@@ -1,0 +1,19 @@
+import { CountersignError } from '../base/errors.js'
+import { property } from '../base/foreign-value.js'
+
+/**
+ * Thrown by a handler to say that something it needs is out of reach, such as a queue or a database. Without an inbox the
+ * sender is answered 503 with `Retry-After`, instead of the 500 of a handler that failed. With an inbox the entry is retried
+ * like after any other failure.
+ */
+export class RetryLaterError extends CountersignError<'ERR_RETRY_LATER'> {
+  constructor(message: string, options?: ErrorOptions) {
+    super('ERR_RETRY_LATER', message, options)
+    this.name = 'RetryLaterError'
+  }
+}
+
+/** By its code, as there may be two copies of the class: one of the ES module build and one of the CommonJS build. */
+export function asksForRetry(error: unknown): boolean {
+  return property(error, 'code') === 'ERR_RETRY_LATER'
+}
