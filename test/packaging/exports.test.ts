@@ -45,6 +45,7 @@ const EXPORTED = {
     'startServiceSimulator',
   ],
   'countersign/simulator': ['startServiceSimulator'],
+  'countersign/bullmq': ['forwardTo', 'forwardedEvent', 'handleForwarded'],
 }
 
 // Names are public the day they are published: this list changes on purpose, or not at all.

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createReceiver } from 'countersign'
+import { forwardTo } from 'countersign/bullmq'
 import { createClient } from 'countersign/client'
 import { verifyCallback } from 'countersign/signature'
 import { signedCallback, startServiceSimulator } from 'countersign/testing'
@@ -22,6 +23,9 @@ const subscription = {
 const handled = []
 const receiver = createReceiver({ subscriptions: [subscription] })
 receiver.on('transfers.book-completed', (event) => void handled.push(event.payload.Id))
+
+// Without BullMQ: only who makes a queue needs it.
+assert.throws(() => forwardTo({}), { code: 'ERR_OPTION_INVALID', option: 'queue' })
 
 const app = express()
 app.post('/hooks/transfers', receiver.middleware())

@@ -1,4 +1,5 @@
 import { createReceiver, type CallbackEvent } from 'countersign'
+import { forwardTo, type ForwardedCallback } from 'countersign/bullmq'
 import { createClient } from 'countersign/client'
 import { signCallback } from 'countersign/signature'
 import { SqliteInbox } from 'countersign/sqlite'
@@ -17,6 +18,8 @@ export const receiver = createReceiver({
   subscriptions: [subscription],
   inbox: new SqliteInbox({ file: 'callbacks.db' }),
 })
+declare const queue: { name: string; add(name: string, data: ForwardedCallback): Promise<{ id?: string }> }
+receiver.onAny(forwardTo(queue))
 export const idOf = (event: CallbackEvent): string => event.subscription.id
 export const body: Buffer = signedCallback({ subscription }).body
 // @ts-expect-error these are types, and not any

@@ -1,0 +1,8 @@
+export { forwardTo, type ForwardOptions } from './bullmq/forward-to.js'
+export { forwardedEvent, type ForwardedCallback } from './bullmq/forwarded-callback.js'
+export {
+  handleForwarded,
+  type ForwardedHandlers,
+  type HandleForwardedOptions,
+} from './bullmq/handle-forwarded.js'
+export type { ForwardedJobOptions, JobQueue } from './bullmq/job-queue.js'

@@ -1,0 +1,38 @@
+import { randomBytes } from 'node:crypto'
+import type { ForwardedCallback } from './forwarded-callback.js'
+import { redisKeysOf, type JobQueue } from './job-queue.js'
+
+export interface JobToAdd {
+  /** What identifies the callback within the queue. */
+  readonly id: string
+  readonly name: string
+  readonly data: ForwardedCallback
+  readonly options: object
+  readonly rememberMs: number
+}
+
+/**
+ * Resolves once the queue has the job, to whether it was added now. BullMQ alone would not do: a job added with a `jobId` that
+ * exists is merged silently, and forgotten when the job is cleaned. Its `deduplication` forgets on Redis when the job is
+ * removed by `queue.clean()`, and on PostgreSQL does not. So on Redis a key of our own remembers as well.
+ */
+export async function addOnce(queue: JobQueue, job: JobToAdd, signal: AbortSignal): Promise<boolean> {
+  const { id, name, data, options, rememberMs } = job
+  // Of its own for each attempt: where the queue answers with another one, it had the callback already.
+  const jobId = `${id}-${randomBytes(4).toString('hex')}`
+  const keys = await redisKeysOf(queue)
+  const key = `${queue.toKey?.('countersign')}:${id}`
+  const known = await keys?.get(key)
+  // The answer may have come late, from a server that was out of reach.
+  signal.throwIfAborted()
+  // An operator decided that it is handled again.
+  if (data.replayed) {
+    await queue.add(name, data, { ...options, jobId })
+    return true
+  }
+  if (known) return false
+  const deduplication = { id, ttl: rememberMs }
+  const added = await queue.add(name, data, { ...options, jobId, deduplication })
+  await keys?.set(key, added.id ?? '', { PX: rememberMs })
+  return added.id === jobId
+}

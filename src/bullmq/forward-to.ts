@@ -1,0 +1,151 @@
+import {
+  checkKnownOptions,
+  durationOption,
+  integerOption,
+  invalidOption,
+  objectOption,
+} from '../base/option-checks.js'
+import { withTimeout } from '../base/timeout.js'
+import type { HandlerContext } from '../handlers/handlers.js'
+import { RetryLaterError } from '../handlers/retry-later.js'
+import { addOnce } from './add-once.js'
+import { forwardedId, toForwarded } from './forwarded-callback.js'
+import {
+  messageOf,
+  RESERVED_JOB_OPTIONS,
+  type AnyCallbackEvent,
+  type ForwardedJobOptions,
+  type JobQueue,
+} from './job-queue.js'
+import { OverdueAdds } from './overdue-adds.js'
+
+export interface ForwardOptions<Queue extends JobQueue = JobQueue> {
+  /** The name of each job, or a function that returns it. @default the event type */
+  readonly name?: string | ((event: AnyCallbackEvent) => string) | undefined
+  /**
+   * BullMQ's options for each job, such as `attempts`, `backoff`, `priority` and `removeOnComplete`. Not `jobId`,
+   * `deduplication`, `debounce` and `repeat`, which would break the recognition of repeats.
+   * @default the queue's `defaultJobOptions`
+   */
+  readonly jobOptions?: ForwardedJobOptions<Queue> | undefined
+  /**
+   * How long the queue remembers a callback after it was added, in milliseconds, also after its job was completed and cleaned.
+   * It must be longer than the receiver's `toleranceMs`: an older repeat is refused before it gets here.
+   * @default 604_800_000 (7 days)
+   */
+  readonly rememberMs?: number | undefined
+  /**
+   * How long the queue may take, in milliseconds: by itself BullMQ waits for ever while its server is out of reach. Keep it
+   * below the receiver's `handlerTimeoutMs`, or the answer is the 500 of a handler's time-out. @default 5_000
+   */
+  readonly timeoutMs?: number | undefined
+}
+
+const OPTIONS = [
+  'name',
+  'jobOptions',
+  'rememberMs',
+  'timeoutMs',
+] as const satisfies readonly (keyof ForwardOptions)[]
+
+// Fails to compile when an option is missing from the list.
+type Forgotten = Exclude<keyof ForwardOptions, (typeof OPTIONS)[number]>
+const complete: Forgotten extends never ? true : Forgotten = true
+void complete
+
+const OWNER = 'forwardTo'
+const REMEMBER_MS = { fallback: 604_800_000, min: 1 }
+
+/**
+ * A handler that hands events to a BullMQ queue, on Redis or on PostgreSQL. It ends when the queue has the job, and only then
+ * the callback is answered 200 or its entry is complete. A repeat adds no second job. The queue stays yours: close it after
+ * the receiver has stopped.
+ * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
+ * @returns a handler that throws RetryLaterError if the queue fails or does not answer within `timeoutMs`
+ */
+export function forwardTo<Queue extends JobQueue>(
+  queue: Queue,
+  options: ForwardOptions<Queue> = {},
+): (event: AnyCallbackEvent, context: HandlerContext) => Promise<void> {
+  const forwarding = new Forwarding(queue, options)
+  return (event, context) => forwarding.forward(event, context)
+}
+
+class Forwarding {
+  readonly #queue: JobQueue
+  readonly #nameOf: (event: AnyCallbackEvent) => string
+  readonly #jobOptions: object
+  readonly #rememberMs: number
+  readonly #timeoutMs: number
+  readonly #overdue = new OverdueAdds()
+
+  constructor(queue: JobQueue, options: ForwardOptions) {
+    this.#queue = objectOption(OWNER, 'queue', queue, queue, ['add'])
+    checkKnownOptions(OWNER, options, OPTIONS)
+    this.#nameOf = nameOption(options.name)
+    this.#jobOptions = jobOptionsOption(options.jobOptions)
+    this.#rememberMs = integerOption(OWNER, 'rememberMs', options.rememberMs, REMEMBER_MS)
+    this.#timeoutMs = durationOption(OWNER, 'timeoutMs', options.timeoutMs, 5_000)
+  }
+
+  async forward(event: AnyCallbackEvent, { signal, logger }: HandlerContext): Promise<void> {
+    const job = {
+      id: forwardedId(event),
+      name: this.#nameOf(event),
+      data: toForwarded(event),
+      options: this.#jobOptions,
+      rememberMs: this.#rememberMs,
+    }
+    if (!this.#overdue.admits()) throw this.#failure('it has not answered for some time')
+    // Aborted when time is up as well, so that what waits for a connection does not add the job any more.
+    const giveUp = new AbortController()
+    const stop = () => giveUp.abort(signal.reason)
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop, { once: true })
+    const adding = addOnce(this.#queue, job, giveUp.signal)
+    try {
+      const isNew = await withTimeout(untilAborted(adding, giveUp.signal), this.#timeoutMs, 'the queue')
+      this.#overdue.forget()
+      const message = isNew ? 'the queue has the callback' : 'the queue had the callback already'
+      logger.debug({ queue: this.#queue.name }, message)
+    } catch (error) {
+      giveUp.abort(error)
+      this.#overdue.keep(adding)
+      throw this.#failure(messageOf(error), error)
+    } finally {
+      signal.removeEventListener('abort', stop)
+    }
+  }
+
+  #failure(why: string, cause?: unknown): RetryLaterError {
+    const message = `the callback could not be handed to the queue ${JSON.stringify(this.#queue.name)}: ${why}`
+    return new RetryLaterError(message, { cause })
+  }
+}
+
+function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason as Error)
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop, { once: true })
+    work.then(resolve, reject)
+  })
+}
+
+function nameOption(name: ForwardOptions['name']): (event: AnyCallbackEvent) => string {
+  if (typeof name === 'function') return name
+  if (name === undefined) return ({ type }) => type
+  if (typeof name === 'string' && name !== '') return () => name
+  throw invalidOption(OWNER, 'name', name, 'pass a text or a function that returns one')
+}
+
+function jobOptionsOption(options: object = {}): object {
+  checkKnownOptions(OWNER, options, Object.keys(options), { option: 'jobOptions', part: 'jobOptions' })
+  for (const name of RESERVED_JOB_OPTIONS) {
+    const value = (options as Record<string, unknown>)[name]
+    if (value === undefined) continue
+    const cure = 'leave it out: forwardTo sets what makes a repeat recognisable'
+    throw invalidOption(OWNER, { option: 'jobOptions', part: `jobOptions.${name}` }, value, cure)
+  }
+  return { ...options }
+}

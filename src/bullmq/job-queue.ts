@@ -1,0 +1,43 @@
+import type { CallbackEvent } from '../callback/callback.js'
+import { isErrorLike, property } from '../base/foreign-value.js'
+import type { ForwardedCallback } from './forwarded-callback.js'
+
+/** What `forwardTo` uses of a BullMQ `Queue`, so that its types need no BullMQ. */
+export interface JobQueue {
+  readonly name: string
+  add(name: string, data: ForwardedCallback, options?: object): Promise<{ readonly id?: string | undefined }>
+  /** Builds a Redis key of the queue. */
+  readonly toKey?: (type: string) => string
+  getBackend?(): unknown
+}
+
+/** The options that the queue takes for a job, without those that the hand-off sets. */
+export type ForwardedJobOptions<Queue extends JobQueue> = Omit<
+  NonNullable<Parameters<Queue['add']>[2]>,
+  ReservedJobOption
+>
+
+/** What makes the hand-off recognise a repeat, and what would make several jobs of one. */
+export const RESERVED_JOB_OPTIONS = ['jobId', 'deduplication', 'debounce', 'repeat'] as const
+
+export type ReservedJobOption = (typeof RESERVED_JOB_OPTIONS)[number]
+
+/** An event without its type of payload: the hand-off takes any. */
+export type AnyCallbackEvent = CallbackEvent<string, unknown>
+
+/** Where a queue on Redis keeps further keys. */
+export interface RedisKeys {
+  get(key: string): Promise<string | null>
+  set(key: string, value: string, options: { readonly PX: number }): Promise<unknown>
+}
+
+/** The connection of a queue on Redis; undefined of a queue on PostgreSQL, and of an object that is no `Queue`. */
+export async function redisKeysOf(queue: JobQueue): Promise<RedisKeys | undefined> {
+  const client: unknown = await property(queue.getBackend?.(), 'client')
+  const hasBoth = ['get', 'set'].every((method) => typeof property(client, method) === 'function')
+  return hasBoth && queue.toKey ? (client as RedisKeys) : undefined
+}
+
+export function messageOf(error: unknown): string {
+  return isErrorLike(error) ? String(property(error, 'message')) : String(error)
+}

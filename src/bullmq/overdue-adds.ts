@@ -1,0 +1,38 @@
+import { performance } from 'node:perf_hooks'
+
+const PROBE_INTERVAL_MS = 1_000
+
+/**
+ * Bounds how much waits for a queue that does not answer. Clients of Redis keep commands while they are offline, and each
+ * holds a body: without a bound, an outage would fill the memory of the receiver.
+ */
+export class OverdueAdds {
+  readonly #limit: number
+  readonly #overdue = new Set<Promise<unknown>>()
+  #nextProbeAt = 0
+
+  constructor(limit = 100) {
+    this.#limit = limit
+  }
+
+  /** Whether one more may begin. At the limit one a second may, to find out whether the queue answers again. */
+  admits(): boolean {
+    if (this.#overdue.size < this.#limit) return true
+    const now = performance.now()
+    if (now < this.#nextProbeAt) return false
+    this.#nextProbeAt = now + PROBE_INTERVAL_MS
+    return true
+  }
+
+  /** To be called with what ran out of time and has not ended. */
+  keep(adding: Promise<unknown>): void {
+    this.#overdue.add(adding)
+    const end = () => void this.#overdue.delete(adding)
+    adding.then(end, end)
+  }
+
+  /** To be called when the queue has answered: what has not ended by now may never do so. */
+  forget(): void {
+    this.#overdue.clear()
+  }
+}

@@ -1,0 +1,117 @@
+import { randomUUID } from 'node:crypto'
+import { createPostgresBackend, Queue, Worker, type ConnectionOptions, type Processor } from 'bullmq'
+import { Redis } from 'ioredis'
+import { createClient } from 'redis'
+import type { ForwardedCallback } from '../../src/bullmq.js'
+import { hasPostgres, PostgresServer } from './postgres-server.js'
+import { hasRedis, RedisServer } from './redis-server.js'
+
+export type TestQueue = Queue<ForwardedCallback>
+
+/** A server with BullMQ queues on it. */
+export interface QueueEngine {
+  /** A queue of its own unless it is named, closed with the engine. */
+  queue(name?: string): TestQueue
+  worker(queue: TestQueue, processor: Processor<ForwardedCallback, unknown>): Worker
+  /** Ends the server as a crash does. */
+  kill(): Promise<void>
+  restart(): Promise<void>
+  close(): Promise<void>
+}
+
+export const ENGINES: readonly { name: string; installed: boolean; start(): Promise<QueueEngine> }[] = [
+  { name: 'Redis with ioredis', installed: hasRedis, start: () => onRedis(ioredis) },
+  { name: 'Redis with node-redis', installed: hasRedis, start: () => onRedis(nodeRedis) },
+  { name: 'PostgreSQL', installed: hasPostgres, start: onPostgres },
+]
+
+interface RedisConnection {
+  readonly connection: ConnectionOptions
+  close(): void
+}
+
+function ioredis(url: string): RedisConnection {
+  const client = new Redis(url, { maxRetriesPerRequest: null, retryStrategy: () => 20 })
+  client.on('error', () => {})
+  return { connection: client, close: () => client.disconnect() }
+}
+
+function nodeRedis(url: string): RedisConnection {
+  const client = createClient({ url, socket: { reconnectStrategy: () => 20 } })
+  client.on('error', () => {})
+  const connected = client.connect().catch(() => {})
+  return {
+    connection: client,
+    close: () => void connected.then(() => client.isOpen && client.destroy()),
+  }
+}
+
+async function onRedis(connect: (url: string) => RedisConnection): Promise<QueueEngine> {
+  const server = await RedisServer.start()
+  const opened = new Opened()
+  return {
+    queue(name = randomUUID()) {
+      const { connection, close } = connect(server.url)
+      opened.add(close)
+      return opened.queue(new Queue(name, { connection }))
+    },
+    worker({ name }, processor) {
+      const { connection, close } = connect(server.url)
+      const worker = new Worker(name, processor, { connection, drainDelay: 1 })
+      // Once the worker is closed, BullMQ does not listen to the errors of a node-redis client that stays open.
+      worker.once('closed', close)
+      return opened.worker(worker)
+    },
+    kill: () => server.kill(),
+    restart: () => server.restart(),
+    async close() {
+      await opened.close()
+      await server.stop()
+    },
+  }
+}
+
+async function onPostgres(): Promise<QueueEngine> {
+  const server = await PostgresServer.start()
+  const connectionString = await server.createDatabase()
+  const connection = { connectionString, migrate: true, max: 4 }
+  const opened = new Opened()
+  return {
+    queue: (name = randomUUID()) =>
+      opened.queue(new Queue(name, { connection }, createPostgresBackend) as unknown as TestQueue),
+    worker: ({ name }, processor) =>
+      opened.worker(new Worker(name, processor, { connection }, createPostgresBackend) as unknown as Worker),
+    kill: () => server.kill(),
+    restart: () => server.restart(),
+    async close() {
+      await opened.close()
+      await server.stop()
+    },
+  }
+}
+
+/** What has to be closed, in the order in which it was opened. */
+class Opened {
+  readonly #closing: (() => unknown)[] = []
+
+  add(close: () => unknown): void {
+    this.#closing.push(close)
+  }
+
+  queue(queue: TestQueue): TestQueue {
+    // Without a listener BullMQ writes to the console that the server is out of reach.
+    queue.on('error', () => {})
+    this.add(() => queue.close())
+    return queue
+  }
+
+  worker(worker: Worker): Worker {
+    worker.on('error', () => {})
+    this.add(() => worker.close(true))
+    return worker
+  }
+
+  async close(): Promise<void> {
+    for (const close of this.#closing.toReversed()) await close()
+  }
+}
