@@ -37,7 +37,7 @@ export function forwardedId({ idempotencyKey, subscription }: AnyCallbackEvent):
 
 /** @throws DoNotRetryError if the bytes are not those of a text, which no receiver gives to a handler */
 export function toForwarded(event: AnyCallbackEvent): ForwardedCallback {
-  const { type, idempotencyKey, signedAt, receivedAt, rawBody, subscription, replayed } = event
+  const { type, idempotencyKey, signedAt, receivedAt, rawBody, subscription } = event
   if (!isUtf8(rawBody)) throw new DoNotRetryError('forwardTo: the body is not UTF-8')
   const { id, eventTypeName, callbackUrl, description } = subscription
   return {
@@ -48,9 +48,9 @@ export function toForwarded(event: AnyCallbackEvent): ForwardedCallback {
     receivedAt: receivedAt.toISOString(),
     body: rawBody.toString('utf8'),
     // Field by field: where the object has more, that is not for the queue.
-    subscription: { id, eventTypeName, callbackUrl, ...(description !== undefined && { description }) },
-    ...(event.secretFingerprint !== undefined && { secretFingerprint: event.secretFingerprint }),
-    replayed,
+    subscription: { id, eventTypeName, callbackUrl, description },
+    secretFingerprint: event.secretFingerprint,
+    replayed: event.replayed,
   }
 }
 
@@ -68,8 +68,7 @@ export function forwardedEvent<Events extends object = EventMap>(job: {
   if (typeof version === 'number' && version > VERSION)
     throw ForwardedJobError.ofNewerVersion(version, VERSION)
   if (version !== VERSION) throw ForwardedJobError.ofMissing('countersign')
-  const event = eventOf(data)
-  return event as unknown as AnyEvent<Events>
+  return eventOf(data) as unknown as AnyEvent<Events>
 }
 
 function eventOf(data: unknown): CallbackEvent {
@@ -78,7 +77,6 @@ function eventOf(data: unknown): CallbackEvent {
   if (!payload) throw ForwardedJobError.ofMissing('body')
   const idempotencyKey = text(data, 'idempotencyKey')
   if (!isUuid(idempotencyKey)) throw ForwardedJobError.ofMissing('idempotencyKey')
-  const secretFingerprint = textProperty(data, 'secretFingerprint')
   return {
     type: text(data, 'type'),
     payload,
@@ -87,18 +85,17 @@ function eventOf(data: unknown): CallbackEvent {
     receivedAt: date(data, 'receivedAt'),
     rawBody,
     subscription: subscriptionOf(property(data, 'subscription')),
-    ...(secretFingerprint !== undefined && { secretFingerprint }),
+    secretFingerprint: textProperty(data, 'secretFingerprint'),
     replayed: property(data, 'replayed') === true,
   }
 }
 
 function subscriptionOf(data: unknown): PublicSubscription {
-  const description = textProperty(data, 'description')
   return {
     id: text(data, 'id', 'subscription.id'),
     eventTypeName: text(data, 'eventTypeName', 'subscription.eventTypeName'),
     callbackUrl: text(data, 'callbackUrl', 'subscription.callbackUrl'),
-    ...(description !== undefined && { description }),
+    description: textProperty(data, 'description'),
   }
 }
 
