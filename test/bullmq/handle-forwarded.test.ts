@@ -160,11 +160,11 @@ describe('handleForwarded', () => {
     await expect(handle({ [TYPE]: () => Promise.reject(undefined) })(job)).rejects.toThrow(Error)
   })
 
-  it.each([
-    [{ 'a.b': 1 as never }, {}, 'ERR_HANDLER_INVALID'],
-    [{}, { handlerTimeoutMs: 0 }, 'ERR_OPTION_INVALID'],
-    [{}, { leaseMs: 1 }, 'ERR_OPTION_UNKNOWN'],
-  ])('refuses what cannot be right (%#)', (handlers, options, code) => {
+  it.each<[string, object, object]>([
+    ['ERR_HANDLER_INVALID', { 'a.b': 1 }, {}],
+    ['ERR_OPTION_INVALID', {}, { handlerTimeoutMs: 0 }],
+    ['ERR_OPTION_UNKNOWN', {}, { leaseMs: 1 }],
+  ])('refuses what cannot be right: %s', (code, handlers, options) => {
     expect(() => handle(handlers, options)).toThrow(expect.objectContaining({ code }))
   })
 })

@@ -10,6 +10,7 @@ export type TestQueue = Queue<ForwardedCallback>
 
 /** A server with BullMQ queues on it. */
 export interface QueueEngine {
+  readonly url: string
   /** A queue of its own unless it is named, closed with the engine. */
   queue(name?: string): TestQueue
   worker(queue: TestQueue, processor: Processor<ForwardedCallback, unknown>): Worker
@@ -50,6 +51,7 @@ async function onRedis(connect: (url: string) => RedisConnection): Promise<Queue
   const server = await RedisServer.start()
   const opened = new Opened()
   return {
+    url: server.url,
     queue(name = randomUUID()) {
       const { connection, close } = connect(server.url)
       opened.add(close)
@@ -77,6 +79,7 @@ async function onPostgres(): Promise<QueueEngine> {
   const connection = { connectionString, migrate: true, max: 4 }
   const opened = new Opened()
   return {
+    url: connectionString,
     queue: (name = randomUUID()) =>
       opened.queue(new Queue(name, { connection }, createPostgresBackend) as unknown as TestQueue),
     worker: ({ name }, processor) =>
