@@ -8,17 +8,20 @@ const PROBE_INTERVAL_MS = 1_000
  */
 export class OverdueAdds {
   readonly #limit: number
+  /** Monotonic milliseconds. */
+  readonly #clock: () => number
   readonly #overdue = new Set<Promise<unknown>>()
-  #nextProbeAt = 0
+  #nextProbeAt = -Infinity
 
-  constructor(limit = 100) {
+  constructor(limit = 100, clock = () => performance.now()) {
     this.#limit = limit
+    this.#clock = clock
   }
 
   /** Whether one more may begin. At the limit one a second may, to find out whether the queue answers again. */
   admits(): boolean {
     if (this.#overdue.size < this.#limit) return true
-    const now = performance.now()
+    const now = this.#clock()
     if (now < this.#nextProbeAt) return false
     this.#nextProbeAt = now + PROBE_INTERVAL_MS
     return true

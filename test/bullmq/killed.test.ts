@@ -99,7 +99,8 @@ describe.each(ENGINES.filter(({ installed }) => installed))('on $name', ({ start
     for (const callback of callbacks) while ((await send(callback)).status !== 200);
     const jobs = await queue.getJobs(['waiting'])
     const keys = jobs.map(({ data }) => data.idempotencyKey)
-    expect(keys.toSorted()).toEqual(callbacks.map(({ headers }) => headers['X-Idempotency-Key']).toSorted())
+    expect(new Set(keys)).toEqual(new Set(callbacks.map(({ headers }) => headers['X-Idempotency-Key'])))
+    expect(keys).toHaveLength(callbacks.length)
   }, 30_000)
 })
 

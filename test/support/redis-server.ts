@@ -26,8 +26,9 @@ export class RedisServer {
   /** `settings` are command-line options; by default every write is synced and nothing is evicted. */
   static async start(
     settings: readonly string[] = ['--appendonly', 'yes', '--appendfsync', 'always'],
+    port?: number,
   ): Promise<RedisServer> {
-    const server = new RedisServer(await freePort(), settings)
+    const server = new RedisServer(port ?? (await freePort()), settings)
     await server.restart()
     return server
   }
