@@ -4,7 +4,7 @@ import { isErrorLike } from '../base/foreign-value.js'
 import { checkKnownOptions } from '../base/option-checks.js'
 import { Dispatcher } from '../handlers/dispatcher.js'
 import { forbidsRetry } from '../handlers/do-not-retry.js'
-import { Handlers, type EventMap, type Handler } from '../handlers/handlers.js'
+import { Handlers, type EventMap, type Handler, type HandlerContext } from '../handlers/handlers.js'
 import { parseHandlingOptions, type HandlingOptions } from '../handlers/handling-options.js'
 import { KnownSecrets } from '../logging/known-secrets.js'
 import { forwardedEvent } from './forwarded-callback.js'
@@ -12,7 +12,13 @@ import { messageOf } from './job-queue.js'
 
 /** A handler for each event type, as `receiver.on` takes them. */
 export type ForwardedHandlers<Events extends object = EventMap> = {
-  readonly [Type in keyof Events & string]?: Handler<CallbackEvent<Type, Events[Type]>> | undefined
+  readonly [Type in keyof Events & string]?:
+    HandlerOf<CallbackEvent<Type, Events[Type]>>['handle'] | undefined
+}
+
+/** The parameters of a method are compared in both directions: where any type is allowed, a handler may be that of one. */
+interface HandlerOf<Event> {
+  handle(event: Event, context: HandlerContext): unknown
 }
 
 /** `handlerTimeoutMs`, `schemas` and `logger` are those of a receiver. */
@@ -43,7 +49,7 @@ interface ForwardedJob {
  * @throws CountersignError ERR_HANDLER_INVALID, ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
 export function handleForwarded<Events extends object = EventMap>(
-  handlers: ForwardedHandlers<Events>,
+  handlers: ForwardedHandlers<NoInfer<Events>>,
   options: HandleForwardedOptions<Events> = {},
 ): (job: ForwardedJob, token?: string, signal?: AbortSignal) => Promise<void> {
   checkKnownOptions(OWNER, options, OPTIONS)

@@ -33,7 +33,7 @@ forwardTo(queue, { jobOptions: { jobId: '1' } })
 // @ts-expect-error the hand-off sets it
 forwardTo(queue, { jobOptions: { deduplication: { id: '1' } } })
 
-new Worker<ForwardedCallback>(
+void new Worker<ForwardedCallback>(
   'callbacks',
   async (job) => {
     const event = forwardedEvent<Events>(job)
@@ -55,8 +55,18 @@ const processor = handleForwarded<Events>({
     equal<AbortSignal>()(context.signal)
   },
 })
-new Worker('callbacks', processor, { connection: {} })
-new Worker<ForwardedCallback>('callbacks', handleForwarded({ 'a.b': async () => {} }), { connection: {} })
+void new Worker('callbacks', processor, { connection: {} })
+void new Worker<ForwardedCallback>('callbacks', handleForwarded({ 'a.b': async () => {} }), {
+  connection: {},
+})
+handleForwarded({
+  'a.b': (event, { attempt }) => {
+    equal<CallbackPayload>()(event.payload)
+    equal<number>()(attempt)
+  },
+})
+// @ts-expect-error the payload is that of the event type
+handleForwarded<Events>({ 'accounts.closed': ({ payload }: { payload: { amount: Date } }) => payload })
 // @ts-expect-error a map has been declared, and this type is not in it
 handleForwarded<Events>({ 'accounts.close': () => {} })
 // @ts-expect-error BullMQ renews the lock of a job: there is no lease
