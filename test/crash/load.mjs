@@ -1,4 +1,4 @@
-// Callbacks over keep-alive connections, several in flight: new ones, exact repeats, and repeats that were signed anew.
+// Sends callbacks over keep-alive connections, several in flight: new ones, exact repeats, and repeats that were signed anew.
 import { randomUUID } from 'node:crypto'
 import { Agent, request } from 'node:http'
 import { signedCallback } from 'countersign/testing'
@@ -6,7 +6,7 @@ import { signedCallback } from 'countersign/testing'
 const IN_FLIGHT = 8
 
 export class Load {
-  /** What every callback was answered, 2xx or not at all: by idempotency key. */
+  /** The idempotency keys of the callbacks that were answered 200. */
   acknowledged = new Set()
   sent = 0
   #callbacks = []
@@ -16,16 +16,17 @@ export class Load {
     this.#subscription = subscription
   }
 
-  /** Sends for as long as somebody answers. */
-  async drive(port, ended) {
+  /** Sends to these ports by turns until `ended` resolves. */
+  async drive(ports, ended) {
+    if (ports.length === 0) return
     const agent = new Agent({ keepAlive: true, maxSockets: IN_FLIGHT })
     const over = new AbortController()
     void ended.then(() => over.abort())
-    const sender = async () => {
-      while (!over.signal.aborted) {
+    const sender = async (_, index) => {
+      for (let turn = index; !over.signal.aborted; turn++) {
         const { key, callback } = this.#next()
         this.sent++
-        const status = await post(agent, port, callback)
+        const status = await post(agent, ports[turn % ports.length], callback)
         if (status === 200) this.acknowledged.add(key)
         else if (status !== undefined && status !== 503)
           throw new Error(`a genuine callback was answered ${status}`)

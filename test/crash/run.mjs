@@ -1,33 +1,44 @@
-// Kills real receivers under load, at every step and at random, and holds what is left against the promises of the inbox.
-//   node test/crash/run.mjs [--kills 210] [--seed 1] [--write]
+// Kills real processes under load, at every step and at random, and compares what is left with the promises of the inbox.
+//   node test/crash/run.mjs [--kills 210] [--seed 1] [--write] [--inbox sqlite] [--receivers 1] [--workers 0]
+// Without workers the receivers handle what they store. With workers they only store.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { SqliteInbox } from 'countersign/sqlite'
+import { startProcess } from './crash-process.mjs'
+import { ENGINES } from './engines.mjs'
+import { Fleet } from './fleet.mjs'
 import { Load } from './load.mjs'
-import { startReceiver } from './receiver-process.mjs'
+import { resultTables, writeResult } from './result-tables.mjs'
 import { verdict } from './verdict.mjs'
 
 const { values } = parseArgs({
   options: {
     kills: { type: 'string', default: '210' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+    inbox: { type: 'string', default: 'sqlite' },
+    receivers: { type: 'string', default: '1' },
+    workers: { type: 'string', default: '0' },
     write: { type: 'boolean', default: false },
   },
 })
+const engine = ENGINES[values.inbox]
+if (!engine) throw new Error(`--inbox ${values.inbox}: there is ${Object.keys(ENGINES).join(', ')}`)
+const fleetSize = { receiver: Number(values.receivers), worker: Number(values.workers) }
+const isAlone = fleetSize.receiver + fleetSize.worker === 1
+
+/** The steps, and which processes pass them when receivers and workers are separate. */
 const STEPS = [
-  'after verify',
-  'before commit',
-  'after commit, before the answer',
-  'after claim',
-  'in the handler',
-  'after the handler, before complete',
-  'after complete',
-  'at random',
-  'at random, beside a second process',
+  { step: 'after verify', roles: ['receiver'] },
+  { step: 'before commit', roles: ['receiver', 'worker'] },
+  { step: 'after commit, before the answer', roles: ['receiver'] },
+  { step: 'after claim', roles: ['worker'] },
+  { step: 'in the handler', roles: ['worker'] },
+  { step: 'after the handler, before complete', roles: ['worker'] },
+  { step: 'after complete', roles: ['worker'] },
+  { step: 'at random', roles: ['receiver', 'worker'] },
+  ...(isAlone ? [{ step: 'at random, beside a second process', roles: ['receiver'], second: 1 }] : []),
 ]
 const SUBSCRIPTION = {
   eventTypeName: 'transfers.book-completed',
@@ -37,81 +48,68 @@ const SUBSCRIPTION = {
 
 const random = generator(Number(values.seed))
 const rows = []
-for (const [index, step] of STEPS.entries()) {
+for (const [index, each] of STEPS.entries()) {
   const kills = Math.floor((Number(values.kills) + index) / STEPS.length)
-  if (kills > 0) rows.push({ step, ...(await strikeAt(step, kills)) })
+  if (kills > 0) rows.push({ step: each.step, ...(await strikeAt(each, kills)) })
 }
 
-// Two tables, as one would be wider than a terminal.
-const LOAD = {
-  step: 'killed',
-  kills: 'kills',
-  sent: 'sent',
-  acknowledged: 'acknowledged',
-  handled: 'handled',
-  repeated: 'repeated runs',
-}
-const VIOLATIONS = {
-  step: 'killed',
-  lost: 'lost',
-  stuck: 'stuck',
-  twiceAtOnce: 'twice at once',
-  unexplained: 'repeats without a kill',
-}
-const table = markdown(rows)
-console.log(`seed ${values.seed}, Node ${process.versions.node}\n\n${table}`)
-if (values.write) writeResult(table)
+const tables = resultTables(rows)
+const { seed, inbox, receivers, workers } = values
+const processes = isAlone ? '' : `, ${receivers} receivers, ${workers} workers`
+console.log(`seed ${seed}, Node ${process.versions.node}, ${inbox}${processes}\n\n${tables}`)
+if (values.write) writeResult(tables)
 const isClean = ({ lost, stuck, twiceAtOnce, unexplained }) => lost + stuck + twiceAtOnce + unexplained === 0
 if (!rows.every(isClean) || rows.every(({ acknowledged }) => acknowledged === 0)) {
   console.log('\nThe promises of the inbox did NOT hold.')
   process.exitCode = 1
 }
 
-/** One inbox, and receivers that are killed on it one after the other. */
-async function strikeAt(step, kills) {
+/** One inbox, and processes that are killed on it one after the other. */
+async function strikeAt({ step, roles, second = 0 }, kills) {
   const directory = mkdtempSync(join(tmpdir(), 'countersign-crash-'))
-  const env = {
-    LEDGER: join(directory, 'ledger.jsonl'),
-    INBOX_FILE: join(directory, 'callbacks.db'),
-    SUBSCRIPTION: JSON.stringify(SUBSCRIPTION),
-  }
-  writeFileSync(env.LEDGER, '')
+  const { settings, remove } = await engine.prepare()
+  const ledger = join(directory, 'ledger.jsonl')
+  writeFileSync(ledger, '')
+  const handles = fleetSize.worker === 0
+  const given = { engine: values.inbox, settings, ledger, subscription: SUBSCRIPTION, handles }
   const load = new Load(SUBSCRIPTION)
   const killedAt = new Map()
+  const others = new Fleet(given)
   try {
     for (let kill = 0; kill < kills; kill++) {
-      const second = step.includes('second') ? await startReceiver(env) : undefined
-      const STRIKE_PASS = String(1 + Math.floor(random() * 30))
-      const receiver = await startReceiver({ ...env, STRIKE_STEP: step, STRIKE_PASS })
+      const role = handles ? 'receiver' : roles[kill % roles.length]
+      const size = { ...fleetSize, receiver: fleetSize.receiver + second }
+      await others.become({ ...size, [role]: size[role] - 1 })
+      const struck = await startProcess(role, { ...given, step, pass: 1 + Math.floor(random() * 30) })
+      const timer = new AbortController()
       // The random moment; or, at a named step that was not passed so often, the end of waiting for it.
-      const struck = new AbortController()
       const limit = step.startsWith('at random') ? 20 + random() * 250 : 5_000
-      delay(limit, undefined, { signal: struck.signal }).then(
-        () => receiver.signal('SIGKILL'),
+      delay(limit, undefined, { signal: timer.signal }).then(
+        () => struck.signal('SIGKILL'),
         () => {},
       )
-      if (receiver.port) await load.drive(receiver.port, receiver.ended)
-      await receiver.ended
-      struck.abort()
-      killedAt.set(receiver.pid, receiver.killedAt)
-      second?.signal('SIGTERM')
-      await second?.ended
+      await load.drive([...others.ports, ...(struck.port ? [struck.port] : [])], struck.ended)
+      await struck.ended
+      timer.abort()
+      killedAt.set(struck.pid, struck.killedAt)
     }
-    const { handled, unfinished } = await drain(env)
-    const lines = readFileSync(env.LEDGER, 'utf8').split('\n').filter(Boolean)
-    const ledger = lines.map((line) => JSON.parse(line))
+    const left = await drain(given, others)
+    const lines = readFileSync(ledger, 'utf8').split('\n').filter(Boolean)
+    const written = lines.map((line) => JSON.parse(line))
     const { acknowledged, sent } = load
-    const result = verdict({ acknowledged, ledger, killedAt, handled, unfinished })
+    const result = verdict({ acknowledged, ledger: written, killedAt, ...left })
     return { kills, sent, acknowledged: acknowledged.size, ...result }
   } finally {
+    others.kill()
+    await remove()
     rmSync(directory, { recursive: true, force: true })
   }
 }
 
-/** A receiver that is left alone for as long as it has work, at most 30 seconds. */
-async function drain(env) {
-  const receiver = await startReceiver(env)
-  const inbox = new SqliteInbox({ file: env.INBOX_FILE })
+/** Leaves one process alone that handles for as long as there is work, at most 30 seconds. */
+async function drain({ settings, handles }, others) {
+  await others.become(handles ? { receiver: 1, worker: 0 } : { receiver: 0, worker: 1 })
+  const inbox = await engine.create(settings)
   await inbox.open()
   const giveUpAt = Date.now() + 30_000
   let unfinished = Infinity
@@ -120,8 +118,7 @@ async function drain(env) {
     unfinished = stored + running + retrying + dead + unhandled + quarantined
     await delay(20)
   }
-  receiver.signal('SIGTERM')
-  await receiver.ended
+  await others.become({ receiver: 0, worker: 0 })
   const handled = new Set()
   for (let afterId; ;) {
     const page = await inbox.list({ states: ['handled'] }, { afterId, limit: 500 })
@@ -131,36 +128,6 @@ async function drain(env) {
   }
   await inbox.close()
   return { handled, unfinished }
-}
-
-function markdown(results) {
-  return [LOAD, VIOLATIONS].map((titles) => markdownTable(titles, results)).join('\n\n')
-}
-
-function markdownTable(titles, results) {
-  const columns = Object.keys(titles)
-  const total = Object.fromEntries(
-    columns.map((name) => [
-      name,
-      name === 'step' ? 'in all' : results.reduce((sum, row) => sum + row[name], 0),
-    ]),
-  )
-  const lines = [
-    Object.values(titles),
-    columns.map(() => '---'),
-    ...[...results, total].map((row) => columns.map((name) => String(row[name]))),
-  ]
-  return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n')
-}
-
-function writeResult(result) {
-  const file = fileURLToPath(new URL('../../docs/crash-matrix.md', import.meta.url))
-  const text = readFileSync(file, 'utf8')
-  const said = `<!-- result -->\n\nNode ${process.versions.node}, ${new Date().toISOString().slice(0, 10)}:\n\n${result}\n\n<!-- /result -->`
-  writeFileSync(
-    file,
-    text.replace(/<!-- result -->[^]*<!-- \/result -->/, () => said),
-  )
 }
 
 /** mulberry32: the same seed strikes at the same moments. */

@@ -1,0 +1,14 @@
+// A process that only handles, and that may be killed.
+import { once } from 'node:events'
+import { createWorker } from 'countersign'
+import { EMPTYING, handler, openInbox, subscription } from './striking.mjs'
+
+const worker = createWorker({ inbox: await openInbox(), ...EMPTYING })
+worker.on(subscription.eventTypeName, handler)
+await worker.start()
+console.log(JSON.stringify({ started: true }))
+// A listener of a signal does not keep a process alive.
+const running = setInterval(() => {}, 60_000)
+await once(process, 'SIGTERM')
+clearInterval(running)
+await worker.stop()
