@@ -113,11 +113,12 @@ it('a file that was last written by a clock far ahead is emptied, and the log sa
   await becomes('1', 'handled')
   clock.advance(1_000)
   await becomes('2', 'handled')
-  clock.advance(LEASE_MS)
-  expect((await inbox.claim(INTERRUPTED)).entries).toMatchObject([{ attempt: 2 }])
+  // A worker may report the next step of the test's clock as well, which is as long as a lease.
   expect(log.withCode('WARN_CLOCK_STEPPED')).toMatchObject([
     { level: 'warn', fields: { stepMs: -24 * HOUR } },
   ])
+  clock.advance(LEASE_MS)
+  expect((await inbox.claim(INTERRUPTED)).entries).toMatchObject([{ attempt: 2 }])
 })
 
 describe('after the clock was set ahead', () => {

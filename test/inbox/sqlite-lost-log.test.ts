@@ -26,20 +26,22 @@ const removeLog = (file: string) => {
   for (const each of ['-wal', '-shm']) rmSync(`${file}${each}`, { force: true })
 }
 
-/** Adds one after the other and prints what was added or refused, until a file `stop` is there; then closes. */
+/** Adds one after the other and prints what was added or refused, until its input ends; then closes. */
 const ADDING = `
   const inbox = new SqliteInbox({ file, busyTimeoutMs: 100 })
-  while (!fs.existsSync(path.join(path.dirname(file), 'stop'))) {
+  let isOver = false
+  process.stdin.resume().once('end', () => (isOver = true))
+  while (!isOver) {
     await inbox.add(arrival()).then(({ id }) => print('added ' + id), ({ code }) => print('refused ' + code))
   }
   await inbox.close()
 `
 
-/** Adds one, prints it, waits until a file `stop` is there, and closes. */
+/** Adds one, prints it, waits until its input ends, and closes. */
 const HOLDING = `
   const inbox = new SqliteInbox({ file, busyTimeoutMs: 100 })
   print('added ' + (await inbox.add(arrival())).id)
-  while (!fs.existsSync(path.join(path.dirname(file), 'stop'))) await new Promise((resolve) => setTimeout(resolve, 5))
+  await once(process.stdin.resume(), 'end')
   await inbox.close()
 `
 
@@ -54,7 +56,6 @@ function program(statements: string) {
       programs.push(started)
       return started
     },
-    stop: () => writeFileSync(join(directory, 'stop'), ''),
   }
 }
 
@@ -72,13 +73,13 @@ async function look(file: string) {
 
 describe('when -wal and -shm are deleted', () => {
   it('several processes neither damage the file nor lose what they have stored', async () => {
-    const { file, start, stop } = program(ADDING)
+    const { file, start } = program(ADDING)
     const running = Array.from({ length: 3 }, start)
     await until(() => running.every(({ lines }) => lines.length > 50))
     removeLog(file)
     const counts = running.map(({ lines }) => lines.length)
     await until(() => running.every(({ lines }, index) => lines.length > counts[index]! + 5), 30_000)
-    stop()
+    for (const { child } of running) child.stdin.end()
     const lines = (await Promise.all(running.map(({ ended }) => ended))).flat()
     const unexpected = /^(?!added \d+$|refused ERR_INBOX_(REPLACED|BUSY)$)/
     expect(lines.filter((line) => unexpected.test(line))).toEqual([])
@@ -88,7 +89,7 @@ describe('when -wal and -shm are deleted', () => {
   }, 60_000)
 
   it('a process that is started while another has the deleted ones is refused, until that has ended', async () => {
-    const { file, start, stop } = program(HOLDING)
+    const { file, start } = program(HOLDING)
     const holder = start()
     await until(() => holder.lines.length === 1)
     removeLog(file)
@@ -100,7 +101,7 @@ describe('when -wal and -shm are deleted', () => {
       })
     }
     expect(existsSync(`${file}-wal`)).toBe(false)
-    stop()
+    holder.child.stdin.end()
     await holder.ended
     expect((await eventually(late)).result).toBe('stored')
     expect((await late.stats()).stored).toBe(2)

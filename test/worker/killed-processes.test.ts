@@ -7,7 +7,10 @@ import { temporaryDirectory } from '../support/sqlite-file.js'
 
 const CONCURRENCY = 10
 
-/** A receiver whose handler kills the process for every body that says so, and writes down each beginning and end. */
+/**
+ * A receiver whose handler kills the process for every body that says so, and writes down each beginning and end. Handlers
+ * that run beside such a one do not end before it kills them.
+ */
 const RECEIVER = `
   const ledger = process.argv[3]
   const record = (line) => fs.appendFileSync(ledger, JSON.stringify(line) + '\\n')
@@ -21,18 +24,22 @@ const RECEIVER = `
     handlerTimeoutMs: 300,
     pollMs: 20,
   })
+  let isDoomed = false
   receiver.onAny(async ({ payload: { entry, kills } }, { attempt }) => {
     record({ entry, attempt, pid: process.pid })
-    await delay(kills ? 10 : 20)
+    isDoomed ||= kills
+    // What was claimed together begins in one turn of the event loop.
+    await nextTurn()
     if (kills) process.kill(process.pid, 'SIGKILL')
+    if (isDoomed) await new Promise(() => {})
     record({ entry, ended: true })
   })
-  await receiver.start()
-  for (;;) {
+  const isIdle = async () => {
     const { stored, running, retrying } = await inbox.stats()
-    if (stored + running + retrying === 0) break
-    await delay(20)
+    return stored + running + retrying === 0
   }
+  await receiver.start()
+  while (!(await isIdle())) await delay(20)
   await receiver.stop()
 `
 
