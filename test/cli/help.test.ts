@@ -18,7 +18,7 @@ describe('--help', () => {
     ['update-account'],
     ['simulate'],
   ])('says what is possible, with examples and exit codes: %s', async (...command) => {
-    const { code, stdout, stderr } = await countersignProcess([...command, '--help'])
+    const { code, stdout, stderr } = await countersign([...command, '--help'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     for (const part of ['Usage: countersign', 'Options:', 'Exit codes:', 'Examples:\n  $ ']) {
       expect(stdout).toContain(part)

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { Agent, request } from 'node:http'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { configModule } from './configured.js'
 import { Sandbox } from './program.js'
@@ -14,9 +14,7 @@ async function stalled(options: string, args: readonly string[] = []) {
   const cwd = await sandbox.directory({ 'countersign.config.mjs': configModule('', options) })
   const child = spawn(process.execPath, [BIN, 'serve', '--port', '0', ...args], { cwd, stdio: 'pipe' })
   const exit = once(child, 'close')
-  const agent = new Agent({ keepAlive: true, maxSockets: 20 })
   sandbox.after(async () => {
-    agent.destroy()
     child.kill('SIGKILL')
     child.stdout.resume()
     await exit
@@ -27,7 +25,7 @@ async function stalled(options: string, args: readonly string[] = []) {
     child,
     exit,
     port,
-    refuse: (count: number) => Promise.all(Array.from({ length: count }, () => statusOf(port, agent))),
+    refuse: (count: number) => refusals(port, count),
     /** Reads again, and resolves once this is in the output. */
     read: (text: string) => untilIn(child, text),
   }
@@ -54,15 +52,20 @@ function untilIn(child: ChildProcess, text: string): Promise<string> {
   })
 }
 
-/** Of a request without a signature, which makes a line of some 300 bytes. */
-function statusOf(port: number, agent: Agent): Promise<number | undefined> {
-  return new Promise((resolve, reject) => {
-    const headers = { 'X-Idempotency-Key': 'k'.repeat(100) }
-    const sent = request({ port, agent, method: 'POST', path: '/hooks', headers }, (response) => {
-      response.resume().on('end', () => resolve(response.statusCode))
-    })
-    sent.on('error', reject).end()
-  })
+/** The statuses of requests without a signature, each of which makes a line of some 300 bytes. They share one connection. */
+async function refusals(port: number, count: number): Promise<string[]> {
+  const socket = connect(port, '127.0.0.1').setEncoding('latin1')
+  const request = `POST /hooks HTTP/1.1\r\nHost: a\r\nX-Idempotency-Key: ${'k'.repeat(100)}\r\nContent-Length: 0\r\n\r\n`
+  const statuses: string[] = []
+  let received = ''
+  socket.write(request.repeat(count))
+  for await (const text of socket) {
+    const heads = (received + text).split('\r\n\r\n')
+    received = heads.pop()!
+    statuses.push(...heads.map((head) => /HTTP\/1\.1 (\d+)/.exec(head)![1]!))
+    if (statuses.length === count) break
+  }
+  return statuses
 }
 
 const isRefusal = (line: string) => line.includes('callback refused')
@@ -73,7 +76,7 @@ describe.each(['json', 'readable'])('the %s log, when its reader stands still', 
   it('keeps no callback waiting; what is not kept is counted, and said once it is read again', async () => {
     const { refuse, read } = await stalled('logRefusalsPerSecond: 1_000_000,', args)
     const statuses = await refuse(6_000)
-    expect(new Set(statuses)).toEqual(new Set([401]))
+    expect(new Set(statuses)).toEqual(new Set(['401']))
     const output = await read('WARN_LOG_LINES_DROPPED')
     const dropped = Number(/dropped"?[=:](\d+)/.exec(output)![1])
     expect(dropped).toBeGreaterThan(0)

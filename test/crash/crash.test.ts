@@ -5,7 +5,7 @@ import { join } from 'node:path'
 it('after kills at every step nothing that was acknowledged is lost, stuck, or handled twice at once', () => {
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
-    [join(__dirname, 'run.mjs'), '--kills', '9'],
+    [join(__dirname, 'run.mjs'), '--kills', '9', '--at-once', '3'],
     {
       encoding: 'utf8',
     },

@@ -1,6 +1,7 @@
 // Kills real processes under load, at every step and at random, and compares what is left with the promises of the inbox.
-//   node test/crash/run.mjs [--kills 210] [--seed 1] [--write] [--inbox sqlite] [--receivers 1] [--workers 0]
-// Without workers the receivers handle what they store. With workers they only store.
+//   node test/crash/run.mjs [--kills 210] [--seed 1] [--write] [--inbox sqlite] [--receivers 1] [--workers 0] [--at-once 1]
+// Without workers the receivers handle what they store. With workers they only store. `--at-once` runs several steps beside
+// each other, each with an inbox of its own.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,6 +21,7 @@ const { values } = parseArgs({
     inbox: { type: 'string', default: 'sqlite' },
     receivers: { type: 'string', default: '1' },
     workers: { type: 'string', default: '0' },
+    'at-once': { type: 'string', default: '1' },
     write: { type: 'boolean', default: false },
   },
 })
@@ -47,11 +49,17 @@ const SUBSCRIPTION = {
 }
 
 const random = generator(Number(values.seed))
-const rows = []
-for (const [index, each] of STEPS.entries()) {
-  const kills = Math.floor((Number(values.kills) + index) / STEPS.length)
-  if (kills > 0) rows.push({ step: each.step, ...(await strikeAt(each, kills)) })
+const waiting = STEPS.map((each, index) => ({
+  ...each,
+  kills: Math.floor((Number(values.kills) + index) / STEPS.length),
+  random: generator(random() * 2 ** 32),
+})).filter(({ kills }) => kills > 0)
+const results = new Map(waiting.map(({ step }) => [step, undefined]))
+const lane = async () => {
+  for (let each; (each = waiting.shift());) results.set(each.step, await strikeAt(each))
 }
+await Promise.all(Array.from({ length: Number(values['at-once']) }, lane))
+const rows = [...results].map(([step, result]) => ({ step, ...result }))
 
 const tables = resultTables(rows)
 const { seed, inbox, receivers, workers } = values
@@ -65,7 +73,7 @@ if (!rows.every(isClean) || rows.every(({ acknowledged }) => acknowledged === 0)
 }
 
 /** One inbox, and processes that are killed on it one after the other. */
-async function strikeAt({ step, roles, second = 0 }, kills) {
+async function strikeAt({ step, roles, second = 0, kills, random }) {
   const directory = mkdtempSync(join(tmpdir(), 'countersign-crash-'))
   const { settings, remove } = await engine.prepare()
   const ledger = join(directory, 'ledger.jsonl')

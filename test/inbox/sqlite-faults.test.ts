@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { AddResult } from '../../src/inbox/inbox.js'
 import { SqliteInbox } from '../../src/sqlite.js'
+import { addEventually } from '../support/add-eventually.js'
 import { arrival } from '../support/arrivals.js'
 import { collectedLog } from '../support/collected-log.js'
 import { buildInboxProgram, startProgram } from '../support/inbox-program.js'
@@ -84,7 +85,7 @@ describe('goes on without a restart', () => {
     const inbox = inboxOn(file)
     await expect(inbox.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_IO' })
     mkdirSync(dirname(file))
-    expect((await eventually(inbox)).result).toBe('stored')
+    expect((await addEventually(inbox)).result).toBe('stored')
   })
 
   it('once a sound file is in the place of one that is damaged', async () => {
@@ -98,7 +99,7 @@ describe('goes on without a restart', () => {
     const again = inboxOn(file)
     await expect(again.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_CORRUPT' })
     copyFileSync(`${file}.backup`, file)
-    expect((await eventually(again)).result).toBe('stored')
+    expect((await addEventually(again)).result).toBe('stored')
     expect((await again.stats()).stored).toBe(2)
   })
 
@@ -116,7 +117,7 @@ describe('goes on without a restart', () => {
     await inbox.open()
     await expect(inbox.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_CORRUPT' })
     copyFileSync(`${file}.backup`, file)
-    expect((await eventually(inbox)).result).toBe('stored')
+    expect((await addEventually(inbox)).result).toBe('stored')
     expect((await inbox.stats()).stored).toBe(101)
   })
 
@@ -231,7 +232,7 @@ itWithReadOnlyDisk('refuses while the file is read-only, and goes on once it is 
     const inbox = new SqliteInbox({ file })
     print(await inbox.add(arrival()).catch(({ code }) => code))
     remount('rw')
-    for (let added; !added; ) added = await inbox.add(arrival()).catch(() => nextTurn())
+    await addEventually(inbox)
     print((await inbox.stats()).stored)
     await inbox.close()
   `)
@@ -252,7 +253,7 @@ itWhere(canLimit, 'prlimit')('refuses while the disk fails, and goes on once it 
     limit(fs.statSync(file + '-wal').size + 4096)
     print(await inbox.add(arrival({ body: 'x'.repeat(100_000) })).catch(({ code }) => code))
     limit('unlimited')
-    for (let added; !added; ) added = await inbox.add(arrival()).catch(() => nextTurn())
+    await addEventually(inbox)
     print((await inbox.stats()).stored)
     await inbox.close()
   `,
@@ -260,14 +261,3 @@ itWhere(canLimit, 'prlimit')('refuses while the disk fails, and goes on once it 
   const { ended } = startProgram(process.execPath, [program, join(directory, 'callbacks.db')])
   expect(await ended).toEqual(['ERR_INBOX_IO', '2'])
 })
-
-/** Tries until it works; what cannot be opened is tried again once a second. */
-async function eventually(inbox: SqliteInbox): Promise<AddResult> {
-  for (;;) {
-    try {
-      return await inbox.add(arrival())
-    } catch {
-      await nextTurn()
-    }
-  }
-}

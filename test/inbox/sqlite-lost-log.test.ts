@@ -1,8 +1,7 @@
 import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { AddResult } from '../../src/inbox/inbox.js'
 import { SqliteInbox } from '../../src/sqlite.js'
+import { addEventually } from '../support/add-eventually.js'
 import { arrival } from '../support/arrivals.js'
 import { collectedLog } from '../support/collected-log.js'
 import { buildInboxProgram, startProgram, type InboxProgram } from '../support/inbox-program.js'
@@ -103,7 +102,7 @@ describe('when -wal and -shm are deleted', () => {
     expect(existsSync(`${file}-wal`)).toBe(false)
     holder.child.stdin.end()
     await holder.ended
-    expect((await eventually(late)).result).toBe('stored')
+    expect((await addEventually(late)).result).toBe('stored')
     expect((await late.stats()).stored).toBe(2)
   })
 
@@ -149,14 +148,3 @@ it('when the database alone was deleted, its log does not get into the new one',
   await inbox.close()
   expect(await look(file)).toEqual({ sound: [{ integrity_check: 'ok' }], ids: new Set([1]) })
 })
-
-/** Tries until it works; what cannot be opened is tried again once a second. */
-async function eventually(inbox: SqliteInbox): Promise<AddResult> {
-  for (;;) {
-    try {
-      return await inbox.add(arrival())
-    } catch {
-      await nextTurn()
-    }
-  }
-}

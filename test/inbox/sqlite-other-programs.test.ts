@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { readInboxFile } from '../../src/inbox/sqlite/read-inbox-file.js'
 import { SCHEMA_VERSION } from '../../src/inbox/sqlite/schema.js'
 import { SqliteInbox } from '../../src/sqlite.js'
+import { addEventually } from '../support/add-eventually.js'
 import { arrival } from '../support/arrivals.js'
 import { collectedLog } from '../support/collected-log.js'
 import { buildInboxProgram, startProgram } from '../support/inbox-program.js'
@@ -93,7 +93,7 @@ describe('a file that a newer version has migrated while it was open', () => {
     }
     newer.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`)
     newer.close()
-    for (let added; !added;) added = await inbox.add(arrival()).catch(() => nextTurn())
+    await addEventually(inbox)
     expect(await inbox.stats()).toMatchObject({ stored: 1, running: 1 })
   })
 

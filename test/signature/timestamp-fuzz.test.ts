@@ -44,7 +44,7 @@ describe('an HTTP date', () => {
         mutationText,
         (text, at, kind, by) => {
           const mutant = mutated(text, at, kind, by)
-          expect([mutant, parseHttpDate(mutant)]).toEqual([mutant, readHttpDate(mutant)])
+          expect(parseHttpDate(mutant)).toBe(readHttpDate(mutant))
         },
       ),
       { numRuns: 5000 },
@@ -61,7 +61,7 @@ describe('an HTTP date', () => {
         const parts = text.split(/(?<![A-Za-z0-9])(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?![A-Za-z0-9])/)
         const words = parts.flatMap((part, index) => (/\w/.test(part) ? [index] : []))
         const mutant = parts.with(words[at % words.length] as number, by).join('')
-        expect([mutant, parseHttpDate(mutant)]).toEqual([mutant, readHttpDate(mutant)])
+        expect(parseHttpDate(mutant)).toBe(readHttpDate(mutant))
       }),
       { numRuns: 5000 },
     )

@@ -57,6 +57,7 @@ const program = (statements: string) => `
   import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
   import { createReceiver, createWorker } from '../../src/index.js'
   import { SqliteInbox } from '../../src/inbox/sqlite/sqlite-inbox.js'
+  import { addEventually } from './add-eventually.js'
   import { arrival } from './arrivals.js'
   import { signedCallback } from '../../src/testing/signed-callback.js'
   import { subscription } from './running-receiver.js'

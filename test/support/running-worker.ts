@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { CallbackEvent, EntryId, Handler, HandlerContext } from '../../src/index.js'
 import { EventChannel } from '../../src/events/event-channel.js'
 import { ListenerErrors } from '../../src/events/listener-errors.js'
@@ -16,7 +15,7 @@ import { collectedLog, type CollectedLog } from './collected-log.js'
 import { fakeClock, type FakeClock } from './fake-clock.js'
 import { deferred } from './deferred.js'
 import { subscription } from './running-receiver.js'
-import { until } from './until.js'
+import { nextLook, until } from './until.js'
 
 /** A call of a handler, which goes on until the test ends it, unless the handler that was given does so itself. */
 export interface Run {
@@ -152,11 +151,11 @@ export async function becomes(
   attempts?: number,
 ): Promise<Entry> {
   const startedAt = performance.now()
-  for (;;) {
+  for (let looks = 0; ; looks++) {
     const entry = await inbox.show(id)
     if (entry?.state === state && (attempts ?? entry.attempts) === entry.attempts) return entry
     if (performance.now() - startedAt > 10_000)
       throw new Error(`entry ${id} is ${entry?.state}, not ${state}`)
-    await nextTurn()
+    await nextLook(looks)
   }
 }

@@ -1,11 +1,25 @@
 import { performance } from 'node:perf_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** Waits for a state, one turn of the event loop after the other. */
+// Taken before a test can replace the timers.
+const { setTimeout } = globalThis
+
+const BUSY_TURNS = 100
+
+/**
+ * Waits before the next look at a state: a turn of the event loop at first, then a millisecond, as a test that waits for a
+ * second must not keep other processes from the processor.
+ */
+export async function nextLook(looks: number): Promise<void> {
+  if (looks < BUSY_TURNS) await nextTurn()
+  else await new Promise<void>((resolve) => setTimeout(resolve, 1))
+}
+
+/** Waits for a state. */
 export async function until(isTrue: () => boolean, limitMs = 10_000): Promise<void> {
   const startedAt = performance.now()
-  while (!isTrue()) {
+  for (let looks = 0; !isTrue(); looks++) {
     if (performance.now() - startedAt > limitMs) throw new Error(`not within ${limitMs} ms: ${isTrue}`)
-    await nextTurn()
+    await nextLook(looks)
   }
 }
