@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { STATUS_CODES } from 'node:http'
 import { join } from 'node:path'
 import { OUTCOMES, type OutcomeCode, type OutcomeName } from '../../src/index.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
@@ -13,15 +12,17 @@ import {
 import type { SignedCallback } from '../../src/testing/signed-callback.js'
 import { fakeClock } from '../support/fake-clock.js'
 import type { HostName } from '../support/hosts.js'
-import { editHead, withHeader, withLines } from '../support/http-bytes.js'
+import { withHeader } from '../support/http-bytes.js'
 import { away, interposed, never } from '../support/interposed-inbox.js'
 import {
   runInboxReceiver,
   type InboxRunOptions,
   type RunningInboxReceiver,
 } from '../support/running-inbox-receiver.js'
-import { FORGED, genuine, subscription } from '../support/running-receiver.js'
+import { genuine, subscription } from '../support/running-receiver.js'
 import { until } from '../support/until.js'
+import { ago, expectFixedBody, tellingHeaders } from './answers.js'
+import { REFUSED_CALLBACKS } from './refused-callbacks.js'
 
 type Run = (options?: InboxRunOptions) => Promise<RunningInboxReceiver>
 
@@ -42,7 +43,6 @@ const QUARANTINED = { status: 200, outcome: 'quarantined', entries: ['quarantine
 const QUARANTINED_TOO = { ...QUARANTINED, entries: ['handled', 'quarantined'], handled: 1 } as const
 const STORED = { code: 'STORED', status: 200, outcome: 'stored' } as const
 const REFUSED = { outcome: 'refused', entries: [], handled: 0 } as const
-const UNAUTHORIZED = { ...REFUSED, status: 401, headers: { 'www-authenticate': 'HMAC-SHA256' } } as const
 const UNAVAILABLE = {
   outcome: 'unavailable',
   status: 503,
@@ -206,111 +206,11 @@ const ROWS: readonly Row[] = [
     code: 'ERR_BODY_NOT_JSON',
     deliver: (run) => send(run, genuine({ body: '[{"Id": 1}]' })),
   },
-  {
+  ...REFUSED_CALLBACKS.map(({ options, request, ...row }) => ({
     ...REFUSED,
-    arrives: 'a genuine callback without a key',
-    code: 'ERR_IDEMPOTENCY_KEY_MISSING',
-    status: 400,
-    deliver: (run) => send(run, genuine({ headers: { 'X-Idempotency-Key': null } })),
-  },
-  {
-    ...REFUSED,
-    arrives: 'a genuine callback whose key is no UUID',
-    code: 'ERR_IDEMPOTENCY_KEY_MALFORMED',
-    status: 400,
-    deliver: (run) => send(run, genuine({ idempotencyKey: `{${KEY}}` })),
-  },
-  {
-    ...REFUSED,
-    arrives: 'a genuine callback without an event type',
-    code: 'ERR_EVENT_TYPE_MISSING',
-    status: 400,
-    deliver: (run) => send(run, genuine({ headers: { 'X-Event-Type': null } })),
-  },
-  {
-    ...UNAUTHORIZED,
-    arrives: 'a callback without Authorization',
-    code: 'ERR_AUTHORIZATION_MISSING',
-    deliver: (run) => send(run, genuine({ headers: { Authorization: null } })),
-  },
-  {
-    ...UNAUTHORIZED,
-    arrives: 'a callback with a bearer token',
-    code: 'ERR_AUTHORIZATION_MALFORMED',
-    deliver: (run) => send(run, genuine({ headers: { Authorization: 'Bearer abc' } })),
-  },
-  {
-    ...UNAUTHORIZED,
-    arrives: 'a callback with two Authorization headers',
-    code: 'ERR_AUTHORIZATION_REPEATED',
-    deliver(run) {
-      const { headers, toHttp } = genuine()
-      return send(run, withLines(toHttp(), `Authorization: ${headers['Authorization']}`))
-    },
-  },
-  {
-    ...UNAUTHORIZED,
-    arrives: 'a callback signed with another secret',
-    code: 'ERR_SIGNATURE_MISMATCH',
-    deliver: (run) => send(run, withHeader(genuine().toHttp(), 'Authorization', FORGED)),
-  },
-  {
-    ...UNAUTHORIZED,
-    arrives: 'a callback without a timestamp',
-    code: 'ERR_TIMESTAMP_MISSING',
-    deliver: (run) => send(run, genuine({ headers: { 'Authorization-Timestamp': null } })),
-  },
-  {
-    ...UNAUTHORIZED,
-    arrives: 'a callback whose timestamp is no HTTP date',
-    code: 'ERR_TIMESTAMP_MALFORMED',
-    deliver: (run) =>
-      send(run, genuine({ headers: { 'Authorization-Timestamp': new Date().toISOString() } })),
-  },
-  {
-    ...UNAUTHORIZED,
-    arrives: 'a callback with two timestamps',
-    code: 'ERR_TIMESTAMP_REPEATED',
-    deliver(run) {
-      const { headers, toHttp } = genuine()
-      return send(run, withLines(toHttp(), `Authorization-Timestamp: ${headers['Authorization-Timestamp']}`))
-    },
-  },
-  {
-    ...REFUSED,
-    arrives: 'a PUT',
-    code: 'ERR_METHOD_NOT_ALLOWED',
-    status: 405,
-    headers: { allow: 'POST' },
-    deliver: (run) =>
-      send(
-        run,
-        editHead(genuine().toHttp(), (head) => head.replace('POST', 'PUT')),
-      ),
-  },
-  {
-    ...REFUSED,
-    arrives: 'a body that is too large',
-    code: 'ERR_BODY_TOO_LARGE',
-    status: 413,
-    headers: { connection: 'close' },
-    deliver: (run) => send(() => run({ maxBodyBytes: 100 }), genuine({ body: 'x'.repeat(101) })),
-  },
-  {
-    ...REFUSED,
-    arrives: 'a compressed body',
-    code: 'ERR_BODY_ENCODED',
-    status: 415,
-    deliver: (run) => send(run, genuine({ headers: { 'Content-Encoding': 'gzip' } })),
-  },
-  {
-    ...REFUSED,
-    arrives: 'a body that does not come to its end',
-    code: 'ERR_BODY_TIMEOUT',
-    status: 408,
-    headers: { connection: 'close' },
-    deliver: (run) => send(() => run({ bodyTimeoutMs: 50 }), genuine().toHttp().subarray(0, -1)),
-  },
+    ...row,
+    deliver: (run: Run) => send(() => run(options), request()),
+  })),
   {
     ...UNAVAILABLE,
     arrives: 'a callback while the inbox cannot be written',
@@ -497,26 +397,4 @@ async function send(
   return { running, response: await running.send(last!) }
 }
 
-function ago(milliseconds: number): Date {
-  return new Date(Date.now() - milliseconds)
-}
-
 // A stranger must not be able to tell what was stored from what was put in quarantine, nor why anything was refused.
-function expectFixedBody({ status, headers, body }: RawResponse): void {
-  expect(headers['content-length']).toBe(`${body.length}`)
-  if (status === 200) {
-    expect(body).toHaveLength(0)
-    return
-  }
-  expect(headers['content-type']).toBe('application/problem+json')
-  expect(JSON.parse(body.toString())).toEqual({ type: 'about:blank', title: STATUS_CODES[status], status })
-}
-
-function tellingHeaders({ headers }: RawResponse): Record<string, string> {
-  const telling = ['www-authenticate', 'allow', 'retry-after', 'connection']
-  return Object.fromEntries(
-    telling
-      .map((name) => [name, headers[name]] as const)
-      .filter((field): field is [string, string] => field[1] !== undefined && field[1] !== 'keep-alive'),
-  )
-}

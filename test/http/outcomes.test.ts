@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { STATUS_CODES } from 'node:http'
 import {
   OUTCOMES,
   RetryLaterError,
@@ -11,15 +10,11 @@ import type { RawResponse } from '../../src/testing/raw-request.js'
 import type { SignedCallback } from '../../src/testing/signed-callback.js'
 import { deferred } from '../support/deferred.js'
 import { HOST_NAMES } from '../support/hosts.js'
-import { editHead, withHeader, withLines } from '../support/http-bytes.js'
-import {
-  FORGED,
-  genuine,
-  runReceiver,
-  type RunningReceiver,
-  type RunOptions,
-} from '../support/running-receiver.js'
+import { withHeader } from '../support/http-bytes.js'
+import { genuine, runReceiver, type RunningReceiver, type RunOptions } from '../support/running-receiver.js'
 import { until } from '../support/until.js'
+import { ago, expectFixedBody, tellingHeaders } from './answers.js'
+import { REFUSED_CALLBACKS } from './refused-callbacks.js'
 
 type Run = (options?: RunOptions) => Promise<RunningReceiver>
 
@@ -171,120 +166,11 @@ const ROWS: readonly Row[] = [
     handled: 0,
     deliver: (run) => send(run, genuine({ body: '[{"Id": 1}]' })),
   },
-  {
-    arrives: 'a genuine callback without a key',
-    code: 'ERR_IDEMPOTENCY_KEY_MISSING',
-    status: 400,
+  ...REFUSED_CALLBACKS.map(({ options, request, ...row }) => ({
+    ...row,
     handled: 0,
-    deliver: (run) => send(run, genuine({ headers: { 'X-Idempotency-Key': null } })),
-  },
-  {
-    arrives: 'a genuine callback whose key is no UUID',
-    code: 'ERR_IDEMPOTENCY_KEY_MALFORMED',
-    status: 400,
-    handled: 0,
-    deliver: (run) => send(run, genuine({ idempotencyKey: `{${KEY}}` })),
-  },
-  {
-    arrives: 'a genuine callback without an event type',
-    code: 'ERR_EVENT_TYPE_MISSING',
-    status: 400,
-    handled: 0,
-    deliver: (run) => send(run, genuine({ headers: { 'X-Event-Type': null } })),
-  },
-  {
-    ...UNAUTHORIZED,
-    arrives: 'a callback without Authorization',
-    code: 'ERR_AUTHORIZATION_MISSING',
-    deliver: (run) => send(run, genuine({ headers: { Authorization: null } })),
-  },
-  {
-    ...UNAUTHORIZED,
-    arrives: 'a callback with a bearer token',
-    code: 'ERR_AUTHORIZATION_MALFORMED',
-    deliver: (run) => send(run, genuine({ headers: { Authorization: 'Bearer abc' } })),
-  },
-  {
-    ...UNAUTHORIZED,
-    arrives: 'a callback with two Authorization headers',
-    code: 'ERR_AUTHORIZATION_REPEATED',
-    deliver(run) {
-      const { headers, toHttp } = genuine()
-      return send(run, withLines(toHttp(), `Authorization: ${headers['Authorization']}`))
-    },
-  },
-  {
-    ...UNAUTHORIZED,
-    arrives: 'a callback signed with another secret',
-    code: 'ERR_SIGNATURE_MISMATCH',
-    deliver: (run) => send(run, withHeader(genuine().toHttp(), 'Authorization', FORGED)),
-  },
-  {
-    ...UNAUTHORIZED,
-    arrives: 'a callback without a timestamp',
-    code: 'ERR_TIMESTAMP_MISSING',
-    deliver: (run) => send(run, genuine({ headers: { 'Authorization-Timestamp': null } })),
-  },
-  {
-    ...UNAUTHORIZED,
-    arrives: 'a callback whose timestamp is no HTTP date',
-    code: 'ERR_TIMESTAMP_MALFORMED',
-    deliver: (run) =>
-      send(run, genuine({ headers: { 'Authorization-Timestamp': new Date().toISOString() } })),
-  },
-  {
-    ...UNAUTHORIZED,
-    arrives: 'a callback with two timestamps',
-    code: 'ERR_TIMESTAMP_REPEATED',
-    deliver(run) {
-      const { headers, toHttp } = genuine()
-      return send(run, withLines(toHttp(), `Authorization-Timestamp: ${headers['Authorization-Timestamp']}`))
-    },
-  },
-  {
-    arrives: 'a PUT',
-    code: 'ERR_METHOD_NOT_ALLOWED',
-    status: 405,
-    headers: { allow: 'POST' },
-    handled: 0,
-    deliver: (run) =>
-      send(
-        run,
-        editHead(genuine().toHttp(), (head) => head.replace('POST', 'PUT')),
-      ),
-  },
-  {
-    arrives: 'a body whose stated length is too large',
-    code: 'ERR_BODY_TOO_LARGE',
-    status: 413,
-    headers: { connection: 'close' },
-    handled: 0,
-    deliver: (run) => send(() => run({ maxBodyBytes: 100 }), genuine({ body: 'x'.repeat(101) })),
-  },
-  {
-    arrives: 'a body that turns out to be too large',
-    code: 'ERR_BODY_TOO_LARGE',
-    status: 413,
-    headers: { connection: 'close' },
-    handled: 0,
-    deliver: (run) =>
-      send(() => run({ maxBodyBytes: 100 }), genuine({ body: 'x'.repeat(101) }).toHttp({ chunked: [50] })),
-  },
-  {
-    arrives: 'a compressed body',
-    code: 'ERR_BODY_ENCODED',
-    status: 415,
-    handled: 0,
-    deliver: (run) => send(run, genuine({ headers: { 'Content-Encoding': 'gzip' } })),
-  },
-  {
-    arrives: 'a body that does not come to its end',
-    code: 'ERR_BODY_TIMEOUT',
-    status: 408,
-    headers: { connection: 'close' },
-    handled: 0,
-    deliver: (run) => send(() => run({ bodyTimeoutMs: 50 }), genuine().toHttp().subarray(0, -1)),
-  },
+    deliver: (run: Run) => send(() => run(options), request()),
+  })),
   {
     arrives: 'a callback while the store is out of order',
     code: 'ERR_STORE_UNAVAILABLE',
@@ -339,28 +225,4 @@ async function send(
   for (const request of before.toReversed())
     expect(await running.send(request)).toMatchObject({ status: 200 })
   return { running, response: await running.send(last!) }
-}
-
-function ago(milliseconds: number): Date {
-  return new Date(Date.now() - milliseconds)
-}
-
-function expectFixedBody({ status, headers, body }: RawResponse): void {
-  expect(headers['content-length']).toBe(`${body.length}`)
-  if (status === 200) {
-    expect(body).toHaveLength(0)
-    return
-  }
-  expect(headers['content-type']).toBe('application/problem+json')
-  // Two senders that were refused for different reasons must not be able to tell: nothing else may be in it.
-  expect(JSON.parse(body.toString())).toEqual({ type: 'about:blank', title: STATUS_CODES[status], status })
-}
-
-function tellingHeaders({ headers }: RawResponse): Record<string, string> {
-  const telling = ['www-authenticate', 'allow', 'retry-after', 'connection']
-  return Object.fromEntries(
-    telling
-      .map((name) => [name, headers[name]] as const)
-      .filter((field): field is [string, string] => field[1] !== undefined && field[1] !== 'keep-alive'),
-  )
 }
