@@ -23,7 +23,7 @@ export async function openInbox() {
   engine.beforeCommit(() => strike('before commit'))
   around('add', 'after verify', 'after commit, before the answer')
   around('claim', undefined, 'after claim', ({ entries }) => entries.length > 0)
-  around('finish', 'after the handler, before complete', 'after complete')
+  around('settle', 'after the handler, before complete', 'after complete')
   return inbox
 
   function around(method, before, after, isPass = () => true) {
