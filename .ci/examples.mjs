@@ -4,12 +4,14 @@
 //   node .ci/examples.mjs [NAME...]    these only; all of them by default
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { basename, delimiter, join } from 'node:path'
 import { npmInstall, pack, root, run } from './packed-package.mjs'
 
 const examples = join(root, 'examples')
 // What working with an example in its place leaves there.
 const LEFT_BEHIND = /^(?:node_modules|package-lock\.json|\.env|callbacks\.db.*)$/
+// Servers that the tests of an example start.
+const NEEDED_PROGRAM = { bullmq: 'redis-server' }
 const { version } = readManifest(root)
 const temporary = mkdtempSync(join(tmpdir(), 'countersign-examples-'))
 
@@ -39,6 +41,11 @@ function isProject(name) {
 
 function check(name, tarball) {
   console.log(`\n-- ${name}`)
+  const needed = NEEDED_PROGRAM[name]
+  if (needed && !isInstalled(needed)) {
+    console.log(`skipped; to install what it needs: apt-get install ${needed}`)
+    return
+  }
   const declared = readManifest(join(examples, name)).dependencies?.countersign
   if (declared !== `^${version}`)
     throw new Error(`${name}: depends on countersign ${declared}, not ^${version}`)
@@ -54,6 +61,11 @@ function check(name, tarball) {
   const passed = Number(nodeTests ?? jestTests ?? 0)
   if (passed === 0) throw new Error(`${name}: no test has passed:\n${output}`)
   console.log(`${passed} tests passed`)
+}
+
+function isInstalled(program) {
+  const folders = process.env.PATH.split(delimiter)
+  return folders.some((folder) => existsSync(join(folder, program)))
 }
 
 function timed(what, work) {

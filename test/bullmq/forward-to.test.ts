@@ -56,6 +56,7 @@ describe.each(ENGINES.filter(({ installed }) => installed))('a queue on $name', 
     ['kept', {}, () => Promise.resolve()],
     ['removed by BullMQ', { jobOptions: { removeOnComplete: true } }, () => Promise.resolve()],
     ['cleaned', {}, (queue: TestQueue) => queue.clean(0, 100, 'completed')],
+    ['removed by age', { jobOptions: { removeOnComplete: { age: 0 } } }, () => Promise.resolve()],
   ] as [string, ForwardOptions<TestQueue>, (queue: TestQueue) => Promise<unknown>][])(
     'adds no second job after the first was completed and %s',
     async (_, options, clean) => {
@@ -73,6 +74,17 @@ describe.each(ENGINES.filter(({ installed }) => installed))('a queue on $name', 
       expect(await jobsOf(queue)).toHaveLength(before.length)
     },
   )
+
+  it('remembers a job that was removed by hand on Redis, and not on PostgreSQL', async () => {
+    const queue = engine.queue()
+    const callback = genuine()
+    const first = await runReceiver({ handler: forwardTo(queue) })
+    await first.send(callback)
+    for (const job of await jobsOf(queue)) await job.remove()
+    const second = await runReceiver({ handler: forwardTo(queue) })
+    expect((await second.send(callback)).status).toBe(200)
+    expect(await jobsOf(queue)).toHaveLength(engine.url.startsWith('redis:') ? 0 : 1)
+  })
 
   it('has a job of each queue, subscription and key', async () => {
     const [one, two] = [engine.queue(), engine.queue()]
