@@ -14,17 +14,17 @@ import { send, type Answer } from './send.js'
 import type { ServiceSubscription, SubscriptionBook } from './subscription-book.js'
 import { authenticityNow } from './timeliness.js'
 
-const KNOWN = [
-  'subscription',
-  'eventTypeName',
-  'payload',
-  'body',
-  'idempotencyKey',
-  'timestamp',
-  'fault',
-  'retry',
-  'signal',
-] as const satisfies readonly (keyof DeliverOptions)[]
+const KNOWN = Object.keys({
+  subscription: true,
+  eventTypeName: true,
+  payload: true,
+  body: true,
+  idempotencyKey: true,
+  timestamp: true,
+  fault: true,
+  retry: true,
+  signal: true,
+} satisfies Record<keyof DeliverOptions, true>)
 
 interface DeliveryRecord extends Delivery {
   readonly attempts: Attempt[]

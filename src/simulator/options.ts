@@ -97,33 +97,28 @@ export interface ServiceSimulatorOptions {
 
 export type Interception = SimulatedResponse | 'hang-up' | undefined
 
-const KNOWN = [
-  'port',
-  'clientId',
-  'clientSecret',
-  'tokenLifetimeSeconds',
-  'deliverTo',
-  'seed',
-  'clock',
-  'toleranceMs',
-  'futureToleranceMs',
-  'answerTimeoutMs',
-  'retry',
-  'clientSecretCase',
-  'repeatedTokenRequest',
-  'repeatedSubscription',
-  'missingAccountField',
-  'subscriptionResponse',
-  'accountResponse',
-  'refusalResponse',
-  'intercept',
-  'logger',
-] as const satisfies readonly (keyof ServiceSimulatorOptions)[]
-
-// Fails to compile when an option is missing from the list.
-type Forgotten = Exclude<keyof ServiceSimulatorOptions, (typeof KNOWN)[number]>
-const complete: Forgotten extends never ? true : Forgotten = true
-void complete
+const KNOWN = Object.keys({
+  port: true,
+  clientId: true,
+  clientSecret: true,
+  tokenLifetimeSeconds: true,
+  deliverTo: true,
+  seed: true,
+  clock: true,
+  toleranceMs: true,
+  futureToleranceMs: true,
+  answerTimeoutMs: true,
+  retry: true,
+  clientSecretCase: true,
+  repeatedTokenRequest: true,
+  repeatedSubscription: true,
+  missingAccountField: true,
+  subscriptionResponse: true,
+  accountResponse: true,
+  refusalResponse: true,
+  intercept: true,
+  logger: true,
+} satisfies Record<keyof ServiceSimulatorOptions, true>)
 
 const OWNER = 'startServiceSimulator'
 
