@@ -28,5 +28,5 @@ export {
 export { registerIdempotencyStoreTests, type StoreUnderTest } from './testing/idempotency-store-tests.js'
 export { registerInboxTests, type InboxUnderTest } from './testing/inbox-tests.js'
 export type { TestFramework } from './testing/test-framework.js'
-// Tests of a receiver use the simulator beside what is above.
+// Tests of a receiver also use the simulator.
 export * from './simulator.js'

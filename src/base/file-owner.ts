@@ -1,12 +1,12 @@
 import type { Stats } from 'node:fs'
 
-/** Write permission of the group and of everybody else. */
+/** Write permission of the group and of others. */
 const WRITABLE_BY_OTHERS = 0o022
 
 /**
- * Says which other user can write this file, with the cure; undefined where only this user and root can. A user who can
- * change a secret can have forged callbacks accepted, and a user who can change an inbox decides what is handled. Windows
- * has neither owners nor modes in this sense.
+ * Says which other user can write this file, with the cure; undefined if only this user and root can. A user who
+ * can change a secret can have forged callbacks accepted, and a user who can change an inbox decides what is
+ * handled. Windows has neither owners nor modes in this sense.
  */
 export function ownerProblem({ uid, mode }: Pick<Stats, 'uid' | 'mode'>, name: string): string | undefined {
   const user = process.geteuid?.()
@@ -21,7 +21,10 @@ export function ownerProblem({ uid, mode }: Pick<Stats, 'uid' | 'mode'>, name: s
   return undefined
 }
 
-/** Symbolic links are refused, because a user who could once write the directory has chosen the file that the link leads to. */
+/**
+ * Symbolic links are refused, because any user who once had write permission for the directory may have created the
+ * link.
+ */
 export function linkProblem(name: string): string {
   return `${name} is a symbolic link, which is not followed: name the file that it leads to`
 }

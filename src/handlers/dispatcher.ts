@@ -18,7 +18,7 @@ export interface Failure {
   readonly error: unknown
 }
 
-export interface Dispatch {
+interface Dispatch {
   /**
    * Resolves once every handler has finished or timed out: to the failure, or undefined. A timeout has precedence,
    * so any other failure means that all handlers have returned. Never rejects.

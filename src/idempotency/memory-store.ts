@@ -77,7 +77,8 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     const known: KnownOfArrival = {
       key: running ? (running.bodyHash === bodyHash ? 'same-body' : 'other-body') : completed.key,
       signature: holder ? (holder === running ? 'same-key' : 'other-key') : completed.signature,
-      // What is suspect is refused before it gets here, and completed keys outlive what is still accepted.
+      // Suspect callbacks are refused earlier, and completed keys are remembered longer than callbacks are
+      // accepted.
       isSuspect: false,
       isForgotten: false,
     }

@@ -60,7 +60,7 @@ export const defineReplay: DefineCommand = (command, io, finish) => {
       }
       const recorded = (await Promise.all(paths.map((path) => load(resolve(io.cwd(), path))))).flat()
       const replayed: Replayed[] = []
-      // One after the other: a second delivery is one only after the first.
+      // One after the other: a recording may be the repeat of the one before it.
       for (const request of recorded) replayed.push(await replay(request, flags))
       if (flags.json) printJson(io, { replayed, asExpected: replayed.every(({ asExpected }) => asExpected) })
       else print(replayed, io)

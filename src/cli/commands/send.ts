@@ -10,10 +10,10 @@ import { addSecretOptions, readSecret, SECRET_HELP, type SecretFlags } from '../
 import { table, utcTime, widthOf } from '../table.js'
 
 interface SendFlags extends SecretFlags, BodyFlags, Omit<Faults, 'late' | 'early' | 'rewrittenType'> {
-  /** True where no number was given. */
+  /** True if the option has no number. */
   readonly late?: number | true
   readonly early?: number | true
-  /** True where no type was given. */
+  /** True if the option has no type. */
   readonly rewrittenType?: string | true
   readonly callbackUrl?: string
   readonly eventType: string

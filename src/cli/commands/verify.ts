@@ -16,14 +16,14 @@ interface VerifyFlags extends SecretFlags {
 
 interface Report {
   readonly valid: boolean
-  /** Why not. */
+  /** Why it is not valid. */
   readonly reason?: string
   readonly explanation?: string
   readonly callbackUrl: string
   readonly signedAt?: string
   readonly bodyBytes: number
   readonly bodyHash: string
-  /** What is signed, when the request says when. */
+  /** The string that is signed, if the request has a timestamp. */
   readonly stringToSign?: string
 }
 
