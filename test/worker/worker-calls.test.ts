@@ -1,0 +1,95 @@
+import type { CompleteInbox } from '../../src/inbox/inbox.js'
+import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { away, interposed } from '../support/interposed-inbox.js'
+import { work } from '../support/running-worker.js'
+import { until } from '../support/until.js'
+
+function setUp() {
+  const between = interposed(new MemoryInbox())
+  const working = work({ inbox: between.inbox, handler: 'manual', start: false, pollMs: 2 ** 30 })
+  return { ...between, ...working }
+}
+
+describe('a worker that handles several entries', () => {
+  it('records the begins of one claim in one call, and the ends of one tick in one call', async () => {
+    const { store, worker, runs, called, calls, becomes } = setUp()
+    const ids = [await store(), await store(), await store()]
+    worker.start()
+    await called(3)
+    expect(calls.begin).toBe(1)
+    for (const { succeed } of runs) succeed()
+    for (const id of ids) await becomes(id, 'handled')
+    expect(calls.settle).toBe(1)
+  })
+
+  it('records each end again when the call for all of them failed', async () => {
+    const { store, worker, runs, called, calls, becomes, set, log } = setUp()
+    const ids = [await store(), await store()]
+    worker.start()
+    await called(2)
+    set('settle', () => (set('settle', undefined), away()))
+    for (const { succeed } of runs) succeed()
+    for (const id of ids) await becomes(id, 'handled')
+    expect(calls.settle).toBeGreaterThan(1)
+    expect(log.withCode('ERR_INBOX_UNAVAILABLE')).toHaveLength(2)
+  })
+
+  it('hands back what the call for all of them could not begin', async () => {
+    const { store, worker, called, becomes, set, runs } = setUp()
+    const ids = [await store(), await store()]
+    set('begin', () => (set('begin', undefined), away()))
+    worker.start()
+    await called(2)
+    for (const { succeed } of runs) succeed()
+    for (const id of ids) await becomes(id, 'handled', 1)
+  })
+})
+
+describe('an inbox that can be watched', () => {
+  function watched() {
+    const listeners = new Set<() => void>()
+    const inbox: CompleteInbox = Object.assign(new MemoryInbox(), {
+      watch(onDue: () => void) {
+        listeners.add(onDue)
+        return () => listeners.delete(onDue)
+      },
+    })
+    return { inbox, listeners }
+  }
+
+  it('wakes the worker, which does not wait for its next poll', async () => {
+    const { inbox, listeners } = watched()
+    const { store, runs } = work({ inbox, pollMs: 2 ** 30 })
+    await until(() => listeners.size === 1)
+    await store()
+    for (const onDue of listeners) onDue()
+    await until(() => runs.length === 1)
+  })
+
+  it('is not watched before the start, nor after the stop', async () => {
+    const { inbox, listeners } = watched()
+    const { worker } = work({ inbox, start: false })
+    expect(listeners.size).toBe(0)
+    worker.start()
+    expect(listeners.size).toBe(1)
+    await worker.stop(1_000)
+    expect(listeners.size).toBe(0)
+  })
+})
+
+it('an inbox that gives an entry of another type than the worker asked for does not have it taken for handled', async () => {
+  const between = interposed(new MemoryInbox())
+  const { calls } = between
+  const { store, inbox, worker } = work({ inbox: between.inbox, start: false })
+  const id = await store({ type: 'other' })
+  const memory = between.inbox
+  between.set('claim', () => {
+    between.set('claim', undefined)
+    return memory.claim({ eventTypes: 'any', limit: 1, leaseMs: 60_000 })
+  })
+  worker.start()
+  await until(() => calls.settle === 1)
+  await until(() => calls.claim >= 3)
+  expect((await inbox.show(id))?.state).not.toBe('handled')
+  expect(await inbox.show(id)).toMatchObject({ attempts: 0 })
+})
