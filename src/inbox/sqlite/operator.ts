@@ -197,15 +197,18 @@ const COUNTS = `
   UNION ALL
   SELECT state, count(*) FROM entries WHERE state > 'handled' GROUP BY state`
 
-// Each part is a search by the index on the types of these entries.
+// By the indexes on the types of these entries: SQLite would choose that on the states, and read every entry that waits.
 const UNHANDLED_COUNTS = `
-  SELECT entries.state, count(*) AS count FROM (
-    SELECT state FROM json_each(?1) JOIN entries ON event_type = value WHERE ready = 1 AND begun_by = 0
+  SELECT state, count(*) AS count FROM (
+    SELECT state FROM json_each(?1) CROSS JOIN entries INDEXED BY entries_ready
+    WHERE event_type = value AND ready = 1 AND begun_by = 0
     UNION ALL
-    SELECT state FROM json_each(?1) JOIN entries ON event_type = value WHERE ready = 1 AND begun_by > 0
+    SELECT state FROM json_each(?1) CROSS JOIN entries INDEXED BY entries_begun
+    WHERE event_type = value AND ready = 1 AND begun_by > 0
     UNION ALL
-    SELECT state FROM json_each(?1) JOIN entries ON event_type = value WHERE ready = 0 AND due_at IS NOT NULL
-  ) AS entries WHERE state IN ('stored', 'retrying') GROUP BY state`
+    SELECT state FROM json_each(?1) CROSS JOIN entries INDEXED BY entries_waiting
+    WHERE event_type = value AND ready = 0 AND due_at IS NOT NULL
+  ) WHERE state IN ('stored', 'retrying') GROUP BY state`
 
 const OLDEST_UNFINISHED = `
   SELECT received_at FROM entries WHERE id = (
