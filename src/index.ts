@@ -39,6 +39,7 @@ export type {
   LeaseLostEvent,
   LifecycleEventName,
   LifecycleEvents,
+  OperatorEvent,
   StoredEvent,
 } from './events/lifecycle-events.js'
 

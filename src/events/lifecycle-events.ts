@@ -69,6 +69,13 @@ export interface LeaseLostEvent extends AttemptEvent {
   readonly error?: unknown
 }
 
+/** What an operator did to an entry, through `receiver.operations` or `worker.operations`. */
+export interface OperatorEvent {
+  readonly entry: EntryId
+  /** Who did it, as the history of the entry has it. */
+  readonly by: string
+}
+
 /**
  * Everything that happens to a callback, by name. Every request causes exactly one `answered`, followed by
  * `refused`, `stored`, `duplicate` or `quarantined` if one of them applies. Every `claimed` is followed by
@@ -87,6 +94,9 @@ export interface LifecycleEvents {
   readonly failed: FailedEvent
   readonly dead: DeadEvent
   readonly leaseLost: LeaseLostEvent
+  readonly retried: OperatorEvent
+  readonly released: OperatorEvent
+  readonly discarded: OperatorEvent
 }
 
 export type LifecycleEventName = keyof LifecycleEvents
@@ -103,6 +113,9 @@ export const LIFECYCLE_EVENT_NAMES = [
   'failed',
   'dead',
   'leaseLost',
+  'retried',
+  'released',
+  'discarded',
 ] as const satisfies readonly LifecycleEventName[]
 
 // Fails to compile when a name is missing from the list.

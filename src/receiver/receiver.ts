@@ -20,6 +20,8 @@ import { callbackProcessor, type ProcessCallback } from '../http/process-callbac
 import { refuseMisuse, type Middleware } from '../http/middleware.js'
 import { silentLogger, type Logger } from '../logging/logger.js'
 import { checkKnownOptions, functionOption, invalidOption } from '../base/option-checks.js'
+import type { InboxOperations } from '../inbox/inbox.js'
+import { publishedOperations } from '../inbox/published-operations.js'
 import { DurableAcceptance } from './durable-acceptance.js'
 import { Worker } from '../worker/worker.js'
 import type { Outcome } from '../callback/outcomes.js'
@@ -70,6 +72,11 @@ export function createReceiver<Events extends object = EventMap>(
 }
 
 export class Receiver<Events extends object = EventMap> extends Registration<Events> {
+  /**
+   * What operators do with the inbox. What `act` does is also published on `events`, and makes the worker of this process look
+   * at once. `close` has no effect: `stop()` closes the inbox. Undefined without an inbox, and if the inbox lacks one of the operations.
+   */
+  readonly operations: InboxOperations | undefined
   readonly #handlers: Handlers
   readonly #acceptance: Acceptance
   readonly #process: ProcessCallback
@@ -109,6 +116,7 @@ export class Receiver<Events extends object = EventMap> extends Registration<Eve
     this.#stopTimeoutMs = settings.stopTimeoutMs
     if ('inbox' in acceptance) {
       const worker = new Worker({ ...shared, ...acceptance, clock, secrets })
+      this.operations = publishedOperations(acceptance.inbox, events, () => worker.wake())
       this.#acceptance = new DurableAcceptance({ ...shared, ...acceptance, worker })
     } else {
       this.#acceptance = new InlineAcceptance({ ...shared, ...acceptance })

@@ -6,6 +6,8 @@ import { Dispatcher } from '../handlers/dispatcher.js'
 import { warnOfGaps } from '../handlers/handler-gaps.js'
 import { Handlers, type EventMap } from '../handlers/handlers.js'
 import { Registration } from '../handlers/registration.js'
+import type { InboxOperations } from '../inbox/inbox.js'
+import { publishedOperations } from '../inbox/published-operations.js'
 import { KnownSecrets } from '../logging/known-secrets.js'
 import { parseWorkerOptions, type WorkerOptions, type WorkerSettings } from './worker-options.js'
 import { Worker } from './worker.js'
@@ -28,6 +30,11 @@ export function createWorker<Events extends object = EventMap>(
 }
 
 export class InboxWorker<Events extends object = EventMap> extends Registration<Events> {
+  /**
+   * What operators do with the inbox. What `act` does is also published on `events`, and makes the worker of this process look
+   * at once. `close` has no effect: `stop()` closes the inbox. Undefined if the inbox lacks one of the operations.
+   */
+  readonly operations: InboxOperations | undefined
   readonly #settings: WorkerSettings
   readonly #handlers: Handlers
   readonly #worker: Worker
@@ -48,6 +55,7 @@ export class InboxWorker<Events extends object = EventMap> extends Registration<
     this.#handlers = handlers
     this.#listenerErrors = listenerErrors
     this.#worker = new Worker({ ...settings, handlers, dispatcher, events, secrets })
+    this.operations = publishedOperations(settings.inbox, events, () => this.#worker.wake())
   }
 
   /** Whether the inbox is being emptied: started, and not stopping. For a readiness probe. */

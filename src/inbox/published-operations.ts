@@ -1,0 +1,52 @@
+import type { EventChannel } from '../events/event-channel.js'
+import type { LifecycleEventName } from '../events/lifecycle-events.js'
+import type { Inbox, InboxOperations, OperatorAction } from './inbox.js'
+
+const PUBLISHED_AS = {
+  retry: 'retried',
+  release: 'released',
+  discard: 'discarded',
+} as const satisfies Record<OperatorAction, LifecycleEventName>
+
+/**
+ * The operations of an inbox whose owner opens and closes it, and publishes what operators do. Undefined if the inbox lacks one
+ * of the operations. `onDue` is called when an action has made an entry due.
+ */
+export function publishedOperations(
+  inbox: Inbox & Partial<InboxOperations>,
+  events: EventChannel,
+  onDue: () => void,
+): InboxOperations | undefined {
+  if (!hasOperations(inbox)) return undefined
+  return {
+    retentionMs: inbox.retentionMs,
+    discardedRetentionMs: inbox.discardedRetentionMs,
+    open: () => inbox.open(),
+    stats: () => inbox.stats(),
+    list: (filter, page) => inbox.list(filter, page),
+    show: (id) => inbox.show(id),
+    related: (id) => inbox.related(id),
+    prune: (request) => inbox.prune(request),
+    async act(id, action, by, options) {
+      const result = await inbox.act(id, action, by, options)
+      if (!result.done) return result
+      if (action !== 'discard') onDue()
+      events.publish(PUBLISHED_AS[action], { entry: id, by })
+      return result
+    },
+    // The owner still uses the inbox.
+    close: async () => {},
+  }
+}
+
+const OPERATIONS = Object.keys({
+  stats: true,
+  list: true,
+  show: true,
+  related: true,
+  act: true,
+} satisfies Record<Exclude<keyof InboxOperations, keyof Inbox>, true>)
+
+function hasOperations(inbox: object): inbox is InboxOperations {
+  return OPERATIONS.every((name) => typeof (inbox as Record<string, unknown>)[name] === 'function')
+}
