@@ -10,6 +10,7 @@ import type { Authenticated, Acceptance } from './acceptance.js'
 import { InFlight } from './in-flight.js'
 import type { FailedEvent } from '../events/lifecycle-events.js'
 import type { Dispatcher } from '../handlers/dispatcher.js'
+import { endOrAbort } from '../handlers/end-or-abort.js'
 import type { Handlers } from '../handlers/handlers.js'
 
 interface InlineAcceptanceParts {
@@ -22,9 +23,6 @@ interface InlineAcceptanceParts {
   readonly events: EventChannel
   readonly logger: Logger
 }
-
-/** How long aborted handlers get to finish. */
-const ABORT_GRACE_MS = 1_000
 
 /** Runs handlers before the answer. The idempotency store makes sure that they run once. */
 export class InlineAcceptance implements Acceptance {
@@ -56,17 +54,9 @@ export class InlineAcceptance implements Acceptance {
     }
   }
 
-  async stop(limitMs: number): Promise<void> {
-    try {
-      await withTimeout(this.#inFlight.ended(), limitMs, 'running handlers', { keepsAlive: true })
-    } catch {
-      const message = 'handlers are still running: their signals are aborted'
-      this.#parts.logger.warn({ code: 'WARN_STOP_TIMEOUT' }, message)
-      this.#abort.abort(new Error('the receiver is stopping'))
-      await withTimeout(this.#inFlight.ended(), ABORT_GRACE_MS, 'aborted handlers', {
-        keepsAlive: true,
-      }).catch(() => {})
-    }
+  stop(limitMs: number): Promise<void> {
+    const abort = (reason: Error) => this.#abort.abort(reason)
+    return endOrAbort({ ended: this.#inFlight.ended(), limitMs, abort, logger: this.#parts.logger })
   }
 
   async #handleOnce(event: CallbackEvent, identity: CallbackIdentity): Promise<Outcome> {

@@ -1,45 +1,45 @@
 import { withTimeout } from '../base/timeout.js'
-import { ClaimTurns, type Turn } from './claim-turns.js'
-import { ClockWatch } from './clock-watch.js'
+import { ClaimSchedule, type ClaimPlan } from './claim-schedule.js'
+import { watchClock } from './clock-watch.js'
 import type { ClaimedEntry, Claims } from '../inbox/inbox.js'
 import type { WorkerParts } from './worker.js'
 
 export interface Claimed {
   readonly entries: readonly ClaimedEntry[]
-  /** When their leases end, by this process's monotonic clock, and never later than the inbox has it. */
+  /** When their leases end, by the monotonic clock of this process; not later than by the clock of the inbox. */
   readonly leaseEndsAt: number
-  /** When to claim again, in milliseconds, unless something is stored or an entry ends before. */
+  /** When to claim again, in milliseconds. A stored callback or the end of an entry comes before. */
   readonly waitMs: number
 }
 
-/** Claims entries for a worker, and says when to claim the next ones. */
+/** Claims entries for a worker, and tells when to claim again. */
 export class Claimer {
   readonly #options: WorkerParts
-  readonly #turns: ClaimTurns
-  readonly #clockWatch: ClockWatch
-  /** Until then no interrupted entry is claimed, by the monotonic clock. */
-  #sparesUntil = -Infinity
+  readonly #schedule: ClaimSchedule
+  readonly #clockAheadMs: () => number
+  /** No interrupted entry is claimed before this time, by the monotonic clock. */
+  #noInterruptedUntil = -Infinity
 
   constructor(options: WorkerParts) {
     this.#options = options
-    this.#turns = new ClaimTurns(options.concurrency)
-    this.#clockWatch = new ClockWatch(options.clock)
+    this.#schedule = new ClaimSchedule(options.concurrency)
+    this.#clockAheadMs = watchClock(options.clock)
   }
 
-  /** Claims what may begin while so many entries are running. Never rejects. */
+  /** Claims entries beside those that are running. Never rejects. */
   async claim(running: number): Promise<Claimed> {
     const { pollMs, leaseMs } = this.#options
     this.#watchClock()
     const leaseEndsAt = performance.now() + leaseMs
-    const turn = this.#turns.next(running)
-    const claims = turn && (await this.#claim(turn))
+    const plan = this.#schedule.next(running)
+    const claims = plan && (await this.#claim(plan))
     if (!claims) return { entries: [], leaseEndsAt, waitMs: pollMs }
     const { entries, nextDueInMs = pollMs } = claims
-    const interruptedIsDue = claims.interruptedIsDue && performance.now() >= this.#sparesUntil
-    this.#turns.claimed(turn, { ...claims, interruptedIsDue })
-    // Where one was due and another process took it, to ask again at once would be a busy loop.
-    const goesOn = interruptedIsDue && !turn.interrupted && running + entries.length === 0
-    return { entries, leaseEndsAt, waitMs: goesOn ? 0 : Math.min(pollMs, Math.max(nextDueInMs, 1)) }
+    const interruptedIsDue = claims.interruptedIsDue && performance.now() >= this.#noInterruptedUntil
+    this.#schedule.claimed(plan, { ...claims, interruptedIsDue })
+    // If one was due and another process took it, to claim again at once would be a busy loop.
+    const isNextAtOnce = interruptedIsDue && !plan.interrupted && running + entries.length === 0
+    return { entries, leaseEndsAt, waitMs: isNextAtOnce ? 0 : Math.min(pollMs, Math.max(nextDueInMs, 1)) }
   }
 
   /** Gives back entries whose handlers have not begun. If that fails, their leases end. */
@@ -49,16 +49,16 @@ export class Claimer {
     this.#options.inbox.settle(ends).catch(() => {})
   }
 
-  async #claim(turn: Turn): Promise<Claims | undefined> {
+  async #claim(plan: ClaimPlan): Promise<Claims | undefined> {
     const { inbox, handlers, leaseMs, logger } = this.#options
     let claiming
     try {
-      claiming = inbox.claim({ eventTypes: handlers.types, leaseMs, ...turn })
+      claiming = inbox.claim({ eventTypes: handlers.types, leaseMs, ...plan })
       const claims = await withTimeout(claiming, leaseMs / 2, 'the inbox')
       if (claims.clockSetBackMs !== undefined) this.#warnOfClock(-claims.clockSetBackMs, 'set back')
       return claims
     } catch (error) {
-      // An answer that comes too late would keep its entries until their leases run out.
+      // The entries of an answer that comes too late would wait until their leases end.
       claiming?.then(
         ({ entries }) => this.handBack(entries),
         () => {},
@@ -70,15 +70,15 @@ export class Claimer {
   }
 
   /**
-   * When the clock is set ahead, the leases of handlers that are running in other processes seem to have run out. Those
-   * processes get the time to renew them, or the same entry would be handled twice at once.
+   * When the clock is set ahead, the leases of handlers that are running in other processes seem to have ended. Those processes
+   * get the time to renew them. Otherwise the same entry could be handled twice at the same time.
    */
   #watchClock(): void {
     const { leaseMs } = this.#options
-    const aheadMs = this.#clockWatch.aheadMs()
+    const aheadMs = this.#clockAheadMs()
     // Leases are renewed when two thirds are left: a smaller step ends none.
     if (aheadMs < leaseMs / 3) return
-    this.#sparesUntil = performance.now() + leaseMs
+    this.#noInterruptedUntil = performance.now() + leaseMs
     this.#warnOfClock(aheadMs, 'set ahead')
   }
 

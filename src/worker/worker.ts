@@ -1,4 +1,5 @@
 import type { Dispatcher, Failure } from '../handlers/dispatcher.js'
+import { endOrAbort } from '../handlers/end-or-abort.js'
 import type { EventChannel } from '../events/event-channel.js'
 import type { AttemptEvent } from '../events/lifecycle-events.js'
 import type { Handlers } from '../handlers/handlers.js'
@@ -51,8 +52,6 @@ interface AttemptEnd {
   readonly failure?: Failure | { readonly code: NotCalled; readonly error: undefined }
 }
 
-/** How long aborted handlers are given to say so. */
-const ABORT_GRACE_MS = 1_000
 /** How long to wait at most before a step of an entry is recorded again, however large `pollMs` is. */
 const TRY_AGAIN_MS = 1_000
 /** How much of an error is stored with its entry, in characters: enough to recognise it by, in a table of many. */
@@ -292,17 +291,11 @@ export class Worker {
   async #drain(limitMs: number): Promise<void> {
     this.#endWatch?.()
     this.wake()
-    const ended = this.#ended()
-    try {
-      await withTimeout(ended, limitMs, 'running handlers', { keepsAlive: true })
-    } catch {
-      const message = 'handlers are still running: their signals are aborted'
-      this.#options.logger.warn({ code: 'WARN_STOP_TIMEOUT' }, message)
+    const abort = (reason: Error) => {
       this.#aborted = true
-      for (const { controller } of this.#running.values())
-        controller.abort(new Error('the receiver is stopping'))
-      await withTimeout(ended, ABORT_GRACE_MS, 'aborted handlers', { keepsAlive: true }).catch(() => {})
+      for (const { controller } of this.#running.values()) controller.abort(reason)
     }
+    await endOrAbort({ ended: this.#ended(), limitMs, abort, logger: this.#options.logger })
     this.#left = true
     clearInterval(this.#heartbeat)
   }

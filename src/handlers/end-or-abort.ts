@@ -1,0 +1,26 @@
+import { withTimeout } from '../base/timeout.js'
+import type { Logger } from '../logging/logger.js'
+
+/** How long aborted handlers may take to end, in milliseconds. */
+const ABORT_GRACE_MS = 1_000
+
+export interface StopOfHandlers {
+  /** Resolves when all running handlers have ended. */
+  readonly ended: Promise<unknown>
+  /** In milliseconds. */
+  readonly limitMs: number
+  /** Aborts the signals of the running handlers. */
+  readonly abort: (reason: Error) => void
+  readonly logger: Logger
+}
+
+/** Waits for running handlers to end. After `limitMs` it aborts their signals, and waits another second at most. */
+export async function endOrAbort({ ended, limitMs, abort, logger }: StopOfHandlers): Promise<void> {
+  try {
+    await withTimeout(ended, limitMs, 'running handlers', { keepsAlive: true })
+  } catch {
+    logger.warn({ code: 'WARN_STOP_TIMEOUT' }, 'handlers are still running: their signals are aborted')
+    abort(new Error('the receiver is stopping'))
+    await withTimeout(ended, ABORT_GRACE_MS, 'aborted handlers', { keepsAlive: true }).catch(() => {})
+  }
+}
