@@ -14,6 +14,13 @@ export interface IdempotencyStore {
    */
   readonly retentionMs: number
 
+  /**
+   * Optional. Checks that the store can be used, and warns of what may make it forget completed keys. `receiver.start()`
+   * calls it, and rejects if it rejects or takes longer than `dependencyTimeoutMs`. A receiver that is not started does not
+   * call it, so `claim` must not depend on it. Must be safe to call several times.
+   */
+  open?(): Promise<void>
+
   /** Claims the key if it is neither claimed nor completed. */
   claim(request: ClaimRequest): Promise<ClaimResult>
 

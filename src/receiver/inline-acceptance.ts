@@ -40,7 +40,10 @@ export class InlineAcceptance implements Acceptance {
     return true
   }
 
-  async start(): Promise<void> {}
+  async start(): Promise<void> {
+    const { store, dependencyTimeoutMs } = this.#parts
+    if (store.open) await withTimeout(store.open(), dependencyTimeoutMs, 'the idempotency store')
+  }
 
   async accept(authenticated: Authenticated): Promise<Outcome> {
     if (authenticated.verdict === 'suspect') return outcome(authenticated.suspicion, authenticated.callback)

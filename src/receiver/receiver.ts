@@ -229,10 +229,11 @@ export class Receiver<Events extends object = EventMap> extends Registration<Eve
   }
 
   /**
-   * Opens the inbox, if there is one, and starts to empty it. A receiver with an inbox and without handlers only
-   * stores, and another process handles (`createWorker`). Logs a warning for a likely mistake: neither handlers nor
-   * an inbox, a subscribed type without a handler, a handler of a type that is not subscribed. Safe to call twice.
-   * @throws CountersignError ERR_RECEIVER_STOPPED; or the error of the inbox if it cannot be opened
+   * Opens the inbox, if there is one, and starts to empty it; or opens the store, if it has `open`. A receiver with an
+   * inbox and without handlers only stores, and another process handles (`createWorker`). Logs a warning for a likely
+   * mistake: neither handlers nor an inbox, a subscribed type without a handler, a handler of a type that is not
+   * subscribed. Safe to call twice.
+   * @throws CountersignError ERR_RECEIVER_STOPPED; or the error of the inbox or the store if it cannot be opened
    */
   async start(): Promise<void> {
     if (this.#stopped) {

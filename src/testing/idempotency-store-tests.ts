@@ -14,7 +14,8 @@ export interface StoreUnderTest {
  * Registers the tests that every `IdempotencyStore` must pass.
  *
  * `createStore` is called once for each test. A store without a replaceable clock may wait in `advance`: all waits
- * together take less than a minute. A store that has `close` is closed after its test.
+ * together take less than a minute. A store that has `open` is opened before its test, and one that has `close` is closed
+ * after it.
  */
 export function registerIdempotencyStoreTests(
   createStore: (context: { retentionMs: number }) => Promise<StoreUnderTest> | StoreUnderTest,
@@ -26,6 +27,7 @@ export function registerIdempotencyStoreTests(
     framework.it(name, async () => {
       const subject = await createStore({ retentionMs })
       try {
+        await subject.store.open?.()
         await test(subject)
       } finally {
         await subject.store.close?.()
@@ -33,6 +35,12 @@ export function registerIdempotencyStoreTests(
     })
 
   describe('an idempotency store', () => {
+    it('can be opened several times', async ({ store }) => {
+      await store.open?.()
+      assert.equal(await stateOf(store, createDelivery()), 'claimed')
+      await store.open?.()
+    })
+
     it('tells how long it remembers', async ({ store }) => {
       assert.equal(store.retentionMs, LONG)
     })

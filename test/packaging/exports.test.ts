@@ -28,6 +28,7 @@ const EXPORTED = {
     'verifyCallback',
   ],
   'countersign/sqlite': ['SqliteInbox'],
+  'countersign/redis': ['RedisIdempotencyStore'],
   'countersign/client': ['ClientError', 'createClient', 'generateSecret'],
   'countersign/testing': [
     'RawRequestError',

@@ -105,6 +105,7 @@ test.each([
   'index.ts',
   'sqlite.ts',
   'bullmq.ts',
+  'redis.ts',
   'signature/index.ts',
   'client/index.ts',
   'testing.ts',

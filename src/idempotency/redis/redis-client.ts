@@ -1,0 +1,79 @@
+import { property } from '../../base/foreign-value.js'
+import { invalidOption } from '../../base/option-checks.js'
+
+/** `createClient` and `createClientPool` of the package `redis`. */
+export interface NodeRedisClient {
+  sendCommand(args: string[], options?: { timeout?: number }): Promise<unknown>
+}
+
+/** `createCluster` of the package `redis`. */
+export interface NodeRedisCluster {
+  readonly masters: readonly unknown[]
+  sendCommand(
+    firstKey: string | undefined,
+    isReadonly: boolean | undefined,
+    args: string[],
+    options?: { timeout?: number },
+  ): Promise<unknown>
+}
+
+/** `createSentinel` of the package `redis`. */
+export interface NodeRedisSentinel {
+  getSentinelNode(): unknown
+  sendCommand(
+    isReadonly: boolean | undefined,
+    args: string[],
+    options?: { timeout?: number },
+  ): Promise<unknown>
+}
+
+/** `Redis` and `Cluster` of the package `ioredis`. */
+export interface IoRedisClient {
+  call(command: string, ...args: string[]): Promise<unknown>
+}
+
+/** A client of the package `redis` 5 or 6, or of `ioredis` 5. The types are structural: neither has to be installed. */
+export type RedisClient = NodeRedisClient | NodeRedisCluster | NodeRedisSentinel | IoRedisClient
+
+/**
+ * Sends a command. `key` is one of its keys, by which a cluster chooses the node. After `queueLimitMs`, a command that the
+ * client could not write to a connection yet is abandoned, where the client can do so.
+ */
+export type SendCommand = (
+  args: readonly [string, ...string[]],
+  key: string,
+  queueLimitMs?: number,
+) => Promise<unknown>
+
+/** @throws CountersignError ERR_OPTION_INVALID */
+export function commandSender(owner: string, client: RedisClient): SendCommand {
+  const has = (name: string) => property(client, name) !== undefined
+  // First, because ioredis has a sendCommand as well, which takes its own command objects.
+  if (has('call')) {
+    const ioredis = client as IoRedisClient
+    return ([command, ...args]) => ioredis.call(command, ...args)
+  }
+  if (!has('sendCommand')) {
+    const cure = 'pass a client: createClient() of the package redis, or new Redis() of the package ioredis'
+    throw invalidOption(owner, 'client', client, cure)
+  }
+  if (has('masters')) {
+    const cluster = client as NodeRedisCluster
+    return (args, key, queueLimitMs) => cluster.sendCommand(key, false, [...args], limit(queueLimitMs))
+  }
+  if (has('getSentinelNode')) {
+    const sentinel = client as NodeRedisSentinel
+    return (args, _key, queueLimitMs) => sentinel.sendCommand(false, [...args], limit(queueLimitMs))
+  }
+  const single = client as NodeRedisClient
+  return (args, _key, queueLimitMs) => single.sendCommand([...args], limit(queueLimitMs))
+}
+
+const limit = (timeout: number | undefined) => (timeout === undefined ? {} : { timeout })
+
+/** A reply as text. Clients can be set to return bytes in place of texts. */
+export function textOf(reply: unknown): string {
+  if (typeof reply === 'string') return reply
+  if (reply instanceof Uint8Array) return new TextDecoder().decode(reply)
+  throw new TypeError(`Redis replied with a value of type ${typeof reply} where a text was expected`)
+}

@@ -1,0 +1,153 @@
+import { hash, randomUUID } from 'node:crypto'
+import { checkKnownOptions, integerOption, invalidOption } from '../../base/option-checks.js'
+import { loggerOption, type Logger } from '../../logging/logger.js'
+import type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from '../store.js'
+import { checkDurability } from './durability-check.js'
+import { commandSender, type RedisClient, type SendCommand } from './redis-client.js'
+import { runScript } from './run-script.js'
+import { CLAIM, COMPLETE, RELEASE } from './scripts.js'
+
+export interface RedisIdempotencyStoreOptions {
+  /**
+   * Your client: of the package `redis` 5 or 6 (`createClient`, `createClientPool`, `createCluster`, `createSentinel`), or
+   * of `ioredis` 5 (`Redis`, `Cluster`). You connect it, listen to its `error` events, and close it.
+   */
+  readonly client: RedisClient
+  /**
+   * What the keys of the store in Redis begin with, in braces: 1 to 100 letters, digits, `.`, `_`, `-` and `:`. Receivers
+   * of the same callbacks must have the same prefix.
+   * @default 'countersign'
+   */
+  readonly prefix?: string | undefined
+  /**
+   * How long a completed key is remembered, in milliseconds.
+   * @default 172_800_000 (48 hours)
+   */
+  readonly retentionMs?: number | undefined
+  /** pino, console, or compatible; `false` for none. @default warnings and errors go to standard error */
+  readonly logger?: Logger | false | undefined
+}
+
+/**
+ * Remembers handled keys in Redis, for any number of processes that share the server. Each step is one script, which Redis
+ * runs atomically. The server's clock decides when a lease has ended. Whether completed keys survive a crash of the server
+ * depends on its configuration: see docs/redis.md.
+ */
+export class RedisIdempotencyStore implements IdempotencyStore {
+  readonly retentionMs: number
+  readonly #send: SendCommand
+  readonly #logger: Logger
+  // A signature must be found under every other key, of another subscription as well: the event type, which selects the
+  // subscription, is not signed, and subscriptions may share a secret and a URL. No part of a callback is common to all
+  // that must be compared with it, so all keys of a store have one hash tag and are in one slot of a cluster.
+  readonly #base: string
+  #opened: Promise<void> | undefined
+
+  /** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
+  constructor(options: RedisIdempotencyStoreOptions) {
+    checkKnownOptions(OWNER, options, KNOWN)
+    const { client, prefix = 'countersign', retentionMs } = options
+    this.#send = commandSender(OWNER, client)
+    if (typeof prefix !== 'string' || !/^[\w.:-]{1,100}$/.test(prefix))
+      throw invalidOption(
+        OWNER,
+        'prefix',
+        prefix,
+        'use 1 to 100 letters, digits, ".", "_", "-" and ":"; the store adds the braces of the hash tag',
+      )
+    this.#base = `{${prefix}}:`
+    this.retentionMs = integerOption(OWNER, 'retentionMs', retentionMs, { fallback: 172_800_000, min: 1 })
+    this.#logger = loggerOption(OWNER, options.logger)
+  }
+
+  /**
+   * Connects to the server for the first time and warns of settings with which it may forget completed keys. The receiver
+   * calls it at its start. Without that, the first claim that the server has answered begins it,
+   * and does not wait for it.
+   */
+  open(): Promise<void> {
+    this.#opened ??= checkDurability(this.#send, this.#base, this.#logger).catch((error: unknown) => {
+      this.#opened = undefined
+      throw error
+    })
+    return this.#opened
+  }
+
+  async claim(request: ClaimRequest): Promise<ClaimResult> {
+    const { bodyHash, signature, leaseMs } = request
+    if (!(leaseMs > 0)) throw new TypeError(`leaseMs of a claim must be more than 0, and is ${leaseMs}`)
+    const key = shortened(hash('sha256', request.key, 'base64'))
+    const signatureId = shortened(signature)
+    const token = randomUUID()
+    const reply = await runScript(this.#send, CLAIM, {
+      keys: [
+        `${this.#base}c:${key}`,
+        `${this.#base}k:${key}`,
+        `${this.#base}h:${signatureId}`,
+        `${this.#base}s:${signatureId}`,
+      ],
+      args: [
+        key,
+        shortened(bodyHash),
+        signatureId,
+        token,
+        String(Math.ceil(leaseMs)),
+        String(this.retentionMs),
+      ],
+      queueLimitMs: QUEUE_LIMIT_MS,
+    })
+    // Not before: without a connection every claim would add its questions to the queue.
+    if (!this.#opened) this.open().catch(() => {})
+    const attempt = /^claimed (\d+)$/.exec(reply)?.[1]
+    if (attempt !== undefined) return { state: 'claimed', claim: this.#claimOf(key, token, Number(attempt)) }
+    if (reply === 'in-progress' || reply === 'completed' || reply === 'conflict' || reply === 'replay')
+      return { state: reply }
+    throw unexpected(reply)
+  }
+
+  #claimOf(key: string, token: string, attempt: number): Claim {
+    const args = [key, token, String(this.retentionMs)]
+    const claimKey = `${this.#base}c:${key}`
+    let isCompleted = false
+    return {
+      attempt,
+      complete: async () => {
+        if (isCompleted) return true
+        const keys = [claimKey, `${this.#base}k:${key}`] as const
+        const reply = await runScript(this.#send, COMPLETE, { keys, args })
+        if (reply !== 'completed' && reply !== 'lost') throw unexpected(reply)
+        isCompleted = reply === 'completed'
+        return isCompleted
+      },
+      release: async () => {
+        const reply = await runScript(this.#send, RELEASE, { keys: [claimKey], args })
+        if (reply !== 'released' && reply !== 'lost') throw unexpected(reply)
+      },
+    }
+  }
+}
+
+const OWNER = 'RedisIdempotencyStore'
+
+const KNOWN = Object.keys({
+  client: true,
+  prefix: true,
+  retentionMs: true,
+  logger: true,
+} satisfies Record<keyof RedisIdempotencyStoreOptions, true>)
+
+/**
+ * For how long a client without a connection keeps a claim. The sender has long been told to try again by then. Ends of
+ * claims are kept: they are few, and it is good to record them late.
+ */
+const QUEUE_LIMIT_MS = 5_000
+
+/** 132 of the 256 bits of a hash in Base64: enough that two never meet, by chance or by design, and 42 bytes less per key. */
+function shortened(base64: string): string {
+  if (/^[A-Za-z0-9+/]{43}=$/.test(base64)) return base64.slice(0, 22)
+  throw new TypeError('bodyHash and signature of a claim must each be 32 bytes in Base64 (44 characters)')
+}
+
+/** Most likely a module or a proxy that answers in place of the script. */
+const unexpected = (reply: string) =>
+  new TypeError(`Redis replied ${JSON.stringify(reply.slice(0, 40))} where the state of a claim was expected`)
