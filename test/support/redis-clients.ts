@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { Redis as IoRedis } from 'ioredis'
 import { createClient } from 'redis'
 import type { IoRedisClient, NodeRedisClient } from '../../src/redis.js'
@@ -20,7 +21,12 @@ export const CLIENTS = {
     const client = new IoRedis(url, { lazyConnect: true, retryStrategy: () => 20 })
     client.on('error', () => {})
     await client.connect()
-    return { client, close: async () => client.disconnect() }
+    const close = async () => {
+      const ended = once(client, 'end')
+      client.disconnect()
+      await ended
+    }
+    return { client, close }
   },
 } as const
 
