@@ -53,6 +53,14 @@ export class RedisServer {
     await this.#process!.stop('SIGTERM')
   }
 
+  /** How many keys of this server match a pattern. */
+  async count(pattern: string): Promise<number> {
+    const client = await createClient({ url: this.url }).connect()
+    const keys = await client.keys(pattern)
+    client.destroy()
+    return keys.length
+  }
+
   async #answers(): Promise<boolean> {
     const client = createClient({ url: this.url, socket: { reconnectStrategy: false } })
     client.on('error', () => {})

@@ -1,0 +1,43 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { createClient } from 'redis'
+import { RedisServer } from './redis-server.js'
+import { freePort } from './server-program.js'
+
+const SLOTS = 16_384
+
+/** A Redis Cluster of three primaries on the loopback interface. */
+export class RedisCluster {
+  readonly nodes: readonly RedisServer[]
+
+  private constructor(nodes: readonly RedisServer[]) {
+    this.nodes = nodes
+  }
+
+  static async start(): Promise<RedisCluster> {
+    const busPorts = [await freePort(), await freePort(), await freePort()]
+    const nodes = await Promise.all(
+      busPorts.map((port) => RedisServer.start(['--cluster-enabled', 'yes', '--cluster-port', String(port)])),
+    )
+    const clients = await Promise.all(nodes.map(({ url }) => createClient({ url }).connect()))
+    const per = Math.ceil(SLOTS / nodes.length)
+    for (const [index, client] of clients.entries()) {
+      const range = [index * per, Math.min((index + 1) * per, SLOTS) - 1].map(String)
+      await client.sendCommand(['CLUSTER', 'ADDSLOTSRANGE', ...range])
+      await client.sendCommand(['CLUSTER', 'MEET', '127.0.0.1', String(nodes[0]!.port), String(busPorts[0])])
+    }
+    for (const client of clients) {
+      const isReady = async () => /cluster_state:ok[^]*cluster_known_nodes:3/.test(await clusterInfo(client))
+      while (!(await isReady())) await nextTurn()
+      client.destroy()
+    }
+    return new RedisCluster(nodes)
+  }
+
+  async stop(): Promise<void> {
+    for (const node of this.nodes) await node.stop()
+  }
+}
+
+async function clusterInfo(client: { sendCommand(args: string[]): Promise<unknown> }): Promise<string> {
+  return String(await client.sendCommand(['CLUSTER', 'INFO']))
+}
