@@ -17,6 +17,9 @@ export const EXIT = {
   unexpected: 3,
 } as const
 
+/** Errors of what the program depends on, which no change of the configuration need cure: EXIT.failed. */
+export const NOT_CONFIGURED: ReadonlySet<string> = new Set(['ERR_LISTEN_FAILED', 'ERR_STORE_UNAVAILABLE'])
+
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
 /** Gives a command its options, its help and its action. When the action has run, `finish` is told its exit code. */

@@ -4,7 +4,15 @@ import { CountersignError } from '../base/errors.js'
 import { isInstance, textProperty } from '../base/foreign-value.js'
 import { SignatureInputError } from '../signature/index.js'
 import { RecordedRequestError } from '../testing/recorded-requests.js'
-import { complain, EXIT, UsageError, type DefineCommand, type ExitCode, type Io } from './io.js'
+import {
+  complain,
+  EXIT,
+  NOT_CONFIGURED,
+  UsageError,
+  type DefineCommand,
+  type ExitCode,
+  type Io,
+} from './io.js'
 import { guardedOutput } from './terminal.js'
 
 interface CommandEntry {
@@ -123,7 +131,7 @@ export async function main(argv: readonly string[], outer: Io): Promise<ExitCode
 }
 
 function isForTheUserToMend(error: unknown): boolean {
-  if (isInstance(error, CountersignError)) return error.code !== 'ERR_LISTEN_FAILED'
+  if (isInstance(error, CountersignError)) return !NOT_CONFIGURED.has(error.code)
   return [UsageError, SignatureInputError, RecordedRequestError].some((known) => isInstance(error, known))
 }
 

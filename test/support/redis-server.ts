@@ -53,12 +53,23 @@ export class RedisServer {
     await this.#process!.stop('SIGTERM')
   }
 
+  /** The reply to a command. */
+  async command(...args: string[]): Promise<unknown> {
+    const client = await createClient({ url: this.url }).connect()
+    const reply = await client.sendCommand<unknown>(args)
+    client.destroy()
+    return reply
+  }
+
   /** How many keys of this server match a pattern. */
   async count(pattern: string): Promise<number> {
-    const client = await createClient({ url: this.url }).connect()
-    const keys = await client.keys(pattern)
-    client.destroy()
-    return keys.length
+    return ((await this.command('KEYS', pattern)) as unknown[]).length
+  }
+
+  /** How many connections a user has. */
+  async connections(user: string): Promise<number> {
+    const list = String(await this.command('CLIENT', 'LIST'))
+    return list.split('\n').filter((line) => line.includes(` user=${user} `)).length
   }
 
   async #answers(): Promise<boolean> {

@@ -45,9 +45,10 @@ handlers.mjs:
 that is given { on, onAny, onUnhandled, onError, onOutcome, onHandled, onDeadLetter, onQuarantined, events }: the
 methods of a receiver, and its events.subscribe(name, listener). countersign.config.json may hold everything but
 functions. "inbox" defaults to { file: 'callbacks.db' } in the folder of the configuration: callbacks are answered
-once they are on the disk. With false, handlers run before the answer, and handled keys are remembered in memory. It
-may also be an inbox of your own. The other options of the file are those of createReceiver and: headersTimeoutMs,
-keepAliveTimeoutMs, maxConnections, shutdownDelayMs, logLevel, logFormat.
+once they are on the disk. With false, handlers run before the answer, and handled keys are remembered in memory, or
+in Redis with store: { redis: { url: { env: 'REDIS_URL' } } }. It may also be an inbox of your own. The other options
+of the file are those of createReceiver and: headersTimeoutMs, keepAliveTimeoutMs, maxConnections,
+shutdownDelayMs, logLevel, logFormat.
 
 On SIGTERM and SIGINT, GET /readyz answers 503, and callbacks are accepted for another shutdownDelayMs. Then the
 process answers the requests that have arrived, waits for running handlers, and exits with 0. A second signal ends it
@@ -58,7 +59,7 @@ Node ends the program with "node: <file>: not found" and 9. The message for --en
 
 Exit codes:
   0  stopped by a signal; with --check: the configuration is valid
-  1  the address is in use, or an uncaught error
+  1  the address is in use, the Redis server cannot be used, or an uncaught error
   2  wrong usage or configuration; the message says what to change
 
 Examples:
@@ -109,7 +110,7 @@ async function serve(flags: ServeFlags, io: Io): Promise<never> {
   const settings = await loadSettings(flags, io)
   const log = await createLog(settings.log)
   const { shutdownDelayMs } = settings.server
-  const { receiver, parsed } = await standaloneReceiver(settings, log)
+  const { receiver, parsed, store } = await standaloneReceiver(settings, log)
 
   // From here on signals are handled, also before the server listens.
   let starting: Promise<ReceiverServer> | undefined
@@ -137,6 +138,7 @@ async function serve(flags: ServeFlags, io: Io): Promise<never> {
         )
       // After an uncaught error the process may be in any state, so it accepts no new callbacks.
       await (await starting)?.close(failed ? { shutdownDelayMs: 0 } : undefined)
+      await store?.close()
       log.info('stopped')
       // Also if undefined was thrown, which closeWithGrace would not treat as an error.
       if (failed) process.exit(1)
@@ -148,6 +150,7 @@ async function serve(flags: ServeFlags, io: Io): Promise<never> {
     log.info({ host: address.address, port: address.port }, `listening on ${url(address)}`)
   } catch (error) {
     grace.uninstall()
+    await store?.close().catch(() => {})
     throw error
   }
   return new Promise(() => {}) // closeWithGrace ends the process

@@ -7,7 +7,8 @@ import { checkAddress } from './check-address.js'
 import { checkInbox, readableEntries, type InboxEntries } from './check-inbox.js'
 import { loadSettings, type ServeFlags, type Settings } from './config.js'
 import type { InboxSetting } from './inbox-setting.js'
-import { complain, EXIT, printJson, type ExitCode, type Io } from '../io.js'
+import type { ConfiguredStore } from './redis-store.js'
+import { complain, EXIT, NOT_CONFIGURED, printJson, type ExitCode, type Io } from '../io.js'
 import { printable } from '../../base/printable.js'
 import { standaloneReceiver } from './standalone-receiver.js'
 import { table, widthOf, wrapped } from '../table.js'
@@ -35,7 +36,9 @@ interface Summary {
   /** The inbox, or null if handlers run before the answer. */
   readonly inbox: string | null
   readonly inboxEntries: InboxEntries
-  readonly idempotencyStore: 'memory' | 'own' | null
+  readonly idempotencyStore: 'memory' | 'own' | 'redis' | null
+  /** The Redis server, or null where the store is not there. */
+  readonly redisServer: string | null
   readonly warnings: readonly Warning[]
   /** Why `serve` would not start. */
   readonly problems: readonly Problem[]
@@ -73,8 +76,8 @@ export async function checkConfig(flags: CheckFlags, io: Io): Promise<ExitCode> 
   else for (const { message } of problems) complain(io, message)
   if (valid) return EXIT.done
   // The same exit code as that of `serve`.
-  const isAddressAlone = problems.length > 0 && problems.every(({ code }) => code === 'ERR_LISTEN_FAILED')
-  return isAddressAlone ? EXIT.failed : EXIT.usage
+  const isConfigured = problems.length > 0 && problems.every(({ code }) => NOT_CONFIGURED.has(code))
+  return isConfigured ? EXIT.failed : EXIT.usage
 }
 
 async function summarize(settings: Settings, { strict }: CheckFlags): Promise<Summary> {
@@ -90,12 +93,13 @@ async function summarize(settings: Settings, { strict }: CheckFlags): Promise<Su
   }
   const warnings: Warning[] = []
   const log = collector(warnings)
-  const { parsed, handled } = await standaloneReceiver(settings, log)
+  const { parsed, handled, store } = await standaloneReceiver(settings, log)
   // The receiver itself logs these warnings at its start, but starting it here would create the file of the inbox.
   warnOfGaps(parsed.subscribedTypes, handled, log, { hasInbox: settings.inbox.kind !== 'none' })
   const { host, port, ...serverLimits } = settings.server
   await attempt(() => checkAddress(host, port, log))
   const inboxEntries = await attempt(() => checkInbox(settings.inbox))
+  const redisServer = store && ((await attempt(() => checkStore(store))) ?? 'not usable')
   const options = settings.receiver
   const { limits, handlerTimeoutMs, leaseMs, stopTimeoutMs } = parsed
   const { toleranceMs, futureToleranceMs, dependencyTimeoutMs } = parsed.authentication
@@ -117,9 +121,21 @@ async function summarize(settings: Settings, { strict }: CheckFlags): Promise<Su
     },
     inbox: inboxSummary(settings.inbox),
     inboxEntries: inboxEntries === undefined ? 'not readable' : inboxEntries,
-    idempotencyStore: settings.inbox.kind === 'none' ? (options.store ? 'own' : 'memory') : null,
+    idempotencyStore:
+      settings.inbox.kind === 'none' ? (store ? 'redis' : options.store ? 'own' : 'memory') : null,
+    redisServer: redisServer ?? null,
     warnings,
     problems,
+  }
+}
+
+/** Connects, so that warnings of the server are among the others, and says which server it is. */
+async function checkStore(store: ConfiguredStore): Promise<string> {
+  try {
+    await store.open()
+    return await store.describe()
+  } finally {
+    await store.close()
   }
 }
 
@@ -170,6 +186,7 @@ function readable(
     inbox,
     inboxEntries,
     idempotencyStore,
+    redisServer,
     warnings,
   }: Summary,
   width: number,
@@ -192,7 +209,7 @@ function readable(
     `${printable(config)} is ${valid ? 'valid' : 'not valid, as --strict makes warnings failures'}.\n`,
     `listen on ${printable(listen.host)} port ${listen.port}\n`,
     inbox === null
-      ? `no inbox: handlers run before the answer; idempotency store: ${idempotencyStore}\n`
+      ? `no inbox: handlers run before the answer; idempotency store: ${redisServer === null ? idempotencyStore : printable(redisServer)}\n`
       : `inbox: ${printable(inbox)}\n${readableEntries(inboxEntries)}`,
     `subscriptions\n${table(subscriptionRows, {
       width,

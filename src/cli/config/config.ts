@@ -8,6 +8,7 @@ import { inboxSetting, type InboxSetting } from './inbox-setting.js'
 import { withOrigin, type OptionOrigin } from './option-origin.js'
 import type { Io } from '../io.js'
 import { LOG_FORMATS, LOG_LEVELS, type LogOptions } from '../log.js'
+import { redisSetting, secretsOfUrl, type RedisSetting } from './redis-store.js'
 
 /** The command line of `serve`. */
 export interface ServeFlags {
@@ -29,6 +30,8 @@ export interface Settings {
   readonly receiver: ReceiverOptions
   /** The settings of an inbox, an inbox, or none: then handlers run before the answer. */
   readonly inbox: InboxSetting
+  /** The settings of a Redis store; undefined if `receiver.store` or the default is the store. */
+  readonly redis: RedisSetting | undefined
   /** As in the file, unchecked. */
   readonly handlers: unknown
   readonly log: LogOptions
@@ -84,14 +87,24 @@ export async function loadSettings(flags: ServeFlags, io: Io): Promise<Settings>
   const format = oneOf('logFormat', LOG_FORMATS, io.stdout.isTTY ? 'readable' : 'json')
 
   const subscriptions = await resolveSecrets(values.subscriptions, file, io.env)
+  const redis = await redisSetting(values.store, file, io.env)
   return {
     file,
     server: withOrigin(origin, () => parseServerOptions(pick(values, SERVER_OPTIONS))),
     // Not checked here: parseReceiverOptions does.
-    receiver: { ...pick(values, PASSED_ON), subscriptions } as ReceiverOptions,
+    receiver: {
+      ...pick(values, PASSED_ON),
+      subscriptions,
+      ...(redis && { store: undefined }),
+    } as ReceiverOptions,
     inbox: inboxSetting(values, file, origin),
+    redis,
     handlers: values.handlers,
-    log: { level, format, secrets: [...secretsOf(subscriptions), ...clientSecret(io)] },
+    log: {
+      level,
+      format,
+      secrets: [...secretsOf(subscriptions), ...clientSecret(io), ...(redis ? secretsOfUrl(redis) : [])],
+    },
     origin,
   }
 }

@@ -12,6 +12,7 @@ import { importModule } from './config-file.js'
 import type { Settings } from './config.js'
 import { makeInbox } from './inbox-setting.js'
 import { withOrigin } from './option-origin.js'
+import { redisStore, type ConfiguredStore } from './redis-store.js'
 
 /** What a handlers function is given: the methods and the event channel of the receiver. It may be taken apart. */
 export interface HandlerRegistry {
@@ -30,6 +31,8 @@ interface StandaloneReceiver {
   readonly receiver: Receiver
   readonly parsed: ReceiverSettings
   readonly handled: Handled
+  /** The store that the configuration describes, which whoever starts the receiver closes. */
+  readonly store: ConfiguredStore | undefined
 }
 
 /**
@@ -40,9 +43,10 @@ export async function standaloneReceiver(settings: Settings, logger: Logger): Pr
   const { receiver: options, file } = settings
   const secrets = new KnownSecrets()
   secrets.add([{ secret: settings.log.secrets }])
+  const store = withOrigin(settings.origin, () => settings.redis && redisStore(settings.redis, logger))
   const parsed = withOrigin(settings.origin, () => {
     const inbox = makeInbox(settings.inbox, options.clock, logger)
-    return parseReceiverOptions({ ...options, inbox, logger }, secrets)
+    return parseReceiverOptions({ ...options, store: store ?? options.store, inbox, logger }, secrets)
   })
   const receiver = new Receiver(parsed)
   const handlers = await loadHandlers(settings)
@@ -63,7 +67,7 @@ export async function standaloneReceiver(settings: Settings, logger: Logger): Pr
       registry.on(type, handler as Handler)
     }
   }
-  return { receiver, parsed, handled }
+  return { receiver, parsed, handled, store }
 }
 
 async function loadHandlers({ handlers, file }: Settings): Promise<object> {

@@ -1,0 +1,168 @@
+import type { RedisClientType } from 'redis'
+import { CountersignError } from '../../base/errors.js'
+import { textProperty } from '../../base/foreign-value.js'
+import { checkKnownOptions, invalidOption } from '../../base/option-checks.js'
+import type { NodeRedisClient } from '../../idempotency/redis/redis-client.js'
+import { RedisIdempotencyStore } from '../../idempotency/redis/redis-store.js'
+import type { IdempotencyStore } from '../../idempotency/store.js'
+import type { Logger } from '../../logging/logger.js'
+import { UsageError } from '../io.js'
+import type { ConfigFile } from './config-file.js'
+import { resolveSecret } from './config-secrets.js'
+
+export interface RedisSetting {
+  /** With a password in it, as it is given to the client. */
+  readonly url: URL
+  readonly prefix?: string | undefined
+  readonly retentionMs?: number | undefined
+}
+
+export interface ConfiguredStore extends IdempotencyStore {
+  /** Connects, checks the server, and returns what it is: without the password. */
+  open(): Promise<void>
+  describe(): Promise<string>
+  close(): Promise<void>
+}
+
+/**
+ * The `store` option where it is `{ redis: { url, prefix, retentionMs } }`; undefined where it is something else.
+ * @throws CountersignError ERR_CONFIG_INVALID, ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
+ */
+export async function redisSetting(
+  store: unknown,
+  file: ConfigFile,
+  env: NodeJS.ProcessEnv,
+): Promise<RedisSetting | undefined> {
+  if (typeof store !== 'object' || store === null || !('redis' in store) || 'claim' in store) return undefined
+  checkKnownOptions(`${file.name}: store`, store, ['redis'])
+  const owner = `${file.name}: store.redis`
+  checkKnownOptions(owner, store.redis, ['url', 'prefix', 'retentionMs'])
+  const { url, ...options } = store.redis as Readonly<Record<string, unknown>>
+  return { ...options, url: parsedUrl(owner, await urlText(owner, url, file, env)) }
+}
+
+async function urlText(
+  owner: string,
+  url: unknown,
+  file: ConfigFile,
+  env: NodeJS.ProcessEnv,
+): Promise<unknown> {
+  if (typeof url !== 'object' || url === null) return url
+  try {
+    return await resolveSecret(url, file, env)
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    const problem = error.message.replace('the secret text', 'the URL').replace(/[^.?]$/, '$&.')
+    throw new CountersignError('ERR_CONFIG_INVALID', `${owner}.url: ${problem}`)
+  }
+}
+
+/** A URL may hold a password, so a wrong one is not repeated. */
+function parsedUrl(owner: string, text: unknown): URL {
+  const url = typeof text === 'string' && URL.canParse(text) ? new URL(text) : undefined
+  if (url && ['redis:', 'rediss:'].includes(url.protocol) && url.hostname !== '' && isDecodable(url.password))
+    return url
+  const cure = 'use { env: "REDIS_URL" }, with a URL such as redis://127.0.0.1:6379 in that variable'
+  throw invalidOption(
+    owner,
+    'url',
+    text,
+    cure,
+    typeof text === 'string' ? 'no URL of a Redis server' : undefined,
+  )
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** What may not be in any output. */
+export function secretsOfUrl({ url: { password, href } }: RedisSetting): string[] {
+  return password === '' ? [] : [href, password, decodeURIComponent(password)]
+}
+
+/** The store of a setting. Connects when it is opened. */
+export function redisStore(
+  { url, ...options }: RedisSetting,
+  logger: Logger,
+  loadRedis: () => Promise<Pick<typeof import('redis'), 'createClient'>> = () => import('redis'),
+): ConfiguredStore {
+  let client: RedisClientType | undefined
+  const connected = () => {
+    if (client) return client
+    throw new CountersignError('ERR_STORE_UNAVAILABLE', `${place(url)} is not connected`)
+  }
+  // Options are checked now, and the client is there when the store is opened.
+  const lateClient: NodeRedisClient = {
+    sendCommand: async (args, commandOptions) => connected().sendCommand(args, commandOptions),
+  }
+  const inner = new RedisIdempotencyStore({ ...options, client: lateClient, logger })
+  return {
+    retentionMs: inner.retentionMs,
+    claim: async (request) => inner.claim(request),
+    async open() {
+      try {
+        client ??= await connect(await loaded(loadRedis), url, logger)
+        await inner.open()
+      } catch (error) {
+        if (error instanceof CountersignError) throw error
+        const message = `${place(url)} cannot be used: ${textProperty(error, 'message')}. Start it, or correct store.redis.url.`
+        throw new CountersignError('ERR_STORE_UNAVAILABLE', message, { cause: error })
+      }
+    },
+    async describe() {
+      const version = /^redis_version:(.*?)\r?$/m.exec(await connected().info('server'))?.[1]
+      return `${place(url)}, version ${version ?? 'unknown'}`
+    },
+    async close() {
+      const open = client
+      client = undefined
+      // Without a connection there is nothing to wait for.
+      if (open?.isReady) await open.close()
+      else open?.destroy()
+    },
+  }
+}
+
+async function loaded<Module>(load: () => Promise<Module>): Promise<Module> {
+  try {
+    return await load()
+  } catch (error) {
+    const message = 'store.redis needs the package redis, which cannot be loaded. Run "npm install redis".'
+    throw new CountersignError('ERR_CONFIG_INVALID', message, { cause: error })
+  }
+}
+
+async function connect(
+  { createClient }: Pick<typeof import('redis'), 'createClient'>,
+  url: URL,
+  logger: Logger,
+): Promise<RedisClientType> {
+  let hasConnected = false
+  let isLost = false
+  const client = createClient({
+    url: url.href,
+    socket: {
+      // A start that fails says so; what has been connected reconnects for ever.
+      reconnectStrategy: (retries, cause) => (hasConnected ? Math.min(50 * (retries + 1), 2_000) : cause),
+    },
+  }) as RedisClientType
+  // Each attempt to reconnect fails with an error of its own.
+  client.on('error', (error: unknown) => {
+    if (hasConnected && !isLost) logger.warn({ err: error }, `${place(url)} is gone; reconnecting`)
+    isLost = true
+  })
+  client.on('ready', () => {
+    if (hasConnected && isLost) logger.info({}, `${place(url)} is back`)
+    hasConnected = true
+    isLost = false
+  })
+  return client.connect()
+}
+
+const place = ({ hostname, port }: URL) => `the Redis server ${hostname}:${port || '6379'}`
