@@ -30,6 +30,7 @@ const EXPORTED = {
   'countersign/sqlite': ['SqliteInbox'],
   'countersign/redis': ['RedisIdempotencyStore'],
   'countersign/client': ['ClientError', 'createClient', 'generateSecret'],
+  'countersign/diagnosis': ['CAUSES', 'explainCallback'],
   'countersign/testing': [
     'RawRequestError',
     'RecordedRequestError',

@@ -15,6 +15,7 @@ const FLOORS = [
   'entry points',
   'server/',
   'receiver/',
+  'diagnosis/',
   'worker/',
   'bullmq/',
   'http/',
@@ -108,6 +109,9 @@ test.each([
   'redis.ts',
   'signature/index.ts',
   'client/index.ts',
+  'signature/index.ts',
+  'client/index.ts',
+  'diagnosis/index.ts',
   'testing.ts',
   'simulator.ts',
 ])('%s only re-exports', (file) => {

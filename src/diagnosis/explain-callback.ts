@@ -1,0 +1,134 @@
+import { hashBody } from '../signature/string-to-sign.js'
+import { bodyHypotheses } from './body-changes.js'
+import type { Cause } from './causes.js'
+import { unchanged, variants, type Variant } from './change.js'
+import { contentLength, likelyFindings } from './evidence.js'
+import { likelyFinding, provenFindings, type Finding } from './finding.js'
+import {
+  parseExplainOptions,
+  type ExplainedSubscription,
+  type ExplainOptions,
+  type ExplainSettings,
+} from './options.js'
+import { headerLines, type ReceivedRequest } from './received-request.js'
+import { search, type SearchSpace } from './search.js'
+import { SearchLimit } from './search-limit.js'
+import { secretHypotheses } from './secret-changes.js'
+import { signatureCandidates } from './signature-candidates.js'
+import { rankedSubscriptions } from './subscription-rank.js'
+import { timestampVariants } from './timestamp-variants.js'
+import { partsOf, requestUrls, urlHypotheses, type RequestUrls } from './url-changes.js'
+import { verifiedFindings } from './verified-findings.js'
+
+export interface Explanation {
+  /** Whether the signature matches the configuration without any change. */
+  readonly verified: boolean
+  /** The most certain first. Empty if the callback is verified and nothing else is wrong with it. */
+  readonly findings: readonly Finding[]
+  /** How many HMACs were computed. */
+  readonly hmacs: number
+  /** The limit that ended the search before everything was tried, if one did. */
+  readonly stoppedBy?: 'maxHmacs' | 'maxMs'
+}
+
+/**
+ * Explains why the signature of a request does not match: computes the signature under each likely mistake, and names the one
+ * that matches. It never accepts a callback. What it returns contains no secret, no signature and no body.
+ * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
+ */
+export function explainCallback(request: ReceivedRequest, options: ExplainOptions): Explanation {
+  const settings = parseExplainOptions(options)
+  const limit = new SearchLimit(settings.maxHmacs, settings.maxMs)
+  const lines = headerLines(request)
+  const body = Buffer.from(request.body.buffer, request.body.byteOffset, request.body.byteLength)
+  const urls = requestUrls(request.path, lines)
+  const subscriptions = rankedSubscriptions(settings.subscriptions, lines, urls)
+  let spaces: readonly SearchSpace<ExplainedSubscription>[] = []
+  const spacesOf = (changed: 'as-configured' | 'changed') =>
+    (spaces = subscriptions.map((subscription, rank) => {
+      const isChanged = changed === 'changed' && rank < MAX_SUBSCRIPTIONS_CHANGED
+      return spaceOf(subscription, isChanged, settings, urls)
+    }))
+  const signatures = signatureCandidates(lines)
+  const timestamps = timestampVariants(lines)
+  let bodyHashes: readonly Variant<string>[] = []
+  const shared = {
+    timestamps,
+    bodyHash: unchanged(hashBody(body)),
+    otherBodyHashes: () => (bodyHashes = otherBodyHashes(body, contentLength(lines), limit)),
+    signatures,
+  }
+  const { matches, triedSingles } = search(spacesOf, shared, limit)
+
+  const work = () => ({ hmacs: limit.hmacs, ...(limit.stoppedBy && { stoppedBy: limit.stoppedBy }) })
+  const asConfigured = matches.find(({ inputs, signature }) => [signature, ...inputs].every(isUnchanged))
+  if (asConfigured) {
+    const findings = verifiedFindings(request, asConfigured.subscription, settings, limit)
+    return { verified: true, findings, ...work() }
+  }
+  const secrets = [...settings.subscriptions.flatMap((each) => each.secrets), ...settings.previousSecrets]
+  const proven = provenFindings(matches, secrets)
+  if (proven.length > 0) return { verified: false, findings: proven, ...work() }
+
+  const likely = likelyFindings(lines, body, subscriptions[0]?.secrets ?? [])
+  const tried = [
+    ...spaces.flatMap((space) => [...space.secrets.flat(), ...space.urls]),
+    ...timestamps,
+    ...bodyHashes,
+    ...signatures,
+  ]
+  const forged = likelyFinding('forged-or-unknown', { ruledOut: triedSingles ? singleCauses(tried) : [] })
+  return { verified: false, findings: [...likely, forged], ...work() }
+}
+
+/** Of the others, only the values as configured are tried: each further change costs an HMAC. */
+const MAX_SUBSCRIPTIONS_CHANGED = 5
+const MAX_OTHERS = 100
+
+function spaceOf(
+  subscription: ExplainedSubscription,
+  isChanged: boolean,
+  { subscriptions, previousSecrets, urls }: ExplainSettings,
+  request: RequestUrls,
+): SearchSpace<ExplainedSubscription> {
+  const { callbackUrl, url, secrets } = subscription
+  const others = isChanged ? subscriptions.filter((each) => each !== subscription).slice(0, MAX_OTHERS) : []
+  const ofSecrets = secretHypotheses({
+    ofOtherSubscriptions: others.flatMap((each) => each.secrets).map((each) => Buffer.from(each)),
+    previous: previousSecrets.map((each) => Buffer.from(each)),
+  })
+  const ofUrls = urlHypotheses(callbackUrl, request, [...others.map((each) => each.callbackUrl), ...urls])
+  return {
+    subscription,
+    secrets: secrets.map((secret) =>
+      variants(unchanged(Buffer.from(secret)), isChanged ? ofSecrets : [], (value) =>
+        value.toString('latin1'),
+      ),
+    ),
+    urls: variants(
+      unchanged(partsOf(url)),
+      isChanged ? ofUrls : [],
+      ({ host, path, query }) => `${path}${query}\n${host}`,
+    ),
+  }
+}
+
+/** The hash of every other form of the body. A body is hashed once, and not kept. */
+function otherBodyHashes(body: Buffer, length: number | undefined, limit: SearchLimit): Variant<string>[] {
+  const hashes = new WeakMap<Buffer, string>()
+  const hashOf = (value: Buffer) => {
+    const hash = hashes.get(value) ?? hashBody(value)
+    hashes.set(value, hash)
+    return hash
+  }
+  const [, ...others] = variants(unchanged(body), bodyHypotheses(length), hashOf, () => limit.isHalfOver())
+  return others.map((variant) => ({ ...variant, value: hashOf(variant.value) }))
+}
+
+function isUnchanged({ causes }: Variant<unknown>): boolean {
+  return causes.length === 0
+}
+
+function singleCauses(tried: readonly Variant<unknown>[]): Cause[] {
+  return [...new Set(tried.flatMap(({ causes }) => (causes.length === 1 ? causes : [])))].sort()
+}

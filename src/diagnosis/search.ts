@@ -1,0 +1,100 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { joinSigned } from '../signature/string-to-sign.js'
+import type { Variant } from './change.js'
+import type { SearchLimit } from './search-limit.js'
+import type { UrlParts } from './url-changes.js'
+import { choices, type Inputs } from './variant-choices.js'
+
+/** The inputs of a signature that differ by subscription, each with the values that it may have had. */
+export interface SearchSpace<Subscription> {
+  readonly subscription: Subscription
+  /** The variants of each secret of the subscription. */
+  readonly secrets: readonly (readonly Variant<Buffer>[])[]
+  readonly urls: readonly Variant<UrlParts>[]
+}
+
+/** The inputs that all subscriptions have in common. */
+export interface SharedInputs {
+  readonly timestamps: readonly Variant<string>[]
+  readonly bodyHash: Variant<string>
+  /** Called at most once. Other bodies take more time than everything else and are often not needed. */
+  readonly otherBodyHashes: () => readonly Variant<string>[]
+  /** Also of 32 bytes each. */
+  readonly signatures: readonly Variant<Buffer>[]
+}
+
+/** Values that give a signature that arrived. */
+export interface Match<Subscription> {
+  readonly subscription: Subscription
+  /** Secret, URL, timestamp and body hash. */
+  readonly inputs: Inputs
+  readonly signature: Variant<Buffer>
+}
+
+export interface SearchResult<Subscription> {
+  readonly matches: readonly Match<Subscription>[]
+  /** Whether every single change was tried and did not match. */
+  readonly triedSingles: boolean
+}
+
+const MAX_CHANGES = 2
+const MAX_SINGLE_WEIGHT = 3
+
+/**
+ * Finds the values with the fewest changes that give a signature: the values as they are, then every single change, then
+ * pairs, frequent ones first. After a match, the search goes on only among the other single changes of secret, URL and
+ * timestamp, as another one may be equally true.
+ */
+export function search<Subscription>(
+  spacesOf: (changed: 'as-configured' | 'changed') => readonly SearchSpace<Subscription>[],
+  { timestamps, bodyHash, otherBodyHashes, signatures }: SharedInputs,
+  limit: SearchLimit,
+): SearchResult<Subscription> {
+  const matches: Match<Subscription>[] = []
+  let triedSingles = false
+  if (signatures.length === 0) return { matches, triedSingles }
+
+  let spaces = spacesOf('as-configured')
+  const tryAll = (changes: number, weight: number, bodyHashes: readonly Variant<string>[]) => {
+    const received = signatures.filter(({ causes }) => causes.length + changes <= MAX_CHANGES)
+    if (received.length === 0) return
+    for (const { subscription, secrets, urls } of spaces) {
+      for (const list of secrets) {
+        for (const inputs of choices([list, urls, timestamps, bodyHashes], changes, weight)) {
+          if (!limit.take()) return
+          const digest = signatureOf(inputs)
+          for (const signature of received) {
+            if (timingSafeEqual(digest, signature.value)) matches.push({ subscription, inputs, signature })
+          }
+        }
+      }
+    }
+  }
+
+  const asReceived = [bodyHash]
+  tryAll(0, 0, asReceived)
+  if (matches.length > 0) return { matches, triedSingles }
+  spaces = spacesOf('changed')
+  for (let weight = 1; weight <= MAX_SINGLE_WEIGHT; weight++) tryAll(1, weight, asReceived)
+  if (matches.length > 0) return { matches, triedSingles }
+
+  const others = otherBodyHashes()
+  for (let weight = 1; weight <= MAX_SINGLE_WEIGHT && matches.length === 0; weight++) {
+    // Without the body as it arrived, each choice has one change of the body and no other.
+    tryAll(1, weight, others)
+  }
+  triedSingles = limit.stoppedBy === undefined
+  const bodyHashes = [bodyHash, ...others]
+  for (let weight = 2; weight <= 2 * MAX_SINGLE_WEIGHT && matches.length === 0; weight++) {
+    tryAll(2, weight, bodyHashes)
+  }
+  return { matches, triedSingles }
+}
+
+function signatureOf([secret, url, timestamp, bodyHash]: Inputs): Buffer {
+  const { host, path, query } = url.value
+  const signed = { pathLine: `${path}${query}\n`, hostField: `;${host};`, spelling: '' }
+  return createHmac('sha256', secret.value)
+    .update(joinSigned(signed, timestamp.value, bodyHash.value))
+    .digest()
+}

@@ -1,0 +1,68 @@
+import { parseAuthorization } from '../signature/authorization-header.js'
+import type { Cause } from './causes.js'
+import { unchanged, type Variant } from './change.js'
+import { valuesOf, type HeaderLine } from './received-request.js'
+
+/** Unauthenticated: every candidate is compared with every HMAC. */
+const MAX_CANDIDATES = 8
+
+/** 32 bytes in hexadecimal digits, or in either alphabet of Base64 with or without padding. */
+const SIGNATURE = /(?<![\w+/-])(?:[\da-f]{64}|[A-Za-z\d+/_-]{43}=?)(?![\w+/=-])/gi
+
+/** The signatures that may have been meant: the one of Authorization, and others in other forms and other headers. */
+export function signatureCandidates(lines: readonly HeaderLine[]): Variant<Buffer>[] {
+  const values = valuesOf(lines, 'authorization')
+  const [value = ''] = values
+  const signature = values.length === 1 ? parseAuthorization(value) : undefined
+  if (signature !== undefined)
+    return [unchanged(Buffer.from(signature, 'base64')), ...renamed(lines)].slice(0, MAX_CANDIDATES)
+  const found = values.flatMap((each) =>
+    inValue(each, values.length > 1 || isRepeated(each) ? 'authorization-repeated' : undefined),
+  )
+  return [...found, ...renamed(lines)].slice(0, MAX_CANDIDATES)
+}
+
+/** Whether a proxy joined two headers to one. */
+export function isRepeated(value: string): boolean {
+  return (value.match(/hmac-sha256/gi)?.length ?? 0) > 1
+}
+
+/** Whether a value holds what may be a signature: anybody can write one, so this proves nothing. */
+export function hasSignature(value: string): boolean {
+  return value.match(SIGNATURE) !== null
+}
+
+function renamed(lines: readonly HeaderLine[]): Variant<Buffer>[] {
+  return lines
+    .filter(
+      ({ name, value }) =>
+        name !== 'authorization' &&
+        (/auth|signature|hmac/.test(name) || /hmac-sha256|signature=/i.test(value)),
+    )
+    .slice(0, MAX_CANDIDATES)
+    .flatMap(({ value }) => inValue(value, 'headers-renamed'))
+}
+
+function inValue(value: string, cause: Cause | undefined): Variant<Buffer>[] {
+  return (value.match(SIGNATURE) ?? []).map((text) => {
+    const own = cause ?? formOf(text)
+    return { value: bytesOf(text), causes: [own], changes: [CHANGES[own] ?? 'another form'], weight: 1 }
+  })
+}
+
+const CHANGES: Partial<Record<Cause, string>> = {
+  'authorization-repeated': 'one of its values has the signature',
+  'headers-renamed': 'another header has the signature',
+  'authorization-hex': 'hexadecimal digits',
+  'authorization-url-safe-base64': 'URL-safe Base64, or no padding',
+  'authorization-scheme': 'another scheme or parameter',
+}
+
+function formOf(text: string): Cause {
+  if (text.length === 64) return 'authorization-hex'
+  return /[-_]/.test(text) || !text.endsWith('=') ? 'authorization-url-safe-base64' : 'authorization-scheme'
+}
+
+function bytesOf(text: string): Buffer {
+  return Buffer.from(text, text.length === 64 ? 'hex' : 'base64')
+}

@@ -1,0 +1,43 @@
+import { parseHttpDate } from '../signature/index.js'
+import type { Cause } from './causes.js'
+import { unchanged, variants, type Variant } from './change.js'
+import { valuesOf, type HeaderLine } from './received-request.js'
+import { timestampHypothesis } from './timestamp-changes.js'
+
+/** Unauthenticated: each of them has a hundred other forms. */
+const MAX_VALUES = 3
+
+/** The timestamps that may have been signed. The first one is unchanged only if exactly one well-formed value arrived. */
+export function timestampVariants(lines: readonly HeaderLine[]): Variant<string>[] {
+  const values = valuesOf(lines, 'authorization-timestamp')
+  const [value = ''] = values
+  const elsewhere = lines
+    .filter(({ name, value }) => name !== 'authorization-timestamp' && mayBeTimestamp(name, value))
+    .slice(0, MAX_VALUES)
+    .map((line) => changed(line.value, 'headers-renamed', 'another header has the timestamp'))
+  if (values.length === 1 && value !== '') {
+    const [asReceived, ...others] = variants(unchanged(value), [timestampHypothesis], (text) => text)
+    // The receiver refuses what is not an HTTP date, also if it was signed.
+    const notDate = changed(value, 'timestamp-reformatted', 'as it arrived, although it is not an HTTP date')
+    return [parseHttpDate(value) === undefined ? notDate : asReceived!, ...others, ...elsewhere]
+  }
+  if (values.length > 1) {
+    const each = values
+      .slice(0, MAX_VALUES)
+      .map((text) => changed(text, 'timestamp-repeated', 'one of the values'))
+    return [...each, changed(values.join(', '), 'timestamp-repeated', 'all values'), ...elsewhere]
+  }
+  return [...elsewhere, changed('', 'timestamp-missing', 'an empty timestamp')]
+}
+
+function changed(value: string, cause: Cause, change: string): Variant<string> {
+  return { value, causes: [cause], changes: [change], weight: 1 }
+}
+
+/** A name such as X-Original-Authorization-Timestamp, or any header with a date, as some proxies keep only the value. */
+function mayBeTimestamp(name: string, value: string): boolean {
+  return (
+    value.length <= 64 &&
+    (/timestamp|signed-at|signature-time/.test(name) || parseHttpDate(value) !== undefined)
+  )
+}

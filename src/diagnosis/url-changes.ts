@@ -1,0 +1,195 @@
+import { domainToASCII, domainToUnicode } from 'node:url'
+import { parseUrl } from '../base/parse-url.js'
+import type { Cause } from './causes.js'
+import type { Alternative, Hypothesis } from './change.js'
+import { pathHypotheses } from './path-changes.js'
+import { queryHypothesis } from './query-changes.js'
+import { valuesOf, type HeaderLine } from './received-request.js'
+
+/** The parts of a URL that are signed. */
+export interface UrlParts {
+  readonly host: string
+  readonly path: string
+  /** With its question mark, or empty. */
+  readonly query: string
+}
+
+/** What the request says about the URL that it was sent to. Proxies and senders write it. */
+export interface RequestUrls {
+  readonly hosts: readonly string[]
+  readonly ports: readonly string[]
+  /** Paths with their queries. */
+  readonly targets: readonly string[]
+  readonly prefixes: readonly string[]
+}
+
+/** Unauthenticated: each list is cut, so that the number of alternatives is bounded. */
+const MAX_HINTS = 6
+const MAX_TARGET_LENGTH = 2_048
+
+const HOST_HEADERS = ['host', 'x-forwarded-host', 'x-original-host', 'x-host', 'x-forwarded-server']
+const TARGET_HEADERS = [
+  'x-original-url',
+  'x-rewrite-url',
+  'x-original-uri',
+  'x-forwarded-uri',
+  'x-forwarded-path',
+  'x-envoy-original-path',
+  'x-request-uri',
+]
+
+export function requestUrls(path: string, lines: readonly HeaderLine[]): RequestUrls {
+  const listed = (names: readonly string[]) =>
+    names
+      .flatMap((name) => valuesOf(lines, name))
+      .flatMap((value) => value.split(',').map((each) => each.trim()))
+  const forwarded = valuesOf(lines, 'forwarded').flatMap((value) =>
+    [...value.matchAll(/\bhost="?([^",;\s]+)/gi)].map(([, host]) => host!),
+  )
+  const written = [path, ...listed(TARGET_HEADERS)]
+  // A proxy may pass on the absolute form of the request target (RFC 9112, section 3.2.2).
+  const absolute = written.flatMap((target) => (/^https?:/i.test(target) ? (parseUrl(target) ?? []) : []))
+  const targets = [...absolute.map(({ pathname, search }) => pathname + search), ...written]
+  return {
+    hosts: cut([...listed(HOST_HEADERS), ...forwarded, ...absolute.map(({ host }) => host)].filter(isHost)),
+    ports: cut(listed(['x-forwarded-port']).filter((port) => /^\d{1,5}$/.test(port))),
+    targets: cut(targets.filter((target) => target.startsWith('/') && target.length <= MAX_TARGET_LENGTH)),
+    prefixes: cut(
+      listed(['x-forwarded-prefix', 'x-script-name', 'x-base-path']).filter((each) =>
+        /^\/[\w./-]{1,100}$/.test(each),
+      ),
+    ),
+  }
+}
+
+/** The mistakes that give another URL. `written` is the configured URL as it is spelled. */
+export function urlHypotheses(
+  written: string,
+  request: RequestUrls,
+  others: readonly string[],
+): readonly Hypothesis<UrlParts>[] {
+  return [
+    { cause: 'url-scheme-or-port', alternatives: (parts) => otherPorts(parts, request) },
+    { cause: 'url-host', alternatives: (parts) => otherHosts(parts, request) },
+    ...pathHypotheses(written, request),
+    queryHypothesis(written, request),
+    ...byDifference(others),
+    {
+      cause: 'url-fragment',
+      *alternatives(parts) {
+        for (const target of [written, ...others, ...request.targets]) {
+          const fragment = /#.*/s.exec(target)?.[0]
+          if (fragment !== undefined)
+            yield { value: { ...parts, query: parts.query + fragment }, change: 'with its fragment' }
+        }
+        yield { value: { ...parts, query: `${parts.query}#` }, change: 'with an empty fragment', weight: 3 }
+      },
+    },
+  ]
+}
+
+/** The signed parts as the URL standard spells them. */
+export function partsOf(url: URL): UrlParts {
+  return { host: url.host, path: url.pathname, query: url.search }
+}
+
+function* otherPorts(
+  { host, path, query }: UrlParts,
+  { hosts, ports }: RequestUrls,
+): Iterable<Alternative<UrlParts>> {
+  const name = withoutPort(host)
+  const withHost = (changed: string) => ({ host: changed, path, query })
+  yield { value: withHost(name), change: 'without a port' }
+  yield { value: withHost(`${name}:443`), change: 'with the port 443' }
+  yield { value: withHost(`${name}:80`), change: 'with the port 80' }
+  for (const port of [...hosts.flatMap((each) => /:(\d{1,5})$/.exec(each)?.[1] ?? []), ...ports]) {
+    yield { value: withHost(`${name}:${port}`), change: 'with the port of the request' }
+  }
+  for (const port of ['8443', '8080', '3000', '8000', '5000', '4000', '9443']) {
+    yield { value: withHost(`${name}:${port}`), change: `with the port ${port}`, weight: 3 }
+  }
+}
+
+function* otherHosts(parts: UrlParts, { hosts }: RequestUrls): Iterable<Alternative<UrlParts>> {
+  const { host } = parts
+  const name = withoutPort(host)
+  const port = host.slice(name.length)
+  for (const each of hosts) {
+    // Only the port differs: that is another cause.
+    if (withoutPort(each) === name) continue
+    yield { value: { ...parts, host: each }, change: 'the host of the request' }
+    yield {
+      value: { ...parts, host: each.toLowerCase() },
+      change: 'the host of the request in lower case',
+      weight: 2,
+    }
+    yield {
+      value: { ...parts, host: withoutPort(each) },
+      change: 'the host of the request without its port',
+      weight: 2,
+    }
+  }
+  const changes: readonly (readonly [string, string])[] = [
+    [
+      name.startsWith('www.') ? name.slice(4) : `www.${name}`,
+      name.startsWith('www.') ? 'without www' : 'with www',
+    ],
+    [domainToUnicode(name), 'in Unicode'],
+    [domainToASCII(name), 'in Punycode'],
+    [`${name}.`, 'with a dot at its end'],
+    [name.replace(/\.$/, ''), 'without the dot at its end'],
+    [name.toUpperCase(), 'in upper case'],
+    [name.replace(/^./, (letter) => letter.toUpperCase()), 'with a capital first letter'],
+  ]
+  for (const [changed, change] of changes) {
+    if (changed !== '')
+      yield {
+        value: { ...parts, host: changed + port },
+        change,
+        weight:
+          change.includes('www') || changed.startsWith('xn--') || domainToASCII(changed) === name ? 1 : 3,
+      }
+  }
+}
+
+/** Whole URLs that may have been meant. The cause is named by what differs, so that a lost slash is not called another URL. */
+function byDifference(others: readonly string[]): Hypothesis<UrlParts>[] {
+  const urls = others.flatMap((each) => parseUrl(each) ?? []).map(partsOf)
+  const causes = [
+    'url-scheme-or-port',
+    'url-host',
+    'url-trailing-slash',
+    'url-path',
+    'url-query',
+    'url-of-other-subscription',
+  ] as const
+  return causes.map((cause) => ({
+    cause,
+    alternatives: (parts) =>
+      urls
+        .filter((other) => difference(parts, other) === cause)
+        .map((value) => ({ value, change: 'the URL of another subscription, or one that was given to try' })),
+  }))
+}
+
+function difference(one: UrlParts, other: UrlParts): Cause {
+  const differing = (['host', 'path', 'query'] as const).filter((part) => one[part] !== other[part])
+  if (differing.length !== 1) return 'url-of-other-subscription'
+  const [part] = differing
+  if (part === 'host')
+    return withoutPort(one.host) === withoutPort(other.host) ? 'url-scheme-or-port' : 'url-host'
+  if (part === 'query') return 'url-query'
+  return one.path.replace(/\/$/, '') === other.path.replace(/\/$/, '') ? 'url-trailing-slash' : 'url-path'
+}
+
+function withoutPort(host: string): string {
+  return host.replace(/:\d*$/, '')
+}
+
+function isHost(text: string): boolean {
+  return text.length <= 255 && /^[^\s/?#@\\;"]+$/.test(text)
+}
+
+function cut(texts: readonly string[]): string[] {
+  return [...new Set(texts)].slice(0, MAX_HINTS)
+}
