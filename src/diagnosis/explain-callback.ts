@@ -66,8 +66,10 @@ export function explainCallback(request: ReceivedRequest, options: ExplainOption
     const findings = verifiedFindings(request, asConfigured.subscription, settings, limit)
     return { verified: true, findings, ...work() }
   }
-  const secrets = [...settings.subscriptions.flatMap((each) => each.secrets), ...settings.previousSecrets]
-  const proven = provenFindings(matches, secrets)
+  const hidden = [...settings.subscriptions.flatMap((each) => each.secrets), ...settings.previousSecrets]
+  // What is shown is shorter than a longer body.
+  if (body.length >= MIN_HIDDEN_BODY_BYTES && body.length <= MAX_HIDDEN_BODY_BYTES) hidden.push(body.toString('utf8').trim())
+  const proven = matches.length > 0 ? provenFindings(matches, hidden) : []
   if (proven.length > 0) return { verified: false, findings: proven, ...work() }
 
   const likely = likelyFindings(lines, body, subscriptions[0]?.secrets ?? [])
@@ -80,6 +82,10 @@ export function explainCallback(request: ReceivedRequest, options: ExplainOption
   const forged = likelyFinding('forged-or-unknown', { ruledOut: triedSingles ? singleCauses(tried) : [] })
   return { verified: false, findings: [...likely, forged], ...work() }
 }
+
+/** A shorter body is part of any word. */
+const MIN_HIDDEN_BODY_BYTES = 6
+const MAX_HIDDEN_BODY_BYTES = 1_024
 
 /** Of the others, only the values as configured are tried: each further change costs an HMAC. */
 const MAX_SUBSCRIPTIONS_CHANGED = 5

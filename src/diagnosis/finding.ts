@@ -40,10 +40,10 @@ export interface FindingDetails {
 
 const MAX_SHOWN = 200
 
-/** Findings of matches, each cause or pair once. */
+/** Findings of matches, each cause or pair once. `hidden` are texts that they must not contain. */
 export function provenFindings(
   matches: readonly Match<ExplainedSubscription>[],
-  secretTexts: readonly string[],
+  hidden: readonly string[],
 ): Finding[] {
   const findings = new Map<string, Finding>()
   for (const { subscription, inputs, signature } of matches) {
@@ -53,7 +53,12 @@ export function provenFindings(
     const [cause, second] = causes
     if (cause === undefined || findings.has(causes.join(' '))) continue
     // Also the secret that matched, which is often not the configured one.
-    const shown = shownText([...secretTexts, secret.value.toString('utf8'), secret.value.toString('latin1')])
+    const shown = shownText([
+      ...hidden,
+      secret.value.toString('utf8'),
+      secret.value.toString('latin1'),
+      signature.value.toString('base64'),
+    ])
     const { host, path } = url.value
     const isOtherUrl = url.causes.some((each) => each !== 'url-query' && each !== 'url-fragment')
     findings.set(causes.join(' '), {
@@ -83,10 +88,13 @@ function finding(cause: Cause, certainty: Finding['certainty'], second?: Cause):
   }
 }
 
+/** Also a signature of another request that somebody put into a path. */
+const MAYBE_SIGNATURE = /[\w+=-]{40,}/g
+
 /** Names and URLs may hold a secret that was put there by mistake, and the request decides what paths and hosts were tried. */
 function shownText(secrets: readonly string[]): (text: string) => string {
   const mask = textMask(secrets)
-  return (text) => printable(mask(text)).slice(0, MAX_SHOWN)
+  return (text) => printable(mask(text).replaceAll(MAYBE_SIGNATURE, '…')).slice(0, MAX_SHOWN)
 }
 
 function shownSubscription(
