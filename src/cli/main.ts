@@ -45,6 +45,10 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     description: 'Check the signature of a recorded request.',
     load: async () => (await import('./commands/verify.js')).defineVerify,
   },
+  explain: {
+    description: 'Explain why the signature of a recorded request does not match.',
+    load: async () => (await import('./commands/explain.js')).defineExplain,
+  },
   replay: {
     description: 'Send recorded requests byte for byte, and compare the answers with what is expected.',
     load: async () => (await import('./commands/replay.js')).defineReplay,

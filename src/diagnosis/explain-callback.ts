@@ -68,7 +68,8 @@ export function explainCallback(request: ReceivedRequest, options: ExplainOption
   }
   const hidden = [...settings.subscriptions.flatMap((each) => each.secrets), ...settings.previousSecrets]
   // What is shown is shorter than a longer body.
-  if (body.length >= MIN_HIDDEN_BODY_BYTES && body.length <= MAX_HIDDEN_BODY_BYTES) hidden.push(body.toString('utf8').trim())
+  if (body.length >= MIN_HIDDEN_BODY_BYTES && body.length <= MAX_HIDDEN_BODY_BYTES)
+    hidden.push(body.toString('utf8').trim())
   const proven = matches.length > 0 ? provenFindings(matches, hidden) : []
   if (proven.length > 0) return { verified: false, findings: proven, ...work() }
 

@@ -9,6 +9,7 @@ describe('--help', () => {
     ['send'],
     ['sign'],
     ['verify'],
+    ['explain'],
     ['replay'],
     ['inbox'],
     ['inbox', 'prune'],
@@ -38,7 +39,7 @@ describe('--help', () => {
     },
   )
 
-  it.each(['send', 'sign', 'verify', 'token', 'subscribe', 'rotate', 'update-account'])(
+  it.each(['send', 'sign', 'verify', 'explain', 'token', 'subscribe', 'rotate', 'update-account'])(
     'of %s says why no option takes a secret',
     async (command) => {
       const { stdout } = await countersign([command, '--help'])

@@ -4,7 +4,7 @@ import { explainCallback, type Cause } from '../../src/diagnosis/index.js'
 import { CONFIGURED, received, SIGNED } from './signed-elsewhere.js'
 
 const secrets = fc.string({
-  unit: fc.constantFrom(...'abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMN23456789-_.~'),
+  unit: fc.constantFrom(...Array.from('abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMN23456789-_.~')),
   minLength: 16,
   maxLength: 40,
 })

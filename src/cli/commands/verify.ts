@@ -120,5 +120,6 @@ function readable({ valid, reason, explanation, ...values }: Report): string {
     name,
     name === 'stringToSign' ? JSON.stringify(value) : String(value),
   ])
-  return `${valid ? 'valid' : `not valid: ${reason}: ${explanation}`}\n\n${table(rows)}`
+  if (valid) return `valid\n\n${table(rows)}`
+  return `not valid: ${reason}: ${explanation}\n\n${table(rows)}\nTo find the cause: countersign explain FILE\n`
 }

@@ -1,0 +1,136 @@
+import { InvalidArgumentError } from 'commander'
+import { explainCallback, type Explanation, type Finding } from '../../diagnosis/index.js'
+import { addEnvFileOption, loadEnvFile } from '../environment.js'
+import { EXIT, printJson, UsageError, type DefineCommand, type Io } from '../io.js'
+import { NO_SECRET_OPTION } from '../secret-option.js'
+import { fields, widthOf } from '../table.js'
+import { configuredOptions } from './explain/configured.js'
+import { readRecordedFiles } from './explain/recorded-file.js'
+import { addTryOptions, readValuesToTry, type TryFlags } from './explain/values-to-try.js'
+
+interface ExplainFlags extends TryFlags {
+  readonly config?: string
+  readonly envFile?: string
+  readonly receivedAt?: Date | 'mtime'
+  readonly json?: true
+}
+
+interface Explained extends Explanation {
+  readonly name: string
+  /** Whether the signature is valid, or a cause was found. */
+  readonly explained: boolean
+}
+
+/** Nobody waits for an answer, and a large body has many forms. */
+const MAX_MS = 10_000
+
+const HELP = `
+Computes the signature of recorded requests under each likely mistake, and names the mistake under which it matches.
+FILE is NAME.http with the bytes of one HTTP/1.1 request, a folder of such files, or - for the standard input.
+
+The request is compared with the subscriptions of the configuration. Without a configuration, they are those of
+NAME.json in the same folder, or the first secret and the first URL that the options give. Further secrets and URLs are
+tried in place of the configured ones: previous secrets, and URLs that may have been subscribed.
+
+The output contains no secret, no signature and no body.
+${NO_SECRET_OPTION}
+The same holds for URLs, whose queries may hold tokens.
+
+Exit codes:
+  0  each request is valid, or a cause was found
+  1  a request was not explained
+  2  wrong usage or configuration, or FILE is not a recorded request
+
+Examples:
+  $ countersign explain captured.http
+  $ countersign explain captured/ --config countersign.config.mjs --secret-file previous.secret --json
+  $ countersign explain first.http second.http --received-at mtime`
+
+export const defineExplain: DefineCommand = (command, io, finish) => {
+  command
+    .argument('<file...>', 'recorded requests, folders of them, or - for the standard input')
+    .option('--config <file>', 'the configuration (default: countersign.config.mjs or .json)')
+    .option(
+      '--received-at <time>',
+      'when they arrived, to compare clocks: an ISO time, or mtime of each file',
+      receivedAt,
+    )
+    .option('--json', 'print JSON')
+    .addHelpText('after', HELP)
+  addEnvFileOption(addTryOptions(command)).action(async (names: string[], flags: ExplainFlags) => {
+    const explained = await explain(names, flags, io)
+    if (flags.json)
+      printJson(io, { requests: explained, explained: explained.every((each) => each.explained) })
+    else io.stdout.write(explained.map((each) => readable(each, widthOf(io.stdout))).join('\n'))
+    finish(explained.every((each) => each.explained) ? EXIT.done : EXIT.failed)
+  })
+}
+
+async function explain(names: readonly string[], flags: ExplainFlags, io: Io): Promise<Explained[]> {
+  if (flags.ask && names.includes('-')) {
+    throw new UsageError('--ask reads the standard input: name a file in place of -')
+  }
+  // Before the configuration is loaded, as it may use process.env.
+  if (flags.envFile !== undefined) await loadEnvFile(flags.envFile, io)
+  const files = await readRecordedFiles(names, io, flags.receivedAt)
+  const optionsOf = await configuredOptions(flags.config, await readValuesToTry(flags, io), io)
+  const explained: Explained[] = []
+  for (const file of files) {
+    const otherRequests = files.filter((other) => other !== file).map(({ request }) => request)
+    const explanation = explainCallback(file.request, {
+      ...(await optionsOf(file)),
+      otherRequests,
+      maxMs: MAX_MS,
+    })
+    const isExplained = explanation.verified || explanation.findings[0]?.cause !== 'forged-or-unknown'
+    explained.push({ name: file.name, explained: isExplained, ...explanation })
+  }
+  return explained
+}
+
+function readable({ name, verified, findings, stoppedBy }: Explained, width: number): string {
+  const state = verified ? 'the signature is valid' : 'the signature does not match'
+  // That nothing was proven is no news beside a finding with signs of its own.
+  const shown = findings.length > 1 ? findings.filter(({ cause }) => cause !== 'forged-or-unknown') : findings
+  const blocks = shown.map((finding) => `\n${fields(rowsOf(finding), width)}`)
+  const isOpen = !verified && findings.every(({ certainty }) => certainty !== 'proven')
+  const stopped = isOpen && stoppedBy ? '\nThe search ended before everything was tried.\n' : ''
+  return `${fields([[name, state]], width)}${blocks.join('')}${stopped}`
+}
+
+function rowsOf({
+  cause,
+  togetherWith,
+  certainty,
+  message,
+  cure,
+  details,
+}: Finding): (readonly [string, string])[] {
+  const { subscription, changes, signedUrl, sign, differenceMs, ruledOut } = details
+  const name = togetherWith ? `${cause}, together with ${togetherWith}` : cause
+  return [
+    ['cause', `${name} (${certainty})`],
+    ['what happened', message],
+    ['what to do', cure],
+    ...row(
+      'subscription',
+      subscription && (subscription.id ?? `${subscription.eventTypeName} ${subscription.callbackUrl}`),
+    ),
+    ...row('matches', changes?.join('; ')),
+    ...row('signed URL', signedUrl),
+    ...row('sign', sign),
+    ...row('difference', differenceMs === undefined ? undefined : `${Math.round(differenceMs / 1000)} s`),
+    ...row('ruled out', ruledOut && ruledOut.length > 0 ? ruledOut.join(', ') : undefined),
+  ]
+}
+
+function row(name: string, value: string | undefined): (readonly [string, string])[] {
+  return value === undefined ? [] : [[name, value]]
+}
+
+function receivedAt(text: string): Date | 'mtime' {
+  if (text === 'mtime') return text
+  const time = new Date(text)
+  if (/^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(time.getTime())) return time
+  throw new InvalidArgumentError('Use an ISO time such as 2026-11-03T09:14:27Z, or mtime.')
+}

@@ -1,0 +1,98 @@
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { basename, join, resolve } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import type { ReceivedRequest } from '../../../diagnosis/index.js'
+import { MalformedMessage, readBody, readHead, type MessageHead } from '../../../testing/http-message.js'
+import { UsageError, type Io } from '../../io.js'
+
+/** A request to be explained. */
+export interface RecordedFile {
+  readonly name: string
+  /** Of NAME.http, beside which there may be a NAME.json; undefined for the standard input. */
+  readonly path: string | undefined
+  readonly request: ReceivedRequest
+}
+
+/** The requests of files, folders of NAME.http files, or `-` for the standard input. @throws UsageError */
+export async function readRecordedFiles(
+  names: readonly string[],
+  io: Io,
+  receivedAt: Date | 'mtime' | undefined,
+): Promise<RecordedFile[]> {
+  const files: RecordedFile[] = []
+  for (const name of names) {
+    if (name === '-') {
+      const at = receivedAt === 'mtime' ? undefined : receivedAt
+      files.push({
+        name: 'standard input',
+        path: undefined,
+        request: parse('standard input', await buffer(io.stdin), at),
+      })
+      continue
+    }
+    for (const path of await pathsOf(resolve(io.cwd(), name))) {
+      const at = receivedAt === 'mtime' ? (await stat(path)).mtime : receivedAt
+      files.push({ name: basename(path), path, request: parse(path, await readBytes(path), at) })
+    }
+  }
+  return files
+}
+
+async function pathsOf(path: string): Promise<string[]> {
+  try {
+    if (!(await stat(path)).isDirectory()) return [path]
+    const names = (await readdir(path)).filter((name) => name.endsWith('.http')).sort()
+    if (names.length > 0) return names.map((name) => join(path, name))
+  } catch (error) {
+    throw unreadable(path, error)
+  }
+  throw new UsageError(`${path} holds no NAME.http: name a folder of recorded requests`)
+}
+
+async function readBytes(path: string): Promise<Buffer> {
+  try {
+    return await readFile(path)
+  } catch (error) {
+    throw unreadable(path, error)
+  }
+}
+
+function unreadable(path: string, error: unknown): UsageError {
+  return new UsageError(`cannot read ${path} (${(error as NodeJS.ErrnoException).code})`)
+}
+
+/**
+ * Not `parseRecordedRequest`, which refuses a request whose body is shorter or longer than announced: that may be the cause.
+ * @throws UsageError
+ */
+function parse(name: string, bytes: Buffer, receivedAt: Date | undefined): ReceivedRequest {
+  let head: MessageHead | undefined
+  try {
+    head = readHead(bytes)
+  } catch (error) {
+    if (!(error instanceof MalformedMessage)) throw error
+    throw new UsageError(`${name} is not an HTTP/1.1 request: ${error.message}`)
+  }
+  const path = /^[!#$%&'*+.^_`|~\w-]+ (\S+) HTTP\/1\.[01]$/.exec(head?.startLine ?? '')?.[1]
+  if (!head || path === undefined) {
+    const cure = bytes.includes('\n\n')
+      ? 'its lines end in LF in place of CR LF'
+      : 'it has no request line, or no empty line after its headers'
+    throw new UsageError(`${name} is not an HTTP/1.1 request: ${cure}`)
+  }
+  return { path, rawHeaders: head.rawHeaders, body: bodyOf(bytes, head), receivedAt }
+}
+
+function bodyOf(bytes: Buffer, head: MessageHead): Buffer {
+  const rest = bytes.subarray(head.end)
+  try {
+    const read = readBody(bytes, head, head.end)
+    // Bytes after the end are part of the body if its length is given by Content-Length: something appended them.
+    const isWhole =
+      read?.end === bytes.length || head.rawHeaders.some((each) => /^transfer-encoding$/i.test(each))
+    return read && isWhole ? read.body : rest
+  } catch (error) {
+    if (!(error instanceof MalformedMessage)) throw error
+    return rest
+  }
+}

@@ -1,0 +1,82 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Command } from 'commander'
+import { UsageError, type Io } from '../../io.js'
+import { isPlainFileName, readSecretFile, readSecretVariable } from '../../secret-option.js'
+
+export interface TryFlags {
+  readonly secretFile: readonly string[]
+  readonly secretEnv: readonly string[]
+  readonly urlFile: readonly string[]
+  readonly urlEnv: readonly string[]
+  readonly ask?: true
+}
+
+export interface ValuesToTry {
+  readonly secrets: readonly string[]
+  readonly urls: readonly string[]
+}
+
+export function addTryOptions(command: Command): Command {
+  return command
+    .option('--secret-file <file>', 'a file with one more secret to try; can be repeated', append, [])
+    .option('--secret-env <name>', 'a variable with one more secret to try; can be repeated', append, [])
+    .option('--url-file <file>', 'a file with more URLs to try, one in a line; can be repeated', append, [])
+    .option('--url-env <name>', 'a variable with more URLs to try, separated by spaces', append, [])
+    .option('--ask', 'ask for secrets and URLs to try')
+}
+
+/** @throws UsageError */
+export async function readValuesToTry(flags: TryFlags, io: Io): Promise<ValuesToTry> {
+  const secrets: string[] = []
+  for (const file of flags.secretFile) {
+    secrets.push(await readSecretFile(resolve(io.cwd(), file), { written: file }))
+  }
+  for (const name of flags.secretEnv) secrets.push(readSecretVariable(name, io.env))
+  const texts: string[] = []
+  for (const file of flags.urlFile) texts.push(await readUrlFile(resolve(io.cwd(), file), file))
+  for (const name of flags.urlEnv) texts.push(readSecretVariable(name, io.env))
+  const urls = texts.flatMap((text) => text.split(/\s+/)).filter((url) => url !== '')
+  const asked = flags.ask ? await ask(io) : { secrets: [], urls: [] }
+  return { secrets: [...secrets, ...asked.secrets], urls: [...urls, ...asked.urls] }
+}
+
+function append(value: string, values: readonly string[]): string[] {
+  return [...values, value]
+}
+
+async function readUrlFile(path: string, written: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    // A URL in place of the name of a file may have a token in its query.
+    const shown = isPlainFileName(written) ? path : `a file with a name of ${written.length} characters`
+    throw new UsageError(`cannot read the URLs from ${shown} (${(error as NodeJS.ErrnoException).code})`)
+  }
+}
+
+/** Lines of the standard input, each list ended by an empty line. Of a terminal, without showing what is typed. */
+async function ask({ stdin, stderr }: Io): Promise<ValuesToTry> {
+  // Without an output, readline shows nothing; in raw mode, neither does the terminal.
+  const lines = createInterface({ input: stdin, terminal: stdin.isTTY })
+  const answers = lines[Symbol.asyncIterator]()
+  const list = async (question: string): Promise<string[]> => {
+    const found: string[] = []
+    for (;;) {
+      stderr.write(question)
+      const { value, done } = (await answers.next()) as IteratorResult<string, undefined>
+      if (stdin.isTTY) stderr.write('\n')
+      if (done || value === '') return found
+      found.push(value)
+    }
+  }
+  try {
+    return {
+      secrets: await list('A secret to try, not shown (empty: no more): '),
+      urls: await list('A URL to try, not shown (empty: no more): '),
+    }
+  } finally {
+    lines.close()
+  }
+}
