@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { compressionHypotheses } from './compressed-bodies.js'
 import type { Alternative, Hypothesis } from './change.js'
-import { JSON_LAYOUTS, JSON_SPELLINGS, jsonTokens, writeJson, type JsonTokens } from './json-layouts.js'
+import { JSON_SPELLINGS, jsonTokens, layoutsFor, writeJson, type JsonTokens } from './json-layouts.js'
 
 const BOM = Buffer.from([0xef, 0xbb, 0xbf])
 
@@ -91,7 +91,8 @@ function* reserialised(body: Buffer): Iterable<Alternative<Buffer>> {
 }
 
 function* inEveryLayout(tokens: JsonTokens, prefix: string): Iterable<Alternative<Buffer>> {
-  for (const layout of prefix === '' ? JSON_LAYOUTS : JSON_LAYOUTS.slice(0, FREQUENT_LAYOUTS)) {
+  const layouts = layoutsFor(tokens)
+  for (const layout of prefix === '' ? layouts : layouts.slice(0, FREQUENT_LAYOUTS)) {
     const value = Buffer.from(writeJson(tokens, layout))
     yield { value, change: prefix + layout.name, weight: prefix === '' ? 1 : 2 }
   }

@@ -12,7 +12,7 @@ import {
 import type { Alternative, Hypothesis } from './change.js'
 
 /** How much larger a decompressed body may be: a small body must not cost the time of a large one. */
-const MAX_GROWTH = 32
+const MAX_GROWTH = 16
 const MIN_LIMIT_BYTES = 65_536
 
 /** The strongest level of Brotli takes milliseconds for each KiB. */

@@ -11,7 +11,7 @@ export interface JsonLayout {
   readonly lineEnd?: string
 }
 
-export const JSON_LAYOUTS: readonly JsonLayout[] = [
+const JSON_LAYOUTS: readonly JsonLayout[] = [
   { name: 'without spaces', colon: ':', comma: ',' },
   { name: 'with spaces after colons and commas', colon: ': ', comma: ', ' },
   { name: 'indented by 2 spaces', colon: ': ', comma: ',', indent: '  ' },
@@ -23,10 +23,6 @@ export const JSON_LAYOUTS: readonly JsonLayout[] = [
   { name: 'with spaces after commas', colon: ':', comma: ', ' },
 ]
 
-// Strings, numbers and words; a bracket or separator; or white space, which is left out. No alternative overlaps another one,
-// so that the time is linear.
-const TOKEN = /"(?:[^"\\]|\\.)*"|[^\s"{}[\],:]+|[{}[\],:]/gs
-
 /** The tokens of a valid JSON text; undefined for any other text. */
 export function jsonTokens(text: string): JsonTokens | undefined {
   try {
@@ -34,15 +30,40 @@ export function jsonTokens(text: string): JsonTokens | undefined {
   } catch {
     return undefined
   }
-  return text.replace(/^\s+|\s+$/g, '').match(TOKEN) ?? undefined
+  // Not one regular expression: strings of many megabytes with escapes exceed its stack.
+  const tokens: string[] = []
+  for (let at = 0; at < text.length;) {
+    const character = text[at]!
+    const end = character === '"' ? endOfString(text, at) : endOfToken(text, at)
+    if (end > at) tokens.push(text.slice(at, end))
+    // White space is no token.
+    at = Math.max(end, at + 1)
+  }
+  return tokens
+}
+
+/** Linear: each backslash is looked at once, for the quote after it. */
+function endOfString(text: string, start: number): number {
+  for (let at = start + 1; ; at++) {
+    at = text.indexOf('"', at)
+    let backslashes = 0
+    while (text[at - 1 - backslashes] === '\\') backslashes++
+    if (backslashes % 2 === 0) return at + 1
+  }
+}
+
+function endOfToken(text: string, start: number): number {
+  if ('{}[],:'.includes(text[start]!)) return start + 1
+  let end = start
+  while (end < text.length && !' \t\r\n{}[],:'.includes(text[end]!)) end++
+  return end
 }
 
 export function writeJson(tokens: JsonTokens, { colon, comma, indent, lineEnd = '\n' }: JsonLayout): string {
   if (indent === undefined) {
     return tokens.map((token) => (token === ':' ? colon : token === ',' ? comma : token)).join('')
   }
-  // JSON that is nested deeply would grow with the square of its depth.
-  const lineAt = (depth: number) => lineEnd + indent.repeat(Math.min(depth, MAX_INDENTED_DEPTH))
+  const lineAt = (depth: number) => lineEnd + indent.repeat(depth)
   let depth = 0
   return tokens
     .map((token, index) => {
@@ -60,7 +81,18 @@ export function writeJson(tokens: JsonTokens, { colon, comma, indent, lineEnd = 
     .join('')
 }
 
-const MAX_INDENTED_DEPTH = 32
+/** JSON that is nested deeply would grow with the square of its depth when it is indented. */
+const MAX_INDENTED_DEPTH = 12
+
+/** The layouts that can be tried in time proportional to the text. */
+export function layoutsFor(tokens: JsonTokens): readonly JsonLayout[] {
+  let depth = 0
+  for (const token of tokens) {
+    depth += isOpening(token) ? 1 : isClosing(token) ? -1 : 0
+    if (depth > MAX_INDENTED_DEPTH) return JSON_LAYOUTS.filter(({ indent }) => indent === undefined)
+  }
+  return JSON_LAYOUTS
+}
 
 function isOpening(token: string | undefined): boolean {
   return token === '{' || token === '['
