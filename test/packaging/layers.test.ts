@@ -109,8 +109,6 @@ test.each([
   'redis.ts',
   'signature/index.ts',
   'client/index.ts',
-  'signature/index.ts',
-  'client/index.ts',
   'diagnosis/index.ts',
   'testing.ts',
   'simulator.ts',
