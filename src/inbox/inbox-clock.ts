@@ -1,4 +1,4 @@
-/** The clock of an inbox. It notices when it is set back. */
+/** The clock of an inbox. It detects that it was set back. */
 export class InboxClock {
   readonly #clock: () => number
   #latest = -Infinity

@@ -11,9 +11,9 @@ interface ActedOn {
 }
 
 /**
- * Why an operator's action on an entry is refused, or undefined where it is possible. `related` are the entries that
- * share its idempotency key or a signature: whatever of them was handled, or will be, is the same callback, and to have
- * this entry handled as well would repeat its effect. `again` permits that.
+ * Why an operator's action on an entry is refused; undefined if it is possible. `related` are the entries that share its
+ * idempotency key or a signature. If one of them was handled, or will be, it is the same callback: to handle this entry as well
+ * would repeat its effect. `again` permits that.
  */
 export function actionRefusal(
   action: OperatorAction,
@@ -51,8 +51,8 @@ function unhandledRefusal(id: EntryId): string {
   )
 }
 
-// In the order in which they are named. A dead letter can be retried under its own key, which handlers know, and the key
-// of a copy in quarantine is whatever its sender wrote; what a person has discarded is not to be handled at all.
+// The first match is named in the message. A copy of a dead letter is not released, because the dead letter itself can be
+// retried under the key that its handlers know. A copy of a discarded entry is not released, because the decision covers it.
 const STATES_THAT_FORBID: Readonly<Record<Exclude<OperatorAction, 'discard'>, readonly InboxState[]>> = {
   retry: ['handled', 'running', 'retrying', 'stored', 'unhandled'],
   release: ['handled', 'running', 'retrying', 'stored', 'unhandled', 'dead', 'discarded'],

@@ -25,22 +25,22 @@ export interface WorkerParts extends EmptyingSettings {
   readonly leaseMs: number
   readonly clock: () => number
   readonly logger: Logger
-  /** What must not stand in the reason that is stored with an entry. */
+  /** Removed from the reason that is stored with an entry. */
   readonly secrets: KnownSecrets
   readonly events: EventChannel
 }
 
-/** An entry in the worker's hands. */
+/** An entry that the worker handles. */
 interface Run {
-  /** The claim that it is held by, which is not the first one where that was lost and taken again. */
+  /** The current claim. It is not the first one if that was lost and the entry was claimed again. */
   entry: ClaimedEntry
-  /** By this process's monotonic clock, and never later than the inbox has it. */
+  /** By the monotonic clock of this process; not later than by the clock of the inbox. */
   leaseEndsAt: number
   lost: boolean
   /** When its handlers began, by the same clock. */
   begunAt: number
   readonly controller: AbortController
-  /** Resolves once the handlers have ended and that has been recorded. */
+  /** Resolves once the end of the handlers has been recorded. */
   done: Promise<void>
 }
 
@@ -52,12 +52,12 @@ interface AttemptEnd {
   readonly failure?: Failure | { readonly code: NotCalled; readonly error: undefined }
 }
 
-/** How long to wait at most before a step of an entry is recorded again, however large `pollMs` is. */
+/** The longest pause before a failed call for an entry is repeated, in milliseconds; `pollMs` if that is shorter. */
 const TRY_AGAIN_MS = 1_000
-/** How much of an error is stored with its entry, in characters: enough to recognise it by, in a table of many. */
+/** How much of an error is stored with its entry, in characters. */
 const MAX_REASON_LENGTH = 500
 
-/** Empties the inbox: claims entries, runs their handlers, and completes, reschedules or gives them up. */
+/** Empties the inbox: claims entries, runs their handlers, and records how each attempt ended. */
 export class Worker {
   readonly #options: WorkerParts
   readonly #maintenance: Maintenance
@@ -70,9 +70,9 @@ export class Worker {
   #loop: Promise<void> | undefined
   #heartbeat: NodeJS.Timeout | undefined
   #stopped: Promise<void> | undefined
-  /** Once handlers have been aborted, none is started any more. */
+  /** Whether handlers have been aborted: no more handlers are started. */
   #aborted = false
-  /** Once stopped, the inbox is closed: what still runs is left behind. */
+  /** Whether the stop has ended and the inbox is closed: no more ends are recorded. */
   #left = false
   #awake = false
   #wakeUp = (): void => {}
@@ -96,7 +96,7 @@ export class Worker {
     this.#maintenance.start()
   }
 
-  /** To be called when something was stored. */
+  /** To be called when an entry may have become due. */
   wake(): void {
     this.#awake = true
     this.#wakeUp()
@@ -137,7 +137,10 @@ export class Worker {
     run.done = this.#run(run)
       .catch((error: unknown) => {
         const fields = { code: 'ERR_INTERNAL', entry: entry.id, err: error }
-        this.#options.logger.error(fields, 'an entry could not be seen to its end')
+        this.#options.logger.error(
+          fields,
+          'an internal error ended the run of an entry: it is claimed again when its lease has ended',
+        )
       })
       .finally(() => {
         this.#running.delete(entry.id)
@@ -160,11 +163,11 @@ export class Worker {
     const { handlers, dispatcher, maxAttempts, leaseMs, secrets } = this.#options
     const { callback, attempt, replayed } = run.entry
     if (handlers.for(callback.type).length === 0) {
-      // An inbox that gives what was not asked for. Without handlers the entry would count as handled.
+      // The inbox gave an entry of a type that was not requested. Without handlers it would count as handled.
       await this.#beforeNextTry()
       return { end: { move: 'handBack' } }
     }
-    // The last attempt did not live to say how it ended. What kills its process must not do so for ever.
+    // The last attempt ended without a record. An entry that kills its process must not be tried for ever.
     if (attempt > maxAttempts) {
       const tried = `tried ${attempt - 1} times, and maxAttempts is ${maxAttempts}`
       return {
@@ -194,7 +197,7 @@ export class Worker {
     const isFinal =
       attempt >= maxAttempts || failure.code === 'ERR_PAYLOAD_INVALID' || forbidsRetry(failure.error)
     if (isFinal) return { end: { move: 'deadLetter', error }, failure }
-    // What this process broke off itself, another one may take up at once.
+    // This process aborted the handlers because it stops. Another process may claim the entry at once.
     const delayMs = this.#aborted ? 0 : backoff(attempt, this.#options)
     return { end: { move: 'reschedule', delayMs, error }, failure }
   }
@@ -209,18 +212,20 @@ export class Worker {
       run.lost ||= run.entry === entry && !begun.has(entry.id)
       run.leaseEndsAt = Math.max(run.leaseEndsAt, run.begunAt + leaseMs)
       if (performance.now() > run.begunAt + leaseMs / 2)
-        throw new Error('this process or its disk stood still for half a lease')
+        throw new Error(
+          'the process was paused, or the inbox was slow: recording took longer than half a lease',
+        )
       return run.entry === entry && !run.lost && !run.controller.signal.aborted
     } catch (error) {
       const fields = { code: 'ERR_INBOX_UNAVAILABLE', entry: entry.id, err: error }
-      logger.error(fields, 'the beginning of an entry could not be recorded: it is handed back')
-      // Or an inbox that fails at this step alone would be asked in a busy loop.
+      logger.error(fields, 'the start of the handlers could not be recorded: the entry is handed back')
+      // Without the pause, an inbox that fails at this step alone would be called in a busy loop.
       await this.#beforeNextTry()
       return false
     }
   }
 
-  /** Tries until it is recorded or somebody else has the entry: to let go would be to have it handled again. */
+  /** Tries until the end is recorded or the claim is lost: an entry without a recorded end would be handled again. */
   async #recordEnd(run: Run, end: ClaimEnd): Promise<boolean> {
     const { leaseMs, logger } = this.#options
     while (!this.#left) {
@@ -275,12 +280,12 @@ export class Worker {
         if (held.has(entry.id)) run.leaseEndsAt = leaseEndsAt
         else {
           run.lost = true
-          run.controller.abort(new Error('the lease of this entry was lost: somebody else handles it'))
+          run.controller.abort(new Error('the lease of this entry was lost: another worker handles it'))
         }
       }
     } catch (error) {
       logger.error({ code: 'ERR_INBOX_UNAVAILABLE', err: error }, 'leases could not be renewed')
-      // Out of our reach, but perhaps not out of everybody's: who takes the entry must not find it still running.
+      // Another process may reach the inbox and claim the entry. The handlers must have ended by then.
       for (const { run } of claims) {
         if (run.leaseEndsAt - performance.now() > leaseMs / 3) continue
         run.controller.abort(new Error('the lease of this entry runs out and could not be renewed'))

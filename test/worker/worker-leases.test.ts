@@ -111,7 +111,7 @@ describe('a handler whose lease was lost', () => {
     await pass(LEASE_MS / 3)
     expect(signal.aborted).toBe(true)
     expect(signal.reason).toMatchObject({
-      message: 'the lease of this entry was lost: somebody else handles it',
+      message: 'the lease of this entry was lost: another worker handles it',
     })
   })
 

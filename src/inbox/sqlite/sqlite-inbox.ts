@@ -65,8 +65,8 @@ export interface SqliteInboxOptions {
 }
 
 /**
- * An inbox in one file, durable on one machine, for any number of its processes. What arrives within one turn of the
- * event loop is committed together, with one sync of the disk.
+ * An inbox in one file, durable on one machine, for any number of its processes. The calls of one event loop tick
+ * are committed together, with one sync of the disk.
  *
  * Rejects with a `CountersignError` that says what is wrong with the file and how to cure it: `ERR_INBOX_BUSY`,
  * `ERR_INBOX_FULL`, `ERR_INBOX_READ_ONLY`, `ERR_INBOX_CORRUPT`, `ERR_INBOX_NEWER`, `ERR_INBOX_IO`. Once the cause is gone

@@ -52,7 +52,7 @@ export function registerClaiming({ describe, it }: Suite): void {
       await inbox.claim({ ...ANY, leaseMs: LONG })
       const { entries, nextDueInMs } = await inbox.claim(ANY)
       assert.deepEqual(entries, [])
-      // What waits for its turn is not due: only the leases are.
+      // An entry that waits for an older one is not due: only the leases are.
       assert.ok(nextDueInMs! > SHORT, `${nextDueInMs}`)
     })
 
