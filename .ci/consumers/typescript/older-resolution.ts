@@ -1,6 +1,7 @@
 import { createReceiver, type CallbackEvent } from 'countersign'
 import { forwardTo, type ForwardedCallback } from 'countersign/bullmq'
 import { createClient } from 'countersign/client'
+import { RedisIdempotencyStore } from 'countersign/redis'
 import { signCallback } from 'countersign/signature'
 import { SqliteInbox } from 'countersign/sqlite'
 import { signedCallback } from 'countersign/testing'
@@ -24,3 +25,5 @@ export const idOf = (event: CallbackEvent): string => event.subscription.id
 export const body: Buffer = signedCallback({ subscription }).body
 // @ts-expect-error these are types, and not any
 signCallback({ callbackUrl: 1 })
+// The package redis is not installed here: a client is what has its methods.
+export const store = new RedisIdempotencyStore({ client: { sendCommand: async () => 'OK' } })

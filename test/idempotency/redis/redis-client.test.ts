@@ -1,0 +1,36 @@
+import { createSentinel } from 'redis'
+import { RedisIdempotencyStore, type RedisClient } from '../../../src/redis.js'
+import { claimOf, claimRequest } from '../../support/claim-requests.js'
+
+const replyTo = (args: readonly string[]) => (args[2] === '4' ? 'claimed 1' : 'completed')
+const isStep = (args: readonly string[]) => args[0] === 'EVALSHA'
+
+/** The clients of the package redis differ in what stands before the command. */
+describe.each([
+  ['a single client', {}, 0],
+  ['a cluster', { masters: [] }, 2],
+  ['Sentinel', { getSentinelNode: () => undefined }, 1],
+])('%s of the package redis', (_, parts, at) => {
+  it('is told to abandon a claim that it cannot send, and to keep its end', async () => {
+    const sent: unknown[][] = []
+    const sendCommand = async (...given: unknown[]) => {
+      const args = given[at] as string[]
+      if (!isStep(args)) return ''
+      sent.push(given)
+      return replyTo(args)
+    }
+    const client = { ...parts, sendCommand } as unknown as RedisClient
+    const store = new RedisIdempotencyStore({ client, logger: false })
+    const claim = await claimOf(store, claimRequest())
+    await claim.complete()
+    expect(sent.map((given) => given.slice(at + 1))).toEqual([[{ timeout: 5_000 }], [{}]])
+    // Never a replica, which cannot write.
+    if (at > 0) expect(sent.map((given) => given[at - 1])).toEqual([false, false])
+    if (at === 2) expect(sent[0]![0]).toMatch(/^\{countersign\}:c:/)
+  })
+})
+
+it('knows the Sentinel client by what it has', () => {
+  const client = createSentinel({ name: 'primary', sentinelRootNodes: [{ host: '127.0.0.1', port: 1 }] })
+  expect('getSentinelNode' in client && !('masters' in client)).toBe(true)
+})
