@@ -29,6 +29,7 @@ const EXPORTED = {
   ],
   'countersign/sqlite': ['SqliteInbox'],
   'countersign/redis': ['RedisIdempotencyStore'],
+  'countersign/postgres': ['PostgresInbox', 'grantStatements', 'migrationSql'],
   'countersign/client': ['ClientError', 'createClient', 'generateSecret'],
   'countersign/diagnosis': ['CAUSES', 'explainCallback'],
   'countersign/testing': [

@@ -107,6 +107,7 @@ test.each([
   'sqlite.ts',
   'bullmq.ts',
   'redis.ts',
+  'postgres.ts',
   'signature/index.ts',
   'client/index.ts',
   'diagnosis/index.ts',

@@ -2,6 +2,7 @@ import { createReceiver, type CallbackEvent } from 'countersign'
 import { forwardTo, type ForwardedCallback } from 'countersign/bullmq'
 import { createClient } from 'countersign/client'
 import { RedisIdempotencyStore } from 'countersign/redis'
+import { PostgresInbox } from 'countersign/postgres'
 import { signCallback } from 'countersign/signature'
 import { SqliteInbox } from 'countersign/sqlite'
 import { signedCallback } from 'countersign/testing'
@@ -23,6 +24,7 @@ declare const queue: { name: string; add(name: string, data: ForwardedCallback):
 receiver.onAny(forwardTo(queue))
 export const idOf = (event: CallbackEvent): string => event.subscription.id
 export const body: Buffer = signedCallback({ subscription }).body
+export const inbox = new PostgresInbox({ connectionString: 'postgres://127.0.0.1/test' })
 // @ts-expect-error these are types, and not any
 signCallback({ callbackUrl: 1 })
 // The package redis is not installed here: a client is what has its methods.

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Arrival } from '../inbox.js'
+import type { Arrival } from './inbox.js'
 
 /**
  * By which repeats are recognised. 16 bytes of each tell them apart, and half a signature cannot be replayed by whoever

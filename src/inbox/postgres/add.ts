@@ -1,0 +1,51 @@
+import type { AddResult, Arrival } from '../inbox.js'
+import { InboxConflict } from './inbox-error.js'
+import { insertNew } from './insert-new.js'
+import { lockOrderKeys, orderKeyOf, promoteNext } from './order.js'
+import { recogniseArrival } from './recognise-arrival.js'
+import type { Transaction } from './transaction.js'
+
+/** Stores those of the arrivals that are not known. Returns the results in their order, and whether an entry is due now. */
+export async function addAll(
+  tx: Transaction,
+  arrivals: readonly Arrival[],
+  schema: string,
+): Promise<{ results: AddResult[]; isAnyDue: boolean }> {
+  const results: AddResult[] = []
+  const orderKeys = new Set<string>()
+  const genuine = [...arrivals.entries()].filter(([, { suspicion }]) => suspicion === undefined)
+  const batch = genuine.map(([, arrival]) => arrival)
+  await lockOrderKeys(tx, batch.flatMap(orderKeysOf), schema)
+  const stored = await insertNew(tx, batch)
+  for (const [position, id] of stored) {
+    const [index, arrival] = genuine[position]!
+    results[index] = { result: 'stored', id }
+    for (const key of orderKeysOf(arrival)) orderKeys.add(key)
+  }
+  for (const [index, arrival] of arrivals.entries()) {
+    if (results[index]) continue
+    results[index] = await recogniseArrival(tx, arrival)
+    if (results[index].result === 'stored') for (const key of orderKeysOf(arrival)) orderKeys.add(key)
+  }
+  await promoteNext(tx, [...orderKeys])
+  await checkNotForgotten(
+    tx,
+    arrivals.filter((_, index) => results[index]?.result === 'stored'),
+  )
+  return { results, isAnyDue: results.some(({ result }) => result === 'stored') }
+}
+
+function orderKeysOf({ orderKey }: Arrival): string[] {
+  return orderKey === undefined ? [] : [orderKeyOf(orderKey)]
+}
+
+/**
+ * Another transaction may have deleted, since the statement above began, what one of these arrivals repeats. What it deleted
+ * then is recorded by now.
+ */
+async function checkNotForgotten(tx: Transaction, stored: readonly Arrival[]): Promise<void> {
+  if (stored.length === 0) return
+  const earliest = Math.min(...stored.map(({ callback }) => Number(callback.signedAt)))
+  const forgotten = await tx.all('SELECT 1 FROM deleted WHERE signed_at >= $1', earliest)
+  if (forgotten.length > 0) throw new InboxConflict('entries were deleted meanwhile')
+}

@@ -1,0 +1,107 @@
+import { setImmediate } from 'node:timers'
+
+export interface BatchesOptions<Item, Result> {
+  /** Carries out a batch as one step. Resolves to the results in the order of the items. */
+  readonly run: (items: readonly Item[]) => Promise<readonly Result[]>
+  /** Whether an error concerns every item, and not one of them. */
+  readonly isFault: (error: unknown) => boolean
+  readonly bytesOf: (item: Item) => number
+  /** Items with the same text are never in two batches at once, so that they stay in their order. */
+  readonly orderOf: (item: Item) => string | undefined
+}
+
+interface Waiting<Item, Result> {
+  readonly item: Item
+  readonly resolve: (result: Result) => void
+  readonly reject: (error: unknown) => void
+}
+
+/**
+ * Carries out together what is asked for within one tick of the event loop, or while earlier batches are being carried out. If
+ * a batch fails because of one item, its items are carried out one by one, so that the others succeed.
+ */
+export class Batches<Item, Result> {
+  readonly #options: BatchesOptions<Item, Result>
+  #waiting: Waiting<Item, Result>[] = []
+  readonly #running = new Set<Promise<void>>()
+  /** The orders of the items that are being carried out. */
+  readonly #orders = new Set<string>()
+  #isScheduled = false
+
+  constructor(options: BatchesOptions<Item, Result>) {
+    this.#options = options
+  }
+
+  add(item: Item): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ item, resolve, reject })
+      if (this.#isScheduled) return
+      this.#isScheduled = true
+      setImmediate(() => {
+        this.#isScheduled = false
+        this.#start()
+      })
+    })
+  }
+
+  /** Resolves once nothing waits and nothing is being carried out. */
+  async idle(): Promise<void> {
+    this.#start()
+    while (this.#running.size > 0) await Promise.race(this.#running)
+  }
+
+  #start(): void {
+    while (this.#running.size < MAX_RUNNING) {
+      const batch = this.#take()
+      if (batch.length === 0) return
+      const running = this.#carryOut(batch).finally(() => {
+        this.#running.delete(running)
+        for (const { item } of batch) {
+          const order = this.#options.orderOf(item)
+          if (order !== undefined) this.#orders.delete(order)
+        }
+        this.#start()
+      })
+      this.#running.add(running)
+    }
+  }
+
+  #take(): Waiting<Item, Result>[] {
+    const { bytesOf, orderOf } = this.#options
+    const batch: Waiting<Item, Result>[] = []
+    const left: Waiting<Item, Result>[] = []
+    const heldBack = new Set(this.#orders)
+    let bytes = 0
+    for (const waiting of this.#waiting) {
+      const order = orderOf(waiting.item)
+      const size = bytesOf(waiting.item)
+      const fits = batch.length < MAX_ITEMS && (batch.length === 0 || bytes + size <= MAX_BYTES)
+      if (fits && (order === undefined || !heldBack.has(order))) {
+        bytes += size
+        batch.push(waiting)
+        if (order !== undefined) this.#orders.add(order)
+      } else {
+        left.push(waiting)
+        // The later ones of its order wait as well.
+        if (order !== undefined) heldBack.add(order)
+      }
+    }
+    this.#waiting = left
+    return batch
+  }
+
+  async #carryOut(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+    try {
+      const results = await this.#options.run(batch.map(({ item }) => item))
+      batch.forEach(({ resolve }, index) => resolve(results[index]!))
+    } catch (error) {
+      if (batch.length === 1 || this.#options.isFault(error)) for (const { reject } of batch) reject(error)
+      else for (const waiting of batch) await this.#carryOut([waiting])
+    }
+  }
+}
+
+/** More at once would make the batches smaller, and the commits more. */
+const MAX_RUNNING = 2
+const MAX_ITEMS = 256
+const MAX_BYTES = 8 * 1_048_576

@@ -1,0 +1,136 @@
+import { timer } from '../../base/timeout.js'
+import { createPool, type OwnPool, type PostgresClient, type PostgresPool } from './driver.js'
+import { busyError, closedError, unreachableError } from './inbox-error.js'
+
+export interface ConnectionsOptions {
+  /** The user's own pool, or what to make one with. */
+  readonly pool: PostgresPool | undefined
+  readonly connectionString: string | undefined
+  readonly maxConnections: number
+  readonly schema: string
+  /** How long a connection is waited for. */
+  readonly busyTimeoutMs: number
+}
+
+/** A connection that is checked out of the pool. */
+export interface Connection {
+  readonly client: PostgresClient
+  /** Why the connection is lost, if it is. */
+  readonly lost: () => Error | undefined
+  /** Ends the connection, as it may be in any state. */
+  destroy(): void
+  /** Gives the connection back; ends it if it is lost. */
+  release(): void
+}
+
+/** Checks connections out of the pool, in bounded time, such that none of their errors ends the process. */
+export class Connections {
+  readonly options: ConnectionsOptions
+  readonly #all = new Set<Connection>()
+  #pool: Promise<PostgresPool> | undefined
+  #ownPool: OwnPool | undefined
+  #isClosed = false
+
+  constructor(options: ConnectionsOptions) {
+    this.options = options
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  /** @throws CountersignError ERR_INBOX_BUSY, ERR_INBOX_CLOSED; or what the driver throws */
+  async acquire(): Promise<Connection> {
+    const { schema, busyTimeoutMs } = this.options
+    if (this.#isClosed) throw closedError(schema)
+    const pool = await (this.#pool ??= this.#openPool())
+    const client = await connectWithin(pool, busyTimeoutMs, schema)
+    const connection = this.#guard(client)
+    if (this.#isClosed) {
+      connection.release()
+      throw closedError(schema)
+    }
+    return connection
+  }
+
+  /** Ends the pool if it is the inbox's own. Every connection must have been given back. Safe to call twice. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    for (const connection of this.#all) connection.destroy()
+    const pool = await this.#pool?.catch(() => undefined)
+    if (this.#ownPool) await this.#ownPool.end()
+    else pool?.removeListener('error', ignore)
+  }
+
+  async #openPool(): Promise<PostgresPool> {
+    try {
+      const pool = this.options.pool ?? (await this.#createPool())
+      // Of a connection that breaks while nobody uses it. Without a listener it would end the process.
+      pool.on('error', ignore)
+      return pool
+    } catch (error) {
+      this.#pool = undefined
+      throw error
+    }
+  }
+
+  async #createPool(): Promise<PostgresPool> {
+    const { maxConnections, busyTimeoutMs } = this.options
+    const connectionString = this.options.connectionString!
+    this.#ownPool = await createPool({ connectionString, maxConnections, connectTimeoutMs: busyTimeoutMs })
+    return this.#ownPool
+  }
+
+  #guard(client: PostgresClient): Connection {
+    const { schema } = this.options
+    let lost: Error | undefined
+    let isReleased = false
+    const onError = (error: Error) => (lost ??= unreachableError(schema, error.message, error))
+    const onEnd = () => (lost ??= unreachableError(schema, 'the connection has ended'))
+    const end = (error?: Error) => {
+      if (isReleased) return
+      isReleased = true
+      this.#all.delete(connection)
+      client.release(error ?? false)
+      client.removeListener('end', onEnd)
+      // An ended one may still report an error, which would end the process.
+      if (!error) client.removeListener('error', onError)
+    }
+    client.on('error', onError)
+    client.on('end', onEnd)
+    const connection: Connection = {
+      client,
+      lost: () => lost,
+      destroy: () => end((lost ??= unreachableError(schema, 'the connection was given up'))),
+      release: () => end(lost),
+    }
+    this.#all.add(connection)
+    return connection
+  }
+}
+
+function ignore(): void {}
+
+function connectWithin(pool: PostgresPool, limitMs: number, schema: string): Promise<PostgresClient> {
+  return new Promise((resolve, reject) => {
+    let isLate = false
+    const cancel = timer(limitMs, () => {
+      isLate = true
+      reject(busyError(schema, `no connection of the pool was free within ${limitMs} ms`))
+    })
+    pool.connect().then(
+      (client) => {
+        cancel()
+        if (isLate) client.release()
+        else resolve(client)
+      },
+      (error: unknown) => {
+        cancel()
+        // How pg-pool says that none was free in its own time limit.
+        const isTimeout = /timeout exceeded when trying to connect/.test(String(error))
+        reject(isTimeout ? busyError(schema, 'no connection of the pool was free') : error)
+      },
+    )
+  })
+}

@@ -1,0 +1,62 @@
+import { CountersignError } from '../../base/errors.js'
+import { property } from '../../base/foreign-value.js'
+
+/** What is used of a `pg.Pool`. The types are structural, so that nobody needs `@types/pg`. */
+export interface PostgresPool {
+  connect(): Promise<PostgresClient>
+  on(event: 'error', listener: (error: Error) => void): unknown
+  removeListener(event: 'error', listener: (error: Error) => void): unknown
+  readonly options?: { readonly max?: number | undefined } | undefined
+}
+
+/** What is used of a `pg.PoolClient`. */
+export interface PostgresClient {
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the result of pg, which has several shapes
+  query(text: string, values?: unknown[]): Promise<any>
+  release(destroy?: Error | boolean): void
+  on(event: string, listener: (...given: never[]) => void): unknown
+  removeListener(event: string, listener: (...given: never[]) => void): unknown
+}
+
+/** A pool that the inbox has made for itself, and ends. */
+export interface OwnPool extends PostgresPool {
+  end(): Promise<void>
+}
+
+export interface OwnPoolOptions {
+  readonly connectionString: string
+  readonly maxConnections: number
+  readonly connectTimeoutMs: number
+}
+
+/**
+ * Makes a pool with the package `pg`, which only users of PostgreSQL have to install.
+ * @throws CountersignError ERR_INBOX_DRIVER_MISSING
+ */
+export async function createPool(options: OwnPoolOptions): Promise<OwnPool> {
+  const { Pool } = await loadDriver()
+  return new Pool({
+    connectionString: options.connectionString,
+    max: options.maxConnections,
+    connectionTimeoutMillis: options.connectTimeoutMs,
+    // A connection to a machine that is gone would otherwise be waited for.
+    keepAlive: true,
+    application_name: 'countersign',
+  })
+}
+
+interface Driver {
+  readonly Pool: new (options: object) => OwnPool
+}
+
+async function loadDriver(): Promise<Driver> {
+  try {
+    const module: unknown = await import('pg')
+    return (property(module, 'Pool') === undefined ? property(module, 'default') : module) as Driver
+  } catch (error) {
+    const message =
+      'the package pg could not be loaded, which an inbox with a connectionString needs: npm install pg. ' +
+      'Or give the inbox a pool of your own.'
+    throw new CountersignError('ERR_INBOX_DRIVER_MISSING', message, { cause: error })
+  }
+}

@@ -1,0 +1,18 @@
+import type { Logger } from '../../logging/logger.js'
+import type { Connection } from './connections.js'
+
+/**
+ * Warns of settings of the server with which a crash of its machine may lose what it has committed. `synchronous_commit` is
+ * not among them, as the inbox sets it for each of its transactions.
+ */
+export async function warnIfNotDurable({ client }: Connection, logger: Logger): Promise<void> {
+  const { rows } = await client.query(
+    "SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off' ORDER BY name",
+  )
+  if (rows.length === 0) return
+  const settings = (rows as { name: string }[]).map(({ name }) => name)
+  const message =
+    `PostgreSQL runs with ${settings.join(' and ')} off: callbacks that were answered 200 may be lost, and the database ` +
+    'damaged, when its machine fails. Turn the setting on'
+  logger.warn({ code: 'WARN_NOT_DURABLE', settings }, message)
+}

@@ -1,0 +1,118 @@
+import { CountersignError } from '../../base/errors.js'
+import { property, textProperty } from '../../base/foreign-value.js'
+
+type FaultCode =
+  /** A lock, a statement or a connection was waited for longer than `busyTimeoutMs`. */
+  | 'ERR_INBOX_BUSY'
+  | 'ERR_INBOX_FULL'
+  | 'ERR_INBOX_READ_ONLY'
+  | 'ERR_INBOX_CORRUPT'
+  /** The server cannot be reached, or the connection to it was lost. */
+  | 'ERR_INBOX_UNREACHABLE'
+  /** The role or the schema lacks something. */
+  | 'ERR_INBOX_FORBIDDEN'
+
+/** Says what is wrong with the database and how to cure it, if `error` comes from it; other errors are returned as they are. */
+export function inboxError(error: unknown, schema: string): unknown {
+  const code = faultOf(error)
+  if (code === undefined || error instanceof CountersignError) return error
+  const detail = textProperty(error, 'message') ?? ''
+  return new CountersignError(code, `the inbox in schema "${schema}" ${CURES[code]} (${detail})`, {
+    cause: error,
+  })
+}
+
+/** Whether the fault lies with the database or the connection, and so with every operation. */
+export function isFault(error: unknown): boolean {
+  return faultOf(error) !== undefined
+}
+
+/**
+ * Whether the server has undone a transaction because of what others did at the same time, and it will succeed when it is run
+ * again: deadlock_detected, serialization_failure, unique_violation, or a conflict that this package found.
+ */
+export function isConflict(error: unknown): boolean {
+  const code = textProperty(error, 'code')
+  return (
+    code === '40P01' || code === '40001' || code === '23505' || property(error, 'isInboxConflict') === true
+  )
+}
+
+/** Another transaction changed what this one had read. */
+export class InboxConflict extends Error {
+  readonly isInboxConflict = true
+}
+
+/** A connection or an answer that did not come in time. */
+export function busyError(schema: string, what: string): CountersignError {
+  return new CountersignError(
+    'ERR_INBOX_BUSY',
+    `the inbox in schema "${schema}" ${CURES.ERR_INBOX_BUSY} (${what})`,
+  )
+}
+
+export function unreachableError(schema: string, what: string, cause?: unknown): CountersignError {
+  const message = `the inbox in schema "${schema}" ${CURES.ERR_INBOX_UNREACHABLE} (${what})`
+  return new CountersignError('ERR_INBOX_UNREACHABLE', message, { cause })
+}
+
+export function closedError(schema: string): CountersignError {
+  return new CountersignError('ERR_INBOX_CLOSED', `the inbox in schema "${schema}" is closed`)
+}
+
+const CURES: Record<FaultCode, string> = {
+  ERR_INBOX_BUSY:
+    'waited too long for a connection, a lock or an answer. See pg_stat_activity for long transactions and locks, and ' +
+    'that the pool is large enough; no restart is needed',
+  ERR_INBOX_FULL:
+    'cannot grow: the server has no disk space or memory left. Once there is some, callbacks are accepted again; no restart ' +
+    'is needed',
+  ERR_INBOX_READ_ONLY:
+    'cannot be written: the server is a standby, or default_transaction_read_only is on. Connect to the primary server; no ' +
+    'restart is needed once the address leads there',
+  ERR_INBOX_CORRUPT: 'is damaged, as the server reports. See the log of the server, and restore a backup',
+  ERR_INBOX_UNREACHABLE:
+    'cannot be reached. See that the server runs and that host, port and network are right; no restart is needed',
+  ERR_INBOX_FORBIDDEN:
+    'cannot be used by this role. The schema is missing or a grant is: let the owner run migrationSql() and ' +
+    'grantStatements(), which docs/postgres.md describes; no restart is needed',
+}
+
+// https://www.postgresql.org/docs/current/errcodes-appendix.html
+const FAULT_BY_STATE: Readonly<Record<string, FaultCode>> = {
+  '55P03': 'ERR_INBOX_BUSY', // lock_not_available
+  '57014': 'ERR_INBOX_BUSY', // query_canceled: statement_timeout
+  '53300': 'ERR_INBOX_BUSY', // too_many_connections
+  '40P01': 'ERR_INBOX_BUSY', // deadlock_detected, several times
+  '40001': 'ERR_INBOX_BUSY', // serialization_failure, several times
+  '53100': 'ERR_INBOX_FULL', // disk_full
+  '53200': 'ERR_INBOX_FULL', // out_of_memory
+  '25006': 'ERR_INBOX_READ_ONLY', // read_only_sql_transaction
+  XX001: 'ERR_INBOX_CORRUPT', // data_corrupted
+  XX002: 'ERR_INBOX_CORRUPT', // index_corrupted
+  '42501': 'ERR_INBOX_FORBIDDEN', // insufficient_privilege
+  '3F000': 'ERR_INBOX_FORBIDDEN', // invalid_schema_name
+  '42P01': 'ERR_INBOX_FORBIDDEN', // undefined_table
+  '42883': 'ERR_INBOX_FORBIDDEN', // undefined_function
+  '3D000': 'ERR_INBOX_FORBIDDEN', // the database does not exist
+  '25P03': 'ERR_INBOX_UNREACHABLE', // idle_in_transaction_session_timeout
+}
+
+const FAULT_BY_CLASS: Readonly<Record<string, FaultCode>> = {
+  '08': 'ERR_INBOX_UNREACHABLE', // connection exception
+  '28': 'ERR_INBOX_FORBIDDEN', // invalid authorization
+  '57': 'ERR_INBOX_UNREACHABLE', // the server shuts down, or starts
+  '58': 'ERR_INBOX_UNREACHABLE', // errors of the server's system
+}
+
+/** Of an error as the driver throws it. By its properties: of several loaded copies of pg each has classes of its own. */
+function faultOf(error: unknown): FaultCode | undefined {
+  const code = textProperty(error, 'code')
+  if (code !== undefined && code in CURES) return code as FaultCode
+  if (code !== undefined && /^[0-9A-Z]{5}$/.test(code) && textProperty(error, 'severity') !== undefined)
+    return FAULT_BY_STATE[code] ?? FAULT_BY_CLASS[code.slice(0, 2)]
+  // Of node:net, node:dns and node:tls.
+  if (code !== undefined && (textProperty(error, 'syscall') !== undefined || /^E[A-Z]+$/.test(code)))
+    return 'ERR_INBOX_UNREACHABLE'
+  return undefined
+}

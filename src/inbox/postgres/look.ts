@@ -1,0 +1,170 @@
+import type { EntryId } from '../../callback/callback.js'
+import { handledTypes } from '../handled-types.js'
+import { keyHashRange } from '../identity.js'
+import type { Entry, EntryFilter, EntryPage, EntrySummary, InboxStats, RelatedEntry } from '../inbox.js'
+import { NO_ENTRIES } from '../no-entries.js'
+import type { InboxState } from '../states.js'
+import { rowId } from './entry-id.js'
+import { bufferOf, CALLBACK_COLUMNS, summaryOf, type BigInteger, type SummaryRow } from './row.js'
+import { originalText, storedText } from './sql-text.js'
+import type { Transaction } from './transaction.js'
+
+export async function stats(tx: Transaction): Promise<InboxStats> {
+  const handled = await typesWithHandlers(tx)
+  const counts: Record<InboxState, number> = { ...NO_ENTRIES }
+  let notHandled = 0
+  for (const { state, count } of await tx.all<CountRow>(COUNTS, handled)) {
+    counts[state] = Number(count)
+    notHandled += Number(count)
+  }
+  const [row] = await tx.all<TotalRow>(TOTAL, handled)
+  counts.handled = Number(row!.total) - notHandled
+  const oldest = row!.oldest_unfinished
+  return { ...counts, oldestUnfinished: oldest === null ? undefined : new Date(Number(oldest)) }
+}
+
+export async function list(
+  tx: Transaction,
+  filter: EntryFilter,
+  { afterId, limit = 100, newestFirst = false }: EntryPage = {},
+): Promise<EntrySummary[]> {
+  const { states, eventType, idempotencyKey, reason, before, after } = filter
+  const values: unknown[] = [await typesWithHandlers(tx)]
+  const conditions: string[] = []
+  const given = (value: unknown, type: string) => `$${values.push(value)}::${type}`
+  if (afterId !== undefined) {
+    const id = rowId(afterId)
+    if (id === undefined) return []
+    conditions.push(`id ${newestFirst ? '<' : '>'} ${given(id, 'bigint')}`)
+  }
+  if (states) conditions.push(`${SHOWN_STATE} = ANY (${given(states, 'text[]')})`, ...storedStates(states))
+  if (eventType !== undefined) conditions.push(`event_type = ${given(storedText(eventType), 'text')}`)
+  if (idempotencyKey !== undefined) {
+    const [first, last] = keyHashRange(idempotencyKey)
+    conditions.push(`key_hash BETWEEN ${given(first, 'bytea')} AND ${given(last, 'bytea')}`)
+    conditions.push(`idempotency_key = ${given(storedText(idempotencyKey), 'text')}`)
+  }
+  // By this collation only A to Z have small letters.
+  if (reason !== undefined)
+    conditions.push(
+      `position(lower(${given(storedText(reason), 'text')} COLLATE "C") IN lower(reason COLLATE "C")) > 0`,
+    )
+  if (before !== undefined) conditions.push(`received_at < ${given(before, 'float8')}`)
+  if (after !== undefined) conditions.push(`received_at > ${given(after, 'float8')}`)
+  const where = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''
+  const direction = newestFirst ? 'DESC' : ''
+  const sql = `SELECT ${SUMMARY_COLUMNS} FROM entries ${where} ORDER BY id ${direction} LIMIT ${given(limit, 'bigint')}`
+  return (await tx.all<SummaryRow>(sql, ...values)).map(summaryOf)
+}
+
+export async function show(tx: Transaction, id: EntryId): Promise<Entry | undefined> {
+  const row = rowId(id)
+  if (row === undefined) return undefined
+  const [found] = await tx.all<SummaryRow & { body: Uint8Array }>(SHOW, await typesWithHandlers(tx), row)
+  if (!found) return undefined
+  const history = await tx.all<HistoryRow>(HISTORY, row)
+  return {
+    ...summaryOf(found),
+    rawBody: bufferOf(found.body),
+    history: history.map(({ at, action, person }) => ({
+      at: new Date(Number(at)),
+      action,
+      by: originalText(person),
+    })),
+  }
+}
+
+/** The other entries that share the key or a signature of an entry. */
+export async function related(tx: Transaction, id: EntryId): Promise<RelatedEntry[]> {
+  const row = rowId(id)
+  if (row === undefined) return []
+  const found = await tx.all<RelatedRow>(RELATED, await typesWithHandlers(tx), row)
+  return found.map((each) => ({
+    id: String(each.id),
+    state: each.state,
+    shares: each.same_callback ? 'callback' : each.same_signature ? 'signature' : 'key',
+    accepted: each.accepted,
+  }))
+}
+
+/** The types that workers have handlers for, as they are stored; null for all types. */
+export async function typesWithHandlers(tx: Transaction): Promise<string[] | null> {
+  const rows = await tx.all<{ event_type: string; seen_at: BigInteger }>(
+    'SELECT event_type, seen_at FROM handled_types',
+  )
+  const types = handledTypes(
+    rows.map(({ event_type: eventType, seen_at: seenAt }) => ({ eventType, seenAt: Number(seenAt) })),
+  )
+  return types === 'any' ? null : [...types]
+}
+
+/** With $1 as `typesWithHandlers` returns it. */
+export const SHOWN_STATE =
+  "CASE WHEN state IN ('stored', 'retrying') AND event_type <> ALL ($1::text[]) THEN 'unhandled' ELSE state END"
+
+/** What lets the server use the index that does not contain the handled entries. */
+function storedStates(states: readonly InboxState[]): string[] {
+  return states.includes('handled') ? [] : ["state <> 'handled'"]
+}
+
+interface CountRow {
+  readonly state: InboxState
+  readonly count: BigInteger
+}
+
+interface TotalRow {
+  readonly total: BigInteger
+  readonly oldest_unfinished: BigInteger | null
+}
+
+interface HistoryRow {
+  readonly at: BigInteger
+  readonly action: string
+  readonly person: string
+}
+
+interface RelatedRow {
+  readonly id: BigInteger
+  readonly state: InboxState
+  readonly same_callback: boolean
+  readonly same_signature: boolean
+  readonly accepted: boolean
+}
+
+const SUMMARY_COLUMNS = `
+  id, ${SHOWN_STATE} AS state, attempts, finished_at, reason, copies, ${CALLBACK_COLUMNS},
+  CASE WHEN state = 'running' THEN lease_until
+    WHEN ready AND ${SHOWN_STATE} <> 'unhandled' THEN due_at END AS shown_due_at`
+
+const COUNTS = `SELECT ${SHOWN_STATE} AS state, count(*) AS count FROM entries WHERE state <> 'handled' GROUP BY 1`
+
+const TOTAL = `
+  SELECT (SELECT count(*) FROM entries) AS total, (
+    SELECT received_at FROM entries
+    WHERE state <> 'handled' AND state IN ('stored', 'running', 'retrying') AND ${SHOWN_STATE} <> 'unhandled'
+    ORDER BY id LIMIT 1
+  ) AS oldest_unfinished`
+
+const SHOW = `SELECT ${SUMMARY_COLUMNS}, body FROM entries WHERE id = $2::bigint`
+const HISTORY = 'SELECT at, action, person FROM history WHERE entry_id = $1::bigint ORDER BY id'
+
+// Each part of the union is a search by an index.
+const RELATED = `
+  WITH own AS (SELECT * FROM entries WHERE id = $2::bigint),
+  signed (id) AS (
+    SELECT entry_id FROM own JOIN signatures USING (signed_at, signature)
+    UNION SELECT other.id FROM own JOIN entries AS other
+      ON other.signed_at = own.signed_at AND other.signature = own.signature WHERE NOT other.known
+    UNION SELECT other.id FROM signatures AS repeat JOIN entries AS other
+      ON other.signed_at = repeat.signed_at AND other.signature = repeat.signature
+      WHERE repeat.repeated AND repeat.entry_id = $2::bigint AND NOT other.known
+  ),
+  sharing (id) AS (
+    SELECT other.id FROM own JOIN entries AS other ON other.key_hash = own.key_hash UNION SELECT id FROM signed
+  )
+  SELECT entries.id, ${SHOWN_STATE.replaceAll(/\b(state|event_type)\b/g, 'entries.$1')} AS state,
+    entries.key_hash = own.key_hash AND entries.body_hash = own.body_hash AS same_callback,
+    entries.id IN (SELECT id FROM signed) AS same_signature,
+    entries.known OR entries.replayed AS accepted
+  FROM entries JOIN sharing ON sharing.id = entries.id CROSS JOIN own
+  WHERE entries.id <> own.id ORDER BY entries.id`

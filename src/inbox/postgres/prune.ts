@@ -1,0 +1,65 @@
+import type { PruneEntries } from '../inbox.js'
+import { deletableBefore, type Retention } from '../retention.js'
+import type { BigInteger } from './row.js'
+import type { Transaction } from './transaction.js'
+
+/** Deletes old entries of one state, oldest first. Entries that another transaction is using are left for the next time. */
+export async function prune(tx: Transaction, request: PruneEntries, retention: Retention): Promise<number> {
+  const [latest] = await tx.all<{ at: BigInteger | null }>(LATEST_SIGNED, tx.now)
+  const latestSignedAt = latest!.at === null ? undefined : Number(latest!.at)
+  const end = deletableBefore(request, { now: tx.now, latestSignedAt }, retention)
+  if (!Number.isFinite(end)) return 0
+  const old = request.state === 'handled' ? OLD_HANDLED : OLD_DISCARDED
+  const lock = request.dryRun === true ? '' : 'FOR UPDATE SKIP LOCKED'
+  const rows = await tx.all<{ id: BigInteger }>(`${old} ${lock}`, Math.floor(end), request.limit)
+  if (request.dryRun !== true && rows.length > 0) {
+    const ids = rows.map(({ id }) => String(id))
+    // In this order: what is still known of an entry is never less than what was recorded of its end.
+    for (const sql of DELETE) await tx.run(sql, ids)
+  }
+  return rows.length
+}
+
+// A time that the service has signed counts no further than the time of arrival: one that was signed far in the future must
+// not take the second clock ahead. The latest hundred of each secret are enough, because a time that is too early only keeps
+// more. The index is by secret, so the secrets are looked up one after the other.
+const LATEST_SIGNED = `
+  WITH RECURSIVE secrets (fingerprint) AS (
+    SELECT min(secret_fingerprint) FROM entries
+    UNION ALL
+    SELECT (SELECT min(secret_fingerprint) FROM entries WHERE secret_fingerprint > secrets.fingerprint)
+    FROM secrets WHERE secrets.fingerprint IS NOT NULL
+  )
+  SELECT max(least(latest.signed_at, latest.received_at)) AS at
+  FROM secrets CROSS JOIN LATERAL (
+    SELECT signed_at, received_at FROM entries
+    WHERE secret_fingerprint = secrets.fingerprint AND signed_at <= $1::bigint ORDER BY signed_at DESC LIMIT 100
+  ) AS latest`
+
+const OLD_HANDLED = old('handled')
+const OLD_DISCARDED = old('discarded')
+
+function old(state: PruneEntries['state']): string {
+  return `
+  SELECT id FROM entries
+  WHERE state = '${state}' AND finished_at < $1::bigint AND signed_at < $1::bigint
+    AND NOT EXISTS (
+      SELECT 1 FROM signatures WHERE repeated AND entry_id = entries.id AND signatures.signed_at >= $1::bigint
+    )
+  ORDER BY finished_at, id LIMIT $2::integer`
+}
+
+const DELETE = [
+  `INSERT INTO deleted (only_row, signed_at)
+  SELECT 1, max(signed_at) FROM (
+    SELECT signed_at FROM entries WHERE id = ANY ($1::bigint[])
+    UNION ALL SELECT signed_at FROM signatures WHERE repeated AND entry_id = ANY ($1::bigint[])
+  ) AS signed
+  ON CONFLICT (only_row) DO UPDATE SET signed_at = greatest(deleted.signed_at, excluded.signed_at)`,
+  `DELETE FROM signatures USING entries
+  WHERE entries.id = ANY ($1::bigint[]) AND signatures.signed_at = entries.signed_at
+    AND signatures.signature = entries.signature AND signatures.entry_id = entries.id`,
+  'DELETE FROM signatures WHERE repeated AND entry_id = ANY ($1::bigint[])',
+  'DELETE FROM history WHERE entry_id = ANY ($1::bigint[])',
+  'DELETE FROM entries WHERE id = ANY ($1::bigint[])',
+]

@@ -1,0 +1,117 @@
+import { createHash } from 'node:crypto'
+import { CountersignError } from '../../base/errors.js'
+import { textProperty } from '../../base/foreign-value.js'
+import type { Connection } from './connections.js'
+import { inboxError } from './inbox-error.js'
+import { MIGRATIONS, SCHEMA_VERSION, type Migration } from './migrations.js'
+import { checkCompatible, type StoredVersion } from './schema-version.js'
+import { quoteIdentifier, quoteLiteral } from './sql-text.js'
+
+export const DEFAULT_SCHEMA = 'countersign'
+
+/** Every table of the schema. */
+export const TABLES = ['entries', 'signatures', 'history', 'deleted', 'handled_types'] as const
+
+/**
+ * The SQL that creates the schema and brings it up to date, for the owner of the database to run. It changes nothing in a
+ * schema that is up to date, and it waits for another process that does the same.
+ */
+export function migrationSql(schema = DEFAULT_SCHEMA, migrations = MIGRATIONS): string {
+  const name = quoteIdentifier(schema)
+  const steps = migrations.map((migration, index) => step(migration, index + 1)).join('')
+  return `BEGIN;
+SELECT pg_advisory_xact_lock(${advisoryLock(schema, 'migration')});
+DO $countersign$
+BEGIN
+  IF to_regnamespace(${quoteLiteral(name)}) IS NULL THEN
+    CREATE SCHEMA ${name};
+  END IF;
+END
+$countersign$;
+SET LOCAL search_path = ${name};
+CREATE TABLE IF NOT EXISTS schema_version (
+  only_row integer PRIMARY KEY CHECK (only_row = 1), version integer NOT NULL, compatible_from integer NOT NULL
+);
+INSERT INTO schema_version VALUES (1, 0, 0) ON CONFLICT DO NOTHING;
+DO $countersign$
+BEGIN
+${steps}END
+$countersign$;
+COMMIT;
+`
+}
+
+/**
+ * The SQL that lets a role use the inbox without letting it change the schema, for the owner of the schema to run.
+ * `migrationSql` has to be run first.
+ */
+export function grantStatements(role: string, schema = DEFAULT_SCHEMA): string {
+  const [to, within] = [quoteIdentifier(role), quoteIdentifier(schema)]
+  const tables = TABLES.map((table) => `${within}.${table}`).join(', ')
+  return `GRANT USAGE ON SCHEMA ${within} TO ${to};
+GRANT SELECT ON ${within}.schema_version TO ${to};
+GRANT SELECT, INSERT, UPDATE, DELETE ON ${tables} TO ${to};
+GRANT USAGE ON SEQUENCE ${within}.entries_id TO ${to};
+GRANT EXECUTE ON FUNCTION ${within}.now_ms() TO ${to};
+`
+}
+
+/**
+ * Brings the schema up to date if it is not. A role that may not do that can use a schema that is.
+ * @throws CountersignError ERR_INBOX_NEWER, ERR_INBOX_FORBIDDEN and others
+ */
+export async function migrate(
+  { client }: Connection,
+  schema: string,
+  migrations = MIGRATIONS,
+): Promise<void> {
+  const found = await storedVersion(client, schema)
+  checkCompatible(found, schema)
+  if (found.version >= migrations.length) return
+  try {
+    await client.query(migrationSql(schema, migrations))
+  } catch (error) {
+    await client.query('ROLLBACK')
+    // A conflict with the code of a newer version, which migrated at the same time.
+    checkCompatible(await storedVersion(client, schema), schema)
+    throw textProperty(error, 'code') === '42501' ? forbiddenError(schema, found, error) : error
+  }
+}
+
+/** Version 0 stands for a schema that is not there. */
+async function storedVersion(client: Connection['client'], schema: string): Promise<StoredVersion> {
+  const table = `${quoteIdentifier(schema)}.schema_version`
+  try {
+    const { rows } = await client.query(`SELECT version, compatible_from FROM ${table}`)
+    return rows[0]
+      ? { version: Number(rows[0].version), compatibleFrom: Number(rows[0].compatible_from) }
+      : NO_SCHEMA
+  } catch (error) {
+    const isMissing = ['42P01', '3F000'].includes(textProperty(error, 'code') ?? '')
+    if (isMissing) return NO_SCHEMA
+    throw inboxError(error, schema)
+  }
+}
+
+const NO_SCHEMA: StoredVersion = { version: 0, compatibleFrom: 0 }
+
+function forbiddenError(schema: string, { version }: StoredVersion, cause: unknown): CountersignError {
+  const state = version === 0 ? 'does not exist' : `is of version ${version}`
+  const message =
+    `schema "${schema}" ${state}, version ${SCHEMA_VERSION} is needed, and this role may not change it. Let the owner run ` +
+    'what migrationSql() and grantStatements() return'
+  return new CountersignError('ERR_INBOX_FORBIDDEN', message, { cause })
+}
+
+function step({ sql, compatibleFrom }: Migration, version: number): string {
+  return `IF (SELECT version FROM schema_version) < ${version} THEN${sql}
+  UPDATE schema_version SET version = ${version}, compatible_from = ${compatibleFrom};
+END IF;
+`
+}
+
+/** A number for an advisory lock, which all applications of a database share. */
+export function advisoryLock(schema: string, purpose: string): bigint {
+  const digest = createHash('sha256').update(`countersign\0${schema}\0${purpose}`).digest()
+  return digest.readBigInt64BE()
+}

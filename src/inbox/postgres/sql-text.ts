@@ -1,0 +1,25 @@
+export function quoteIdentifier(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+export function quoteLiteral(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
+}
+
+/**
+ * A text as it is stored. PostgreSQL refuses U+0000 in a text, which an error message or a header may contain: it is escaped,
+ * so that such a text neither is lost nor fails the other rows of its statement.
+ */
+export function storedText(text: string): string {
+  return NEEDS_ESCAPE.test(text) ? text.replaceAll(ESCAPE, `${ESCAPE}1`).replaceAll('\0', `${ESCAPE}0`) : text
+}
+
+export function originalText(stored: string): string {
+  if (!stored.includes(ESCAPE)) return stored
+  return stored.replaceAll(`${ESCAPE}0`, '\0').replaceAll(`${ESCAPE}1`, ESCAPE)
+}
+
+/** U+001A, "substitute". */
+const ESCAPE = '\u001a'
+// eslint-disable-next-line no-control-regex -- these are the characters in question
+const NEEDS_ESCAPE = /[\u0000\u001a]/

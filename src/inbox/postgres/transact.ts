@@ -1,0 +1,209 @@
+import type { ClaimEnd, ClaimToken, TransactOptions } from '../inbox.js'
+import { property, textProperty } from '../../base/foreign-value.js'
+import { timer } from '../../base/timeout.js'
+import { CountersignError } from '../../base/errors.js'
+import type { Connection, Connections } from './connections.js'
+import { rowId } from './entry-id.js'
+import { inboxError, unreachableError } from './inbox-error.js'
+import { settle } from './settle.js'
+import { quoteIdentifier } from './sql-text.js'
+import { refuseTransactionControl, transactionControlError } from './transaction-control.js'
+import { setLocal, SYNCHRONOUS } from './transaction.js'
+
+/**
+ * A client of `pg` inside a transaction. It takes what `client.query` of `pg` takes, so that Drizzle, Knex and others can use
+ * it. Queries that would end the transaction are refused with `ERR_TRANSACTION_CONTROL`.
+ */
+export interface PostgresTransaction {
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the result of pg, whose rows have the types of the query
+  query(query: string | object, ...more: any[]): Promise<any>
+}
+
+/** How a transaction ended: its end was recorded, the claim had been lost, or the handler chose an end that is recorded alone. */
+export type Transacted = 'committed' | 'lost' | { readonly recordAlone: ClaimEnd }
+
+/** Runs `work` in a transaction that also completes the claim. See `TransactionalInbox`. */
+export async function transact(
+  connections: Connections,
+  claim: ClaimToken,
+  { timeoutMs }: TransactOptions,
+  work: (transaction: PostgresTransaction) => Promise<ClaimEnd>,
+): Promise<Transacted & { isAnyDue?: boolean }> {
+  const { schema } = connections.options
+  const id = rowId(claim.id)
+  if (id === undefined) return 'lost'
+  const connection = await connections.acquire()
+  const { client } = connection
+  const guarded = guard(connection)
+  try {
+    const { xid, searchPath } = await begin(connection, timeoutMs)
+    const end = await within(timeoutMs, work(guarded.transaction), () => connection.destroy())
+    guarded.close()
+    if (end.move !== 'complete') {
+      await client.query('ROLLBACK')
+      return { recordAlone: end }
+    }
+    await checkSameTransaction(connection, xid)
+    // Only now: a lock on the entry would keep its lease from being renewed while the handler runs.
+    const now = await useInbox(connection, connections.options)
+    const { held } = await settle(statementsOf(connection, now), [{ claim, end }], schema)
+    if (held.size === 0) {
+      await client.query('ROLLBACK')
+      return 'lost'
+    }
+    await client.query(setLocal({ search_path: searchPath }))
+    return await commit(connections, connection, { xid, id, token: claim.token })
+  } catch (error) {
+    const reason = inboxError(connection.lost() ?? error, schema)
+    // The server may still be running a query of the handler. Without a connection it cannot commit.
+    connection.destroy()
+    throw reason
+  } finally {
+    guarded.close()
+    connection.release()
+  }
+}
+
+/** Returns the number of the transaction, and the search path that the handler uses. */
+async function begin(
+  { client }: Connection,
+  timeoutMs: number,
+): Promise<{ xid: string; searchPath: string }> {
+  const limit = String(Math.ceil(timeoutMs))
+  const results: unknown = await client.query(
+    'BEGIN ISOLATION LEVEL READ COMMITTED; ' +
+      setLocal({ statement_timeout: limit, idle_in_transaction_session_timeout: limit }) +
+      SYNCHRONOUS +
+      "SELECT pg_current_xact_id()::text AS xid, current_setting('search_path') AS search_path",
+  )
+  const row = (results as { rows: { xid: string; search_path: string }[] }[]).at(-1)!.rows[0]!
+  return { xid: row.xid, searchPath: row.search_path }
+}
+
+/** A procedure or a client library may have ended the transaction where no text of a query shows it. */
+async function checkSameTransaction({ client }: Connection, xid: string): Promise<void> {
+  const { rows } = await client.query('SELECT pg_current_xact_id_if_assigned()::text AS xid')
+  if (rows[0].xid !== xid) throw transactionControlError('what ended the transaction')
+}
+
+async function useInbox(
+  { client }: Connection,
+  { schema, busyTimeoutMs }: Connections['options'],
+): Promise<number> {
+  const limits = { lock_timeout: String(busyTimeoutMs), statement_timeout: String(2 * busyTimeoutMs) }
+  const results: unknown = await client.query(
+    setLocal({ search_path: quoteIdentifier(schema), ...limits }) + 'SELECT now_ms() AS now',
+  )
+  return Number((results as { rows: { now: string }[] }[]).at(-1)!.rows[0]!.now)
+}
+
+function statementsOf({ client }: Connection, now: number) {
+  return {
+    now,
+    all: async <Row>(sql: string, ...values: unknown[]) => (await client.query(sql, values)).rows as Row[],
+    run: async (sql: string, ...values: unknown[]) =>
+      ((await client.query(sql, values)).rowCount as number | null) ?? 0,
+  }
+}
+
+interface Committing {
+  readonly xid: string
+  readonly id: string
+  readonly token: number
+}
+
+async function commit(
+  connections: Connections,
+  connection: Connection,
+  committing: Committing,
+): Promise<'committed'> {
+  const { schema, busyTimeoutMs } = connections.options
+  try {
+    const answer = connection.client.query('COMMIT')
+    const { command } = await within(2 * busyTimeoutMs, answer, () => connection.destroy())
+    if (command !== 'COMMIT') throw new Error(`the transaction ended with ${command}`)
+    return 'committed'
+  } catch (error) {
+    // A constraint that is checked at the end, for example: the server has answered.
+    if (!connection.lost()) throw error
+    if (await wasCommitted(connections, committing)) return 'committed'
+    throw unreachableError(schema, 'the connection was lost at COMMIT, and nothing was committed', error)
+  }
+}
+
+/**
+ * Asks on a new connection what became of the transaction. The server may not have noticed yet that the connection is lost, so
+ * it is asked until it says so, for a while.
+ */
+async function wasCommitted(connections: Connections, { xid, id, token }: Committing): Promise<boolean> {
+  const { schema, busyTimeoutMs } = connections.options
+  const giveUpAt = performance.now() + 4 * busyTimeoutMs
+  for (let delayMs = 10; ; delayMs = Math.min(500, delayMs * 2)) {
+    try {
+      const connection = await connections.acquire()
+      try {
+        const { rows } = await connection.client.query(
+          `SELECT pg_xact_status($1::xid8) AS status, EXISTS (
+            SELECT 1 FROM ${quoteIdentifier(schema)}.entries
+            WHERE id = $2::bigint AND token = $3::integer AND state = 'handled'
+          ) AS is_handled`,
+          [xid, id, token],
+        )
+        const { status, is_handled: isHandled } = rows[0]
+        if (isHandled === true) return true
+        if (status === 'aborted' || status === null) return false
+      } finally {
+        connection.release()
+      }
+    } catch (error) {
+      if (textProperty(error, 'code') === 'ERR_INBOX_CLOSED') throw error
+    }
+    if (performance.now() > giveUpAt)
+      throw unreachableError(schema, 'the connection was lost at COMMIT, and its result could not be learned')
+    await new Promise((resolve) => setTimeout(resolve, delayMs))
+  }
+}
+
+/** Once closed, a query that the handler did not wait for is refused. */
+function guard(connection: Connection): { transaction: PostgresTransaction; close: () => void } {
+  let isClosed = false
+  const query = (given: string | object, ...more: unknown[]): Promise<unknown> => {
+    const refusal = refusalOf(given, isClosed)
+    if (refusal === undefined)
+      return Reflect.apply(connection.client.query, connection.client, [given, ...more])
+    const callback = more.at(-1)
+    if (typeof callback === 'function') {
+      queueMicrotask(() => Reflect.apply(callback, undefined, [refusal]))
+      return Promise.resolve()
+    }
+    return Promise.reject(refusal)
+  }
+  return { transaction: { query }, close: () => void (isClosed = true) }
+}
+
+function refusalOf(given: string | object, isClosed: boolean): Error | undefined {
+  if (isClosed) return transactionControlError('a query after the end of the handler')
+  // A cursor or a stream of pg has its text one level down.
+  const text =
+    typeof given === 'string'
+      ? given
+      : (textProperty(given, 'text') ?? textProperty(property(given, 'cursor'), 'text'))
+  if (text === undefined) return transactionControlError('a query without a text')
+  try {
+    refuseTransactionControl(text)
+    return undefined
+  } catch (error) {
+    return error as Error
+  }
+}
+
+function within<Value>(limitMs: number, promise: Promise<Value>, onLate: () => void): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const cancel = timer(limitMs, () => {
+      onLate()
+      const message = `the transaction took longer than ${limitMs} ms, and was rolled back`
+      reject(new CountersignError('ERR_TRANSACTION_TIMEOUT', message))
+    })
+    promise.then(resolve, reject).finally(cancel)
+  })
+}

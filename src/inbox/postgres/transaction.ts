@@ -1,0 +1,142 @@
+import { CountersignError } from '../../base/errors.js'
+import { timer } from '../../base/timeout.js'
+import type { Connection } from './connections.js'
+import { inboxError, isConflict, unreachableError } from './inbox-error.js'
+import { checkCompatible } from './schema-version.js'
+import { quoteIdentifier, quoteLiteral } from './sql-text.js'
+
+/** One transaction. Every statement finds the tables of the inbox by their bare names. */
+export interface Transaction {
+  /** The clock of the database when the transaction began, in milliseconds since 1970. */
+  readonly now: number
+  all<Row>(sql: string, ...values: unknown[]): Promise<Row[]>
+  /** Resolves to the number of rows. */
+  run(sql: string, ...values: unknown[]): Promise<number>
+}
+
+export interface TransactionSettings {
+  readonly schema: string
+  /** How long a lock is waited for at most. A statement may take twice as long. */
+  readonly busyTimeoutMs: number
+}
+
+/**
+ * Runs `work` in a transaction and commits it. When the promise resolves, the server has confirmed the commit. Nothing is kept
+ * in the session, and no statement is named: so the connections may come from PgBouncer in transaction mode.
+ * @throws CountersignError, or what `work` throws
+ */
+export async function transaction<Result>(
+  connection: Connection,
+  settings: TransactionSettings,
+  work: (tx: Transaction) => Promise<Result>,
+): Promise<Result> {
+  const { schema } = settings
+  try {
+    const now = await begin(connection, settings)
+    const result = await work({
+      now,
+      all: async (sql, ...values) => (await send(connection, settings, sql, values)).rows,
+      run: async (sql, ...values) => (await send(connection, settings, sql, values)).rowCount ?? 0,
+    })
+    const { command } = await send(connection, settings, 'COMMIT')
+    if (command === 'COMMIT') return result
+    // The answer to COMMIT of a transaction in which a statement failed.
+    throw new Error(`the transaction ended with ${command}`)
+  } catch (error) {
+    await rollBack(connection, settings)
+    throw inboxError(connection.lost() ?? error, schema)
+  }
+}
+
+/** How often a transaction is run again because of what others did at the same time. */
+const MAX_TRIES = 5
+
+/** Runs `attempt` again if the server undid it in favour of another transaction. */
+export async function retryConflicts<Result>(attempt: () => Promise<Result>): Promise<Result> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await attempt()
+    } catch (error) {
+      const original = error instanceof CountersignError ? error.cause : error
+      if (!isConflict(original) || tries === MAX_TRIES) throw error
+      // With jitter: two that undo each other would meet again.
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 10 * tries))
+    }
+  }
+}
+
+async function begin(connection: Connection, settings: TransactionSettings): Promise<number> {
+  const { schema, busyTimeoutMs } = settings
+  const results: unknown = await send(
+    connection,
+    settings,
+    'BEGIN ISOLATION LEVEL READ COMMITTED; ' +
+      setLocal({
+        search_path: quoteIdentifier(schema),
+        lock_timeout: String(busyTimeoutMs),
+        statement_timeout: String(2 * busyTimeoutMs),
+        idle_in_transaction_session_timeout: String(4 * busyTimeoutMs),
+      }) +
+      SYNCHRONOUS +
+      'SELECT now_ms() AS now, version, compatible_from FROM schema_version',
+  )
+  const last = (results as { rows: BeginRow[] }[]).at(-1)!
+  const row = last.rows[0]
+  if (!row)
+    throw new CountersignError('ERR_INBOX_FORBIDDEN', `schema "${schema}" is empty: open the inbox first`)
+  checkCompatible({ version: row.version, compatibleFrom: row.compatible_from }, schema)
+  return Number(row.now)
+}
+
+interface BeginRow {
+  readonly now: string
+  readonly version: number
+  readonly compatible_from: number
+}
+
+/** Settings of the running transaction only. */
+export function setLocal(settings: Readonly<Record<string, string>>): string {
+  return Object.entries(settings)
+    .map(([name, value]) => `SELECT set_config('${name}', ${quoteLiteral(value)}, true); `)
+    .join('')
+}
+
+/** A role or a database for which commits need not reach the disk does not get that for an inbox. */
+export const SYNCHRONOUS =
+  "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') IN ('off', 'local'); "
+
+interface QueryResult {
+  readonly command: string
+  readonly rowCount: number | null
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- each statement knows the type of its rows
+  readonly rows: any[]
+}
+
+/** Sends a statement. The connection is given up if the answer does not come, as from a machine that is gone. */
+function send(
+  connection: Connection,
+  { schema, busyTimeoutMs }: TransactionSettings,
+  sql: string,
+  values?: unknown[],
+): Promise<QueryResult> {
+  return new Promise((resolve, reject) => {
+    const limitMs = 3 * busyTimeoutMs
+    const cancel = timer(limitMs, () => {
+      connection.destroy()
+      reject(unreachableError(schema, `no answer within ${limitMs} ms`))
+    })
+    const lost = connection.lost()
+    const querying = lost ? Promise.reject(lost) : connection.client.query(sql, values)
+    querying.then(resolve, reject).finally(cancel)
+  })
+}
+
+async function rollBack(connection: Connection, settings: TransactionSettings): Promise<void> {
+  if (connection.lost()) return
+  try {
+    await send(connection, settings, 'ROLLBACK')
+  } catch {
+    // Its state is not known.
+    connection.destroy()
+  }
+}

@@ -1,0 +1,221 @@
+import type { ClaimedEntry } from '../../../src/inbox/inbox.js'
+import type { PostgresInbox } from '../../../src/postgres.js'
+import { arrival } from '../../support/arrivals.js'
+import { describeWithDatabase } from '../../support/postgres-inbox.js'
+import { until } from '../../support/until.js'
+
+const ANY = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
+
+describeWithDatabase('several pools', (database) => {
+  let schema: string
+  const pair = async (): Promise<[PostgresInbox, PostgresInbox]> => {
+    schema = database.newSchema()
+    const inboxes: [PostgresInbox, PostgresInbox] = [database.inboxOn(schema), database.inboxOn(schema)]
+    await Promise.all(inboxes.map((inbox) => inbox.open()))
+    return inboxes
+  }
+
+  it('store one of twins that arrive at the same moment', async () => {
+    const inboxes = await pair()
+    const twins = Array.from({ length: 200 }, () => arrival())
+    const results = await Promise.all(
+      twins.map((twin) => Promise.all(inboxes.map((inbox) => inbox.add(twin)))),
+    )
+    for (const [one, other] of results) {
+      expect([one!.result, other!.result].sort()).toEqual(['duplicate', 'stored'])
+      expect(one!.id).toBe(other!.id)
+    }
+    expect(await inboxes[0].stats()).toMatchObject({ stored: 200, quarantined: 0 })
+  })
+
+  it('store one of a signature that arrives under several keys, and quarantine one', async () => {
+    const inboxes = await pair()
+    for (let round = 0; round < 20; round++) {
+      const { signature } = arrival()
+      const adding = Array.from({ length: 10 }, (_, index) =>
+        inboxes[index % 2]!.add(arrival({ signature, body: '{}' })),
+      )
+      const results = (await Promise.all(adding)).map(({ result }) => result)
+      expect(results.filter((each) => each === 'stored')).toHaveLength(1)
+      expect(results.filter((each) => each === 'quarantined')).toHaveLength(1)
+    }
+    expect(await inboxes[0].stats()).toMatchObject({ stored: 20, quarantined: 20 })
+  })
+
+  it('lose nothing when keys and signatures cross each other', async () => {
+    const inboxes = await pair()
+    for (let round = 0; round < 30; round++) {
+      const [one, other] = [arrival(), arrival()]
+      const crossed = [
+        { ...one, signature: other.signature },
+        { ...other, signature: one.signature },
+      ]
+      await Promise.all([
+        ...[one, other].map((each) => inboxes[0].add(each)),
+        ...crossed.toReversed().map((each) => inboxes[1].add(each)),
+      ])
+      for (const { idempotencyKey } of [one.callback, other.callback]) {
+        const entries = await inboxes[0].list({ idempotencyKey })
+        expect(entries.length).toBeGreaterThan(0)
+        expect(entries.filter(({ state }) => state === 'stored').length).toBeLessThanOrEqual(1)
+      }
+    }
+  })
+
+  it('remember a new signature of a repeat, or store it under its other key, and never both', async () => {
+    const inboxes = await pair()
+    for (let round = 0; round < 30; round++) {
+      const first = arrival()
+      await inboxes[0].add(first)
+      const { signature } = arrival()
+      const results = await Promise.all([
+        inboxes[0].add({ ...first, signature }),
+        inboxes[1].add(arrival({ signature })),
+      ])
+      const outcomes = results.map(({ result }) => result).join(' ')
+      expect(['duplicate quarantined', 'quarantined stored']).toContain(outcomes)
+    }
+  })
+
+  it('give the entries of an order key one at a time, in the order in which they were stored', async () => {
+    const inboxes = await pair()
+    const keys = ['account 1', 'account 2', 'account 3']
+    const expected = new Map<string, string[]>(keys.map((key) => [key, []]))
+    const adding = (async () => {
+      for (let i = 0; i < 40; i++)
+        for (const orderKey of keys) {
+          const { id } = await inboxes[i % 2]!.add(arrival({ orderKey, type: orderKey }))
+          expected.get(orderKey)!.push(id)
+        }
+    })()
+    const handled = new Map<string, string[]>(keys.map((key) => [key, []]))
+    const running = new Set<string>()
+    let count = 0
+    const work = async (inbox: PostgresInbox) => {
+      while (count < 120) {
+        const { entries } = await inbox.claim(ANY)
+        for (const { callback } of entries) {
+          expect(running.has(callback.type)).toBe(false)
+          running.add(callback.type)
+        }
+        await inbox.begin(entries, 60_000)
+        for (const { id, callback } of entries) {
+          handled.get(callback.type)!.push(id)
+          running.delete(callback.type)
+        }
+        count += entries.length
+        const held = await inbox.settle(entries.map((claim) => ({ claim, end: { move: 'complete' } })))
+        expect(held.size).toBe(entries.length)
+      }
+    }
+    await Promise.all([adding, ...inboxes.map(work)])
+    expect(handled).toEqual(expected)
+  })
+
+  it('give ids in the order in which concurrent additions of one key are promoted', async () => {
+    const inboxes = await pair()
+    const adding = Array.from({ length: 60 }, (_, index) =>
+      inboxes[index % 2]!.add(arrival({ orderKey: 'account 1' })),
+    )
+    const ids = (await Promise.all(adding)).map(({ id }) => Number(id))
+    const handled: number[] = []
+    while (handled.length < ids.length) {
+      const { entries } = await inboxes[0].claim(ANY)
+      expect(entries).toHaveLength(1)
+      handled.push(Number(entries[0]!.id))
+      await inboxes[1].settle([{ claim: entries[0]!, end: { move: 'complete' } }])
+    }
+    expect(handled).toEqual(ids.toSorted((a, b) => a - b))
+    // Of one process, in the order in which they were asked for.
+    const ofFirst = ids.filter((_, index) => index % 2 === 0)
+    expect(ofFirst).toEqual(ofFirst.toSorted((a, b) => a - b))
+  })
+
+  it('claim every entry once', async () => {
+    const inboxes = await pair()
+    await Promise.all(Array.from({ length: 300 }, () => inboxes[0].add(arrival())))
+    const claimed: ClaimedEntry[] = []
+    await Promise.all(
+      inboxes.map(async (inbox) => {
+        for (;;) {
+          const { entries } = await inbox.claim({ ...ANY, limit: 7 })
+          if (entries.length === 0) return
+          claimed.push(...entries)
+        }
+      }),
+    )
+    expect(claimed).toHaveLength(300)
+    expect(new Set(claimed.map(({ id }) => id)).size).toBe(300)
+  })
+
+  it('end a claim once', async () => {
+    const inboxes = await pair()
+    await inboxes[0].add(arrival())
+    const [first] = (await inboxes[0].claim({ ...ANY, leaseMs: 1 })).entries
+    let second: ClaimedEntry | undefined
+    while (!second) second = (await inboxes[1].claim(ANY)).entries[0]
+    expect(await inboxes[0].settle([{ claim: first!, end: { move: 'complete' } }])).toEqual(new Set())
+    expect(await inboxes[1].settle([{ claim: second, end: { move: 'complete' } }])).toEqual(
+      new Set([first!.id]),
+    )
+  })
+
+  it('wake each other within milliseconds', async () => {
+    const inboxes = await pair()
+    let calls = 0
+    const end = inboxes[1].watch(() => calls++)
+    // It is called once when it has begun to listen.
+    await until(() => calls >= 1)
+    await inboxes[0].add(arrival())
+    const addedAt = performance.now()
+    await until(() => calls >= 2)
+    expect(performance.now() - addedAt).toBeLessThan(500)
+    end()
+  })
+
+  it('listen again after the connection was cut', async () => {
+    const inboxes = await pair()
+    let calls = 0
+    inboxes[1].watch(() => calls++)
+    await until(() => calls >= 1)
+    await database.query(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()",
+    )
+    await until(() => calls >= 2)
+    await inboxes[0].add(arrival())
+    await until(() => calls >= 3)
+  })
+
+  it('commit the arrivals of one tick together', async () => {
+    const [inbox] = await pair()
+    await Promise.all(Array.from({ length: 100 }, () => inbox.add(arrival())))
+    const { rows } = await database.query(`SELECT DISTINCT xmin::text FROM ${schema}.entries`)
+    expect(rows).toHaveLength(1)
+  })
+
+  it('do not let one arrival that cannot be stored fail the others', async () => {
+    const [inbox] = await pair()
+    const impossible = arrival()
+    const adding = [
+      arrival(),
+      { ...impossible, callback: { ...impossible.callback, receivedAt: new Date(NaN) } },
+      arrival(),
+    ].map((each) => inbox.add(each))
+    expect((await Promise.allSettled(adding)).map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+    ])
+  })
+
+  it('keep texts with U+0000, which PostgreSQL refuses', async () => {
+    const [inbox] = await pair()
+    const type = 'a\0b\u001ac\u001a0'
+    const { id } = await inbox.add(arrival({ type, orderKey: '\0' }))
+    const { entries } = await inbox.claim({ ...ANY, eventTypes: [type] })
+    expect(entries[0]!.callback.type).toBe(type)
+    await inbox.settle([{ claim: entries[0]!, end: { move: 'deadLetter', error: 'not\0so' } }])
+    expect(await inbox.show(id)).toMatchObject({ eventType: type, reason: 'not\0so' })
+    expect(await inbox.list({ reason: '\0S', eventType: type })).toHaveLength(1)
+  })
+})
