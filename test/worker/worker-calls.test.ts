@@ -17,7 +17,11 @@ describe('a worker that handles several entries', () => {
     worker.start()
     await called(3)
     expect(calls.begin).toBe(1)
-    for (const { succeed } of runs) succeed()
+    for (const { succeed } of runs) {
+      succeed()
+      // Within the same event loop tick.
+      for (let microtask = 0; microtask < 50; microtask++) await undefined
+    }
     for (const id of ids) await becomes(id, 'handled')
     expect(calls.settle).toBe(1)
   })

@@ -75,6 +75,19 @@ export function registerMissingHandlers({ describe, it }: Suite): void {
       assert.equal((await inbox.stats()).unhandled, 3)
     })
 
+    it('shows it as unhandled also while it waits behind an entry of a type that has a handler', async ({
+      inbox,
+    }) => {
+      const orderKey = 'account 1'
+      const { id: first } = await inbox.add(createArrival({ orderKey }))
+      const { id: second } = await inbox.add(createArrival({ type: 'foreign', orderKey }))
+      await inbox.claim({ ...HANDLED, limit: 0 })
+      assert.equal(await stateOf(inbox, first), 'stored')
+      assert.equal(await stateOf(inbox, second), 'unhandled')
+      const { stored, unhandled } = await inbox.stats()
+      assert.deepEqual({ stored, unhandled }, { stored: 1, unhandled: 1 })
+    })
+
     it('gives it to the first worker that asks for its type, as stored before', async ({ inbox }) => {
       const { id } = await inbox.add(createArrival())
       assert.deepEqual(await claimDue(inbox, OTHER), [])
