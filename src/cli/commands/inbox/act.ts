@@ -19,10 +19,13 @@ interface ActFlags extends InboxFlags, FilterFlags {
 
 export const defineRetry = defineAction(
   'retry',
-  'Have entries handled once more: dead or retrying ones now; handled ones only with --handle-again.',
+  'Make dead or retrying entries due now; handled entries only with --handle-again.',
 )
-export const defineRelease = defineAction('release', 'Have entries in quarantine handled.')
-export const defineDiscard = defineAction('discard', 'Put entries aside that will not be handled.')
+export const defineRelease = defineAction(
+  'release',
+  'Release entries from quarantine, so that they are handled.',
+)
+export const defineDiscard = defineAction('discard', 'Discard entries, so that they are never handled.')
 
 function defineAction(action: OperatorAction, description: string): DefineSubcommand {
   return (subcommand, io, finish) => {

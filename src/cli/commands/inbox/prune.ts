@@ -16,8 +16,8 @@ interface PruneFlags extends InboxFlags {
 export const definePrune: DefineSubcommand = (subcommand, io, finish) => {
   subcommand(
     'prune',
-    'Delete what was handled or discarded long ago: nothing that the receiver still has to remember (retentionMs), and ' +
-      'nothing in any other state.',
+    'Delete old handled and discarded entries. Entries younger than retentionMs, or discardedRetentionMs, are kept, and so ' +
+      'are entries in any other state.',
   )
     .requiredOption('--older-than <age>', 'finished longer ago than this', age)
     .option('--state <state>', `${PRUNABLE.join(' or ')} (default: both)`, prunable)

@@ -13,7 +13,7 @@ interface ShowFlags extends InboxFlags {
 }
 
 export const defineShow: DefineSubcommand = (subcommand, io, finish) => {
-  subcommand('show', 'All that is known of one entry.')
+  subcommand('show', 'Show one entry with its history.')
     .argument('<id>', 'the id of the entry', entryId)
     .option('--body', 'with the body, which may be confidential')
     .option('--json', 'print JSON')
