@@ -6,17 +6,18 @@ import { subscription } from '../support/running-receiver.js'
 
 const sentinel = { name: 'primary', sentinelRootNodes: [{ host: '127.0.0.1', port: 26_379 }] }
 
-export function takesEveryClient(): void {
-  new RedisIdempotencyStore({ client: createClient() })
-  new RedisIdempotencyStore({ client: createClient({ RESP: 2 }) })
-  new RedisIdempotencyStore({ client: createClientPool() })
-  new RedisIdempotencyStore({ client: createCluster({ rootNodes: [] }) })
-  new RedisIdempotencyStore({ client: createSentinel(sentinel) })
-  new RedisIdempotencyStore({ client: new Redis() })
-  new RedisIdempotencyStore({ client: new Cluster([]) })
+export const stores = () => [
+  new RedisIdempotencyStore({ client: createClient() }),
+  new RedisIdempotencyStore({ client: createClient({ RESP: 2 }) }),
+  new RedisIdempotencyStore({ client: createClientPool() }),
+  new RedisIdempotencyStore({ client: createCluster({ rootNodes: [] }) }),
+  new RedisIdempotencyStore({ client: createSentinel(sentinel) }),
+  new RedisIdempotencyStore({ client: new Redis() }),
+  new RedisIdempotencyStore({ client: new Cluster([]) }),
   // @ts-expect-error a URL is no client
-  new RedisIdempotencyStore({ client: 'redis://127.0.0.1' })
+  new RedisIdempotencyStore({ client: 'redis://127.0.0.1' }),
   // @ts-expect-error without a client there is nothing to use
-  new RedisIdempotencyStore({})
-  createReceiver({ subscriptions: [subscription], store: new RedisIdempotencyStore({ client: new Redis() }) })
-}
+  new RedisIdempotencyStore({}),
+]
+
+export const receiver = () => createReceiver({ subscriptions: [subscription], store: stores()[0] })
