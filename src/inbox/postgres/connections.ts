@@ -1,4 +1,4 @@
-import { timer } from '../../base/timeout.js'
+import { timer, withTimeout } from '../../base/timeout.js'
 import { createPool, type OwnPool, type PostgresClient, type PostgresPool } from './driver.js'
 import { busyError, closedError, unreachableError } from './inbox-error.js'
 
@@ -15,6 +15,12 @@ export interface ConnectionsOptions {
 /** A connection that is checked out of the pool. */
 export interface Connection {
   readonly client: PostgresClient
+  /**
+   * Sends a query. The connection is given up if the answer does not come within three times `busyTimeoutMs`, as from a machine
+   * that is gone.
+   */
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the result of pg, which has several shapes
+  query(sql: string, values?: unknown[]): Promise<any>
   /** Why the connection is lost, if it is. */
   readonly lost: () => Error | undefined
   /** Ends the connection, as it may be in any state. */
@@ -59,8 +65,9 @@ export class Connections {
     this.#isClosed = true
     for (const connection of this.#all) connection.destroy()
     const pool = await this.#pool?.catch(() => undefined)
-    if (this.#ownPool) await this.#ownPool.end()
-    else pool?.removeListener('error', ignore)
+    if (!this.#ownPool) pool?.removeListener('error', ignore)
+    // It waits for the server, which may not answer any more.
+    else await withTimeout(this.#ownPool.end(), this.options.busyTimeoutMs, 'the pool').catch(ignore)
   }
 
   async #openPool(): Promise<PostgresPool> {
@@ -83,7 +90,7 @@ export class Connections {
   }
 
   #guard(client: PostgresClient): Connection {
-    const { schema } = this.options
+    const { schema, busyTimeoutMs } = this.options
     let lost: Error | undefined
     let isReleased = false
     const onError = (error: Error) => (lost ??= unreachableError(schema, error.message, error))
@@ -101,6 +108,17 @@ export class Connections {
     client.on('end', onEnd)
     const connection: Connection = {
       client,
+      query: (sql, values) =>
+        new Promise((resolve, reject) => {
+          const limitMs = 3 * busyTimeoutMs
+          const cancel = timer(limitMs, () => {
+            lost ??= unreachableError(schema, `no answer within ${limitMs} ms`)
+            connection.destroy()
+            reject(lost)
+          })
+          const querying = lost ? Promise.reject(lost) : client.query(sql, values)
+          querying.then(resolve, reject).finally(cancel)
+        }),
       lost: () => lost,
       destroy: () => end((lost ??= unreachableError(schema, 'the connection was given up'))),
       release: () => end(lost),
@@ -117,7 +135,7 @@ function connectWithin(pool: PostgresPool, limitMs: number, schema: string): Pro
     let isLate = false
     const cancel = timer(limitMs, () => {
       isLate = true
-      reject(busyError(schema, `no connection of the pool was free within ${limitMs} ms`))
+      reject(busyError(schema, noConnection(limitMs)))
     })
     pool.connect().then(
       (client) => {
@@ -129,8 +147,12 @@ function connectWithin(pool: PostgresPool, limitMs: number, schema: string): Pro
         cancel()
         // How pg-pool says that none was free in its own time limit.
         const isTimeout = /timeout exceeded when trying to connect/.test(String(error))
-        reject(isTimeout ? busyError(schema, 'no connection of the pool was free') : error)
+        reject(isTimeout ? busyError(schema, noConnection(limitMs)) : error)
       },
     )
   })
+}
+
+function noConnection(limitMs: number): string {
+  return `no connection within ${limitMs} ms: all those of the pool are in use, or the server does not answer`
 }

@@ -5,8 +5,8 @@ import type { Connection } from './connections.js'
  * Warns of settings of the server with which a crash of its machine may lose what it has committed. `synchronous_commit` is
  * not among them, as the inbox sets it for each of its transactions.
  */
-export async function warnIfNotDurable({ client }: Connection, logger: Logger): Promise<void> {
-  const { rows } = await client.query(
+export async function warnIfNotDurable(connection: Connection, logger: Logger): Promise<void> {
+  const { rows } = await connection.query(
     "SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off' ORDER BY name",
   )
   if (rows.length === 0) return

@@ -35,7 +35,7 @@ export class Announcements {
       let connection: Connection | undefined
       try {
         connection = await this.#connections.acquire()
-        await connection.client.query(this.#statement)
+        await connection.query(this.#statement)
         connection.release()
       } catch {
         connection?.destroy()
@@ -84,7 +84,7 @@ export class DueListener {
       client.on('notification', this.#notify)
       client.on('end', this.#reconnect)
       client.on('error', this.#reconnect)
-      await client.query(`LISTEN ${channelOf(this.#connections.options.schema)}`)
+      await connection.query(`LISTEN ${channelOf(this.#connections.options.schema)}`)
       this.#isConnecting = false
       this.#connection = connection
       this.#failures = 0

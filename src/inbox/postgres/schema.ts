@@ -61,28 +61,29 @@ GRANT EXECUTE ON FUNCTION ${within}.now_ms() TO ${to};
  * @throws CountersignError ERR_INBOX_NEWER, ERR_INBOX_FORBIDDEN and others
  */
 export async function migrate(
-  { client }: Connection,
+  connection: Connection,
   schema: string,
   migrations = MIGRATIONS,
 ): Promise<void> {
-  const found = await storedVersion(client, schema)
+  const found = await storedVersion(connection, schema)
   checkCompatible(found, schema)
   if (found.version >= migrations.length) return
   try {
-    await client.query(migrationSql(schema, migrations))
+    // Without a limit: to build an index takes its time.
+    await connection.client.query(migrationSql(schema, migrations))
   } catch (error) {
-    await client.query('ROLLBACK')
+    await connection.query('ROLLBACK')
     // A conflict with the code of a newer version, which migrated at the same time.
-    checkCompatible(await storedVersion(client, schema), schema)
+    checkCompatible(await storedVersion(connection, schema), schema)
     throw textProperty(error, 'code') === '42501' ? forbiddenError(schema, found, error) : error
   }
 }
 
 /** Version 0 stands for a schema that is not there. */
-async function storedVersion(client: Connection['client'], schema: string): Promise<StoredVersion> {
+async function storedVersion(connection: Connection, schema: string): Promise<StoredVersion> {
   const table = `${quoteIdentifier(schema)}.schema_version`
   try {
-    const { rows } = await client.query(`SELECT version, compatible_from FROM ${table}`)
+    const { rows } = await connection.query(`SELECT version, compatible_from FROM ${table}`)
     return rows[0]
       ? { version: Number(rows[0].version), compatibleFrom: Number(rows[0].compatible_from) }
       : NO_SCHEMA

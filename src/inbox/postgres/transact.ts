@@ -33,14 +33,13 @@ export async function transact(
   const id = rowId(claim.id)
   if (id === undefined) return 'lost'
   const connection = await connections.acquire()
-  const { client } = connection
   const guarded = guard(connection)
   try {
     const { xid, searchPath } = await begin(connection, timeoutMs)
     const end = await within(timeoutMs, work(guarded.transaction), () => connection.destroy())
     guarded.close()
     if (end.move !== 'complete') {
-      await client.query('ROLLBACK')
+      await connection.query('ROLLBACK')
       return { recordAlone: end }
     }
     await checkSameTransaction(connection, xid)
@@ -48,10 +47,10 @@ export async function transact(
     const now = await useInbox(connection, connections.options)
     const { held } = await settle(statementsOf(connection, now), [{ claim, end }], schema)
     if (held.size === 0) {
-      await client.query('ROLLBACK')
+      await connection.query('ROLLBACK')
       return 'lost'
     }
-    await client.query(setLocal({ search_path: searchPath }))
+    await connection.query(setLocal({ search_path: searchPath }))
     return await commit(connections, connection, { xid, id, token: claim.token })
   } catch (error) {
     const reason = inboxError(connection.lost() ?? error, schema)
@@ -66,11 +65,11 @@ export async function transact(
 
 /** Returns the number of the transaction, and the search path that the handler uses. */
 async function begin(
-  { client }: Connection,
+  connection: Connection,
   timeoutMs: number,
 ): Promise<{ xid: string; searchPath: string }> {
   const limit = String(Math.ceil(timeoutMs))
-  const results: unknown = await client.query(
+  const results: unknown = await connection.query(
     'BEGIN ISOLATION LEVEL READ COMMITTED; ' +
       setLocal({ statement_timeout: limit, idle_in_transaction_session_timeout: limit }) +
       SYNCHRONOUS +
@@ -81,28 +80,29 @@ async function begin(
 }
 
 /** A procedure or a client library may have ended the transaction where no text of a query shows it. */
-async function checkSameTransaction({ client }: Connection, xid: string): Promise<void> {
-  const { rows } = await client.query('SELECT pg_current_xact_id_if_assigned()::text AS xid')
+async function checkSameTransaction(connection: Connection, xid: string): Promise<void> {
+  const { rows } = await connection.query('SELECT pg_current_xact_id_if_assigned()::text AS xid')
   if (rows[0].xid !== xid) throw transactionControlError('what ended the transaction')
 }
 
 async function useInbox(
-  { client }: Connection,
+  connection: Connection,
   { schema, busyTimeoutMs }: Connections['options'],
 ): Promise<number> {
   const limits = { lock_timeout: String(busyTimeoutMs), statement_timeout: String(2 * busyTimeoutMs) }
-  const results: unknown = await client.query(
+  const results: unknown = await connection.query(
     setLocal({ search_path: quoteIdentifier(schema), ...limits }) + 'SELECT now_ms() AS now',
   )
   return Number((results as { rows: { now: string }[] }[]).at(-1)!.rows[0]!.now)
 }
 
-function statementsOf({ client }: Connection, now: number) {
+function statementsOf(connection: Connection, now: number) {
   return {
     now,
-    all: async <Row>(sql: string, ...values: unknown[]) => (await client.query(sql, values)).rows as Row[],
+    all: async <Row>(sql: string, ...values: unknown[]) =>
+      (await connection.query(sql, values)).rows as Row[],
     run: async (sql: string, ...values: unknown[]) =>
-      ((await client.query(sql, values)).rowCount as number | null) ?? 0,
+      ((await connection.query(sql, values)).rowCount as number | null) ?? 0,
   }
 }
 
@@ -142,7 +142,7 @@ async function wasCommitted(connections: Connections, { xid, id, token }: Commit
     try {
       const connection = await connections.acquire()
       try {
-        const { rows } = await connection.client.query(
+        const { rows } = await connection.query(
           `SELECT pg_xact_status($1::xid8) AS status, EXISTS (
             SELECT 1 FROM ${quoteIdentifier(schema)}.entries
             WHERE id = $2::bigint AND token = $3::integer AND state = 'handled'

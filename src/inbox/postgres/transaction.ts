@@ -1,7 +1,6 @@
 import { CountersignError } from '../../base/errors.js'
-import { timer } from '../../base/timeout.js'
 import type { Connection } from './connections.js'
-import { inboxError, isConflict, unreachableError } from './inbox-error.js'
+import { inboxError, isConflict } from './inbox-error.js'
 import { checkCompatible } from './schema-version.js'
 import { quoteIdentifier, quoteLiteral } from './sql-text.js'
 
@@ -35,15 +34,15 @@ export async function transaction<Result>(
     const now = await begin(connection, settings)
     const result = await work({
       now,
-      all: async (sql, ...values) => (await send(connection, settings, sql, values)).rows,
-      run: async (sql, ...values) => (await send(connection, settings, sql, values)).rowCount ?? 0,
+      all: async (sql, ...values) => (await send(connection, sql, values)).rows,
+      run: async (sql, ...values) => (await send(connection, sql, values)).rowCount ?? 0,
     })
-    const { command } = await send(connection, settings, 'COMMIT')
+    const { command } = await send(connection, 'COMMIT')
     if (command === 'COMMIT') return result
     // The answer to COMMIT of a transaction in which a statement failed.
     throw new Error(`the transaction ended with ${command}`)
   } catch (error) {
-    await rollBack(connection, settings)
+    await rollBack(connection)
     throw inboxError(connection.lost() ?? error, schema)
   }
 }
@@ -69,7 +68,6 @@ async function begin(connection: Connection, settings: TransactionSettings): Pro
   const { schema, busyTimeoutMs } = settings
   const results: unknown = await send(
     connection,
-    settings,
     'BEGIN ISOLATION LEVEL READ COMMITTED; ' +
       setLocal({
         search_path: quoteIdentifier(schema),
@@ -105,6 +103,10 @@ export function setLocal(settings: Readonly<Record<string, string>>): string {
 export const SYNCHRONOUS =
   "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') IN ('off', 'local'); "
 
+function send(connection: Connection, sql: string, values?: unknown[]): Promise<QueryResult> {
+  return connection.query(sql, values)
+}
+
 interface QueryResult {
   readonly command: string
   readonly rowCount: number | null
@@ -112,29 +114,10 @@ interface QueryResult {
   readonly rows: any[]
 }
 
-/** Sends a statement. The connection is given up if the answer does not come, as from a machine that is gone. */
-function send(
-  connection: Connection,
-  { schema, busyTimeoutMs }: TransactionSettings,
-  sql: string,
-  values?: unknown[],
-): Promise<QueryResult> {
-  return new Promise((resolve, reject) => {
-    const limitMs = 3 * busyTimeoutMs
-    const cancel = timer(limitMs, () => {
-      connection.destroy()
-      reject(unreachableError(schema, `no answer within ${limitMs} ms`))
-    })
-    const lost = connection.lost()
-    const querying = lost ? Promise.reject(lost) : connection.client.query(sql, values)
-    querying.then(resolve, reject).finally(cancel)
-  })
-}
-
-async function rollBack(connection: Connection, settings: TransactionSettings): Promise<void> {
+async function rollBack(connection: Connection): Promise<void> {
   if (connection.lost()) return
   try {
-    await send(connection, settings, 'ROLLBACK')
+    await send(connection, 'ROLLBACK')
   } catch {
     // Its state is not known.
     connection.destroy()

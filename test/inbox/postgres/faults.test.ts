@@ -1,0 +1,199 @@
+import pg from 'pg'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { PostgresInbox } from '../../../src/postgres.js'
+import { arrival } from '../../support/arrivals.js'
+import { describeWithDatabase } from '../../support/postgres-inbox.js'
+import { TcpProxy } from '../../support/tcp-proxy.js'
+
+const ANY = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
+const BUSY = { busyTimeoutMs: 300 }
+
+// With the settings of a server that does not lose what it has committed.
+describeWithDatabase(
+  'a PostgresInbox, when its database',
+  (database) => {
+    const opened = async (options = {}): Promise<{ inbox: PostgresInbox; schema: string }> => {
+      const schema = database.newSchema()
+      const inbox = database.inboxOn(schema, options)
+      await inbox.open()
+      return { inbox, schema }
+    }
+
+    /** Tries until the inbox works again. */
+    const recovered = async (inbox: PostgresInbox): Promise<void> => {
+      const giveUpAt = performance.now() + 15_000
+      for (;;) {
+        try {
+          expect((await inbox.add(arrival())).result).toBe('stored')
+          const { entries } = await inbox.claim(ANY)
+          return void (await inbox.settle(entries.map((claim) => ({ claim, end: { move: 'handBack' } }))))
+        } catch (error) {
+          if (performance.now() > giveUpAt) throw error
+          await delay(20)
+        }
+      }
+    }
+
+    it('is killed under load, has lost nothing that was answered', async () => {
+      const { inbox } = await opened({ busyTimeoutMs: 1_000 })
+      const stored: string[] = []
+      const codes = new Set<unknown>()
+      const load = { isOver: false }
+      const adding = Array.from({ length: 20 }, async () => {
+        while (!load.isOver) {
+          try {
+            stored.push((await inbox.add(arrival())).id)
+          } catch (error) {
+            codes.add((error as { code: unknown }).code)
+            await delay(20)
+          }
+        }
+      })
+      for (let kills = 0; kills < 3; kills++) {
+        const before = stored.length
+        while (stored.length < before + 100) await delay(5)
+        await database.server.kill()
+        await database.server.restart()
+      }
+      await recovered(inbox)
+      load.isOver = true
+      await Promise.all(adding)
+      expect([...codes].every((code) => code === 'ERR_INBOX_UNREACHABLE' || code === 'ERR_INBOX_BUSY')).toBe(
+        true,
+      )
+      const found = new Set<string>()
+      for (let afterId: string | undefined; ;) {
+        const page = await inbox.list({}, { limit: 1_000, ...(afterId && { afterId }) })
+        if (page.length === 0) break
+        for (const { id } of page) found.add(id)
+        afterId = page.at(-1)!.id
+      }
+      expect(stored.filter((id) => !found.has(id))).toEqual([])
+    }, 60_000)
+
+    it('cuts all connections, recovers', async () => {
+      const { inbox } = await opened()
+      for (let round = 0; round < 5; round++) {
+        const adding = Array.from({ length: 20 }, () => inbox.add(arrival()))
+        await database.query(
+          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'countersign'",
+        )
+        for (const result of await Promise.allSettled(adding)) {
+          if (result.status === 'fulfilled') expect(await inbox.show(result.value.id)).toBeDefined()
+          else expect(result.reason).toMatchObject({ code: 'ERR_INBOX_UNREACHABLE' })
+        }
+        await recovered(inbox)
+      }
+    })
+
+    it('is read-only, says so, and recovers', async () => {
+      const { inbox } = await opened()
+      const name = new URL(database.connectionString).pathname.slice(1)
+      const cut = () =>
+        database.query(
+          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'countersign'",
+        )
+      await database.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`)
+      await cut()
+      // The connections that were cut have to be replaced.
+      let error: unknown
+      for (let tries = 0; tries < 5 && (error as { code?: string })?.code !== 'ERR_INBOX_READ_ONLY'; tries++)
+        error = await inbox.add(arrival()).catch((reason: unknown) => reason)
+      expect(error).toMatchObject({
+        code: 'ERR_INBOX_READ_ONLY',
+        message: expect.stringContaining('primary server'),
+      })
+      await database.server.query(`ALTER DATABASE ${name} SET default_transaction_read_only = off`)
+      await cut()
+      await recovered(inbox)
+    })
+
+    it('has no connection left in the pool, says so, and still renews leases', async () => {
+      const pool = new pg.Pool({ connectionString: database.connectionString, max: 4 })
+      const { inbox } = await opened({ ...BUSY, pool, connectionString: undefined })
+      await inbox.add(arrival())
+      const { entries } = await inbox.claim(ANY)
+      const taken = await Promise.all([pool.connect(), pool.connect(), pool.connect()])
+      await expect(inbox.add(arrival())).rejects.toMatchObject({
+        code: 'ERR_INBOX_BUSY',
+        message: expect.stringContaining('no connection within 300 ms'),
+      })
+      expect((await inbox.extend(entries, 60_000)).size).toBe(1)
+      for (const client of taken) client.release()
+      await recovered(inbox)
+      await inbox.close()
+      await pool.end()
+    })
+
+    it('takes too long for a statement, says so, and recovers', async () => {
+      const { inbox, schema } = await opened(BUSY)
+      await database.query(
+        `CREATE FUNCTION ${schema}.slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(5); RETURN NEW; END';
+        CREATE TRIGGER slow BEFORE INSERT ON ${schema}.entries FOR EACH ROW EXECUTE FUNCTION ${schema}.slow()`,
+      )
+      await expect(inbox.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_BUSY' })
+      await database.query(`DROP TRIGGER slow ON ${schema}.entries`)
+      await recovered(inbox)
+    })
+
+    it('is locked by somebody else, says so, and recovers', async () => {
+      const { inbox, schema } = await opened(BUSY)
+      const other = new pg.Client(database.connectionString)
+      await other.connect()
+      await other.query(`BEGIN; LOCK TABLE ${schema}.entries`)
+      await expect(inbox.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_BUSY' })
+      await expect(inbox.claim(ANY)).rejects.toMatchObject({ code: 'ERR_INBOX_BUSY' })
+      await other.query('ROLLBACK')
+      await other.end()
+      await recovered(inbox)
+    })
+
+    it('does not answer at all, gives up the connection, and recovers', async () => {
+      const proxy = await TcpProxy.start(database.server.port)
+      const connectionString = database.connectionString.replace(/:\d+\//, `:${proxy.port}/`)
+      const { inbox } = await opened({ ...BUSY, connectionString })
+      await recovered(inbox)
+      proxy.isSilent = true
+      await expect(inbox.claim(ANY)).rejects.toMatchObject({ code: 'ERR_INBOX_UNREACHABLE' })
+      // Whether a connection was idle or had to be made.
+      const code = expect.stringMatching(/ERR_INBOX_(UNREACHABLE|BUSY)/)
+      await expect(inbox.add(arrival())).rejects.toMatchObject({ code })
+      proxy.isSilent = false
+      await recovered(inbox)
+      await inbox.close()
+      await proxy.stop()
+    })
+
+    it('does not answer any more, lets the inbox be closed', async () => {
+      const proxy = await TcpProxy.start(database.server.port)
+      const connectionString = database.connectionString.replace(/:\d+\//, `:${proxy.port}/`)
+      const { inbox } = await opened({ ...BUSY, connectionString })
+      proxy.isSilent = true
+      await inbox.close()
+      await proxy.stop()
+    })
+
+    it('is lost during COMMIT, rejects, and recognises the repeat', async () => {
+      const proxy = await TcpProxy.start(database.server.port)
+      const connectionString = database.connectionString.replace(/:\d+\//, `:${proxy.port}/`)
+      const { inbox } = await opened({ connectionString })
+      let cuts = 0
+      proxy.cutAfter = (bytes) => bytes.includes('COMMIT\0') && !bytes.includes('NOTIFY') && cuts++ === 0
+      const given = arrival()
+      await expect(inbox.add(given)).rejects.toMatchObject({ code: 'ERR_INBOX_UNREACHABLE' })
+      expect(cuts).toBeGreaterThan(0)
+      expect((await inbox.add(given)).result).toBe('duplicate')
+      expect((await inbox.stats()).stored).toBe(1)
+      await inbox.close()
+      await proxy.stop()
+    })
+
+    it('is gone, says so without the password', async () => {
+      const inbox = database.inboxOn('nowhere', { connectionString: 'postgres://ann:s3cret@127.0.0.1:1/x' })
+      const error = (await inbox.open().catch((reason: unknown) => reason)) as Error
+      expect(error).toMatchObject({ code: 'ERR_INBOX_UNREACHABLE' })
+      expect(JSON.stringify([error, error.message, error.stack, error.cause])).not.toContain('s3cret')
+    })
+  },
+  [],
+)

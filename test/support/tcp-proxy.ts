@@ -1,0 +1,54 @@
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+
+/** A TCP proxy that can cut connections at a chosen moment. */
+export class TcpProxy {
+  readonly #server: Server
+  readonly #sockets = new Set<Socket>()
+  /** Called with what a client sends. If it returns true, the bytes are passed on, and then the client is cut off. */
+  cutAfter: (bytes: Buffer) => boolean = () => false
+
+  /** Whether it keeps to itself what both sides send. */
+  isSilent = false
+
+  private constructor(targetPort: number) {
+    this.#server = createServer((client) => {
+      const target = connect(targetPort, '127.0.0.1')
+      for (const socket of [client, target]) {
+        this.#sockets.add(socket)
+        socket.on('error', () => {})
+        socket.on('close', () => {
+          this.#sockets.delete(socket)
+          client.destroy()
+          // What was sent to the server still arrives there.
+          target.end()
+        })
+      }
+      target.on('data', (bytes: Buffer) => {
+        if (!this.isSilent) client.write(bytes)
+      })
+      client.on('data', (bytes: Buffer) => {
+        if (this.isSilent) return
+        const isCut = this.cutAfter(bytes)
+        target.write(bytes, () => {
+          if (isCut) client.destroy()
+        })
+      })
+      client.on('end', () => target.end())
+    })
+  }
+
+  static async start(targetPort: number): Promise<TcpProxy> {
+    const proxy = new TcpProxy(targetPort)
+    await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve))
+    return proxy
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port
+  }
+
+  async stop(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy()
+    await new Promise((resolve) => this.#server.close(resolve))
+  }
+}
