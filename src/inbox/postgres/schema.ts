@@ -105,7 +105,8 @@ function forbiddenError(schema: string, { version }: StoredVersion, cause: unkno
 }
 
 function step({ sql, compatibleFrom }: Migration, version: number): string {
-  return `IF (SELECT version FROM schema_version) < ${version} THEN${sql}
+  return `IF (SELECT version FROM schema_version) < ${version} THEN
+${sql}
   UPDATE schema_version SET version = ${version}, compatible_from = ${compatibleFrom};
 END IF;
 `

@@ -53,7 +53,8 @@ export async function transact(
     await connection.query(setLocal({ search_path: searchPath }))
     return await commit(connections, connection, { xid, id, token: claim.token })
   } catch (error) {
-    const reason = inboxError(connection.lost() ?? error, schema)
+    const isLate = textProperty(error, 'code') === 'ERR_TRANSACTION_TIMEOUT'
+    const reason = isLate ? error : inboxError(connection.lost() ?? error, schema)
     // The server may still be running a query of the handler. Without a connection it cannot commit.
     connection.destroy()
     throw reason

@@ -1,0 +1,117 @@
+import { MIGRATIONS, SCHEMA_VERSION } from '../../../src/inbox/postgres/migrations.js'
+import { grantStatements, migrationSql } from '../../../src/postgres.js'
+import { arrival } from '../../support/arrivals.js'
+import { collectedLog } from '../../support/collected-log.js'
+import { describeWithDatabase } from '../../support/postgres-inbox.js'
+
+const ANY = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
+const COMPATIBLE = { sql: 'CREATE TABLE later (id integer);', compatibleFrom: 1 }
+const INCOMPATIBLE = { sql: 'ALTER TABLE entries RENAME TO items;', compatibleFrom: SCHEMA_VERSION + 1 }
+
+describeWithDatabase('the schema of a PostgresInbox', (database) => {
+  it('is made by one of several processes that start at once', async () => {
+    const schema = database.newSchema()
+    const inboxes = Array.from({ length: 5 }, () => database.inboxOn(schema))
+    await Promise.all(inboxes.map((inbox) => inbox.open()))
+    await Promise.all(inboxes.map((inbox) => inbox.add(arrival())))
+    expect((await inboxes[0]!.stats()).stored).toBe(5)
+  })
+
+  it('is made by migrationSql as well, which changes nothing the second time', async () => {
+    const schema = 'Own "schema"'
+    await database.query(migrationSql(schema))
+    await database.query(migrationSql(schema))
+    expect((await database.inboxOn(schema).add(arrival())).result).toBe('stored')
+  })
+
+  it('can be used while a newer version that is compatible has migrated it', async () => {
+    const schema = database.newSchema()
+    const inbox = database.inboxOn(schema)
+    await inbox.open()
+    await database.query(migrationSql(schema, [...MIGRATIONS, COMPATIBLE]))
+    expect((await inbox.add(arrival())).result).toBe('stored')
+    expect((await database.inboxOn(schema).add(arrival())).result).toBe('stored')
+  })
+
+  it('is refused when a newer version has migrated it incompatibly, also while it is open', async () => {
+    const schema = database.newSchema()
+    const inbox = database.inboxOn(schema)
+    await inbox.open()
+    await database.query(migrationSql(schema, [...MIGRATIONS, INCOMPATIBLE]))
+    const newer = { code: 'ERR_INBOX_NEWER', message: expect.stringContaining('Update this process') }
+    await expect(inbox.add(arrival())).rejects.toMatchObject(newer)
+    await expect(inbox.claim(ANY)).rejects.toMatchObject(newer)
+    await expect(database.inboxOn(schema).open()).rejects.toMatchObject(newer)
+  })
+
+  it('is used by a role that may not change it', async () => {
+    const schema = database.newSchema()
+    await database.query(`CREATE ROLE "the receiver" LOGIN`)
+    const { pathname } = new URL(database.connectionString)
+    const connectionString = database.server.connectionString(pathname.slice(1), 'the%20receiver')
+    const inbox = database.inboxOn(schema, { connectionString })
+    await expect(inbox.open()).rejects.toMatchObject({
+      code: 'ERR_INBOX_FORBIDDEN',
+      message: expect.stringMatching(
+        `schema "${schema}" does not exist, version ${SCHEMA_VERSION} is needed`,
+      ),
+    })
+    await database.query(migrationSql(schema))
+    await expect(inbox.open()).rejects.toMatchObject({ code: 'ERR_INBOX_FORBIDDEN' })
+    await database.query(grantStatements('the receiver', schema))
+    await inbox.open()
+    const given = arrival({ orderKey: 'account 1' })
+    const { id } = await inbox.add(given)
+    expect(await inbox.add({ ...given, signature: arrival().signature })).toEqual({ result: 'duplicate', id })
+    await inbox.add(arrival({ suspicion: 'stale' }))
+    const { entries } = await inbox.claim(ANY)
+    await inbox.begin(entries, 60_000)
+    await inbox.extend(entries, 60_000)
+    await inbox.settle([{ claim: entries[0]!, end: { move: 'deadLetter', error: 'no' } }])
+    expect(await inbox.act(id, 'retry', 'ann')).toEqual({ done: true })
+    const { entries: again } = await inbox.claim(ANY)
+    expect(await inbox.transact(again[0]!, { timeoutMs: 5_000 }, async () => ({ move: 'complete' }))).toBe(
+      'committed',
+    )
+    expect(await inbox.show(id)).toMatchObject({ state: 'handled', history: [{ action: 'retry' }] })
+    expect(await inbox.prune({ state: 'handled', limit: 10 })).toBe(0)
+    const { rows } = await database.query(
+      `SELECT has_schema_privilege('the receiver', '${schema}', 'CREATE') AS may_create`,
+    )
+    expect(rows).toEqual([{ may_create: false }])
+  })
+
+  it('is not damaged by a role or a database with other defaults', async () => {
+    const schema = database.newSchema()
+    const { pathname } = new URL(database.connectionString)
+    await database.query(`CREATE ROLE careless LOGIN SUPERUSER`)
+    for (const setting of [
+      'synchronous_commit = off',
+      "default_transaction_isolation = 'serializable'",
+      'search_path = nowhere',
+    ])
+      await database.query(`ALTER ROLE careless SET ${setting}`)
+    const connectionString = database.server.connectionString(pathname.slice(1), 'careless')
+    const inbox = database.inboxOn(schema, { connectionString })
+    await inbox.open()
+    await database.query(
+      `CREATE TABLE ${schema}.seen (setting text);
+      CREATE FUNCTION ${schema}.note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        INSERT INTO ${schema}.seen VALUES (current_setting('synchronous_commit') || ' ' || current_setting('transaction_isolation'));
+        RETURN NEW;
+      END $$;
+      CREATE TRIGGER note BEFORE INSERT ON ${schema}.entries FOR EACH ROW EXECUTE FUNCTION ${schema}.note()`,
+    )
+    await inbox.add(arrival())
+    const { rows } = await database.query(`SELECT setting FROM ${schema}.seen`)
+    expect(rows).toEqual([{ setting: 'on read committed' }])
+  })
+
+  it('is warned of on a server that may lose what it has committed', async () => {
+    const log = collectedLog()
+    await database.inboxOn(database.newSchema(), { logger: log }).open()
+    expect(log.withCode('WARN_NOT_DURABLE')).toMatchObject([
+      { fields: { settings: ['fsync', 'full_page_writes'] } },
+    ])
+  })
+})

@@ -1,0 +1,203 @@
+import pg from 'pg'
+import { drizzle } from 'drizzle-orm/node-postgres'
+import { sql } from 'drizzle-orm'
+import knex from 'knex'
+import type { ClaimedEntry } from '../../../src/inbox/inbox.js'
+import { refuseTransactionControl } from '../../../src/inbox/postgres/transaction-control.js'
+import type { PostgresInbox, PostgresTransaction } from '../../../src/postgres.js'
+import { arrival } from '../../support/arrivals.js'
+import { describeWithDatabase } from '../../support/postgres-inbox.js'
+import { TcpProxy } from '../../support/tcp-proxy.js'
+
+const ANY = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
+const LIMIT = { timeoutMs: 5_000 }
+const COMPLETE = { move: 'complete' } as const
+
+describeWithDatabase('a transactional handler', (database) => {
+  let schema: string
+  beforeEach(async () => {
+    schema = database.newSchema()
+    await database.query(`CREATE TABLE IF NOT EXISTS ledger (entry text)`)
+    await database.query('TRUNCATE ledger')
+  })
+
+  const claimed = async (options = {}): Promise<{ inbox: PostgresInbox; claim: ClaimedEntry }> => {
+    const inbox = database.inboxOn(schema, options)
+    await inbox.add(arrival({ orderKey: 'account 1' }))
+    const { entries } = await inbox.claim(ANY)
+    await inbox.begin(entries, 60_000)
+    return { inbox, claim: entries[0]! }
+  }
+  const ledger = async () => (await database.query('SELECT entry FROM ledger')).rows.map(({ entry }) => entry)
+  const write = (transaction: PostgresTransaction, entry: string) =>
+    transaction.query('INSERT INTO ledger VALUES ($1)', [entry])
+
+  it('commits its writes together with the end of the entry', async () => {
+    const { inbox, claim } = await claimed()
+    const next = await inbox.add(arrival({ orderKey: 'account 1' }))
+    const result = await inbox.transact(claim, LIMIT, async (transaction) => {
+      await write(transaction, claim.id)
+      expect((await inbox.extend([claim], 60_000)).size).toBe(1)
+      return COMPLETE
+    })
+    expect(result).toBe('committed')
+    expect(await ledger()).toEqual([claim.id])
+    expect(await inbox.show(claim.id)).toMatchObject({ state: 'handled' })
+    expect((await inbox.claim(ANY)).entries.map(({ id }) => id)).toEqual([next.id])
+  })
+
+  it('commits nothing when the claim was lost', async () => {
+    const { inbox, claim } = await claimed()
+    const late = { ...claim, token: claim.token - 1 }
+    expect(
+      await inbox.transact(late, LIMIT, async (transaction) => {
+        await write(transaction, 'late')
+        return COMPLETE
+      }),
+    ).toBe('lost')
+    expect(await ledger()).toEqual([])
+    expect(await inbox.show(claim.id)).toMatchObject({ state: 'running' })
+  })
+
+  it('commits nothing of its own with an end that is not complete', async () => {
+    const { inbox, claim } = await claimed()
+    const end = { move: 'deadLetter', error: 'account is closed' } as const
+    const work = async (transaction: PostgresTransaction) => {
+      await write(transaction, claim.id)
+      return end
+    }
+    expect(await inbox.transact(claim, LIMIT, work)).toBe('committed')
+    expect(await inbox.transact(claim, LIMIT, work)).toBe('lost')
+    expect(await ledger()).toEqual([])
+    expect(await inbox.show(claim.id)).toMatchObject({ state: 'dead', reason: 'account is closed' })
+  })
+
+  it('commits nothing when it throws, and when it ignores the error of a query', async () => {
+    const { inbox, claim } = await claimed()
+    const thrown = new Error('the handler failed')
+    await expect(
+      inbox.transact(claim, LIMIT, async (transaction) => {
+        await write(transaction, claim.id)
+        throw thrown
+      }),
+    ).rejects.toBe(thrown)
+    await expect(
+      inbox.transact(claim, LIMIT, async (transaction) => {
+        await write(transaction, claim.id)
+        await transaction.query('SELECT 1 / 0').catch(() => {})
+        return COMPLETE
+      }),
+    ).rejects.toMatchObject({ message: expect.stringContaining('current transaction is aborted') })
+    expect(await ledger()).toEqual([])
+    expect(await inbox.show(claim.id)).toMatchObject({ state: 'running' })
+  })
+
+  it('commits nothing when it takes too long, whatever it does afterwards', async () => {
+    const { inbox, claim } = await claimed()
+    let finish = () => {}
+    let late: Promise<unknown> | undefined
+    const working = inbox.transact(claim, { timeoutMs: 100 }, async (transaction) => {
+      await write(transaction, claim.id)
+      await new Promise<void>((resolve) => (finish = resolve))
+      late = write(transaction, 'late')
+      await late
+      return COMPLETE
+    })
+    await expect(working).rejects.toMatchObject({ code: 'ERR_TRANSACTION_TIMEOUT' })
+    finish()
+    await new Promise(setImmediate)
+    await expect(late).rejects.toThrow()
+    expect(await ledger()).toEqual([])
+    expect(await inbox.show(claim.id)).toMatchObject({ state: 'running' })
+  })
+
+  it('cannot end its transaction', async () => {
+    const { inbox, claim } = await claimed()
+    for (const query of ['COMMIT', 'SELECT 1; commit', '/* a /* b */ */ END', '-- c\nROLLBACK', 'BEGIN']) {
+      await expect(
+        inbox.transact(claim, LIMIT, async (transaction) => {
+          await write(transaction, claim.id)
+          await transaction.query(query)
+          return COMPLETE
+        }),
+      ).rejects.toMatchObject({ code: 'ERR_TRANSACTION_CONTROL' })
+    }
+    expect(await ledger()).toEqual([])
+  })
+
+  it('can use savepoints', async () => {
+    const { inbox, claim } = await claimed()
+    await inbox.transact(claim, LIMIT, async (transaction) => {
+      await transaction.query('SAVEPOINT a')
+      await transaction.query('SELECT 1 / 0').catch(() => {})
+      await transaction.query('ROLLBACK TO SAVEPOINT a')
+      await write(transaction, claim.id)
+      return COMPLETE
+    })
+    expect(await ledger()).toEqual([claim.id])
+  })
+
+  it('can use Drizzle and Knex', async () => {
+    const { inbox, claim } = await claimed()
+    const builder = knex({ client: 'pg' })
+    await inbox.transact(claim, LIMIT, async (transaction) => {
+      await drizzle({ client: transaction as unknown as pg.Client }).execute(
+        sql`INSERT INTO ledger VALUES (${'drizzle'})`,
+      )
+      await builder('ledger').insert({ entry: 'knex' }).connection(transaction)
+      return COMPLETE
+    })
+    expect(await ledger()).toEqual(['drizzle', 'knex'])
+    await builder.destroy()
+  })
+
+  it('is committed or not as the server says when the answer to COMMIT is lost', async () => {
+    const proxy = await TcpProxy.start(database.server.port)
+    const connectionString = database.connectionString.replace(/:\d+\//, `:${proxy.port}/`)
+    const { inbox, claim } = await claimed({ connectionString })
+    let isArmed = false
+    proxy.cutAfter = (bytes) => isArmed && bytes.includes('COMMIT\0') && !bytes.includes('NOTIFY')
+    const working = inbox.transact(claim, LIMIT, async (transaction) => {
+      await write(transaction, claim.id)
+      isArmed = true
+      return COMPLETE
+    })
+    const result = await working.catch(() => 'rejected')
+    const isHandled = (await database.query(`SELECT 1 FROM ${schema}.entries WHERE state = 'handled'`))
+      .rowCount
+    expect(result).toBe(isHandled === 1 ? 'committed' : 'rejected')
+    expect(await ledger()).toHaveLength(isHandled!)
+    await inbox.close()
+    await proxy.stop()
+  })
+})
+
+describe('a query within a transaction', () => {
+  it.each([
+    "SELECT 'commit; commit'",
+    'SELECT $$; commit; $$',
+    'SELECT $a$; commit; $$ $a$',
+    'SELECT "commit; commit"',
+    'SAVEPOINT a; ROLLBACK TO a; RELEASE a',
+    'ROLLBACK WORK TO SAVEPOINT a',
+    '-- commit; commit\nSELECT 1',
+    'SELECT CASE WHEN true THEN 1 END',
+    'PREPARE plan AS SELECT 1',
+  ])('may be %s', (query) => {
+    expect(() => refuseTransactionControl(query)).not.toThrow()
+  })
+
+  it.each([
+    'start transaction',
+    'Commit and chain',
+    "SELECT 'a\\'; COMMIT; --'",
+    "SELECT E'a\\'; '; COMMIT",
+    "PREPARE TRANSACTION 'x'",
+    'abort',
+    'rollback',
+  ])('may not be %s', (query) => {
+    expect(() => refuseTransactionControl(query)).toThrow(
+      expect.objectContaining({ code: 'ERR_TRANSACTION_CONTROL' }),
+    )
+  })
+})
