@@ -6,6 +6,7 @@ import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { SqliteInbox } from '../../src/sqlite.js'
 import { arrival } from '../support/arrivals.js'
 import { fakeClock } from '../support/fake-clock.js'
+import { describeWithDatabase, withFakeClock } from '../support/postgres-inbox.js'
 import { inboxFile } from '../support/sqlite-file.js'
 
 const START = Date.UTC(2026, 10, 3, 9, 14, 27)
@@ -156,21 +157,63 @@ class Subject {
 }
 
 it('SqliteInbox answers whatever it is asked as MemoryInbox does, which is simple enough to be seen through', async () => {
+  await answersAsMemoryInbox(25, (options) => ({
+    inbox: new SqliteInbox({ file: inboxFile(), ...options }),
+    setTime: () => {},
+  }))
+}, 60_000)
+
+describeWithDatabase('on a real server', (database) => {
+  it('PostgresInbox does so as well', async () => {
+    await answersAsMemoryInbox(15, async ({ clock, ...retention }) => {
+      const schema = database.newSchema()
+      const advance = await withFakeClock(database, schema, clock())
+      let time = clock()
+      return {
+        inbox: database.inboxOn(schema, retention),
+        setTime: async () => {
+          await advance(clock() - time)
+          time = clock()
+        },
+      }
+    })
+  }, 60_000)
+})
+
+interface Options {
+  readonly clock: () => number
+  readonly retentionMs: number
+  readonly discardedRetentionMs: number
+}
+
+interface Created {
+  readonly inbox: CompleteInbox
+  /** Gives the inbox the time of the clock, if it has one of its own. */
+  readonly setTime: () => Promise<void> | void
+}
+
+async function answersAsMemoryInbox(
+  numRuns: number,
+  create: (options: Options) => Promise<Created> | Created,
+): Promise<void> {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
       const clock = fakeClock(START)
       const options = { clock, retentionMs: 40, discardedRetentionMs: 1 }
-      const sqlite = new SqliteInbox({ file: inboxFile(), ...options })
-      const [actual, expected] = [new Subject(sqlite, clock), new Subject(new MemoryInbox(options), clock)]
+      const { inbox, setTime } = await create(options)
+      const [actual, expected] = [new Subject(inbox, clock), new Subject(new MemoryInbox(options), clock)]
       try {
         for (const each of steps) {
-          if (each.does === 'wait') clock.advance(each.ms)
+          if (each.does === 'wait') {
+            clock.advance(each.ms)
+            await setTime()
+          }
           expect(await actual.after(each)).toEqual(await expected.after(each))
         }
       } finally {
-        await sqlite.close()
+        await inbox.close()
       }
     }),
-    { numRuns: 25 },
+    { numRuns },
   )
-}, 60_000)
+}
