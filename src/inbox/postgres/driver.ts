@@ -14,8 +14,10 @@ export interface PostgresClient {
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the result of pg, which has several shapes
   query(text: string, values?: unknown[]): Promise<any>
   release(destroy?: Error | boolean): void
-  on(event: string, listener: (...given: never[]) => void): unknown
-  removeListener(event: string, listener: (...given: never[]) => void): unknown
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- as in the types of pg
+  on(event: any, listener: (...given: any[]) => void): unknown
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- as in the types of pg
+  removeListener(event: any, listener: (...given: any[]) => void): unknown
 }
 
 /** A pool that the inbox has made for itself, and ends. */
