@@ -1,0 +1,120 @@
+// A table whose rows are updated several times and then deleted grows for ever if dead rows are not reused. A full run:
+// SOAK_ENTRIES=1000000 TESTS=slow npx jest test/inbox/postgres/soak
+import type { PostgresInbox } from '../../../src/postgres.js'
+import { arrival } from '../../support/arrivals.js'
+import { describeWithDatabase, type TestDatabase } from '../../support/postgres-inbox.js'
+
+const ENTRIES = Number(process.env['SOAK_ENTRIES'] ?? 20_000)
+const ROUND = Math.min(5_000, ENTRIES / 10)
+const CLAIM = { eventTypes: ['transfers.book-completed'], limit: 100, leaseMs: 60_000 } as const
+const SETTINGS = ['fsync = off', 'full_page_writes = off', 'autovacuum_naptime = 1s']
+
+describeWithDatabase(
+  'a PostgresInbox that has run for long',
+  (database) => {
+    it('keeps the size of its tables bounded', async () => {
+      const schema = database.newSchema()
+      const inbox = database.inboxOn(schema, { retentionMs: 1, discardedRetentionMs: 1 })
+      const sizes: number[] = []
+      for (let done = 0; done < ENTRIES; done += ROUND) {
+        await addMany(inbox, ROUND)
+        await handleAll(inbox)
+        // A later time that the service has signed, or nothing may be deleted.
+        await addMany(inbox, 1)
+        while ((await inbox.prune({ state: 'handled', limit: 1_000 })) > 0);
+        sizes.push(await sizeOf(database, schema))
+      }
+      const { rows } = await database.query(`SELECT count(*)::integer AS left FROM ${schema}.entries`)
+      process.stderr.write(
+        `${ENTRIES} entries: ${sizes.map((size) => `${(size / 1_048_576).toFixed(1)} MiB`).join(', ')}; ` +
+          `${rows[0].left} left\n`,
+      )
+      expect(rows[0].left).toBeLessThan(ROUND)
+      const early = Math.max(...sizes.slice(0, 5))
+      expect(sizes.at(-1)).toBeLessThan(2 * early)
+    }, 3_600_000)
+
+    it('claims as fast with many handled entries as with few', async () => {
+      const schema = database.newSchema()
+      const inbox = database.inboxOn(schema)
+      const fewMs = await medianClaimMs(inbox)
+      await database.query(
+        `INSERT INTO ${schema}.entries (state, known, event_type, idempotency_key, key_hash, body_hash, signature,
+          due_set_at, ready, signed_at, received_at, finished_at, subscribed_type, callback_url, secret_fingerprint, body)
+        SELECT 'handled', true, 'transfers.book-completed', n::text, decode(md5(n::text), 'hex'), '\\x00', decode(md5(n::text), 'hex'),
+          0, false, n, n, n, 'transfers.book-completed', 'https://partner.example.com/', '', '{}'
+        FROM generate_series(1, $1::integer) AS n`,
+        [ENTRIES],
+      )
+      await database.query(`ANALYZE ${schema}.entries`)
+      const manyMs = await medianClaimMs(inbox)
+      process.stderr.write(
+        `a claim: ${fewMs.toFixed(2)} ms; with ${ENTRIES} handled: ${manyMs.toFixed(2)} ms\n`,
+      )
+      expect(manyMs).toBeLessThan(2 * fewMs + 2)
+    }, 600_000)
+
+    it('renews leases without a change of an index', async () => {
+      const schema = database.newSchema()
+      const inbox = database.inboxOn(schema)
+      await addMany(inbox, 50)
+      const { entries } = await inbox.claim(CLAIM)
+      await inbox.begin(entries, 60_000)
+      const updates = async () => {
+        await database.query('SELECT pg_stat_force_next_flush()')
+        const { rows } = await database.query(
+          `SELECT n_tup_upd::integer AS all, n_tup_hot_upd::integer AS hot FROM pg_stat_all_tables
+          WHERE schemaname = $1 AND relname = 'entries'`,
+          [schema],
+        )
+        return rows[0]
+      }
+      for (let i = 0; i < 5; i++) await inbox.extend(entries, 60_000)
+      await inbox.close()
+      let counted = await updates()
+      while (counted.all < 7 * 50) counted = await updates()
+      expect(counted.hot).toBeGreaterThanOrEqual(5 * 50)
+    })
+  },
+  SETTINGS,
+)
+
+async function addMany(inbox: PostgresInbox, count: number): Promise<void> {
+  for (let added = 0; added < count; added += 500) {
+    const adding = Array.from({ length: Math.min(500, count - added) }, () =>
+      inbox.add(arrival({ signedAt: new Date() })),
+    )
+    await Promise.all(adding)
+  }
+}
+
+async function handleAll(inbox: PostgresInbox): Promise<void> {
+  for (;;) {
+    const { entries } = await inbox.claim(CLAIM)
+    if (entries.length === 0) return
+    await inbox.begin(entries, 60_000)
+    await inbox.settle(entries.map((claim) => ({ claim, end: { move: 'complete' } })))
+  }
+}
+
+async function medianClaimMs(inbox: PostgresInbox): Promise<number> {
+  await addMany(inbox, 1_000)
+  const times: number[] = []
+  for (let i = 0; i < 20; i++) {
+    const startedAt = performance.now()
+    const { entries } = await inbox.claim({ ...CLAIM, limit: 20 })
+    times.push(performance.now() - startedAt)
+    await inbox.settle(entries.map((claim) => ({ claim, end: { move: 'complete' } })))
+  }
+  await handleAll(inbox)
+  return times.toSorted((a, b) => a - b)[10]!
+}
+
+async function sizeOf(database: TestDatabase, schema: string): Promise<number> {
+  const { rows } = await database.query(
+    `SELECT sum(pg_total_relation_size(oid))::float8 AS size FROM pg_class
+    WHERE relnamespace = $1::regnamespace AND relkind = 'r'`,
+    [schema],
+  )
+  return rows[0].size
+}
