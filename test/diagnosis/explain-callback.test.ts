@@ -27,3 +27,8 @@ test('every cause has a deployment', () => {
   expect(Object.keys(CAUSES).filter((cause) => !named.has(cause as keyof typeof CAUSES))).toEqual([])
   expect(DEPLOYMENTS.length).toBeGreaterThanOrEqual(60)
 })
+
+test('a retry is no replay: it has the same signature and the same idempotency key', () => {
+  const options = { subscriptions: [CONFIGURED], otherRequests: [received({})] }
+  expect(explainCallback(received({}), options)).toMatchObject({ verified: true, findings: [] })
+})
