@@ -15,7 +15,7 @@ export interface Alternative<Value> {
 /** A mistake that changes one input of the signature. It gives a bounded number of alternatives for a value. */
 export interface Hypothesis<Value> {
   readonly cause: Cause
-  /** Whether it is not combined with another change of the same input, because its alternatives take too long. */
+  /** Whether it is not combined with another change of the same input, because its alternatives take too long or are too many. */
   readonly isSlow?: true
   alternatives(value: Value): Iterable<Alternative<Value>>
 }
@@ -32,15 +32,25 @@ export function unchanged<Value>(value: Value): Variant<Value> {
   return { value, causes: [], changes: [], weight: 0 }
 }
 
+export interface VariantOptions {
+  /** Ends the list early. */
+  readonly isOver?: () => boolean
+  /** @default true */
+  readonly withPairs?: boolean
+}
+
+/** Pairs of changes of one input are added up to this number of variants. An explanation has 2,000 HMACs at most. */
+const MAX_VARIANTS = 1_000
+
 /**
  * The value itself, every single change of it, and pairs of its frequent changes, in this order and each value once. The
- * first explanation of a value is kept, as frequent changes come first. `isOver` ends the list early.
+ * first explanation of a value is kept, as frequent changes come first.
  */
 export function variants<Value>(
   base: Variant<Value>,
   hypotheses: readonly Hypothesis<Value>[],
   identity: (value: Value) => string,
-  isOver: () => boolean = () => false,
+  { isOver = () => false, withPairs = true }: VariantOptions = {},
 ): Variant<Value>[] {
   const seen = new Set([identity(base.value)])
   const found: Variant<Value>[] = [base]
@@ -68,7 +78,10 @@ export function variants<Value>(
   const singles = add(base, 3).sort((one, other) => one.weight - other.weight)
   found.push(...singles)
   // A base that is a change itself, such as a renamed header, has one change left.
-  if (base.causes.length > 0) return found
-  for (const single of singles) if (single.weight === 1) found.push(...add(single, 1))
+  if (base.causes.length > 0 || !withPairs) return found
+  for (const single of singles) {
+    if (found.length >= MAX_VARIANTS) break
+    if (single.weight === 1) found.push(...add(single, 1))
+  }
   return found
 }

@@ -1,7 +1,8 @@
+import { parseUrl } from '../base/parse-url.js'
 import { hashBody } from '../signature/string-to-sign.js'
 import { bodyHypotheses } from './body-changes.js'
 import type { Cause } from './causes.js'
-import { unchanged, variants, type Variant } from './change.js'
+import { unchanged, variants, type Variant, type VariantOptions } from './change.js'
 import { contentLength, likelyFindings } from './evidence.js'
 import { likelyFinding, provenFindings, type Finding } from './finding.js'
 import {
@@ -47,7 +48,8 @@ export function explainCallback(request: ReceivedRequest, options: ExplainOption
   const spacesOf = (changed: 'as-configured' | 'changed') =>
     (spaces = subscriptions.map((subscription, rank) => {
       const isChanged = changed === 'changed' && rank < MAX_SUBSCRIPTIONS_CHANGED
-      return spaceOf(subscription, isChanged, settings, urls)
+      // To list the pairs takes longer than to try them, so only those of the likeliest subscription are.
+      return spaceOf(subscription, isChanged && { withPairs: rank === 0 }, settings, urls)
     }))
   const signatures = signatureCandidates(lines)
   const timestamps = timestampVariants(lines)
@@ -94,33 +96,30 @@ const MAX_OTHERS = 100
 
 function spaceOf(
   subscription: ExplainedSubscription,
-  isChanged: boolean,
+  changed: VariantOptions | false,
   { subscriptions, previousSecrets, urls }: ExplainSettings,
   request: RequestUrls,
 ): SearchSpace<ExplainedSubscription> {
   const { callbackUrl, url, secrets } = subscription
-  const others = isChanged ? subscriptions.filter((each) => each !== subscription).slice(0, MAX_OTHERS) : []
+  const [keys, parts] = [secrets.map((secret) => unchanged(Buffer.from(secret))), unchanged(partsOf(url))]
+  if (!changed) return { subscription, secrets: keys.map((key) => [key]), urls: [parts] }
+  const others = subscriptions.filter((each) => each !== subscription).slice(0, MAX_OTHERS)
   const ofSecrets = secretHypotheses({
     ofOtherSubscriptions: others.flatMap((each) => each.secrets).map((each) => Buffer.from(each)),
     previous: previousSecrets.map((each) => Buffer.from(each)),
   })
-  const ofUrls = urlHypotheses(callbackUrl, request, [...others.map((each) => each.callbackUrl), ...urls])
+  const ofUrls = urlHypotheses(callbackUrl, request, [
+    ...others.map((each) => each.url),
+    ...urls.flatMap((each) => parseUrl(each) ?? []),
+  ])
   return {
     subscription,
-    secrets: secrets.map((secret) =>
-      variants(unchanged(Buffer.from(secret)), isChanged ? ofSecrets : [], (value) =>
-        value.toString('latin1'),
-      ),
-    ),
-    urls: variants(
-      unchanged(partsOf(url)),
-      isChanged ? ofUrls : [],
-      ({ host, path, query }) => `${path}${query}\n${host}`,
-    ),
+    secrets: keys.map((key) => variants(key, ofSecrets, (value) => value.toString('latin1'))),
+    urls: variants(parts, ofUrls, ({ host, path, query }) => `${path}${query}\n${host}`, changed),
   }
 }
 
-/** The hash of every other form of the body. A body is hashed once, and not kept. */
+/** The hash of every other form of the body, so that no form is kept. Each is hashed once. */
 function otherBodyHashes(body: Buffer, length: number | undefined, limit: SearchLimit): Variant<string>[] {
   const hashes = new WeakMap<Buffer, string>()
   const hashOf = (value: Buffer) => {
@@ -128,7 +127,9 @@ function otherBodyHashes(body: Buffer, length: number | undefined, limit: Search
     hashes.set(value, hash)
     return hash
   }
-  const [, ...others] = variants(unchanged(body), bodyHypotheses(length), hashOf, () => limit.isHalfOver())
+  const [, ...others] = variants(unchanged(body), bodyHypotheses(length), hashOf, {
+    isOver: () => limit.isHalfOver(),
+  })
   return others.map((variant) => ({ ...variant, value: hashOf(variant.value) }))
 }
 

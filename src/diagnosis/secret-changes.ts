@@ -18,6 +18,7 @@ export function secretHypotheses(others: OtherSecrets): readonly Hypothesis<Buff
     ...secretSyntax.map(({ cause, alternatives }) => ofText(cause, alternatives)),
     {
       cause: 'secret-of-other-subscription',
+      isSlow: true,
       alternatives: () => others.ofOtherSubscriptions.map((value) => ({ value, change: 'another secret' })),
     },
     {
@@ -36,8 +37,8 @@ export function secretHypotheses(others: OtherSecrets): readonly Hypothesis<Buff
     ofText('secret-truncated', truncated),
     ofText('secret-unicode-form', unicodeForms),
   ]
-  return hypotheses.map(({ cause, alternatives }) => ({
-    cause,
+  return hypotheses.map(({ alternatives, ...hypothesis }) => ({
+    ...hypothesis,
     *alternatives(value: Buffer) {
       for (const each of alternatives(value)) if (each.value.length > 0) yield each
     },

@@ -66,8 +66,10 @@ export function requestUrls(path: string, lines: readonly HeaderLine[]): Request
 export function urlHypotheses(
   written: string,
   request: RequestUrls,
-  others: readonly string[],
+  others: readonly URL[],
 ): readonly Hypothesis<UrlParts>[] {
+  const fragments = [written, ...request.targets].flatMap((target) => /#.*/s.exec(target)?.[0] ?? [])
+  fragments.push(...others.flatMap(({ hash }) => (hash === '' ? [] : hash)))
   return [
     { cause: 'url-scheme-or-port', alternatives: (parts) => otherPorts(parts, request) },
     { cause: 'url-host', alternatives: (parts) => otherHosts(parts, request) },
@@ -77,10 +79,8 @@ export function urlHypotheses(
     {
       cause: 'url-fragment',
       *alternatives(parts) {
-        for (const target of [written, ...others, ...request.targets]) {
-          const fragment = /#.*/s.exec(target)?.[0]
-          if (fragment !== undefined)
-            yield { value: { ...parts, query: parts.query + fragment }, change: 'with its fragment' }
+        for (const fragment of fragments) {
+          yield { value: { ...parts, query: parts.query + fragment }, change: 'with its fragment' }
         }
         yield { value: { ...parts, query: `${parts.query}#` }, change: 'with an empty fragment', weight: 3 }
       },
@@ -153,8 +153,8 @@ function* otherHosts(parts: UrlParts, { hosts }: RequestUrls): Iterable<Alternat
 }
 
 /** Whole URLs that may have been meant. The cause is named by what differs, so that a lost slash is not called another URL. */
-function byDifference(others: readonly string[]): Hypothesis<UrlParts>[] {
-  const urls = others.flatMap((each) => parseUrl(each) ?? []).map(partsOf)
+function byDifference(others: readonly URL[]): Hypothesis<UrlParts>[] {
+  const urls = others.map(partsOf)
   const causes = [
     'url-scheme-or-port',
     'url-host',
@@ -165,6 +165,7 @@ function byDifference(others: readonly string[]): Hypothesis<UrlParts>[] {
   ] as const
   return causes.map((cause) => ({
     cause,
+    isSlow: true,
     alternatives: (parts) =>
       urls
         .filter((other) => difference(parts, other) === cause)
