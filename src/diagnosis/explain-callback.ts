@@ -114,7 +114,7 @@ function spaceOf(
   ])
   return {
     subscription,
-    secrets: keys.map((key) => variants(key, ofSecrets, (value) => value.toString('latin1'))),
+    secrets: keys.map((key) => variants(key, ofSecrets, (value) => value.toString('latin1'), changed)),
     urls: variants(parts, ofUrls, ({ host, path, query }) => `${path}${query}\n${host}`, changed),
   }
 }
