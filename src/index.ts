@@ -24,7 +24,16 @@ export type {
   Subscription,
   VerifiedCallback,
 } from './callback/callback.js'
-export type { AnyEvent, EventMap, Handler, HandlerContext, HandlerOptions } from './handlers/handlers.js'
+export type {
+  AnyEvent,
+  EventMap,
+  Handler,
+  HandlerContext,
+  HandlerOptions,
+  TransactionalContext,
+  TransactionalHandlerOptions,
+} from './handlers/handlers.js'
+export type { Registration } from './handlers/registration.js'
 export type { StandardSchema } from './handlers/standard-schema.js'
 
 export type { EventSource, LifecycleListener } from './events/event-channel.js'

@@ -3,7 +3,7 @@ import type { CallbackEvent } from '../callback/callback.js'
 import { isInstance } from '../base/foreign-value.js'
 import { deadline, withTimeout } from '../base/timeout.js'
 import { childLogger, type Logger } from '../logging/logger.js'
-import type { HandlerContext, Handlers } from './handlers.js'
+import type { HandlerContext, Handlers, TransactionalContext } from './handlers.js'
 import { applySchema, PayloadInvalidError } from './payload-schema.js'
 import { asksForRetry } from './retry-later.js'
 import type { StandardSchema } from './standard-schema.js'
@@ -18,7 +18,7 @@ export interface Failure {
   readonly error: unknown
 }
 
-interface Dispatch {
+export interface Dispatch {
   /**
    * Resolves once every handler has finished or timed out: to the failure, or undefined. A timeout has precedence,
    * so any other failure means that all handlers have returned. Never rejects.
@@ -39,6 +39,13 @@ interface DispatcherParts {
   readonly logger: Logger
 }
 
+export interface DispatchOptions {
+  /** When a lease began that nobody renews, by `performance.now()`. @default none such */
+  readonly claimedAt?: number | undefined
+  /** What the transactional handler of the type is given, if there is one. */
+  readonly transaction?: unknown
+}
+
 /** Runs the handlers of events. */
 export class Dispatcher {
   readonly #parts: DispatcherParts
@@ -49,14 +56,18 @@ export class Dispatcher {
 
   /**
    * Runs the handlers of the event's type concurrently, each with its own timeout. `stop` aborts all of them.
-   * `claimedAt`, by `performance.now()`, is given if nobody renews the lease: when the lease began.
    */
-  dispatch(event: CallbackEvent, attempt: number, stop: AbortSignal, claimedAt = Infinity): Dispatch {
+  dispatch(
+    event: CallbackEvent,
+    attempt: number,
+    stop: AbortSignal,
+    options: DispatchOptions = {},
+  ): Dispatch {
     const { schemas, schemaTimeoutMs } = this.#parts
     const schema = schemas.get(event.type)
-    if (!schema) return this.#run(event, attempt, stop, claimedAt)
+    if (!schema) return this.#run(event, attempt, stop, options)
     const dispatched = withTimeout(applySchema(event, schema), schemaTimeoutMs, 'the payload schema').then(
-      (applied) => this.#run(applied, attempt, stop, claimedAt),
+      (applied) => this.#run(applied, attempt, stop, options),
       (error: unknown) => unfit(error),
     )
     return {
@@ -65,10 +76,24 @@ export class Dispatcher {
     }
   }
 
-  #run(event: CallbackEvent, attempt: number, stop: AbortSignal, claimedAt: number): Dispatch {
+  /** How long a dispatch of this type takes at most, in milliseconds, until its result is there. */
+  limitMs(type: string): number {
+    const { handlers, schemas, schemaTimeoutMs } = this.#parts
+    const longestMs = Math.max(...handlers.for(type).map(({ timeoutMs }) => timeoutMs))
+    return longestMs + (schemas.has(type) ? schemaTimeoutMs : 0)
+  }
+
+  #run(
+    event: CallbackEvent,
+    attempt: number,
+    stop: AbortSignal,
+    { claimedAt = Infinity, transaction }: DispatchOptions,
+  ): Dispatch {
     const { handlers, logger } = this.#parts
-    const runs = handlers.for(event.type).map(({ handler, timeoutMs, maxClaimAgeMs }) => {
-      const context = new Context(event, attempt, logger, stop)
+    const runs = handlers.for(event.type).map(({ handler, isTransactional, timeoutMs, maxClaimAgeMs }) => {
+      const context = isTransactional
+        ? new TransactionContext(event, attempt, logger, stop, transaction)
+        : new Context(event, attempt, logger, stop)
       // Started in a microtask, so that a handler that throws synchronously behaves like one that rejects.
       const returned = Promise.resolve().then(() => {
         if (performance.now() - claimedAt > maxClaimAgeMs) throw new LeaseTooShortError(timeoutMs)
@@ -177,4 +202,19 @@ class Context implements HandlerContext {
   }
 
   readonly #onStop = (): void => this.#controller?.abort(this.#stop.reason)
+}
+
+class TransactionContext extends Context implements TransactionalContext<unknown> {
+  readonly transaction: unknown
+
+  constructor(
+    event: CallbackEvent,
+    attempt: number,
+    logger: Logger,
+    stop: AbortSignal,
+    transaction: unknown,
+  ) {
+    super(event, attempt, logger, stop)
+    this.transaction = transaction
+  }
 }

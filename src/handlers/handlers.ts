@@ -1,7 +1,7 @@
 import type { CallbackEvent, CallbackPayload } from '../callback/callback.js'
 import { CountersignError } from '../base/errors.js'
 import type { Logger } from '../logging/logger.js'
-import { checkKnownOptions, integerOption } from '../base/option-checks.js'
+import { checkKnownOptions, integerOption, invalidOption } from '../base/option-checks.js'
 
 /**
  * The payload of each event type, as the application declares it. The service does not publish the full list of
@@ -26,8 +26,20 @@ export interface HandlerContext {
   readonly logger: Logger
 }
 
+/** What a handler is given that was registered with `transactional: true`. */
+export interface TransactionalContext<Transaction> extends HandlerContext {
+  /**
+   * The inbox's transaction: for a PostgreSQL inbox a client of `pg`. What is written with it is committed together with the
+   * end of the entry, or not at all. It must not be committed, rolled back or released, nor used after the handler has ended.
+   */
+  readonly transaction: Transaction
+}
+
 /** Handles an event. The event has been handled once this returns or its promise resolves. Throw to have it retried. */
-export type Handler<Event = CallbackEvent> = (event: Event, context: HandlerContext) => unknown
+export type Handler<Event = CallbackEvent, Context extends HandlerContext = HandlerContext> = (
+  event: Event,
+  context: Context,
+) => unknown
 
 export interface HandlerOptions {
   /**
@@ -35,10 +47,25 @@ export interface HandlerOptions {
    * the receiver
    */
   readonly timeoutMs?: number | undefined
+  /**
+   * `true` needs an inbox that has transactions, such as a PostgreSQL inbox. The handler is then given `context.transaction`.
+   * @default false
+   */
+  readonly transactional?: false | undefined
+}
+
+export interface TransactionalHandlerOptions extends Omit<HandlerOptions, 'transactional'> {
+  /**
+   * Runs the handler in a transaction in which the end of the entry is recorded. Both are committed or neither is. A type has at
+   * most one such handler. Other handlers of the type run beside it, and the transaction is committed only if all have succeeded;
+   * what the others did is not rolled back. With this option `timeoutMs` also limits the transaction.
+   */
+  readonly transactional: true
 }
 
 interface RegisteredHandler {
   readonly handler: Handler
+  readonly isTransactional: boolean
   readonly timeoutMs: number
   /**
    * How old a claim may be for the handler to start, in milliseconds. With an older claim too little of the lease
@@ -65,29 +92,39 @@ export class Handlers {
   readonly #defaultTimeoutMs: number
   readonly #leaseMs: number
   readonly #owner: 'receiver' | 'worker'
+  readonly #hasTransactions: boolean
   #frozen = false
 
-  constructor(defaultTimeoutMs: number, leaseMs: number, owner: 'receiver' | 'worker' = 'receiver') {
+  constructor(
+    defaultTimeoutMs: number,
+    leaseMs: number,
+    owner: 'receiver' | 'worker' = 'receiver',
+    { hasTransactions = false } = {},
+  ) {
     this.#defaultTimeoutMs = defaultTimeoutMs
     this.#leaseMs = leaseMs
     this.#owner = owner
+    this.#hasTransactions = hasTransactions
   }
 
-  on(type: string, handler: Handler, options?: HandlerOptions): void {
+  on(type: string, handler: Handler, options?: HandlerOptions | TransactionalHandlerOptions): void {
     if (typeof type !== 'string' || type === '') {
       throw new CountersignError('ERR_HANDLER_INVALID', 'on: the event type must be a non-empty string.')
     }
+    const where = `on(${JSON.stringify(type)})`
     const handlers = this.#byType.get(type) ?? []
-    handlers.push(this.#register(`on(${JSON.stringify(type)})`, handler, options))
+    const registered = this.#register(where, handler, options)
+    if (registered.isTransactional) this.#checkTransactional(where, handlers)
+    handlers.push(registered)
     this.#byType.set(type, handlers)
   }
 
   onAny(handler: Handler, options?: HandlerOptions): void {
-    this.#any.push(this.#register('onAny', handler, options))
+    this.#any.push(this.#registerForTypes('onAny', handler, options))
   }
 
   onUnhandled(handler: Handler, options?: HandlerOptions): void {
-    this.#unhandled.push(this.#register('onUnhandled', handler, options))
+    this.#unhandled.push(this.#registerForTypes('onUnhandled', handler, options))
   }
 
   /** The handlers of the type and of any type; if there are none, the handlers of unhandled events. */
@@ -95,6 +132,11 @@ export class Handlers {
     const ofType = this.#byType.get(type)
     const handlers = ofType ? (this.#any.length === 0 ? ofType : [...ofType, ...this.#any]) : this.#any
     return handlers.length > 0 ? handlers : this.#unhandled
+  }
+
+  /** Whether one of the handlers of the type needs the inbox's transaction. */
+  isTransactional(type: string): boolean {
+    return this.#byType.get(type)?.some(({ isTransactional }) => isTransactional) ?? false
   }
 
   /** The event types that have handlers. */
@@ -120,7 +162,31 @@ export class Handlers {
     this.#frozen = true
   }
 
-  #register(where: string, handler: Handler, options: HandlerOptions = {}): RegisteredHandler {
+  /** For a handler of many types. It could run beside the transactional handler of a type, and one client cannot serve both. */
+  #registerForTypes(where: string, handler: Handler, options?: HandlerOptions): RegisteredHandler {
+    const registered = this.#register(where, handler, options)
+    if (!registered.isTransactional) return registered
+    throw invalidOption(where, 'transactional', true, 'register the handler with on() for each event type')
+  }
+
+  #checkTransactional(where: string, others: readonly RegisteredHandler[]): void {
+    if (!this.#hasTransactions) {
+      const cure =
+        'there is no inbox that has transactions. Use one, such as PostgresInbox of countersign/postgres, or leave this out'
+      throw invalidOption(where, 'transactional', true, cure)
+    }
+    if (!others.some(({ isTransactional }) => isTransactional)) return
+    const message =
+      `${where}: this type has a transactional handler already, and two cannot use one transaction at the same time. ` +
+      'Do the work of both in one handler.'
+    throw new CountersignError('ERR_HANDLER_INVALID', message)
+  }
+
+  #register(
+    where: string,
+    handler: Handler,
+    options: HandlerOptions | TransactionalHandlerOptions = {},
+  ): RegisteredHandler {
     if (this.#frozen) {
       const message = `${where}: the ${this.#owner} has started. Register handlers before start() and the first callback.`
       throw new CountersignError(
@@ -129,10 +195,13 @@ export class Handlers {
       )
     }
     checkIsFunction(`${where}: the handler`, handler)
-    checkKnownOptions(where, options, ['timeoutMs'])
+    checkKnownOptions(where, options, ['timeoutMs', 'transactional'])
+    const { transactional: isTransactional = false } = options
+    if (typeof isTransactional !== 'boolean')
+      throw invalidOption(where, 'transactional', isTransactional, 'use true or false')
     // A handler that outlives its lease could run concurrently with the handler of the next claim.
     const limits = { fallback: this.#defaultTimeoutMs, min: 1, max: longestTimeoutMs(this.#leaseMs) }
     const timeoutMs = integerOption(where, 'timeoutMs', options.timeoutMs, limits)
-    return { handler, timeoutMs, maxClaimAgeMs: this.#leaseMs - timeoutMs }
+    return { handler, isTransactional, timeoutMs, maxClaimAgeMs: this.#leaseMs - timeoutMs }
   }
 }

@@ -9,10 +9,17 @@ import {
   type Handler,
   type HandlerOptions,
   type Handlers,
+  type TransactionalContext,
+  type TransactionalHandlerOptions,
 } from './handlers.js'
 
+/** `transactional: true` does not compile where it is not known that the inbox has transactions. */
+type OptionsWithTransaction<Transaction> = [Transaction] extends [object]
+  ? TransactionalHandlerOptions
+  : never
+
 /** What a receiver and a worker have in common: the registration of handlers and listeners. */
-export abstract class Registration<Events extends object> {
+export abstract class Registration<Events extends object, Transaction = unknown> {
   /** Reports what happens to callbacks: `events.subscribe('failed', (event) => ...)`. */
   readonly events: EventSource
   readonly #handlers: Handlers
@@ -26,15 +33,22 @@ export abstract class Registration<Events extends object> {
 
   /**
    * Registers a handler for an event type. Several handlers of one type run concurrently. The callback has been
-   * handled when all have finished.
+   * handled when all have finished. With `{ transactional: true }` the handler is given `context.transaction`, and what it
+   * writes with it is committed together with the record that the callback was handled, or not at all.
    * @throws CountersignError ERR_HANDLER_INVALID, ERR_OPTION_INVALID; after the start or the first callback
    * ERR_RECEIVER_STARTED or ERR_WORKER_STARTED
    */
   on<Type extends keyof Events & string>(
     type: Type,
+    handler: Handler<CallbackEvent<Type, Events[Type]>, TransactionalContext<Transaction>>,
+    options: OptionsWithTransaction<Transaction>,
+  ): this
+  on<Type extends keyof Events & string>(
+    type: Type,
     handler: Handler<CallbackEvent<Type, Events[Type]>>,
     options?: HandlerOptions,
-  ): this {
+  ): this
+  on(type: string, handler: unknown, options?: HandlerOptions | TransactionalHandlerOptions): this {
     this.#handlers.on(type, handler as Handler, options)
     return this
   }

@@ -105,6 +105,9 @@ export interface TransactionalInbox<Transaction> extends Inbox {
   ): Promise<'committed' | 'lost'>
 }
 
+/** The inbox that an option takes: any, or one with transactions of this type where that is known. */
+export type InboxWith<Transaction> = [Transaction] extends [object] ? TransactionalInbox<Transaction> : Inbox
+
 /**
  * What operators do with an inbox: `countersign inbox` works on anything that has it. The receiver does not need it. The
  * worker uses `stats`, if it is there, to warn of unhandled entries.

@@ -106,7 +106,9 @@ export class InlineAcceptance implements Acceptance {
     const { dispatcher, dependencyTimeoutMs, leaseMs, events } = this.#parts
     const { attempt } = claim
     if (events.has('claimed')) events.publish('claimed', { entry: undefined, callback: event, attempt })
-    const { result, settled } = dispatcher.dispatch(event, attempt, this.#abort.signal, claimedAt)
+    const { result, settled } = dispatcher.dispatch(event, attempt, this.#abort.signal, {
+      claimedAt,
+    })
     const failure = await result
     if (failure) {
       // A handler that continues after its timeout keeps the claim, so that the callback is not handled twice at

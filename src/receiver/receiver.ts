@@ -65,13 +65,16 @@ export interface RequestListenerOptions {
  *
  * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
-export function createReceiver<Events extends object = EventMap>(
-  options: ReceiverOptions<Events>,
-): Receiver<Events> {
+export function createReceiver<Events extends object = EventMap, Transaction = unknown>(
+  options: ReceiverOptions<Events, Transaction>,
+): Receiver<Events, Transaction> {
   return new Receiver(parseReceiverOptions(options))
 }
 
-export class Receiver<Events extends object = EventMap> extends Registration<Events> {
+export class Receiver<Events extends object = EventMap, Transaction = unknown> extends Registration<
+  Events,
+  Transaction
+> {
   /**
    * What operators do with the inbox. What `act` does is also published on `events`, and makes the worker of this process look
    * at once. `close` has no effect: `stop()` closes the inbox. Undefined without an inbox, and if the inbox lacks one of the operations.
@@ -99,7 +102,8 @@ export class Receiver<Events extends object = EventMap> extends Registration<Eve
     const { limits, handlerTimeoutMs, leaseMs, schemas, logger, acceptance, secrets } = settings
     const { dependencyTimeoutMs, clock } = settings.authentication
     const authenticator = createAuthenticator(settings.authentication)
-    const handlers = new Handlers(handlerTimeoutMs, leaseMs)
+    const hasTransactions = 'inbox' in acceptance && acceptance.inbox.transact !== undefined
+    const handlers = new Handlers(handlerTimeoutMs, leaseMs, 'receiver', { hasTransactions })
     const outcomeLog = new OutcomeLog(logger, settings.logRefusalsPerSecond)
     const listenerErrors = new ListenerErrors(logger)
     const events = new EventChannel((error, event) => listenerErrors.write(error, event))

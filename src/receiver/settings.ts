@@ -12,7 +12,7 @@ import { BODY_LIMIT_OPTIONS, bodyLimits, type BodyLimitOptions } from '../http/r
 import { MemoryIdempotencyStore } from '../idempotency/memory-store.js'
 import type { IdempotencyStore } from '../idempotency/store.js'
 import type { OrderBy } from './durable-acceptance.js'
-import type { Inbox } from '../inbox/inbox.js'
+import type { Inbox, InboxWith } from '../inbox/inbox.js'
 import {
   checkInbox,
   EMPTYING_OPTIONS,
@@ -23,7 +23,7 @@ import { KnownSecrets } from '../logging/known-secrets.js'
 import type { Logger } from '../logging/logger.js'
 import { checkKnownOptions, functionOption, invalidOption, objectOption } from '../base/option-checks.js'
 
-export interface ReceiverOptions<Events extends object = EventMap>
+export interface ReceiverOptions<Events extends object = EventMap, Transaction = unknown>
   extends
     AuthenticatorOptions,
     BodyLimitOptions,
@@ -41,7 +41,7 @@ export interface ReceiverOptions<Events extends object = EventMap>
    * only stores, and another process handles: see `createWorker`.
    * @default none: handlers run before the answer
    */
-  readonly inbox?: Inbox | undefined
+  readonly inbox?: InboxWith<Transaction> | undefined
   /** With an inbox: events for which it returns the same text are handled one after the other. @default no order */
   readonly orderBy?: OrderBy<AnyEvent<Events>> | undefined
 }
@@ -76,8 +76,8 @@ export type ReceiverSettings = ReturnType<typeof parseReceiverOptions>
  * stored reason may contain; those of the subscriptions are added to it.
  * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
-export function parseReceiverOptions<Events extends object>(
-  options: ReceiverOptions<Events>,
+export function parseReceiverOptions<Events extends object, Transaction>(
+  options: ReceiverOptions<Events, Transaction>,
   secrets = new KnownSecrets(),
 ) {
   checkKnownOptions(OWNER, options, RECEIVER_OPTIONS)
@@ -106,8 +106,11 @@ function subscribedTypes(subscriptions: Subscriptions): readonly string[] | unde
 }
 
 /** Undefined without an inbox, in which case none of these options may be given. */
-function inboxOption<Events extends object>(options: ReceiverOptions<Events>, tolerance: Tolerance) {
-  const { inbox } = options
+function inboxOption<Events extends object, Transaction>(
+  options: ReceiverOptions<Events, Transaction>,
+  tolerance: Tolerance,
+) {
+  const inbox: Inbox | undefined = options.inbox
   if (inbox === undefined) {
     const stray = INBOX_OPTIONS.find((name) => options[name] !== undefined)
     if (stray)

@@ -22,14 +22,17 @@ import { Worker } from './worker.js'
  *
  * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
-export function createWorker<Events extends object = EventMap>(
-  options: WorkerOptions<Events>,
-): InboxWorker<Events> {
+export function createWorker<Events extends object = EventMap, Transaction = unknown>(
+  options: WorkerOptions<Events, Transaction>,
+): InboxWorker<Events, Transaction> {
   const secrets = new KnownSecrets()
   return new InboxWorker(parseWorkerOptions(options, secrets), secrets)
 }
 
-export class InboxWorker<Events extends object = EventMap> extends Registration<Events> {
+export class InboxWorker<Events extends object = EventMap, Transaction = unknown> extends Registration<
+  Events,
+  Transaction
+> {
   /**
    * What operators do with the inbox. What `act` does is also published on `events`, and makes the worker of this process look
    * at once. `close` has no effect: `stop()` closes the inbox. Undefined if the inbox lacks one of the operations.
@@ -48,7 +51,8 @@ export class InboxWorker<Events extends object = EventMap> extends Registration<
     const { handlerTimeoutMs, leaseMs, schemas, dependencyTimeoutMs, logger } = settings
     const listenerErrors = new ListenerErrors(logger)
     const events = new EventChannel((error, event) => listenerErrors.write(error, event))
-    const handlers = new Handlers(handlerTimeoutMs, leaseMs, 'worker')
+    const hasTransactions = settings.inbox.transact !== undefined
+    const handlers = new Handlers(handlerTimeoutMs, leaseMs, 'worker', { hasTransactions })
     super(handlers, events)
     const dispatcher = new Dispatcher({ handlers, schemas, schemaTimeoutMs: dependencyTimeoutMs, logger })
     this.#settings = settings

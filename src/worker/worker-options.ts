@@ -13,7 +13,7 @@ import {
   type HandlingOptions,
   type HandlingSettings,
 } from '../handlers/handling-options.js'
-import type { Inbox } from '../inbox/inbox.js'
+import type { Inbox, InboxWith } from '../inbox/inbox.js'
 import type { KnownSecrets } from '../logging/known-secrets.js'
 import type { Backoff } from './backoff.js'
 
@@ -43,17 +43,17 @@ export const EMPTYING_OPTIONS = [
   'pollMs',
 ] as const satisfies readonly (keyof EmptyingOptions)[]
 
-export interface WorkerOptions<Events extends object = EventMap>
+export interface WorkerOptions<Events extends object = EventMap, Transaction = unknown>
   extends HandlingOptions<Events>, EmptyingOptions {
   /** Where a receiver stores callbacks, in this process or in another one. The worker opens and closes it. */
-  readonly inbox: Inbox
+  readonly inbox: InboxWith<Transaction>
   /** How long a schema may take, in milliseconds, before the attempt has failed. @default 5_000 */
   readonly dependencyTimeoutMs?: number | undefined
   /** Milliseconds since 1970. @default Date.now */
   readonly clock?: (() => number) | undefined
 }
 
-const WORKER_OPTIONS = [
+export const WORKER_OPTIONS = [
   'inbox',
   ...HANDLING_OPTIONS,
   ...EMPTYING_OPTIONS,
@@ -109,8 +109,8 @@ export interface WorkerSettings extends HandlingSettings, EmptyingSettings {
 }
 
 /** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
-export function parseWorkerOptions<Events extends object>(
-  options: WorkerOptions<Events>,
+export function parseWorkerOptions<Events extends object, Transaction>(
+  options: WorkerOptions<Events, Transaction>,
   secrets: KnownSecrets,
 ): WorkerSettings {
   const owner = 'createWorker'

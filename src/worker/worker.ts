@@ -7,11 +7,12 @@ import { withTimeout } from '../base/timeout.js'
 import type { KnownSecrets } from '../logging/known-secrets.js'
 import { errorText } from '../logging/logged-error.js'
 import type { Logger } from '../logging/logger.js'
-import type { EntryId } from '../callback/callback.js'
+import type { CallbackEvent, EntryId } from '../callback/callback.js'
 import { parsePayload } from '../callback/payload.js'
 import { attemptFields, logAttempts } from './attempt-log.js'
 import { backoff } from './backoff.js'
 import { Claimer } from './claimer.js'
+import { dispatchInTransaction, type TransactionalDispatch } from './dispatch-in-transaction.js'
 import { forbidsRetry } from '../handlers/do-not-retry.js'
 import { Maintenance } from './maintenance.js'
 import type { EmptyingSettings } from './worker-options.js'
@@ -45,15 +46,24 @@ interface Run {
 }
 
 /** Why an attempt ended without success, when no handler was called: a row of the table of outcomes. */
-type NotCalled = 'ERR_BODY_NOT_JSON' | 'ERR_CLAIM_LOST'
+type NotCalled = 'ERR_BODY_NOT_JSON' | 'ERR_CLAIM_LOST' | 'ERR_INBOX_UNAVAILABLE'
+
+interface AttemptFailure {
+  readonly code: Failure['code'] | NotCalled
+  readonly error: unknown
+}
 
 interface AttemptEnd {
   readonly end: ClaimEnd
-  readonly failure?: Failure | { readonly code: NotCalled; readonly error: undefined }
+  readonly failure?: AttemptFailure | undefined
+  /** Set where the end has been recorded, or the claim was found to be lost, in the handler's transaction. */
+  readonly transaction?: 'committed' | 'lost'
 }
 
 /** The longest pause before a failed call for an entry is repeated, in milliseconds; `pollMs` if that is shorter. */
 const TRY_AGAIN_MS = 1_000
+/** How long a transaction may take to begin and to commit, in milliseconds, in addition to the handlers. */
+const COMMIT_LIMIT_MS = 5_000
 /** How much of an error is stored with its entry, in characters. */
 const MAX_REASON_LENGTH = 500
 
@@ -151,7 +161,7 @@ export class Worker {
   async #run(run: Run): Promise<void> {
     const startedAt = performance.now()
     const attemptEnd = await this.#handle(run)
-    const isRecorded = !run.lost && (await this.#recordEnd(run, attemptEnd.end))
+    const isRecorded = await this.#isRecorded(run, attemptEnd)
     const { id: entry, attempt, callback } = run.entry
     const what = { entry, callback, attempt, durationMs: performance.now() - startedAt }
     if (isRecorded) this.#publish(attemptEnd, what)
@@ -159,9 +169,15 @@ export class Worker {
       this.#options.events.publish('leaseLost', { ...what, error: attemptEnd.failure?.error })
   }
 
+  async #isRecorded(run: Run, { end, transaction }: AttemptEnd): Promise<boolean> {
+    if (transaction !== undefined) return transaction === 'committed'
+    return !run.lost && (await this.#recordEnd(run, end))
+  }
+
   async #handle(run: Run): Promise<AttemptEnd> {
     const { handlers, dispatcher, maxAttempts, leaseMs, secrets } = this.#options
-    const { callback, attempt, replayed } = run.entry
+    const { entry } = run
+    const { callback, attempt, replayed } = entry
     if (handlers.for(callback.type).length === 0) {
       // The inbox gave an entry of a type that was not requested. Without handlers it would count as handled.
       await this.#beforeNextTry()
@@ -184,13 +200,21 @@ export class Worker {
     }
     if (!(await this.#begin(run))) return { end: { move: 'handBack' } }
     const event = { ...callback, payload, replayed }
-    const { result, settled } = dispatcher.dispatch(event, attempt, run.controller.signal)
+    const { result, settled } = handlers.isTransactional(callback.type)
+      ? this.#dispatchInTransaction(run, event)
+      : dispatcher.dispatch(event, attempt, run.controller.signal)
     const failure = await result
-    if (!failure) return { end: { move: 'complete' } }
+    if (failure === undefined) return { end: { move: 'complete' } }
+    if (failure === 'committed') return { end: { move: 'complete' }, transaction: failure }
+    // Where this worker has claimed the entry again meanwhile, that claim has to end.
+    if (failure === 'lost')
+      return run.entry === entry
+        ? { end: { move: 'complete' }, transaction: failure }
+        : { end: { move: 'handBack' } }
     // A handler that ignores its signal keeps its entry and its slot until the lease that it began with is over: the entry
     // must not be handled twice at once, and other entries must not wait longer than that.
     const leftMs = run.begunAt + leaseMs - performance.now()
-    if (failure.code === 'ERR_HANDLER_TIMEOUT' && leftMs > 0) {
+    if (leftMs > 0) {
       await withTimeout(settled(), leftMs, 'an aborted handler').catch(() => {})
     }
     const error = errorText(failure.error, secrets, MAX_REASON_LENGTH)
@@ -200,6 +224,20 @@ export class Worker {
     // This process aborted the handlers because it stops. Another process may claim the entry at once.
     const delayMs = this.#aborted ? 0 : backoff(attempt, this.#options)
     return { end: { move: 'reschedule', delayMs, error }, failure }
+  }
+
+  #dispatchInTransaction(run: Run, event: CallbackEvent): TransactionalDispatch {
+    const { inbox, dispatcher } = this.#options
+    const { entry, controller } = run
+    return dispatchInTransaction({
+      inbox,
+      claim: entry,
+      timeoutMs: dispatcher.limitMs(event.type) + COMMIT_LIMIT_MS,
+      dispatch: (transaction) =>
+        dispatcher.dispatch(event, entry.attempt, controller.signal, { transaction }),
+      abort: (why) => controller.abort(why),
+      mayCommit: () => !this.#left,
+    })
   }
 
   /** Resolves to whether the handlers of the entry may begin, which has then been recorded. */

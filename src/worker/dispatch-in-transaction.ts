@@ -1,0 +1,96 @@
+import { textProperty } from '../base/foreign-value.js'
+import { withTimeout } from '../base/timeout.js'
+import type { Dispatch, Failure } from '../handlers/dispatcher.js'
+import type { ClaimToken, Inbox } from '../inbox/inbox.js'
+
+/** `lost`: somebody else has the entry, and everything was rolled back. */
+export type TransactionResult = 'committed' | 'lost' | AttemptFailure
+
+interface AttemptFailure {
+  readonly code: Failure['code'] | 'ERR_INBOX_UNAVAILABLE'
+  readonly error: unknown
+}
+
+export interface TransactionalDispatch {
+  /** Never rejects. A failure means that everything was rolled back. */
+  readonly result: Promise<TransactionResult>
+  /** Resolves once every handler has really returned. Never rejects. */
+  readonly settled: () => Promise<unknown>
+}
+
+export interface TransactionParts {
+  readonly inbox: Inbox
+  readonly claim: ClaimToken
+  /** How long the transaction may take, in milliseconds, its commit included. */
+  readonly timeoutMs: number
+  /** Runs the handlers. */
+  readonly dispatch: (transaction: unknown) => Dispatch
+  /** Aborts the handlers. */
+  readonly abort: (why: Error) => void
+  /** Whether the end may still be recorded once the handlers have succeeded. */
+  readonly mayCommit: () => boolean
+}
+
+/** How much longer the inbox is waited for than its own time limit, in milliseconds: its connection may be dead. */
+const REJECTION_LIMIT_MS = 5_000
+
+/**
+ * Runs the handlers of an entry in the transaction in which the entry becomes handled. When a handler fails, or its time is up,
+ * `work` rejects at once, which rolls the transaction back: nothing that the handler does after that can be committed. The
+ * caller records the end of a failed attempt, once the handlers have returned: until then nobody else may take the entry.
+ */
+export function dispatchInTransaction({
+  inbox,
+  claim,
+  timeoutMs,
+  dispatch,
+  abort,
+  mayCommit,
+}: TransactionParts): TransactionalDispatch {
+  let dispatched: Dispatch | undefined
+  let failure: Failure | undefined
+  const work = async (transaction: unknown) => {
+    dispatched = dispatch(transaction)
+    failure = await dispatched.result
+    if (failure) throw new RolledBack()
+    if (!mayCommit()) throw new Error('the worker has stopped')
+    return { move: 'complete' } as const
+  }
+  const run = async (): Promise<TransactionResult> => {
+    try {
+      const transacted = inbox.transact!(claim, { timeoutMs }, work)
+      // If it is committed later all the same, the claim has been ended by then: it is lost, and rolled back.
+      return await withTimeout(transacted, timeoutMs + REJECTION_LIMIT_MS, 'the transaction')
+    } catch (error) {
+      if (failure) return failure
+      if (!dispatched) return { code: 'ERR_INBOX_UNAVAILABLE', error: notBegun(error) }
+      const reason = notCommitted(error)
+      // The connection may have been lost while they were running.
+      abort(reason)
+      return { code: 'ERR_HANDLER_FAILED', error: reason }
+    }
+  }
+  return { result: run(), settled: async () => dispatched?.settled() }
+}
+
+/** Tells the inbox to roll back. Why is in the failure. */
+class RolledBack extends Error {
+  constructor() {
+    super('a handler failed: its transaction is rolled back')
+  }
+}
+
+/** Such as a constraint that is checked at the commit, a serialization failure, or a connection that was lost. */
+function notCommitted(cause: unknown): Error {
+  const message = `the transaction of the handler was not committed: ${messageOf(cause)}`
+  return new Error(message, { cause })
+}
+
+function notBegun(cause: unknown): Error {
+  const message = `no handler was called, because the transaction did not begin: ${messageOf(cause)}`
+  return new Error(message, { cause })
+}
+
+function messageOf(error: unknown): string {
+  return textProperty(error, 'message') ?? 'an unknown error'
+}

@@ -1,0 +1,322 @@
+import {
+  createReceiver,
+  createWorker,
+  DoNotRetryError,
+  MemoryInbox,
+  type EventMap,
+  type Registration,
+  type FailedEvent,
+  type DeadEvent,
+  type WorkerOptions,
+} from '../../src/index.js'
+import { arrival } from '../support/arrivals.js'
+import { collectedLog } from '../support/collected-log.js'
+import { deferred } from '../support/deferred.js'
+import { fakeClock } from '../support/fake-clock.js'
+import { subscription } from '../support/running-receiver.js'
+import { becomes } from '../support/running-worker.js'
+import { TransactionalMemoryInbox, type MemoryTransaction } from '../support/transactional-memory-inbox.js'
+import { until } from '../support/until.js'
+
+const TYPE = subscription.eventTypeName
+
+const stops: (() => Promise<void>)[] = []
+afterEach(() => Promise.all(stops.splice(0).map((stop) => stop())))
+
+async function setUp(options: Partial<WorkerOptions<never, MemoryTransaction>> = {}) {
+  const clock = fakeClock()
+  const inbox = new TransactionalMemoryInbox({ clock })
+  const log = collectedLog()
+  const worker = createWorker({ logger: log, pollMs: 5, stopTimeoutMs: 50, clock, ...options, inbox })
+  stops.push(() => worker.stop())
+  const failures: (FailedEvent | DeadEvent)[] = []
+  worker.events.subscribe('failed', (event) => failures.push(event))
+  worker.events.subscribe('dead', (event) => failures.push(event))
+  const { id } = await inbox.add(arrival())
+  return { worker, inbox, clock, log, failures, id, entry: async () => (await inbox.show(id))! }
+}
+
+const TRANSACTIONAL = { transactional: true } as const
+
+describe('a transactional handler', () => {
+  it('commits what it wrote together with the end of the entry, of an attempt that was recorded before', async () => {
+    const { worker, inbox, id, entry } = await setUp()
+    const handled: unknown[] = []
+    const attempts: number[] = []
+    worker.onHandled(({ entry, attempt }) => handled.push([entry, attempt]))
+    worker.on(
+      TYPE,
+      async (_event, { transaction, attempt }) => {
+        attempts.push(attempt, (await entry()).attempts)
+        transaction.write('ledger row')
+        expect(inbox.committed).toEqual([])
+      },
+      TRANSACTIONAL,
+    )
+    await worker.start()
+    await becomes(inbox, id, 'handled', 1)
+    await until(() => handled.length === 1)
+    expect(inbox.committed).toEqual(['ledger row'])
+    expect(handled).toEqual([[id, 1]])
+    expect(attempts).toEqual([1, 1])
+  })
+
+  it('is rolled back when it throws, and has a new transaction at the next attempt', async () => {
+    const { worker, inbox, id, clock, failures } = await setUp()
+    worker.on(
+      TYPE,
+      (_event, { transaction, attempt }) => {
+        transaction.write(`attempt ${attempt}`)
+        if (attempt === 1) throw new Error('not yet')
+      },
+      TRANSACTIONAL,
+    )
+    await worker.start()
+    const { reason } = await becomes(inbox, id, 'retrying', 1)
+    expect(reason).toBe('Error: not yet')
+    expect(inbox.committed).toEqual([])
+    clock.advance(60_000)
+    await becomes(inbox, id, 'handled', 2)
+    expect(inbox.committed).toEqual(['attempt 2'])
+    expect(new Set(inbox.transactions).size).toBe(2)
+    expect(failures).toMatchObject([{ code: 'ERR_HANDLER_FAILED', attempt: 1 }])
+  })
+
+  it('is rolled back by a DoNotRetryError, which makes a dead letter', async () => {
+    const { worker, inbox, id } = await setUp()
+    worker.on(
+      TYPE,
+      (_event, { transaction }) => {
+        transaction.write('ledger row')
+        throw new DoNotRetryError('no such account')
+      },
+      TRANSACTIONAL,
+    )
+    await worker.start()
+    await becomes(inbox, id, 'dead', 1)
+    expect(inbox.committed).toEqual([])
+  })
+
+  it('commits only if the other handlers of the type succeed, which have no transaction', async () => {
+    const { worker, inbox, id, clock } = await setUp()
+    const others: boolean[] = []
+    worker
+      .on(TYPE, (_event, { transaction }) => transaction.write('ledger row'), TRANSACTIONAL)
+      .on(TYPE, (_event, context) => {
+        others.push('transaction' in context)
+        if (context.attempt === 1) throw new Error('not yet')
+      })
+      .onAny((_event, context) => others.push('transaction' in context))
+    await worker.start()
+    await becomes(inbox, id, 'retrying', 1)
+    expect(inbox.committed).toEqual([])
+    clock.advance(60_000)
+    await becomes(inbox, id, 'handled', 2)
+    expect(inbox.committed).toEqual(['ledger row'])
+    expect(others).toEqual([false, false, false, false])
+  })
+
+  it('cannot commit when it returns after its time, and is not called again before it returns', async () => {
+    const { worker, inbox, id, clock, failures } = await setUp()
+    const { promise, resolve } = deferred()
+    const late: unknown[] = []
+    worker.on(
+      TYPE,
+      async (_event, { transaction, attempt }) => {
+        transaction.write('in time')
+        if (attempt > 1) return
+        await promise
+        try {
+          transaction.write('too late')
+        } catch (error) {
+          late.push(error)
+        }
+      },
+      { ...TRANSACTIONAL, timeoutMs: 20 },
+    )
+    await worker.start()
+    // The transaction is over although the handler has not returned.
+    await until(() => inbox.transactions[0]?.isOver === true)
+    clock.advance(30_000)
+    expect(await becomes(inbox, id, 'running')).toMatchObject({ attempts: 1 })
+    expect(inbox.transactions).toHaveLength(1)
+    resolve()
+    await becomes(inbox, id, 'retrying', 1)
+    expect(late).toEqual([new Error('the transaction is over')])
+    expect(inbox.committed).toEqual([])
+    expect(failures).toMatchObject([{ code: 'ERR_HANDLER_TIMEOUT' }])
+  })
+
+  it('that has lost its lease cannot commit', async () => {
+    const { worker, inbox, id, clock } = await setUp()
+    const { promise, resolve } = deferred()
+    const lost: unknown[] = []
+    const handled: unknown[] = []
+    worker.events.subscribe('leaseLost', ({ entry }) => lost.push(entry))
+    worker.onHandled((event) => handled.push(event))
+    worker.on(
+      TYPE,
+      async (_event, { transaction }) => {
+        transaction.write('ledger row')
+        await promise
+      },
+      TRANSACTIONAL,
+    )
+    await worker.start()
+    await until(() => inbox.transactions.length === 1)
+    clock.advance(120_000)
+    // Somebody else takes the entry.
+    const { entries } = await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 60_000, interrupted: true })
+    expect(entries).toHaveLength(1)
+    resolve()
+    await until(() => lost.length === 1)
+    expect(lost).toEqual([id])
+    expect(handled).toEqual([])
+    expect(inbox.committed).toEqual([])
+    expect((await inbox.show(id))!.state).toBe('running')
+  })
+
+  it('is not called when the transaction cannot begin: the entry is retried, and its reason says so', async () => {
+    const { worker, inbox, id, clock, failures } = await setUp()
+    let calls = 0
+    worker.on(TYPE, () => calls++, TRANSACTIONAL)
+    inbox.beginsWith = () => Promise.reject(new Error('no connection is free'))
+    await worker.start()
+    const { reason } = await becomes(inbox, id, 'retrying', 1)
+    expect(reason).toBe(
+      'Error: no handler was called, because the transaction did not begin: no connection is free',
+    )
+    expect(calls).toBe(0)
+    expect(failures).toMatchObject([{ code: 'ERR_INBOX_UNAVAILABLE' }])
+    inbox.beginsWith = async () => {}
+    clock.advance(60_000)
+    await becomes(inbox, id, 'handled', 2)
+    expect(calls).toBe(1)
+  })
+
+  it('is retried when its transaction cannot be committed', async () => {
+    const { worker, inbox, id, clock, failures } = await setUp()
+    worker.on(TYPE, (_event, { transaction }) => transaction.write('ledger row'), TRANSACTIONAL)
+    inbox.commitsWith = () => Promise.reject(new Error('could not serialize access'))
+    await worker.start()
+    const { reason } = await becomes(inbox, id, 'retrying', 1)
+    expect(reason).toBe('Error: the transaction of the handler was not committed: could not serialize access')
+    expect(failures).toMatchObject([{ code: 'ERR_HANDLER_FAILED' }])
+    inbox.commitsWith = async () => {}
+    clock.advance(60_000)
+    await becomes(inbox, id, 'handled', 2)
+    expect(inbox.committed).toEqual(['ledger row'])
+  })
+
+  it('is aborted when the connection is lost, and not called again before it returns', async () => {
+    const { worker, inbox, id, clock } = await setUp()
+    const { promise, resolve } = deferred()
+    const signals: AbortSignal[] = []
+    worker.on(
+      TYPE,
+      async (_event, { signal }) => {
+        signals.push(signal)
+        if (signals.length === 1) await promise
+      },
+      TRANSACTIONAL,
+    )
+    let cut!: (error: Error) => void
+    inbox.connectionLost = new Promise((_, reject) => (cut = reject))
+    inbox.connectionLost.catch(() => {})
+    await worker.start()
+    await until(() => signals.length === 1)
+    cut(new Error('connection terminated'))
+    await until(() => signals[0]!.aborted)
+    inbox.connectionLost = new Promise(() => {})
+    expect((await inbox.show(id))!.state).toBe('running')
+    resolve()
+    await becomes(inbox, id, 'retrying', 1)
+    clock.advance(60_000)
+    await becomes(inbox, id, 'handled', 2)
+  })
+
+  it('that a stop leaves behind commits nothing afterwards', async () => {
+    const { worker, inbox, id } = await setUp()
+    const { promise, resolve } = deferred()
+    worker.on(
+      TYPE,
+      async (_event, { transaction }) => {
+        transaction.write('ledger row')
+        await promise
+      },
+      TRANSACTIONAL,
+    )
+    await worker.start()
+    await until(() => inbox.transactions.length === 1)
+    await worker.stop()
+    resolve()
+    await until(() => inbox.transactions[0]!.isOver)
+    expect(inbox.committed).toEqual([])
+    expect((await inbox.show(id))!.state).not.toBe('handled')
+  })
+
+  it('has a transaction that is limited by the longest time-out of its type', async () => {
+    const { worker, inbox, id } = await setUp({ handlerTimeoutMs: 200 })
+    worker
+      .on(TYPE, () => {}, { ...TRANSACTIONAL, timeoutMs: 100 })
+      .on(TYPE, () => {})
+      .on('another.type', () => {}, { timeoutMs: 10_000 })
+    await worker.start()
+    await becomes(inbox, id, 'handled')
+    // And 5 seconds to begin and to commit.
+    expect(inbox.timeoutsMs).toEqual([5_200])
+  })
+})
+
+describe('the registration of a transactional handler', () => {
+  const inbox = new TransactionalMemoryInbox()
+  const refusal = (register: () => unknown): unknown => {
+    try {
+      register()
+      return undefined
+    } catch (error) {
+      return error
+    }
+  }
+  // As in JavaScript, where no compiler refuses it.
+  const plain = { transactional: true } as unknown as { timeoutMs: number }
+
+  it.each<[string, Registration<EventMap>]>([
+    ['a receiver without an inbox', createReceiver({ subscriptions: [subscription] })],
+    ['a receiver', createReceiver({ subscriptions: [subscription], inbox: new MemoryInbox() })],
+    ['a worker', createWorker({ inbox: new MemoryInbox() })],
+  ])('is refused where the inbox has no transactions: %s', (_, registration) => {
+    expect(refusal(() => registration.on(TYPE, () => {}, plain))).toMatchObject({
+      code: 'ERR_OPTION_INVALID',
+      option: 'transactional',
+      message: expect.stringContaining('PostgresInbox of countersign/postgres'),
+    })
+  })
+
+  it('is refused for a second handler of the same type, and not for another type', () => {
+    const receiver = createReceiver({ subscriptions: [subscription], inbox })
+    receiver.on(TYPE, () => {}, TRANSACTIONAL).on('another.type', () => {}, TRANSACTIONAL)
+    expect(refusal(() => receiver.on(TYPE, () => {}, TRANSACTIONAL))).toMatchObject({
+      code: 'ERR_HANDLER_INVALID',
+      message: expect.stringContaining('Do the work of both in one handler'),
+    })
+    receiver.on(TYPE, () => {})
+  })
+
+  it.each(['onAny', 'onUnhandled'] as const)('is refused by %s', (method) => {
+    const worker = createWorker({ inbox })
+    expect(refusal(() => worker[method](() => {}, plain))).toMatchObject({
+      code: 'ERR_OPTION_INVALID',
+      option: 'transactional',
+      message: expect.stringContaining('on() for each event type'),
+    })
+  })
+
+  it('is refused for anything but a boolean', () => {
+    const worker = createWorker({ inbox })
+    expect(refusal(() => worker.on(TYPE, () => {}, { transactional: 'yes' } as never))).toMatchObject({
+      code: 'ERR_OPTION_INVALID',
+      option: 'transactional',
+    })
+  })
+})
