@@ -1,4 +1,5 @@
 import { isNativeError } from 'node:util/types'
+import { Option, type Command } from 'commander'
 import type { Logger } from 'pino'
 import { isErrorLike } from '../base/foreign-value.js'
 import { KnownSecrets } from '../logging/known-secrets.js'
@@ -10,6 +11,16 @@ import { printableJson, printableLines } from '../base/printable.js'
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 export const LOG_FORMATS = ['json', 'readable'] as const
+
+export function addLogOptions(command: Command): Command {
+  return command
+    .addOption(new Option('--log-level <level>', 'how much is logged (default: info)').choices(LOG_LEVELS))
+    .addOption(
+      new Option('--log-format <format>', '(default: readable on a terminal, else json)').choices(
+        LOG_FORMATS,
+      ),
+    )
+}
 
 export interface LogOptions {
   readonly level: (typeof LOG_LEVELS)[number]

@@ -29,6 +29,10 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     description: 'Receive callbacks and hand them to your handlers.',
     load: async () => (await import('./commands/serve.js')).defineServe,
   },
+  work: {
+    description: 'Handle the callbacks that receivers have stored.',
+    load: async () => (await import('./commands/work.js')).defineWork,
+  },
   inbox: {
     description: 'Inspect what a receiver has stored, and retry, release or discard it.',
     load: async () => (await import('./commands/inbox.js')).defineInbox,

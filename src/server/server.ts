@@ -125,7 +125,7 @@ export async function startReceiverServer(
 
   await receiver.start()
   try {
-    await listen(server, host, port)
+    await listen(server, host, port, OWNER)
   } catch (error) {
     // The worker has started. Without a stop, the handlers of its claims would be interrupted when the process
     // ends.
@@ -147,17 +147,23 @@ export async function startReceiverServer(
   }
 }
 
-function listen(server: Server, host: string, port: number): Promise<void> {
+/** @throws CountersignError ERR_LISTEN_FAILED */
+export function listen(server: Server, host: string, port: number, owner: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      reject(listenFailure(host, port, error))
+      reject(listenFailure(host, port, error, owner))
     })
     server.listen(port, host, resolve)
   })
 }
 
-export function listenFailure(host: string, port: number, error: NodeJS.ErrnoException): CountersignError {
+export function listenFailure(
+  host: string,
+  port: number,
+  error: NodeJS.ErrnoException,
+  owner = OWNER,
+): CountersignError {
   const cause = error.code === 'EADDRINUSE' ? 'another program listens there' : error.message
-  const message = `serve: cannot listen on ${host} port ${port}: ${cause}. Choose another host or port.`
+  const message = `${owner}: cannot listen on ${host} port ${port}: ${cause}. Choose another host or port.`
   return new CountersignError('ERR_LISTEN_FAILED', message, { cause: error })
 }

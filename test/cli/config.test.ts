@@ -168,7 +168,7 @@ describe('a configuration error names the place, the value and the cure', () => 
     [
       'an inbox',
       json({ inbox: 5 }),
-      /json: inbox is 5: write \{ file: "callbacks\.db" \}, or false for none\.$/,
+      /json: inbox is 5: write \{ file: "callbacks\.db" \}, .*, or false for none\.$/,
     ],
     [
       'an option that an inbox does not have',

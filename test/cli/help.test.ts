@@ -6,6 +6,7 @@ describe('--help', () => {
   it.each([
     [],
     ['serve'],
+    ['work'],
     ['send'],
     ['sign'],
     ['verify'],

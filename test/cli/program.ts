@@ -65,7 +65,7 @@ export class Serving {
   #ended = false
 
   constructor(args: readonly string[], options: RunOptions) {
-    this.#child = start(['serve', ...args], options)
+    this.#child = start(args, options)
     this.#child.stderr!.on('data', (bytes: Buffer) => (this.output += bytes.toString()))
     createInterface({ input: this.#child.stdout! }).on('line', (line) => {
       this.output += `${line}\n`
@@ -131,7 +131,15 @@ export class Sandbox {
 
   /** `serve` on a free port. */
   serve(args: readonly string[], options: RunOptions): Serving {
-    const serving = new Serving(['--port', '0', ...args], options)
+    return this.#run(['serve', '--port', '0', ...args], options)
+  }
+
+  work(args: readonly string[], options: RunOptions): Serving {
+    return this.#run(['work', ...args], options)
+  }
+
+  #run(args: readonly string[], options: RunOptions): Serving {
+    const serving = new Serving(args, options)
     this.#undo.push(() => serving.stop())
     return serving
   }
@@ -195,7 +203,8 @@ afterAll(() => host.end())
 
 function needsProcess(args: readonly string[], { cwd }: RunOptions): boolean {
   // It ends by process.exit().
-  const serves = args[0] === 'serve' && !['--check', '--help'].some((flag) => args.includes(flag))
+  const serves =
+    ['serve', 'work'].includes(args[0]!) && !['--check', '--help'].some((flag) => args.includes(flag))
   return serves || host.isBusy || (cwd !== undefined && hasOtherModules(cwd))
 }
 

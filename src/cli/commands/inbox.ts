@@ -4,6 +4,7 @@ import type { DefineCommand } from '../io.js'
 import { defineDiscard, defineRelease, defineRetry } from './inbox/act.js'
 import { defineExport } from './inbox/export.js'
 import { defineList } from './inbox/list.js'
+import { defineMigrate } from './inbox/migrate.js'
 import { definePrune } from './inbox/prune.js'
 import { defineShow } from './inbox/show.js'
 import { defineStats } from './inbox/stats.js'
@@ -18,6 +19,9 @@ const EXIT_CODES = `Exit codes:
 
 const HELP = `
 The commands work on the file while the receiver runs. What a person does is recorded in the entry's history.
+
+The inbox may also be in a PostgreSQL database: that of the configuration, or of a connection string in
+COUNTERSIGN_INBOX. A connection string with a password is not accepted on the command line, which others can see.
 
 The file is that of --file, else of COUNTERSIGN_INBOX, else of the configuration (--config, COUNTERSIGN_CONFIG, or
 countersign.config.mjs, .ts or .json where you stand), else callbacks.db. The secrets of the configuration are not
@@ -37,7 +41,8 @@ Examples:
   $ countersign inbox release 23
   $ countersign inbox discard --state quarantined --older-than 30d --yes
   $ countersign inbox prune --older-than 14d
-  $ countersign inbox export --state dead --output dead.jsonl`
+  $ countersign inbox export --state dead --output dead.jsonl
+  $ countersign inbox migrate --print --role countersign_app`
 
 /** What is the same for all subcommands stands in the help of the command above them. */
 function subcommandHelp(name: string): string {
@@ -59,6 +64,7 @@ const SUBCOMMANDS = [
   defineDiscard,
   definePrune,
   defineExport,
+  defineMigrate,
 ]
 
 export const defineInbox: DefineCommand = (inbox, io, finish) => {

@@ -1,17 +1,12 @@
-import closeWithGrace from 'close-with-grace'
-import { Option } from 'commander'
-import type { AddressInfo } from 'node:net'
-import { isErrorLike } from '../../base/foreign-value.js'
-import { startReceiverServer, type ReceiverServer } from '../../server/server.js'
-import { KnownSecrets } from '../../logging/known-secrets.js'
-import { loggedError } from '../../logging/logged-error.js'
+import { startReceiverServer } from '../../server/server.js'
 import { checkConfig } from '../config/check-config.js'
 import { loadSettings, type ServeFlags } from '../config/config.js'
 import { addEnvFileOption } from '../environment.js'
 import { UsageError, type DefineCommand, type Io } from '../io.js'
-import { createLog, LOG_FORMATS, LOG_LEVELS } from '../log.js'
+import { addLogOptions, createLog } from '../log.js'
 import { positiveNumber, wholeNumber } from '../option-values.js'
 import { standaloneReceiver } from '../config/standalone-receiver.js'
+import { runUntilSignal, urlOf } from '../run-until-signal.js'
 
 const HELP = `
 Every POST is treated as a callback, whatever its path. GET /healthz says whether the process is alive, GET /readyz
@@ -46,9 +41,11 @@ that is given { on, onAny, onUnhandled, onError, onOutcome, onHandled, onDeadLet
 methods of a receiver, and its events.subscribe(name, listener). countersign.config.json may hold everything but
 functions. "inbox" defaults to { file: 'callbacks.db' } in the folder of the configuration: callbacks are answered
 once they are on the disk. With false, handlers run before the answer, and handled keys are remembered in memory, or
-in Redis with store: { redis: { url: { env: 'REDIS_URL' } } }. It may also be an inbox of your own. The other options
-of the file are those of createReceiver and: headersTimeoutMs, keepAliveTimeoutMs, maxConnections,
-shutdownDelayMs, logLevel, logFormat.
+in Redis with store: { redis: { url: { env: 'REDIS_URL' } } }. It may also be an inbox of your own, or
+{ postgres: { connectionString: { env: 'DATABASE_URL' } } } (npm install pg). With worker: false or --no-worker this
+process only stores callbacks and does not load the handlers: countersign work handles them. The other options of the
+file are those of createReceiver and: headersTimeoutMs, keepAliveTimeoutMs, maxConnections, shutdownDelayMs,
+healthPort (for work), logLevel, logFormat.
 
 On SIGTERM and SIGINT, GET /readyz answers 503, and callbacks are accepted for another shutdownDelayMs. Then the
 process answers the requests that have arrived, waits for running handlers, and exits with 0. A second signal ends it
@@ -67,9 +64,6 @@ Examples:
   $ countersign serve --config /etc/countersign.config.mjs --port 8080
   $ countersign serve --env .env --log-format readable`
 
-/** Added to the time limit of the handlers, to close connections and to write the last log lines. */
-const STOP_SLACK_MS = 5_000
-
 export const defineServe: DefineCommand = (command, io, finish) => {
   command
     .option('-c, --config <file>', 'the configuration (default: countersign.config.mjs, .ts or .json)')
@@ -84,15 +78,13 @@ export const defineServe: DefineCommand = (command, io, finish) => {
     )
     .option(
       '--inbox <file>',
-      'the file of the inbox, or none (default: callbacks.db beside the configuration)',
+      'the file of the inbox, a postgres:// URL without a password, or none (default: callbacks.db beside the configuration)',
     )
-    .addOption(new Option('--log-level <level>', 'how much is logged (default: info)').choices(LOG_LEVELS))
-    .addOption(
-      new Option('--log-format <format>', '(default: readable on a terminal, else json)').choices(
-        LOG_FORMATS,
-      ),
+    .option(
+      '--no-worker',
+      'only store callbacks in the inbox: another process handles them (countersign work)',
     )
-  addEnvFileOption(command)
+  addEnvFileOption(addLogOptions(command))
     .option('--check', 'check all that serve needs, print the resulting configuration, and do not listen')
     .option('--strict', 'with --check: fail on warnings')
     .option('--json', 'with --check: print JSON')
@@ -112,55 +104,26 @@ async function serve(flags: ServeFlags, io: Io): Promise<never> {
   const { shutdownDelayMs } = settings.server
   const { receiver, parsed, store } = await standaloneReceiver(settings, log)
 
-  // From here on signals are handled, also before the server listens.
-  let starting: Promise<ReceiverServer> | undefined
-  const grace = closeWithGrace(
+  return runUntilSignal(
     {
-      delay: Math.min(
-        shutdownDelayMs + parsed.stopTimeoutMs + STOP_SLACK_MS,
-        // Node fires a timer of more than 2 ** 31 - 1 ms immediately.
-        2 ** 31 - 1,
-      ),
-      logger: false,
-      // An empty event loop before the server listens is a failure, and already has its exit code.
-      skip: ['beforeExit'],
-      onSecondSignal: (signal) => log.warn({ signal }, 'a second signal: ending immediately'),
-      onSecondError: (error) => log.fatal({ err: asError(error) }, 'a second error: ending immediately'),
-      onTimeout: (delay) => log.error({ delay }, 'stopping takes too long: ending'),
+      log,
+      stopLimitMs: shutdownDelayMs + parsed.stopTimeoutMs,
+      stopping: { fields: { shutdownDelayMs }, message: 'finishing the callbacks that have arrived' },
     },
-    async ({ signal, ...error }) => {
-      const failed = 'err' in error
-      if (failed) log.fatal({ err: asError(error.err) }, 'uncaught error: stopping')
-      else
-        log.info(
-          { signal, shutdownDelayMs },
-          'stopping: not ready; finishing the callbacks that have arrived',
-        )
+    async () => {
+      const server = await startReceiverServer(receiver, parsed.limits.bodyTimeoutMs, settings.server).catch(
+        async (error: unknown) => {
+          await store?.close().catch(() => {})
+          throw error
+        },
+      )
+      const { address, port } = server.address
+      log.info({ host: address, port }, `listening on ${urlOf(server.address)}`)
       // After an uncaught error the process may be in any state, so it accepts no new callbacks.
-      await (await starting)?.close(failed ? { shutdownDelayMs: 0 } : undefined)
-      await store?.close()
-      log.info('stopped')
-      // Also if undefined was thrown, which closeWithGrace would not treat as an error.
-      if (failed) process.exit(1)
+      return async ({ failed }) => {
+        await server.close(failed ? { shutdownDelayMs: 0 } : undefined)
+        await store?.close()
+      }
     },
   )
-  try {
-    starting = startReceiverServer(receiver, parsed.limits.bodyTimeoutMs, settings.server)
-    const { address } = await starting
-    log.info({ host: address.address, port: address.port }, `listening on ${url(address)}`)
-  } catch (error) {
-    grace.uninstall()
-    await store?.close().catch(() => {})
-    throw error
-  }
-  return new Promise(() => {}) // closeWithGrace ends the process
-}
-
-/** A handler may throw anything. pino's serializer is for errors. */
-function asError(thrown: unknown): unknown {
-  return isErrorLike(thrown) ? thrown : loggedError(thrown, new KnownSecrets())
-}
-
-function url({ address, family, port }: AddressInfo): string {
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }

@@ -4,9 +4,12 @@ import { warnOfGaps, type Handled } from '../../handlers/handler-gaps.js'
 import { silentLogger, type Logger } from '../../logging/logger.js'
 import { withoutQuery, type Subscriptions } from '../../callback/subscriptions.js'
 import { checkAddress } from './check-address.js'
-import { checkInbox, readableEntries, type InboxEntries } from './check-inbox.js'
+import { checkInbox, readableDatabase, readableEntries, type InboxEntries } from './check-inbox.js'
 import { loadSettings, type ServeFlags, type Settings } from './config.js'
-import type { InboxSetting } from './inbox-setting.js'
+import { databaseName } from './connection-string.js'
+import type { ReadyInboxSetting } from './inbox-setting.js'
+import type { DatabaseState } from '../../inbox/postgres/look-at-database.js'
+import { DEFAULT_SCHEMA } from '../../inbox/postgres/schema.js'
 import type { ConfiguredStore } from './redis-store.js'
 import { complain, EXIT, NOT_CONFIGURED, printJson, type ExitCode, type Io } from '../io.js'
 import { printable } from '../../base/printable.js'
@@ -36,6 +39,10 @@ interface Summary {
   /** The inbox, or null if handlers run before the answer. */
   readonly inbox: string | null
   readonly inboxEntries: InboxEntries
+  /** What is known of the database of the inbox, or null where it has none. */
+  readonly database: DatabaseState | null
+  /** Whether this process handles what it stores. */
+  readonly worker: boolean
   readonly idempotencyStore: 'memory' | 'own' | 'redis' | null
   /** The Redis server, or null where the store is not there. */
   readonly redisServer: string | null
@@ -98,7 +105,7 @@ async function summarize(settings: Settings, { strict }: CheckFlags): Promise<Su
   warnOfGaps(parsed.subscribedTypes, handled, log, { hasInbox: settings.inbox.kind !== 'none' })
   const { host, port, ...serverLimits } = settings.server
   await attempt(() => checkAddress(host, port, log))
-  const inboxEntries = await attempt(() => checkInbox(settings.inbox))
+  const checked = await attempt(() => checkInbox(settings.inbox, log))
   const redisServer = store && ((await attempt(() => checkStore(store))) ?? 'not usable')
   const options = settings.receiver
   const { limits, handlerTimeoutMs, leaseMs, stopTimeoutMs } = parsed
@@ -120,7 +127,9 @@ async function summarize(settings: Settings, { strict }: CheckFlags): Promise<Su
       ...serverLimits,
     },
     inbox: inboxSummary(settings.inbox),
-    inboxEntries: inboxEntries === undefined ? 'not readable' : inboxEntries,
+    inboxEntries: checked === undefined ? 'not readable' : checked.entries,
+    database: checked?.database ?? null,
+    worker: settings.worker,
     idempotencyStore:
       settings.inbox.kind === 'none' ? (store ? 'redis' : options.store ? 'own' : 'memory') : null,
     redisServer: redisServer ?? null,
@@ -139,9 +148,19 @@ async function checkStore(store: ConfiguredStore): Promise<string> {
   }
 }
 
-function inboxSummary(inbox: InboxSetting): string | null {
-  if (inbox.kind === 'none') return null
-  return inbox.kind === 'own' ? 'of its own' : inbox.options.file
+function inboxSummary(inbox: ReadyInboxSetting): string | null {
+  switch (inbox.kind) {
+    case 'none':
+      return null
+    case 'own':
+      return 'of its own'
+    case 'sqlite':
+      return inbox.options.file
+    case 'postgres': {
+      const { schema = DEFAULT_SCHEMA } = inbox.options
+      return `schema ${JSON.stringify(schema)} of ${databaseName(inbox.connectionString)}`
+    }
+  }
 }
 
 function summarizeSubscriptions(
@@ -185,6 +204,8 @@ function readable(
     limits,
     inbox,
     inboxEntries,
+    database,
+    worker,
     idempotencyStore,
     redisServer,
     warnings,
@@ -203,14 +224,14 @@ function readable(
           `  ${id === undefined ? eventTypeName : `${eventTypeName} (id ${id})`}`,
           callbackUrl,
           secrets === 1 ? '1 secret' : `${secrets} secrets`,
-          handled ? 'handled' : 'NO HANDLER',
+          handled ? 'handled' : worker ? 'NO HANDLER' : 'stored only',
         ])
   return [
     `${printable(config)} is ${valid ? 'valid' : 'not valid, as --strict makes warnings failures'}.\n`,
     `listen on ${printable(listen.host)} port ${listen.port}\n`,
     inbox === null
       ? `no inbox: handlers run before the answer; idempotency store: ${redisServer === null ? idempotencyStore : printable(redisServer)}\n`
-      : `inbox: ${printable(inbox)}\n${readableEntries(inboxEntries)}`,
+      : `inbox: ${printable(inbox)}\n${readableDatabase(database)}${readableEntries(inboxEntries)}`,
     `subscriptions\n${table(subscriptionRows, {
       width,
       narrow: [
@@ -219,7 +240,9 @@ function readable(
       ],
     })}`,
     `handlers\n${table(
-      (handledTypes.length === 0 ? ['none'] : handledTypes).map((type) => [`  ${type}`]),
+      (handledTypes.length === 0 ? [worker ? 'none' : 'none: another process handles'] : handledTypes).map(
+        (type) => [`  ${type}`],
+      ),
       { width, narrow: [[0, 12]] },
     )}`,
     `limits\n${table(Object.entries(limits).map(([name, value]) => [`  ${name}`, value.toLocaleString('en')]))}`,

@@ -1,26 +1,70 @@
 import { existsSync } from 'node:fs'
 import type { InboxStats } from '../../inbox/inbox.js'
 import { NO_ENTRIES } from '../../inbox/no-entries.js'
+import { databaseState, type DatabaseState } from '../../inbox/postgres/look-at-database.js'
+import { PostgresInbox } from '../../inbox/postgres/postgres-inbox.js'
+import type { Logger } from '../../logging/logger.js'
 import { stats } from '../../inbox/sqlite/operator.js'
 import { probeInboxFile } from '../../inbox/sqlite/probe-inbox-file.js'
 import { readInboxFile } from '../../inbox/sqlite/read-inbox-file.js'
-import type { InboxSetting } from './inbox-setting.js'
+import type { ReadyInboxSetting } from './inbox-setting.js'
 import { table } from '../table.js'
 
-/** The number of entries in the file; null if serve would not use a file of SqliteInbox. */
-export type InboxEntries = InboxStats | 'no file yet' | 'not readable' | null
+/** How many entries the inbox holds; null where there is none of this package. */
+export type InboxEntries =
+  InboxStats | 'no file yet' | 'no schema yet' | 'older schema' | 'not readable' | null
+
+export interface CheckedInbox {
+  readonly entries: InboxEntries
+  /** The database that was connected to. */
+  readonly database?: DatabaseState | undefined
+}
 
 /**
- * Checks whether the inbox can be used, and counts its entries. It neither creates nor migrates the file, because
- * another receiver may be using it.
- * @throws CountersignError the same as the start of the receiver
+ * Tries whether the inbox can be used, and counts what is in it. It is neither made nor brought up to date: another
+ * receiver may be using it.
+ * @throws CountersignError as the receiver's start would
  */
-export async function checkInbox(inbox: InboxSetting): Promise<InboxEntries> {
-  if (inbox.kind !== 'sqlite') return null
+export async function checkInbox(inbox: ReadyInboxSetting, log: Logger): Promise<CheckedInbox> {
+  if (inbox.kind === 'postgres') return checkDatabase(inbox, log)
+  if (inbox.kind !== 'sqlite') return { entries: null }
   const { file } = inbox.options
   await probeInboxFile(file)
-  if (!existsSync(file)) return 'no file yet'
-  return (await readInboxFile(file, stats)) ?? NO_ENTRIES
+  if (!existsSync(file)) return { entries: 'no file yet' }
+  return { entries: (await readInboxFile(file, stats)) ?? NO_ENTRIES }
+}
+
+async function checkDatabase(
+  { connectionString, options }: Extract<ReadyInboxSetting, { kind: 'postgres' }>,
+  log: Logger,
+): Promise<CheckedInbox> {
+  const { schema, busyTimeoutMs } = options
+  const database = await databaseState({ connectionString, schema, busyTimeoutMs })
+  if (database.notDurable.length > 0) {
+    const settings = database.notDurable.join(' and ')
+    const message = `the database server runs with ${settings} off: callbacks that were answered 200 may be lost`
+    log.warn({ code: 'WARN_NOT_DURABLE' }, message)
+  }
+  if (database.schemaVersion === 0) return { entries: 'no schema yet', database }
+  if (database.schemaVersion < database.neededVersion) return { entries: 'older schema', database }
+  const inbox = new PostgresInbox({ ...options, connectionString, logger: false })
+  try {
+    return { entries: await inbox.stats(), database }
+  } finally {
+    await inbox.close()
+  }
+}
+
+export function readableDatabase(database: DatabaseState | null): string {
+  if (!database) return ''
+  const { serverVersion, schemaVersion, neededVersion } = database
+  const schema =
+    schemaVersion === 0
+      ? `not there yet: the start creates version ${neededVersion}`
+      : schemaVersion < neededVersion
+        ? `version ${schemaVersion}: the start migrates it to version ${neededVersion}`
+        : `version ${schemaVersion}`
+  return `  PostgreSQL ${serverVersion}\n  schema: ${schema}\n`
 }
 
 export function readableEntries(entries: InboxEntries): string {

@@ -4,13 +4,16 @@ import { RECEIVER_OPTIONS, type ReceiverOptions } from '../../receiver/settings.
 import { hasDefaultConfig, loadConfigFile, type ConfigFile } from './config-file.js'
 import { resolveSecrets } from './config-secrets.js'
 import { loadEnvFile, variable } from '../environment.js'
-import { inboxSetting, type InboxSetting } from './inbox-setting.js'
+import { secretsIn } from './connection-string.js'
+import { inboxSetting, readyInboxSetting, type ReadyInboxSetting } from './inbox-setting.js'
 import { withOrigin, type OptionOrigin } from './option-origin.js'
 import type { Io } from '../io.js'
+import type { HealthServerOptions } from '../../server/health-server.js'
+import { WORKER_OPTIONS, type WorkerOptions } from '../../worker/worker-options.js'
 import { LOG_FORMATS, LOG_LEVELS, type LogOptions } from '../log.js'
 import { redisSetting, secretsOfUrl, type RedisSetting } from './redis-store.js'
 
-/** The command line of `serve`. */
+/** The command line of `serve` and `work`. */
 export interface ServeFlags {
   readonly config?: string | undefined
   readonly envFile?: string
@@ -20,18 +23,18 @@ export interface ServeFlags {
   readonly maxBodyBytes?: number
   readonly shutdownDelayMs?: number
   readonly inbox?: string
+  /** False: the process only stores callbacks. */
+  readonly worker?: boolean
+  readonly healthPort?: number
   readonly logLevel?: string
   readonly logFormat?: string
 }
 
-export interface Settings {
+/** What a configuration says, whatever command it is for. */
+export interface CommonSettings {
   readonly file: ConfigFile
-  readonly server: ServerSettings
-  readonly receiver: ReceiverOptions
-  /** The settings of an inbox, an inbox, or none: then handlers run before the answer. */
-  readonly inbox: InboxSetting
-  /** The settings of a Redis store; undefined if `receiver.store` or the default is the store. */
-  readonly redis: RedisSetting | undefined
+  /** What to make an inbox of, an inbox, or nothing: handlers run before the answer. */
+  readonly inbox: ReadyInboxSetting
   /** As in the file, unchecked. */
   readonly handlers: unknown
   readonly log: LogOptions
@@ -39,10 +42,37 @@ export interface Settings {
   readonly origin: OptionOrigin
 }
 
+/** For `serve`. */
+export interface Settings extends CommonSettings {
+  /** Whether this process handles what it stores. */
+  readonly worker: boolean
+  readonly server: ServerSettings
+  readonly receiver: ReceiverOptions
+  /** The settings of a Redis store; undefined if `receiver.store` or the default is the store. */
+  readonly redis: RedisSetting | undefined
+}
+
+/** For `work`. */
+export interface WorkSettings extends CommonSettings {
+  readonly worker: Omit<WorkerOptions, 'inbox'>
+  readonly health: HealthServerOptions
+}
+
 // The inbox and the logger are created from the configuration.
 const PASSED_ON = RECEIVER_OPTIONS.filter((name) => name !== 'inbox' && name !== 'logger')
 
-const KNOWN = [...SERVER_OPTIONS, ...PASSED_ON, 'handlers', 'inbox', 'logLevel', 'logFormat'] as const
+const WORKER_PASSED_ON = WORKER_OPTIONS.filter((name) => name !== 'inbox' && name !== 'logger')
+
+const KNOWN = [
+  ...SERVER_OPTIONS,
+  ...PASSED_ON,
+  'handlers',
+  'inbox',
+  'worker',
+  'healthPort',
+  'logLevel',
+  'logFormat',
+] as const
 
 type Option = (typeof KNOWN)[number]
 
@@ -64,6 +94,7 @@ const OVERRIDES = {
     variable: 'COUNTERSIGN_SHUTDOWN_DELAY_MS',
     isNumber: true,
   },
+  healthPort: { flag: '--health-port', variable: 'COUNTERSIGN_HEALTH_PORT', isNumber: true },
   inbox: { flag: '--inbox', variable: 'COUNTERSIGN_INBOX', isNumber: false },
   logLevel: { flag: '--log-level', variable: 'COUNTERSIGN_LOG_LEVEL', isNumber: false },
   logFormat: { flag: '--log-format', variable: 'COUNTERSIGN_LOG_FORMAT', isNumber: false },
@@ -75,9 +106,48 @@ const OVERRIDES = {
  * @throws CountersignError ERR_CONFIG_NOT_FOUND, ERR_CONFIG_INVALID, ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
 export async function loadSettings(flags: ServeFlags, io: Io): Promise<Settings> {
+  const loaded = await loadFirst(flags, io)
+  const { file, values } = loaded
+  const subscriptions = await resolveSecrets(values.subscriptions, file, io.env)
+  const redis = await redisSetting(values.store, file, io.env)
+  const settings = await commonSettings({ ...loaded, values: { ...values, subscriptions } }, io)
+  const worker = hasWorker(loaded, settings.inbox)
+  return {
+    ...settings,
+    worker,
+    handlers: worker ? settings.handlers : undefined,
+    log: { ...settings.log, secrets: [...settings.log.secrets, ...(redis ? secretsOfUrl(redis) : [])] },
+    server: withOrigin(settings.origin, () => parseServerOptions(pick(values, SERVER_OPTIONS))),
+    // Not checked here: parseReceiverOptions does.
+    receiver: {
+      ...pick(values, PASSED_ON),
+      subscriptions,
+      ...(redis && { store: undefined }),
+    } as ReceiverOptions,
+    redis,
+  }
+}
+
+/**
+ * What `work` is to do, from the same file. The secrets of the subscriptions are not looked up: a worker does not need them.
+ * @throws CountersignError as `loadSettings` does
+ */
+export async function loadWorkSettings(flags: ServeFlags, io: Io): Promise<WorkSettings> {
+  const loaded = await loadFirst(flags, io)
+  return {
+    ...(await commonSettings(loaded, io)),
+    worker: pick(loaded.values, WORKER_PASSED_ON),
+    health: pick(loaded.values, ['host', 'healthPort']),
+  }
+}
+
+async function loadFirst(flags: ServeFlags, io: Io): Promise<ConfigValues> {
   // Before the file is loaded, as it may use process.env.
   if (flags.envFile !== undefined) await loadEnvFile(flags.envFile, io)
-  const { file, values, origin } = await loadValues(flags, io)
+  return loadValues(flags, io)
+}
+
+async function commonSettings({ file, values, origin }: ConfigValues, io: Io): Promise<CommonSettings> {
   const oneOf = <Word extends string>(option: Option, words: readonly Word[], fallback: Word): Word => {
     const word = words.find((each) => each === (values[option] ?? fallback))
     if (word) return word
@@ -85,28 +155,27 @@ export async function loadSettings(flags: ServeFlags, io: Io): Promise<Settings>
   }
   const level = oneOf('logLevel', LOG_LEVELS, 'info')
   const format = oneOf('logFormat', LOG_FORMATS, io.stdout.isTTY ? 'readable' : 'json')
-
-  const subscriptions = await resolveSecrets(values.subscriptions, file, io.env)
-  const redis = await redisSetting(values.store, file, io.env)
+  const inbox = await readyInboxSetting(inboxSetting(values, file, origin), file, io.env)
+  const ofDatabase = inbox.kind === 'postgres' ? secretsIn(inbox.connectionString) : []
+  const secrets = [...secretsOf(values.subscriptions), ...clientSecret(io), ...ofDatabase]
   return {
     file,
-    server: withOrigin(origin, () => parseServerOptions(pick(values, SERVER_OPTIONS))),
-    // Not checked here: parseReceiverOptions does.
-    receiver: {
-      ...pick(values, PASSED_ON),
-      subscriptions,
-      ...(redis && { store: undefined }),
-    } as ReceiverOptions,
-    inbox: inboxSetting(values, file, origin),
-    redis,
+    inbox,
     handlers: values.handlers,
-    log: {
-      level,
-      format,
-      secrets: [...secretsOf(subscriptions), ...clientSecret(io), ...(redis ? secretsOfUrl(redis) : [])],
-    },
+    log: { level, format, secrets },
     origin,
   }
+}
+
+/** @throws CountersignError ERR_OPTION_INVALID */
+function hasWorker({ values, origin }: ConfigValues, inbox: ReadyInboxSetting): boolean {
+  const { worker = true } = values
+  if (typeof worker !== 'boolean') {
+    throw invalidOption(origin('worker'), 'worker', worker, 'use false to store callbacks only, or true')
+  }
+  if (worker || inbox.kind !== 'none') return worker
+  const cure = 'there is no inbox to store callbacks in: configure an inbox, or leave this out'
+  throw invalidOption(origin('worker'), 'worker', worker, cure)
 }
 
 /**
@@ -133,6 +202,10 @@ function override(
 ): { values: Partial<Record<Option, unknown>>; origins: Map<string, string> } {
   const values = { ...content }
   const origins = new Map<string, string>()
+  if (flags.worker === false) {
+    values.worker = false
+    origins.set('worker', '--no-worker')
+  }
   for (const option of Object.keys(OVERRIDES) as (keyof typeof OVERRIDES)[]) {
     const { flag, variable: name, isNumber } = OVERRIDES[option]
     const text = variable(io, name)

@@ -10,7 +10,8 @@ import {
 } from '../../inbox/retention.js'
 import { hasConfig, loadValues, type ConfigValues } from './config.js'
 import { addEnvFileOption, loadEnvFile, variable } from '../environment.js'
-import { DEFAULT_FILE, inboxSetting, type InboxSetting } from './inbox-setting.js'
+import { connectionStringOf, isConnectionString, refusePassword } from './connection-string.js'
+import { DEFAULT_FILE, inboxSetting, type DatabaseOptions, type InboxSetting } from './inbox-setting.js'
 import { UsageError, type Io } from '../io.js'
 
 export interface InboxFlags {
@@ -24,6 +25,16 @@ interface OwnInbox {
   readonly kind: 'own'
   readonly inbox: InboxOperations
 }
+
+/** An inbox in a PostgreSQL database. */
+export interface InboxDatabase {
+  readonly kind: 'database'
+  /** @throws CountersignError ERR_CONFIG_INVALID */
+  readonly connectionString: () => Promise<string>
+  readonly options: DatabaseOptions
+}
+
+export type FoundInbox = InboxFile | InboxDatabase | OwnInbox
 
 export interface InboxFile {
   readonly kind: 'file'
@@ -53,7 +64,8 @@ export async function findInbox(
   { file, config, envFile }: InboxFlags,
   io: Io,
   { asksRetention = false } = {},
-): Promise<InboxFile | OwnInbox> {
+): Promise<FoundInbox> {
+  if (file !== undefined && isConnectionString(file)) refusePassword(file, '--file')
   if (envFile !== undefined) await loadEnvFile(envFile, io)
   const named = file ?? variable(io, 'COUNTERSIGN_INBOX')
   if (file === undefined && named === 'none') throw noInbox('COUNTERSIGN_INBOX', 'says none')
@@ -61,19 +73,21 @@ export async function findInbox(
   const configured = asksConfig ? await loadValues({ config }, io) : undefined
   const setting = named === undefined && configured ? configuredInbox(configured) : undefined
   if (setting?.kind === 'own') return { kind: 'own', inbox: checkedOperations(setting.inbox, configured!) }
-  const path = setting?.options.file ?? resolve(io.cwd(), named ?? DEFAULT_FILE)
-  return {
-    kind: 'file',
-    path,
-    name: named ?? DEFAULT_FILE,
-    retention: configured && neededRetention(configured),
+  const retention = configured && neededRetention(configured)
+  if (setting?.kind === 'postgres') {
+    const connectionString = () => connectionStringOf(setting.connectionString, configured!.file, io.env)
+    return { kind: 'database', connectionString, options: { ...setting.options, ...retention } }
   }
+  if (named !== undefined && isConnectionString(named))
+    return { kind: 'database', connectionString: async () => named, options: { ...retention } }
+  const path = setting?.options.file ?? resolve(io.cwd(), named ?? DEFAULT_FILE)
+  return { kind: 'file', path, name: named ?? DEFAULT_FILE, retention }
 }
 
-/** The same for commands that work only on a file. */
-export async function findInboxFile(flags: InboxFlags, io: Io): Promise<InboxFile> {
+/** The same for what cannot be done with an inbox of one's own. */
+export async function findBuiltInInbox(flags: InboxFlags, io: Io): Promise<InboxFile | InboxDatabase> {
   const found = await findInbox(flags, io)
-  if (found.kind === 'file') return found
+  if (found.kind !== 'own') return found
   throw noInbox('the configuration', 'has one of its own making')
 }
 
@@ -116,7 +130,7 @@ function neededRetention({ file, values, origin }: ConfigValues): Retention {
     duration('toleranceMs', values.toleranceMs, DEFAULT_TOLERANCE.toleranceMs) +
     duration('futureToleranceMs', values.futureToleranceMs, DEFAULT_TOLERANCE.futureToleranceMs)
   const setting = inboxSetting(values, file, origin)
-  const { retentionMs, discardedRetentionMs } = setting.kind === 'sqlite' ? setting.options : {}
+  const { retentionMs, discardedRetentionMs } = 'options' in setting ? setting.options : {}
   const kept = duration('inbox.retentionMs', retentionMs, DEFAULT_RETENTION_MS)
   return {
     retentionMs: Math.max(kept, accepted),

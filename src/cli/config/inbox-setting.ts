@@ -1,22 +1,48 @@
 import { dirname, resolve } from 'node:path'
 import type { Inbox } from '../../inbox/inbox.js'
 import { SqliteInbox, type SqliteInboxOptions } from '../../inbox/sqlite/sqlite-inbox.js'
+import { PostgresInbox, type PostgresInboxOptions } from '../../inbox/postgres/postgres-inbox.js'
 import type { Logger } from '../../logging/logger.js'
 import { checkKnownOptions, invalidOption } from '../../base/option-checks.js'
 import type { ConfigFile } from './config-file.js'
+import {
+  connectionStringOf,
+  isConnectionString,
+  refusePassword,
+  type ConnectionStringReference,
+} from './connection-string.js'
 
 /** The inbox is created only with the receiver: reading a configuration must not create a file. */
 export type InboxSetting =
   | { readonly kind: 'none' }
   | { readonly kind: 'own'; readonly inbox: Inbox }
   | { readonly kind: 'sqlite'; readonly options: Omit<SqliteInboxOptions, 'clock' | 'logger'> }
+  | DatabaseSetting
+
+export interface DatabaseSetting {
+  readonly kind: 'postgres'
+  /** It is looked up only when it is used: to print the SQL of the migrations, for example, it is not needed. */
+  readonly connectionString: ConnectionStringReference
+  readonly options: DatabaseOptions
+}
+
+export type DatabaseOptions = Omit<PostgresInboxOptions, 'pool' | 'connectionString' | 'logger'>
 
 export const DEFAULT_FILE = 'callbacks.db'
 const FILE_OPTIONS = ['file', 'retentionMs', 'discardedRetentionMs', 'busyTimeoutMs'] as const
+const DATABASE_OPTIONS = [
+  'connectionString',
+  'schema',
+  'maxConnections',
+  'retentionMs',
+  'discardedRetentionMs',
+  'busyTimeoutMs',
+] as const
 
 /**
- * The `inbox` option: `false` or the word `none`, a file name, `{ file, ... }`, or an inbox. The default is an
- * inbox in a file, because the service's retries are not documented, unless there is a `store`.
+ * The `inbox` option: `false` or the word `none`, a file name, `{ file, ... }`, a connection string of PostgreSQL,
+ * `{ postgres: { connectionString, ... } }`, or an inbox. The default is an inbox in a file, because the service's
+ * retries are not documented, unless there is a `store`.
  * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
 export function inboxSetting(
@@ -28,14 +54,20 @@ export function inboxSetting(
     return { kind: 'none' }
   const beside = (file: string) => resolve(dirname(path), file)
   if (inbox === undefined) return { kind: 'sqlite', options: { file: beside(DEFAULT_FILE) } }
+  if (typeof inbox === 'string' && isConnectionString(inbox)) {
+    const where = origin('inbox')
+    if (where.startsWith('--')) refusePassword(inbox, where)
+    return { kind: 'postgres', connectionString: inbox, options: {} }
+  }
   if (typeof inbox === 'string' && inbox !== '') {
     // On the command line a relative name starts from the current folder, as for all options.
     return { kind: 'sqlite', options: { file: origin('inbox') === name ? beside(inbox) : resolve(inbox) } }
   }
   if (typeof inbox !== 'object' || inbox === null || Array.isArray(inbox)) {
-    throw invalidOption(origin('inbox'), 'inbox', inbox, 'write { file: "callbacks.db" }, or false for none')
+    throw invalidOption(origin('inbox'), 'inbox', inbox, INBOX_CURE)
   }
   if ('add' in inbox && typeof inbox.add === 'function') return { kind: 'own', inbox: inbox as Inbox }
+  if ('postgres' in inbox) return databaseSetting(inbox, name)
   checkKnownOptions(`${name}: inbox`, inbox, FILE_OPTIONS)
   const { file = DEFAULT_FILE, ...options } = inbox as Partial<SqliteInboxOptions>
   if (typeof file !== 'string' || file === '') {
@@ -44,11 +76,48 @@ export function inboxSetting(
   return { kind: 'sqlite', options: { ...options, file: beside(file) } }
 }
 
-export function makeInbox(
+function databaseSetting(inbox: { readonly postgres: unknown }, fileName: string): DatabaseSetting {
+  checkKnownOptions(`${fileName}: inbox`, inbox, ['postgres'])
+  const where = `${fileName}: inbox.postgres`
+  checkKnownOptions(where, inbox.postgres, DATABASE_OPTIONS)
+  const { connectionString, ...options } = inbox.postgres as DatabaseOptions & { connectionString?: unknown }
+  const isText = typeof connectionString === 'string' && connectionString !== ''
+  if (isText || (typeof connectionString === 'object' && connectionString !== null)) {
+    return { kind: 'postgres', connectionString: connectionString as ConnectionStringReference, options }
+  }
+  const cure =
+    'write { env: "NAME" }, { file: "PATH" }, or a text such as "postgres://user:password@host:5432/database"'
+  throw invalidOption(where, 'connectionString', connectionString, cure, typeof connectionString)
+}
+
+const INBOX_CURE =
+  'write { file: "callbacks.db" }, { postgres: { connectionString: { env: "DATABASE_URL" } } }, or false for none'
+
+/** A setting with what it refers to. */
+export type ReadyInboxSetting =
+  Exclude<InboxSetting, DatabaseSetting> | (DatabaseSetting & { readonly connectionString: string })
+
+/** @throws CountersignError ERR_CONFIG_INVALID */
+export async function readyInboxSetting(
   setting: InboxSetting,
+  file: ConfigFile,
+  env: NodeJS.ProcessEnv,
+): Promise<ReadyInboxSetting> {
+  if (setting.kind !== 'postgres') return setting
+  return { ...setting, connectionString: await connectionStringOf(setting.connectionString, file, env) }
+}
+
+export function makeInbox(
+  setting: Exclude<ReadyInboxSetting, { kind: 'none' }>,
   clock: (() => number) | undefined,
   logger: Logger,
-): Inbox | undefined {
-  if (setting.kind === 'none') return undefined
-  return setting.kind === 'own' ? setting.inbox : new SqliteInbox({ ...setting.options, clock, logger })
+): Inbox {
+  switch (setting.kind) {
+    case 'own':
+      return setting.inbox
+    case 'sqlite':
+      return new SqliteInbox({ ...setting.options, clock, logger })
+    case 'postgres':
+      return new PostgresInbox({ ...setting.options, connectionString: setting.connectionString, logger })
+  }
 }

@@ -1,5 +1,11 @@
 import { dirname, resolve } from 'node:path'
-import type { Handler, HandlerOptions } from '../../handlers/handlers.js'
+import type {
+  EventMap,
+  Handler,
+  HandlerOptions,
+  TransactionalHandlerOptions,
+} from '../../handlers/handlers.js'
+import type { Registration } from '../../handlers/registration.js'
 import { CountersignError } from '../../base/errors.js'
 import type { Handled } from '../../handlers/handler-gaps.js'
 import { KnownSecrets } from '../../logging/known-secrets.js'
@@ -9,14 +15,18 @@ import { invalidOption } from '../../base/option-checks.js'
 import { Receiver } from '../../receiver/receiver.js'
 import { parseReceiverOptions, type ReceiverSettings } from '../../receiver/settings.js'
 import { importModule } from './config-file.js'
-import type { Settings } from './config.js'
+import type { CommonSettings, Settings } from './config.js'
 import { makeInbox } from './inbox-setting.js'
 import { withOrigin } from './option-origin.js'
 import { redisStore, type ConfiguredStore } from './redis-store.js'
+import type { InboxWorker } from '../../worker/create-worker.js'
 
-/** What a handlers function is given: the methods and the event channel of the receiver. It may be taken apart. */
+/**
+ * What a handlers function is given: the methods and the event channel of the receiver or the worker. It may be taken apart. In a
+ * worker `onOutcome` and `onQuarantined` have no effect: a worker answers no requests.
+ */
 export interface HandlerRegistry {
-  on(type: string, handler: Handler, options?: HandlerOptions): HandlerRegistry
+  on(type: string, handler: Handler, options?: HandlerOptions | TransactionalHandlerOptions): HandlerRegistry
   onAny(handler: Handler, options?: HandlerOptions): HandlerRegistry
   onUnhandled(handler: Handler, options?: HandlerOptions): HandlerRegistry
   onError(listener: Parameters<Receiver['onError']>[0]): HandlerRegistry
@@ -40,17 +50,30 @@ interface StandaloneReceiver {
  * @throws CountersignError, with a message that names the flag, the variable or the file
  */
 export async function standaloneReceiver(settings: Settings, logger: Logger): Promise<StandaloneReceiver> {
-  const { receiver: options, file } = settings
+  const { receiver: options, inbox: setting } = settings
   const secrets = new KnownSecrets()
   secrets.add([{ secret: settings.log.secrets }])
   const store = withOrigin(settings.origin, () => settings.redis && redisStore(settings.redis, logger))
   const parsed = withOrigin(settings.origin, () => {
-    const inbox = makeInbox(settings.inbox, options.clock, logger)
+    const inbox = setting.kind === 'none' ? undefined : makeInbox(setting, options.clock, logger)
     return parseReceiverOptions({ ...options, store: store ?? options.store, inbox, logger }, secrets)
   })
   const receiver = new Receiver(parsed)
+  return { receiver, parsed, handled: await registerHandlers(receiver, settings, secrets), store }
+}
+
+/**
+ * Registers the handlers of the configuration.
+ * @throws CountersignError ERR_CONFIG_INVALID, ERR_OPTION_INVALID, and what registering throws
+ */
+export async function registerHandlers(
+  target: Receiver | InboxWorker,
+  settings: CommonSettings,
+  secrets: KnownSecrets,
+): Promise<Handled> {
+  const { file } = settings
   const handlers = await loadHandlers(settings)
-  const { registry, handled } = recordingRegistry(receiver)
+  const { registry, handled } = recordingRegistry(target)
   if (typeof handlers === 'function') {
     try {
       await (handlers as (registry: HandlerRegistry) => unknown)(registry)
@@ -67,10 +90,10 @@ export async function standaloneReceiver(settings: Settings, logger: Logger): Pr
       registry.on(type, handler as Handler)
     }
   }
-  return { receiver, parsed, handled, store }
+  return handled
 }
 
-async function loadHandlers({ handlers, file }: Settings): Promise<object> {
+async function loadHandlers({ handlers, file }: CommonSettings): Promise<object> {
   if (handlers === undefined) return {}
   if (typeof handlers === 'object' && handlers !== null && !Array.isArray(handlers)) return handlers
   if (typeof handlers === 'function') return handlers
@@ -91,8 +114,8 @@ async function loadHandlers({ handlers, file }: Settings): Promise<object> {
   throw new CountersignError('ERR_CONFIG_INVALID', message)
 }
 
-/** The registration methods of the receiver, with a record of what was registered. */
-function recordingRegistry(receiver: Receiver): { registry: HandlerRegistry; handled: Handled } {
+/** The registering methods of a receiver or a worker, and a record of what was registered. */
+function recordingRegistry(target: Receiver | InboxWorker): { registry: HandlerRegistry; handled: Handled } {
   const handled = { types: new Set<string>(), any: false, unhandled: false }
   const hook =
     <Listener>(register: (listener: Listener) => unknown) =>
@@ -102,26 +125,27 @@ function recordingRegistry(receiver: Receiver): { registry: HandlerRegistry; han
     }
   const registry: HandlerRegistry = {
     on(type, handler, options) {
-      receiver.on(type, handler, options)
+      // Whether the inbox has transactions is only known at run time.
+      ;(target as Registration<EventMap, object>).on(type, handler, options as TransactionalHandlerOptions)
       handled.types.add(type)
       return registry
     },
     onAny(handler, options) {
-      receiver.onAny(handler, options)
+      target.onAny(handler, options)
       handled.any = true
       return registry
     },
     onUnhandled(handler, options) {
-      receiver.onUnhandled(handler, options)
+      target.onUnhandled(handler, options)
       handled.unhandled = true
       return registry
     },
-    onError: hook((listener) => receiver.onError(listener)),
-    onOutcome: hook((listener) => receiver.onOutcome(listener)),
-    onHandled: hook((listener) => receiver.onHandled(listener)),
-    onDeadLetter: hook((listener) => receiver.onDeadLetter(listener)),
-    onQuarantined: hook((listener) => receiver.onQuarantined(listener)),
-    events: { subscribe: (name, listener) => receiver.events.subscribe(name, listener) },
+    onError: hook((listener) => target.onError(listener)),
+    onOutcome: hook((listener) => 'onOutcome' in target && target.onOutcome(listener)),
+    onHandled: hook((listener) => target.onHandled(listener)),
+    onDeadLetter: hook((listener) => target.onDeadLetter(listener)),
+    onQuarantined: hook((listener) => 'onQuarantined' in target && target.onQuarantined(listener)),
+    events: { subscribe: (name, listener) => target.events.subscribe(name, listener) },
   }
   return { registry, handled }
 }

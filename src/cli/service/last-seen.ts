@@ -1,10 +1,23 @@
 import { existsSync } from 'node:fs'
 import { CountersignError } from '../../base/errors.js'
-import { lastSigned, type LastSigned, type SigningSecret } from '../../inbox/sqlite/last-signed.js'
+import { lastSignedInDatabase } from '../../inbox/postgres/last-signed.js'
+import { databaseState } from '../../inbox/postgres/look-at-database.js'
+import {
+  lastSigned,
+  type LastSigned,
+  type LastSignedReport,
+  type SigningSecret,
+} from '../../inbox/sqlite/last-signed.js'
 import { readInboxFile } from '../../inbox/sqlite/read-inbox-file.js'
 import { withoutQuery } from '../../callback/subscriptions.js'
 import type { ConfiguredSubscription } from '../config/config-subscriptions.js'
-import { findInboxFile, type InboxFlags } from '../config/inbox-file.js'
+import { databaseName } from '../config/connection-string.js'
+import {
+  findBuiltInInbox,
+  type InboxDatabase,
+  type InboxFile,
+  type InboxFlags,
+} from '../config/inbox-file.js'
 import { UsageError, type Io } from '../io.js'
 
 /** When each secret was last used, from the inbox. */
@@ -39,8 +52,9 @@ export async function lastSeen(
   flags: InboxFlags,
   io: Io,
 ): Promise<LastSeen> {
-  const { path, name } = await findInboxFile(flags, io)
-  if (!existsSync(path)) throw new UsageError(`there is no inbox ${name} (${path}): nothing was stored yet`)
+  const inbox = await findBuiltInInbox(flags, io)
+  if (inbox.kind === 'file' && !existsSync(inbox.path))
+    throw new UsageError(`there is no inbox ${inbox.name} (${inbox.path}): nothing was stored yet`)
   const found: SigningSecret[] = []
   const rows = subscriptions.flatMap(({ place, id, eventTypeName, callbackUrl, secrets }) =>
     secrets.map(({ name: secretName, secret }) => {
@@ -55,10 +69,9 @@ export async function lastSeen(
       return { ...about, index: found.push({ eventTypeName, callbackUrl, secret }) - 1 }
     }),
   )
-  const nothing = { seen: [], lookedAt: 0, hasMore: false }
-  const report = (await readInboxFile(path, (db) => lastSigned(db, found))) ?? nothing
+  const { name, report } = inbox.kind === 'file' ? await inFile(inbox, found) : await inDatabase(inbox, found)
   return {
-    inbox: path,
+    inbox: name,
     lookedAt: report.lookedAt,
     hasMore: report.hasMore,
     secrets: rows.map((row) => {
@@ -67,6 +80,29 @@ export async function lastSeen(
       return { ...about, last: report.seen[index] ?? null }
     }),
   }
+}
+
+interface Looked {
+  /** As messages name the inbox. */
+  readonly name: string
+  readonly report: LastSignedReport
+}
+
+const NOTHING: LastSignedReport = { seen: [], lookedAt: 0, hasMore: false }
+
+async function inFile({ path }: InboxFile, secrets: readonly SigningSecret[]): Promise<Looked> {
+  return { name: path, report: (await readInboxFile(path, (db) => lastSigned(db, secrets))) ?? NOTHING }
+}
+
+async function inDatabase(
+  { options: { schema, busyTimeoutMs }, ...database }: InboxDatabase,
+  secrets: readonly SigningSecret[],
+): Promise<Looked> {
+  const connectionString = await database.connectionString()
+  const where = { connectionString, schema, busyTimeoutMs }
+  const { schemaVersion } = await databaseState(where)
+  const report = schemaVersion === 0 ? NOTHING : await lastSignedInDatabase(where, secrets)
+  return { name: databaseName(connectionString), report }
 }
 
 /** The same for commands that can continue without it: returns the reason instead of throwing it. */

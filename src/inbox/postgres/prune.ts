@@ -46,7 +46,7 @@ function old(state: PruneEntries['state']): string {
     AND NOT EXISTS (
       SELECT 1 FROM signatures WHERE repeated AND entry_id = entries.id AND signatures.signed_at >= $1::bigint
     )
-  ORDER BY finished_at, id LIMIT $2::integer`
+  ORDER BY finished_at, id LIMIT $2::bigint`
 }
 
 const DELETE = [

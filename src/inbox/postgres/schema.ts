@@ -80,7 +80,7 @@ export async function migrate(
 }
 
 /** Version 0 stands for a schema that is not there. */
-async function storedVersion(connection: Connection, schema: string): Promise<StoredVersion> {
+export async function storedVersion(connection: Connection, schema: string): Promise<StoredVersion> {
   const table = `${quoteIdentifier(schema)}.schema_version`
   try {
     const { rows } = await connection.query(`SELECT version, compatible_from FROM ${table}`)

@@ -60,6 +60,11 @@ export async function refuseOlderFile(file: string): Promise<void> {
   throw new CountersignError('ERR_INBOX_OLDER', message)
 }
 
+/** The version of the schema of a file; 0 where nothing has been stored in it yet. @throws CountersignError as SqliteInbox does */
+export async function schemaVersionOf(file: string): Promise<number> {
+  return (await readInboxFile(file, versionOf)) ?? 0
+}
+
 function versionOf(db: Reader): number {
   return db.get<{ user_version: number }>('PRAGMA user_version')!.user_version
 }

@@ -2,10 +2,14 @@ import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { CountersignError } from '../../../base/errors.js'
 import type { InboxOperations } from '../../../inbox/inbox.js'
+import { databaseState, olderSchemaError } from '../../../inbox/postgres/look-at-database.js'
+import { PostgresInbox } from '../../../inbox/postgres/postgres-inbox.js'
+import { DEFAULT_SCHEMA } from '../../../inbox/postgres/schema.js'
 import { refuseOlderFile } from '../../../inbox/sqlite/read-inbox-file.js'
 import { SqliteInbox } from '../../../inbox/sqlite/sqlite-inbox.js'
 import { complain, EXIT, UsageError, type ExitCode, type Io } from '../../io.js'
-import { findInbox, type InboxFile, type InboxFlags } from '../../config/inbox-file.js'
+import { databaseName } from '../../config/connection-string.js'
+import { findInbox, type FoundInbox, type InboxFlags } from '../../config/inbox-file.js'
 
 export type { InboxFlags }
 
@@ -22,9 +26,9 @@ export async function withInbox(
   { asksRetention = false } = {},
 ): Promise<ExitCode> {
   const found = await findInbox(flags, io, { asksRetention })
-  const inbox = found.kind === 'own' ? found.inbox : inboxOf(found)
+  const inbox = await inboxOf(found)
   try {
-    if (found.kind === 'file') await refuseOlderFile(found.path)
+    await refuseToMigrate(found)
     await inbox.open()
     return await use(inbox)
   } catch (error) {
@@ -36,9 +40,30 @@ export async function withInbox(
   }
 }
 
-function inboxOf({ path, name, retention }: InboxFile): InboxOperations {
+async function inboxOf(found: FoundInbox): Promise<InboxOperations> {
+  if (found.kind === 'own') return found.inbox
+  if (found.kind === 'database') {
+    const connectionString = await found.connectionString()
+    return new PostgresInbox({ ...found.options, connectionString, logger: false })
+  }
+  const { path, name, retention } = found
   if (existsSync(path)) return new SqliteInbox({ file: path, ...retention, logger: false })
   throw new UsageError(
     `there is no inbox ${name} (${path}): name it with --file, or go where the configuration is`,
+  )
+}
+
+/** @throws UsageError, CountersignError ERR_INBOX_OLDER */
+async function refuseToMigrate(found: FoundInbox): Promise<void> {
+  if (found.kind === 'file') return refuseOlderFile(found.path)
+  if (found.kind === 'own') return
+  const { schema = DEFAULT_SCHEMA, busyTimeoutMs } = found.options
+  const connectionString = await found.connectionString()
+  const state = await databaseState({ connectionString, schema, busyTimeoutMs })
+  if (state.schemaVersion >= state.neededVersion) return
+  if (state.schemaVersion > 0) throw olderSchemaError(schema, state)
+  throw new UsageError(
+    `there is no inbox in schema ${JSON.stringify(schema)} of ${databaseName(connectionString)}: start a receiver, or run ` +
+      'countersign inbox migrate',
   )
 }

@@ -1,0 +1,73 @@
+import { parseHealthServerOptions, startHealthServer } from '../../server/health-server.js'
+import { loadWorkSettings, type ServeFlags } from '../config/config.js'
+import { withOrigin } from '../config/option-origin.js'
+import { standaloneWorker } from '../config/standalone-worker.js'
+import { addEnvFileOption } from '../environment.js'
+import type { DefineCommand, Io } from '../io.js'
+import { addLogOptions, createLog } from '../log.js'
+import { wholeNumber } from '../option-values.js'
+import { runUntilSignal, urlOf } from '../run-until-signal.js'
+
+const HELP = `
+Handles the callbacks that receivers have stored in the inbox, and accepts none itself. Receivers and workers may read
+the same configuration: start the receivers with serve --no-worker, and the workers with work. A worker needs "inbox"
+and "handlers". It does not look up the secrets of the subscriptions. Of the file it takes the options of createWorker,
+and host, healthPort, logLevel and logFormat. Any number of workers may share an inbox.
+
+With --health-port, GET /healthz says whether the process is alive, GET /readyz whether it handles callbacks.
+
+A flag has precedence over the environment, and the environment over the configuration file:
+  COUNTERSIGN_CONFIG      COUNTERSIGN_HOST          COUNTERSIGN_HEALTH_PORT
+  COUNTERSIGN_INBOX       COUNTERSIGN_LOG_LEVEL     COUNTERSIGN_LOG_FORMAT
+
+On SIGTERM and SIGINT the process claims nothing more, waits for running handlers, at most for stopTimeoutMs, and exits
+with 0. A second signal ends it immediately, with 1.
+
+Exit codes:
+  0  stopped by a signal
+  1  the address is in use, or an uncaught error
+  2  wrong usage or configuration, or the inbox cannot be opened; the message says what to change
+
+Examples:
+  $ countersign work
+  $ countersign work --config /etc/countersign.config.mjs --env .env --health-port 9000`
+
+export const defineWork: DefineCommand = (command, io) => {
+  command
+    .option('-c, --config <file>', 'the configuration (default: countersign.config.mjs, .ts or .json)')
+    .option('--inbox <file>', 'the file of the inbox (default: callbacks.db beside the configuration)')
+    .option('--host <address>', 'the address of the health checks (default: 127.0.0.1)')
+    .option('--health-port <number>', 'the port of the health checks (default: none)', wholeNumber)
+  addEnvFileOption(addLogOptions(command))
+    .addHelpText('after', HELP)
+    .action(async (flags: ServeFlags) => {
+      await work(flags, io)
+    })
+}
+
+/** Handles callbacks until the process ends; rejects when it cannot begin to. */
+async function work(flags: ServeFlags, io: Io): Promise<never> {
+  const settings = await loadWorkSettings(flags, io)
+  const log = await createLog(settings.log)
+  const { host, port } = withOrigin(settings.origin, () => parseHealthServerOptions(settings.health))
+  const { worker, parsed } = await standaloneWorker(settings, log)
+  return runUntilSignal(
+    { log, stopLimitMs: parsed.stopTimeoutMs, stopping: { message: 'waiting for running handlers' } },
+    async () => {
+      // First, so that a probe finds the process alive while the inbox is being opened.
+      const health = port === undefined ? undefined : await startHealthServer(() => worker.ready, host, port)
+      if (health) log.info({ ...health.address }, `health checks on ${urlOf(health.address)}`)
+      try {
+        await worker.start()
+      } catch (error) {
+        health?.close()
+        throw error
+      }
+      log.info('working')
+      return async () => {
+        await worker.stop()
+        health?.close()
+      }
+    },
+  )
+}

@@ -1,0 +1,74 @@
+import { CountersignError } from '../../base/errors.js'
+import { parseUrl } from '../../base/parse-url.js'
+import { UsageError } from '../io.js'
+import type { SecretReference } from './config-entry.js'
+import type { ConfigFile } from './config-file.js'
+import { resolveSecret } from './config-secrets.js'
+
+export type ConnectionStringReference = string | NonNullable<SecretReference>
+
+/** Whether a text names a database and not a file. */
+export function isConnectionString(text: string): boolean {
+  return /^postgres(ql)?:/i.test(text)
+}
+
+/**
+ * The text that the configuration refers to.
+ * @throws CountersignError ERR_CONFIG_INVALID
+ */
+export async function connectionStringOf(
+  reference: ConnectionStringReference,
+  file: ConfigFile,
+  env: NodeJS.ProcessEnv,
+): Promise<string> {
+  if (typeof reference === 'string') return reference
+  try {
+    return await resolveSecret(reference, file, env)
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    const problem = error.message.replace('the secret text', 'the connection string').replace(/[^.?]$/, '$&.')
+    const message = `${file.name}: inbox.postgres.connectionString: ${problem}`
+    throw new CountersignError('ERR_CONFIG_INVALID', message)
+  }
+}
+
+/** Refuses a password in an option of the command line, which every user of the machine can see. @throws UsageError */
+export function refusePassword(connectionString: string, flag: string): void {
+  const url = parseUrl(connectionString)
+  if (url && passwordsOf(url).length === 0) return
+  const message =
+    `${flag}: a connection string with a password does not belong on the command line, where every user of the machine can ` +
+    'see it: set COUNTERSIGN_INBOX, or "inbox" in the configuration'
+  throw new UsageError(message)
+}
+
+/** What of it may be in no output: the text itself, and the password as it is written and as it is meant. */
+export function secretsIn(connectionString: string): string[] {
+  const url = parseUrl(connectionString)
+  return [connectionString, ...(url ? passwordsOf(url) : [])]
+}
+
+/** Host, port and database, for messages. */
+export function databaseName(connectionString: string): string {
+  const url = parseUrl(connectionString)
+  if (!url) return 'a PostgreSQL database'
+  const host = url.host || url.searchParams.get('host') || 'the local server'
+  return `PostgreSQL database ${decoded(url.pathname.slice(1)) || '(of the name of the user)'} on ${host}`
+}
+
+function passwordsOf({ password, searchParams }: URL): string[] {
+  return [
+    password,
+    decoded(password),
+    searchParams.get('password') ?? '',
+    searchParams.get('sslpassword') ?? '',
+  ].filter((text) => text !== '')
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,38 @@
+import { CountersignError } from '../../base/errors.js'
+import { KnownSecrets } from '../../logging/known-secrets.js'
+import type { Logger } from '../../logging/logger.js'
+import { InboxWorker } from '../../worker/create-worker.js'
+import { parseWorkerOptions, type WorkerSettings } from '../../worker/worker-options.js'
+import type { WorkSettings } from './config.js'
+import { makeInbox } from './inbox-setting.js'
+import { withOrigin } from './option-origin.js'
+import { registerHandlers } from './standalone-receiver.js'
+
+export interface StandaloneWorker {
+  readonly worker: InboxWorker
+  readonly parsed: WorkerSettings
+}
+
+/**
+ * The worker of a configuration, with its handlers.
+ * @throws CountersignError, with a message that names the flag, the variable or the file.
+ */
+export async function standaloneWorker(settings: WorkSettings, logger: Logger): Promise<StandaloneWorker> {
+  const { worker: options, file, origin } = settings
+  const secrets = new KnownSecrets()
+  secrets.add([{ secret: settings.log.secrets }])
+  if (settings.inbox.kind === 'none') {
+    const message = `${origin('inbox')}: there is no inbox: a worker handles what a receiver has stored. Configure an inbox.`
+    throw new CountersignError('ERR_CONFIG_INVALID', message)
+  }
+  const { inbox: setting } = settings
+  const parsed = withOrigin(origin, () => {
+    const inbox = makeInbox(setting, options.clock, logger)
+    return parseWorkerOptions({ ...options, inbox, logger }, secrets)
+  })
+  const worker = new InboxWorker(parsed, secrets)
+  const { types, any, unhandled } = await registerHandlers(worker, settings, secrets)
+  if (types.size > 0 || any || unhandled) return { worker, parsed }
+  const message = `${file.name}: there are no handlers: a worker would handle nothing. Set "handlers".`
+  throw new CountersignError('ERR_CONFIG_INVALID', message)
+}

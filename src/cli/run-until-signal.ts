@@ -1,0 +1,71 @@
+import closeWithGrace from 'close-with-grace'
+import type { AddressInfo } from 'node:net'
+import type { Logger } from 'pino'
+import { isErrorLike } from '../base/foreign-value.js'
+import { KnownSecrets } from '../logging/known-secrets.js'
+import { loggedError } from '../logging/logged-error.js'
+
+export interface RunOptions {
+  readonly log: Logger
+  /** How long a stop takes at most by the options, in milliseconds. */
+  readonly stopLimitMs: number
+  /** The line of the log that a signal causes. */
+  readonly stopping: { readonly fields?: object; readonly message: string }
+}
+
+/** Stops what runs. `failed`: because of an uncaught error. */
+export type Stop = (why: { readonly failed: boolean }) => Promise<void>
+
+/** Added to the limit of a stop: to close connections, and to write the last log lines. */
+const STOP_SLACK_MS = 5_000
+/** Node fires a longer timer at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
+/**
+ * Runs `start`, and then waits until a signal or an uncaught error ends the process. Rejects when `start` does. Signals are
+ * handled from the beginning, also before `start` has finished.
+ */
+export async function runUntilSignal(
+  { log, stopLimitMs, stopping }: RunOptions,
+  start: () => Promise<Stop>,
+): Promise<never> {
+  let starting: Promise<Stop> | undefined
+  const grace = closeWithGrace(
+    {
+      delay: Math.min(stopLimitMs + STOP_SLACK_MS, LONGEST_TIMER_MS),
+      logger: false,
+      // An event loop that runs dry before the start has finished is a failure, and has its exit code already.
+      skip: ['beforeExit'],
+      onSecondSignal: (signal) => log.warn({ signal }, 'a second signal: ending immediately'),
+      onSecondError: (error) => log.fatal({ err: asError(error) }, 'a second error: ending immediately'),
+      onTimeout: (delay) => log.error({ delay }, 'stopping takes too long: ending'),
+    },
+    async ({ signal, ...error }) => {
+      const failed = 'err' in error
+      if (failed) log.fatal({ err: asError(error.err) }, 'uncaught error: stopping')
+      else log.info({ signal, ...stopping.fields }, `stopping: not ready; ${stopping.message}`)
+      const stop = await starting
+      await stop?.({ failed })
+      log.info('stopped')
+      // Also where what was thrown is undefined, which closeWithGrace would not take for an error.
+      if (failed) process.exit(1)
+    },
+  )
+  try {
+    starting = start()
+    await starting
+  } catch (error) {
+    grace.uninstall()
+    throw error
+  }
+  return new Promise(() => {}) // closeWithGrace ends the process
+}
+
+export function urlOf({ address, family, port }: AddressInfo): string {
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+}
+
+/** Anything may be thrown; pino's serializer is for errors. */
+function asError(thrown: unknown): unknown {
+  return isErrorLike(thrown) ? thrown : loggedError(thrown, new KnownSecrets())
+}

@@ -1,0 +1,52 @@
+import { secretFingerprint } from '../../callback/secret-fingerprint.js'
+import { hmacKey } from '../../signature/secret.js'
+import { lookAtDatabase, type LookOptions } from './look-at-database.js'
+import { quoteIdentifier, storedText } from './sql-text.js'
+
+/** One secret of a subscription. */
+interface SigningSecret {
+  readonly eventTypeName: string
+  readonly callbackUrl: string
+  readonly secret: string
+}
+
+interface LastSigned {
+  readonly entry: string
+  readonly signedAt: Date
+  readonly receivedAt: Date
+}
+
+/**
+ * When each secret was last used to sign a callback that is stored, by the time of signing. Every entry has the fingerprint of
+ * the secret of its first delivery.
+ * @throws CountersignError as PostgresInbox does, SignatureInputError ERR_SECRET_INVALID
+ */
+export function lastSignedInDatabase(
+  options: LookOptions,
+  secrets: readonly SigningSecret[],
+): Promise<{ seen: (LastSigned | undefined)[]; lookedAt: number; hasMore: false }> {
+  return lookAtDatabase(options, async ({ client }, schema) => {
+    const entries = `${quoteIdentifier(schema)}.entries`
+    const seen: (LastSigned | undefined)[] = []
+    for (const { secret, eventTypeName, callbackUrl } of secrets) {
+      const { rows } = await client.query(
+        `SELECT id::text AS entry, signed_at, received_at FROM ${entries}
+        WHERE secret_fingerprint = $1 AND subscribed_type = $2 AND callback_url = $3
+        ORDER BY signed_at DESC LIMIT 1`,
+        [secretFingerprint(hmacKey(secret)), storedText(eventTypeName), storedText(callbackUrl)],
+      )
+      const [row] = rows as { entry: string; signed_at: string; received_at: string }[]
+      seen.push(
+        row && {
+          entry: row.entry,
+          signedAt: new Date(Number(row.signed_at)),
+          receivedAt: new Date(Number(row.received_at)),
+        },
+      )
+    }
+    const { rows } = await client.query(
+      `SELECT count(*) AS count FROM ${entries} WHERE secret_fingerprint <> ''`,
+    )
+    return { seen, lookedAt: Number(rows[0].count), hasMore: false }
+  })
+}

@@ -1,0 +1,85 @@
+import { CountersignError } from '../../base/errors.js'
+import { Connections, type Connection } from './connections.js'
+import { settingsThatMayLose } from './durability.js'
+import { inboxError } from './inbox-error.js'
+import { DEFAULT_SCHEMA, storedVersion } from './schema.js'
+import { SCHEMA_VERSION } from './migrations.js'
+import { checkCompatible } from './schema-version.js'
+import { quoteIdentifier } from './sql-text.js'
+
+export interface LookOptions {
+  readonly connectionString: string
+  readonly schema?: string | undefined
+  readonly busyTimeoutMs?: number | undefined
+}
+
+/**
+ * Runs `look` on a connection of its own, which cannot write: to look at a database must not change it.
+ * @throws CountersignError as PostgresInbox does
+ */
+export async function lookAtDatabase<Result>(
+  { connectionString, schema = DEFAULT_SCHEMA, busyTimeoutMs = 4_000 }: LookOptions,
+  look: (connection: Connection, schema: string) => Promise<Result>,
+): Promise<Result> {
+  const connections = new Connections({
+    pool: undefined,
+    connectionString,
+    maxConnections: 1,
+    schema,
+    busyTimeoutMs,
+  })
+  let connection
+  try {
+    connection = await connections.acquire()
+    const limit = Math.ceil(busyTimeoutMs)
+    await connection.query(`BEGIN READ ONLY; SET LOCAL statement_timeout = ${2 * limit}`)
+    return await look(connection, schema)
+  } catch (error) {
+    throw inboxError(connection?.lost() ?? error, schema)
+  } finally {
+    connection?.destroy()
+    await connections.close()
+  }
+}
+
+export interface DatabaseState {
+  /** Such as `15.8`. */
+  readonly serverVersion: string
+  /** 0 where there is no such schema yet. */
+  readonly schemaVersion: number
+  /** What this version of Countersign brings the schema to. */
+  readonly neededVersion: number
+  /** The settings of the server with which a failure of its machine may lose callbacks. */
+  readonly notDurable: readonly string[]
+}
+
+/** @throws CountersignError ERR_INBOX_NEWER, and as PostgresInbox does */
+export function databaseState(options: LookOptions): Promise<DatabaseState> {
+  return lookAtDatabase(options, async (connection, schema) => {
+    const { rows } = await connection.query(
+      "SELECT current_setting('server_version') AS version, to_regclass($1) IS NOT NULL AS is_there",
+      [`${quoteIdentifier(schema)}.schema_version`],
+    )
+    const notDurable = await settingsThatMayLose(connection)
+    // A query on a table that is not there would end the transaction.
+    const found = rows[0].is_there ? await storedVersion(connection, schema) : undefined
+    if (found) checkCompatible(found, schema)
+    return {
+      serverVersion: String(rows[0].version),
+      schemaVersion: found?.version ?? 0,
+      neededVersion: SCHEMA_VERSION,
+      notDurable,
+    }
+  })
+}
+
+/**
+ * Refuses a schema that a command would have to create or to migrate: that is for a receiver, a worker or the owner to do.
+ * @throws CountersignError ERR_INBOX_OLDER; and as PostgresInbox does
+ */
+export function olderSchemaError(schema: string, { schemaVersion, neededVersion }: DatabaseState): Error {
+  const message =
+    `schema "${schema}" is of version ${schemaVersion}, and this command needs version ${neededVersion}. Nothing was ` +
+    'changed. Migrate it with "countersign inbox migrate", or start a receiver of this version'
+  return new CountersignError('ERR_INBOX_OLDER', message)
+}

@@ -1,0 +1,253 @@
+import { randomUUID } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describeWithPostgres, PostgresServer } from '../support/postgres-server.js'
+import { deliver, SUBSCRIPTION } from './configured.js'
+import { countersign, Sandbox, type Ran } from './program.js'
+
+const sandbox = new Sandbox()
+const PASSWORD = 'p4ss/word-of:the@database'
+
+/** Everything that the program has written in a test. */
+let written = ''
+
+async function run(args: readonly string[], options: Parameters<typeof countersign>[1]): Promise<Ran> {
+  const ran = await countersign(args, options)
+  written += ran.stdout + ran.stderr
+  return ran
+}
+
+const CONFIG = `export default {
+  subscriptions: [${JSON.stringify(SUBSCRIPTION)}],
+  inbox: { postgres: { connectionString: { env: 'DATABASE_URL' } } },
+  pollMs: 50,
+  handlers: (registry) => registry.on('transfers.book-completed', async (event, { transaction, logger }) => {
+    await transaction.query('CREATE TABLE IF NOT EXISTS public.ledger (transfer text)')
+    await transaction.query('INSERT INTO public.ledger VALUES ($1)', [event.payload.Id])
+    logger.info({}, 'handled ' + event.payload.Id)
+  }, { transactional: true }),
+}`
+
+describeWithPostgres('an inbox in PostgreSQL', () => {
+  let server: PostgresServer
+  let url: string
+  let cwd: string
+  let env: Record<string, string>
+
+  beforeAll(async () => {
+    server = await PostgresServer.start()
+  }, 60_000)
+  afterAll(() => server?.stop())
+
+  beforeEach(async () => {
+    written = ''
+    url = await server.createDatabase()
+    const withPassword = new URL(url)
+    withPassword.password = encodeURIComponent(PASSWORD)
+    env = { DATABASE_URL: withPassword.href }
+    cwd = await sandbox.directory({ 'countersign.config.mjs': CONFIG })
+  })
+
+  afterEach(async () => {
+    await sandbox.clean()
+    // Neither as it is meant nor as it stands in the URL.
+    expect(written).not.toContain(PASSWORD)
+    expect(written).not.toContain(encodeURIComponent(PASSWORD))
+  })
+
+  it('is shared by receivers that only store and workers, whose handlers commit with the end of the entry', async () => {
+    const receivers = [0, 1].map(() => sandbox.serve(['--no-worker'], { cwd, env }))
+    const [one, other] = (await Promise.all(receivers.map((each) => each.port()))) as [number, number]
+    const again = { idempotencyKey: randomUUID(), payload: { Id: 'one' } }
+    expect(await deliver(one, again)).toEqual({ status: 200 })
+    expect(await deliver(other, again)).toEqual({ status: 200 })
+    await receivers[1]!.line(({ outcome }) => outcome === 'duplicate')
+
+    const work = sandbox.work([], { cwd, env })
+    await work.line(({ msg }) => msg === 'entry handled')
+    const { rows } = await server.query('SELECT transfer FROM public.ledger', [], url)
+    expect(rows).toEqual([{ transfer: 'one' }])
+
+    const stats = JSON.parse((await run(['inbox', 'stats', '--json'], { cwd, env })).stdout)
+    expect(stats).toMatchObject({ handled: 1, stored: 0 })
+    const [entry] = JSON.parse((await run(['inbox', 'list', '--json'], { cwd, env })).stdout)
+    expect(entry).toMatchObject({ state: 'handled', idempotencyKey: again.idempotencyKey })
+    const shown = await run(['inbox', 'show', String(entry.id)], { cwd, env })
+    expect(shown.stdout).toContain(again.idempotencyKey)
+    written += work.output + receivers.map(({ output }) => output).join('')
+  }, 60_000)
+
+  it('is operated by every command, and rotate --status says when a secret was last used', async () => {
+    const serve = sandbox.serve(['--no-worker'], { cwd, env })
+    await deliver(await serve.port(), { payload: { Id: 'one' } })
+    await serve.line(({ outcome }) => outcome === 'stored')
+    const [{ id }] = JSON.parse((await run(['inbox', 'list', '--json'], { cwd, env })).stdout)
+
+    expect(await run(['inbox', 'discard', id, '--by', 'me'], { cwd, env })).toMatchObject({ code: 0 })
+    expect(await run(['inbox', 'retry', id], { cwd, env })).toMatchObject({ code: 3 })
+    expect(await run(['inbox', 'show', 'nothing'], { cwd, env })).toMatchObject({ code: 3 })
+    const exported = await run(['inbox', 'export', '--state', 'discarded'], { cwd, env })
+    expect(JSON.parse(exported.stdout)).toMatchObject({ id, state: 'discarded' })
+    expect(await run(['inbox', 'prune', '--older-than', '7d', '--dry-run'], { cwd, env })).toMatchObject({
+      code: 0,
+      stdout: '0 would be deleted\n',
+    })
+
+    const status = JSON.parse((await run(['rotate', '--status', '--json'], { cwd, env })).stdout)
+    expect(status).toMatchObject({
+      inbox: expect.stringMatching(/^PostgreSQL database test_\d+_\d+ on 127\.0\.0\.1:\d+$/),
+      lookedAt: 1,
+      secrets: [{ secret: 'secret', last: { entry: id } }],
+    })
+  }, 60_000)
+
+  it('is looked at by serve --check, which changes nothing', async () => {
+    const check = async () => JSON.parse((await run(['serve', '--check', '--json'], { cwd, env })).stdout)
+    const schemas = async () =>
+      (await server.query("SELECT 1 FROM pg_namespace WHERE nspname = 'countersign'", [], url)).rowCount
+    expect(await check()).toMatchObject({
+      valid: true,
+      inbox: expect.stringMatching(/^schema "countersign" of PostgreSQL database test_/),
+      inboxEntries: 'no schema yet',
+      database: { serverVersion: expect.stringMatching(/^\d+/), schemaVersion: 0, notDurable: [] },
+    })
+    expect(await schemas()).toBe(0)
+    const { stdout } = await run(['serve', '--check'], { cwd, env })
+    expect(stdout).toMatch(
+      /^ {2}PostgreSQL \d+.*\n {2}schema: not there yet: the start creates version \d+$/m,
+    )
+
+    expect(await run(['inbox', 'migrate'], { cwd, env })).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^schema 0 -> \d+\n$/),
+    })
+    expect(await check()).toMatchObject({ inboxEntries: { stored: 0 }, problems: [] })
+    expect((await run(['inbox', 'migrate'], { cwd, env })).stdout).toMatch(/there was nothing to do/)
+  }, 60_000)
+
+  it('is created by no other command', async () => {
+    const { code, stderr } = await run(['inbox', 'stats'], { cwd, env })
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringMatching(/there is no inbox in schema/),
+    })
+    await run(['inbox', 'migrate'], { cwd, env })
+    await server.query('UPDATE countersign.schema_version SET version = version - 1', [], url)
+    const older = await run(['inbox', 'stats'], { cwd, env })
+    // Of the first version, no older one can be found.
+    expect(older.stderr).toMatch(/there is no inbox|this command needs version/)
+  }, 60_000)
+
+  it('is migrated by its owner with the SQL that is printed without a connection', async () => {
+    const printed = await run(['inbox', 'migrate', '--print', '--role', 'app'], { cwd })
+    expect(printed.code).toBe(0)
+    await server.query('DO $$ BEGIN CREATE ROLE app LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$')
+    await server.query(printed.stdout, [], url)
+    const asApp = new URL(url)
+    asApp.username = 'app'
+    const stats = await run(['inbox', 'stats', '--json'], { cwd, env: { DATABASE_URL: asApp.href } })
+    expect(JSON.parse(stats.stdout)).toMatchObject({ stored: 0 })
+  }, 60_000)
+
+  it('may be named by COUNTERSIGN_INBOX, which comes before the configuration', async () => {
+    await run(['inbox', 'migrate'], { cwd, env })
+    const elsewhere = await sandbox.directory({})
+    const { code, stdout } = await run(['inbox', 'stats'], {
+      cwd: elsewhere,
+      env: { COUNTERSIGN_INBOX: env['DATABASE_URL']! },
+    })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^stored +0$/m) })
+  }, 60_000)
+
+  it('may have its connection string in a file', async () => {
+    await run(['inbox', 'migrate'], { cwd, env })
+    await writeFile(join(cwd, 'database-url'), `${env['DATABASE_URL']}\n`, { mode: 0o600 })
+    const config = CONFIG.replace("{ env: 'DATABASE_URL' }", "{ file: 'database-url' }")
+    const other = await sandbox.directory({ 'countersign.config.mjs': config })
+    await writeFile(join(other, 'database-url'), `${env['DATABASE_URL']}\n`, { mode: 0o600 })
+    expect(await run(['inbox', 'stats'], { cwd: other })).toMatchObject({ code: 0 })
+  }, 60_000)
+})
+
+describe('the connection string', () => {
+  const secretUrl = `postgres://app:${encodeURIComponent(PASSWORD)}@127.0.0.1:1/accounts`
+
+  afterEach(async () => {
+    await sandbox.clean()
+    for (const text of [PASSWORD, encodeURIComponent(PASSWORD)]) expect(written).not.toContain(text)
+    written = ''
+  })
+
+  it.each([
+    ['serve', '--check', '--inbox'],
+    ['work', '--inbox'],
+    ['inbox', 'stats', '--file'],
+  ])('with a password is refused on the command line: %s', async (...command) => {
+    const cwd = await sandbox.directory({ 'countersign.config.mjs': CONFIG })
+    for (const text of [secretUrl, `postgresql://h/db?password=${encodeURIComponent(PASSWORD)}`]) {
+      const { code, stderr } = await run([...command, text], { cwd })
+      expect({ code, stderr }).toEqual({
+        code: 2,
+        stderr: expect.stringContaining('does not belong on the command line'),
+      })
+    }
+  })
+
+  it.each([
+    [
+      { env: 'DATABASE_URL' },
+      /inbox\.postgres\.connectionString: the environment variable DATABASE_URL is not set/,
+    ],
+    [{ file: 'not-there' }, /inbox\.postgres\.connectionString: cannot read the secret file/],
+    [{ text: secretUrl }, /inbox\.postgres\.connectionString: write the connection string/],
+    [17, /inbox\.postgres: connectionString is number: write \{ env/],
+    ['', /inbox\.postgres: connectionString is string: write \{ env/],
+  ])('that cannot be read is a configuration error: %j', async (connectionString, message) => {
+    const inbox = JSON.stringify({ postgres: { connectionString } })
+    const cwd = await sandbox.directory({
+      'countersign.config.mjs': `export default { subscriptions: [${JSON.stringify(SUBSCRIPTION)}], inbox: ${inbox} }`,
+    })
+    const { code, stderr } = await run(['serve', '--check'], { cwd })
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) })
+  })
+
+  it.each([
+    [{ postgres: { connectionString: secretUrl, scheme: 'x' } }, /Did you mean "schema"/],
+    [{ postgres: { connectionString: secretUrl }, file: 'a.db' }, /inbox has no option "file"/],
+    [{ postgres: { connectionString: secretUrl, schema: 'pg_x' } }, /schema is "pg_x"/],
+  ])('stands beside options that are checked: %#', async (inbox, message) => {
+    const cwd = await sandbox.directory({
+      'countersign.config.mjs': `export default { subscriptions: [${JSON.stringify(SUBSCRIPTION)}], inbox: ${JSON.stringify(inbox)} }`,
+    })
+    const { code, stderr } = await run(['serve', '--check'], { cwd })
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) })
+  })
+
+  it('is in no message when the server cannot be reached', async () => {
+    const cwd = await sandbox.directory({ 'countersign.config.mjs': CONFIG })
+    const env = { DATABASE_URL: secretUrl }
+    const unreachable = expect.stringMatching(/cannot be reached/)
+    expect(await run(['serve', '--check'], { cwd, env })).toMatchObject({ code: 2, stderr: unreachable })
+    expect(await run(['inbox', 'stats'], { cwd, env })).toMatchObject({ code: 1, stderr: unreachable })
+    expect(await run(['rotate', '--status'], { cwd, env })).toMatchObject({ code: 1, stderr: unreachable })
+    expect(await run(['serve', '--port', '0'], { cwd, env })).toMatchObject({ code: 2, stderr: unreachable })
+    expect(await run(['work'], { cwd, env })).toMatchObject({ code: 2, stderr: unreachable })
+  })
+
+  it('is in no line of the log of a handler that logs it', async () => {
+    const cwd = await sandbox.directory({
+      'countersign.config.mjs': `
+        console.log = () => {}
+        export default {
+          subscriptions: [${JSON.stringify(SUBSCRIPTION)}],
+          inbox: { postgres: { connectionString: { env: 'DATABASE_URL' } } },
+          handlers: () => { throw new Error('cannot use ' + process.env.DATABASE_URL) },
+        }`,
+    })
+    const { code, stderr } = await run(['serve', '--check'], { cwd, env: { DATABASE_URL: secretUrl } })
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringMatching(/the handlers function threw/),
+    })
+  })
+})
