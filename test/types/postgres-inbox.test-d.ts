@@ -6,4 +6,4 @@ const pool: PostgresPool = new pg.Pool()
 export const inbox: TransactionalInbox<PostgresTransaction> = new PostgresInbox({ pool })
 
 // @ts-expect-error a client is no pool
-new PostgresInbox({ pool: new pg.Client() })
+void new PostgresInbox({ pool: new pg.Client() })

@@ -20,7 +20,7 @@ describe('a worker that handles several entries', () => {
     for (const { succeed } of runs) {
       succeed()
       // Within the same event loop tick.
-      for (let microtask = 0; microtask < 50; microtask++) await undefined
+      for (let microtask = 0; microtask < 50; microtask++) await Promise.resolve()
     }
     for (const id of ids) await becomes(id, 'handled')
     expect(calls.settle).toBe(1)

@@ -2,6 +2,7 @@ import type { RedisClientType } from 'redis'
 import { CountersignError } from '../../base/errors.js'
 import { textProperty } from '../../base/foreign-value.js'
 import { checkKnownOptions, invalidOption } from '../../base/option-checks.js'
+import { parseUrl } from '../../base/parse-url.js'
 import type { NodeRedisClient } from '../../idempotency/redis/redis-client.js'
 import { RedisIdempotencyStore } from '../../idempotency/redis/redis-store.js'
 import type { IdempotencyStore } from '../../idempotency/store.js'
@@ -59,7 +60,7 @@ async function urlText(
 
 /** A URL may hold a password, so a wrong one is not repeated. */
 function parsedUrl(owner: string, text: unknown): URL {
-  const url = typeof text === 'string' && URL.canParse(text) ? new URL(text) : undefined
+  const url = typeof text === 'string' ? parseUrl(text) : undefined
   if (url && ['redis:', 'rediss:'].includes(url.protocol) && url.hostname !== '' && isDecodable(url.password))
     return url
   const cure = 'use { env: "REDIS_URL" }, with a URL such as redis://127.0.0.1:6379 in that variable'

@@ -1,5 +1,6 @@
 import type { EntryId } from '../../callback/callback.js'
 import { checkKnownOptions, integerOption, invalidOption, objectOption } from '../../base/option-checks.js'
+import { parseUrl } from '../../base/parse-url.js'
 import { loggerOption, type Logger } from '../../logging/logger.js'
 import { AskedTypes } from '../handled-types.js'
 import type {
@@ -361,7 +362,7 @@ function databaseOptions({ pool, connectionString, maxConnections }: PostgresInb
   const cure =
     'pass a pg.Pool as pool, or a connectionString such as "postgres://user:password@host:5432/database"'
   if (!isText) throw invalidOption(OWNER, 'connectionString', connectionString, cure, typeof connectionString)
-  if (/^postgres(ql)?:/.test(connectionString) && !URL.canParse(connectionString))
+  if (/^postgres(ql)?:/.test(connectionString) && parseUrl(connectionString) === undefined)
     throw invalidOption(OWNER, 'connectionString', connectionString, cure, 'no URL')
   return { pool: undefined, connectionString, maxConnections: max }
 }
