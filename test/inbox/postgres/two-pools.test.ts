@@ -1,3 +1,4 @@
+import pg from 'pg'
 import type { ClaimedEntry } from '../../../src/inbox/inbox.js'
 import type { PostgresInbox } from '../../../src/postgres.js'
 import { arrival } from '../../support/arrivals.js'
@@ -129,6 +130,36 @@ describeWithDatabase('several pools', (database) => {
     // Of one process, in the order in which they were asked for.
     const ofFirst = ids.filter((_, index) => index % 2 === 0)
     expect(ofFirst).toEqual(ofFirst.toSorted((a, b) => a - b))
+  })
+
+  it('do not give an entry while an older one of its order key is being stored by another process', async () => {
+    const inboxes = await pair()
+    // The first arrival has its id, and waits before its commit.
+    await database.query(
+      `CREATE FUNCTION ${schema}.wait() RETURNS trigger LANGUAGE plpgsql
+        AS 'BEGIN IF NEW.event_type = ''slow'' THEN PERFORM pg_advisory_xact_lock(42); END IF; RETURN NEW; END';
+      CREATE TRIGGER wait BEFORE INSERT ON ${schema}.entries FOR EACH ROW EXECUTE FUNCTION ${schema}.wait()`,
+    )
+    const gate = new pg.Client(database.connectionString)
+    await gate.connect()
+    await gate.query('SELECT pg_advisory_lock(42)')
+    const waiting = async () => {
+      const { rows } = await gate.query("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+      return rows.length
+    }
+    const first = inboxes[0].add(arrival({ type: 'slow', orderKey: 'account 1' }))
+    while ((await waiting()) < 1);
+    let isStored = false
+    const second = inboxes[1].add(arrival({ orderKey: 'account 1' })).finally(() => (isStored = true))
+    while ((await waiting()) < 2 && !isStored);
+    expect((await inboxes[1].claim(ANY)).entries).toEqual([])
+    await gate.end()
+    const ids = [(await first).id, (await second).id]
+    for (const id of ids) {
+      const { entries } = await inboxes[1].claim(ANY)
+      expect(entries.map((entry) => entry.id)).toEqual([id])
+      await inboxes[1].settle([{ claim: entries[0]!, end: { move: 'complete' } }])
+    }
   })
 
   it('claim every entry once', async () => {
