@@ -217,6 +217,24 @@ describeWithDatabase('several pools', (database) => {
     await until(() => calls >= 3)
   })
 
+  it('quarantine what is deleted by another process while it arrives again', async () => {
+    const [inbox] = await pair()
+    const given = arrival()
+    await inbox.add(given)
+    const other = new pg.Client(database.connectionString)
+    await other.connect()
+    await other.query(
+      `BEGIN; INSERT INTO ${schema}.deleted SELECT 1, signed_at FROM ${schema}.entries;
+      DELETE FROM ${schema}.signatures; DELETE FROM ${schema}.entries`,
+    )
+    const adding = inbox.add(given)
+    const waits = "SELECT 1 FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted"
+    while ((await database.query(waits)).rows.length === 0);
+    await other.query('COMMIT')
+    await other.end()
+    expect(await adding).toMatchObject({ result: 'quarantined', why: 'forgotten' })
+  })
+
   it('commit the arrivals of one tick together', async () => {
     const [inbox] = await pair()
     await Promise.all(Array.from({ length: 100 }, () => inbox.add(arrival())))

@@ -1,0 +1,54 @@
+import type { PostgresInboxOptions } from '../../../src/postgres.js'
+import { PostgresInbox } from '../../../src/postgres.js'
+
+const connectionString = 'postgres://ann:s3cret@db.example.com/callbacks'
+const pool = { connect: () => Promise.reject(new Error('no')), on: () => {}, removeListener: () => {} }
+
+describe('new PostgresInbox', () => {
+  it.each<[string, PostgresInboxOptions, string]>([
+    ['nothing to connect to', {}, 'connectionString'],
+    ['an empty connection string', { connectionString: '' }, 'connectionString'],
+    [
+      'a connection string that is no URL',
+      { connectionString: 'postgres://ann:s3cret@[x' },
+      'connectionString',
+    ],
+    ['a pool and a connection string', { pool, connectionString }, 'connectionString'],
+    ['a pool that is none', { pool: { connect: 1 } as never }, 'pool'],
+    ['a pool that is too small', { pool: { ...pool, options: { max: 3 } } }, 'pool'],
+    ['maxConnections of a pool', { pool, maxConnections: 5 }, 'maxConnections'],
+    ['too few connections', { connectionString, maxConnections: 3 }, 'maxConnections'],
+    ['a schema without a name', { connectionString, schema: '' }, 'schema'],
+    ['a schema of the system', { connectionString, schema: 'pg_catalog' }, 'schema'],
+    ['a schema with too long a name', { connectionString, schema: 'x'.repeat(64) }, 'schema'],
+    ['a retention of 0', { connectionString, retentionMs: 0 }, 'retentionMs'],
+  ])('refuses %s, without the password', (_what, options, option) => {
+    let error: unknown
+    try {
+      error = new PostgresInbox(options)
+    } catch (thrown) {
+      error = thrown
+    }
+    expect(error).toMatchObject({ code: 'ERR_OPTION_INVALID', owner: 'new PostgresInbox', option })
+    expect((error as Error).stack).not.toContain('s3cret')
+  })
+
+  it('says what to install when there is no pg', async () => {
+    jest.doMock('pg', () => {
+      throw new Error("Cannot find module 'pg'")
+    })
+    const inbox = new PostgresInbox({ connectionString, logger: false })
+    await expect(inbox.open()).rejects.toMatchObject({
+      code: 'ERR_INBOX_DRIVER_MISSING',
+      message: expect.stringContaining('npm install pg'),
+    })
+    await inbox.close()
+  })
+
+  it('refuses what is asked of it once it is closed', async () => {
+    const inbox = new PostgresInbox({ pool, logger: false })
+    await inbox.close()
+    await expect(inbox.open()).rejects.toMatchObject({ code: 'ERR_INBOX_CLOSED' })
+    await expect(inbox.stats()).rejects.toMatchObject({ code: 'ERR_INBOX_CLOSED' })
+  })
+})
