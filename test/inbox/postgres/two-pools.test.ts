@@ -149,9 +149,9 @@ describeWithDatabase('several pools', (database) => {
     }
     const first = inboxes[0].add(arrival({ type: 'slow', orderKey: 'account 1' }))
     while ((await waiting()) < 1);
-    let isStored = false
-    const second = inboxes[1].add(arrival({ orderKey: 'account 1' })).finally(() => (isStored = true))
-    while ((await waiting()) < 2 && !isStored);
+    const later = { isStored: false }
+    const second = inboxes[1].add(arrival({ orderKey: 'account 1' })).finally(() => (later.isStored = true))
+    while ((await waiting()) < 2 && !later.isStored);
     expect((await inboxes[1].claim(ANY)).entries).toEqual([])
     await gate.end()
     const ids = [(await first).id, (await second).id]
