@@ -28,8 +28,8 @@ const EXPORTED = {
     'verifyCallback',
   ],
   'countersign/sqlite': ['SqliteInbox'],
-  'countersign/redis': ['RedisIdempotencyStore'],
   'countersign/postgres': ['PostgresInbox', 'grantStatements', 'migrationSql'],
+  'countersign/redis': ['RedisIdempotencyStore'],
   'countersign/client': ['ClientError', 'createClient', 'generateSecret'],
   'countersign/diagnosis': ['CAUSES', 'explainCallback'],
   'countersign/testing': [
