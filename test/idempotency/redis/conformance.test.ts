@@ -1,25 +1,61 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import { RedisIdempotencyStore } from '../../../src/redis.js'
+import { RedisIdempotencyStore, type NodeRedisClient } from '../../../src/redis.js'
 import { registerIdempotencyStoreTests } from '../../../src/testing/idempotency-store-tests.js'
-import { CLIENT_NAMES, CLIENTS } from '../../support/redis-clients.js'
+import { claimOf, claimRequest, completed } from '../../support/claim-requests.js'
+import { CLIENT_NAMES, CLIENTS, type OpenClient } from '../../support/redis-clients.js'
 import { describeWithRedis, RedisServer } from '../../support/redis-server.js'
+import { passTime } from '../../support/redis-time.js'
+import { nextLook } from '../../support/until.js'
 
-describeWithRedis.each(CLIENT_NAMES)('RedisIdempotencyStore with %s', (name) => {
+describeWithRedis('RedisIdempotencyStore', () => {
   let server: RedisServer
-  let open: Awaited<ReturnType<(typeof CLIENTS)[typeof name]>>
+  let control: OpenClient<NodeRedisClient>
   let stores = 0
   beforeAll(async () => {
     server = await RedisServer.start()
-    open = await CLIENTS[name](server.url)
+    control = await CLIENTS['node-redis'](server.url)
   })
   afterAll(async () => {
-    await open.close()
+    await control.close()
     await server.stop()
   })
 
-  registerIdempotencyStoreTests(({ retentionMs }) => ({
-    store: new RedisIdempotencyStore({ client: open.client, prefix: `test-${stores++}`, retentionMs }),
-    // The server's clock cannot be replaced. One millisecond more, as the server may round down.
-    advance: (ms) => delay(ms + 1),
-  }))
+  describe.each(CLIENT_NAMES)('with %s', (name) => {
+    let open: Awaited<ReturnType<(typeof CLIENTS)[typeof name]>>
+    beforeAll(async () => {
+      open = await CLIENTS[name](server.url)
+    })
+    afterAll(async () => {
+      await open.close()
+    })
+
+    registerIdempotencyStoreTests(({ retentionMs }) => {
+      const prefix = `test-${stores++}`
+      return {
+        store: new RedisIdempotencyStore({ client: open.client, prefix, retentionMs }),
+        advance: (ms) => passTime(control.client, prefix, ms),
+      }
+    })
+  })
+
+  // In the suite above the records are made older. Here the server's own clock runs.
+  it('ends leases, and forgets what is completed, by the clock of the server', async () => {
+    const durationMs = 150
+    const store = new RedisIdempotencyStore({
+      client: control.client,
+      prefix: 'clock',
+      retentionMs: durationMs,
+    })
+    const leased = claimRequest({ leaseMs: durationMs })
+    const kept = claimRequest()
+    const claimedAgain = async (request: typeof kept) => {
+      for (let looks = 0; (await store.claim(request)).state !== 'claimed'; looks++) await nextLook(looks)
+    }
+    const startedAt = performance.now()
+    await claimOf(store, leased)
+    await completed(store, kept)
+    await claimedAgain(leased)
+    await claimedAgain(kept)
+    // One millisecond less, as the server may round down.
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(durationMs - 1)
+  })
 })
