@@ -1,7 +1,7 @@
 import type { EventTypes } from './inbox.js'
 
-/** Stands for all event types, where a worker asked for any. */
-export const ANY_TYPE = '*'
+/** Stands for all event types, where a worker asked for any. No handler can be registered for an empty type. */
+const ANY_TYPE = ''
 
 /** When workers last asked for entries of a type, in milliseconds since 1970. */
 export interface AskedType {

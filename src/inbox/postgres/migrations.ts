@@ -111,7 +111,7 @@ export const MIGRATIONS: readonly Migration[] = [
   -- The latest signed_at of what was deleted: what was signed no later may be a replay of it.
   CREATE TABLE deleted (only_row integer PRIMARY KEY CHECK (only_row = 1), signed_at bigint NOT NULL);
 
-  -- The types that workers asked for, and when; '*' stands for any.
+  -- The types that workers asked for, and when; the empty text stands for any.
   CREATE TABLE handled_types (event_type text PRIMARY KEY, seen_at bigint NOT NULL);
 `,
   },

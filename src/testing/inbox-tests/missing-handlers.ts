@@ -108,6 +108,12 @@ export function registerMissingHandlers({ describe, it }: Suite): void {
       assert.equal((await claimNext(inbox)).id, id)
     })
 
+    it('takes the type * for one type', async ({ inbox }) => {
+      const { id } = await inbox.add(createArrival())
+      await inbox.claim({ ...ANY, eventTypes: ['*'] })
+      assert.equal(await stateOf(inbox, id), 'unhandled')
+    })
+
     it('refuses to retry it, with the cure', async ({ inbox }) => {
       const { id } = await inbox.add(createArrival())
       await inbox.claim(OTHER)
