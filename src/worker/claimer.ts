@@ -2,7 +2,7 @@ import { withTimeout } from '../base/timeout.js'
 import { ClaimSchedule, type ClaimPlan } from './claim-schedule.js'
 import { watchClock } from './clock-watch.js'
 import type { ClaimedEntry, Claims } from '../inbox/inbox.js'
-import type { WorkerParts } from './worker.js'
+import type { WorkerParts } from './worker-parts.js'
 
 export interface Claimed {
   readonly entries: readonly ClaimedEntry[]

@@ -1,0 +1,110 @@
+import { withTimeout } from '../base/timeout.js'
+import type { CallbackEvent } from '../callback/callback.js'
+import { parsePayload } from '../callback/payload.js'
+import type { Failure } from '../handlers/dispatcher.js'
+import { forbidsRetry } from '../handlers/do-not-retry.js'
+import type { ClaimEnd } from '../inbox/inbox.js'
+import { errorText } from '../logging/logged-error.js'
+import { backoff } from './backoff.js'
+import { pauseBeforeNextTry, type ClaimRecords } from './claim-records.js'
+import { dispatchInTransaction, type TransactionalDispatch } from './dispatch-in-transaction.js'
+import type { Run } from './run.js'
+import type { WorkerParts } from './worker-parts.js'
+
+/** Why an attempt ended without success, when no handler was called: a row of the table of outcomes. */
+type NotCalled = 'ERR_BODY_NOT_JSON' | 'ERR_CLAIM_LOST' | 'ERR_INBOX_UNAVAILABLE'
+
+interface AttemptFailure {
+  readonly code: Failure['code'] | NotCalled
+  readonly error: unknown
+}
+
+export interface AttemptEnd {
+  readonly end: ClaimEnd
+  readonly failure?: AttemptFailure | undefined
+  /** Set where the end has been recorded, or the claim was found to be lost, in the handler's transaction. */
+  readonly transaction?: 'committed' | 'lost'
+}
+
+export interface AttemptParts extends WorkerParts {
+  readonly records: ClaimRecords
+  /** Whether this worker has aborted its handlers because it stops. */
+  readonly isAborted: () => boolean
+}
+
+/** How long a transaction may take to begin and to commit, in milliseconds, in addition to the handlers. */
+const COMMIT_LIMIT_MS = 5_000
+/** How much of an error is stored with its entry, in characters. */
+const MAX_REASON_LENGTH = 500
+
+/** Runs the handlers of an entry. Resolves to the end to record, once the handlers have returned or their lease is over. */
+export async function runAttempt(run: Run, parts: AttemptParts): Promise<AttemptEnd> {
+  const { handlers, dispatcher, records } = parts
+  const { entry } = run
+  const { callback, replayed } = entry
+  if (handlers.for(callback.type).length === 0) {
+    // The inbox gave an entry of a type that was not requested. Without handlers it would count as handled.
+    await pauseBeforeNextTry(parts)
+    return { end: { move: 'handBack' } }
+  }
+  // The last attempt ended without a record. An entry that kills its process must not be tried for ever.
+  if (entry.attempt > parts.maxAttempts) {
+    const tried = `tried ${entry.attempt - 1} times, and maxAttempts is ${parts.maxAttempts}`
+    return {
+      end: { move: 'deadLetter', error: `${tried}: the last time left no error, as when the process dies` },
+      failure: { code: 'ERR_CLAIM_LOST', error: undefined },
+    }
+  }
+  const payload = parsePayload(callback.rawBody)
+  if (!payload) {
+    return {
+      end: { move: 'deadLetter', error: 'the body is no JSON object' },
+      failure: { code: 'ERR_BODY_NOT_JSON', error: undefined },
+    }
+  }
+  if (!(await records.begin(run))) return { end: { move: 'handBack' } }
+  const event = { ...callback, payload, replayed }
+  const { result, settled } = handlers.isTransactional(callback.type)
+    ? dispatchWithTransaction(run, event, parts)
+    : dispatcher.dispatch(event, entry.attempt, run.controller.signal)
+  const failure = await result
+  if (failure === undefined) return { end: { move: 'complete' } }
+  if (failure === 'committed') return { end: { move: 'complete' }, transaction: failure }
+  // Where this worker has claimed the entry again meanwhile, that claim has to end.
+  if (failure === 'lost')
+    return run.entry === entry
+      ? { end: { move: 'complete' }, transaction: failure }
+      : { end: { move: 'handBack' } }
+  // A handler that ignores its signal keeps its entry and its slot until the lease that it began with is over: the entry
+  // must not be handled twice at once, and other entries must not wait longer than that.
+  const leftMs = run.begunAt + parts.leaseMs - performance.now()
+  if (leftMs > 0) {
+    await withTimeout(settled(), leftMs, 'an aborted handler').catch(() => {})
+  }
+  return failed(failure, entry.attempt, parts)
+}
+
+function failed(failure: AttemptFailure, attempts: number, parts: AttemptParts): AttemptEnd {
+  const error = errorText(failure.error, parts.secrets, MAX_REASON_LENGTH)
+  const isFinal =
+    attempts >= parts.maxAttempts || failure.code === 'ERR_PAYLOAD_INVALID' || forbidsRetry(failure.error)
+  if (isFinal) return { end: { move: 'deadLetter', error }, failure }
+  // This process aborted the handlers because it stops. Another process may claim the entry at once.
+  const delayMs = parts.isAborted() ? 0 : backoff(attempts, parts)
+  return { end: { move: 'reschedule', delayMs, error }, failure }
+}
+
+function dispatchWithTransaction(
+  { entry, controller }: Run,
+  event: CallbackEvent,
+  { inbox, dispatcher, records }: AttemptParts,
+): TransactionalDispatch {
+  return dispatchInTransaction({
+    inbox,
+    claim: entry,
+    timeoutMs: dispatcher.limitMs(event.type) + COMMIT_LIMIT_MS,
+    dispatch: (transaction) => dispatcher.dispatch(event, entry.attempt, controller.signal, { transaction }),
+    abort: (why) => controller.abort(why),
+    mayCommit: () => !records.closed,
+  })
+}

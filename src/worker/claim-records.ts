@@ -1,0 +1,77 @@
+import { withTimeout } from '../base/timeout.js'
+import type { EntryId } from '../callback/callback.js'
+import type { ClaimEnd, ClaimToken, SettledClaim } from '../inbox/inbox.js'
+import { inOneCall, SAME_STEP, SAME_TICK } from './one-call.js'
+import type { Run } from './run.js'
+import type { WorkerParts } from './worker-parts.js'
+
+/** The longest pause before a failed call for an entry is repeated, in milliseconds; `pollMs` if that is shorter. */
+const TRY_AGAIN_MS = 1_000
+
+/** Records in the inbox that handlers begin, and how attempts ended. */
+export class ClaimRecords {
+  readonly #parts: WorkerParts
+  readonly #begin: (claim: ClaimToken) => Promise<ReadonlySet<EntryId>>
+  readonly #settle: (end: SettledClaim) => Promise<ReadonlySet<EntryId>>
+  #closed = false
+
+  constructor(parts: WorkerParts) {
+    this.#parts = parts
+    const { inbox, leaseMs } = parts
+    this.#begin = inOneCall(SAME_STEP, async (claims) => inbox.begin(claims, leaseMs))
+    this.#settle = inOneCall(SAME_TICK, async (ends) => inbox.settle(ends))
+  }
+
+  /** Whether nothing more may be recorded, because the worker has stopped and the inbox is closed. */
+  get closed(): boolean {
+    return this.#closed
+  }
+
+  close(): void {
+    this.#closed = true
+  }
+
+  /** Resolves to whether the handlers of the entry may begin, which has then been recorded. */
+  async begin(run: Run): Promise<boolean> {
+    const { leaseMs, logger } = this.#parts
+    const { entry } = run
+    run.begunAt = performance.now()
+    try {
+      const begun = await withTimeout(this.#begin(entry), leaseMs / 2, 'the inbox')
+      run.lost ||= run.entry === entry && !begun.has(entry.id)
+      run.leaseEndsAt = Math.max(run.leaseEndsAt, run.begunAt + leaseMs)
+      if (performance.now() > run.begunAt + leaseMs / 2)
+        throw new Error(
+          'the process was paused, or the inbox was slow: recording took longer than half a lease',
+        )
+      return run.entry === entry && !run.lost && !run.controller.signal.aborted
+    } catch (error) {
+      const fields = { code: 'ERR_INBOX_UNAVAILABLE', entry: entry.id, err: error }
+      logger.error(fields, 'the start of the handlers could not be recorded: the entry is handed back')
+      // Without the pause, an inbox that fails at this step alone would be called in a busy loop.
+      await pauseBeforeNextTry(this.#parts)
+      return false
+    }
+  }
+
+  /** Tries until the end is recorded or the claim is lost: an entry without a recorded end would be handled again. */
+  async end(run: Run, end: ClaimEnd): Promise<boolean> {
+    const { leaseMs, logger } = this.#parts
+    while (!this.#closed) {
+      const { entry } = run
+      try {
+        const settled = await withTimeout(this.#settle({ claim: entry, end }), leaseMs, 'the inbox')
+        if (settled.has(entry.id) || run.entry === entry) return settled.has(entry.id)
+      } catch (error) {
+        const fields = { code: 'ERR_INBOX_UNAVAILABLE', entry: entry.id, err: error }
+        logger.error(fields, 'the end of an entry could not be recorded')
+        await pauseBeforeNextTry(this.#parts)
+      }
+    }
+    return false
+  }
+}
+
+export async function pauseBeforeNextTry({ pollMs }: Pick<WorkerParts, 'pollMs'>): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, Math.min(pollMs, TRY_AGAIN_MS)))
+}

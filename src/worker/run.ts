@@ -1,0 +1,20 @@
+import type { ClaimedEntry } from '../inbox/inbox.js'
+
+/** An entry that the worker handles. */
+export interface Run {
+  /** The current claim. It is not the first one if that was lost and the entry was claimed again. */
+  entry: ClaimedEntry
+  /** By the monotonic clock of this process; not later than by the clock of the inbox. */
+  leaseEndsAt: number
+  lost: boolean
+  /** When its handlers began, by the same clock. */
+  begunAt: number
+  readonly controller: AbortController
+  /** Resolves once the end of the handlers has been recorded. */
+  done: Promise<void>
+}
+
+export function createRun(entry: ClaimedEntry, leaseEndsAt: number): Run {
+  const controller = new AbortController()
+  return { entry, leaseEndsAt, lost: false, begunAt: 0, controller, done: Promise.resolve() }
+}

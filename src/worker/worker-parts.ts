@@ -1,0 +1,20 @@
+import type { EventChannel } from '../events/event-channel.js'
+import type { Dispatcher } from '../handlers/dispatcher.js'
+import type { Handlers } from '../handlers/handlers.js'
+import type { Inbox } from '../inbox/inbox.js'
+import type { KnownSecrets } from '../logging/known-secrets.js'
+import type { Logger } from '../logging/logger.js'
+import type { EmptyingSettings } from './worker-options.js'
+
+/** What a worker works with. */
+export interface WorkerParts extends EmptyingSettings {
+  readonly inbox: Inbox
+  readonly handlers: Handlers
+  readonly dispatcher: Dispatcher
+  readonly leaseMs: number
+  readonly clock: () => number
+  readonly logger: Logger
+  /** Removed from the reason that is stored with an entry. */
+  readonly secrets: KnownSecrets
+  readonly events: EventChannel
+}
