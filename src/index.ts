@@ -53,6 +53,7 @@ export type {
 } from './events/lifecycle-events.js'
 
 export type * from './inbox/inbox.js'
+export type * from './inbox/operations.js'
 export type { InboxState } from './inbox/states.js'
 export { MemoryInbox, type MemoryInboxOptions } from './inbox/memory-inbox.js'
 export { DoNotRetryError } from './handlers/do-not-retry.js'

@@ -2,36 +2,38 @@ import type { EntryId } from '../callback/callback.js'
 import { checkKnownOptions, functionOption, integerOption } from '../base/option-checks.js'
 import { AskedTypes, handledTypes } from './handled-types.js'
 import type {
-  ActOptions,
-  ActResult,
   AddResult,
   Arrival,
   ClaimEntries,
   Claims,
   ClaimToken,
+  EventTypes,
+  PruneEntries,
+  QuarantineCause,
+  SettledClaim,
+} from './inbox.js'
+import type {
+  ActOptions,
+  ActResult,
   CompleteInbox,
   Entry,
   EntryFilter,
   EntryPage,
   EntrySummary,
-  EventTypes,
   InboxStats,
   OperatorAction,
-  PruneEntries,
-  QuarantineCause,
   RelatedEntry,
-  SettledClaim,
-} from './inbox.js'
+} from './operations.js'
 import { InboxClock } from './inbox-clock.js'
 import { KnownCallbacks } from './memory/known-callbacks.js'
+import { listOf, shownStates, statsOf, type StateOf } from './memory/look.js'
 import { createEntry, summaryOf, type MemoryEntry } from './memory/memory-entry.js'
 import { sharedBy } from './memory/related-entries.js'
 import { setDue, UnfinishedEntries } from './memory/unfinished-entries.js'
-import { NO_ENTRIES } from './no-entries.js'
 import { actionRefusal, missingRefusal } from './operator-action.js'
 import { QUARANTINE_REASON } from './quarantine-reason.js'
 import { DEFAULT_DISCARDED_RETENTION_MS, DEFAULT_RETENTION_MS, deletableBefore } from './retention.js'
-import { MOVES, type InboxState, type StoredState } from './states.js'
+import { MOVES, type StoredState } from './states.js'
 
 export interface MemoryInboxOptions {
   /**
@@ -145,42 +147,11 @@ export class MemoryInbox implements CompleteInbox {
   }
 
   async stats(): Promise<InboxStats> {
-    const stateOf = this.#shownStates()
-    const counts = { ...NO_ENTRIES }
-    let oldestUnfinished: Date | undefined
-    for (const entry of this.#entries.values()) {
-      const state = stateOf(entry)
-      counts[state]++
-      if (entry.dueAt !== undefined && state !== 'unhandled') oldestUnfinished ??= entry.callback.receivedAt
-    }
-    return { ...counts, oldestUnfinished }
+    return statsOf(this.#entries.values(), this.#shownStates())
   }
 
-  async list(
-    filter: EntryFilter,
-    { afterId, limit = 100, newestFirst = false }: EntryPage = {},
-  ): Promise<EntrySummary[]> {
-    const { states, eventType, idempotencyKey, reason, before = Infinity, after = -Infinity } = filter
-    const stateOf = this.#shownStates()
-    const inOrder = [...this.#entries.values()]
-    // Its entry may have been deleted since. What is no number is the id of no entry, and no entry follows it.
-    const afterSequence = Number(afterId)
-    return (newestFirst ? inOrder.toReversed() : inOrder)
-      .filter((entry) => {
-        const { sequence, reason: own = '', callback } = entry
-        const received = Number(callback.receivedAt)
-        return (
-          (afterId === undefined || (newestFirst ? sequence < afterSequence : sequence > afterSequence)) &&
-          (states === undefined || states.includes(stateOf(entry))) &&
-          (eventType === undefined || callback.type === eventType) &&
-          (idempotencyKey === undefined || callback.idempotencyKey === idempotencyKey) &&
-          (reason === undefined || lowerCase(own).includes(lowerCase(reason))) &&
-          received < before &&
-          received > after
-        )
-      })
-      .slice(0, limit)
-      .map((entry) => summaryOf(entry, stateOf(entry)))
+  async list(filter: EntryFilter, page: EntryPage = {}): Promise<EntrySummary[]> {
+    return listOf(this.#entries.values(), filter, page, this.#shownStates())
   }
 
   async show(id: EntryId): Promise<Entry | undefined> {
@@ -278,12 +249,9 @@ export class MemoryInbox implements CompleteInbox {
   }
 
   /** A function, so that the handled types are determined once for many entries. */
-  #shownStates(): (entry: MemoryEntry) => InboxState {
-    const handled = handledTypes([...this.#typesSeenAt].map(([eventType, seenAt]) => ({ eventType, seenAt })))
-    return ({ state, callback }) => {
-      const isWaiting = state === 'stored' || state === 'retrying'
-      return isWaiting && handled !== 'any' && !handled.has(callback.type) ? 'unhandled' : state
-    }
+  #shownStates(): StateOf {
+    const asked = [...this.#typesSeenAt].map(([eventType, seenAt]) => ({ eventType, seenAt }))
+    return shownStates(handledTypes(asked))
   }
 
   #settle({ claim, end }: SettledClaim): MemoryEntry | undefined {
@@ -366,9 +334,4 @@ function isInterrupted({ begunBy }: MemoryEntry): boolean {
 
 function idsOf(entries: readonly MemoryEntry[]): ReadonlySet<EntryId> {
   return new Set(entries.map(({ id }) => id))
-}
-
-/** A to Z only, as SQLite does. */
-function lowerCase(text: string): string {
-  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 }

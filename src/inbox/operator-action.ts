@@ -1,5 +1,5 @@
 import type { EntryId } from '../callback/callback.js'
-import type { ActResult, OperatorAction, RelatedEntry } from './inbox.js'
+import type { ActResult, OperatorAction, RelatedEntry } from './operations.js'
 import { MOVES, type InboxState } from './states.js'
 
 /** An action that was refused, and why. */

@@ -1,6 +1,7 @@
 import type { EventChannel } from '../events/event-channel.js'
 import type { LifecycleEventName } from '../events/lifecycle-events.js'
-import type { Inbox, InboxOperations, OperatorAction } from './inbox.js'
+import type { Inbox } from './inbox.js'
+import type { InboxOperations, OperatorAction } from './operations.js'
 
 const PUBLISHED_AS = {
   retry: 'retried',

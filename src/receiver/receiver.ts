@@ -20,7 +20,7 @@ import { callbackProcessor, type ProcessCallback } from '../http/process-callbac
 import { refuseMisuse, type Middleware } from '../http/middleware.js'
 import { silentLogger, type Logger } from '../logging/logger.js'
 import { checkKnownOptions, functionOption, invalidOption } from '../base/option-checks.js'
-import type { InboxOperations } from '../inbox/inbox.js'
+import type { InboxOperations } from '../inbox/operations.js'
 import { publishedOperations } from '../inbox/published-operations.js'
 import { DurableAcceptance } from './durable-acceptance.js'
 import { Worker } from '../worker/worker.js'

@@ -1,7 +1,8 @@
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { withTimeout } from '../base/timeout.js'
 import type { Logger } from '../logging/logger.js'
-import type { Inbox, InboxOperations } from '../inbox/inbox.js'
+import type { Inbox } from '../inbox/inbox.js'
+import type { InboxOperations } from '../inbox/operations.js'
 import { PRUNABLE } from '../inbox/states.js'
 
 export interface MaintenanceParts {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Arrival, CompleteInbox } from '../../src/inbox/inbox.js'
+import type { Arrival } from '../../src/inbox/inbox.js'
+import type { CompleteInbox } from '../../src/inbox/operations.js'
 import { NO_ENTRIES } from '../../src/inbox/no-entries.js'
 import { identityOf } from '../../src/inbox/identity.js'
 import { MIGRATIONS, SCHEMA_VERSION } from '../../src/inbox/sqlite/schema.js'

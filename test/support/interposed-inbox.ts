@@ -1,4 +1,4 @@
-import type { CompleteInbox } from '../../src/inbox/inbox.js'
+import type { CompleteInbox } from '../../src/inbox/operations.js'
 
 type Method = 'open' | 'add' | 'claim' | 'begin' | 'extend' | 'settle' | 'stats' | 'prune' | 'close'
 

@@ -1,5 +1,5 @@
 import type { EntryId } from '../../src/index.js'
-import type { CompleteInbox, Entry, EntryFilter } from '../../src/inbox/inbox.js'
+import type { CompleteInbox, Entry, EntryFilter } from '../../src/inbox/operations.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import type { InboxState } from '../../src/inbox/states.js'
 import { runReceiver, type RunningReceiver, type RunOptions } from './running-receiver.js'

@@ -5,7 +5,7 @@ import type { DeadEvent, FailedEvent } from '../../src/events/lifecycle-events.j
 import { Dispatcher } from '../../src/handlers/dispatcher.js'
 import { Handlers } from '../../src/handlers/handlers.js'
 import type { StandardSchema } from '../../src/handlers/standard-schema.js'
-import type { CompleteInbox, Entry } from '../../src/inbox/inbox.js'
+import type { CompleteInbox, Entry } from '../../src/inbox/operations.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import type { InboxState } from '../../src/inbox/states.js'
 import { KnownSecrets } from '../../src/logging/known-secrets.js'

@@ -1,4 +1,4 @@
-import type { CompleteInbox } from '../../src/inbox/inbox.js'
+import type { CompleteInbox } from '../../src/inbox/operations.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { away, interposed } from '../support/interposed-inbox.js'
 import { work } from '../support/running-worker.js'

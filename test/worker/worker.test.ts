@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { DoNotRetryError } from '../../src/index.js'
 import type { StandardSchema } from '../../src/index.js'
-import type { CompleteInbox } from '../../src/inbox/inbox.js'
+import type { CompleteInbox } from '../../src/inbox/operations.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { subscription } from '../support/running-receiver.js'

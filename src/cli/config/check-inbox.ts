@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import type { InboxStats } from '../../inbox/inbox.js'
+import type { InboxStats } from '../../inbox/operations.js'
 import { NO_ENTRIES } from '../../inbox/no-entries.js'
 import { databaseState, type DatabaseState } from '../../inbox/postgres/look-at-database.js'
 import { PostgresInbox } from '../../inbox/postgres/postgres-inbox.js'

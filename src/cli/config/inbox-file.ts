@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { integerOption } from '../../base/option-checks.js'
 import { DEFAULT_TOLERANCE } from '../../callback/authenticate.js'
-import type { InboxOperations } from '../../inbox/inbox.js'
+import type { InboxOperations } from '../../inbox/operations.js'
 import {
   DEFAULT_DISCARDED_RETENTION_MS,
   DEFAULT_RETENTION_MS,

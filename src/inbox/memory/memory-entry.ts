@@ -1,5 +1,6 @@
 import type { EntryId, VerifiedCallback } from '../../callback/callback.js'
-import type { Arrival, Entry, EntrySummary } from '../inbox.js'
+import type { Arrival } from '../inbox.js'
+import type { Entry, EntrySummary } from '../operations.js'
 import type { InboxState, StoredState } from '../states.js'
 
 /** An entry as MemoryInbox keeps it. Times are in milliseconds since 1970. */

@@ -1,4 +1,4 @@
-import type { RelatedEntry } from '../inbox.js'
+import type { RelatedEntry } from '../operations.js'
 import { signaturesOf, type MemoryEntry } from './memory-entry.js'
 
 /** What an entry shares with another one; undefined if nothing. */

@@ -1,5 +1,5 @@
 import type { EntryId } from '../../callback/callback.js'
-import type { ActResult, OperatorAction } from '../inbox.js'
+import type { ActResult, OperatorAction } from '../operations.js'
 import { actionRefusal, missingRefusal, type ActRefusal } from '../operator-action.js'
 import { MOVES, type InboxState } from '../states.js'
 import { rowId } from './entry-id.js'

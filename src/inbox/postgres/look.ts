@@ -1,7 +1,7 @@
 import type { EntryId } from '../../callback/callback.js'
 import { handledTypes } from '../handled-types.js'
 import { keyHashRange } from '../identity.js'
-import type { Entry, EntryFilter, EntryPage, EntrySummary, InboxStats, RelatedEntry } from '../inbox.js'
+import type { Entry, EntryFilter, EntryPage, EntrySummary, InboxStats, RelatedEntry } from '../operations.js'
 import { NO_ENTRIES } from '../no-entries.js'
 import type { InboxState } from '../states.js'
 import { rowId } from './entry-id.js'

@@ -4,14 +4,20 @@ import { parseUrl } from '../../base/parse-url.js'
 import { loggerOption, type Logger } from '../../logging/logger.js'
 import { AskedTypes } from '../handled-types.js'
 import type {
-  ActOptions,
-  ActResult,
   AddResult,
   Arrival,
   ClaimEnd,
   ClaimEntries,
   Claims,
   ClaimToken,
+  PruneEntries,
+  SettledClaim,
+  TransactionalInbox,
+  TransactOptions,
+} from '../inbox.js'
+import type {
+  ActOptions,
+  ActResult,
   CompleteInbox,
   Entry,
   EntryFilter,
@@ -19,12 +25,8 @@ import type {
   EntrySummary,
   InboxStats,
   OperatorAction,
-  PruneEntries,
   RelatedEntry,
-  SettledClaim,
-  TransactionalInbox,
-  TransactOptions,
-} from '../inbox.js'
+} from '../operations.js'
 import { InboxClock } from '../inbox-clock.js'
 import { DEFAULT_DISCARDED_RETENTION_MS, DEFAULT_RETENTION_MS } from '../retention.js'
 import { act, ActRefused } from './act.js'

@@ -1,5 +1,5 @@
 import { defaultSubscriptionId, type VerifiedCallback } from '../../callback/callback.js'
-import type { EntrySummary } from '../inbox.js'
+import type { EntrySummary } from '../operations.js'
 import type { InboxState } from '../states.js'
 import { originalText } from './sql-text.js'
 

@@ -8,7 +8,7 @@ import type {
   InboxStats,
   OperatorAction,
   RelatedEntry,
-} from '../inbox.js'
+} from '../operations.js'
 import { NO_ENTRIES } from '../no-entries.js'
 import { actionRefusal, missingRefusal } from '../operator-action.js'
 import { MOVES, type StoredState } from '../states.js'

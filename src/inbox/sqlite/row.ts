@@ -1,5 +1,5 @@
 import { defaultSubscriptionId, type VerifiedCallback } from '../../callback/callback.js'
-import type { EntrySummary } from '../inbox.js'
+import type { EntrySummary } from '../operations.js'
 import type { InboxState, StoredState } from '../states.js'
 import { entryIdOf } from './row-id.js'
 

@@ -9,13 +9,17 @@ import {
   invalidOption,
 } from '../../base/option-checks.js'
 import type {
-  ActOptions,
-  ActResult,
   AddResult,
   Arrival,
   ClaimEntries,
   Claims,
   ClaimToken,
+  PruneEntries,
+  SettledClaim,
+} from '../inbox.js'
+import type {
+  ActOptions,
+  ActResult,
   CompleteInbox,
   Entry,
   EntryFilter,
@@ -23,10 +27,8 @@ import type {
   EntrySummary,
   InboxStats,
   OperatorAction,
-  PruneEntries,
   RelatedEntry,
-  SettledClaim,
-} from '../inbox.js'
+} from '../operations.js'
 import { AskedTypes } from '../handled-types.js'
 import { InboxClock } from '../inbox-clock.js'
 import { DEFAULT_DISCARDED_RETENTION_MS, DEFAULT_RETENTION_MS } from '../retention.js'

@@ -1,16 +1,8 @@
 import assert from 'node:assert/strict'
 import { createHash, randomUUID } from 'node:crypto'
 import type { EntryId, VerifiedCallback } from '../../callback/callback.js'
-import type {
-  ActResult,
-  Arrival,
-  ClaimedEntry,
-  ClaimEnd,
-  ClaimEntries,
-  ClaimToken,
-  EntrySummary,
-  CompleteInbox,
-} from '../../inbox/inbox.js'
+import type { Arrival, ClaimedEntry, ClaimEnd, ClaimEntries, ClaimToken } from '../../inbox/inbox.js'
+import type { ActResult, EntrySummary, CompleteInbox } from '../../inbox/operations.js'
 import type { InboxState } from '../../inbox/states.js'
 
 export const LONG = 3_600_000

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { CompleteInbox } from '../../inbox/inbox.js'
+import type { CompleteInbox } from '../../inbox/operations.js'
 import {
   addInOrder,
   ANY,

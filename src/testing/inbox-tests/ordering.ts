@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { EntryId } from '../../callback/callback.js'
-import type { ClaimEntries, CompleteInbox } from '../../inbox/inbox.js'
+import type { ClaimEntries } from '../../inbox/inbox.js'
+import type { CompleteInbox } from '../../inbox/operations.js'
 import { MOVES } from '../../inbox/states.js'
 import {
   addInOrder,

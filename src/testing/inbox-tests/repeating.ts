@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { EntryId } from '../../callback/callback.js'
-import type { Arrival, CompleteInbox } from '../../inbox/inbox.js'
+import type { Arrival } from '../../inbox/inbox.js'
+import type { CompleteInbox } from '../../inbox/operations.js'
 import type { InboxState } from '../../inbox/states.js'
 import {
   ANY,

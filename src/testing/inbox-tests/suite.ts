@@ -1,4 +1,4 @@
-import type { CompleteInbox } from '../../inbox/inbox.js'
+import type { CompleteInbox } from '../../inbox/operations.js'
 import type { TestFramework } from '../test-framework.js'
 
 export interface InboxUnderTest {

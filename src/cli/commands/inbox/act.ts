@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os'
 import type { EntryId } from '../../../callback/callback.js'
-import type { InboxOperations, OperatorAction } from '../../../inbox/inbox.js'
+import type { InboxOperations, OperatorAction } from '../../../inbox/operations.js'
 import { actionRefusal, missingRefusal, type ActRefusal } from '../../../inbox/operator-action.js'
 import { MOVES } from '../../../inbox/states.js'
 import { EXIT, printJson, UsageError, type ExitCode, type Io } from '../../io.js'

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import type { EntryId } from '../../../callback/callback.js'
-import type { EntryFilter, EntrySummary, InboxOperations } from '../../../inbox/inbox.js'
+import type { EntryFilter, EntrySummary, InboxOperations } from '../../../inbox/operations.js'
 import { NO_ENTRIES } from '../../../inbox/no-entries.js'
 import type { InboxState } from '../../../inbox/states.js'
 import { someText } from '../../option-values.js'

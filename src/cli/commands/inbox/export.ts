@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import type { Entry, InboxOperations } from '../../../inbox/inbox.js'
+import type { Entry, InboxOperations } from '../../../inbox/operations.js'
 import { EXIT, type ExitCode, type Io } from '../../io.js'
 import { printableJson } from '../../../base/printable.js'
 import { addFilterOptions, every, filterOf, type FilterFlags } from './entry-filter.js'

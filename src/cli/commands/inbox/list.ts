@@ -1,4 +1,4 @@
-import type { EntrySummary, InboxOperations } from '../../../inbox/inbox.js'
+import type { EntrySummary, InboxOperations } from '../../../inbox/operations.js'
 import { EXIT, printJson, type ExitCode, type Io } from '../../io.js'
 import { positiveNumber } from '../../option-values.js'
 import { fitted, tableLines, utcTime, widthOf } from '../../table.js'

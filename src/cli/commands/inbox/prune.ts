@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander'
-import type { InboxOperations } from '../../../inbox/inbox.js'
+import type { InboxOperations } from '../../../inbox/operations.js'
 import { retentionOf } from '../../../inbox/retention.js'
 import { PRUNABLE, type PrunableState } from '../../../inbox/states.js'
 import { complain, EXIT, printJson, type ExitCode, type Io } from '../../io.js'

@@ -1,5 +1,5 @@
 import { ownSubscriptionId, type EntryId } from '../../../callback/callback.js'
-import type { InboxOperations } from '../../../inbox/inbox.js'
+import type { InboxOperations } from '../../../inbox/operations.js'
 import { withoutQuery } from '../../../callback/subscriptions.js'
 import { complain, EXIT, printJson, type ExitCode, type Io } from '../../io.js'
 import { entryId } from '../../option-values.js'

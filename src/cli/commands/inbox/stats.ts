@@ -1,4 +1,4 @@
-import type { InboxOperations } from '../../../inbox/inbox.js'
+import type { InboxOperations } from '../../../inbox/operations.js'
 import { EXIT, printJson, type ExitCode, type Io } from '../../io.js'
 import { table } from '../../table.js'
 import { withInbox, type DefineSubcommand, type InboxFlags } from './subcommand.js'

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { CountersignError } from '../../../base/errors.js'
-import type { InboxOperations } from '../../../inbox/inbox.js'
+import type { InboxOperations } from '../../../inbox/operations.js'
 import { databaseState, olderSchemaError } from '../../../inbox/postgres/look-at-database.js'
 import { PostgresInbox } from '../../../inbox/postgres/postgres-inbox.js'
 import { DEFAULT_SCHEMA } from '../../../inbox/postgres/schema.js'

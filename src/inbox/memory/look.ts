@@ -1,0 +1,61 @@
+import { NO_ENTRIES } from '../no-entries.js'
+import type { EntryFilter, EntryPage, EntrySummary, InboxStats } from '../operations.js'
+import type { InboxState } from '../states.js'
+import { summaryOf, type MemoryEntry } from './memory-entry.js'
+
+/** Returns the state that is reported for an entry. */
+export type StateOf = (entry: MemoryEntry) => InboxState
+
+/** With the types that workers have handlers for. */
+export function shownStates(handled: ReadonlySet<string> | 'any'): StateOf {
+  return ({ state, callback }) => {
+    const isWaiting = state === 'stored' || state === 'retrying'
+    return isWaiting && handled !== 'any' && !handled.has(callback.type) ? 'unhandled' : state
+  }
+}
+
+/** `entries` are in the order of their arrival. */
+export function statsOf(entries: Iterable<MemoryEntry>, stateOf: StateOf): InboxStats {
+  const counts = { ...NO_ENTRIES }
+  let oldestUnfinished: Date | undefined
+  for (const entry of entries) {
+    const state = stateOf(entry)
+    counts[state]++
+    if (entry.dueAt !== undefined && state !== 'unhandled') oldestUnfinished ??= entry.callback.receivedAt
+  }
+  return { ...counts, oldestUnfinished }
+}
+
+/** `entries` are in the order of their arrival. */
+export function listOf(
+  entries: Iterable<MemoryEntry>,
+  filter: EntryFilter,
+  { afterId, limit = 100, newestFirst = false }: EntryPage,
+  stateOf: StateOf,
+): EntrySummary[] {
+  const { states, eventType, idempotencyKey, reason, before = Infinity, after = -Infinity } = filter
+  const inOrder = [...entries]
+  // Its entry may have been deleted since. What is no number is the id of no entry, and no entry follows it.
+  const afterSequence = Number(afterId)
+  return (newestFirst ? inOrder.toReversed() : inOrder)
+    .filter((entry) => {
+      const { sequence, reason: own = '', callback } = entry
+      const received = Number(callback.receivedAt)
+      return (
+        (afterId === undefined || (newestFirst ? sequence < afterSequence : sequence > afterSequence)) &&
+        (states === undefined || states.includes(stateOf(entry))) &&
+        (eventType === undefined || callback.type === eventType) &&
+        (idempotencyKey === undefined || callback.idempotencyKey === idempotencyKey) &&
+        (reason === undefined || lowerCase(own).includes(lowerCase(reason))) &&
+        received < before &&
+        received > after
+      )
+    })
+    .slice(0, limit)
+    .map((entry) => summaryOf(entry, stateOf(entry)))
+}
+
+/** A to Z only, as SQLite does. */
+function lowerCase(text: string): string {
+  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
+}
