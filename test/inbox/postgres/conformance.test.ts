@@ -1,10 +1,18 @@
+import { TABLES } from '../../../src/inbox/postgres/schema.js'
 import { registerInboxTests } from '../../../src/testing.js'
 import { describeWithDatabase, withFakeClock } from '../../support/postgres-inbox.js'
 
 describeWithDatabase('PostgresInbox', (database) => {
+  let schema: string
+  let advance: (ms: number) => Promise<void>
+  beforeAll(async () => {
+    schema = database.newSchema()
+    advance = await withFakeClock(database, schema)
+  })
+
   registerInboxTests(async ({ retentionMs }) => {
-    const schema = database.newSchema()
-    const advance = await withFakeClock(database, schema)
+    // To make a schema for each test takes longer than the test.
+    await database.query(TABLES.map((table) => `DELETE FROM ${schema}.${table}`).join(';'))
     return { inbox: database.inboxOn(schema, { retentionMs, discardedRetentionMs: retentionMs }), advance }
   })
 })
