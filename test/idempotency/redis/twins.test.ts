@@ -6,7 +6,7 @@ import { buildRedisProgram } from '../../support/redis-program.js'
 import { describeWithRedis, RedisServer } from '../../support/redis-server.js'
 import { until } from '../../support/until.js'
 
-const PAIRS = 3_000
+const PAIRS = 1_000
 
 describeWithRedis('twins that reach two processes at the same moment', () => {
   let server: RedisServer
