@@ -44,7 +44,8 @@ import { Announcements, DueListener } from './notifications.js'
 import { prune } from './prune.js'
 import { DEFAULT_SCHEMA, migrate } from './schema.js'
 import { settle } from './settle.js'
-import { transact, type PostgresTransaction } from './transact.js'
+import type { PostgresTransaction } from './guarded-transaction.js'
+import { transact } from './transact.js'
 import { retryConflicts, transaction, type Transaction } from './transaction.js'
 
 export interface PostgresInboxOptions {

@@ -1,5 +1,5 @@
 import type { ClaimEnd, ClaimToken, TransactOptions } from '../inbox.js'
-import { property, textProperty } from '../../base/foreign-value.js'
+import { textProperty } from '../../base/foreign-value.js'
 import { timer } from '../../base/timeout.js'
 import { CountersignError } from '../../base/errors.js'
 import type { Connection, Connections } from './connections.js'
@@ -7,17 +7,9 @@ import { rowId } from './entry-id.js'
 import { inboxError, unreachableError } from './inbox-error.js'
 import { settle } from './settle.js'
 import { quoteIdentifier } from './sql-text.js'
-import { refuseTransactionControl, transactionControlError } from './transaction-control.js'
-import { setLocal, SYNCHRONOUS } from './transaction.js'
-
-/**
- * A client of `pg` inside a transaction. It takes what `client.query` of `pg` takes, so that Drizzle, Knex and others can use
- * it. Queries that would end the transaction are refused with `ERR_TRANSACTION_CONTROL`.
- */
-export interface PostgresTransaction {
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the result of pg, whose rows have the types of the query
-  query(query: string | object, ...more: any[]): Promise<any>
-}
+import { guardedTransaction, type PostgresTransaction } from './guarded-transaction.js'
+import { transactionControlError } from './transaction-control.js'
+import { rollBack, setLocal, SYNCHRONOUS } from './transaction.js'
 
 /** How a transaction ended: its end was recorded, the claim had been lost, or the handler chose an end that is recorded alone. */
 export type Transacted = 'committed' | 'lost' | { readonly recordAlone: ClaimEnd }
@@ -33,10 +25,11 @@ export async function transact(
   const id = rowId(claim.id)
   if (id === undefined) return 'lost'
   const connection = await connections.acquire()
-  const guarded = guard(connection)
+  const guarded = guardedTransaction(connection.client)
+  let xid: string | undefined
   try {
-    const { xid, searchPath } = await begin(connection, timeoutMs)
-    const end = await within(timeoutMs, work(guarded.transaction), () => connection.destroy())
+    const { searchPath } = ({ xid } = await begin(connection, timeoutMs))
+    const end = await within(timeoutMs, work(guarded.transaction), guarded.close)
     guarded.close()
     if (end.move !== 'complete') {
       await connection.query('ROLLBACK')
@@ -53,16 +46,40 @@ export async function transact(
     await connection.query(setLocal({ search_path: searchPath }))
     return await commit(connections, connection, { xid, id, token: claim.token })
   } catch (error) {
+    guarded.close()
     const isLate = textProperty(error, 'code') === 'ERR_TRANSACTION_TIMEOUT'
     const reason = isLate ? error : inboxError(connection.lost() ?? error, schema)
-    // The server may still be running a query of the handler. Without a connection it cannot commit.
-    connection.destroy()
+    if (connection.lost() || guarded.isQuerying()) {
+      connection.destroy()
+      await endAtServer(connections, xid)
+    } else await rollBack(connection)
     throw reason
   } finally {
     guarded.close()
     connection.release()
   }
 }
+
+/**
+ * Ends the session at the server: without a client the server would go on with its query, and hold the locks of the
+ * transaction until then. Nobody else's session has this number of a transaction.
+ */
+async function endAtServer(connections: Connections, xid: string | undefined): Promise<void> {
+  if (xid === undefined) return
+  try {
+    const connection = await connections.acquire()
+    try {
+      await connection.query(TERMINATE, [xid])
+    } finally {
+      connection.release()
+    }
+  } catch {
+    // It ends later, by the time limit of the transaction at the server.
+  }
+}
+
+const TERMINATE =
+  'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_xid = $1::xid8::xid AND pid <> pg_backend_pid()'
 
 /** Returns the number of the transaction, and the search path that the handler uses. */
 async function begin(
@@ -74,11 +91,17 @@ async function begin(
     'BEGIN ISOLATION LEVEL READ COMMITTED; ' +
       setLocal({ statement_timeout: limit, idle_in_transaction_session_timeout: limit }) +
       SYNCHRONOUS +
+      NOTICE_LOST_CLIENT +
       "SELECT pg_current_xact_id()::text AS xid, current_setting('search_path') AS search_path",
   )
   const row = (results as { rows: { xid: string; search_path: string }[] }[]).at(-1)!.rows[0]!
   return { xid: row.xid, searchPath: row.search_path }
 }
+
+/** While a query runs, the server looks whether its client is still there. Before version 14, or not on Linux, it cannot. */
+const NOTICE_LOST_CLIENT =
+  "SELECT set_config('client_connection_check_interval', '1000', true) " +
+  "WHERE current_setting('client_connection_check_interval', true) IS NOT NULL AND version() LIKE '%linux%'; "
 
 /** A procedure or a client library may have ended the transaction where no text of a query shows it. */
 async function checkSameTransaction(connection: Connection, xid: string): Promise<void> {
@@ -162,39 +185,6 @@ async function wasCommitted(connections: Connections, { xid, id, token }: Commit
     if (performance.now() > giveUpAt)
       throw unreachableError(schema, 'the connection was lost at COMMIT, and its result could not be learned')
     await new Promise((resolve) => setTimeout(resolve, delayMs))
-  }
-}
-
-/** Once closed, a query that the handler did not wait for is refused. */
-function guard(connection: Connection): { transaction: PostgresTransaction; close: () => void } {
-  let isClosed = false
-  const query = (given: string | object, ...more: unknown[]): Promise<unknown> => {
-    const refusal = refusalOf(given, isClosed)
-    if (refusal === undefined)
-      return Reflect.apply(connection.client.query, connection.client, [given, ...more])
-    const callback = more.at(-1)
-    if (typeof callback === 'function') {
-      queueMicrotask(() => Reflect.apply(callback, undefined, [refusal]))
-      return Promise.resolve()
-    }
-    return Promise.reject(refusal)
-  }
-  return { transaction: { query }, close: () => void (isClosed = true) }
-}
-
-function refusalOf(given: string | object, isClosed: boolean): Error | undefined {
-  if (isClosed) return transactionControlError('a query after the end of the handler')
-  // A cursor or a stream of pg has its text one level down.
-  const text =
-    typeof given === 'string'
-      ? given
-      : (textProperty(given, 'text') ?? textProperty(property(given, 'cursor'), 'text'))
-  if (text === undefined) return transactionControlError('a query without a text')
-  try {
-    refuseTransactionControl(text)
-    return undefined
-  } catch (error) {
-    return error as Error
   }
 }
 

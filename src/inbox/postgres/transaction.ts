@@ -114,7 +114,8 @@ interface QueryResult {
   readonly rows: any[]
 }
 
-async function rollBack(connection: Connection): Promise<void> {
+/** Ends the connection if that fails. */
+export async function rollBack(connection: Connection): Promise<void> {
   if (connection.lost()) return
   try {
     await send(connection, 'ROLLBACK')

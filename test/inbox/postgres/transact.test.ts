@@ -111,6 +111,51 @@ describeWithDatabase('a transactional handler', (database) => {
     expect(await inbox.show(claim.id)).toMatchObject({ state: 'running' })
   })
 
+  it.each(['takes too long', 'throws'])(
+    'holds no locks once it %s, although a query of it was running',
+    async (why) => {
+      const { inbox, claim } = await claimed()
+      const working = inbox.transact(
+        claim,
+        { timeoutMs: why === 'throws' ? 60_000 : 500 },
+        async (transaction) => {
+          await transaction.query('LOCK TABLE ledger')
+          const sleeping = transaction.query('SELECT pg_sleep(60)')
+          sleeping.catch(() => {})
+          if (why === 'throws') throw new Error('the handler failed')
+          await sleeping
+          return COMPLETE
+        },
+      )
+      await expect(working).rejects.toThrow()
+      await database.query("BEGIN; SET LOCAL lock_timeout = '5s'; LOCK TABLE ledger; COMMIT")
+    },
+  )
+
+  it('makes the server notice that its process is gone', async () => {
+    const { inbox, claim } = await claimed()
+    await inbox.transact(claim, LIMIT, async (transaction) => {
+      const { rows } = await transaction.query('SHOW client_connection_check_interval')
+      expect(rows[0].client_connection_check_interval).toBe('1s')
+      return COMPLETE
+    })
+  })
+
+  it('leaves its connection in the pool when it throws', async () => {
+    const { inbox, claim } = await claimed()
+    const pids = new Set<number>()
+    for (let times = 0; times < 3; times++) {
+      await inbox
+        .transact(claim, LIMIT, async (transaction) => {
+          const { rows } = await transaction.query('SELECT pg_backend_pid() AS pid')
+          pids.add(rows[0].pid)
+          throw new Error('the handler failed')
+        })
+        .catch(() => {})
+    }
+    expect(pids.size).toBe(1)
+  })
+
   it('cannot end its transaction', async () => {
     const { inbox, claim } = await claimed()
     for (const query of ['COMMIT', 'SELECT 1; commit', '/* a /* b */ */ END', '-- c\nROLLBACK', 'BEGIN']) {
