@@ -139,6 +139,11 @@ export class Handlers {
     return this.#byType.get(type)?.some(({ isTransactional }) => isTransactional) ?? false
   }
 
+  /** Whether there is a handler that needs the inbox's transaction. */
+  get haveTransactional(): boolean {
+    return [...this.#byType.keys()].some((type) => this.isTransactional(type))
+  }
+
   /** The event types that have handlers. */
   get types(): readonly string[] | 'any' {
     return this.#any.length > 0 || this.#unhandled.length > 0 ? 'any' : [...this.#byType.keys()]

@@ -71,6 +71,9 @@ export interface Inbox {
    */
   watch?(onDue: () => void): () => void
 
+  /** How many transactions there can be at the same time. A worker with transactional handlers runs no more entries than that. */
+  readonly maxTransactions?: number | undefined
+
   /** See `TransactionalInbox`. */
   transact?(
     claim: ClaimToken,

@@ -12,21 +12,16 @@ export interface ClaimPlan {
  * has to wait for ever.
  */
 export class ClaimSchedule {
-  readonly #concurrency: number
   #interruptedIsNext = false
   /** Whether an interrupted entry is running. */
   #isAlone = false
 
-  constructor(concurrency: number) {
-    this.#concurrency = concurrency
-  }
-
-  /** What to claim while this number of entries is running; undefined if one of them has to end first. */
-  next(running: number): ClaimPlan | undefined {
+  /** What to claim while `running` entries of at most `concurrency` are running; undefined if one of them has to end first. */
+  next(running: number, concurrency: number): ClaimPlan | undefined {
     if (running === 0) this.#isAlone = false
     if (this.#isAlone) return undefined
     if (this.#interruptedIsNext) return running === 0 ? { interrupted: true, limit: 1 } : undefined
-    const limit = this.#concurrency - running
+    const limit = concurrency - running
     return limit > 0 ? { interrupted: false, limit } : undefined
   }
 

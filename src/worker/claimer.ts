@@ -1,6 +1,7 @@
 import { withTimeout } from '../base/timeout.js'
 import { ClaimSchedule, type ClaimPlan } from './claim-schedule.js'
 import { watchClock } from './clock-watch.js'
+import { usableConcurrency } from './concurrency.js'
 import type { ClaimedEntry, Claims } from '../inbox/inbox.js'
 import type { WorkerParts } from './worker-parts.js'
 
@@ -15,14 +16,13 @@ export interface Claimed {
 /** Claims entries for a worker, and tells when to claim again. */
 export class Claimer {
   readonly #options: WorkerParts
-  readonly #schedule: ClaimSchedule
+  readonly #schedule = new ClaimSchedule()
   readonly #clockAheadMs: () => number
   /** No interrupted entry is claimed before this time, by the monotonic clock. */
   #noInterruptedUntil = -Infinity
 
   constructor(options: WorkerParts) {
     this.#options = options
-    this.#schedule = new ClaimSchedule(options.concurrency)
     this.#clockAheadMs = watchClock(options.clock)
   }
 
@@ -31,7 +31,7 @@ export class Claimer {
     const { pollMs, leaseMs } = this.#options
     this.#watchClock()
     const leaseEndsAt = performance.now() + leaseMs
-    const plan = this.#schedule.next(running)
+    const plan = this.#schedule.next(running, usableConcurrency(this.#options))
     const claims = plan && (await this.#claim(plan))
     if (!claims) return { entries: [], leaseEndsAt, waitMs: pollMs }
     const { entries, nextDueInMs = pollMs } = claims

@@ -99,7 +99,10 @@ const INBOX_METHODS = Object.keys({
   settle: true,
   prune: true,
   close: true,
-} satisfies Record<Exclude<keyof Inbox, 'retentionMs' | 'discardedRetentionMs' | 'watch' | 'transact'>, true>)
+} satisfies Record<
+  Exclude<keyof Inbox, 'retentionMs' | 'discardedRetentionMs' | 'watch' | 'maxTransactions' | 'transact'>,
+  true
+>)
 
 /** `WorkerOptions`, checked and with defaults. */
 export interface WorkerSettings extends HandlingSettings, EmptyingSettings {

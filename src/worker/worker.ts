@@ -5,6 +5,7 @@ import { runAttempt, type AttemptEnd, type AttemptParts } from './attempt.js'
 import { logAttempts } from './attempt-log.js'
 import { ClaimRecords } from './claim-records.js'
 import { Claimer } from './claimer.js'
+import { warnOfConcurrency } from './concurrency.js'
 import { renewLeases } from './leases.js'
 import { Maintenance } from './maintenance.js'
 import { publishAttempt } from './publish-attempt.js'
@@ -39,6 +40,7 @@ export class Worker {
   /** Safe to call twice; without effect once stopped. */
   start(): void {
     if (this.#loop || this.#stopped) return
+    warnOfConcurrency(this.#parts)
     this.#heartbeat = setInterval(
       () => void renewLeases(this.#running.values(), this.#parts),
       this.#parts.leaseMs / 3,

@@ -209,6 +209,27 @@ describeWithPostgres('a transactional handler with PostgreSQL', () => {
     expect((await inbox.show(id))!.state).not.toBe('handled')
   })
 
+  it('leaves connections to callbacks and leases however long it runs, which is said at the start', async () => {
+    const { promise, resolve } = deferred()
+    let running = 0
+    const { worker, inbox, log, store } = await setUp(
+      async () => {
+        running++
+        await promise
+      },
+      { maxConnections: 6, concurrency: 20 },
+    )
+    const ids = await Promise.all(Array.from({ length: 20 }, (_, index) => store(String(index))))
+    await worker.start()
+    await until(() => running === 2)
+    const fields = { concurrency: 20, maxTransactions: 2 }
+    expect(log.withCode('WARN_CONCURRENCY_LIMITED')).toMatchObject([{ fields }])
+    const added = await Promise.all(Array.from({ length: 20 }, (_, index) => store(`later ${index}`)))
+    expect((await inbox.stats()).running).toBe(2)
+    resolve()
+    for (const id of [...ids, ...added]) await becomes(inbox, id, 'handled', 1)
+  }, 30_000)
+
   it('waits for a connection when more of them run than there are', async () => {
     const { worker, inbox, store } = await setUp(LIBRARIES['pg']!, { maxConnections: 4, concurrency: 20 })
     const ids = await Promise.all(Array.from({ length: 40 }, (_, index) => store(String(index))))

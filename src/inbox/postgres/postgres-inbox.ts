@@ -46,6 +46,7 @@ import { DEFAULT_SCHEMA, migrate } from './schema.js'
 import { settle } from './settle.js'
 import type { PostgresTransaction } from './guarded-transaction.js'
 import { transact } from './transact.js'
+import { maxTransactionsOf, TransactionPlaces } from './transaction-places.js'
 import { retryConflicts, transaction, type Transaction } from './transaction.js'
 
 export interface PostgresInboxOptions {
@@ -58,8 +59,8 @@ export interface PostgresInboxOptions {
   readonly connectionString?: string | undefined
   /**
    * How many connections the inbox opens at most, from 4. Only with `connectionString`. A transactional handler uses one while
-   * it runs.
-   * @default 10
+   * it runs, and all of them together use at most 4 fewer than these.
+   * @default 14, enough for a `concurrency` of 10
    */
   readonly maxConnections?: number | undefined
   /**
@@ -97,6 +98,8 @@ export interface PostgresInboxOptions {
 export class PostgresInbox implements CompleteInbox, TransactionalInbox<PostgresTransaction> {
   readonly retentionMs: number
   readonly discardedRetentionMs: number
+  /** How many transactional handlers can run at once: 4 fewer than there are connections, but at least 1. */
+  readonly maxTransactions: number | undefined
   readonly #schema: string
   readonly #settings: { readonly schema: string; readonly busyTimeoutMs: number }
   readonly #logger: Logger
@@ -105,6 +108,7 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
   readonly #listener: DueListener
   readonly #announcements: Announcements
   readonly #arrivals: Batches<Arrival, AddResult>
+  readonly #places: TransactionPlaces
   readonly #askedTypes = new AskedTypes()
   /** Given the times of the database's clock, to notice when that is set back. */
   readonly #clock: InboxClock
@@ -122,7 +126,10 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
     const busyTimeoutMs = duration('busyTimeoutMs', 4_000, 500_000_000)
     this.#settings = { schema: this.#schema, busyTimeoutMs }
     this.#logger = loggerOption(OWNER, options.logger)
-    this.#connections = new Connections({ ...databaseOptions(options), ...this.#settings })
+    const { maxTransactions, ...database } = databaseOptions(options)
+    this.maxTransactions = maxTransactions
+    this.#places = new TransactionPlaces(maxTransactions ?? Infinity)
+    this.#connections = new Connections({ ...database, ...this.#settings })
     this.#leases = new LeaseConnection(this.#connections)
     this.#listener = new DueListener(this.#connections)
     this.#announcements = new Announcements(this.#connections)
@@ -221,7 +228,8 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
     work: (transaction: PostgresTransaction) => Promise<ClaimEnd>,
   ): Promise<'committed' | 'lost'> {
     await this.open()
-    const result = await transact(this.#connections, claimed, options, work)
+    const run = () => transact(this.#connections, claimed, options, work)
+    const result = await this.#places.run(run, this.#settings)
     this.#announcements.announce()
     if (typeof result === 'string') return result
     const held = await this.settle([{ claim: claimed, end: result.recordAlone }])
@@ -336,7 +344,7 @@ type DurationOption = 'retentionMs' | 'discardedRetentionMs' | 'busyTimeoutMs'
 const MIN_CONNECTIONS = 4
 
 function databaseOptions({ pool, connectionString, maxConnections }: PostgresInboxOptions) {
-  const max = integerOption(OWNER, 'maxConnections', maxConnections, { fallback: 10, min: MIN_CONNECTIONS })
+  const max = integerOption(OWNER, 'maxConnections', maxConnections, { fallback: 14, min: MIN_CONNECTIONS })
   if (pool !== undefined) {
     if (connectionString !== undefined)
       throw invalidOption(
@@ -358,7 +366,8 @@ function databaseOptions({ pool, connectionString, maxConnections }: PostgresInb
         `set its max to ${MIN_CONNECTIONS} or more`,
         `of max ${poolMax}`,
       )
-    return { pool, connectionString: undefined, maxConnections: max }
+    const maxTransactions = poolMax === undefined ? undefined : maxTransactionsOf(poolMax)
+    return { pool, connectionString: undefined, maxConnections: max, maxTransactions }
   }
   // The value is not repeated, as it holds a password.
   const isText = typeof connectionString === 'string' && connectionString !== ''
@@ -367,7 +376,7 @@ function databaseOptions({ pool, connectionString, maxConnections }: PostgresInb
   if (!isText) throw invalidOption(OWNER, 'connectionString', connectionString, cure, typeof connectionString)
   if (/^postgres(ql)?:/.test(connectionString) && parseUrl(connectionString) === undefined)
     throw invalidOption(OWNER, 'connectionString', connectionString, cure, 'no URL')
-  return { pool: undefined, connectionString, maxConnections: max }
+  return { pool: undefined, connectionString, maxConnections: max, maxTransactions: maxTransactionsOf(max) }
 }
 
 function schemaOption(schema: string = DEFAULT_SCHEMA): string {

@@ -156,6 +156,24 @@ describeWithDatabase('a transactional handler', (database) => {
     expect(pids.size).toBe(1)
   })
 
+  it('waits for a connection in bounded time, and leaves some to callbacks', async () => {
+    const { inbox, claim } = await claimed({ maxConnections: 5, busyTimeoutMs: 300 })
+    let finish = () => {}
+    const first = inbox.transact(claim, LIMIT, async () => {
+      await new Promise<void>((resolve) => (finish = resolve))
+      return COMPLETE
+    })
+    const work = async () => COMPLETE
+    await expect(inbox.transact(claim, LIMIT, work)).rejects.toMatchObject({
+      code: 'ERR_INBOX_BUSY',
+      message: expect.stringContaining('for transactional handlers'),
+    })
+    const second = inbox.transact(claim, LIMIT, work)
+    await inbox.add(arrival())
+    finish()
+    expect(await Promise.all([first, second])).toEqual(['committed', 'lost'])
+  })
+
   it('cannot end its transaction', async () => {
     const { inbox, claim } = await claimed()
     for (const query of ['COMMIT', 'SELECT 1; commit', '/* a /* b */ */ END', '-- c\nROLLBACK', 'BEGIN']) {
