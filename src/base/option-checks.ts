@@ -121,14 +121,14 @@ export function refuseOption(owner: Owner, option: string, problem: string | und
 }
 
 /**
- * A value as it is shown in messages. An object is not shown, because it may hold a secret. A string is shown only
- * if it is short enough for a word or a number, because a long one may be a misplaced secret or URL. Options for
- * secrets and URLs have stricter rules of their own.
+ * A value as it is shown in messages. An object is not shown, because it may hold a secret. A string is shown only if it
+ * is short enough for a word or a number and is no URL with a user, because it may be a misplaced secret or have a
+ * password in it. Options for secrets and URLs have stricter rules of their own.
  */
 function describe(value: unknown): string {
   if (value === null || ['number', 'boolean', 'undefined'].includes(typeof value)) return String(value)
   if (typeof value !== 'string') return kindOf(value)
-  if (value.length > 24) return `a text of ${value.length} characters`
+  if (value.length > 24 || /:\/\/.*@/.test(value)) return `a text of ${value.length} characters`
   return JSON.stringify(value)
 }
 

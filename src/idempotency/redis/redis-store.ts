@@ -4,6 +4,7 @@ import { loggerOption, type Logger } from '../../logging/logger.js'
 import type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from '../store.js'
 import { checkDurability } from './durability-check.js'
 import { commandSender, type RedisClient, type SendCommand } from './redis-client.js'
+import { redisError } from './redis-error.js'
 import { runScript } from './run-script.js'
 import { CLAIM, COMPLETE, RELEASE } from './scripts.js'
 
@@ -47,7 +48,14 @@ export class RedisIdempotencyStore implements IdempotencyStore {
   constructor(options: RedisIdempotencyStoreOptions) {
     checkKnownOptions(OWNER, options, KNOWN)
     const { client, prefix = 'countersign', retentionMs } = options
-    this.#send = commandSender(OWNER, client)
+    const send = commandSender(OWNER, client)
+    this.#send = async (...command) => {
+      try {
+        return await send(...command)
+      } catch (error) {
+        throw redisError(error)
+      }
+    }
     if (typeof prefix !== 'string' || !/^[\w.:-]{1,100}$/.test(prefix))
       throw invalidOption(
         OWNER,

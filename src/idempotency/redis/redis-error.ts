@@ -1,0 +1,31 @@
+import { CountersignError } from '../../base/errors.js'
+import { textProperty } from '../../base/foreign-value.js'
+
+/** By the first word of what the server replies. */
+const CURES: ReadonlyMap<string, string> = new Map([
+  ['OOM', 'the memory of the Redis server is full: raise its maxmemory; no restart is needed'],
+  ['READONLY', 'the Redis server is a replica: connect to the primary'],
+  ['MISCONF', 'the Redis server cannot write to its disk: free space there; no restart is needed'],
+  ['LOADING', 'the Redis server still reads its data: wait; no restart is needed'],
+  ['CLUSTERDOWN', 'a part of the Redis cluster has no primary: repair the cluster; no restart is needed'],
+  ['NOPERM', 'the user may not run a command: see "Access" in docs/redis.md; no restart is needed'],
+  ['NOAUTH', 'the Redis server wants a password: correct the options of the client'],
+  ['WRONGPASS', 'the Redis server refuses the password: correct the options of the client'],
+  [
+    'WRONGTYPE',
+    'another program has written to a key of the store: give the store a prefix of its own, or delete that key',
+  ],
+])
+
+/**
+ * Says what to do about an error that the Redis server replied with. Its text comes first, so that it is still recognised.
+ * Other errors are returned as they are.
+ */
+export function redisError(error: unknown): unknown {
+  const reply = textProperty(error, 'message') ?? ''
+  const cure = CURES.get(/^[A-Z]+/.exec(reply)?.[0] ?? '')
+  if (cure === undefined || error instanceof CountersignError) return error
+  return new CountersignError('ERR_STORE_UNAVAILABLE', `${reply.replace(/\.$/, '')}: ${cure}`, {
+    cause: error,
+  })
+}

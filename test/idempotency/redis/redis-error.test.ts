@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs'
+import { RedisIdempotencyStore, type RedisClient } from '../../../src/redis.js'
+import { claimOf, claimRequest, completed } from '../../support/claim-requests.js'
+import { CLIENT_NAMES, CLIENTS, type OpenClient } from '../../support/redis-clients.js'
+import { describeWithRedis, RedisServer } from '../../support/redis-server.js'
+
+describeWithRedis.each(CLIENT_NAMES)('what the server refuses to %s', (name) => {
+  let server: RedisServer
+  let open: OpenClient<RedisClient>
+  let store: RedisIdempotencyStore
+  beforeAll(async () => {
+    server = await RedisServer.start()
+    open = await CLIENTS[name](server.url)
+    store = new RedisIdempotencyStore({ client: open.client, logger: false })
+  })
+  afterAll(async () => {
+    await open.close()
+    await server.stop()
+  })
+  const unavailable = (message: RegExp) =>
+    expect.objectContaining({
+      code: 'ERR_STORE_UNAVAILABLE',
+      message: expect.stringMatching(message),
+      cause: expect.anything(),
+    })
+
+  it('because another program wrote to a key is an error with a cure', async () => {
+    await completed(store, claimRequest())
+    const request = claimRequest()
+    const claim = await claimOf(store, request)
+    for (const key of (await server.command('KEYS', '{countersign}:c:*')) as string[])
+      await server.command('SET', key, 'text')
+    const error = unavailable(/^WRONGTYPE .*another program .*prefix/)
+    await expect(claim.complete()).rejects.toEqual(error)
+    await expect(claim.release()).rejects.toEqual(error)
+    await expect(store.claim(request)).rejects.toEqual(error)
+  })
+
+  it('because it has become a replica is an error with a cure, until it is a primary again', async () => {
+    const claim = await claimOf(store, claimRequest())
+    await server.command('REPLICAOF', '127.0.0.1', '1')
+    await expect(claim.complete()).rejects.toEqual(unavailable(/^READONLY .*connect to the primary/))
+    await server.command('REPLICAOF', 'NO', 'ONE')
+    expect(await claim.complete()).toBe(true)
+  })
+})
+
+it('every reply that docs/redis.md names has the cure in its error, and no other', async () => {
+  const rows = /^\| error .*?\n\n/ms.exec(readFileSync('docs/redis.md', 'utf8'))?.[0] ?? ''
+  const documented = [...rows.matchAll(/`([A-Z]{3,})`/g)].map(([, word]) => word!)
+  expect(documented).toHaveLength(9)
+  for (const word of documented) {
+    const sendCommand = async () => Promise.reject(new Error(`${word} for a test.`))
+    const store = new RedisIdempotencyStore({ client: { sendCommand }, logger: false })
+    await expect(store.claim(claimRequest())).rejects.toThrow(new RegExp(`^${word} for a test: .+`))
+  }
+})
