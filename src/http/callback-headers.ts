@@ -26,6 +26,7 @@ export function requestHead(request: IncomingMessage & { originalUrl?: string })
     path: request.originalUrl ?? request.url ?? '/',
     headers: callbackHeaders(request),
     mayLackHeaders: mayLackHeaders(request),
+    request,
   }
 }
 

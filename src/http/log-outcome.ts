@@ -33,10 +33,13 @@ export function logRefusalsOption(owner: string, { logRefusalsPerSecond }: Outco
 /** Writes one line for each callback, with the reason that the sender does not get. */
 export class OutcomeLog {
   readonly #logger: Logger
+  readonly #takeCause: (() => object | undefined) | undefined
   readonly #throttle: LogThrottle
 
-  constructor(logger: Logger, logRefusalsPerSecond: number) {
+  /** `takeCause` returns more fields for a signature that does not match, once for each finding. */
+  constructor(logger: Logger, logRefusalsPerSecond: number, takeCause?: () => object | undefined) {
     this.#logger = logger
+    this.#takeCause = takeCause
     this.#throttle = new LogThrottle(logRefusalsPerSecond, (code, suppressed, overMs) => {
       const { outcome, status } = OUTCOMES[code as OutcomeCode]
       const message = `${suppressed} more callbacks ${outcome} in ${overMs} ms: not logged one by one`
@@ -49,7 +52,8 @@ export class OutcomeLog {
     const level = LEVELS[outcome]
     if (!isWritten(this.#logger, level)) return
     if (!callback && !this.#throttle.admits(code)) return
-    this.#logger[level](this.#fields(event), `callback ${outcome}`)
+    const cause = code === 'ERR_SIGNATURE_MISMATCH' ? this.#takeCause?.() : undefined
+    this.#logger[level]({ ...this.#fields(event), ...cause }, `callback ${outcome}`)
   }
 
   #fields(event: AnsweredEvent): object {

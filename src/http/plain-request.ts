@@ -18,7 +18,13 @@ export interface PlainRequest extends RequestHeaders {
 
 export function plainHead(request: PlainRequest): CallbackHead {
   const { method, path } = request
-  return { method, path, headers: callbackHeaders(request), mayLackHeaders: mayLackHeaders(request) }
+  return {
+    method,
+    path,
+    headers: callbackHeaders(request),
+    mayLackHeaders: mayLackHeaders(request),
+    request,
+  }
 }
 
 /**

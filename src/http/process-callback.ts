@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import type { CallbackHeaders, CallbackRequest } from '../callback/callback.js'
+import type { CallbackRequest } from '../callback/callback.js'
 import { outcome, type Outcome, type OutcomeCode } from '../callback/outcomes.js'
 import type { Credentials } from '../signature/credentials.js'
 import type { BodyLimits } from './raw-body.js'
@@ -10,7 +10,17 @@ interface ProcessorParts {
   /** Aborted when no more callbacks are accepted. */
   readonly stopping: AbortSignal
   readonly receive: (callback: CallbackRequest, credentials: Credentials) => Promise<Outcome>
-  readonly onAnswered: (outcome: Outcome, headers: CallbackHeaders, durationMs: number) => void
+  readonly onAnswered: (answered: AnsweredRequest) => void
+}
+
+/** A request that has been answered. Nothing in it is verified unless `outcome.callback` is set. */
+export interface AnsweredRequest {
+  readonly outcome: Outcome
+  readonly head: CallbackHead
+  /** Undefined if it was not read, or not completely. */
+  readonly body: Buffer | undefined
+  /** From the headers of the request to the answer, in milliseconds. */
+  readonly durationMs: number
 }
 
 interface ProcessOptions extends Pick<ReadOptions, 'joinBatch'> {
@@ -46,11 +56,13 @@ export function callbackProcessor({
     }
     let release = (): void => {}
     let result
+    let body: Buffer | undefined
     try {
       const intake = await readCallback(head, readBody, { beforeBody: admitBody, stopping, joinBatch })
       if (intake.refused) result = outcome(intake.refused)
       else {
         release = () => intake.release()
+        body = intake.body
         result = await receive(intake, intake.credentials)
       }
     } catch (error) {
@@ -59,6 +71,6 @@ export function callbackProcessor({
       release()
     }
     answer(result)
-    onAnswered(result, head.headers, performance.now() - startedAt)
+    onAnswered({ outcome: result, head, body, durationMs: performance.now() - startedAt })
   }
 }

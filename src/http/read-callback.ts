@@ -3,6 +3,7 @@ import type { CallbackHeaders, CallbackRequest } from '../callback/callback.js'
 import type { OutcomeCode } from '../callback/outcomes.js'
 import type { Credentials } from '../signature/credentials.js'
 import { BodyMemory } from './body-memory.js'
+import type { RequestHeaders } from './callback-headers.js'
 import type { BodyLimits } from './raw-body.js'
 import type { BodyFailureCode, RawBody, ReadBodyOptions } from './read-body.js'
 
@@ -13,6 +14,8 @@ export interface CallbackHead {
   readonly headers: CallbackHeaders
   /** Whether there were so many header lines that Node may have dropped some. */
   readonly mayLackHeaders: boolean
+  /** The request itself, for its other headers. */
+  readonly request: RequestHeaders & { readonly httpVersion?: string | undefined }
 }
 
 /** Returns a promise only if it has to wait for bytes. */

@@ -27,6 +27,7 @@ import { Worker } from '../worker/worker.js'
 import type { Outcome } from '../callback/outcomes.js'
 import type { Acceptance } from './acceptance.js'
 import { Pipeline } from './pipeline.js'
+import { RefusalDiagnosis } from './refusal-diagnosis.js'
 import { parseReceiverOptions, type ReceiverOptions, type ReceiverSettings } from './settings.js'
 
 /**
@@ -90,6 +91,7 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
   /** Undefined if a function returns the subscriptions. */
   readonly #subscribedTypes: readonly string[] | undefined
   readonly #outcomeLog: OutcomeLog
+  readonly #diagnosis: RefusalDiagnosis | undefined
   readonly #listenerErrors: ListenerErrors
   readonly #hasInbox: boolean
   readonly #stopTimeoutMs: number
@@ -104,7 +106,11 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
     const authenticator = createAuthenticator(settings.authentication)
     const hasTransactions = 'inbox' in acceptance && acceptance.inbox.transact !== undefined
     const handlers = new Handlers(handlerTimeoutMs, leaseMs, 'receiver', { hasTransactions })
-    const outcomeLog = new OutcomeLog(logger, settings.logRefusalsPerSecond)
+    const diagnosis =
+      settings.diagnosis && logger !== silentLogger
+        ? new RefusalDiagnosis(settings.diagnosis, { authentication: settings.authentication, logger })
+        : undefined
+    const outcomeLog = new OutcomeLog(logger, settings.logRefusalsPerSecond, () => diagnosis?.take())
     const listenerErrors = new ListenerErrors(logger)
     const events = new EventChannel((error, event) => listenerErrors.write(error, event))
     super(handlers, events)
@@ -116,6 +122,7 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
     this.#logger = logger
     this.#subscribedTypes = settings.subscribedTypes
     this.#outcomeLog = outcomeLog
+    this.#diagnosis = diagnosis
     this.#listenerErrors = listenerErrors
     this.#stopTimeoutMs = settings.stopTimeoutMs
     if ('inbox' in acceptance) {
@@ -137,7 +144,10 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
         this.#handlers.freeze()
         return pipeline.receive(callback, credentials)
       },
-      onAnswered: (outcome, headers, durationMs) => publishAnswer(events, outcome, headers, durationMs),
+      onAnswered: (answered) => {
+        publishAnswer(events, answered.outcome, answered.head.headers, answered.durationMs)
+        diagnosis?.consider(answered)
+      },
     })
     this.#lingerMs = limits.bodyTimeoutMs
     this.#listener = callbackListener(this.#process, { lingerMs: this.#lingerMs, exclusive: false })
@@ -266,6 +276,7 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
       await this.#pipeline.stop(this.#stopTimeoutMs)
     } finally {
       this.#outcomeLog.flush()
+      this.#diagnosis?.flush()
       this.#listenerErrors.flush()
     }
   }

@@ -12,6 +12,7 @@ import { BODY_LIMIT_OPTIONS, bodyLimits, type BodyLimitOptions } from '../http/r
 import { MemoryIdempotencyStore } from '../idempotency/memory-store.js'
 import type { IdempotencyStore } from '../idempotency/store.js'
 import type { OrderBy } from './durable-acceptance.js'
+import { diagnosisOption, type DiagnosisOptions } from './refusal-diagnosis.js'
 import type { Inbox, InboxWith } from '../inbox/inbox.js'
 import {
   checkInbox,
@@ -42,6 +43,13 @@ export interface ReceiverOptions<Events extends object = EventMap, Transaction =
    * @default none: handlers run before the answer
    */
   readonly inbox?: InboxWith<Transaction> | undefined
+  /**
+   * Explains why signatures do not match. After the answer to a refused callback, `explainCallback` searches for the
+   * likely mistake, and the log line of the next refusal has `cause` and `cure`. The bounds hold for all senders
+   * together. `false` switches it off.
+   * @default { intervalMs: 10_000, msPerMinute: 200 }
+   */
+  readonly diagnosis?: DiagnosisOptions | false | undefined
   /** With an inbox: events for which it returns the same text are handled one after the other. @default no order */
   readonly orderBy?: OrderBy<AnyEvent<Events>> | undefined
 }
@@ -59,6 +67,7 @@ export const RECEIVER_OPTIONS = [
   'store',
   ...INBOX_OPTIONS,
   'logRefusalsPerSecond',
+  'diagnosis',
 ] as const satisfies readonly (keyof ReceiverOptions)[]
 
 // Fails to compile when an option is missing from the list.
@@ -95,6 +104,7 @@ export function parseReceiverOptions<Events extends object, Transaction>(
       store: storeOption(options.store, authentication, { ...authentication, logger }),
     },
     logRefusalsPerSecond: logRefusalsOption(OWNER, options),
+    diagnosis: diagnosisOption(OWNER, options.diagnosis),
     secrets,
   }
 }

@@ -1,0 +1,181 @@
+import { performance } from 'node:perf_hooks'
+import { setImmediate as afterThisTick } from 'node:timers/promises'
+import { checkKnownOptions, durationOption, integerOption, invalidOption } from '../base/option-checks.js'
+import { withTimeout } from '../base/timeout.js'
+import type { Tolerance } from '../callback/authenticate.js'
+import type { AuthenticatorSettings } from '../callback/authenticator.js'
+import type { PreparedSubscription } from '../callback/prepared-subscription.js'
+import { explainCallback, type Cause, type Finding } from '../diagnosis/index.js'
+import { answeredEvent } from '../events/publish-answer.js'
+import type { AnsweredRequest } from '../http/process-callback.js'
+import type { Logger } from '../logging/logger.js'
+
+export interface DiagnosisOptions {
+  /** At most one refused callback is explained in this time, in milliseconds. @default 10_000 */
+  readonly intervalMs?: number | undefined
+  /** How many milliseconds explanations may take in any minute. @default 200 */
+  readonly msPerMinute?: number | undefined
+}
+
+export interface DiagnosisSettings {
+  readonly intervalMs: number
+  readonly msPerMinute: number
+}
+
+/** What is logged of a finding. It contains no secret, no signature and no body. */
+export interface LoggedCause {
+  readonly cause: Cause
+  readonly togetherWith?: Cause
+  readonly certainty: Finding['certainty']
+  readonly cure: string
+  /** The refused callback that was explained, which is an earlier one than that of the line. Unverified. */
+  readonly causeOf: { readonly idempotencyKey: string | undefined; readonly eventType: string | undefined }
+}
+
+/** The time that one explanation may take, as far as the minute has as much left. */
+const MAX_MS = 50
+/** A search for a larger body would take longer than `MAX_MS`. */
+const MAX_BODY_BYTES = 65_536
+/** A list of a thousand tenants takes longer to prepare than the search itself. */
+const MAX_SUBSCRIPTIONS = 100
+const MINUTE_MS = 60_000
+
+/** Undefined if it is switched off. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
+export function diagnosisOption(
+  owner: string,
+  value: DiagnosisOptions | false | undefined,
+): DiagnosisSettings | undefined {
+  if (value === false) return undefined
+  if (value !== undefined && (typeof value !== 'object' || value === null))
+    throw invalidOption(owner, 'diagnosis', value, 'pass an object of options, or false to switch it off')
+  const place = { option: 'diagnosis', part: 'diagnosis' }
+  checkKnownOptions(owner, value ?? {}, ['intervalMs', 'msPerMinute'], place)
+  return {
+    intervalMs: durationOption(owner, 'diagnosis.intervalMs', value?.intervalMs, 10_000),
+    msPerMinute: integerOption(owner, 'diagnosis.msPerMinute', value?.msPerMinute, {
+      fallback: 200,
+      min: 1,
+      max: MINUTE_MS,
+    }),
+  }
+}
+
+interface DiagnosisParts {
+  readonly authentication: Pick<AuthenticatorSettings, 'subscriptions' | 'dependencyTimeoutMs' | 'clock'> &
+    Tolerance
+  readonly logger: Logger
+  /** Milliseconds of a clock that is never set. @default performance.now */
+  readonly now?: () => number
+}
+
+/**
+ * Explains refused signatures in the running receiver, after the answer. Anybody can cause refusals, so the number of
+ * explanations and their time are bounded, and of all other refused requests nothing is kept.
+ */
+export class RefusalDiagnosis {
+  readonly #settings: DiagnosisSettings
+  readonly #authentication: DiagnosisParts['authentication']
+  readonly #logger: Logger
+  readonly #now: () => number
+  #notBefore = -Infinity
+  #runs: { readonly at: number; readonly ms: number }[] = []
+  #found: LoggedCause | undefined
+
+  constructor(settings: DiagnosisSettings, { authentication, logger, now }: DiagnosisParts) {
+    this.#settings = settings
+    this.#authentication = authentication
+    this.#logger = logger
+    this.#now = now ?? (() => performance.now())
+  }
+
+  /** Explains this request soon, if its signature did not match and the bounds allow it. */
+  consider(request: AnsweredRequest): void {
+    const { outcome, body } = request
+    if (outcome.code !== 'ERR_SIGNATURE_MISMATCH' || !body || body.length > MAX_BODY_BYTES) return
+    const now = this.#now()
+    if (now < this.#notBefore || this.#msLeft(now) < 1) return
+    this.#notBefore = now + this.#settings.intervalMs
+    // A copy: the application may own the buffer.
+    void this.#explain(request, Buffer.from(body))
+  }
+
+  /** The finding for the next line of the log. It is returned once. */
+  take(): LoggedCause | undefined {
+    const found = this.#found
+    this.#found = undefined
+    return found
+  }
+
+  /** Logs a proven finding that no later refusal has carried. */
+  flush(): void {
+    const found = this.take()
+    if (found?.certainty !== 'proven') return
+    this.#logger.warn(
+      { code: 'WARN_SIGNATURE_EXPLAINED', ...found },
+      'the cause of a signature that did not match',
+    )
+  }
+
+  async #explain({ outcome, head, durationMs }: AnsweredRequest, body: Buffer): Promise<void> {
+    const { subscriptions, dependencyTimeoutMs, clock, toleranceMs, futureToleranceMs } = this.#authentication
+    try {
+      const receivedAt = new Date(clock())
+      // The other callbacks of the batch have their turn first.
+      await afterThisTick()
+      const { idempotencyKey, eventType } = answeredEvent(outcome, head.headers, durationMs)
+      const hints = { eventType: single(head.headers.eventType), path: head.path }
+      const all = await withTimeout(
+        Promise.resolve(subscriptions(hints)),
+        dependencyTimeoutMs,
+        'subscriptions()',
+      )
+      const startedAt = this.#now()
+      const { verified, findings } = explainCallback(
+        {
+          path: head.path,
+          rawHeaders: head.request.rawHeaders,
+          headers: head.request.headers,
+          body,
+          receivedAt,
+        },
+        {
+          subscriptions: mostLikely(all, hints.eventType),
+          toleranceMs,
+          futureToleranceMs,
+          maxMs: Math.max(1, Math.min(MAX_MS, Math.floor(this.#msLeft(startedAt)))),
+        },
+      )
+      this.#runs.push({ at: startedAt, ms: this.#now() - startedAt })
+      const [finding] = findings
+      // A subscriptions function may return the secret by now.
+      if (verified || !finding) return
+      const { cause, togetherWith, certainty, cure } = finding
+      const causeOf = { idempotencyKey, eventType }
+      this.#found = { cause, ...(togetherWith && { togetherWith }), certainty, cure, causeOf }
+    } catch (error) {
+      this.#logger.warn({ code: 'WARN_DIAGNOSIS_FAILED', err: error }, 'a refused callback was not explained')
+    }
+  }
+
+  #msLeft(now: number): number {
+    this.#runs = this.#runs.filter(({ at }) => now - at < MINUTE_MS)
+    return this.#settings.msPerMinute - this.#runs.reduce((sum, { ms }) => sum + ms, 0)
+  }
+}
+
+function mostLikely(all: readonly PreparedSubscription[], eventType: string | undefined) {
+  const ofType = all.filter(({ eventTypeName }) => eventTypeName === eventType)
+  const others = all.filter(({ eventTypeName }) => eventTypeName !== eventType)
+  return [...ofType, ...others]
+    .slice(0, MAX_SUBSCRIPTIONS)
+    .map(({ id, eventTypeName, callbackUrl, secrets }) => ({
+      id,
+      eventTypeName,
+      callbackUrl,
+      secret: secrets,
+    }))
+}
+
+function single(value: AnsweredRequest['head']['headers']['eventType']): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}

@@ -1,0 +1,198 @@
+import { createReceiver, type Subscription } from '../../src/index.js'
+import { outcome } from '../../src/callback/outcomes.js'
+import { parseAuthenticatorOptions } from '../../src/callback/authenticator.js'
+import { plainHead } from '../../src/http/plain-request.js'
+import { KnownSecrets } from '../../src/logging/known-secrets.js'
+import { RefusalDiagnosis, type LoggedCause } from '../../src/receiver/refusal-diagnosis.js'
+import { signedCallback } from '../../src/testing/signed-callback.js'
+import { collectedLog } from '../support/collected-log.js'
+import { FORGED, genuine, runReceiver, SECRET, subscription } from '../support/running-receiver.js'
+import { until } from '../support/until.js'
+
+const BASE64 = Buffer.from(SECRET).toString('base64')
+/** The secretText is configured, and the service signs with the text. */
+const misconfigured = [{ ...subscription, secret: BASE64 }]
+
+const MISMATCH = 'ERR_SIGNATURE_MISMATCH'
+
+/** A receiver whose `subscriptions` function is called once for each callback, and once more for each explanation. */
+function countingReceiver(options: Partial<Parameters<typeof createReceiver>[0]> = {}) {
+  const log = collectedLog()
+  let calls = 0
+  const receiver = createReceiver({
+    subscriptions: (): Subscription[] => {
+      calls++
+      return misconfigured
+    },
+    logger: log,
+    logRefusalsPerSecond: 1_000_000,
+    ...options,
+  })
+  return { receiver, log, calls: () => calls }
+}
+
+function plain(callback = genuine()) {
+  return { method: 'POST', path: '/hooks/transfers', headers: callback.headers, body: callback.body }
+}
+
+test('the line of the next refusal has the cause and the cure of the one before', async () => {
+  const { receiver, log, calls } = countingReceiver()
+  const first = genuine()
+  await receiver.receive(plain(first))
+  await until(() => calls() === 2)
+  await receiver.receive(plain())
+  await receiver.receive(plain())
+  const [one, two, three] = log.withCode(MISMATCH)
+  expect(one!.fields).not.toHaveProperty('cause')
+  expect(two!.fields).toMatchObject({
+    cause: 'secret-is-base64',
+    certainty: 'proven',
+    cure: expect.stringContaining('Configure the decoded text'),
+    causeOf: {
+      idempotencyKey: first.headers['X-Idempotency-Key'],
+      eventType: subscription.eventTypeName,
+    },
+  })
+  expect(three!.fields).not.toHaveProperty('cause')
+})
+
+test('on a real socket, the answers before and after an explanation are the same to the byte', async () => {
+  let calls = 0
+  const { send, log } = await runReceiver({
+    subscriptions: () => {
+      calls++
+      return misconfigured
+    },
+  })
+  const before = await send(genuine())
+  await until(() => calls === 2)
+  const after = await send(genuine())
+  const withoutDate = ({ status, statusText, headers, body }: typeof before) => ({
+    status,
+    statusText,
+    headers: { ...headers, date: '' },
+    body,
+  })
+  expect(withoutDate(after)).toEqual(withoutDate(before))
+  expect(before.status).toBe(401)
+  expect(log.withCode(MISMATCH).some(({ fields }) => fields['cause'] === 'secret-is-base64')).toBe(true)
+  expect(log.text()).not.toContain(SECRET)
+  expect(log.text()).not.toContain(BASE64)
+})
+
+test('10,000 forged requests cause one explanation in ten seconds', async () => {
+  const { receiver, calls } = countingReceiver()
+  const forged = plain(genuine({ headers: { Authorization: FORGED } }))
+  const startedAt = performance.now()
+  for (let sent = 0; sent < 10_000; sent += 100)
+    await Promise.all(Array.from({ length: 100 }, () => receiver.receive(forged)))
+  await new Promise(setImmediate)
+  const intervals = 1 + Math.floor((performance.now() - startedAt) / 10_000)
+  const explanations = calls() - 10_000
+  expect(explanations).toBeGreaterThanOrEqual(1)
+  expect(explanations).toBeLessThanOrEqual(intervals)
+})
+
+test('explanations end when the minute has no time left, and begin again after it', async () => {
+  const { diagnosis, clock, log, mismatch, explained } = withClock({ intervalMs: 1_000, msPerMinute: 100 })
+  clock.msPerLook = 30
+  let found = 0
+  for (let second = 0; second < 30; second++) {
+    found += await explained(mismatch)
+    clock.now += 1_000
+  }
+  // Each explanation takes at least one look at the clock.
+  expect(found).toBeGreaterThanOrEqual(1)
+  expect(found).toBeLessThanOrEqual(4)
+  clock.now += 60_000
+  expect(await explained(mismatch)).toBe(1)
+  expect(diagnosis.take()).toBeUndefined()
+  expect(log.lines).toEqual([])
+})
+
+test('nothing is explained twice within the interval', async () => {
+  const { clock, mismatch, explained } = withClock({ intervalMs: 10_000, msPerMinute: 60_000 })
+  expect(await explained(mismatch)).toBe(1)
+  clock.now += 9_000
+  expect(await explained(mismatch)).toBe(0)
+  clock.now += 1_500
+  expect(await explained(mismatch)).toBe(1)
+})
+
+test('a body of more than 64 KiB and other refusals are not explained', async () => {
+  const { mismatch, explained } = withClock({ intervalMs: 1, msPerMinute: 60_000 })
+  expect(await explained({ ...mismatch, body: Buffer.alloc(65_537) })).toBe(0)
+  expect(await explained({ ...mismatch, body: undefined })).toBe(0)
+  expect(await explained({ ...mismatch, outcome: outcome('ERR_TIMESTAMP_MALFORMED') })).toBe(0)
+  expect(await explained(mismatch)).toBe(1)
+})
+
+test('diagnosis: false switches it off', async () => {
+  const { receiver, log, calls } = countingReceiver({ diagnosis: false })
+  for (let sent = 0; sent < 3; sent++) {
+    await receiver.receive(plain())
+    await new Promise(setImmediate)
+  }
+  expect(calls()).toBe(3)
+  expect(log.withCode(MISMATCH).every(({ fields }) => !('cause' in fields))).toBe(true)
+})
+
+test('a finding that no later refusal has carried is logged when the receiver stops', async () => {
+  const { receiver, log, calls } = countingReceiver()
+  await receiver.receive(plain())
+  await until(() => calls() === 2)
+  await new Promise(setImmediate)
+  await receiver.stop()
+  expect(log.lines.at(-1)).toMatchObject({ level: 'warn', fields: { cause: 'secret-is-base64' } })
+})
+
+test('a subscriptions function that fails for the explanation is a warning, and affects no answer', async () => {
+  let calls = 0
+  const { receiver, log } = countingReceiver({
+    subscriptions: () => {
+      if (++calls === 2) throw new Error(`no database for ${SECRET}`)
+      return [...misconfigured, subscription].slice(0, 1)
+    },
+  })
+  await receiver.receive(plain())
+  await until(() => log.withCode('WARN_DIAGNOSIS_FAILED').length === 1)
+  expect((await receiver.receive(plain())).status).toBe(401)
+})
+
+test.each([
+  [{ intervalMs: 0 }, 'diagnosis.intervalMs'],
+  [{ msPerMinute: 0 }, 'diagnosis.msPerMinute'],
+  [{ interval: 5 }, 'diagnosis'],
+  [true, 'diagnosis'],
+])('%p is refused', (diagnosis, option) => {
+  const create = () => createReceiver({ subscriptions: misconfigured, diagnosis: diagnosis as never })
+  expect(create).toThrow(expect.objectContaining({ option }))
+})
+
+function withClock(settings: { intervalMs: number; msPerMinute: number }) {
+  const clock = { now: 1_000_000, msPerLook: 0 }
+  const log = collectedLog()
+  const secrets = new KnownSecrets()
+  const authentication = parseAuthenticatorOptions('test', { subscriptions: misconfigured }, log, secrets)
+  log.lines.length = 0
+  const now = () => (clock.now += clock.msPerLook)
+  const diagnosis = new RefusalDiagnosis(settings, { authentication, logger: log, now })
+  const request = plain(signedCallback({ subscription }))
+  const mismatch = {
+    outcome: outcome(MISMATCH),
+    head: plainHead(request),
+    body: Buffer.from(request.body) as Buffer | undefined,
+    durationMs: 1,
+  }
+  /** How many findings the request causes. */
+  const explained = async (answered: typeof mismatch): Promise<number> => {
+    diagnosis.consider(answered)
+    let found: LoggedCause | undefined
+    for (let turn = 0; turn < 5 && !found; turn++) {
+      await new Promise(setImmediate)
+      found = diagnosis.take()
+    }
+    return found ? 1 : 0
+  }
+  return { diagnosis, clock, log, mismatch, explained }
+}
