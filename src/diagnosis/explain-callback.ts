@@ -16,6 +16,7 @@ import { search, type SearchSpace } from './search.js'
 import { SearchLimit } from './search-limit.js'
 import { secretHypotheses } from './secret-changes.js'
 import { signatureCandidates } from './signature-candidates.js'
+import { withoutMarkers } from './signature-marker.js'
 import { rankedSubscriptions } from './subscription-rank.js'
 import { timestampVariants } from './timestamp-variants.js'
 import { partsOf, requestUrls, urlHypotheses, type RequestUrls } from './url-changes.js'
@@ -40,7 +41,8 @@ export interface Explanation {
 export function explainCallback(request: ReceivedRequest, options: ExplainOptions): Explanation {
   const settings = parseExplainOptions(options)
   const limit = new SearchLimit(settings.maxHmacs, settings.maxMs)
-  const lines = headerLines(request)
+  // A capture has salted digests in place of signatures.
+  const { lines, salted } = withoutMarkers(headerLines(request))
   const body = Buffer.from(request.body.buffer, request.body.byteOffset, request.body.byteLength)
   const urls = requestUrls(request.path, lines)
   const subscriptions = rankedSubscriptions(settings.subscriptions, lines, urls)
@@ -51,7 +53,7 @@ export function explainCallback(request: ReceivedRequest, options: ExplainOption
       // To list the pairs takes longer than to try them, so only those of the likeliest subscription are.
       return spaceOf(subscription, isChanged && { withPairs: rank === 0 }, settings, urls)
     }))
-  const signatures = signatureCandidates(lines)
+  const signatures = salted(signatureCandidates(lines))
   const timestamps = timestampVariants(lines)
   let bodyHashes: readonly Variant<string>[] = []
   const shared = {

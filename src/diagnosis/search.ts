@@ -1,7 +1,8 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { joinSigned } from '../signature/string-to-sign.js'
 import type { Variant } from './change.js'
 import type { SearchLimit } from './search-limit.js'
+import { isSame, type ReceivedSignature } from './signature-marker.js'
 import type { UrlParts } from './url-changes.js'
 import { choices, type Inputs } from './variant-choices.js'
 
@@ -20,7 +21,7 @@ export interface SharedInputs {
   /** Called at most once. Other bodies take more time than everything else and are often not needed. */
   readonly otherBodyHashes: () => readonly Variant<string>[]
   /** Also of 32 bytes each. */
-  readonly signatures: readonly Variant<Buffer>[]
+  readonly signatures: readonly ReceivedSignature[]
 }
 
 /** Values that give a signature that arrived. */
@@ -64,7 +65,7 @@ export function search<Subscription>(
           if (!limit.take()) return
           const digest = signatureOf(inputs)
           for (const signature of received) {
-            if (timingSafeEqual(digest, signature.value)) matches.push({ subscription, inputs, signature })
+            if (isSame(digest, signature)) matches.push({ subscription, inputs, signature })
           }
         }
       }

@@ -7,7 +7,7 @@ import { valuesOf, type HeaderLine } from './received-request.js'
 const MAX_CANDIDATES = 8
 
 /** 32 bytes in hexadecimal digits, or in either alphabet of Base64 with or without padding. */
-const SIGNATURE = /(?<![\w+/-])(?:[\da-f]{64}|[A-Za-z\d+/_-]{43}=?)(?![\w+/=-])/gi
+export const SIGNATURE = /(?<![\w+/-])(?:[\da-f]{64}|[A-Za-z\d+/_-]{43}=?)(?![\w+/=-])/gi
 
 /** The signatures that may have been meant: the one of Authorization, and others in other forms and other headers. */
 export function signatureCandidates(lines: readonly HeaderLine[]): Variant<Buffer>[] {

@@ -1,4 +1,4 @@
-import { createReceiver, type Subscription } from '../../src/index.js'
+import { createReceiver, type ReceiverOptions, type Subscription } from '../../src/index.js'
 import { outcome } from '../../src/callback/outcomes.js'
 import { parseAuthenticatorOptions } from '../../src/callback/authenticator.js'
 import { plainHead } from '../../src/http/plain-request.js'
@@ -16,7 +16,7 @@ const misconfigured = [{ ...subscription, secret: BASE64 }]
 const MISMATCH = 'ERR_SIGNATURE_MISMATCH'
 
 /** A receiver whose `subscriptions` function is called once for each callback, and once more for each explanation. */
-function countingReceiver(options: Partial<Parameters<typeof createReceiver>[0]> = {}) {
+function countingReceiver(options: Partial<ReceiverOptions> = {}) {
   const log = collectedLog()
   let calls = 0
   const receiver = createReceiver({
