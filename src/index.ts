@@ -8,6 +8,8 @@ export {
 export type { CallbackAnswer } from './http/answer.js'
 export type { BodySource, PlainRequest } from './http/plain-request.js'
 export type { ReceiverOptions } from './receiver/settings.js'
+export type { CaptureOptions } from './capture/capture-options.js'
+export type { DiagnosisOptions } from './receiver/refusal-diagnosis.js'
 export { createWorker, type InboxWorker } from './worker/create-worker.js'
 export type { WorkerOptions } from './worker/worker-options.js'
 export type { Subscriptions, SubscriptionHints } from './callback/subscriptions.js'

@@ -15,7 +15,7 @@ export interface CallbackHead {
   /** Whether there were so many header lines that Node may have dropped some. */
   readonly mayLackHeaders: boolean
   /** The request itself, for its other headers. */
-  readonly request: RequestHeaders & { readonly httpVersion?: string | undefined }
+  readonly request: RequestHeaders
 }
 
 /** Returns a promise only if it has to wait for bytes. */

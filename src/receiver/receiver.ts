@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { RequestCapture } from '../capture/request-capture.js'
 import { createAuthenticator } from '../callback/authenticator.js'
 import { EventChannel } from '../events/event-channel.js'
 import { ListenerErrors } from '../events/listener-errors.js'
@@ -92,6 +93,7 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
   readonly #subscribedTypes: readonly string[] | undefined
   readonly #outcomeLog: OutcomeLog
   readonly #diagnosis: RefusalDiagnosis | undefined
+  readonly #capture: RequestCapture | undefined
   readonly #listenerErrors: ListenerErrors
   readonly #hasInbox: boolean
   readonly #stopTimeoutMs: number
@@ -110,6 +112,7 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
       settings.diagnosis && logger !== silentLogger
         ? new RefusalDiagnosis(settings.diagnosis, { authentication: settings.authentication, logger })
         : undefined
+    const capture = settings.capture && new RequestCapture(settings.capture, { logger, clock })
     const outcomeLog = new OutcomeLog(logger, settings.logRefusalsPerSecond, () => diagnosis?.take())
     const listenerErrors = new ListenerErrors(logger)
     const events = new EventChannel((error, event) => listenerErrors.write(error, event))
@@ -123,6 +126,7 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
     this.#subscribedTypes = settings.subscribedTypes
     this.#outcomeLog = outcomeLog
     this.#diagnosis = diagnosis
+    this.#capture = capture
     this.#listenerErrors = listenerErrors
     this.#stopTimeoutMs = settings.stopTimeoutMs
     if ('inbox' in acceptance) {
@@ -147,6 +151,7 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
       onAnswered: (answered) => {
         publishAnswer(events, answered.outcome, answered.head.headers, answered.durationMs)
         diagnosis?.consider(answered)
+        capture?.take(answered)
       },
     })
     this.#lingerMs = limits.bodyTimeoutMs
@@ -277,6 +282,7 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
     } finally {
       this.#outcomeLog.flush()
       this.#diagnosis?.flush()
+      await this.#capture?.end(this.#stopTimeoutMs)
       this.#listenerErrors.flush()
     }
   }

@@ -1,3 +1,4 @@
+import { captureOption, type CaptureOptions } from '../capture/capture-options.js'
 import type { Tolerance } from '../callback/authenticate.js'
 import {
   AUTHENTICATOR_OPTIONS,
@@ -50,6 +51,11 @@ export interface ReceiverOptions<Events extends object = EventMap, Transaction =
    * @default { intervalMs: 10_000, msPerMinute: 200 }
    */
   readonly diagnosis?: DiagnosisOptions | false | undefined
+  /**
+   * Writes refused requests, or all, to a folder: bounded in number and bytes, and without signatures. `countersign
+   * explain` reads the files. @default nothing is written
+   */
+  readonly capture?: CaptureOptions | undefined
   /** With an inbox: events for which it returns the same text are handled one after the other. @default no order */
   readonly orderBy?: OrderBy<AnyEvent<Events>> | undefined
 }
@@ -68,6 +74,7 @@ export const RECEIVER_OPTIONS = [
   ...INBOX_OPTIONS,
   'logRefusalsPerSecond',
   'diagnosis',
+  'capture',
 ] as const satisfies readonly (keyof ReceiverOptions)[]
 
 // Fails to compile when an option is missing from the list.
@@ -105,6 +112,7 @@ export function parseReceiverOptions<Events extends object, Transaction>(
     },
     logRefusalsPerSecond: logRefusalsOption(OWNER, options),
     diagnosis: diagnosisOption(OWNER, options.diagnosis),
+    capture: captureOption(OWNER, options.capture),
     secrets,
   }
 }

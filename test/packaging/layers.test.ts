@@ -15,6 +15,7 @@ const FLOORS = [
   'entry points',
   'server/',
   'receiver/',
+  'capture/',
   'diagnosis/',
   'worker/',
   'bullmq/',

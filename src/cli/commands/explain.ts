@@ -77,11 +77,14 @@ async function explain(names: readonly string[], flags: ExplainFlags, io: Io): P
   const explained: Explained[] = []
   for (const file of files) {
     const otherRequests = files.filter((other) => other !== file).map(({ request }) => request)
-    const explanation = explainCallback(file.request, {
+    const all = explainCallback(file.request, {
       ...(await optionsOf(file)),
       otherRequests,
       maxMs: MAX_MS,
     })
+    // Nothing is known of a body that the receiver did not read.
+    const findings = all.findings.filter(({ cause }) => file.bodyRead || !cause.startsWith('body-'))
+    const explanation = { ...all, findings }
     const isExplained = explanation.verified || explanation.findings[0]?.cause !== 'forged-or-unknown'
     explained.push({ name: file.name, explained: isExplained, ...explanation })
   }

@@ -1,4 +1,5 @@
 import { parseServerOptions, SERVER_OPTIONS, type ServerSettings } from '../../server/server.js'
+import { captureSetting } from './capture-setting.js'
 import { checkKnownOptions, invalidOption } from '../../base/option-checks.js'
 import { RECEIVER_OPTIONS, type ReceiverOptions } from '../../receiver/settings.js'
 import { hasDefaultConfig, loadConfigFile, type ConfigFile } from './config-file.js'
@@ -121,6 +122,7 @@ export async function loadSettings(flags: ServeFlags, io: Io): Promise<Settings>
     // Not checked here: parseReceiverOptions does.
     receiver: {
       ...pick(values, PASSED_ON),
+      ...captureSetting(values.capture, file),
       subscriptions,
       ...(redis && { store: undefined }),
     } as ReceiverOptions,

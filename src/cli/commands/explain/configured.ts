@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { NO_SECRET } from '../../../capture/captured-request.js'
 import type { Subscription } from '../../../callback/callback.js'
 import type { Subscriptions } from '../../../callback/subscriptions.js'
 import type { ExplainOptions } from '../../../diagnosis/index.js'
@@ -40,7 +41,9 @@ export async function configuredOptions(
 
 async function withoutConfig({ path }: RecordedFile, { secrets, urls }: ValuesToTry): Promise<Subscription> {
   if (path?.endsWith('.http') && existsSync(path.replace(/\.http$/, '.json'))) {
-    return (await loadRecordedRequest(path)).subscription
+    const { subscription } = await loadRecordedRequest(path)
+    // A capture does not have the secret.
+    if (subscription.secret !== NO_SECRET) return subscription
   }
   const [secret] = secrets
   const [callbackUrl] = urls

@@ -11,6 +11,8 @@ export interface RecordedFile {
   /** Of NAME.http, beside which there may be a NAME.json; undefined for the standard input. */
   readonly path: string | undefined
   readonly request: ReceivedRequest
+  /** False if a capture has only the headers, because the receiver refused the request by them. */
+  readonly bodyRead: boolean
 }
 
 /** The requests of files, folders of NAME.http files, or `-` for the standard input. @throws UsageError */
@@ -27,12 +29,15 @@ export async function readRecordedFiles(
         name: 'standard input',
         path: undefined,
         request: parse('standard input', await buffer(io.stdin), at),
+        bodyRead: true,
       })
       continue
     }
     for (const path of await pathsOf(resolve(io.cwd(), name))) {
-      const at = receivedAt === 'mtime' ? (await stat(path)).mtime : receivedAt
-      files.push({ name: basename(path), path, request: parse(path, await readBytes(path), at) })
+      const captured = await captureOf(path)
+      const at = receivedAt === 'mtime' ? (await stat(path)).mtime : (receivedAt ?? captured.receivedAt)
+      const request = parse(path, await readBytes(path), at)
+      files.push({ name: basename(path), path, request, bodyRead: captured.bodyRead })
     }
   }
   return files
@@ -54,6 +59,23 @@ async function readBytes(path: string): Promise<Buffer> {
     return await readFile(path)
   } catch (error) {
     throw unreadable(path, error)
+  }
+}
+
+/** What a receiver with the option `capture` has written beside the bytes. */
+async function captureOf(path: string): Promise<{ receivedAt: Date | undefined; bodyRead: boolean }> {
+  let description: { receivedAt?: unknown; bodyRead?: unknown } | null = null
+  if (path.endsWith('.http')) {
+    try {
+      description = JSON.parse(await readFile(path.replace(/\.http$/, '.json'), 'utf8'))
+    } catch {
+      // Without a description it is the file of another tool.
+    }
+  }
+  const receivedAt = new Date(String(description?.receivedAt))
+  return {
+    receivedAt: Number.isNaN(receivedAt.getTime()) ? undefined : receivedAt,
+    bodyRead: description?.bodyRead !== false,
   }
 }
 

@@ -1,0 +1,100 @@
+import { setImmediate as afterThisTick } from 'node:timers/promises'
+import { withTimeout } from '../base/timeout.js'
+import type { AnsweredRequest } from '../http/process-callback.js'
+import { LogThrottle } from '../logging/log-throttle.js'
+import type { Logger } from '../logging/logger.js'
+import { CaptureFolder } from './capture-folder.js'
+import type { CaptureSettings } from './capture-options.js'
+import { capturedFiles } from './captured-request.js'
+
+/** What waits for a slow disk. Further requests are not captured. */
+const MAX_WAITING = 100
+const MAX_WAITING_BYTES = 4_194_304
+const FAILED = 'WARN_CAPTURE_FAILED'
+
+interface Waiting {
+  readonly request: AnsweredRequest
+  readonly receivedAt: Date
+}
+
+/** Writes requests to a folder after they were answered, one after the other. */
+export class RequestCapture {
+  readonly #settings: CaptureSettings
+  readonly #folder: CaptureFolder
+  readonly #clock: () => number
+  readonly #logger: Logger
+  readonly #perCode: LogThrottle
+  readonly #failures: LogThrottle
+  #waiting: Waiting[] = []
+  #waitingBytes = 0
+  #writing: Promise<void> | undefined
+
+  constructor(settings: CaptureSettings, { logger, clock }: { logger: Logger; clock: () => number }) {
+    this.#settings = settings
+    this.#folder = new CaptureFolder(settings.folder, settings)
+    this.#clock = clock
+    this.#logger = logger
+    // What is refused so often is no news, and is counted in the log already.
+    this.#perCode = new LogThrottle(settings.perSecond, () => {})
+    this.#failures = new LogThrottle(1, (_kind, suppressed, overMs) =>
+      logger.warn({ code: FAILED, suppressed, overMs }, `${suppressed} more requests were not captured`),
+    )
+  }
+
+  /** Captures a request that has been answered, unless a bound is reached. Returns immediately. */
+  take(request: AnsweredRequest): void {
+    const { outcome, body } = request
+    if (this.#settings.what === 'refused' && outcome.outcome !== 'refused') return
+    // Anybody can send unverified requests. Each costs several calls of the file system.
+    if (!outcome.callback && !this.#perCode.admits(outcome.code)) return
+    const bytes = body?.length ?? 0
+    const isFull =
+      this.#waiting.length >= MAX_WAITING ||
+      (this.#waiting.length > 0 && this.#waitingBytes + bytes > MAX_WAITING_BYTES)
+    if (isFull) return this.#warn('the disk is too slow: a request was not captured')
+    // A copy: the application may own the buffer, and handlers may change it.
+    const kept = body && { ...request, body: Buffer.from(body) }
+    this.#waiting.push({ request: kept ?? request, receivedAt: this.#timeOf(request) })
+    this.#waitingBytes += bytes
+    this.#writing ??= this.#writeAll()
+  }
+
+  /** Resolves once everything is written, or after `limitMs`. */
+  async end(limitMs: number): Promise<void> {
+    await withTimeout(this.#writing ?? Promise.resolve(), limitMs, 'capture', { keepsAlive: true }).catch(
+      () => undefined,
+    )
+    this.#failures.flush()
+    this.#perCode.flush()
+  }
+
+  #timeOf({ durationMs }: AnsweredRequest): Date {
+    try {
+      return new Date(this.#clock() - durationMs)
+    } catch {
+      // A clock of the application that throws has already made the callback fail.
+      return new Date()
+    }
+  }
+
+  async #writeAll(): Promise<void> {
+    for (let next; (next = this.#waiting.shift());) {
+      // The answers of the other callbacks go first.
+      await afterThisTick()
+      const { request, receivedAt } = next
+      this.#waitingBytes -= request.body?.length ?? 0
+      try {
+        const files = capturedFiles(request, receivedAt, this.#settings)
+        await this.#folder.write(files, receivedAt, request.outcome.code)
+      } catch (error) {
+        this.#warn('a request was not captured', error)
+      }
+    }
+    this.#writing = undefined
+  }
+
+  #warn(message: string, error?: unknown): void {
+    if (!this.#failures.admits(FAILED)) return
+    this.#logger.warn({ code: FAILED, ...(error !== undefined && { err: error }) }, message)
+  }
+}

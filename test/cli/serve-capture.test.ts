@@ -1,0 +1,78 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { configModule, deliver, SUBSCRIPTION } from './configured.js'
+import { countersign, Sandbox } from './program.js'
+import { until } from '../support/until.js'
+
+const sandbox = new Sandbox()
+afterEach(() => sandbox.clean())
+
+const SIGNED_WITH = `${SUBSCRIPTION.secret}\n`
+
+describe('countersign serve', () => {
+  it('captures refused requests beside the configuration, which explain explains', async () => {
+    const cwd = await sandbox.directory({
+      'countersign.config.mjs': configModule('', `capture: { folder: 'captured' }`),
+    })
+    const serve = sandbox.serve([], { cwd })
+    const port = await serve.port()
+    const sent = () => deliver(port, { subscription: { ...SUBSCRIPTION, secret: SIGNED_WITH } })
+    await sent()
+    const captured = join(cwd, 'captured')
+    await until(() => readdirSync(cwd).includes('captured') && readdirSync(captured).length === 2)
+    expect(statSync(captured).mode & 0o777).toBe(0o700)
+
+    await sent()
+    const line = await serve.line((each) => each['cause'] !== undefined)
+    expect(line).toMatchObject({
+      level: 'warn',
+      code: 'ERR_SIGNATURE_MISMATCH',
+      cause: 'secret-white-space',
+      certainty: 'proven',
+    })
+
+    const { code, stdout } = await countersign(['explain', 'captured'], { cwd })
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^cause +secret-white-space \(proven\)$/m)
+    const files = readdirSync(captured).map((file) => readFileSync(join(captured, file), 'latin1'))
+    for (const text of [stdout, ...files]) expect(text).not.toContain(SUBSCRIPTION.secret)
+  })
+
+  it('explain takes the time of arrival from a capture, and says nothing of a body that was not read', async () => {
+    const cwd = await sandbox.directory({
+      'countersign.config.mjs': configModule('', `capture: { folder: 'captured' }`),
+    })
+    const serve = sandbox.serve([], { cwd })
+    await deliver(await serve.port(), { headers: { Authorization: null } })
+    const captured = join(cwd, 'captured')
+    await until(() => readdirSync(cwd).includes('captured') && readdirSync(captured).length === 2)
+    const { code, stdout } = await countersign(['explain', 'captured', '--json'], { cwd })
+    const { requests } = JSON.parse(stdout)
+    expect(code).toBe(0)
+    expect(requests[0].findings.map(({ cause }: { cause: string }) => cause)).toEqual([
+      'authorization-stripped',
+      'forged-or-unknown',
+    ])
+  })
+
+  it('explain of a capture without a configuration asks for the secret', async () => {
+    const cwd = await sandbox.directory({
+      'countersign.config.mjs': configModule('', `capture: { folder: 'captured' }`),
+    })
+    const serve = sandbox.serve([], { cwd })
+    await deliver(await serve.port(), { subscription: { ...SUBSCRIPTION, secret: SIGNED_WITH } })
+    const captured = join(cwd, 'captured')
+    await until(() => readdirSync(cwd).includes('captured') && readdirSync(captured).length === 2)
+    const { code, stderr } = await countersign(['explain', '.'], { cwd: captured })
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('--secret-file') })
+  })
+
+  it('--check refuses a folder that is a link, and names the option', async () => {
+    const cwd = await sandbox.directory({
+      'countersign.config.mjs': configModule('', `capture: { folder: '/proc/self/cwd' }`),
+    })
+    const { code, stderr } = await countersign(['serve', '--check'], { cwd })
+    expect(code).toBe(2)
+    expect(stderr).toContain('capture.folder: /proc/self/cwd is a symbolic link')
+  })
+})
