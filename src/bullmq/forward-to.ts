@@ -1,3 +1,4 @@
+import type { HasAll } from '../base/has-all.js'
 import {
   checkKnownOptions,
   durationOption,
@@ -49,9 +50,7 @@ const OPTIONS = [
 ] as const satisfies readonly (keyof ForwardOptions)[]
 
 // Fails to compile when an option is missing from the list.
-type Forgotten = Exclude<keyof ForwardOptions, (typeof OPTIONS)[number]>
-const complete: Forgotten extends never ? true : Forgotten = true
-void complete
+void (true satisfies HasAll<keyof ForwardOptions, typeof OPTIONS>)
 
 const OWNER = 'forwardTo'
 const REMEMBER_MS = { fallback: 604_800_000, min: 1 }

@@ -1,3 +1,4 @@
+import type { HasAll } from '../base/has-all.js'
 import type { EntryId, VerifiedCallback } from '../callback/callback.js'
 import type { Outcome, OutcomeCode } from '../callback/outcomes.js'
 
@@ -119,6 +120,4 @@ export const LIFECYCLE_EVENT_NAMES = [
 ] as const satisfies readonly LifecycleEventName[]
 
 // Fails to compile when a name is missing from the list.
-type Forgotten = Exclude<LifecycleEventName, (typeof LIFECYCLE_EVENT_NAMES)[number]>
-const complete: Forgotten extends never ? true : Forgotten = true
-void complete
+void (true satisfies HasAll<LifecycleEventName, typeof LIFECYCLE_EVENT_NAMES>)

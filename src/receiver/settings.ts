@@ -23,6 +23,7 @@ import {
 } from '../worker/worker-options.js'
 import { KnownSecrets } from '../logging/known-secrets.js'
 import type { Logger } from '../logging/logger.js'
+import type { HasAll } from '../base/has-all.js'
 import { checkKnownOptions, functionOption, invalidOption, objectOption } from '../base/option-checks.js'
 
 export interface ReceiverOptions<Events extends object = EventMap, Transaction = unknown>
@@ -78,9 +79,7 @@ export const RECEIVER_OPTIONS = [
 ] as const satisfies readonly (keyof ReceiverOptions)[]
 
 // Fails to compile when an option is missing from the list.
-type Forgotten = Exclude<keyof ReceiverOptions, (typeof RECEIVER_OPTIONS)[number]>
-const complete: Forgotten extends never ? true : Forgotten = true
-void complete
+void (true satisfies HasAll<keyof ReceiverOptions, typeof RECEIVER_OPTIONS>)
 
 const OWNER = 'createReceiver'
 

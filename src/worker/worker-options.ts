@@ -1,3 +1,4 @@
+import type { HasAll } from '../base/has-all.js'
 import {
   checkKnownOptions,
   functionOption,
@@ -62,9 +63,7 @@ export const WORKER_OPTIONS = [
 ] as const satisfies readonly (keyof WorkerOptions)[]
 
 // Fails to compile when an option is missing from the list.
-type Forgotten = Exclude<keyof WorkerOptions, (typeof WORKER_OPTIONS)[number]>
-const complete: Forgotten extends never ? true : Forgotten = true
-void complete
+void (true satisfies HasAll<keyof WorkerOptions, typeof WORKER_OPTIONS>)
 
 /** `EmptyingOptions`, checked and with defaults. */
 export interface EmptyingSettings extends Backoff {
