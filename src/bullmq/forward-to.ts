@@ -66,60 +66,41 @@ export function forwardTo<Queue extends JobQueue>(
   queue: Queue,
   options: ForwardOptions<Queue> = {},
 ): (event: AnyCallbackEvent, context: HandlerContext) => Promise<void> {
-  const forwarding = new Forwarding(queue, options)
-  return (event, context) => forwarding.forward(event, context)
-}
-
-class Forwarding {
-  readonly #queue: JobQueue
-  readonly #nameOf: (event: AnyCallbackEvent) => string
-  readonly #jobOptions: object
-  readonly #rememberMs: number
-  readonly #timeoutMs: number
-  readonly #overdue = new OverdueAdds()
-
-  constructor(queue: JobQueue, options: ForwardOptions) {
-    this.#queue = objectOption(OWNER, 'queue', queue, queue, ['add'])
-    checkKnownOptions(OWNER, options, OPTIONS)
-    this.#nameOf = nameOption(options.name)
-    this.#jobOptions = jobOptionsOption(options.jobOptions)
-    this.#rememberMs = integerOption(OWNER, 'rememberMs', options.rememberMs, REMEMBER_MS)
-    this.#timeoutMs = durationOption(OWNER, 'timeoutMs', options.timeoutMs, 5_000)
-  }
-
-  async forward(event: AnyCallbackEvent, { signal, logger }: HandlerContext): Promise<void> {
-    const job = {
-      id: forwardedId(event),
-      name: this.#nameOf(event),
-      data: toForwarded(event),
-      options: this.#jobOptions,
-      rememberMs: this.#rememberMs,
-    }
-    if (!this.#overdue.admits()) throw this.#failure('it has not answered for some time')
+  const jobs: JobQueue = objectOption(OWNER, 'queue', queue, queue, ['add'])
+  checkKnownOptions(OWNER, options, OPTIONS)
+  const nameOf = nameOption(options.name)
+  const jobOptions = jobOptionsOption(options.jobOptions)
+  const rememberMs = integerOption(OWNER, 'rememberMs', options.rememberMs, REMEMBER_MS)
+  const timeoutMs = durationOption(OWNER, 'timeoutMs', options.timeoutMs, 5_000)
+  const overdue = new OverdueAdds()
+  return async (event, { signal, logger }) => {
+    const id = forwardedId(event)
+    const job = { id, name: nameOf(event), data: toForwarded(event), options: jobOptions, rememberMs }
+    if (!overdue.admits()) throw failure(jobs, 'it has not answered for some time')
     // Aborted when time is up as well, so that what waits for a connection does not add the job any more.
     const giveUp = new AbortController()
     const stop = () => giveUp.abort(signal.reason)
     if (signal.aborted) stop()
     signal.addEventListener('abort', stop, { once: true })
-    const adding = addOnce(this.#queue, job, giveUp.signal)
+    const adding = addOnce(jobs, job, giveUp.signal)
     try {
-      const isNew = await withTimeout(untilAborted(adding, giveUp.signal), this.#timeoutMs, 'the queue')
-      this.#overdue.forget()
+      const isNew = await withTimeout(untilAborted(adding, giveUp.signal), timeoutMs, 'the queue')
+      overdue.forget()
       const message = isNew ? 'the queue has the callback' : 'the queue had the callback already'
-      logger.debug({ queue: this.#queue.name }, message)
+      logger.debug({ queue: jobs.name }, message)
     } catch (error) {
       giveUp.abort(error)
-      this.#overdue.keep(adding)
-      throw this.#failure(messageOf(error), error)
+      overdue.keep(adding)
+      throw failure(jobs, messageOf(error), error)
     } finally {
       signal.removeEventListener('abort', stop)
     }
   }
+}
 
-  #failure(why: string, cause?: unknown): RetryLaterError {
-    const message = `the callback could not be handed to the queue ${JSON.stringify(this.#queue.name)}: ${why}`
-    return new RetryLaterError(message, { cause })
-  }
+function failure(queue: JobQueue, why: string, cause?: unknown): RetryLaterError {
+  const message = `the callback could not be handed to the queue ${JSON.stringify(queue.name)}: ${why}`
+  return new RetryLaterError(message, { cause })
 }
 
 function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {

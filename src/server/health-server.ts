@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { checkKnownOptions, integerOption, invalidOption } from '../base/option-checks.js'
 import { Connections } from './connections.js'
 import { healthChecks } from './health-checks.js'
-import { listen } from './server.js'
+import { listen } from '../base/listen.js'
 
 export interface HealthServerOptions {
   /** The address to listen on. @default '127.0.0.1' */
@@ -58,7 +58,7 @@ export async function startHealthServer(
     connections.begun(request, response)
     listener(request, response)
   })
-  await listen(server, host, port, OWNER)
+  await listen(server, { host, port }, OWNER)
   return {
     address: server.address() as AddressInfo,
     close() {

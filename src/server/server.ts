@@ -1,7 +1,7 @@
-import { createServer, type Server } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { CountersignError } from '../base/errors.js'
+import { listen } from '../base/listen.js'
 import { checkKnownOptions, durationOption, integerOption, invalidOption } from '../base/option-checks.js'
 import type { Receiver } from '../receiver/receiver.js'
 import { isChunked } from '../http/callback-headers.js'
@@ -125,7 +125,7 @@ export async function startReceiverServer(
 
   await receiver.start()
   try {
-    await listen(server, host, port, OWNER)
+    await listen(server, { host, port }, OWNER)
   } catch (error) {
     // The worker has started. Without a stop, the handlers of its claims would be interrupted when the process
     // ends.
@@ -145,25 +145,4 @@ export async function startReceiverServer(
     address: server.address() as AddressInfo,
     close: (closeOptions) => (closed ??= stop(closeOptions?.shutdownDelayMs ?? shutdownDelayMs)),
   }
-}
-
-/** @throws CountersignError ERR_LISTEN_FAILED */
-export function listen(server: Server, host: string, port: number, owner: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      reject(listenFailure(host, port, error, owner))
-    })
-    server.listen(port, host, resolve)
-  })
-}
-
-export function listenFailure(
-  host: string,
-  port: number,
-  error: NodeJS.ErrnoException,
-  owner = OWNER,
-): CountersignError {
-  const cause = error.code === 'EADDRINUSE' ? 'another program listens there' : error.message
-  const message = `${owner}: cannot listen on ${host} port ${port}: ${cause}. Choose another host or port.`
-  return new CountersignError('ERR_LISTEN_FAILED', message, { cause: error })
 }

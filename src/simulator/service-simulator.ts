@@ -1,7 +1,8 @@
 import { setMaxListeners } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { CountersignError } from '../base/errors.js'
+import { listen } from '../base/listen.js'
 import { Api } from './api.js'
 import type { AnsweredApiRequest, ServiceAccount } from './api-types.js'
 import { Deliverer } from './deliverer.js'
@@ -105,7 +106,7 @@ export async function startServiceSimulator(
     api.listener,
   )
   server.maxConnections = 1_000
-  await listen(server, settings.port)
+  await listen(server, { host: '127.0.0.1', port: settings.port }, 'startServiceSimulator')
 
   const report = (handled: Handled) => deliveryReport(deliverer.deliveries, handled)
   const close = async () => {
@@ -160,15 +161,4 @@ export async function startServiceSimulator(
     [Symbol.asyncDispose]: () => simulator.close(),
   }
   return simulator
-}
-
-function listen(server: Server, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const cause = error.code === 'EADDRINUSE' ? 'another program listens there' : error.message
-      const message = `startServiceSimulator: cannot listen on port ${port}: ${cause}. Choose another port, or 0.`
-      reject(new CountersignError('ERR_LISTEN_FAILED', message, { cause: error }))
-    })
-    server.listen(port, '127.0.0.1', resolve)
-  })
 }

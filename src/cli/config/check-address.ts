@@ -1,5 +1,5 @@
 import { createServer } from 'node:net'
-import { listenFailure } from '../../server/server.js'
+import { listenFailure } from '../../base/listen.js'
 import type { Logger } from '../../logging/logger.js'
 
 /**
@@ -10,7 +10,8 @@ import type { Logger } from '../../logging/logger.js'
 export async function checkAddress(host: string, port: number, log: Logger): Promise<void> {
   const error = await bindingError(host, port)
   if (!error) return
-  if (error.code !== 'EADDRINUSE' || !(await isReceiver(host, port))) throw listenFailure(host, port, error)
+  if (error.code !== 'EADDRINUSE' || !(await isReceiver(host, port)))
+    throw listenFailure({ host, port }, 'serve', error)
   const message = `a receiver listens on ${host} port ${port} already: stop it before this one starts`
   log.warn({ code: 'WARN_ADDRESS_IN_USE' }, message)
 }

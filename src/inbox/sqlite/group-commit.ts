@@ -4,7 +4,7 @@ import type { Logger } from '../../logging/logger.js'
 import { Connection } from './connection.js'
 import { loadDriver, type SqliteDriver } from './driver.js'
 import { inboxError, isBusy, isFault, needsReopening } from './inbox-error.js'
-import { LogWatch } from './log-watch.js'
+import { watchLog } from './log-watch.js'
 import type { FilesState } from './open-files.js'
 
 export interface GroupCommitOptions {
@@ -37,13 +37,13 @@ export class GroupCommit {
   #hasWarned = false
   /** Whose files were replaced, which has been logged. */
   #refusedFor: Connection | undefined
-  readonly #logWatch: LogWatch
+  readonly #watchLog: (connection: Connection) => void
   #closed: Promise<void> | undefined
   #isClosed = false
 
   constructor(options: GroupCommitOptions) {
     this.#options = options
-    this.#logWatch = new LogWatch(options.file, options.logger)
+    this.#watchLog = watchLog(options.file, options.logger)
   }
 
   async open(): Promise<void> {
@@ -107,7 +107,7 @@ export class GroupCommit {
         connection.transaction(() => batch.map(({ operation }) => operation(connection))),
       )
       batch.forEach(({ resolve }, index) => resolve(results[index]))
-      if (this.#connection) this.#logWatch.look(this.#connection)
+      if (this.#connection) this.#watchLog(this.#connection)
       return []
     } catch (error) {
       const now = performance.now()
