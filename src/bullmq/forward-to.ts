@@ -10,14 +10,8 @@ import { withTimeout } from '../base/timeout.js'
 import type { HandlerContext } from '../handlers/handlers.js'
 import { RetryLaterError } from '../handlers/retry-later.js'
 import { addOnce } from './add-once.js'
-import { forwardedId, toForwarded } from './forwarded-callback.js'
-import {
-  messageOf,
-  RESERVED_JOB_OPTIONS,
-  type AnyCallbackEvent,
-  type ForwardedJobOptions,
-  type JobQueue,
-} from './job-queue.js'
+import { forwardedId, toForwarded, type AnyCallbackEvent } from './forwarded-callback.js'
+import { messageOf, RESERVED_JOB_OPTIONS, type ForwardedJobOptions, type JobQueue } from './job-queue.js'
 import { OverdueAdds } from './overdue-adds.js'
 
 export interface ForwardOptions<Queue extends JobQueue = JobQueue> {

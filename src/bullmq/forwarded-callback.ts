@@ -7,10 +7,12 @@ import type { AnyEvent, EventMap } from '../handlers/handlers.js'
 import { property, textProperty } from '../base/foreign-value.js'
 import { isUuid } from '../base/uuid.js'
 import { ForwardedJobError } from './forwarded-job-error.js'
-import type { AnyCallbackEvent } from './job-queue.js'
 
 /** The version of the job data that this code writes. */
 const VERSION = 1
+
+/** An event without its type of payload: the hand-off takes any. */
+export type AnyCallbackEvent = CallbackEvent<string, unknown>
 
 /** The data of a job: an event in JSON. Read it with `forwardedEvent`. */
 export interface ForwardedCallback {

@@ -1,4 +1,3 @@
-import type { CallbackEvent } from '../callback/callback.js'
 import { isErrorLike, property } from '../base/foreign-value.js'
 import type { ForwardedCallback } from './forwarded-callback.js'
 
@@ -20,10 +19,7 @@ export type ForwardedJobOptions<Queue extends JobQueue> = Omit<
 /** What makes the hand-off recognise a repeat, and what would make several jobs of one. */
 export const RESERVED_JOB_OPTIONS = ['jobId', 'deduplication', 'debounce', 'repeat'] as const
 
-export type ReservedJobOption = (typeof RESERVED_JOB_OPTIONS)[number]
-
-/** An event without its type of payload: the hand-off takes any. */
-export type AnyCallbackEvent = CallbackEvent<string, unknown>
+type ReservedJobOption = (typeof RESERVED_JOB_OPTIONS)[number]
 
 /** Where a queue on Redis keeps further keys. */
 export interface RedisKeys {

@@ -39,7 +39,7 @@ interface DispatcherParts {
   readonly logger: Logger
 }
 
-export interface DispatchOptions {
+interface DispatchOptions {
   /** When a lease began that nobody renews, by `performance.now()`. @default none such */
   readonly claimedAt?: number | undefined
   /** What the transactional handler of the type is given, if there is one. */

@@ -4,7 +4,7 @@ import type { Logger } from '../logging/logger.js'
 /** How long aborted handlers may take to end, in milliseconds. */
 const ABORT_GRACE_MS = 1_000
 
-export interface StopOfHandlers {
+interface StopOfHandlers {
   /** Resolves when all running handlers have ended. */
   readonly ended: Promise<unknown>
   /** In milliseconds. */

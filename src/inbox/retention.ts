@@ -14,7 +14,7 @@ export function retentionOf(state: PrunableState, { retentionMs, discardedRetent
   return state === 'handled' ? retentionMs : Math.max(retentionMs, discardedRetentionMs)
 }
 
-export interface RetentionClocks {
+interface RetentionClocks {
   /** The clock of the inbox. */
   readonly now: number
   /** The latest time that the service has signed, as far as the inbox knows. */

@@ -11,7 +11,7 @@ import type { Worker } from '../worker/worker.js'
 /** Says which events have to be handled one after the other: those for which it returns the same text. */
 export type OrderBy<Event> = (event: Event) => string | undefined
 
-export interface DurableAcceptanceParts {
+interface DurableAcceptanceParts {
   readonly inbox: Inbox
   readonly worker: Worker
   readonly handlers: Handlers

@@ -5,7 +5,7 @@ import { usableConcurrency } from './concurrency.js'
 import type { ClaimedEntry, Claims } from '../inbox/inbox.js'
 import type { WorkerParts } from './worker-parts.js'
 
-export interface Claimed {
+interface Claimed {
   readonly entries: readonly ClaimedEntry[]
   /** When their leases end, by the monotonic clock of this process; not later than by the clock of the inbox. */
   readonly leaseEndsAt: number

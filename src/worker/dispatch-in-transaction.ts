@@ -4,7 +4,7 @@ import type { Dispatch, Failure } from '../handlers/dispatcher.js'
 import type { ClaimToken, Inbox } from '../inbox/inbox.js'
 
 /** `lost`: somebody else has the entry, and everything was rolled back. */
-export type TransactionResult = 'committed' | 'lost' | AttemptFailure
+type TransactionResult = 'committed' | 'lost' | AttemptFailure
 
 interface AttemptFailure {
   readonly code: Failure['code'] | 'ERR_INBOX_UNAVAILABLE'
@@ -18,7 +18,7 @@ export interface TransactionalDispatch {
   readonly settled: () => Promise<unknown>
 }
 
-export interface TransactionParts {
+interface TransactionParts {
   readonly inbox: Inbox
   readonly claim: ClaimToken
   /** How long the transaction may take, in milliseconds, its commit included. */

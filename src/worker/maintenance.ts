@@ -5,7 +5,7 @@ import type { Inbox } from '../inbox/inbox.js'
 import type { InboxOperations } from '../inbox/operations.js'
 import { PRUNABLE } from '../inbox/states.js'
 
-export interface MaintenanceParts {
+interface MaintenanceParts {
   readonly inbox: Inbox
   readonly leaseMs: number
   readonly logger: Logger

@@ -1,7 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises'
 
 /** Until when requests are collected. */
-export type Collection = () => Promise<unknown>
+type Collection = () => Promise<unknown>
 
 /** Requests that are made without an await between them, such as for the entries of one claim. */
 export const SAME_STEP: Collection = () => Promise.resolve()

@@ -1,4 +1,4 @@
-export interface Deferred<Value> {
+interface Deferred<Value> {
   readonly promise: Promise<Value>
   readonly resolve: (value: Value) => void
   readonly reject: (error: unknown) => void

@@ -3,7 +3,7 @@ import type { CompleteInbox } from '../../src/inbox/operations.js'
 type Method = 'open' | 'add' | 'claim' | 'begin' | 'extend' | 'settle' | 'stats' | 'prune' | 'close'
 
 /** An inbox whose methods do something else while the test says so. */
-export interface Interposed {
+interface Interposed {
   readonly inbox: CompleteInbox
   /** How often each method has been called. */
   readonly calls: Record<Method, number>

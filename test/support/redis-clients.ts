@@ -31,5 +31,5 @@ export const CLIENTS = {
   },
 } as const
 
-export type ClientName = keyof typeof CLIENTS
+type ClientName = keyof typeof CLIENTS
 export const CLIENT_NAMES = Object.keys(CLIENTS) as ClientName[]

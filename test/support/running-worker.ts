@@ -27,7 +27,7 @@ export interface Run {
   isOver: boolean
 }
 
-export interface RunningWorker {
+interface RunningWorker {
   readonly worker: Worker
   readonly inbox: CompleteInbox
   readonly log: CollectedLog

@@ -2,7 +2,7 @@ import { textProperty } from '../../base/foreign-value.js'
 import { textOf, type SendCommand } from './redis-client.js'
 import type { Script } from './scripts.js'
 
-export interface ScriptCall {
+interface ScriptCall {
   /** The first one is the key by which a cluster chooses the node. */
   readonly keys: readonly [string, ...string[]]
   readonly args: readonly string[]

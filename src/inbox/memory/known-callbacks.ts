@@ -2,7 +2,7 @@ import { recognise, type Recognition } from '../../callback/recognition.js'
 import type { Arrival } from '../inbox.js'
 import { signaturesOf, type MemoryEntry } from './memory-entry.js'
 
-export interface Recognized {
+interface Recognized {
   readonly recognition: Recognition
   /** The entry with its key. */
   readonly known: MemoryEntry | undefined

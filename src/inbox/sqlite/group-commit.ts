@@ -7,7 +7,7 @@ import { inboxError, isBusy, isFault, needsReopening } from './inbox-error.js'
 import { watchLog } from './log-watch.js'
 import type { FilesState } from './open-files.js'
 
-export interface GroupCommitOptions {
+interface GroupCommitOptions {
   readonly file: string
   /** How long to try again while another process holds the file. */
   readonly busyTimeoutMs: number

@@ -1,7 +1,7 @@
 import { CountersignError } from '../../base/errors.js'
 import { property } from '../../base/foreign-value.js'
 
-export type InboxErrorCode =
+type InboxErrorCode =
   /** Another process has held the file for longer than `busyTimeoutMs`. */
   | 'ERR_INBOX_BUSY'
   | 'ERR_INBOX_FULL'

@@ -32,7 +32,7 @@ export const STATES = [
 export const ANY: ClaimEntries = { eventTypes: 'any', limit: 100, leaseMs: SHORT }
 export const INTERRUPTED: ClaimEntries = { ...ANY, interrupted: true }
 
-export type ArrivalParts = Partial<Arrival> & Partial<VerifiedCallback>
+type ArrivalParts = Partial<Arrival> & Partial<VerifiedCallback>
 
 export function createArrival(parts: ArrivalParts = {}): Arrival {
   const callback: VerifiedCallback = parts.callback ?? {
@@ -127,7 +127,7 @@ export async function signAt(inbox: CompleteInbox, ms: number, receivedAt = ms):
   await inbox.add(createArrival({ ...times, suspicion: 'only tells the time' }))
 }
 
-export type EndMove = 'complete' | 'reschedule' | 'deadLetter'
+type EndMove = 'complete' | 'reschedule' | 'deadLetter'
 
 export function endBy(move: EndMove) {
   if (move === 'reschedule') return { move, delayMs: LONG, error: 'busy' }
