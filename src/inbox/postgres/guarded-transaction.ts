@@ -1,6 +1,6 @@
 import { property, textProperty } from '../../base/foreign-value.js'
 import type { PostgresClient } from './driver.js'
-import { refuseTransactionControl, transactionControlError } from './transaction-control.js'
+import { changesSession, refuseTransactionControl, transactionControlError } from './transaction-control.js'
 
 /**
  * A client of `pg` inside a transaction. It takes what `client.query` of `pg` takes, so that Drizzle, Knex and others can use
@@ -17,12 +17,15 @@ export interface GuardedTransaction {
   readonly close: () => void
   /** Whether the server may still be running a query of the handler. */
   readonly isQuerying: () => boolean
+  /** Whether the session may not be as it was, so that nobody else should get the connection. */
+  readonly hasChangedSession: () => boolean
 }
 
 /** What a handler is given of the client. */
 export function guardedTransaction(client: PostgresClient): GuardedTransaction {
   let isClosed = false
   let queries = 0
+  let hasChangedSession = false
   const ended = () => void queries--
   const send = (given: string | object, more: unknown[]): Promise<unknown> => {
     queries++
@@ -40,23 +43,33 @@ export function guardedTransaction(client: PostgresClient): GuardedTransaction {
     return result as Promise<unknown>
   }
   const query = (given: string | object, ...more: unknown[]): Promise<unknown> => {
-    const refusal = refusalOf(given, isClosed)
-    if (refusal === undefined) return send(given, more)
+    const text = textOf(given)
+    const refusal = refusalOf(text, isClosed)
+    if (refusal === undefined) {
+      hasChangedSession ||= changesSession(text!)
+      return send(given, more)
+    }
     const callback = more.at(-1)
     if (typeof callback !== 'function') return Promise.reject(refusal)
     queueMicrotask(() => Reflect.apply(callback, undefined, [refusal]))
     return Promise.resolve()
   }
-  return { transaction: { query }, close: () => void (isClosed = true), isQuerying: () => queries > 0 }
+  return {
+    transaction: { query },
+    close: () => void (isClosed = true),
+    isQuerying: () => queries > 0,
+    hasChangedSession: () => hasChangedSession,
+  }
 }
 
-function refusalOf(given: string | object, isClosed: boolean): Error | undefined {
+/** A cursor or a stream of pg has its text one level down. */
+function textOf(given: string | object): string | undefined {
+  if (typeof given === 'string') return given
+  return textProperty(given, 'text') ?? textProperty(property(given, 'cursor'), 'text')
+}
+
+function refusalOf(text: string | undefined, isClosed: boolean): Error | undefined {
   if (isClosed) return transactionControlError('a query after the end of the handler')
-  // A cursor or a stream of pg has its text one level down.
-  const text =
-    typeof given === 'string'
-      ? given
-      : (textProperty(given, 'text') ?? textProperty(property(given, 'cursor'), 'text'))
   if (text === undefined) return transactionControlError('a query without a text')
   try {
     refuseTransactionControl(text)

@@ -5,7 +5,7 @@ import type { Connection } from './connections.js'
 import { inboxError } from './inbox-error.js'
 import { MIGRATIONS, SCHEMA_VERSION, type Migration } from './migrations.js'
 import { checkCompatible, type StoredVersion } from './schema-version.js'
-import { quoteIdentifier, quoteLiteral } from './sql-text.js'
+import { quoteIdentifier, quoteLiteral, searchPathOf } from './sql-text.js'
 
 export const DEFAULT_SCHEMA = 'countersign'
 
@@ -28,7 +28,7 @@ BEGIN
   END IF;
 END
 $countersign$;
-SET LOCAL search_path = ${name};
+SET LOCAL search_path = ${searchPathOf(schema)};
 CREATE TABLE IF NOT EXISTS schema_version (
   only_row integer PRIMARY KEY CHECK (only_row = 1), version integer NOT NULL, compatible_from integer NOT NULL
 );

@@ -2,6 +2,11 @@ export function quoteIdentifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
+/** Temporary tables come last. If they are not named, they come first, and one of the same name would hide a table of the inbox. */
+export function searchPathOf(schema: string): string {
+  return `${quoteIdentifier(schema)}, pg_temp`
+}
+
 export function quoteLiteral(text: string): string {
   return `'${text.replaceAll("'", "''")}'`
 }

@@ -6,7 +6,7 @@ import type { Connection, Connections } from './connections.js'
 import { rowId } from './entry-id.js'
 import { inboxError, unreachableError } from './inbox-error.js'
 import { settle } from './settle.js'
-import { quoteIdentifier } from './sql-text.js'
+import { quoteIdentifier, searchPathOf } from './sql-text.js'
 import { guardedTransaction, type PostgresTransaction } from './guarded-transaction.js'
 import { transactionControlError } from './transaction-control.js'
 import { rollBack, setLocal, SYNCHRONOUS } from './transaction.js'
@@ -56,6 +56,7 @@ export async function transact(
     throw reason
   } finally {
     guarded.close()
+    if (guarded.hasChangedSession()) connection.destroy()
     connection.release()
   }
 }
@@ -115,7 +116,7 @@ async function useInbox(
 ): Promise<number> {
   const limits = { lock_timeout: String(busyTimeoutMs), statement_timeout: String(2 * busyTimeoutMs) }
   const results: unknown = await connection.query(
-    setLocal({ search_path: quoteIdentifier(schema), ...limits }) + 'SELECT now_ms() AS now',
+    setLocal({ search_path: searchPathOf(schema), ...limits }) + 'SELECT now_ms() AS now',
   )
   return Number((results as { rows: { now: string }[] }[]).at(-1)!.rows[0]!.now)
 }

@@ -6,14 +6,29 @@ import { CountersignError } from '../../base/errors.js'
  * @throws CountersignError ERR_TRANSACTION_CONTROL
  */
 export function refuseTransactionControl(sql: string): void {
-  // A backslash that escapes a quote can hide the end of a text from this function: such a query is looked at both ways.
-  for (const texts of [TEXTS, TEXTS_WITH_BACKSLASHES]) {
-    const found = withoutTexts(sql, texts)
+  const found = statementsOf(sql)
+    .map((statement) => CONTROL.exec(statement)?.[0])
+    .find((control) => control !== undefined)
+  if (found !== undefined) throw transactionControlError(`the query ${found.replaceAll(/\s+/g, ' ')}`)
+}
+
+/**
+ * Whether a query may change what outlasts the transaction on its connection: settings, temporary tables, LISTEN, locks of the
+ * session, prepared statements, cursors. What a function of the database does is not seen.
+ */
+export function changesSession(sql: string): boolean {
+  return statementsOf(sql).some(
+    (statement) => SESSION_STATEMENT.test(statement) || SESSION_PART.test(statement),
+  )
+}
+
+/** A backslash that escapes a quote can hide the end of a text from this function: the query is looked at both ways. */
+function statementsOf(sql: string): string[] {
+  return [TEXTS, TEXTS_WITH_BACKSLASHES].flatMap((texts) =>
+    withoutTexts(sql, texts)
       .split(';')
-      .map((statement) => CONTROL.exec(statement.trim())?.[0])
-      .find((control) => control !== undefined)
-    if (found !== undefined) throw transactionControlError(`the query ${found.replaceAll(/\s+/g, ' ')}`)
-  }
+      .map((statement) => statement.trim()),
+  )
 }
 
 export function transactionControlError(what: string): CountersignError {
@@ -26,6 +41,11 @@ export function transactionControlError(what: string): CountersignError {
 /** ROLLBACK TO belongs to savepoints. */
 const CONTROL =
   /^(?:begin|start\s+transaction|commit|end|abort|prepare\s+transaction|rollback(?!\s+(?:(?:work|transaction)\s+)?to\b))(?![\w$])/i
+
+const SESSION_STATEMENT =
+  /^(?:set(?!\s+(?:local|transaction|constraints)\b)|reset|listen|load|discard|prepare|create\s+(?:(?:local|global)\s+)?temp(?:orary)?)\b/i
+const SESSION_PART =
+  /\b(?:pg_(?:try_)?advisory_lock|set_config\s*\((?![^()]*,\s*true\s*\))|into\s+temp(?:orary)?\b|pg_temp\b|with\s+hold\b)/i
 
 const QUOTED = String.raw`"(?:[^"]|"")*"|\$(\w*)\$[^]*?\$\1\$|--[^\n]*`
 const TEXTS = new RegExp(String.raw`'(?:[^']|'')*'|${QUOTED}`, 'g')

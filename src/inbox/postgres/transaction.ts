@@ -2,7 +2,7 @@ import { CountersignError } from '../../base/errors.js'
 import type { Connection } from './connections.js'
 import { inboxError, isConflict } from './inbox-error.js'
 import { checkCompatible } from './schema-version.js'
-import { quoteIdentifier, quoteLiteral } from './sql-text.js'
+import { quoteLiteral, searchPathOf } from './sql-text.js'
 
 /** One transaction. Every statement finds the tables of the inbox by their bare names. */
 export interface Transaction {
@@ -70,7 +70,7 @@ async function begin(connection: Connection, settings: TransactionSettings): Pro
     connection,
     'BEGIN ISOLATION LEVEL READ COMMITTED; ' +
       setLocal({
-        search_path: quoteIdentifier(schema),
+        search_path: searchPathOf(schema),
         lock_timeout: String(busyTimeoutMs),
         statement_timeout: String(2 * busyTimeoutMs),
         idle_in_transaction_session_timeout: String(4 * busyTimeoutMs),

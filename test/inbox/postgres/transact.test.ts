@@ -3,7 +3,7 @@ import { drizzle } from 'drizzle-orm/node-postgres'
 import { sql } from 'drizzle-orm'
 import knex from 'knex'
 import type { ClaimedEntry } from '../../../src/inbox/inbox.js'
-import { refuseTransactionControl } from '../../../src/inbox/postgres/transaction-control.js'
+import { changesSession, refuseTransactionControl } from '../../../src/inbox/postgres/transaction-control.js'
 import type { PostgresInbox, PostgresTransaction } from '../../../src/postgres.js'
 import { arrival } from '../../support/arrivals.js'
 import { describeWithDatabase } from '../../support/postgres-inbox.js'
@@ -174,6 +174,34 @@ describeWithDatabase('a transactional handler', (database) => {
     expect(await Promise.all([first, second])).toEqual(['committed', 'lost'])
   })
 
+  it.each([
+    "SET statement_timeout = '1h'",
+    "SELECT set_config('search_path', 'elsewhere', false)",
+    'CREATE TEMP TABLE entries (id int)',
+    'SELECT 1 AS one INTO TEMP entries',
+    'LISTEN something',
+    'SELECT pg_advisory_lock(1)',
+    "SELECT pg_try_advisory_lock_shared(hashtext('a'))",
+    'PREPARE plan AS SELECT 1',
+    'DECLARE rows CURSOR WITH HOLD FOR SELECT 1',
+  ])('leaves nothing of its session to others: %s', async (query) => {
+    const pool = new pg.Pool({ connectionString: database.connectionString, max: 5 })
+    pool.on('error', () => {})
+    const { inbox, claim } = await claimed({ pool, connectionString: undefined })
+    let pid: unknown
+    await inbox.transact(claim, LIMIT, async (transaction) => {
+      pid = (await transaction.query('SELECT pg_backend_pid() AS pid')).rows[0].pid
+      await transaction.query(query)
+      return COMPLETE
+    })
+    const free = await Promise.all(Array.from({ length: 4 }, () => pool.connect()))
+    const pids = await Promise.all(free.map((client) => client.query('SELECT pg_backend_pid() AS pid')))
+    for (const client of free) client.release()
+    expect(pids.map(({ rows }) => rows[0].pid)).not.toContain(pid)
+    await inbox.close()
+    await pool.end()
+  })
+
   it('cannot end its transaction', async () => {
     const { inbox, claim } = await claimed()
     for (const query of ['COMMIT', 'SELECT 1; commit', '/* a /* b */ */ END', '-- c\nROLLBACK', 'BEGIN']) {
@@ -262,5 +290,16 @@ describe('a query within a transaction', () => {
     expect(() => refuseTransactionControl(query)).toThrow(
       expect.objectContaining({ code: 'ERR_TRANSACTION_CONTROL' }),
     )
+  })
+
+  it.each([
+    "SET LOCAL statement_timeout = '1h'",
+    "SELECT set_config('app.tenant', $1, true)",
+    'UPDATE entries SET a = 1; SELECT pg_advisory_xact_lock(1)',
+    'SET CONSTRAINTS ALL DEFERRED',
+    "SELECT 'LISTEN x; SET a = b; pg_advisory_lock(1)'",
+    'INSERT INTO temperatures VALUES (1)',
+  ])('changes nothing that outlasts the transaction: %s', (query) => {
+    expect(changesSession(query)).toBe(false)
   })
 })
