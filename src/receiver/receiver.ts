@@ -29,6 +29,8 @@ import type { Outcome } from '../callback/outcomes.js'
 import type { Acceptance } from './acceptance.js'
 import { Pipeline } from './pipeline.js'
 import { RefusalDiagnosis } from './refusal-diagnosis.js'
+import { warnOfBodyParser } from './self-check/body-parser-ahead.js'
+import { selfCheck } from './self-check/self-check.js'
 import { parseReceiverOptions, type ReceiverOptions, type ReceiverSettings } from './settings.js'
 
 /**
@@ -91,6 +93,7 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
   readonly #logger: Logger
   /** Undefined if a function returns the subscriptions. */
   readonly #subscribedTypes: readonly string[] | undefined
+  readonly #checked: ReceiverSettings['checked']
   readonly #outcomeLog: OutcomeLog
   readonly #diagnosis: RefusalDiagnosis | undefined
   readonly #capture: RequestCapture | undefined
@@ -124,6 +127,7 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
     this.#handlers = handlers
     this.#logger = logger
     this.#subscribedTypes = settings.subscribedTypes
+    this.#checked = settings.checked
     this.#outcomeLog = outcomeLog
     this.#diagnosis = diagnosis
     this.#capture = capture
@@ -182,7 +186,13 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
   middleware(misuse?: never): Middleware {
     refuseMisuse('receiver.middleware', misuse)
     const listener = this.#listener
+    const logger = this.#logger
+    let isFirst = true
     return function countersignReceiver(request, response) {
+      if (isFirst) {
+        isFirst = false
+        warnOfBodyParser(request, countersignReceiver, logger)
+      }
       void listener(request, response)
     }
   }
@@ -251,7 +261,7 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
    * Opens the inbox, if there is one, and starts to empty it; or opens the store, if it has `open`. A receiver with an
    * inbox and without handlers only stores, and another process handles (`createWorker`). Logs a warning for a likely
    * mistake: neither handlers nor an inbox, a subscribed type without a handler, a handler of a type that is not
-   * subscribed. Safe to call twice.
+   * subscribed, a weak secret, a private callbackUrl, a store that other processes do not share. Safe to call twice.
    * @throws CountersignError ERR_RECEIVER_STOPPED; or the error of the inbox or the store if it cannot be opened
    */
   async start(): Promise<void> {
@@ -263,6 +273,7 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
     this.#handlers.freeze()
     await this.#acceptance.start()
     warnOfGaps(this.#subscribedTypes, this.#handlers.registered, this.#logger, { hasInbox: this.#hasInbox })
+    if (!this.#started) selfCheck({ ...this.#checked, logger: this.#logger })
     this.#started = true
   }
 

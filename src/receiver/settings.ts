@@ -5,6 +5,7 @@ import {
   parseAuthenticatorOptions,
   type AuthenticatorOptions,
 } from '../callback/authenticator.js'
+import type { PreparedSubscription } from '../callback/prepared-subscription.js'
 import type { Subscriptions } from '../callback/subscriptions.js'
 import type { AnyEvent, EventMap } from '../handlers/handlers.js'
 import { HANDLING_OPTIONS, parseHandlingOptions, type HandlingOptions } from '../handlers/handling-options.js'
@@ -15,6 +16,7 @@ import type { IdempotencyStore } from '../idempotency/store.js'
 import type { OrderBy } from './durable-acceptance.js'
 import { diagnosisOption, type DiagnosisOptions } from './refusal-diagnosis.js'
 import type { Inbox, InboxWith } from '../inbox/inbox.js'
+import { MemoryInbox } from '../inbox/memory-inbox.js'
 import {
   checkInbox,
   EMPTYING_OPTIONS,
@@ -101,13 +103,28 @@ export function parseReceiverOptions<Events extends object, Transaction>(
   const limits = bodyLimits(OWNER, options)
   const authentication = parseAuthenticatorOptions(OWNER, options, logger, secrets)
   const durable = inboxOption(options, authentication)
+  const acceptance = durable ?? {
+    store: storeOption(options.store, authentication, { ...authentication, logger }),
+  }
   return {
     ...handling,
     limits,
     authentication,
     subscribedTypes: subscribedTypes(options.subscriptions),
-    acceptance: durable ?? {
-      store: storeOption(options.store, authentication, { ...authentication, logger }),
+    acceptance,
+    checked: {
+      subscriptions:
+        typeof options.subscriptions === 'function'
+          ? undefined
+          : // Of a list, all are returned immediately, whatever the hints are.
+            (authentication.subscriptions({
+              eventType: undefined,
+              path: '/',
+            }) as readonly PreparedSubscription[]),
+      inMemory:
+        'store' in acceptance
+          ? acceptance.store instanceof MemoryIdempotencyStore
+          : acceptance.inbox instanceof MemoryInbox,
     },
     logRefusalsPerSecond: logRefusalsOption(OWNER, options),
     diagnosis: diagnosisOption(OWNER, options.diagnosis),

@@ -305,7 +305,7 @@ describe('serve --check', () => {
   })
 
   it('lists what there are handlers for, and warns where there are none', async () => {
-    const subscriptions = `[${JSON.stringify(SUBSCRIPTION)}, { ...${JSON.stringify(PUBLIC)}, eventTypeName: 'other', secret: 'unlike' }]`
+    const subscriptions = `[${JSON.stringify(SUBSCRIPTION)}, { ...${JSON.stringify(PUBLIC)}, eventTypeName: 'other', secret: 'unlike-the-other-secret' }]`
     const config = `export default { port: 0, subscriptions: ${subscriptions}, handlers: { other: () => {} } }`
     const { stdout } = await check({ [MJS_FILE]: config }, ['--json'])
     const { handlers, subscriptions: found, warnings } = JSON.parse(stdout) as Checked

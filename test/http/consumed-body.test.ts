@@ -24,7 +24,7 @@ describe.each([
     receiver.onAny(({ rawBody }) => handled.push(rawBody))
     const app = express().use(ahead).post('/hooks/transfers', receiver.middleware())
     const { status } = await sendRawRequest(callback.toHttp(), { port: await serve(app) })
-    return { status, handled, line: log.lines[0]!, log }
+    return { status, handled, line: log.lines.find(({ fields }) => 'outcome' in fields)!, log }
   }
 
   describe.each([

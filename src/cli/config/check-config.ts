@@ -1,6 +1,7 @@
 import type { Subscription } from '../../callback/callback.js'
 import { CountersignError } from '../../base/errors.js'
 import { warnOfGaps, type Handled } from '../../handlers/handler-gaps.js'
+import { selfCheck } from '../../receiver/self-check/self-check.js'
 import { silentLogger, type Logger } from '../../logging/logger.js'
 import { withoutQuery, type Subscriptions } from '../../callback/subscriptions.js'
 import { checkAddress } from './check-address.js'
@@ -103,6 +104,7 @@ async function summarize(settings: Settings, { strict }: CheckFlags): Promise<Su
   const { parsed, handled, store } = await standaloneReceiver(settings, log)
   // The receiver itself logs these warnings at its start, but starting it here would create the file of the inbox.
   warnOfGaps(parsed.subscribedTypes, handled, log, { hasInbox: settings.inbox.kind !== 'none' })
+  selfCheck({ ...parsed.checked, logger: log })
   const { host, port, ...serverLimits } = settings.server
   await attempt(() => checkAddress(host, port, log))
   const checked = await attempt(() => checkInbox(settings.inbox, log))

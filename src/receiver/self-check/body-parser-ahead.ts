@@ -1,0 +1,62 @@
+import type { IncomingMessage } from 'node:http'
+import { isUnread } from '../../http/raw-body.js'
+import type { Logger } from '../../logging/logger.js'
+
+/** What is read of Express's routers, of version 4 and 5. */
+interface Layer {
+  readonly name?: unknown
+  readonly handle?: unknown
+  readonly route?: { readonly stack?: unknown }
+  /** Express 5: mounted without a path. */
+  readonly slash?: unknown
+  /** Express 4: the same. */
+  readonly regexp?: { readonly fast_slash?: unknown }
+}
+
+/** The name that body-parser gives to `express.json()`. Other parsers leave JSON alone. */
+const PARSER = 'jsonParser'
+
+/**
+ * Logs a warning if `express.json()` is mounted for every path before this middleware: it would read the bodies of
+ * callbacks. The first request may not show it, as the parser reads only bodies of its Content-Type.
+ */
+export function warnOfBodyParser(request: IncomingMessage, middleware: unknown, logger: Logger): void {
+  try {
+    if (!isParserAhead(request, middleware)) return
+  } catch {
+    // The stack of a router is not documented.
+    return
+  }
+  const message =
+    'express.json() is mounted before receiver.middleware() and will read the bodies of callbacks: mount it after the ' +
+    'receiver, or for other paths only'
+  logger.warn({ code: 'WARN_BODY_PARSER_AHEAD' }, message)
+}
+
+function isParserAhead(request: IncomingMessage, middleware: unknown): boolean {
+  const { app, rawBody } = request as { app?: Record<string, any>; rawBody?: unknown }
+  // A body that was read is refused with a message of its own, unless the parser has kept the bytes.
+  if (!app || rawBody !== undefined || !isUnread(request)) return false
+  // In Express 4, reading `router` throws.
+  const { stack } = (app['_router'] ?? app['router']) as { stack?: unknown }
+  const ahead: Layer[] = []
+  return leadsTo(stack, middleware, ahead) && ahead.some(readsEveryPath)
+}
+
+/** Whether the middleware is in the stack. Collects the layers before it. */
+function leadsTo(stack: unknown, middleware: unknown, ahead: Layer[]): boolean {
+  if (!Array.isArray(stack)) return false
+  for (const layer of stack as Layer[]) {
+    if (layer.handle === middleware) return true
+    const inner = layer.route?.stack ?? (layer.handle as { stack?: unknown } | undefined)?.stack
+    const before = [...ahead]
+    if (leadsTo(inner, middleware, ahead)) return true
+    // What another router does before its own routes is its own affair.
+    ahead.splice(0, ahead.length, ...before, layer)
+  }
+  return false
+}
+
+function readsEveryPath({ name, slash, regexp }: Layer): boolean {
+  return name === PARSER && (slash === true || regexp?.fast_slash === true)
+}

@@ -1,0 +1,98 @@
+import { existsSync } from 'node:fs'
+import { parseUrl } from '../../base/parse-url.js'
+import type { PreparedSubscription } from '../../callback/prepared-subscription.js'
+import { loggedSubscription } from '../../callback/subscriptions.js'
+import type { Logger } from '../../logging/logger.js'
+import { isPrivateHost } from './private-host.js'
+import { secretWeakness } from './weak-secret.js'
+
+/** Variables that a platform sets where it may run several processes of one application. */
+const PLATFORMS = {
+  NODE_UNIQUE_ID: 'node:cluster',
+  NODE_APP_INSTANCE: 'pm2',
+  KUBERNETES_SERVICE_HOST: 'Kubernetes',
+  ECS_CONTAINER_METADATA_URI_V4: 'Amazon ECS',
+  AWS_LAMBDA_FUNCTION_NAME: 'AWS Lambda',
+  K_SERVICE: 'Cloud Run or Knative',
+  WEBSITE_INSTANCE_ID: 'Azure App Service',
+  DYNO: 'Heroku',
+  FLY_APP_NAME: 'Fly.io',
+} as const
+
+interface Checked {
+  /** Undefined if a function returns them. */
+  readonly subscriptions: readonly PreparedSubscription[] | undefined
+  /** Whether handled callbacks are remembered only in the memory of this process. */
+  readonly inMemory: boolean
+  readonly logger: Logger
+}
+
+export interface Environment {
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Where systemd-timesyncd says whether the clock is synchronised. Other programs do not say it in a file. */
+  readonly timesyncFolder: string
+}
+
+/** Logs a warning for each likely mistake of the deployment. Nothing of it keeps the receiver from starting. */
+export function selfCheck(
+  { subscriptions = [], inMemory, logger }: Checked,
+  { env, timesyncFolder }: Environment = { env: process.env, timesyncFolder: '/run/systemd/timesync' },
+): void {
+  if (inMemory) warnOfProcesses(env, logger)
+  warnOfSecrets(subscriptions, logger)
+  warnOfUrls(subscriptions, env['NODE_ENV'] === 'production', logger)
+  if (existsSync(timesyncFolder) && !existsSync(`${timesyncFolder}/synchronized`)) {
+    const message =
+      'the clock of this machine is not synchronised: genuine callbacks may be refused as too old or too new. See ' +
+      'timedatectl status'
+    logger.warn({ code: 'WARN_CLOCK_NOT_SYNCHRONISED' }, message)
+  }
+}
+
+function warnOfProcesses(env: Environment['env'], logger: Logger): void {
+  const variable = (Object.keys(PLATFORMS) as (keyof typeof PLATFORMS)[]).find((name) => env[name])
+  if (variable === undefined) return
+  const message =
+    `handled callbacks are remembered in the memory of this process, and ${variable} is set (${PLATFORMS[variable]}): ` +
+    'if there are several processes, each would handle the same callback. Use an inbox or a store that they share'
+  logger.warn({ code: 'WARN_STORE_NOT_SHARED', variable }, message)
+}
+
+function warnOfSecrets(subscriptions: readonly PreparedSubscription[], logger: Logger): void {
+  // Tenants may share a secret: one warning for each is enough.
+  const seen = new Set<string>()
+  for (const subscription of subscriptions) {
+    for (const secret of subscription.secrets) {
+      if (seen.has(secret)) continue
+      seen.add(secret)
+      const weakness = secretWeakness(secret)
+      if (!weakness) continue
+      const message = `${weakness.problem}: use 32 random bytes, such as generateSecret() of countersign/client returns`
+      logger.warn({ code: weakness.code, subscription: loggedSubscription(subscription) }, message)
+    }
+  }
+}
+
+function warnOfUrls(
+  subscriptions: readonly PreparedSubscription[],
+  isProduction: boolean,
+  logger: Logger,
+): void {
+  const urls = subscriptions.map((subscription) => {
+    const { protocol = '', hostname = '' } = parseUrl(subscription.callbackUrl) ?? {}
+    return { subscription: loggedSubscription(subscription), protocol, isPrivate: isPrivateHost(hostname) }
+  })
+  // While developing, all of them are private, with a simulator of the service.
+  const warnOfPrivate = isProduction || urls.some(({ isPrivate }) => !isPrivate)
+  for (const { subscription, protocol, isPrivate } of urls) {
+    if (isPrivate && warnOfPrivate) {
+      const message =
+        'a callbackUrl has a private address, which the service cannot reach: configure the URL that was subscribed'
+      logger.warn({ code: 'WARN_CALLBACK_URL_PRIVATE', subscription }, message)
+    } else if (isProduction && protocol === 'http:') {
+      const message =
+        'a callbackUrl begins with http: whoever is on the way can read the callbacks. Subscribe an https URL'
+      logger.warn({ code: 'WARN_CALLBACK_URL_HTTP', subscription }, message)
+    }
+  }
+}
