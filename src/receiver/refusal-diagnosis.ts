@@ -27,6 +27,8 @@ export interface LoggedCause {
   readonly cause: Cause
   readonly togetherWith?: Cause
   readonly certainty: Finding['certainty']
+  /** The search ended before everything was tried, so a proven cause may exist. */
+  readonly stoppedBy?: 'maxHmacs' | 'maxMs'
   readonly cure: string
   /** The refused callback that was explained, which is an earlier one than that of the line. Unverified. */
   readonly causeOf: { readonly idempotencyKey: string | undefined; readonly eventType: string | undefined }
@@ -130,7 +132,7 @@ export class RefusalDiagnosis {
         'subscriptions()',
       )
       const startedAt = this.#now()
-      const { verified, findings } = explainCallback(
+      const { verified, findings, stoppedBy } = explainCallback(
         {
           path: head.path,
           rawHeaders: head.request.rawHeaders,
@@ -151,7 +153,14 @@ export class RefusalDiagnosis {
       if (verified || !finding) return
       const { cause, togetherWith, certainty, cure } = finding
       const causeOf = { idempotencyKey, eventType }
-      this.#found = { cause, ...(togetherWith && { togetherWith }), certainty, cure, causeOf }
+      this.#found = {
+        cause,
+        ...(togetherWith && { togetherWith }),
+        certainty,
+        ...(certainty === 'likely' && stoppedBy && { stoppedBy }),
+        cure,
+        causeOf,
+      }
     } catch (error) {
       this.#logger.warn({ code: 'WARN_DIAGNOSIS_FAILED', err: error }, 'a refused callback was not explained')
     }

@@ -1,6 +1,7 @@
 import { createReceiver, type ReceiverOptions, type Subscription } from '../../src/index.js'
 import { outcome } from '../../src/callback/outcomes.js'
 import { parseAuthenticatorOptions } from '../../src/callback/authenticator.js'
+import { explainCallback } from '../../src/diagnosis/index.js'
 import { plainHead } from '../../src/http/plain-request.js'
 import { KnownSecrets } from '../../src/logging/known-secrets.js'
 import { RefusalDiagnosis, type LoggedCause } from '../../src/receiver/refusal-diagnosis.js'
@@ -14,6 +15,13 @@ const BASE64 = Buffer.from(SECRET).toString('base64')
 const misconfigured = [{ ...subscription, secret: BASE64 }]
 
 const MISMATCH = 'ERR_SIGNATURE_MISMATCH'
+
+// The first search takes longer than later ones, as its code is not compiled yet.
+beforeAll(() => {
+  const { headers, body } = genuine()
+  for (let run = 0; run < 5; run++)
+    explainCallback({ path: '/', headers, body }, { subscriptions: misconfigured, maxMs: 10_000 })
+})
 
 /** A receiver whose `subscriptions` function is called once for each callback, and once more for each explanation. */
 function countingReceiver(options: Partial<ReceiverOptions> = {}) {
@@ -35,25 +43,37 @@ function plain(callback = genuine()) {
   return { method: 'POST', path: '/hooks/transfers', headers: callback.headers, body: callback.body }
 }
 
-test('the line of the next refusal has the cause and the cure of the one before', async () => {
-  const { receiver, log, calls } = countingReceiver()
+// A busy machine may take the 50 ms of a search away from it, so a test asks again until the search was complete.
+const OFTEN = { intervalMs: 1, msPerMinute: 60_000 }
+const ATTEMPTS = 200
+
+test('the line of a later refusal has the cause and the cure of an earlier one', async () => {
+  const { receiver, log } = countingReceiver({ diagnosis: OFTEN })
   const first = genuine()
-  await receiver.receive(plain(first))
-  await until(() => calls() === 2)
-  await receiver.receive(plain())
-  await receiver.receive(plain())
-  const [one, two, three] = log.withCode(MISMATCH)
-  expect(one!.fields).not.toHaveProperty('cause')
-  expect(two!.fields).toMatchObject({
+  const proven = () => log.withCode(MISMATCH).find(({ fields }) => fields['certainty'] === 'proven')
+  for (let attempt = 0; attempt < ATTEMPTS && !proven(); attempt++) {
+    await receiver.receive(plain(first))
+    await new Promise(setImmediate)
+  }
+  expect(log.withCode(MISMATCH)[0]!.fields).not.toHaveProperty('cause')
+  expect(proven()!.fields).toMatchObject({
     cause: 'secret-is-base64',
-    certainty: 'proven',
     cure: expect.stringContaining('Configure the decoded text'),
     causeOf: {
       idempotencyKey: first.headers['X-Idempotency-Key'],
       eventType: subscription.eventTypeName,
     },
   })
-  expect(three!.fields).not.toHaveProperty('cause')
+})
+
+test('one line has a finding, and the next one does not', async () => {
+  const { receiver, log, calls } = countingReceiver()
+  await receiver.receive(plain())
+  await until(() => calls() === 2)
+  await receiver.receive(plain())
+  await receiver.receive(plain())
+  const hasCause = log.withCode(MISMATCH).map(({ fields }) => 'cause' in fields)
+  expect(hasCause).toEqual([false, true, false])
 })
 
 test('on a real socket, the answers before and after an explanation are the same to the byte', async () => {
@@ -75,7 +95,7 @@ test('on a real socket, the answers before and after an explanation are the same
   })
   expect(withoutDate(after)).toEqual(withoutDate(before))
   expect(before.status).toBe(401)
-  expect(log.withCode(MISMATCH).some(({ fields }) => fields['cause'] === 'secret-is-base64')).toBe(true)
+  expect(log.withCode(MISMATCH).map(({ fields }) => 'cause' in fields)).toEqual([false, true])
   expect(log.text()).not.toContain(SECRET)
   expect(log.text()).not.toContain(BASE64)
 })
@@ -137,13 +157,21 @@ test('diagnosis: false switches it off', async () => {
   expect(log.withCode(MISMATCH).every(({ fields }) => !('cause' in fields))).toBe(true)
 })
 
-test('a finding that no later refusal has carried is logged when the receiver stops', async () => {
-  const { receiver, log, calls } = countingReceiver()
-  await receiver.receive(plain())
-  await until(() => calls() === 2)
-  await new Promise(setImmediate)
-  await receiver.stop()
-  expect(log.lines.at(-1)).toMatchObject({ level: 'warn', fields: { cause: 'secret-is-base64' } })
+test('a proven finding that no later refusal has carried is logged when the receiver stops', async () => {
+  let last: unknown
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const { receiver, log, calls } = countingReceiver()
+    await receiver.receive(plain())
+    await until(() => calls() === 2)
+    await new Promise(setImmediate)
+    await receiver.stop()
+    last = log.lines.at(-1)
+    if (log.withCode('WARN_SIGNATURE_EXPLAINED').length > 0) break
+  }
+  expect(last).toMatchObject({
+    level: 'warn',
+    fields: { code: 'WARN_SIGNATURE_EXPLAINED', cause: 'secret-is-base64' },
+  })
 })
 
 test('a subscriptions function that fails for the explanation is a warning, and affects no answer', async () => {
