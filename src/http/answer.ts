@@ -32,3 +32,11 @@ export function answerTo({ code, status }: Pick<Outcome, 'code' | 'status'>): Ca
   if (status >= 400 && 'retryAfter' in OUTCOMES[code]) headers['Retry-After'] = RETRY_AFTER_SECONDS
   return { status, headers, body: BODIES.get(status)! }
 }
+
+/**
+ * The answer to a probe. Its status is that of a refused callback: 2xx is for callbacks only, and a probe must not look
+ * like one to whoever sees no more than the status.
+ */
+export function reportAnswer(report: string): CallbackAnswer {
+  return { status: 401, headers: { 'Content-Type': 'text/plain', 'Cache-Control': 'no-store' }, body: report }
+}

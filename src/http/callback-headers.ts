@@ -20,6 +20,12 @@ export interface RequestHeaders {
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>> | undefined
 }
 
+/** The request itself, for what is needed of refused requests only. */
+export interface RequestSource extends RequestHeaders {
+  readonly httpVersion?: string | undefined
+  readonly socket?: { readonly remoteFamily?: string | undefined } | undefined
+}
+
 export function requestHead(request: IncomingMessage & { originalUrl?: string }): CallbackHead {
   return {
     method: request.method,
@@ -43,7 +49,7 @@ export function callbackHeaders(request: RequestHeaders): CallbackHeaders {
     contentEncoding: undefined,
     contentLength: undefined,
   }
-  const raw = rawHeaders(request)
+  const raw = headerLines(request)
   for (let index = 0; index < raw.length; index += 2) {
     const name = raw[index]!
     const field = LENGTHS.has(name.length) ? FIELDS.get(name.toLowerCase()) : undefined
@@ -76,8 +82,8 @@ export function mayLackHeaders({ rawHeaders, socket }: RequestHeaders & { socket
   return maxEntries > 0 && (rawHeaders?.length ?? 0) >= maxEntries
 }
 
-// Serverless adapters create requests that have `headers` only.
-function rawHeaders({ rawHeaders, headers }: RequestHeaders): readonly string[] {
+/** Alternating names and values. Serverless adapters create requests that have `headers` only. */
+export function headerLines({ rawHeaders, headers }: RequestHeaders): readonly string[] {
   if (rawHeaders && rawHeaders.length > 0) return rawHeaders
   return Object.entries(headers ?? {}).flatMap(([name, values]) =>
     [values ?? []].flat().flatMap((value) => [name, value]),

@@ -34,7 +34,7 @@ export function callbackListener(
     await process(
       requestHead(request),
       (options) => readRawBody(request, options),
-      (outcome) => respond(request, response, outcome, { lingerMs, awaitsContinue }),
+      (outcome, report) => respond(request, response, outcome, { lingerMs, awaitsContinue, report }),
       {
         beforeBody() {
           sendContinue?.()

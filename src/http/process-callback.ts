@@ -3,6 +3,7 @@ import type { CallbackRequest } from '../callback/callback.js'
 import { outcome, type Outcome, type OutcomeCode } from '../callback/outcomes.js'
 import type { Credentials } from '../signature/credentials.js'
 import type { BodyLimits } from './raw-body.js'
+import { ProbeStep, type ProbeParts } from './probe-step.js'
 import { callbackReader, type CallbackHead, type ReadBody, type ReadOptions } from './read-callback.js'
 
 interface ProcessorParts {
@@ -10,6 +11,8 @@ interface ProcessorParts {
   /** Aborted when no more callbacks are accepted. */
   readonly stopping: AbortSignal
   readonly receive: (callback: CallbackRequest, credentials: Credentials) => Promise<Outcome>
+  /** Undefined if probes are not answered. */
+  readonly probes: ProbeParts | undefined
   readonly onAnswered: (answered: AnsweredRequest) => void
 }
 
@@ -29,13 +32,14 @@ interface ProcessOptions extends Pick<ReadOptions, 'joinBatch'> {
 }
 
 /**
- * Processes one request and passes its outcome to `answer`, before the outcome is logged and published. It never
- * throws and never rejects: the sender always gets an answer.
+ * Processes one request and passes its outcome to `answer`, before the outcome is logged and published. For a probe
+ * `answer` also gets the report, and nothing is published. It never throws and never rejects: the sender always gets an
+ * answer.
  */
 export type ProcessCallback = (
   head: CallbackHead,
   readBody: ReadBody,
-  answer: (outcome: Outcome) => void,
+  answer: (outcome: Outcome, report?: string) => void,
   options?: ProcessOptions,
 ) => Promise<void>
 
@@ -44,6 +48,7 @@ export function callbackProcessor({
   limits,
   stopping,
   receive,
+  probes,
   onAnswered,
 }: ProcessorParts): ProcessCallback {
   const readCallback = callbackReader(limits)
@@ -54,23 +59,27 @@ export function callbackProcessor({
       beforeBody?.()
       return undefined
     }
+    const step = probes && new ProbeStep(probes, head)
+    const isProbe = step && ((refused: OutcomeCode) => step.isProbe(refused))
     let release = (): void => {}
     let result
     let body: Buffer | undefined
+    let report
     try {
-      const intake = await readCallback(head, readBody, { beforeBody: admitBody, stopping, joinBatch })
-      if (intake.refused) result = outcome(intake.refused)
-      else {
-        release = () => intake.release()
-        body = intake.body
-        result = await receive(intake, intake.credentials)
-      }
+      const reading = { beforeBody: admitBody, isProbe, stopping, joinBatch }
+      const intake = await readCallback(head, readBody, reading)
+      release = () => intake.release?.()
+      body = intake.body
+      result = intake.refused ? outcome(intake.refused) : await receive(intake, intake.credentials)
+      const reporting = step?.report(result, body, startedAt)
+      if (reporting) report = await reporting
     } catch (error) {
       result = outcome('ERR_INTERNAL', undefined, error)
     } finally {
       release()
     }
-    answer(result)
-    onAnswered({ outcome: result, head, body, durationMs: performance.now() - startedAt })
+    answer(result, report)
+    if (report === undefined)
+      onAnswered({ outcome: result, head, body, durationMs: performance.now() - startedAt })
   }
 }

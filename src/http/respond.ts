@@ -1,7 +1,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import type { Outcome, OutcomeCode } from '../callback/outcomes.js'
-import { answerTo } from './answer.js'
+import { answerTo, reportAnswer } from './answer.js'
 
 /** After these outcomes the rest of the body is not needed, or will not arrive. */
 const CLOSES: ReadonlySet<OutcomeCode> = new Set([
@@ -23,6 +23,8 @@ interface AnswerOptions {
   readonly lingerMs: number
   /** The sender waits for `100 Continue` and has sent no byte of the body. */
   readonly awaitsContinue: boolean
+  /** In place of the ordinary answer, to a probe. */
+  readonly report?: string | undefined
 }
 
 /**
@@ -33,11 +35,12 @@ export function respond(
   request: IncomingMessage,
   response: ServerResponse,
   outcome: Pick<Outcome, 'code' | 'status'>,
-  { lingerMs, awaitsContinue }: AnswerOptions,
+  { lingerMs, awaitsContinue, report }: AnswerOptions,
 ): void {
   if (response.headersSent || response.destroyed) return
   const { code } = outcome
-  const { status, headers: answerHeaders, body } = answerTo(outcome)
+  const answer = report === undefined ? answerTo(outcome) : reportAnswer(report)
+  const { status, headers: answerHeaders, body } = answer
   const headers: OutgoingHttpHeaders = { 'Content-Length': body.length, ...answerHeaders }
   const isHttp2 = request.httpVersionMajor === 2
   // HTTP/2 forbids the header (RFC 9113, section 8.2.2).

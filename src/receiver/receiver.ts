@@ -12,7 +12,7 @@ import { Registration } from '../handlers/registration.js'
 import { InlineAcceptance } from './inline-acceptance.js'
 import { CountersignError } from '../base/errors.js'
 import { warnOfGaps } from '../handlers/handler-gaps.js'
-import { answerTo, type CallbackAnswer } from '../http/answer.js'
+import { answerTo, reportAnswer, type CallbackAnswer } from '../http/answer.js'
 import { callbackListener, type CallbackListener } from '../http/callback-listener.js'
 import { fromFetch, toFetch } from '../http/fetch-request.js'
 import { OutcomeLog } from '../http/log-outcome.js'
@@ -23,6 +23,7 @@ import { silentLogger, type Logger } from '../logging/logger.js'
 import { checkKnownOptions, functionOption, invalidOption } from '../base/option-checks.js'
 import type { InboxOperations } from '../inbox/operations.js'
 import { publishedOperations } from '../inbox/published-operations.js'
+import { ProbeResponder } from '../probe/responder.js'
 import { DurableAcceptance } from './durable-acceptance.js'
 import { Worker } from '../worker/worker.js'
 import type { Outcome } from '../callback/outcomes.js'
@@ -152,6 +153,9 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
         this.#handlers.freeze()
         return pipeline.receive(callback, credentials)
       },
+      probes: settings.doctor
+        ? { responder: new ProbeResponder({ ...settings.authentication, ...limits }), logger }
+        : undefined,
       onAnswered: (answered) => {
         publishAnswer(events, answered.outcome, answered.head.headers, answered.durationMs)
         diagnosis?.consider(answered)
@@ -233,12 +237,16 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
    */
   async receive(request: PlainRequest): Promise<ReceivedCallback> {
     let received!: Outcome
+    let probed: string | undefined
     await this.#process(
       plainHead(request),
       (options) => readPlainBody(request.body, options),
-      (outcome) => (received = outcome),
+      (outcome, report) => {
+        received = outcome
+        probed = report
+      },
     )
-    return { ...answerTo(received), outcome: received }
+    return { ...(probed === undefined ? answerTo(received) : reportAnswer(probed)), outcome: received }
   }
 
   /**

@@ -61,6 +61,12 @@ export interface ReceiverOptions<Events extends object = EventMap, Transaction =
   readonly capture?: CaptureOptions | undefined
   /** With an inbox: events for which it returns the same text are handled one after the other. @default no order */
   readonly orderBy?: OrderBy<AnyEvent<Events>> | undefined
+  /**
+   * Whether the probes of `countersign doctor` are answered with a report of what arrived. Whoever can send a probe
+   * has a secret, and could forge callbacks with it, so that a report gives away less. At most 120 requests a minute are
+   * examined. @default true
+   */
+  readonly doctor?: boolean | undefined
 }
 
 const INBOX_OPTIONS = [
@@ -78,6 +84,7 @@ export const RECEIVER_OPTIONS = [
   'logRefusalsPerSecond',
   'diagnosis',
   'capture',
+  'doctor',
 ] as const satisfies readonly (keyof ReceiverOptions)[]
 
 // Fails to compile when an option is missing from the list.
@@ -129,8 +136,14 @@ export function parseReceiverOptions<Events extends object, Transaction>(
     logRefusalsPerSecond: logRefusalsOption(OWNER, options),
     diagnosis: diagnosisOption(OWNER, options.diagnosis),
     capture: captureOption(OWNER, options.capture),
+    doctor: doctorOption(options.doctor),
     secrets,
   }
+}
+
+function doctorOption(doctor = true): boolean {
+  if (typeof doctor === 'boolean') return doctor
+  throw invalidOption(OWNER, 'doctor', doctor, 'use true or false')
 }
 
 /** Undefined if a function returns the subscriptions. */

@@ -20,6 +20,7 @@ const FLOORS = [
   'worker/',
   'bullmq/',
   'http/',
+  'probe/',
   'handlers/',
   'simulator/',
   'testing/',
