@@ -1,0 +1,149 @@
+import { lookup } from 'node:dns/promises'
+import { connect, isIP } from 'node:net'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
+import { doctorFinding, type DoctorFinding } from './findings.js'
+
+export interface NetworkPath {
+  /** How far it came. `http`: a connection that HTTP can use. */
+  readonly reached: 'nothing' | 'dns' | 'tcp' | 'http'
+  readonly steps: readonly Step[]
+  readonly findings: readonly DoctorFinding[]
+  readonly offersHttp2: boolean
+}
+
+/** One row of the table. */
+export interface Step {
+  readonly name: string
+  readonly ok: boolean
+  readonly seen: string
+}
+
+export interface PathOptions {
+  readonly timeoutMs: number
+  /** Certificates to trust in place of Node's. */
+  readonly ca?: string | undefined
+}
+
+const MAX_ADDRESSES = 6
+const RENEWAL_MS = 14 * 86_400_000
+
+/** Resolves the name, connects to each address, and makes a TLS handshake. Sends no request. Never rejects. */
+export async function networkPath(url: URL, { timeoutMs, ca }: PathOptions): Promise<NetworkPath> {
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const secure = url.protocol === 'https:'
+  const port = Number(url.port) || (secure ? 443 : 80)
+  const steps: Step[] = []
+  const findings: DoctorFinding[] = []
+  const end = (reached: NetworkPath['reached'], offersHttp2 = false): NetworkPath => ({
+    reached,
+    steps,
+    findings,
+    offersHttp2,
+  })
+
+  const found = await lookup(host, { all: true }).catch(
+    (error: NodeJS.ErrnoException) => error.code ?? error.name,
+  )
+  if (typeof found === 'string') {
+    steps.push({ name: 'DNS', ok: false, seen: found })
+    findings.push(doctorFinding('dns-failed', `${host}: ${found}`))
+    return end('nothing')
+  }
+  const addresses = found.slice(0, MAX_ADDRESSES).map(({ address }) => address)
+  steps.push({ name: 'DNS', ok: true, seen: addresses.join(', ') })
+
+  const failures = await Promise.all(
+    addresses.map(async (address) => connectionFailure(address, port, timeoutMs)),
+  )
+  for (const [index, address] of addresses.entries()) {
+    const failure = failures[index]
+    steps.push({
+      name: 'TCP',
+      ok: failure === undefined,
+      seen: `${address} port ${port}${failure ? `: ${failure}` : ''}`,
+    })
+    if (failure) findings.push(doctorFinding('connection-failed', `${address} port ${port}: ${failure}`))
+  }
+  if (failures.every((failure) => failure !== undefined)) return end('dns')
+
+  if (!secure) {
+    findings.push(doctorFinding('not-encrypted'))
+    return end('http')
+  }
+  const session = await tlsSession(host, port, { timeoutMs, ca })
+  if (typeof session === 'string') {
+    steps.push({ name: 'TLS', ok: false, seen: session })
+    findings.push(doctorFinding('tls-failed', session))
+    return end('tcp')
+  }
+  const { protocol, untrusted, expiresAt, alpn } = session
+  const expiry = new Date(expiresAt)
+  const until = Number.isNaN(expiry.getTime()) ? expiresAt : expiry.toISOString().slice(0, 10)
+  steps.push({
+    name: 'TLS',
+    ok: untrusted === undefined,
+    seen: `${protocol}, ${alpn ?? 'no ALPN'}, certificate until ${until}`,
+  })
+  if (untrusted) findings.push(doctorFinding('tls-not-trusted', `${untrusted}, valid until ${until}`))
+  else if (expiry.getTime() < Date.now() + RENEWAL_MS) findings.push(doctorFinding('tls-expires-soon', until))
+  return end('http', alpn === 'h2')
+}
+
+function connectionFailure(host: string, port: number, timeoutMs: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, timeout: timeoutMs })
+    const end = (failure?: string): void => {
+      socket.destroy()
+      resolve(failure)
+    }
+    socket
+      .once('connect', () => end())
+      .once('timeout', () => end('ETIMEDOUT'))
+      .once('error', (error: NodeJS.ErrnoException) => end(error.code ?? error.name))
+  })
+}
+
+interface TlsSession {
+  readonly protocol: string
+  /** Why the certificate is not trusted. */
+  readonly untrusted: string | undefined
+  readonly expiresAt: string
+  readonly alpn: string | undefined
+}
+
+/** What was agreed on, or why there is no session. */
+function tlsSession(
+  host: string,
+  port: number,
+  { timeoutMs, ca }: PathOptions,
+): Promise<TlsSession | string> {
+  return new Promise((resolve) => {
+    const socket: TLSSocket = connectTls({
+      host,
+      port,
+      timeout: timeoutMs,
+      ALPNProtocols: ['h2', 'http/1.1'],
+      // It is reported, and not a reason to stop.
+      rejectUnauthorized: false,
+      ...(ca !== undefined && { ca }),
+      ...(isIP(host) === 0 && { servername: host }),
+    })
+    const end = (result: TlsSession | string): void => {
+      socket.destroy()
+      resolve(result)
+    }
+    socket
+      .once('secureConnect', () => {
+        const { authorized, authorizationError, alpnProtocol } = socket
+        const cause = authorizationError as unknown
+        end({
+          protocol: socket.getProtocol() ?? 'TLS',
+          untrusted: authorized ? undefined : cause instanceof Error ? cause.message : String(cause),
+          expiresAt: socket.getPeerCertificate().valid_to,
+          alpn: alpnProtocol || undefined,
+        })
+      })
+      .once('timeout', () => end('ETIMEDOUT'))
+      .once('error', (error: NodeJS.ErrnoException) => end(error.code ?? error.name))
+  })
+}
