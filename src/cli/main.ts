@@ -53,6 +53,10 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     description: 'Explain why the signature of a recorded request does not match.',
     load: async () => (await import('./commands/explain.js')).defineExplain,
   },
+  doctor: {
+    description: 'Prove the way from a public URL to the running receiver.',
+    load: async () => (await import('./commands/doctor.js')).defineDoctor,
+  },
   replay: {
     description: 'Send recorded requests byte for byte, and compare the answers with what is expected.',
     load: async () => (await import('./commands/replay.js')).defineReplay,

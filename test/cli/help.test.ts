@@ -11,6 +11,7 @@ describe('--help', () => {
     ['sign'],
     ['verify'],
     ['explain'],
+    ['doctor'],
     ['replay'],
     ['inbox'],
     ['inbox', 'prune'],
@@ -40,7 +41,7 @@ describe('--help', () => {
     },
   )
 
-  it.each(['send', 'sign', 'verify', 'explain', 'token', 'subscribe', 'rotate', 'update-account'])(
+  it.each(['send', 'sign', 'verify', 'explain', 'doctor', 'token', 'subscribe', 'rotate', 'update-account'])(
     'of %s says why no option takes a secret',
     async (command) => {
       const { stdout } = await countersign([command, '--help'])
