@@ -20,7 +20,7 @@ describe('countersign doctor', () => {
     ['a prompt', {}, ['--ask'], {}, `${SECRET}\n`],
   ])('takes the secret from %s, prints a table, and ends with 0', async (_, files, args, env, input) => {
     const { port } = await runReceiver()
-    const cwd = await sandbox.directory(files as Record<string, string>)
+    const cwd = await sandbox.directory(files)
     const { code, stdout, stderr } = await countersign(['doctor', urlOf(port), ...args], { cwd, env, input })
     expect(stdout).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/hooks\/transfers +no problems$/m)
     expect(stdout).toMatch(/^ +HTTP\/1\.1 +ok +\d+ body bytes arrived by HTTP\/1\.1 over IPv4/m)
