@@ -1,22 +1,18 @@
 import { mkdtempSync, rmSync } from 'node:fs'
-import { Agent, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { SignedCallback } from '../../src/testing.js'
 import { startProgram } from '../support/inbox-program.js'
 import { buildRedisProgram } from '../support/redis-program.js'
 import { describeWithRedis, RedisServer } from '../support/redis-server.js'
-import { genuine } from '../support/running-receiver.js'
+import { sendTwins } from '../support/twins.js'
 import { until } from '../support/until.js'
 
 const PAIRS = 10_000
-const AT_ONCE = 50
 
 describeWithRedis('twins sent to two receivers at the same moment', () => {
   it('are each handled once, by one of them', async () => {
     const server = await RedisServer.start()
     const directory = mkdtempSync(join(tmpdir(), 'countersign-twins-'))
-    const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE })
     const file = buildRedisProgram(
       directory,
       `const receiver = createReceiver({ subscriptions: [subscription], store, logger: false })
@@ -34,24 +30,10 @@ describeWithRedis('twins sent to two receivers at the same moment', () => {
     await until(() => programs.every(({ lines }) => lines.length === 1))
     const ports = programs.map(({ lines }) => Number(lines[0]))
 
-    const answers: Record<string, number> = {}
-    const sendTwins = async (index: number) => {
-      const callback = genuine({ payload: { Id: String(index) } })
-      // In turns, as the first to be sent often wins.
-      const order = index % 2 === 0 ? ports : ports.toReversed()
-      const pair = await Promise.all(order.map((port) => statusOf(agent, port, callback)))
-      const answer = pair.sort((a, b) => a - b).join(' and ')
-      answers[answer] = (answers[answer] ?? 0) + 1
-    }
-    let next = 0
-    const sender = async () => {
-      while (next < PAIRS) await sendTwins(next++)
-    }
-    await Promise.all(Array.from({ length: AT_ONCE }, sender))
+    const answers = await sendTwins(ports, PAIRS)
 
     for (const { child } of programs) child.stdin.write('end\n')
     const outputs = await Promise.all(programs.map(({ ended }) => ended))
-    agent.destroy()
     await server.stop()
     rmSync(directory, { recursive: true })
     const handled = outputs.map((lines) => JSON.parse(lines[1]!) as string[])
@@ -62,15 +44,3 @@ describeWithRedis('twins sent to two receivers at the same moment', () => {
     expect(Object.keys(answers).every((answer) => ['200 and 200', '200 and 409'].includes(answer))).toBe(true)
   }, 300_000)
 })
-
-function statusOf(agent: Agent, port: number, { path, headers, body }: SignedCallback): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const sent = request({ agent, host: '127.0.0.1', port, path, method: 'POST', headers: { ...headers } })
-    sent.once('error', reject)
-    sent.once('response', (response) => {
-      response.resume()
-      response.once('end', () => resolve(response.statusCode!))
-    })
-    sent.end(body)
-  })
-}
