@@ -3,9 +3,13 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { postgres } from './postgres-engine.mjs'
 
 export const ENGINES = {
   sqlite: {
+    /** Short, so that the entries of a killed process are due again soon. */
+    limits: { leaseMs: 600, handlerTimeoutMs: 500 },
+
     async prepare() {
       const directory = mkdtempSync(join(tmpdir(), 'countersign-crash-inbox-'))
       return {
@@ -18,14 +22,14 @@ export const ENGINES = {
       return new SqliteInbox(settings)
     },
     // The prototypes of the drivers cannot be changed, so this watches the map of prepared statements of the connection.
-    beforeCommit(strike) {
+    strikeAtCommits(strike) {
       const { set } = Map.prototype
       // oxlint-disable-next-line no-extend-native -- only in this process, which is about to be killed
       Object.defineProperty(Map.prototype, 'set', {
         value(key, value) {
           if (key !== 'COMMIT') return set.call(this, key, value)
           const run = () => {
-            strike()
+            strike('before commit')
             return value.run()
           }
           return set.call(this, key, { run })
@@ -33,4 +37,5 @@ export const ENGINES = {
       })
     },
   },
+  postgres,
 }

@@ -1,4 +1,4 @@
-// The result as Markdown: two tables, as one would be wider than a terminal.
+// The result as Markdown: several tables, as one would be wider than a terminal.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
@@ -18,18 +18,29 @@ const VIOLATIONS = {
   unexplained: 'repeats without a kill',
 }
 
-export const resultTables = (rows) => [LOAD, VIOLATIONS].map((titles) => table(titles, rows)).join('\n\n')
+const LEDGER = {
+  step: 'killed',
+  handled: 'handled',
+  rows: 'rows in the ledger',
+  missingRows: 'missing rows',
+  extraRows: 'extra rows',
+}
 
-/** Replaces the result in docs/crash-matrix.md. */
-export function writeResult(tables) {
+export function resultTables(rows, isTransactional) {
+  const tables = [LOAD, VIOLATIONS, ...(isTransactional ? [LEDGER] : [])]
+  return tables.map((titles) => table(titles, rows)).join('\n\n')
+}
+
+/** Replaces the result of this name in docs/crash-matrix.md. */
+export function writeResult(tables, name) {
   const file = fileURLToPath(new URL('../../docs/crash-matrix.md', import.meta.url))
   const text = readFileSync(file, 'utf8')
   const date = new Date().toISOString().slice(0, 10)
-  const said = `<!-- result -->\n\nNode ${process.versions.node}, ${date}:\n\n${tables}\n\n<!-- /result -->`
-  writeFileSync(
-    file,
-    text.replace(/<!-- result -->[^]*<!-- \/result -->/, () => said),
-  )
+  const [begin, end] = [`<!-- result: ${name} -->`, `<!-- end of result: ${name} -->`]
+  const [before, rest] = text.split(begin)
+  const after = rest.split(end)[1]
+  const said = `Node ${process.versions.node}, ${date}:\n\n${tables}`
+  writeFileSync(file, `${before}${begin}\n\n${said}\n\n${end}${after}`)
 }
 
 function table(titles, rows) {

@@ -1,26 +1,27 @@
-// What the receivers and the workers of the crash test share: the inbox, the handler, and the strike. A process kills itself
-// with SIGKILL when it passes a named step for the n-th time. The product has no switch for that, so the methods around the
-// step are wrapped here.
+// What the receivers and the workers of the crash test share: the inbox, the handler, and the strike. A process kills itself,
+// or the database, with SIGKILL when it passes a named step for the n-th time. The product has no switch for that, so the
+// methods around the step are wrapped here.
 import { appendFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ENGINES } from './engines.mjs'
 
 const given = JSON.parse(process.env.CRASH_TEST)
-export const { subscription, handles } = given
+const engine = ENGINES[given.engine]
+export const { subscription, handles, isTransactional } = given
 
-/** Short, so that the entries of a killed process are due again soon. */
-export const EMPTYING = { leaseMs: 600, handlerTimeoutMs: 500, pollMs: 50 }
+export const EMPTYING = { ...engine.limits, pollMs: 50, retryDelayMs: 20, maxRetryDelayMs: 200 }
 
 let passes = 0
 
 function strike(step) {
-  if (step === given.step && ++passes >= given.pass) process.kill(process.pid, 'SIGKILL')
+  if (step !== given.step || ++passes !== given.pass) return
+  if (given.databasePid) engine.killDatabase(given.databasePid)
+  else process.kill(process.pid, 'SIGKILL')
 }
 
 export async function openInbox() {
-  const engine = ENGINES[given.engine]
   const inbox = await engine.create(given.settings)
-  engine.beforeCommit(() => strike('before commit'))
+  engine.strikeAtCommits(strike)
   around('add', 'after verify', 'after commit, before the answer')
   around('claim', undefined, 'after claim', ({ entries }) => entries.length > 0)
   around('settle', 'after the handler, before complete', 'after complete')
@@ -41,9 +42,18 @@ export async function openInbox() {
 const record = (line) =>
   appendFileSync(given.ledger, `${JSON.stringify({ ...line, pid: process.pid, time: Date.now() })}\n`)
 
-export async function handler({ idempotencyKey: key }) {
+export async function handler({ idempotencyKey: key }, { transaction }) {
   record({ key, at: 'start' })
-  await delay(Math.random() * 4)
-  strike('in the handler')
+  try {
+    await delay(Math.random() * 4)
+    strike('in the handler')
+    if (isTransactional) {
+      await engine.writeRow(transaction, key)
+      strike('after the ledger row')
+    }
+  } catch (error) {
+    record({ key, at: 'failed' })
+    throw error
+  }
   record({ key, at: 'end' })
 }

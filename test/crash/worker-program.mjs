@@ -1,10 +1,10 @@
 // A process that only handles, and that may be killed.
 import { once } from 'node:events'
 import { createWorker } from 'countersign'
-import { EMPTYING, handler, openInbox, subscription } from './striking.mjs'
+import { EMPTYING, handler, isTransactional, openInbox, subscription } from './striking.mjs'
 
-const worker = createWorker({ inbox: await openInbox(), ...EMPTYING })
-worker.on(subscription.eventTypeName, handler)
+const worker = createWorker({ inbox: await openInbox(), ...EMPTYING, logger: false })
+worker.on(subscription.eventTypeName, handler, { transactional: isTransactional })
 await worker.start()
 console.log(JSON.stringify({ started: true }))
 // A listener of a signal does not keep a process alive.

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { appendFileSync, chownSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
+import { killPostgres } from './kill-postgres.js'
 import { findProgram, freePort, postgresFolders, ServerProcess, temporaryFolder } from './server-program.js'
 
 const INITDB = findProgram('initdb', postgresFolders())
@@ -12,8 +13,8 @@ export const hasPostgres = INITDB !== undefined && POSTGRES !== undefined
 if (!hasPostgres)
   process.stderr.write('tests with PostgreSQL are skipped; to install it: apt-get install postgresql\n')
 
-/** `describe`, skipped where PostgreSQL is not installed. */
-export const describeWithPostgres = hasPostgres ? describe : describe.skip
+/** `describe`, skipped where PostgreSQL is not installed. Undefined outside of Jest, as in the crash test. */
+export const describeWithPostgres = hasPostgres ? globalThis.describe : globalThis.describe?.skip
 
 /** A PostgreSQL server on the loopback interface, with its data in a temporary folder. */
 export class PostgresServer {
@@ -70,17 +71,10 @@ export class PostgresServer {
     await this.#process.ready(async () => (await this.query('SELECT 1')).rowCount === 1)
   }
 
-  /** Ends the server and its processes as a crash does. Its children notice that it is gone and end. */
+  /** Ends the server and its processes as a crash does. */
   async kill(): Promise<void> {
-    const children = childrenOf(this.#process!.pid)
-    await this.#process!.stop('SIGKILL')
-    for (const pid of children) {
-      try {
-        process.kill(pid, 'SIGKILL')
-      } catch {
-        // It has ended by itself.
-      }
-    }
+    killPostgres(this.pid)
+    await this.ended
   }
 
   /** Ends the server in order; all connections are closed. */
@@ -112,6 +106,15 @@ export class PostgresServer {
     }
   }
 
+  get pid(): number {
+    return this.#process!.pid
+  }
+
+  /** Resolves once the server that was started last has ended. */
+  get ended(): Promise<void> {
+    return this.#process!.ended
+  }
+
   get #data(): string {
     return join(this.#folder, 'data')
   }
@@ -124,16 +127,4 @@ function serverUser(): { uid: number; gid: number } | undefined {
   const fields = users.map((line) => line.split(':')).find(([name]) => name === 'postgres')
   if (!fields) throw new Error('to run PostgreSQL as root, a user named postgres is needed')
   return { uid: Number(fields[2]), gid: Number(fields[3]) }
-}
-
-function childrenOf(pid: number): number[] {
-  try {
-    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
-      .trim()
-      .split(' ')
-      .filter(Boolean)
-      .map(Number)
-  } catch {
-    return []
-  }
 }

@@ -1,0 +1,76 @@
+// PostgreSQL for the crash test: a server for each step, because the server is killed as well, with a table that the
+// transactional handler writes to.
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import { compileFunction } from 'node:vm'
+import { buildSync } from 'esbuild'
+import pg from 'pg'
+
+const WRITE_ROW = 'INSERT INTO ledger (key) VALUES ($1)'
+// The server keeps what it has committed, as a real one does.
+const DURABLE = ['fsync = on', 'full_page_writes = on', 'synchronous_commit = on']
+
+export const postgres = {
+  /** Long enough for a server that starts again on a busy machine. */
+  limits: { leaseMs: 3_000, handlerTimeoutMs: 2_000, concurrency: 4 },
+
+  async prepare() {
+    const { PostgresServer } = support('postgres-server.ts')
+    const server = await PostgresServer.start(DURABLE)
+    const connectionString = await server.createDatabase()
+    await server.query('CREATE TABLE ledger (key text NOT NULL)', [], connectionString)
+    return {
+      settings: { connectionString, busyTimeoutMs: 1_000, maxConnections: 8 },
+      database: server,
+      async ledgerRows() {
+        const { rows } = await server.query('SELECT key FROM ledger', [], connectionString)
+        return rows.map(({ key }) => key)
+      },
+      remove: () => server.stop(),
+    }
+  },
+
+  async create(settings) {
+    const { PostgresInbox } = await import('countersign/postgres')
+    return new PostgresInbox({ ...settings, logger: false })
+  },
+
+  writeRow: (transaction, key) => transaction.query(WRITE_ROW, [key]),
+
+  killDatabase(pid) {
+    support('kill-postgres.ts').killPostgres(pid)
+  },
+
+  strikeAtCommits(strike) {
+    const { query } = pg.Client.prototype
+    const wroteRow = new WeakSet()
+    pg.Client.prototype.query = function (...args) {
+      if (args[0] === WRITE_ROW) wroteRow.add(this)
+      if (args[0] !== 'COMMIT') return query.apply(this, args)
+      strike('before commit')
+      if (!wroteRow.delete(this)) return query.apply(this, args)
+      strike('before COMMIT of the handler')
+      const committing = query.apply(this, args)
+      strike('during COMMIT of the handler')
+      return committing.then((result) => {
+        strike('after COMMIT, before it is reported')
+        return result
+      })
+    }
+  },
+}
+
+/** The support files of the tests are TypeScript. */
+function support(file) {
+  const { outputFiles } = buildSync({
+    entryPoints: [fileURLToPath(new URL(`../support/${file}`, import.meta.url))],
+    bundle: true,
+    platform: 'node',
+    packages: 'external',
+    write: false,
+  })
+  const module = { exports: {} }
+  const run = compileFunction(outputFiles[0].text, ['module', 'exports', 'require'])
+  run(module, module.exports, createRequire(import.meta.url))
+  return module.exports
+}

@@ -1,0 +1,110 @@
+// One inbox, and processes that are killed on it one after the other, or its database.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { startProcess } from './crash-process.mjs'
+import { ENGINES } from './engines.mjs'
+import { Fleet } from './fleet.mjs'
+import { Load } from './load.mjs'
+import { verdict } from './verdict.mjs'
+
+const SUBSCRIPTION = {
+  eventTypeName: 'transfers.book-completed',
+  callbackUrl: 'https://partner.example.com/hooks/transfers',
+  secret: 'only-for~this.test',
+}
+/** How long a process may take to pass a named step so often. */
+const STEP_LIMIT_MS = 5_000
+const DRAIN_LIMIT_MS = 30_000
+
+export async function runStep({ engineName, fleetSize, isTransactional, ...strikes }) {
+  const { step, at = step, roles, second = 0, kills, killsDatabase, both, random } = strikes
+  const directory = mkdtempSync(join(tmpdir(), 'countersign-crash-'))
+  const engine = ENGINES[engineName]
+  const { settings, remove, database, ledgerRows } = await engine.prepare()
+  const ledger = join(directory, 'ledger.jsonl')
+  writeFileSync(ledger, '')
+  const handles = fleetSize.worker === 0
+  const given = { engine: engineName, settings, ledger, subscription: SUBSCRIPTION, handles, isTransactional }
+  const load = new Load(SUBSCRIPTION)
+  const killedAt = new Map()
+  const outages = []
+  const others = new Fleet(given)
+  try {
+    for (let kill = 0; kill < kills; kill++) {
+      const role = handles ? 'receiver' : roles[Math.floor((kill * roles.length) / kills)]
+      const size = { ...fleetSize, receiver: fleetSize.receiver + second }
+      await others.become({ ...size, [role]: size[role] - 1 })
+      const databasePid = killsDatabase ? database.pid : undefined
+      const struck = await startProcess(role, {
+        ...given,
+        step: at,
+        pass: 1 + Math.floor(random() * 30),
+        databasePid,
+      })
+      const timer = new AbortController()
+      const strike = () => {
+        if (databasePid) engine.killDatabase(databasePid)
+        if (!databasePid || both) struck.signal('SIGKILL')
+      }
+      // The random moment; or, at a named step that was not passed so often, the end of waiting for it.
+      const limit = at === 'at random' || second ? 20 + random() * 250 : STEP_LIMIT_MS
+      delay(limit, undefined, { signal: timer.signal }).then(strike, () => {})
+      const restarted = databasePid && restart(database, outages, struck)
+      await load.drive([...others.ports, ...(struck.port ? [struck.port] : [])], struck.ended)
+      await Promise.all([struck.ended, restarted])
+      timer.abort()
+      if (struck.killedAt) killedAt.set(struck.pid, struck.killedAt)
+    }
+    const left = await drain(given, others)
+    const lines = readFileSync(ledger, 'utf8').split('\n').filter(Boolean)
+    const { acknowledged, sent } = load
+    const result = verdict({
+      acknowledged,
+      ledger: lines.map((line) => JSON.parse(line)),
+      rows: isTransactional ? await ledgerRows() : undefined,
+      killedAt,
+      outages,
+      ...left,
+    })
+    return { kills, sent, acknowledged: acknowledged.size, ...result }
+  } finally {
+    others.kill()
+    await remove()
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
+/** Starts the database again when it has been killed, and then stops the process that was struck, in order. */
+async function restart(database, outages, struck) {
+  await database.ended
+  const from = Date.now()
+  await database.restart()
+  outages.push({ from, to: Date.now() })
+  await struck.stop()
+}
+
+/** Leaves one process alone that handles for as long as there is work. */
+async function drain({ engine, settings, handles }, others) {
+  await others.become(handles ? { receiver: 1, worker: 0 } : { receiver: 0, worker: 1 })
+  const inbox = await ENGINES[engine].create(settings)
+  await inbox.open()
+  const giveUpAt = Date.now() + DRAIN_LIMIT_MS
+  let unfinished = Infinity
+  while (unfinished > 0 && Date.now() < giveUpAt) {
+    const { stored, running, retrying, dead, unhandled, quarantined } = await inbox.stats()
+    unfinished = stored + running + retrying + dead + unhandled + quarantined
+    await delay(20)
+  }
+  await others.become({ receiver: 0, worker: 0 })
+  const handled = new Set()
+  for (let afterId; ;) {
+    const page = await inbox.list({ states: ['handled'] }, { afterId, limit: 500 })
+    for (const { idempotencyKey } of page) handled.add(idempotencyKey)
+    if (page.length < 500) break
+    afterId = page.at(-1).id
+  }
+  await inbox.close()
+  return { handled, unfinished }
+}
