@@ -2,7 +2,7 @@
 // the kinds that users have, and used there.
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { npmInstall, pack, root, run } from './packed-package.mjs'
 
 const { version, devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -60,7 +60,9 @@ function checkContents(tarball) {
     .split('\n')
     .map((path) => path.replace(/^package\//, ''))
   // The README, --help and the comments of types refer to the pages of docs.
-  const docs = readdirSync(join(root, 'docs')).map((page) => `docs/${page}`)
+  const docs = readdirSync(join(root, 'docs'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(relative(root, parentPath), name))
   const expected = ['README.md', 'LICENSE', 'CHANGELOG.md', 'package.json', 'dist/cjs/package.json', ...docs]
   const missing = expected.filter((file) => !files.includes(file))
   // Every other file is the code or the types of a source file: no test, no source map, nothing left from another build.

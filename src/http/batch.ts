@@ -1,5 +1,6 @@
 // Not the globals: a test that installs fake timers before this file is loaded would stop every callback.
 import { setImmediate } from 'node:timers'
+import { batchChannel, type BatchMeasurement } from '../base/measurements.js'
 
 const defer = setImmediate
 
@@ -23,6 +24,8 @@ export function createBatches(): JoinBatch {
     size = 0
     const batch = new Promise<void>((resolve) => {
       defer(() => {
+        if (batchChannel.hasSubscribers)
+          batchChannel.publish({ size: open === batch ? size : MAX_SIZE } satisfies BatchMeasurement)
         if (open === batch) open = undefined
         resolve()
       })

@@ -49,6 +49,7 @@ const EXPORTED = {
   ],
   'countersign/simulator': ['startServiceSimulator'],
   'countersign/bullmq': ['forwardTo', 'forwardedEvent', 'handleForwarded'],
+  'countersign/prometheus': ['prometheusMetrics'],
 }
 
 // Names are public the day they are published: this list changes on purpose, or not at all.

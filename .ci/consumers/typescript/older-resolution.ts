@@ -3,6 +3,7 @@ import { forwardTo, type ForwardedCallback } from 'countersign/bullmq'
 import { createClient } from 'countersign/client'
 import { RedisIdempotencyStore } from 'countersign/redis'
 import { PostgresInbox } from 'countersign/postgres'
+import { prometheusMetrics } from 'countersign/prometheus'
 import { signCallback } from 'countersign/signature'
 import { SqliteInbox } from 'countersign/sqlite'
 import { signedCallback } from 'countersign/testing'
@@ -22,6 +23,8 @@ export const receiver = createReceiver({
 })
 declare const queue: { name: string; add(name: string, data: ForwardedCallback): Promise<{ id?: string }> }
 receiver.onAny(forwardTo(queue))
+// Without prom-client.
+export const unobserve: () => void = prometheusMetrics().observe(receiver)
 export const idOf = (event: CallbackEvent): string => event.subscription.id
 export const body: Buffer = signedCallback({ subscription }).body
 export const inbox = new PostgresInbox({ connectionString: 'postgres://127.0.0.1/test' })

@@ -1,4 +1,6 @@
+import { performance } from 'node:perf_hooks'
 import { setImmediate } from 'node:timers'
+import { commitChannel, type CommitMeasurement } from '../../base/measurements.js'
 
 export interface BatchesOptions<Item, Result> {
   /** Carries out a batch as one step. Resolves to the results in the order of the items. */
@@ -92,7 +94,12 @@ export class Batches<Item, Result> {
 
   async #carryOut(batch: readonly Waiting<Item, Result>[]): Promise<void> {
     try {
+      const startedAt = performance.now()
       const results = await this.#options.run(batch.map(({ item }) => item))
+      if (commitChannel.hasSubscribers) {
+        const durationMs = performance.now() - startedAt
+        commitChannel.publish({ size: batch.length, durationMs } satisfies CommitMeasurement)
+      }
       batch.forEach(({ resolve }, index) => resolve(results[index]!))
     } catch (error) {
       if (batch.length === 1 || this.#options.isFault(error)) for (const { reject } of batch) reject(error)

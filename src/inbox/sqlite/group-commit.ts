@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import { CountersignError } from '../../base/errors.js'
+import { commitChannel, type CommitMeasurement } from '../../base/measurements.js'
 import type { Logger } from '../../logging/logger.js'
 import { Connection } from './connection.js'
 import { loadDriver, type SqliteDriver } from './driver.js'
@@ -103,9 +104,14 @@ export class GroupCommit {
   /** Resolves to what has to be tried again, as another process holds the file. */
   async #commit(batch: readonly Waiting[]): Promise<readonly Waiting[]> {
     try {
+      const startedAt = performance.now()
       const results = await this.#use((connection) =>
         connection.transaction(() => batch.map(({ operation }) => operation(connection))),
       )
+      if (commitChannel.hasSubscribers) {
+        const durationMs = performance.now() - startedAt
+        commitChannel.publish({ size: batch.length, durationMs } satisfies CommitMeasurement)
+      }
       batch.forEach(({ resolve }, index) => resolve(results[index]))
       if (this.#connection) this.#watchLog(this.#connection)
       return []

@@ -1,0 +1,103 @@
+import { performance } from 'node:perf_hooks'
+import type { VerifiedCallback } from '../callback/callback.js'
+import type { EventSource } from '../events/event-channel.js'
+import type { AnsweredEvent } from '../events/lifecycle-events.js'
+import type { BoundedNames } from './bounded-names.js'
+import { ClockSkew } from './clock-skew.js'
+import { Counter, Gauge, Histogram, type Metric } from './instruments.js'
+
+/** How many secrets have a time of their last callback. Above the limit, the secret with the oldest time is forgotten. */
+const MAX_SECRETS = 1_000
+
+/**
+ * What is known when a request has been answered. Of an unverified request only the outcome and the code become labels, because
+ * an unauthenticated sender chooses everything else.
+ */
+export class AnswerMetrics {
+  readonly #callbacks = new Counter({
+    name: 'countersign_callbacks_total',
+    help: 'Requests that were answered. Only verified callbacks have an event type.',
+    labels: ['outcome', 'code', 'event_type'],
+  })
+  readonly #durations = new Histogram({
+    name: 'countersign_answer_duration_seconds',
+    help: 'Time from the headers of a request to its answer.',
+    labels: ['outcome'],
+    limits: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  })
+  readonly #bytes = new Histogram({
+    name: 'countersign_callback_body_bytes',
+    help: 'Size of the bodies of verified callbacks.',
+    limits: [256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576],
+  })
+  readonly #skew = new ClockSkew(() => performance.now())
+  readonly #secrets = new Map<string, SecretUse>()
+  readonly #eventTypes: BoundedNames
+
+  constructor(eventTypes: BoundedNames) {
+    this.#eventTypes = eventTypes
+  }
+
+  get metrics(): Metric[] {
+    const skew = {
+      name: 'countersign_clock_skew_seconds',
+      help: 'How far the clock of this machine is ahead of that of the service, at most; by recent verified callbacks.',
+    }
+    const secrets = {
+      name: 'countersign_secret_last_verified_timestamp_seconds',
+      help: 'When a secret last verified a callback, by the fingerprint of the secret; in seconds since 1970.',
+    }
+    return [
+      this.#callbacks,
+      this.#durations,
+      this.#bytes,
+      new Gauge(skew, () => {
+        const { ms } = this.#skew
+        return ms === undefined ? [] : [{ labels: {}, value: ms / 1000 }]
+      }),
+      new Gauge(secrets, () =>
+        [...this.#secrets].map(([secret, { eventType, at }]) => ({
+          labels: { secret, event_type: eventType },
+          value: at / 1000,
+        })),
+      ),
+    ]
+  }
+
+  observe(events: EventSource): () => void {
+    return events.subscribe('answered', (event) => this.#add(event))
+  }
+
+  #add({ outcome, durationMs }: AnsweredEvent): void {
+    const { callback } = outcome
+    const eventType = callback ? this.#eventTypes.of(callback.subscription.eventTypeName) : ''
+    this.#callbacks.add(1, outcome.outcome, outcome.code, eventType)
+    this.#durations.observe(durationMs / 1000, outcome.outcome)
+    if (!callback) return
+    this.#bytes.observe(callback.rawBody.length)
+    this.#skew.add(callback.signedAt, callback.receivedAt)
+    this.#addSecret(callback, eventType)
+  }
+
+  #addSecret({ secretFingerprint, receivedAt }: VerifiedCallback, eventType: string): void {
+    if (secretFingerprint === undefined) return
+    const known = this.#secrets.get(secretFingerprint)
+    const at = receivedAt.getTime()
+    // The first event type, because two subscriptions may share a secret.
+    if (known) known.at = at
+    else this.#secrets.set(secretFingerprint, { eventType, at })
+    if (this.#secrets.size > MAX_SECRETS) this.#forgetOldest()
+  }
+
+  #forgetOldest(): void {
+    const [[oldest]] = [...this.#secrets].sort(([, one], [, other]) => one.at - other.at) as [
+      [string, SecretUse],
+    ]
+    this.#secrets.delete(oldest)
+  }
+}
+
+interface SecretUse {
+  readonly eventType: string
+  at: number
+}

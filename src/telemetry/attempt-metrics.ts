@@ -1,0 +1,69 @@
+import type { VerifiedCallback } from '../callback/callback.js'
+import type { EventSource } from '../events/event-channel.js'
+import type { AttemptEvent } from '../events/lifecycle-events.js'
+import type { BoundedNames } from './bounded-names.js'
+import { Counter, Histogram, type Metric } from './instruments.js'
+
+/** What is known when an attempt to handle a callback has ended, and of what operators do. */
+export class AttemptMetrics {
+  readonly #attempts = new Counter({
+    name: 'countersign_attempts_total',
+    help: 'Attempts to handle a callback that have ended, by result: handled, failed, dead or lease_lost.',
+    labels: ['result', 'event_type', 'code'],
+  })
+  readonly #durations = new Histogram({
+    name: 'countersign_attempt_duration_seconds',
+    help: 'Time from the claim of a callback to the record of its end; the handlers run within it.',
+    labels: ['result', 'event_type'],
+    limits: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
+  })
+  readonly #ages = new Histogram({
+    name: 'countersign_signed_to_handled_seconds',
+    help: 'Time from the signature of a callback to the record that it was handled, by two clocks.',
+    labels: ['event_type'],
+    limits: [1, 2, 5, 10, 30, 60, 300, 900, 3_600, 14_400, 86_400],
+  })
+  readonly #actions = new Counter({
+    name: 'countersign_operator_actions_total',
+    help: 'What operators did through receiver.operations or worker.operations of this process.',
+    labels: ['action'],
+  })
+  readonly metrics: Metric[] = [this.#attempts, this.#durations, this.#ages, this.#actions]
+  readonly #eventTypes: BoundedNames
+  readonly #clock: () => number
+
+  constructor(eventTypes: BoundedNames, clock: () => number) {
+    this.#eventTypes = eventTypes
+    this.#clock = clock
+  }
+
+  observe(events: EventSource): () => void {
+    const ends = [
+      events.subscribe('handled', (event) => {
+        this.#add('handled', '', event)
+        const ageMs = this.#clock() - event.callback.signedAt.getTime()
+        this.#ages.observe(ageMs / 1000, this.#typeOf(event.callback))
+      }),
+      events.subscribe('failed', (event) => this.#add('failed', event.code, event)),
+      events.subscribe('dead', (event) => this.#add('dead', event.code, event)),
+      events.subscribe('leaseLost', (event) => this.#add('lease_lost', '', event)),
+      ...(['retried', 'released', 'discarded'] as const).map((action) =>
+        events.subscribe(action, () => this.#actions.add(1, action)),
+      ),
+    ]
+    return () => {
+      for (const end of ends) end()
+    }
+  }
+
+  #add(result: string, code: string, { callback, durationMs }: AttemptEvent): void {
+    const eventType = this.#typeOf(callback)
+    this.#attempts.add(1, result, eventType, code)
+    this.#durations.observe(durationMs / 1000, result, eventType)
+  }
+
+  // Not `callback.type`: the header is not signed. A captured delivery could be replayed with any event type.
+  #typeOf({ subscription }: VerifiedCallback): string {
+    return this.#eventTypes.of(subscription.eventTypeName)
+  }
+}

@@ -1,0 +1,39 @@
+const WINDOW_MS = 300_000
+
+/**
+ * Estimates how far the clock of this machine is ahead of the clock of the service. A callback arrives later than it was signed,
+ * sometimes hours later. So the smallest difference between both times within the last minutes is nearest to the difference of
+ * the clocks. It is too large by the shortest delivery, and by up to a second because the service signs whole seconds.
+ */
+export class ClockSkew {
+  readonly #now: () => number
+  #windowEndsAt = -Infinity
+  #current = Infinity
+  #previous = Infinity
+
+  /** `now`: a monotonic clock in milliseconds. */
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** To be called for verified callbacks only: the timestamp of a forged one could be anything. */
+  add(signedAt: Date, receivedAt: Date): void {
+    this.#turn()
+    this.#current = Math.min(this.#current, receivedAt.getTime() - signedAt.getTime())
+  }
+
+  /** In milliseconds; undefined if no callback was verified within 5 to 10 minutes. */
+  get ms(): number | undefined {
+    this.#turn()
+    const smallest = Math.min(this.#current, this.#previous)
+    return smallest === Infinity ? undefined : smallest
+  }
+
+  #turn(): void {
+    const now = this.#now()
+    if (now < this.#windowEndsAt) return
+    this.#previous = now < this.#windowEndsAt + WINDOW_MS ? this.#current : Infinity
+    this.#current = Infinity
+    this.#windowEndsAt = now + WINDOW_MS
+  }
+}

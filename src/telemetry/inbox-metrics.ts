@@ -1,0 +1,109 @@
+import { performance } from 'node:perf_hooks'
+import { withTimeout } from '../base/timeout.js'
+import type { InboxOperations, InboxStats } from '../inbox/inbox.js'
+import { NO_ENTRIES } from '../inbox/no-entries.js'
+import { Gauge, type Metric, type Sample } from './instruments.js'
+
+/** What is read of an inbox. */
+export type ReadInbox = Pick<InboxOperations, 'stats' | 'list'>
+
+/** Several servers may scrape, and to count the entries of a large inbox takes time. */
+const READ_EVERY_MS = 5_000
+/** Prometheus gives up after 10 seconds by default. The other metrics must arrive without those of the inbox. */
+const READ_LIMIT_MS = 2_000
+const STATES = Object.keys(NO_ENTRIES) as (keyof typeof NO_ENTRIES)[]
+
+interface Reading {
+  readonly stats: InboxStats
+  readonly oldestDead: Date | undefined
+}
+
+interface ObservedInbox {
+  readonly operations: ReadInbox
+  readAt: number
+  reading: Promise<Reading | undefined>
+}
+
+/** What the inboxes hold, read when it is scraped. */
+export class InboxMetrics {
+  readonly #inboxes = new Map<string, ObservedInbox[]>()
+  readonly #clock: () => number
+
+  constructor(clock: () => number) {
+    this.#clock = clock
+  }
+
+  /** Of several observed under one name, one is read, because they share an inbox. */
+  observe(name: string, operations: ReadInbox): () => void {
+    const observed = { operations, readAt: -Infinity, reading: Promise.resolve(undefined) }
+    this.#inboxes.set(name, [...(this.#inboxes.get(name) ?? []), observed])
+    return () => {
+      const others = this.#inboxes.get(name)!.filter((each) => each !== observed)
+      if (others.length > 0) this.#inboxes.set(name, others)
+      else this.#inboxes.delete(name)
+    }
+  }
+
+  get metrics(): Metric[] {
+    return [
+      this.#gauge(
+        {
+          name: 'countersign_inbox_readable',
+          help: 'Whether the inbox could be read within 2 seconds. If it is 0, the other figures of the inbox are absent.',
+        },
+        (reading) => [{ labels: {}, value: reading ? 1 : 0 }],
+      ),
+      this.#gauge({ name: 'countersign_inbox_entries', help: 'Entries in the inbox by state.' }, (reading) =>
+        reading ? STATES.map((state) => ({ labels: { state }, value: reading.stats[state] })) : [],
+      ),
+      this.#age(
+        'countersign_inbox_oldest_unfinished_age_seconds',
+        'Time since the arrival of the oldest entry that is stored, running or retrying; 0 if there is none.',
+        ({ stats }) => stats.oldestUnfinished,
+      ),
+      this.#age(
+        'countersign_inbox_oldest_dead_letter_age_seconds',
+        'Time since the arrival of the oldest entry that is a dead letter; 0 if there is none.',
+        ({ oldestDead }) => oldestDead,
+      ),
+    ]
+  }
+
+  #age(name: string, help: string, since: (reading: Reading) => Date | undefined): Gauge {
+    return this.#gauge({ name, help }, (reading) => {
+      if (!reading) return []
+      const oldest = since(reading)
+      // The clock may have been set back since the arrival.
+      const ageMs = oldest === undefined ? 0 : Math.max(0, this.#clock() - oldest.getTime())
+      return [{ labels: {}, value: ageMs / 1000 }]
+    })
+  }
+
+  #gauge(
+    description: { name: string; help: string },
+    samples: (reading: Reading | undefined) => Sample[],
+  ): Gauge {
+    return new Gauge(description, async () => {
+      const readings = [...this.#inboxes].map(async ([inbox, [first]]) => {
+        const reading = await read(first!)
+        return samples(reading).map(({ labels, value }) => ({ labels: { inbox, ...labels }, value }))
+      })
+      return (await Promise.all(readings)).flat()
+    })
+  }
+}
+
+function read(inbox: ObservedInbox): Promise<Reading | undefined> {
+  const now = performance.now()
+  if (now - inbox.readAt >= READ_EVERY_MS) {
+    inbox.readAt = now
+    inbox.reading = withTimeout(readNow(inbox.operations), READ_LIMIT_MS, 'the inbox').catch(() => undefined)
+  }
+  return inbox.reading
+}
+
+async function readNow(operations: ReadInbox): Promise<Reading> {
+  const stats = await operations.stats()
+  const [oldest] = stats.dead > 0 ? await operations.list({ states: ['dead'] }, { limit: 1 }) : []
+  return { stats, oldestDead: oldest?.receivedAt }
+}

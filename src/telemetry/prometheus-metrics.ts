@@ -1,0 +1,106 @@
+import { checkKnownOptions, integerOption, invalidOption, objectOption } from '../base/option-checks.js'
+import type { EventSource } from '../events/event-channel.js'
+import { AnswerMetrics } from './answer-metrics.js'
+import { AttemptMetrics } from './attempt-metrics.js'
+import { BoundedNames } from './bounded-names.js'
+import { CONTENT_TYPE, exposition } from './exposition.js'
+import { InboxMetrics, type ReadInbox } from './inbox-metrics.js'
+import type { Metric } from './instruments.js'
+import { ProcessMetrics } from './process-metrics.js'
+
+export interface PrometheusMetricsOptions {
+  /** The registry that writes these metrics beside your own: a `Registry` of prom-client 15. @default none: use `text()` */
+  readonly register?: MetricRegistry | undefined
+  /**
+   * How many event types become labels, from 1 to 1,000; further ones are counted as `other`. The types are those of the
+   * subscriptions whose secret matched. @default 100
+   */
+  readonly maxEventTypes?: number | undefined
+}
+
+/** What is needed of a `Registry` of prom-client. */
+export interface MetricRegistry {
+  // A method, so that the narrower parameter type of prom-client is accepted. prom-client need not be installed.
+  registerMetric(metric: never): void
+}
+
+/** A receiver or a worker. */
+export interface ObservedProcess {
+  readonly events: EventSource
+  readonly operations: ReadInbox | undefined
+}
+
+export interface ObserveOptions {
+  /**
+   * The label `inbox` of the figures of its inbox. If two receivers of a process have different inboxes, give them different
+   * names. @default 'default'
+   */
+  readonly inbox?: string | undefined
+}
+
+export interface PrometheusMetrics {
+  /**
+   * Counts what this receiver or worker does. The figures of several are added up. Returns a function that ends it.
+   * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
+   */
+  observe(observed: ObservedProcess, options?: ObserveOptions): () => void
+  /** These metrics in the text format of Prometheus, without a registry. Never rejects because of an inbox. */
+  text(): Promise<string>
+  /** The Content-Type of `text()`. */
+  readonly contentType: string
+}
+
+/**
+ * Metrics for Prometheus. Their names begin with `countersign_`; docs/metrics.md lists them.
+ *
+ * @example
+ *   const metrics = prometheusMetrics({ register })
+ *   metrics.observe(receiver)
+ *
+ * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN; and what `register` throws, if it has metrics of these names
+ */
+export function prometheusMetrics(options: PrometheusMetricsOptions = {}): PrometheusMetrics {
+  checkKnownOptions(OWNER, options, ['register', 'maxEventTypes'])
+  const { register, maxEventTypes } = options
+  if (register !== undefined) objectOption(OWNER, 'register', register, register, ['registerMetric'])
+  const limits = { fallback: 100, min: 1, max: 1_000 }
+  const eventTypes = new BoundedNames(integerOption(OWNER, 'maxEventTypes', maxEventTypes, limits))
+  const answers = new AnswerMetrics(eventTypes)
+  const attempts = new AttemptMetrics(eventTypes, Date.now)
+  const inboxes = new InboxMetrics(Date.now)
+  const ofProcess = new ProcessMetrics()
+  const metrics: readonly Metric[] = [answers, attempts, inboxes, ofProcess].flatMap((each) => each.metrics)
+  for (const metric of metrics) register?.registerMetric(metric as never)
+  let observed = 0
+
+  return {
+    contentType: CONTENT_TYPE,
+    text: () => exposition(metrics),
+    observe(target, observeOptions = {}) {
+      const { events, operations } = checkObserved(target)
+      checkKnownOptions(OBSERVE, observeOptions, ['inbox'])
+      const { inbox = 'default' } = observeOptions
+      if (typeof inbox !== 'string' || inbox === '')
+        throw invalidOption(OBSERVE, 'inbox', inbox, 'use a name, such as "payments"')
+      if (observed++ === 0) ofProcess.start()
+      const ends = [
+        answers.observe(events),
+        attempts.observe(events),
+        operations ? inboxes.observe(inbox, operations) : () => {},
+      ]
+      return () => {
+        if (ends.length > 0 && --observed === 0) ofProcess.stop()
+        for (const end of ends.splice(0)) end()
+      }
+    },
+  }
+}
+
+function checkObserved(target: ObservedProcess): ObservedProcess {
+  const { events } = (target ?? {}) as Partial<ObservedProcess>
+  if (typeof events?.subscribe === 'function') return target
+  throw invalidOption(OBSERVE, 'observed', target, 'pass a receiver or a worker')
+}
+
+const OWNER = 'prometheusMetrics'
+const OBSERVE = 'metrics.observe'

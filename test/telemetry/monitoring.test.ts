@@ -1,0 +1,122 @@
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { DoNotRetryError } from '../../src/index.js'
+import { prometheusMetrics } from '../../src/prometheus.js'
+import { SqliteInbox } from '../../src/sqlite.js'
+import { itWhere } from '../support/it-where.js'
+import { runInboxReceiver } from '../support/running-inbox-receiver.js'
+import { FORGED, genuine } from '../support/running-receiver.js'
+import { findProgram, freePort, ServerProcess, temporaryFolder } from '../support/server-program.js'
+import { inboxFile } from '../support/sqlite-file.js'
+
+const folder = join(__dirname, '../../docs/monitoring')
+const promtool = findProgram('promtool')
+const prometheus = findProgram('prometheus')
+const file = (name: string) => readFileSync(join(folder, name), 'utf8')
+const check = (...args: string[]) => execFileSync(promtool!, args, { cwd: folder, encoding: 'utf8' })
+
+interface Dashboard {
+  readonly panels: readonly {
+    readonly title: string
+    readonly targets: readonly { readonly expr: string }[]
+  }[]
+}
+const dashboard: Dashboard = JSON.parse(file('dashboard.json'))
+const queries = dashboard.panels.flatMap(({ title, targets }) => targets.map(({ expr }) => ({ title, expr })))
+
+it('the alerts and the dashboard use only metrics that exist, and the page names all of them', async () => {
+  const text = await prometheusMetrics().text()
+  const existing = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name!)
+  const used = [file('alerts.yml'), ...queries.map(({ expr }) => expr)].flatMap(
+    (source) => source.match(/\bcountersign_\w+/g) ?? [],
+  )
+  const families = new Set(used.map((name) => name.replace(/_(bucket|sum|count)$/, '')))
+  expect([...families].filter((name) => !existing.includes(name))).toEqual([])
+  const page = readFileSync(join(folder, '../metrics.md'), 'utf8')
+  expect(existing.filter((name) => !page.includes(`\`${name}`))).toEqual([])
+})
+
+it('the page says what to do about each alert', () => {
+  const page = readFileSync(join(folder, '../metrics.md'), 'utf8')
+  const alerts = [...file('alerts.yml').matchAll(/alert: (\w+)/g)].map(([, name]) => name)
+  expect(alerts.filter((name) => !page.includes(`- \`${name}\`:`))).toEqual([])
+})
+
+itWhere(promtool !== undefined, 'promtool')('the alert rules pass promtool check and test', async () => {
+  expect(readdirSync(folder).sort()).toEqual(['alerts.test.yml', 'alerts.yml', 'dashboard.json'])
+  expect(check('check', 'rules', 'alerts.yml')).toContain('SUCCESS: 9 rules found')
+  expect(check('test', 'rules', 'alerts.test.yml')).toContain('SUCCESS')
+})
+
+itWhere(prometheus !== undefined, 'prometheus')(
+  'every query of the dashboard has a result in a Prometheus that scrapes a receiver',
+  async () => {
+    const metrics = prometheusMetrics()
+    const { receiver, send, becomes } = await runInboxReceiver({
+      inbox: new SqliteInbox({ file: inboxFile() }),
+      in: 'the standalone server',
+      handler: ({ payload }) => {
+        if (payload.Id === 'dead') throw new DoNotRetryError('no such account')
+      },
+    })
+    metrics.observe(receiver)
+    const scraped = createServer((_request, response) => {
+      // A rate needs a counter that has grown between two scrapes.
+      const sent = [
+        genuine(),
+        genuine({ payload: { Id: 'dead' } }),
+        genuine({ headers: { Authorization: FORGED } }),
+      ]
+      void Promise.all(sent.map((each) => send(each)))
+        .then(() => metrics.text())
+        .then((text) => response.writeHead(200, { 'Content-Type': metrics.contentType }).end(text))
+    })
+    await new Promise<void>((resolve) => scraped.listen(0, '127.0.0.1', resolve))
+    await send(genuine())
+    await becomes('1', 'handled')
+    const cwd = temporaryFolder()
+    const target = `127.0.0.1:${(scraped.address() as AddressInfo).port}`
+    const config = {
+      global: { scrape_interval: '1s', evaluation_interval: '1s' },
+      rule_files: [join(folder, 'alerts.yml')],
+      scrape_configs: [{ job_name: 'countersign', static_configs: [{ targets: [target] }] }],
+    }
+    writeFileSync(join(cwd, 'prometheus.yml'), JSON.stringify(config))
+    const port = await freePort()
+    const args = [
+      '--config.file=prometheus.yml',
+      '--storage.tsdb.path=data',
+      `--web.listen-address=127.0.0.1:${port}`,
+    ]
+    const server = new ServerProcess(prometheus!, args, { cwd })
+    const query = async (path: string): Promise<{ data: any }> => {
+      const response = await fetch(`http://127.0.0.1:${port}/api/v1/${path}`)
+      return (await response.json()) as { data: any }
+    }
+    const empty = async () => {
+      const without = []
+      for (const { title, expr } of queries) {
+        const instant = expr.replaceAll('$__rate_interval', '10s')
+        const { data } = await query(`query?query=${encodeURIComponent(instant)}`)
+        if (!(data?.result?.length > 0)) without.push(title)
+      }
+      return without
+    }
+    let without: string[] = []
+    try {
+      await server.ready(async () => (without = await empty()).length === 0, 30_000).catch(() => undefined)
+      expect(without).toEqual([])
+      const { data } = await query('rules')
+      const health = data.groups.flatMap(({ rules }: any) => rules.map((rule: any) => rule.health))
+      expect(new Set(health)).toEqual(new Set(['ok']))
+    } finally {
+      await server.stop('SIGTERM')
+      scraped.closeAllConnections()
+      scraped.close()
+    }
+  },
+  60_000,
+)

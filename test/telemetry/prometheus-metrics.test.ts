@@ -1,0 +1,244 @@
+import { execFileSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { Registry } from 'prom-client'
+import { createReceiver, createWorker, DoNotRetryError, MemoryInbox } from '../../src/index.js'
+import { prometheusMetrics } from '../../src/prometheus.js'
+import { SqliteInbox } from '../../src/sqlite.js'
+import { signedCallback } from '../../src/testing/signed-callback.js'
+import { arrival } from '../support/arrivals.js'
+import { fakeClock } from '../support/fake-clock.js'
+import { itWhere } from '../support/it-where.js'
+import { runInboxReceiver } from '../support/running-inbox-receiver.js'
+import { FORGED, genuine, runReceiver, SECRET, subscription } from '../support/running-receiver.js'
+import { findProgram } from '../support/server-program.js'
+import { inboxFile } from '../support/sqlite-file.js'
+import { samplesOf } from './samples.js'
+
+const TYPE = `event_type="${subscription.eventTypeName}"`
+const silent = { debug() {}, info() {}, warn() {}, error() {} }
+const promtool = findProgram('promtool')
+
+async function observed(options: Parameters<typeof runInboxReceiver>[0] = {}) {
+  const metrics = prometheusMetrics()
+  const running = await runInboxReceiver(options)
+  const end = metrics.observe(running.receiver)
+  return { ...running, metrics, end, samples: async () => samplesOf(await metrics.text()) }
+}
+
+describe('prometheusMetrics', () => {
+  it('writes into a registry of prom-client what text() writes', async () => {
+    const register = new Registry()
+    const metrics = prometheusMetrics({ register })
+    const { receiver, send, handled } = await runReceiver()
+    metrics.observe(receiver)
+    await send(genuine())
+    expect(handled).toHaveLength(1)
+    const steady = (text: string) => text.split('\n').filter((line) => line && !/event_loop/.test(line))
+    expect(steady(await register.metrics())).toEqual(steady(await metrics.text()))
+    register.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never)
+    expect(await register.metrics()).toContain('\ncountersign_callbacks_total{outcome="handled"')
+    expect(() => prometheusMetrics({ register })).toThrow(/already been registered/)
+  })
+
+  it('counts answers, attempts and what was signed', async () => {
+    const { send, metrics, samples, entries } = await observed({
+      handler: ({ payload }) => {
+        if (payload.Id === 'dead') throw new DoNotRetryError('no such account')
+      },
+    })
+    const body = genuine()
+    await send(body)
+    await send(body)
+    await send(genuine({ payload: { Id: 'dead' } }))
+    await send(genuine({ headers: { Authorization: FORGED } }))
+    let found = await samples()
+    const isOver = () =>
+      found.get(`countersign_attempts_total{result="dead",${TYPE},code="ERR_HANDLER_FAILED"}`) === 1 &&
+      found.get(`countersign_attempts_total{result="handled",${TYPE}}`) === 1
+    while (!isOver()) found = await samples()
+    expect(await entries()).toHaveLength(2)
+    const counted = Object.fromEntries(
+      [...found].filter(([name]) => name.startsWith('countersign_callbacks_total')),
+    )
+    expect(counted).toEqual({
+      [`countersign_callbacks_total{outcome="stored",code="STORED",${TYPE}}`]: 2,
+      [`countersign_callbacks_total{outcome="duplicate",code="DUPLICATE",${TYPE}}`]: 1,
+      'countersign_callbacks_total{outcome="refused",code="ERR_SIGNATURE_MISMATCH"}': 1,
+    })
+    expect(found.get(`countersign_signed_to_handled_seconds_count{${TYPE}}`)).toBe(1)
+    expect(found.get('countersign_answer_duration_seconds_bucket{outcome="stored",le="+Inf"}')).toBe(2)
+    expect(found.get('countersign_callback_body_bytes_sum')).toBeGreaterThan(2 * body.body.length)
+    expect(metrics.contentType).toMatch(/^text\/plain; version=0\.0\.4/)
+  })
+
+  it('has the fingerprint of the secret that verified, and nothing of the secret', async () => {
+    const now = Date.now()
+    const { send, samples, metrics, outcomes } = await observed({ clock: fakeClock(now) })
+    await send(genuine())
+    const fingerprint = outcomes[0]!.callback!.secretFingerprint!
+    const name = `countersign_secret_last_verified_timestamp_seconds{secret="${fingerprint}",${TYPE}}`
+    expect((await samples()).get(name)).toBe(now / 1000)
+    expect(await metrics.text()).not.toContain(SECRET)
+  })
+
+  it('estimates the clock skew from verified callbacks only', async () => {
+    const { send, samples } = await observed({ clock: fakeClock(Date.now() + 60_000) })
+    const timestamp = new Date(Date.now() - 7_200_000)
+    await send(genuine({ timestamp, headers: { Authorization: FORGED } }))
+    expect((await samples()).has('countersign_clock_skew_seconds')).toBe(false)
+    await send(genuine())
+    await send(genuine({ timestamp }))
+    const skew = (await samples()).get('countersign_clock_skew_seconds')
+    expect(skew).toBeGreaterThan(59)
+    expect(skew).toBeLessThan(63)
+  })
+
+  it('has no series for what 10,000 unauthenticated requests claim', async () => {
+    const receiver = createReceiver({ subscriptions: [subscription], logger: silent })
+    const metrics = prometheusMetrics()
+    metrics.observe(receiver)
+    const forge = async () => {
+      const { method, path, headers, body } = signedCallback({
+        subscription: { ...subscription, secret: 'another secret text' },
+      })
+      const claimed = { ...headers, 'X-Event-Type': `forged.${randomUUID()}` }
+      await receiver.receive({ method, path, headers: claimed, body })
+    }
+    await forge()
+    const before = samplesOf(await metrics.text())
+    for (let sent = 0; sent < 10_000; sent++) await forge()
+    const after = samplesOf(await metrics.text())
+    expect([...after.keys()]).toEqual([...before.keys()])
+    expect(after.get('countersign_callbacks_total{outcome="refused",code="ERR_SIGNATURE_MISMATCH"}')).toBe(
+      10_001,
+    )
+    await receiver.stop()
+  })
+
+  it('has no series for the event type of a captured callback, which is not signed', async () => {
+    const { send, metrics } = await observed()
+    await send(genuine({ headers: { 'X-Event-Type': 'rewritten.type' } }))
+    const text = await metrics.text()
+    expect(text).toContain(`{outcome="quarantined",code="ERR_EVENT_TYPE_MISMATCH",${TYPE}} 1`)
+    expect(text).not.toContain('rewritten')
+  })
+
+  it('counts event types above maxEventTypes as other', async () => {
+    const metrics = prometheusMetrics({ maxEventTypes: 2 })
+    const receiver = createReceiver({
+      subscriptions: ({ eventType }) => [{ ...subscription, eventTypeName: eventType! }],
+      logger: silent,
+    })
+    receiver.onAny(() => {})
+    metrics.observe(receiver)
+    for (const eventTypeName of ['a', 'b', 'c', 'd', 'a']) {
+      const { method, path, headers, body } = signedCallback({
+        subscription: { ...subscription, eventTypeName },
+      })
+      await receiver.receive({ method, path, headers, body })
+    }
+    const found = samplesOf(await metrics.text())
+    const handled = (type: string) =>
+      found.get(`countersign_callbacks_total{outcome="handled",code="HANDLED",event_type="${type}"}`)
+    expect(['a', 'b', 'c', 'other'].map(handled)).toEqual([2, 1, undefined, 2])
+    await receiver.stop()
+  })
+
+  it('reads the inbox when it is scraped, at most once in five seconds', async () => {
+    const inbox = new MemoryInbox()
+    const stats = jest.spyOn(inbox, 'stats')
+    const { metrics, samples } = await observed({ inbox })
+    expect(stats).not.toHaveBeenCalled()
+    await Promise.all([metrics.text(), metrics.text()])
+    await metrics.text()
+    expect(stats).toHaveBeenCalledTimes(1)
+    const found = await samples()
+    expect(found.get('countersign_inbox_entries{inbox="default",state="stored"}')).toBe(0)
+    expect(found.get('countersign_inbox_oldest_unfinished_age_seconds{inbox="default"}')).toBe(0)
+  })
+
+  it('has the ages of what waits', async () => {
+    const inbox = new MemoryInbox()
+    const { send, becomes, samples } = await observed({
+      inbox,
+      clock: fakeClock(Date.now() - 60_000),
+      handler: () => Promise.reject(new DoNotRetryError('no')),
+    })
+    await send(genuine())
+    await becomes('1', 'dead')
+    const found = await samples()
+    expect(found.get('countersign_inbox_entries{inbox="default",state="dead"}')).toBe(1)
+    expect(found.get('countersign_inbox_oldest_dead_letter_age_seconds{inbox="default"}')).toBeGreaterThan(59)
+    expect(found.get('countersign_inbox_readable{inbox="default"}')).toBe(1)
+  })
+
+  it('says that an inbox does not answer, and has the other metrics all the same', async () => {
+    const inbox = new MemoryInbox()
+    const { samples, send } = await observed({ inbox })
+    inbox.stats = () => new Promise(() => {})
+    await send(genuine())
+    const found = await samples()
+    expect(found.get('countersign_inbox_readable{inbox="default"}')).toBe(0)
+    expect([...found.keys()].filter((name) => name.startsWith('countersign_inbox_entries'))).toEqual([])
+    expect(found.get(`countersign_callbacks_total{outcome="stored",code="STORED",${TYPE}}`)).toBe(1)
+  })
+
+  it('measures the commits of a SQLite inbox, the batches and the event loop', async () => {
+    const inbox = new SqliteInbox({ file: inboxFile() })
+    const { send, becomes, samples } = await observed({ inbox, in: 'the standalone server' })
+    await send(genuine())
+    await becomes('1', 'handled')
+    const found = await samples()
+    expect(found.get('countersign_inbox_commit_duration_seconds_count')).toBeGreaterThanOrEqual(2)
+    expect(found.get('countersign_inbox_commit_operations_sum')).toBeGreaterThanOrEqual(2)
+    expect(found.get('countersign_batch_callbacks_sum')).toBe(1)
+    expect(found.get('countersign_event_loop_delay_seconds{quantile="0.99"}')).toBeGreaterThanOrEqual(0)
+  })
+
+  it('observes a worker, and counts what operators do', async () => {
+    const inbox = new MemoryInbox()
+    const worker = createWorker({ inbox, pollMs: 5, logger: silent })
+    worker.on(subscription.eventTypeName, () => Promise.reject(new DoNotRetryError('no')))
+    const metrics = prometheusMetrics()
+    metrics.observe(worker, { inbox: 'payments' })
+    const dead = new Promise((resolve) => worker.onDeadLetter(resolve))
+    await worker.start()
+    await inbox.add(arrival())
+    await dead
+    await worker.operations!.act('1', 'discard', 'ada')
+    const found = samplesOf(await metrics.text())
+    expect(found.get('countersign_operator_actions_total{action="discarded"}')).toBe(1)
+    expect(found.has('countersign_inbox_entries{inbox="payments",state="dead"}')).toBe(true)
+    await worker.stop()
+  })
+
+  it('ends, and costs nothing from then on', async () => {
+    const receiver = createReceiver({ subscriptions: [subscription], logger: silent })
+    const has = () => (receiver.events as unknown as { has(name: string): boolean }).has('handled')
+    const end = prometheusMetrics().observe(receiver)
+    expect(has()).toBe(true)
+    end()
+    end()
+    expect(has()).toBe(false)
+  })
+
+  it('refuses wrong options, with what to pass', () => {
+    expect(() => prometheusMetrics({ register: {} as never })).toThrow(
+      expect.objectContaining({ code: 'ERR_OPTION_INVALID', option: 'register' }),
+    )
+    expect(() => prometheusMetrics({ maxEventTypes: 0 })).toThrow(
+      /maxEventTypes is 0: use a whole number from 1/,
+    )
+    expect(() => prometheusMetrics({ prefix: 'x' } as never)).toThrow(/no option "prefix"/)
+    expect(() => prometheusMetrics().observe({} as never)).toThrow(/pass a receiver or a worker/)
+  })
+
+  itWhere(promtool !== undefined, 'promtool')('passes the checks of promtool', async () => {
+    const { send, metrics, becomes } = await observed()
+    await send(genuine())
+    await becomes('1', 'handled')
+    await send(genuine({ headers: { Authorization: FORGED } }))
+    const input = await metrics.text()
+    expect(execFileSync(promtool!, ['check', 'metrics'], { input, encoding: 'utf8' })).toBe('')
+  })
+})
