@@ -21,6 +21,6 @@ export function healthChecks(isReady: () => boolean, otherwise: RequestListener)
 }
 
 /** Probes are configured by hand: letter case and a trailing slash make no difference. */
-function pathOf(url = ''): string {
+export function pathOf(url = ''): string {
   return url.split('?', 1)[0]!.toLowerCase().replace(/\/$/, '')
 }

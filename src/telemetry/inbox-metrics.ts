@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import { withTimeout } from '../base/timeout.js'
-import type { InboxOperations, InboxStats } from '../inbox/inbox.js'
+import type { InboxOperations, InboxStats } from '../inbox/operations.js'
 import { NO_ENTRIES } from '../inbox/no-entries.js'
 import { Gauge, type Metric, type Sample } from './instruments.js'
 

@@ -1,6 +1,7 @@
 import { startReceiverServer } from '../../server/server.js'
 import { checkConfig } from '../config/check-config.js'
 import { loadSettings, type ServeFlags } from '../config/config.js'
+import { createAdmin } from '../admin.js'
 import { addEnvFileOption } from '../environment.js'
 import { UsageError, type DefineCommand, type Io } from '../io.js'
 import { addLogOptions, createLog } from '../log.js'
@@ -15,7 +16,7 @@ whether it accepts callbacks.
 A flag has precedence over the environment, and the environment over the configuration file:
   COUNTERSIGN_CONFIG      COUNTERSIGN_HOST          COUNTERSIGN_PORT        COUNTERSIGN_TOLERANCE_MS
   COUNTERSIGN_LOG_LEVEL   COUNTERSIGN_LOG_FORMAT    COUNTERSIGN_MAX_BODY_BYTES
-  COUNTERSIGN_INBOX       COUNTERSIGN_SHUTDOWN_DELAY_MS
+  COUNTERSIGN_INBOX       COUNTERSIGN_ADMIN_PORT    COUNTERSIGN_SHUTDOWN_DELAY_MS
 
 countersign.config.mjs:
   export default {
@@ -47,6 +48,9 @@ process only stores callbacks and does not load the handlers: countersign work h
 file are those of createReceiver and: headersTimeoutMs, keepAliveTimeoutMs, maxConnections, shutdownDelayMs,
 healthPort (for work), logLevel, logFormat.
 
+With admin: { host, port } or --admin-port, GET /metrics on that address answers the metrics for Prometheus. It has no
+password: leave host at 127.0.0.1, or let only the monitoring reach it.
+
 On SIGTERM and SIGINT, GET /readyz answers 503, and callbacks are accepted for another shutdownDelayMs. Then the
 process answers the requests that have arrived, waits for running handlers, and exits with 0. A second signal ends it
 immediately, with 1.
@@ -77,6 +81,11 @@ export const defineServe: DefineCommand = (command, io, finish) => {
       wholeNumber,
     )
     .option(
+      '--admin-port <number>',
+      'the port of /metrics, on the loopback address (default: none)',
+      wholeNumber,
+    )
+    .option(
       '--inbox <file>',
       'the file of the inbox, a postgres:// URL without a password, or none (default: callbacks.db beside the configuration)',
     )
@@ -103,6 +112,7 @@ async function serve(flags: ServeFlags, io: Io): Promise<never> {
   const log = await createLog(settings.log)
   const { shutdownDelayMs } = settings.server
   const { receiver, parsed, store } = await standaloneReceiver(settings, log)
+  const admin = createAdmin(settings.admin, receiver, log)
 
   return runUntilSignal(
     {
@@ -111,17 +121,21 @@ async function serve(flags: ServeFlags, io: Io): Promise<never> {
       stopping: { fields: { shutdownDelayMs }, message: 'finishing the callbacks that have arrived' },
     },
     async () => {
-      const server = await startReceiverServer(receiver, parsed.limits.bodyTimeoutMs, settings.server).catch(
-        async (error: unknown) => {
-          await store?.close().catch(() => {})
-          throw error
-        },
-      )
+      const start = async () => {
+        await admin.start('serve')
+        return startReceiverServer(receiver, parsed.limits.bodyTimeoutMs, settings.server)
+      }
+      const server = await start().catch(async (error: unknown) => {
+        admin.close()
+        await store?.close().catch(() => {})
+        throw error
+      })
       const { address, port } = server.address
       log.info({ host: address, port }, `listening on ${urlOf(server.address)}`)
       // After an uncaught error the process may be in any state, so it accepts no new callbacks.
       return async ({ failed }) => {
         await server.close(failed ? { shutdownDelayMs: 0 } : undefined)
+        admin.close()
         await store?.close()
       }
     },

@@ -2,6 +2,7 @@ import { parseHealthServerOptions, startHealthServer } from '../../server/health
 import { loadWorkSettings, type ServeFlags } from '../config/config.js'
 import { withOrigin } from '../config/option-origin.js'
 import { standaloneWorker } from '../config/standalone-worker.js'
+import { createAdmin } from '../admin.js'
 import { addEnvFileOption } from '../environment.js'
 import type { DefineCommand, Io } from '../io.js'
 import { addLogOptions, createLog } from '../log.js'
@@ -12,13 +13,15 @@ const HELP = `
 Handles the callbacks that receivers have stored in the inbox, and accepts none itself. Receivers and workers may read
 the same configuration: start the receivers with serve --no-worker, and the workers with work. A worker needs "inbox"
 and "handlers". It does not look up the secrets of the subscriptions. Of the file it takes the options of createWorker,
-and host, healthPort, logLevel and logFormat. Any number of workers may share an inbox.
+and host, healthPort, admin, logLevel and logFormat. Any number of workers may share an inbox.
 
-With --health-port, GET /healthz says whether the process is alive, GET /readyz whether it handles callbacks.
+With --health-port, GET /healthz says whether the process is alive, GET /readyz whether it handles callbacks. With
+--admin-port or admin: { host, port }, GET /metrics on that address answers the metrics for Prometheus.
 
 A flag has precedence over the environment, and the environment over the configuration file:
   COUNTERSIGN_CONFIG      COUNTERSIGN_HOST          COUNTERSIGN_HEALTH_PORT
   COUNTERSIGN_INBOX       COUNTERSIGN_LOG_LEVEL     COUNTERSIGN_LOG_FORMAT
+  COUNTERSIGN_ADMIN_PORT
 
 On SIGTERM and SIGINT the process claims nothing more, waits for running handlers, at most for stopTimeoutMs, and exits
 with 0. A second signal ends it immediately, with 1.
@@ -38,6 +41,11 @@ export const defineWork: DefineCommand = (command, io) => {
     .option('--inbox <file>', 'the file of the inbox (default: callbacks.db beside the configuration)')
     .option('--host <address>', 'the address of the health checks (default: 127.0.0.1)')
     .option('--health-port <number>', 'the port of the health checks (default: none)', wholeNumber)
+    .option(
+      '--admin-port <number>',
+      'the port of /metrics, on the loopback address (default: none)',
+      wholeNumber,
+    )
   addEnvFileOption(addLogOptions(command))
     .addHelpText('after', HELP)
     .action(async (flags: ServeFlags) => {
@@ -51,6 +59,7 @@ async function work(flags: ServeFlags, io: Io): Promise<never> {
   const log = await createLog(settings.log)
   const { host, port } = withOrigin(settings.origin, () => parseHealthServerOptions(settings.health))
   const { worker, parsed } = await standaloneWorker(settings, log)
+  const admin = createAdmin(settings.admin, worker, log)
   return runUntilSignal(
     { log, stopLimitMs: parsed.stopTimeoutMs, stopping: { message: 'waiting for running handlers' } },
     async () => {
@@ -58,14 +67,17 @@ async function work(flags: ServeFlags, io: Io): Promise<never> {
       const health = port === undefined ? undefined : await startHealthServer(() => worker.ready, host, port)
       if (health) log.info({ ...health.address }, `health checks on ${urlOf(health.address)}`)
       try {
+        await admin.start('work')
         await worker.start()
       } catch (error) {
+        admin.close()
         health?.close()
         throw error
       }
       log.info('working')
       return async () => {
         await worker.stop()
+        admin.close()
         health?.close()
       }
     },

@@ -34,6 +34,8 @@ interface Summary {
   readonly valid: boolean
   readonly config: string
   readonly listen: { readonly host: string; readonly port: number }
+  /** Where `/metrics` is served, or null if it is not. */
+  readonly admin: { readonly host: string; readonly port: number } | null
   readonly subscriptions: readonly SubscriptionSummary[] | 'looked up by a function'
   readonly handlers: { readonly types: readonly string[]; readonly any: boolean; readonly unhandled: boolean }
   readonly limits: Readonly<Record<string, number>>
@@ -107,6 +109,8 @@ async function summarize(settings: Settings, { strict }: CheckFlags): Promise<Su
   selfCheck({ ...parsed.checked, logger: log })
   const { host, port, ...serverLimits } = settings.server
   await attempt(() => checkAddress(host, port, log))
+  const { admin } = settings
+  if (admin) await attempt(() => checkAddress(admin.host, admin.port, log))
   const checked = await attempt(() => checkInbox(settings.inbox, log))
   const redisServer = store && ((await attempt(() => checkStore(store))) ?? 'not usable')
   const options = settings.receiver
@@ -116,6 +120,7 @@ async function summarize(settings: Settings, { strict }: CheckFlags): Promise<Su
     valid: problems.length === 0 && (!strict || warnings.length === 0),
     config: settings.file.path,
     listen: { host, port },
+    admin: admin ?? null,
     subscriptions: summarizeSubscriptions(options.subscriptions, handled),
     handlers: { ...handled, types: [...handled.types] },
     limits: {
@@ -201,6 +206,7 @@ function readable(
     valid,
     config,
     listen,
+    admin,
     subscriptions,
     handlers,
     limits,
@@ -231,6 +237,7 @@ function readable(
   return [
     `${printable(config)} is ${valid ? 'valid' : 'not valid, as --strict makes warnings failures'}.\n`,
     `listen on ${printable(listen.host)} port ${listen.port}\n`,
+    ...(admin ? [`metrics on ${printable(admin.host)} port ${admin.port}\n`] : []),
     inbox === null
       ? `no inbox: handlers run before the answer; idempotency store: ${redisServer === null ? idempotencyStore : printable(redisServer)}\n`
       : `inbox: ${printable(inbox)}\n${readableDatabase(database)}${readableEntries(inboxEntries)}`,

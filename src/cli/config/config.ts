@@ -9,6 +9,7 @@ import { secretsIn } from './connection-string.js'
 import { inboxSetting, readyInboxSetting, type ReadyInboxSetting } from './inbox-setting.js'
 import { withOrigin, type OptionOrigin } from './option-origin.js'
 import type { Io } from '../io.js'
+import { parseAdminOptions, type AdminServerOptions, type AdminSettings } from '../../server/admin-server.js'
 import type { HealthServerOptions } from '../../server/health-server.js'
 import { WORKER_OPTIONS, type WorkerOptions } from '../../worker/worker-options.js'
 import { LOG_FORMATS, LOG_LEVELS, type LogOptions } from '../log.js'
@@ -27,6 +28,7 @@ export interface ServeFlags {
   /** False: the process only stores callbacks. */
   readonly worker?: boolean
   readonly healthPort?: number
+  readonly adminPort?: number
   readonly logLevel?: string
   readonly logFormat?: string
 }
@@ -39,6 +41,8 @@ export interface CommonSettings {
   /** As in the file, unchecked. */
   readonly handlers: unknown
   readonly log: LogOptions
+  /** Where `/metrics` is served; undefined: nowhere. */
+  readonly admin: AdminSettings | undefined
   /** Where an option was set, for messages: a flag, an environment variable, or the file. */
   readonly origin: OptionOrigin
 }
@@ -71,6 +75,7 @@ const KNOWN = [
   'inbox',
   'worker',
   'healthPort',
+  'admin',
   'logLevel',
   'logFormat',
 ] as const
@@ -165,8 +170,14 @@ async function commonSettings({ file, values, origin }: ConfigValues, io: Io): P
     inbox,
     handlers: values.handlers,
     log: { level, format, secrets },
+    admin: values.admin === undefined ? undefined : parseAdmin(values.admin, origin),
     origin,
   }
+}
+
+/** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
+function parseAdmin(admin: unknown, origin: OptionOrigin): AdminSettings {
+  return parseAdminOptions(origin('admin'), admin as AdminServerOptions)
 }
 
 /** @throws CountersignError ERR_OPTION_INVALID */
@@ -208,6 +219,15 @@ function override(
     values.worker = false
     origins.set('worker', '--no-worker')
   }
+  const adminPort = flags.adminPort ?? variable(io, ADMIN_PORT)
+  if (adminPort !== undefined) {
+    // The port differs between processes that share a file; the host does not.
+    values.admin = {
+      ...(content.admin as object | undefined),
+      port: numberIn(adminPort, ADMIN_PORT, 'admin'),
+    }
+    origins.set('admin', flags.adminPort === undefined ? ADMIN_PORT : '--admin-port')
+  }
   for (const option of Object.keys(OVERRIDES) as (keyof typeof OVERRIDES)[]) {
     const { flag, variable: name, isNumber } = OVERRIDES[option]
     const text = variable(io, name)
@@ -215,12 +235,18 @@ function override(
       values[option] = flags[option]
       origins.set(option, flag)
     } else if (text !== undefined) {
-      if (isNumber && !/^\d{1,15}$/.test(text)) throw invalidOption(name, option, text, 'use a whole number')
-      values[option] = isNumber ? Number(text) : text
+      values[option] = isNumber ? numberIn(text, name, option) : text
       origins.set(option, name)
     }
   }
   return { values, origins }
+}
+
+const ADMIN_PORT = 'COUNTERSIGN_ADMIN_PORT'
+
+function numberIn(text: string | number, name: string, option: Option): number {
+  if (/^\d{1,15}$/.test(String(text))) return Number(text)
+  throw invalidOption(name, option, text, 'use a whole number')
 }
 
 function pick(values: Partial<Record<Option, unknown>>, names: readonly Option[]): object {

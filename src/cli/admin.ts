@@ -1,0 +1,33 @@
+import type { Logger } from '../logging/logger.js'
+import { startAdminServer, type AdminSettings } from '../server/admin-server.js'
+import type { SmallServer } from '../server/small-server.js'
+import { prometheusMetrics, type ObservedProcess } from '../telemetry/prometheus-metrics.js'
+import { urlOf } from './run-until-signal.js'
+
+export interface Admin {
+  /** @throws CountersignError ERR_LISTEN_FAILED */
+  start(owner: string): Promise<void>
+  close(): void
+}
+
+/** The admin address of a receiver or a worker, which is measured only if there is one. */
+export function createAdmin(
+  settings: AdminSettings | undefined,
+  observed: ObservedProcess & { readonly ready: boolean },
+  log: Logger,
+): Admin {
+  if (!settings) return { start: async () => {}, close() {} }
+  const metrics = prometheusMetrics()
+  const unobserve = metrics.observe(observed)
+  let server: SmallServer | undefined
+  return {
+    async start(owner) {
+      server = await startAdminServer(() => observed.ready, metrics, settings, owner)
+      log.info({ ...server.address }, `metrics on ${urlOf(server.address)}/metrics`)
+    },
+    close() {
+      unobserve()
+      server?.close()
+    },
+  }
+}

@@ -1,0 +1,45 @@
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Connections } from './connections.js'
+import { listen } from '../base/listen.js'
+
+export interface SmallServer {
+  readonly address: AddressInfo
+  /** Closes every connection. Safe to call twice. */
+  close(): void
+}
+
+/** Probes and scrapes send a few bytes, and one connection each. */
+const REQUEST_LIMIT_MS = 5_000
+const MAX_CONNECTIONS = 100
+
+/**
+ * A server for requests without a body, for the programs of an operator.
+ * @throws CountersignError ERR_LISTEN_FAILED
+ */
+export async function startSmallServer(
+  listener: RequestListener,
+  host: string,
+  port: number,
+  owner: string,
+): Promise<SmallServer> {
+  const server = createServer({
+    headersTimeout: REQUEST_LIMIT_MS,
+    requestTimeout: REQUEST_LIMIT_MS,
+    keepAliveTimeout: REQUEST_LIMIT_MS,
+    connectionsCheckingInterval: 1_000,
+  })
+  const connections = new Connections(server, MAX_CONNECTIONS)
+  server.on('request', (request, response) => {
+    connections.begun(request, response)
+    listener(request, response)
+  })
+  await listen(server, { host, port }, owner)
+  return {
+    address: server.address() as AddressInfo,
+    close() {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}

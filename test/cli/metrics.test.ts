@@ -1,0 +1,61 @@
+import { samplesOf } from '../telemetry/samples.js'
+import { configModule, deliver, SUBSCRIPTION } from './configured.js'
+import { countersign, Sandbox } from './program.js'
+
+const sandbox = new Sandbox()
+afterEach(() => sandbox.clean())
+
+const inDirectory = (config = configModule('')) => sandbox.directory({ 'countersign.config.mjs': config })
+const METRICS = /metrics on (http:\/\/127\.0\.0\.1:\d+)\/metrics/
+
+describe('the admin address', () => {
+  it('answers the metrics of serve, health checks, and nothing else', async () => {
+    const serve = sandbox.serve(['--admin-port', '0'], { cwd: await inDirectory() })
+    const port = await serve.port()
+    const [, origin] = await serve.outputMatch(METRICS)
+    expect(await deliver(port)).toEqual({ status: 200 })
+    const response = await fetch(`${origin}/metrics`)
+    expect(response.headers.get('Content-Type')).toBe('text/plain; version=0.0.4; charset=utf-8')
+    const counted = [...samplesOf(await response.text())].filter(([name]) => /callbacks_total/.test(name))
+    expect(counted).toEqual([[expect.stringContaining(`event_type="${SUBSCRIPTION.eventTypeName}"`), 1]])
+    const statusOf = async (path: string, method = 'GET') => (await fetch(origin + path, { method })).status
+    expect(await statusOf('/readyz')).toBe(200)
+    expect(await statusOf('/metrics', 'POST')).toBe(404)
+    expect(await statusOf('/')).toBe(404)
+    expect(await deliver(Number(new URL(origin!).port))).toEqual({ status: 404 })
+    serve.signal('SIGTERM')
+    expect(await serve.exit).toBe(0)
+  })
+
+  it('is not there unless asked for, and never on the address of the callbacks', async () => {
+    const serve = sandbox.serve([], { cwd: await inDirectory() })
+    const port = await serve.port()
+    expect((await fetch(`http://127.0.0.1:${port}/metrics`)).status).not.toBe(200)
+    expect(serve.output).not.toMatch(METRICS)
+  })
+
+  it('answers the metrics of work', async () => {
+    const cwd = await inDirectory()
+    const work = sandbox.work(['--admin-port', '0', '--inbox', 'callbacks.db'], { cwd })
+    const [, origin] = await work.outputMatch(METRICS)
+    await work.line(({ msg }) => msg === 'working')
+    const samples = samplesOf(await (await fetch(`${origin}/metrics`)).text())
+    expect(samples.get('countersign_inbox_readable{inbox="default"}')).toBe(1)
+  })
+
+  it('is checked by serve --check, with the file as the origin of a wrong option', async () => {
+    const config = `export default { subscriptions: [${JSON.stringify(SUBSCRIPTION)}], admin: { prt: 1 } }`
+    const cwd = await inDirectory(config)
+    const wrong = await countersign(['serve', '--check'], { cwd })
+    expect(wrong.code).toBe(2)
+    expect(wrong.stderr).toMatch(/countersign\.config\.mjs: admin has no option "prt".*Did you mean "port"/)
+    const missing = await countersign(['serve', '--check'], {
+      cwd: await inDirectory(config.replace('prt: 1', '')),
+    })
+    expect(missing.stderr).toMatch(/admin: port is undefined: use a whole number from 0 to 65535/)
+    const right = await countersign(['serve', '--check', '--json'], {
+      cwd: await inDirectory(config.replace('prt: 1', 'host: "127.0.0.1", port: 0')),
+    })
+    expect(JSON.parse(right.stdout)).toMatchObject({ admin: { host: '127.0.0.1', port: 0 } })
+  })
+})
