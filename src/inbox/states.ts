@@ -12,7 +12,7 @@ export type InboxState =
   | 'dead'
   /**
    * As `stored` or `retrying`, but no worker has a handler for its event type. An inbox does not store this state. It derives
-   * it from the types that workers asked for: see `HandledTypes`.
+   * it from the types that workers asked for: see `handledTypes`.
    */
   | 'unhandled'
   /** Authentic but suspect: it is not handled before an operator releases it. */

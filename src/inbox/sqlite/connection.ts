@@ -6,7 +6,7 @@ import { bytesIn, OpenFiles, type FilesState } from './open-files.js'
 import { checkedVersion, migrate, SCHEMA_VERSION } from './schema.js'
 import { checkTrustedFile } from './trusted-file.js'
 
-/** An open file. Its methods are synchronous; the one that takes long is `transaction`, which waits for the disk. */
+/** An open file. Its methods are synchronous. `transaction` takes long, because it waits for the disk. */
 export class Connection {
   readonly #database: SqliteDatabase
   readonly #file: string
@@ -22,7 +22,7 @@ export class Connection {
     this.#file = file
     this.#database = new driver.DatabaseSync(file)
     try {
-      // Short, as the wait blocks the event loop; the queue tries again for longer.
+      // Short, because the wait blocks the event loop. GroupCommit tries again for longer.
       this.#database.exec(`PRAGMA busy_timeout = ${BUSY_WAIT_MS}`)
       this.#database.exec('PRAGMA journal_mode = WAL')
       const { journal_mode: mode } = this.get<{ journal_mode: string }>('PRAGMA journal_mode')!
@@ -40,13 +40,13 @@ export class Connection {
     }
   }
 
-  /** Whether the files are still those that were opened: what is committed to a deleted one, or its log, may be lost. */
+  /** Whether the files are still those that were opened. What is committed to a deleted file may be lost. */
   filesState(): FilesState {
     return this.#files.state()
   }
 
   /**
-   * Throws where another process has changed the schema since: this version could lose what it does not know.
+   * Throws if another process has changed the schema since: this version could lose data that it does not know.
    * @throws CountersignError ERR_INBOX_NEWER, ERR_INBOX_REPLACED
    */
   checkVersion(): void {
@@ -57,7 +57,7 @@ export class Connection {
     throw new CountersignError('ERR_INBOX_REPLACED', message)
   }
 
-  /** Size of the log, in bytes, and how many of them cannot be taken over into the database now. */
+  /** The size of the log, and how much of it cannot be copied into the database now, in bytes. */
   checkpoint(): { logBytes: number; heldBytes: number } {
     const { logBytes } = this.#files
     const { log, checkpointed } = this.get<{ log: number; checkpointed: number }>(
@@ -67,7 +67,7 @@ export class Connection {
     return { logBytes, heldBytes: Math.max(0, log - checkpointed) * pageBytes }
   }
 
-  /** Size of the -wal file when the files were looked at last. */
+  /** The size of the -wal file when the files were checked last, in bytes. */
   get logBytes(): number {
     return this.#files.logBytes
   }
@@ -82,11 +82,11 @@ export class Connection {
   }
 
   all<Row>(sql: string, ...values: Parameters<SqliteStatement['all']>): Row[] {
-    // Copied, as the driver's array is of another realm than the caller's in some test runners, and equal to none there.
+    // Copied, because in some test runners the driver's arrays belong to another realm and are equal to no array of the test.
     return [...this.#prepared(sql).all(...values)] as Row[]
   }
 
-  /** Commits what `work` does. What it returns is durable when this returns; nothing has been done when this throws. */
+  /** Runs `work` and commits. The changes are durable when this returns. If this throws, nothing was changed. */
   transaction<Result>(work: () => Result): Result {
     this.run('BEGIN IMMEDIATE')
     try {
@@ -98,22 +98,22 @@ export class Connection {
       try {
         this.run('ROLLBACK')
       } catch {
-        // Some errors have rolled back already.
+        // After some errors SQLite has rolled back already.
       }
       throw error
     }
   }
 
   /**
-   * Lets go of the file. Returns false, and changes nothing, where another program works with other -wal and -shm files
-   * than this connection: to take over our log into the database could then corrupt it.
+   * Closes the file. Returns false, and changes nothing, if another program uses other -wal and -shm files than this
+   * connection: copying our log into the database could then corrupt it.
    */
   close(): boolean {
     const state = this.filesState()
     if (state === 'replaced' && !(bytesIn(`${this.#file}-wal`) === 0 && this.#leaveWal())) return false
     this.#statements.clear()
     try {
-      // Whoever else has the file open under these circumstances has the same log, so its locks hold.
+      // Every other connection then has the same log, so the locks on it work.
       if (state === 'moved' || !this.#leaveWal()) this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
     } finally {
       this.#database.close()
@@ -123,9 +123,9 @@ export class Connection {
   }
 
   /**
-   * Takes over the log into the database and deletes it, where nobody else has the file open. @photostructure/sqlite lets
-   * go of a database with a log only once every statement has been garbage collected, which may be long after another has
-   * been put in its place: nothing may be left that would then be written to it.
+   * Copies the log into the database and deletes it, if no other connection has the file open. @photostructure/sqlite closes a
+   * database with a log only after every statement was garbage collected. Another file may have replaced the database by
+   * then, and nothing may be left that would be written to that file.
    */
   #leaveWal(): boolean {
     try {
@@ -148,8 +148,8 @@ export class Connection {
 
 const BUSY_WAIT_MS = 10
 
-// synchronous: one sync of the disk for each commit. It has to be said, as @photostructure/sqlite opens an existing WAL
-// file with NORMAL, which loses the latest commits with the power. fullfsync: on macOS a sync is none without it.
+// synchronous: one sync of the disk for each commit. It must be set, because @photostructure/sqlite opens an existing WAL
+// file with NORMAL, which loses the latest commits at a loss of power. fullfsync: without it macOS does not sync the disk.
 const PRAGMAS = `
   PRAGMA synchronous = FULL;
   PRAGMA fullfsync = ON;
@@ -159,15 +159,15 @@ const PRAGMAS = `
 `
 
 function ensureFile(file: string): void {
-  // A file that is there is not opened here: to close it again would let go of the locks that other connections of this
-  // process have on it, and another process would delete the log under them (https://sqlite.org/howtocorrupt.html, 2.2).
+  // An existing file is not opened here: closing it would release the locks that other connections of this process have on
+  // it, and another process could delete the log while they use it (https://sqlite.org/howtocorrupt.html, 2.2).
   checkTrustedFile(file)
   if (existsSync(file)) return accessSync(file, constants.W_OK)
-  // It will hold payloads, which are nobody else's business; SQLite gives the files beside it the same mode.
+  // It will hold payloads, which other users must not read. SQLite gives the files beside it the same mode.
   try {
     closeSync(openSync(file, 'ax', 0o600))
   } catch (error) {
-    // Another process was quicker, or has put a link there.
+    // Another process has created the file or a link in the meantime.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     checkTrustedFile(file)
   }

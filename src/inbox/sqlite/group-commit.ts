@@ -10,7 +10,7 @@ import type { FilesState } from './open-files.js'
 
 interface GroupCommitOptions {
   readonly file: string
-  /** How long to try again while another process holds the file. */
+  /** How long an operation is tried again while another process has the file locked. */
   readonly busyTimeoutMs: number
   readonly logger: Logger
 }
@@ -25,8 +25,8 @@ interface Waiting {
 }
 
 /**
- * Runs what was asked for within one turn of the event loop in one transaction, so that many share one sync of the disk.
- * Keeps the file open, and opens it afresh where that may help.
+ * Runs the operations of one event loop tick in one transaction, so that they share one sync of the disk. Keeps the file open,
+ * and opens it again after a fault that this may cure.
  */
 export class GroupCommit {
   readonly #options: GroupCommitOptions
@@ -36,7 +36,7 @@ export class GroupCommit {
   #connection: Connection | undefined
   #lastFailure: { readonly error: unknown; readonly at: number } | undefined
   #hasWarned = false
-  /** Whose files were replaced, which has been logged. */
+  /** The connection whose files were replaced, once that has been logged. */
   #refusedFor: Connection | undefined
   readonly #watchLog: (connection: Connection) => void
   #closed: Promise<void> | undefined
@@ -52,7 +52,7 @@ export class GroupCommit {
     await this.read(() => {})
   }
 
-  /** Resolves once what the operation did is durable; when it rejects, nothing was done. It may be run several times. */
+  /** Resolves once the changes of the operation are durable. If it rejects, nothing was changed. It may be run several times. */
   write<Result>(operation: Operation<Result>): Promise<Result> {
     if (this.#closed) return Promise.reject(closedError(this.#options.file))
     return new Promise<Result>((resolve, reject) => {
@@ -62,7 +62,7 @@ export class GroupCommit {
     })
   }
 
-  /** Runs an operation that only reads, of what has been committed. */
+  /** Runs an operation that only reads. It sees what has been committed. */
   async read<Result>(operation: Operation<Result>): Promise<Result> {
     const giveUpAt = performance.now() + this.#options.busyTimeoutMs
     for (;;) {
@@ -79,7 +79,7 @@ export class GroupCommit {
     }
   }
 
-  /** Finishes what waits. Safe to call twice. */
+  /** Runs the operations that wait, and closes the file. Safe to call twice. */
   close(): Promise<void> {
     return (this.#closed ??= this.#close())
   }
@@ -101,7 +101,7 @@ export class GroupCommit {
     this.#draining = undefined
   }
 
-  /** Resolves to what has to be tried again, as another process holds the file. */
+  /** Resolves to the operations to try again, because another process has the file locked. */
   async #commit(batch: readonly Waiting[]): Promise<readonly Waiting[]> {
     try {
       const startedAt = performance.now()
@@ -124,7 +124,7 @@ export class GroupCommit {
         return again
       }
     }
-    // The fault is that of one: it must not be its neighbours' as well.
+    // One operation failed. The others of the batch must not fail with it.
     for (const [index, waiting] of batch.entries()) {
       const busy = await this.#commit([waiting])
       if (busy.length > 0) return batch.slice(index)
@@ -136,7 +136,7 @@ export class GroupCommit {
     try {
       for (;;) {
         const connection = await this.#open()
-        // Whoever came before in the same turn may have met a fault, and closed it.
+        // An earlier operation of the same tick may have had a fault and closed the file.
         if (connection === this.#connection) return operation(connection)
       }
     } catch (error) {
@@ -149,7 +149,7 @@ export class GroupCommit {
     const { file } = this.#options
     const state = this.#connection?.filesState()
     if (this.#connection && state === 'current') return this.#connection
-    // Opening takes its time: what strangers send must not have it done each time while it cannot succeed.
+    // Opening takes long. While it cannot succeed, callbacks must not cause an attempt each.
     if (this.#lastFailure && performance.now() - this.#lastFailure.at < REOPEN_AFTER_MS)
       throw this.#lastFailure.error
     if (this.#connection) this.#letGo(this.#connection, state)
@@ -190,7 +190,7 @@ export class GroupCommit {
   #drop(): void {
     const connection = this.#connection
     try {
-      // One that may not be let go of stays, and goes on being refused: a second one would share its log's index.
+      // A connection that may not be closed is kept, and refused again: a second one would share the index of its log.
       if (connection?.close() === false) return
     } catch (error) {
       const fields = { file: this.#options.file, err: error }
@@ -210,11 +210,11 @@ export class GroupCommit {
   }
 }
 
-/** How many operations share a transaction at most: what a batch does, the event loop waits for. */
+/** How many operations share a transaction at most: a batch blocks the event loop. */
 const MAX_BATCH = 256
 const REOPEN_AFTER_MS = 1_000
 
-/** The first without the race in resetting a WAL (https://sqlite.org/wal.html#walresetbug). */
+/** The first version without the race when a WAL is reset (https://sqlite.org/wal.html#walresetbug). */
 const SAFE_SQLITE = [3, 51, 3]
 
 function isOlder(version: string, than: readonly number[]): boolean {
@@ -223,7 +223,7 @@ function isOlder(version: string, than: readonly number[]): boolean {
   return differing >= 0 && parts[differing]! < than[differing]!
 }
 
-// With jitter, or two processes that wait for each other meet again each time.
+// With jitter. Without it, two processes that wait for each other would collide again each time.
 function pause(): Promise<void> {
   return delay(5 + Math.random() * 20)
 }

@@ -24,17 +24,17 @@ export interface LastSigned {
 }
 
 export interface LastSignedReport {
-  /** In the order of the secrets; undefined where the secret has signed none of what was looked at. */
+  /** In the order of the secrets. Undefined for a secret that has signed none of the entries that were checked. */
   readonly seen: readonly (LastSigned | undefined)[]
-  /** How many entries were looked at, those of other subscriptions included. */
+  /** How many entries were checked, including those of other subscriptions. */
   readonly lookedAt: number
-  /** Whether older entries are left that were not looked at. */
+  /** Whether there are older entries that were not checked. */
   readonly hasMore: boolean
 }
 
-/** Of entries that were stored without a fingerprint. */
+/** Limits for entries that were stored without a fingerprint. */
 export interface LastSignedLimits {
-  /** How many entries are signed again, those signed latest first. @default 50_000 */
+  /** For how many entries the signature is computed again; those with the latest signing times first. @default 50_000 */
   readonly entries?: number
   /** How many bytes of bodies are hashed. @default 268_435_456 (256 MiB) */
   readonly bytes?: number
@@ -47,12 +47,12 @@ interface Candidate extends SigningSecret {
 }
 
 /**
- * When each secret was last used to sign a callback that is stored. Entries have the fingerprint of their secret. Those of
- * earlier versions have none: they are signed again with each secret (SERVICE 5.1).
+ * When each secret was last used to sign a callback that is stored. Entries have the fingerprint of their secret. Entries of
+ * earlier versions have none: their signatures are computed again with each secret (SERVICE 5.1).
  *
- * It goes by the time of signing and not of arrival: a delivery that somebody has captured and sends again does not make a
- * secret look used. An entry has the fingerprint of its first delivery: a repeat that was signed with another secret does
- * not count.
+ * The time of signing counts, not the time of arrival. Otherwise an attacker who sends a captured delivery again could make a
+ * secret look used. An entry has the fingerprint of its first delivery: a repeat that was signed with another secret does not
+ * count.
  * @throws SignatureInputError ERR_CALLBACK_URL_INVALID, ERR_SECRET_INVALID
  */
 export function lastSigned(
@@ -79,7 +79,7 @@ function byFingerprint(db: Reader, { key, eventTypeName, callbackUrl }: Candidat
   return row && lastSignedOf(row)
 }
 
-/** Looks for later entries of each candidate, and notes them in it. */
+/** Finds later entries for each candidate, and records them in it. */
 function signAgain(
   db: Reader,
   candidates: readonly Candidate[],
@@ -96,7 +96,7 @@ function signAgain(
     if (hashed >= bytes) break
     lookedAt++
     const row = db.get<EntryRow>(ENTRY, id)
-    // Deleted meanwhile, or of another subscription.
+    // The entry was deleted meanwhile, or belongs to another subscription.
     const possible = open.filter(
       (each) => each.callbackUrl === row?.callback_url && each.eventTypeName === row.subscribed_type,
     )
@@ -116,7 +116,7 @@ function lastSignedOf({ id, signed_at: signedAt, received_at: receivedAt }: Foun
   return { entry: entryIdOf(id), signedAt: new Date(signedAt), receivedAt: new Date(receivedAt) }
 }
 
-/** Whose signature it is. Half of one is stored (identity.ts), which is enough to tell secrets apart. */
+/** The secret that gives this signature. Half of a signature is stored (identity.ts), which is enough to distinguish secrets. */
 function signerOf<Candidate extends { readonly key: KeyObject }>(
   { signature, signed_at: signedAt }: EntryRow,
   candidates: readonly Candidate[],
@@ -133,8 +133,8 @@ function signerOf<Candidate extends { readonly key: KeyObject }>(
 }
 
 /**
- * How the service may have written that second (RFC 9110, section 5.6.7), the usual way first. The text itself was signed,
- * and is not stored.
+ * The forms in which the service may have written that second (RFC 9110, section 5.6.7), the usual one first. The text was
+ * signed, but it is not stored.
  */
 function spellings(signedAtMs: number): string[] {
   const fixdate = formatHttpDate(new Date(signedAtMs))
@@ -144,7 +144,7 @@ function spellings(signedAtMs: number): string[] {
     fixdate,
     `${longWeekday}, ${day}-${month}-${year.slice(2)} ${time} GMT`,
     `${weekday} ${month} ${day.replace(/^0/, ' ')} ${time} ${year}`,
-    // The grammar allows two digits, too.
+    // The grammar also allows two digits.
     ...(day.startsWith('0') ? [`${weekday} ${month} ${day} ${time} ${year}`] : []),
   ]
 }

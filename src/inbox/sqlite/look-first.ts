@@ -6,19 +6,19 @@ import { bytesIn, hasLogFiles } from './open-files.js'
 import { checkedVersion } from './schema.js'
 
 /**
- * Looks at what a file holds, without writing to it or making files beside it: it may be the database of another program,
- * which an ordinary connection would switch to write-ahead logging.
+ * Checks what a file holds, without writing to it and without creating files beside it. It may be the database of another
+ * program, and an ordinary connection would switch that to write-ahead logging.
  * @throws CountersignError ERR_INBOX_CORRUPT, ERR_INBOX_NEWER; or what SQLite throws
  */
 export function lookFirst(driver: SqliteDriver, file: string): void {
   if (bytesIn(file) === 0) return
   let version: number | undefined
   try {
-    // `immutable`: takes no locks and makes no -wal and -shm, and so does not see what is only in a log.
+    // `immutable` takes no locks and creates no -wal and -shm. It does not see what is only in a log.
     version = versionOf(new driver.DatabaseSync(`${pathToFileURL(file).href}?immutable=1`, READ_ONLY), file)
   } catch (error) {
     if (error instanceof CountersignError || isNoDatabase(error)) throw error
-    // Without locks a page may be read while another process writes it. The look below has locks.
+    // Without locks a page may be read while another process writes it. The check below takes locks.
   }
   if (version === undefined || (version === 0 && bytesIn(`${file}-wal`) > 0)) {
     versionOf(new driver.DatabaseSync(file, READ_ONLY), file)
@@ -26,9 +26,9 @@ export function lookFirst(driver: SqliteDriver, file: string): void {
 }
 
 /**
- * Refuses a file whose -wal or -shm was deleted under the processes that have it open. They go on with the deleted files
- * and their locks; a connection with new ones would write beside them, and corrupt the database. Every open connection
- * holds a shared lock on the database file, so an exclusive one proves that there is none.
+ * Refuses a file whose -wal or -shm was deleted while processes had it open. They continue to use the deleted files and the
+ * locks on them. A connection with new files would write at the same time and corrupt the database. Every open connection
+ * holds a shared lock on the database file. Therefore an exclusive lock proves that there is no open connection.
  * @throws CountersignError ERR_INBOX_REPLACED, after which trying again may help
  */
 export function refuseLostLog(driver: SqliteDriver, file: string): void {
@@ -39,12 +39,12 @@ export function refuseLostLog(driver: SqliteDriver, file: string): void {
       'PRAGMA busy_timeout = 10; PRAGMA locking_mode = EXCLUSIVE; SELECT count(*) FROM sqlite_schema',
     )
   } catch (error) {
-    // Another process may have opened it properly in the meantime.
+    // Another process may have opened it in the meantime, with both files.
     if (!isBusy(error) || hasLogFiles(file)) throw error
     const message =
       `${file} is open in another process, but its -wal or -shm is not there: it was deleted under that process. To ` +
       'write to it now would corrupt it. Stop every process that uses the file, and then start them again'
-    // With the code of SQLite, by which it is tried again: that process may be just opening the file, or letting go of it.
+    // The code of SQLite makes the caller try again: the other process may just be opening or closing the file.
     throw Object.assign(new CountersignError('ERR_INBOX_REPLACED', message, { cause: error }), { errcode: 5 })
   } finally {
     probe.close()

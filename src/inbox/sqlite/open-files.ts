@@ -1,22 +1,22 @@
 import { statSync, unlinkSync } from 'node:fs'
 
-/** What has become of the files of an open connection. */
+/** Whether the files of an open connection are still in their places. */
 export type FilesState =
   | 'current'
   /** The database file was deleted, moved away or replaced. */
   | 'moved'
   /** The -wal or the -shm file was deleted. */
   | 'lost'
-  /** Another -wal or -shm file is in the place of ours: another program has opened the database without our log. */
+  /** Another -wal or -shm file has replaced ours: another program has opened the database without our log. */
   | 'replaced'
 
-/** The three files of an open database, by device and inode: a name may lead to another file by now. */
+/** The three files of an open database, by device and inode, because the same name may now belong to another file. */
 export class OpenFiles {
   readonly #file: string
   readonly #main: string
   readonly #wal: string
   readonly #shm: string
-  /** Size of the -wal file when it was looked at last. */
+  /** The size of the -wal file when it was checked last, in bytes. */
   logBytes = 0
 
   constructor(file: string) {

@@ -3,8 +3,8 @@ import { CountersignError } from '../../base/errors.js'
 import { linkProblem, ownerProblem } from '../../base/file-owner.js'
 
 /**
- * Looks at the name of the file and does not open it: to close it again would let go of the locks that other connections
- * of this process have on it (https://sqlite.org/howtocorrupt.html, 2.2).
+ * Checks the file by its name and does not open it: closing it would release the locks that other connections of this process
+ * have on it (https://sqlite.org/howtocorrupt.html, 2.2).
  * @throws CountersignError ERR_INBOX_UNTRUSTED
  */
 export function checkTrustedFile(file: string): void {
