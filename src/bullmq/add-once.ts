@@ -12,13 +12,13 @@ export interface JobToAdd {
 }
 
 /**
- * Resolves once the queue has the job, to whether it was added now. BullMQ alone would not do: a job added with a `jobId` that
- * exists is merged silently, and forgotten when the job is cleaned. Its `deduplication` forgets on Redis when the job is
- * removed by `queue.clean()`, and on PostgreSQL does not. So on Redis a key of our own remembers as well.
+ * Resolves once the queue has the job, to whether it was added now. BullMQ alone is not enough. A second job with the same
+ * `jobId` is ignored silently, and the id is forgotten when the job is cleaned. On Redis, `deduplication` forgets a job that
+ * `queue.clean()` removes; on PostgreSQL it does not. Therefore on Redis a key of our own remembers the job as well.
  */
 export async function addOnce(queue: JobQueue, job: JobToAdd, signal: AbortSignal): Promise<boolean> {
   const { id, name, data, options, rememberMs } = job
-  // Of its own for each attempt: where the queue answers with another one, it had the callback already.
+  // Each attempt has a new id. If the queue answers with another id, it had the callback already.
   const jobId = `${id}-${randomBytes(4).toString('hex')}`
   const keys = await redisKeysOf(queue)
   const key = `${queue.toKey?.('countersign')}:${id}`

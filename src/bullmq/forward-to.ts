@@ -30,8 +30,8 @@ export interface ForwardOptions<Queue extends JobQueue = JobQueue> {
    */
   readonly rememberMs?: number | undefined
   /**
-   * How long the queue may take, in milliseconds: by itself BullMQ waits for ever while its server is out of reach. Keep it
-   * below the receiver's `handlerTimeoutMs`, or the answer is the 500 of a handler's time-out. @default 5_000
+   * How long the queue may take, in milliseconds. Without a limit BullMQ waits for ever while its server cannot be reached. Must
+   * be less than the receiver's `handlerTimeoutMs`. Otherwise the handler times out, and the answer is 500. @default 5_000
    */
   readonly timeoutMs?: number | undefined
 }
@@ -71,7 +71,7 @@ export function forwardTo<Queue extends JobQueue>(
     const id = forwardedId(event)
     const job = { id, name: nameOf(event), data: toForwarded(event), options: jobOptions, rememberMs }
     if (!overdue.admits()) throw failure(jobs, 'it has not answered for some time')
-    // Aborted when time is up as well, so that what waits for a connection does not add the job any more.
+    // Also aborted after `timeoutMs`, so that an add that waits for a connection is not carried out later.
     const giveUp = new AbortController()
     const stop = () => giveUp.abort(signal.reason)
     if (signal.aborted) stop()

@@ -49,7 +49,7 @@ export function toForwarded(event: AnyCallbackEvent): ForwardedCallback {
     signedAt: signedAt.toISOString(),
     receivedAt: receivedAt.toISOString(),
     body: rawBody.toString('utf8'),
-    // Field by field: where the object has more, that is not for the queue.
+    // Field by field: further fields of the object must not get into the queue.
     subscription: { id, eventTypeName, callbackUrl, description },
     secretFingerprint: event.secretFingerprint,
     replayed: event.replayed,

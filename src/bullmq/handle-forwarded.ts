@@ -16,7 +16,7 @@ export type ForwardedHandlers<Events extends object = EventMap> = {
     HandlerOf<CallbackEvent<Type, Events[Type]>>['handle'] | undefined
 }
 
-/** The parameters of a method are compared in both directions: where any type is allowed, a handler may be that of one. */
+/** A method, because TypeScript compares its parameters in both directions: a handler of one event type can be given. */
 interface HandlerOf<Event> {
   handle(event: Event, context: HandlerContext): unknown
 }
@@ -64,7 +64,7 @@ export function handleForwarded<Events extends object = EventMap>(
     schemaTimeoutMs: handlerTimeoutMs,
     logger,
   })
-  // With three parameters, without a default: BullMQ counts them to know whether to make a signal.
+  // Three parameters without a default: BullMQ counts them to decide whether to create a signal.
   return async (job, _token, signal) => {
     const event: CallbackEvent = forwardedEvent(job)
     if (registered.for(event.type).length === 0) throw missing(event.type)

@@ -16,7 +16,7 @@ export type ForwardedJobOptions<Queue extends JobQueue> = Omit<
   ReservedJobOption
 >
 
-/** What makes the hand-off recognise a repeat, and what would make several jobs of one. */
+/** The options by which the hand-off recognises a repeat, and those that would create several jobs for one callback. */
 export const RESERVED_JOB_OPTIONS = ['jobId', 'deduplication', 'debounce', 'repeat'] as const
 
 type ReservedJobOption = (typeof RESERVED_JOB_OPTIONS)[number]

@@ -27,14 +27,14 @@ export class OverdueAdds {
     return true
   }
 
-  /** To be called with what ran out of time and has not ended. */
+  /** To be called with an add that exceeded its time and has not ended. */
   keep(adding: Promise<unknown>): void {
     this.#overdue.add(adding)
     const end = () => void this.#overdue.delete(adding)
     adding.then(end, end)
   }
 
-  /** To be called when the queue has answered: what has not ended by now may never do so. */
+  /** To be called when the queue has answered: adds that have not ended by now may never end. */
   forget(): void {
     this.#overdue.clear()
   }

@@ -104,7 +104,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
       ],
       queueLimitMs: QUEUE_LIMIT_MS,
     })
-    // Not before: without a connection every claim would add its questions to the queue.
+    // Not before: without a connection, every claim would add the commands of the check to the client's queue.
     if (!this.#opened) this.open().catch(() => {})
     const attempt = /^claimed (\d+)$/.exec(reply)?.[1]
     if (attempt !== undefined) return { state: 'claimed', claim: this.#claimOf(key, token, Number(attempt)) }
@@ -145,12 +145,12 @@ const KNOWN = Object.keys({
 } satisfies Record<keyof RedisIdempotencyStoreOptions, true>)
 
 /**
- * For how long a client without a connection keeps a claim. The sender has long been told to try again by then. Ends of
- * claims are kept: they are few, and it is good to record them late.
+ * How long a client without a connection keeps a claim in its queue, in milliseconds. The sender has been answered 503 long
+ * before. Ends of claims stay in the queue: they are few, and a late record prevents that the callback is handled again.
  */
 const QUEUE_LIMIT_MS = 5_000
 
-/** 132 of the 256 bits of a hash in Base64: enough that two never meet, by chance or by design, and 42 bytes less per key. */
+/** 132 of the 256 bits of a hash, in Base64. To find two inputs that share them takes 2^66 attempts. Saves 42 bytes per key. */
 function shortened(base64: string): string {
   if (/^[A-Za-z0-9+/]{43}=$/.test(base64)) return base64.slice(0, 22)
   throw new TypeError('bodyHash and signature of a claim must each be 32 bytes in Base64 (44 characters)')

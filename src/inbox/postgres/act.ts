@@ -41,7 +41,7 @@ export async function act(
   const handled = await typesWithHandlers(tx)
   const [entry] = await tx.all<{ state: InboxState }>(STATE, handled, row)
   if (!entry) return missingRefusal(id)
-  // Before it is decided: from here on an arrival with this key or signature waits for the end of this transaction.
+  // Before the decision, because from here on an arrival with this key or signature waits for the end of this transaction.
   if (action === 'release' && entry.state === 'quarantined') await makeKnown(tx, row)
   const refusal = actionRefusal(action, { id, state: entry.state }, await related(tx, id), again)
   if (refusal !== undefined) throw new ActRefused(refusal)
@@ -53,7 +53,7 @@ export async function act(
   return { done: true }
 }
 
-/** Unless its key or its signature belongs to another entry, by which repeats are then still recognised. */
+/** No effect if its key or its signature belongs to another entry: repeats are then recognised by that entry. */
 async function makeKnown(tx: Transaction, id: string): Promise<void> {
   if ((await tx.run(MAKE_KNOWN, id)) === 1) await tx.run(KNOW_SIGNATURE, id)
 }
@@ -61,8 +61,8 @@ async function makeKnown(tx: Transaction, id: string): Promise<void> {
 const ORDER_KEY = 'SELECT order_key FROM entries WHERE id = $1::bigint'
 const STATE = `SELECT ${SHOWN_STATE} AS state FROM entries WHERE id = $2::bigint FOR UPDATE`
 
-// A transaction that stores the same key or signature meanwhile lets this fail with unique_violation: it is run again, and
-// then sees that entry.
+// If another transaction stores the same key or signature meanwhile, this fails with unique_violation. The transaction is then
+// run again, and sees that entry.
 const MAKE_KNOWN = `
   UPDATE entries SET known = true WHERE id = $1::bigint AND NOT known
     AND NOT EXISTS (

@@ -40,8 +40,8 @@ function orderKeysOf({ orderKey }: Arrival): string[] {
 }
 
 /**
- * Another transaction may have deleted, since the statement above began, what one of these arrivals repeats. What it deleted
- * then is recorded by now.
+ * Since the statement above began, another transaction may have deleted an entry that one of these arrivals repeats. By now
+ * that deletion is recorded.
  */
 async function checkNotForgotten(tx: Transaction, stored: readonly Arrival[]): Promise<void> {
   if (stored.length === 0) return

@@ -4,7 +4,7 @@ import { identityOf } from '../identity.js'
 import { orderKeyOf } from './order.js'
 import { storedText } from './sql-text.js'
 
-/** One array for each column: of a single statement, however many arrivals there are. Bodies are sent as one binary value. */
+/** One array for each column, so that one statement serves any number of arrivals. Bodies are sent as one binary value. */
 export function columnsOf(arrivals: readonly Arrival[]): unknown[] {
   const identities = arrivals.map(identityOf)
   const callbacks = arrivals.map(({ callback }) => callback)

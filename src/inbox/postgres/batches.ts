@@ -19,8 +19,8 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * Carries out together what is asked for within one tick of the event loop, or while earlier batches are being carried out. If
- * a batch fails because of one item, its items are carried out one by one, so that the others succeed.
+ * Carries out the items of one event loop tick as a batch. Items that arrive while earlier batches are being carried out form
+ * the next one. If a batch fails because of one item, its items are carried out one by one, so that the others succeed.
  */
 export class Batches<Item, Result> {
   readonly #options: BatchesOptions<Item, Result>
@@ -108,7 +108,7 @@ export class Batches<Item, Result> {
   }
 }
 
-/** More at once would make the batches smaller, and the commits more. */
+/** How many batches are carried out at once. A larger number would mean smaller batches and more commits. */
 const MAX_RUNNING = 2
 const MAX_ITEMS = 256
 const MAX_BYTES = 8 * 1_048_576

@@ -48,7 +48,7 @@ export function extend(
 }
 
 /**
- * Sets due times and ends anew that were set at a time that is still to come: the clock has been set back since, as when a
+ * Corrects due times and ends that were set at a time that is now in the future. The clock has been set back since, or a
  * standby whose clock is behind has become the primary server. Returns how far ahead the latest due time was set, in
  * milliseconds.
  */
@@ -98,8 +98,8 @@ const ORDINARY = selection('NOT interrupted', 'begun_by = 0')
 const INTERRUPTED = selection('interrupted', 'begun_by > 0')
 
 /**
- * The statements for entries that are handled beside each other, and for interrupted ones. What waits is looked up type by
- * type in an index, so that a backlog of other types costs nothing. What runs is not much, and all of it is looked at.
+ * The statements that select entries, either interrupted ones or all others. Entries that wait are looked up by type in an
+ * index, so that a backlog of other types costs nothing. Entries that run are few, and all of them are read.
  * Parameters: $1 the types, or null for any; $2 the current time.
  */
 function selection(waits: string, runs: string): { claim: string; after: string } {
@@ -162,7 +162,7 @@ const HELD = `
   FROM unnest($1::bigint[], $2::integer[]) AS claim (id, token)
   WHERE entries.id = claim.id AND entries.token = claim.token AND state = 'running' RETURNING entries.id`
 
-// Counted once for a claim, however often it is said to begin. No column that an index contains is changed, here and below.
+// A claim counts as one attempt, also if `begin` is called twice for it. Here and below no column of an index is changed.
 const BEGIN = `
   UPDATE entries SET lease_until = $3::bigint, due_set_at = $4::bigint,
     attempts = attempts + (begun_by <> entries.token)::integer, begun_by = entries.token
@@ -177,7 +177,7 @@ const SET_ANEW = `
     due_set_at = $1::bigint
   WHERE ${SET_AHEAD}`
 
-// Or they would be kept until the clock is where it was, which may be years.
+// Otherwise they would be kept until the clock shows that time again, which may take years.
 const ENDS_NOW = [
   "UPDATE entries SET finished_at = $1::bigint WHERE state = 'handled' AND finished_at > $1::bigint",
   "UPDATE entries SET finished_at = $1::bigint WHERE state IN ('dead', 'discarded') AND finished_at > $1::bigint",

@@ -73,7 +73,7 @@ export class Connections {
   async #openPool(): Promise<PostgresPool> {
     try {
       const pool = this.options.pool ?? (await this.#createPool())
-      // Of a connection that breaks while nobody uses it. Without a listener it would end the process.
+      // The error of a connection that breaks while it is idle. Without a listener it would end the process.
       pool.on('error', ignore)
       return pool
     } catch (error) {
@@ -101,7 +101,7 @@ export class Connections {
       this.#all.delete(connection)
       client.release(error ?? false)
       client.removeListener('end', onEnd)
-      // An ended one may still report an error, which would end the process.
+      // A connection that was ended may still report an error, which would end the process without a listener.
       if (!error) client.removeListener('error', onError)
     }
     client.on('error', onError)
@@ -145,7 +145,7 @@ function connectWithin(pool: PostgresPool, limitMs: number, schema: string): Pro
       },
       (error: unknown) => {
         cancel()
-        // How pg-pool says that none was free in its own time limit.
+        // The error of pg-pool if no connection was free within its own time limit.
         const isTimeout = /timeout exceeded when trying to connect/.test(String(error))
         reject(isTimeout ? busyError(schema, noConnection(limitMs)) : error)
       },

@@ -105,7 +105,7 @@ const FAULT_BY_CLASS: Readonly<Record<string, FaultCode>> = {
   '58': 'ERR_INBOX_UNREACHABLE', // errors of the server's system
 }
 
-/** Of an error as the driver throws it. By its properties: of several loaded copies of pg each has classes of its own. */
+/** The fault of an error of the driver. Recognised by its properties, because each loaded copy of pg has classes of its own. */
 function faultOf(error: unknown): FaultCode | undefined {
   const code = textProperty(error, 'code')
   if (code !== undefined && code in CURES) return code as FaultCode

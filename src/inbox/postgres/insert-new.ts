@@ -13,7 +13,7 @@ export async function insertNew(
 ): Promise<ReadonlyMap<number, string>> {
   if (arrivals.length === 0) return new Map()
   const rows = await tx.all<InsertedRow>(INSERT_NEW, ...columnsOf(arrivals), tx.now)
-  // Their signatures were stored before it showed that their keys are known. They are recognised one by one.
+  // Their signatures were stored before their keys were found to be known. These arrivals are recognised one by one.
   const incomplete = rows.filter(({ is_stored: isStored }) => !isStored)
   if (incomplete.length > 0)
     await tx.run(

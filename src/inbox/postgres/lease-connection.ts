@@ -20,7 +20,7 @@ export class LeaseConnection {
     return running
   }
 
-  /** Waits for what was asked for before. */
+  /** Waits for the operations that were begun before. */
   async close(): Promise<void> {
     await this.#last
     this.#connection?.release()

@@ -47,7 +47,7 @@ export interface DatabaseState {
   readonly serverVersion: string
   /** 0 where there is no such schema yet. */
   readonly schemaVersion: number
-  /** What this version of Countersign brings the schema to. */
+  /** The version to which this version of Countersign brings the schema. */
   readonly neededVersion: number
   /** The settings of the server with which a failure of its machine may lose callbacks. */
   readonly notDurable: readonly string[]

@@ -161,7 +161,7 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
       return { claims: await claim(tx, request), steps, aheadMs }
     })
     this.#askedTypes.recorded(request.eventTypes, this.#databaseNow)
-    // Only now, as the transaction may have been rolled back and run again.
+    // Only after the commit, because the transaction may have been rolled back and run again.
     return steps === 0 ? claims : { ...claims, clockSetBackMs: this.#clock.handled(steps, aheadMs) }
   }
 

@@ -14,7 +14,7 @@ export async function prune(tx: Transaction, request: PruneEntries, retention: R
   const rows = await tx.all<{ id: BigInteger }>(`${old} ${lock}`, Math.floor(end), request.limit)
   if (request.dryRun !== true && rows.length > 0) {
     const ids = rows.map(({ id }) => String(id))
-    // In this order: what is still known of an entry is never less than what was recorded of its end.
+    // In this order, because each statement reads rows that the later ones delete.
     for (const sql of DELETE) await tx.run(sql, ids)
   }
   return rows.length

@@ -9,7 +9,7 @@ import type { BigInteger } from './row.js'
 import { storedText } from './sql-text.js'
 import type { Transaction } from './transaction.js'
 
-/** Of an arrival that is suspect, or whose key or signature was found to be known. */
+/** Decides on one arrival that is suspect, or whose key or signature was found to be known, and records it. */
 export async function recogniseArrival(tx: Transaction, arrival: Arrival): Promise<AddResult> {
   const { callback, suspicion } = arrival
   const { keyHash, bodyHash, signature } = identityOf(arrival)
@@ -79,7 +79,7 @@ const FIND = `
 
 const COUNT = 'UPDATE entries SET copies = copies + 1 WHERE id = $1::bigint'
 
-// So that the new signature cannot be replayed: neither under another key nor once the entry is old.
+// The new signature is stored so that it cannot be replayed, neither with another key nor after the entry's retention.
 const REMEMBER = `
   WITH counted AS (
     UPDATE entries SET copies = copies + 1,
@@ -89,7 +89,7 @@ const REMEMBER = `
   INSERT INTO signatures (signed_at, signature, entry_id, repeated)
   SELECT $3::bigint, $4::bytea, id, true FROM counted ON CONFLICT DO NOTHING`
 
-// xmax is 0 of a row that this statement inserted, and not of one that it updated.
+// xmax is 0 in a row that this statement inserted, and another number in a row that it updated.
 const QUARANTINE = `
   INSERT INTO entries (state, known, due_set_at, ready, reason, ${COLUMNS})
   SELECT 'quarantined', false, ${NOW}::bigint, false, $${Number(NOW.slice(1)) + 1}::text, ${VALUES}

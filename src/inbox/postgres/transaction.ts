@@ -99,7 +99,7 @@ export function setLocal(settings: Readonly<Record<string, string>>): string {
     .join('')
 }
 
-/** A role or a database for which commits need not reach the disk does not get that for an inbox. */
+/** A role or a database may be set so that commits need not reach the disk. The inbox overrides that. */
 export const SYNCHRONOUS =
   "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') IN ('off', 'local'); "
 

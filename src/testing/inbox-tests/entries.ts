@@ -121,7 +121,7 @@ export async function endOf(inbox: CompleteInbox, id: EntryId): Promise<number> 
   return Number((await inbox.show(id))?.finishedAt)
 }
 
-/** A callback that the service signs at this time, so that its clock goes on as far. It is never claimed. */
+/** A callback that the service signs at this time, so that the latest signed time is this one. It is never claimed. */
 export async function signAt(inbox: CompleteInbox, ms: number, receivedAt = ms): Promise<void> {
   const times = { signedAt: new Date(ms), receivedAt: new Date(receivedAt) }
   await inbox.add(createArrival({ ...times, suspicion: 'only tells the time' }))
@@ -149,7 +149,7 @@ export async function askForTypes(inbox: CompleteInbox): Promise<void> {
 /** An id that the inbox cannot have made. */
 export const NO_ID = 'no id of any inbox'
 
-/** The id of an entry that has been deleted cannot be made at will. So this one was made by another inbox, or by none. */
+/** Ids of no entry. The id of a deleted entry cannot be made at will, so the first one is of another inbox, or of none. */
 export const FOREIGN_IDS = [NO_ID, '999999', '0', '-1', '1.5', '1e3', ' 1', '01', '', '9'.repeat(40)]
 
 export async function finishNext(inbox: CompleteInbox, move: EndMove): Promise<ClaimedEntry> {
