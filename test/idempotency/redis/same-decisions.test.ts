@@ -109,7 +109,7 @@ describeWithRedis('RedisIdempotencyStore', () => {
           }
         }
       }),
-      { numRuns: 500 },
+      { numRuns: 150 },
     )
   }, 60_000)
 })
