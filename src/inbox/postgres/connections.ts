@@ -1,6 +1,7 @@
+import { textProperty } from '../../base/foreign-value.js'
 import { timer, withTimeout } from '../../base/timeout.js'
 import { createPool, type OwnPool, type PostgresClient, type PostgresPool } from './driver.js'
-import { busyError, closedError, unreachableError } from './inbox-error.js'
+import { busyError, closedError, isFault, unreachableError } from './inbox-error.js'
 
 export interface ConnectionsOptions {
   /** The user's own pool, or what to make one with. */
@@ -147,7 +148,12 @@ function connectWithin(pool: PostgresPool, limitMs: number, schema: string): Pro
         cancel()
         // The error of pg-pool if no connection was free within its own time limit.
         const isTimeout = /timeout exceeded when trying to connect/.test(String(error))
-        reject(isTimeout ? busyError(schema, noConnection(limitMs)) : error)
+        if (isTimeout) reject(busyError(schema, noConnection(limitMs)))
+        // The driver gives some errors no code, such as that a password or TLS is missing.
+        else
+          reject(
+            isFault(error) ? error : unreachableError(schema, textProperty(error, 'message') ?? '', error),
+          )
       },
     )
   })

@@ -17,9 +17,8 @@ export function inboxError(error: unknown, schema: string): unknown {
   const code = faultOf(error)
   if (code === undefined || error instanceof CountersignError) return error
   const detail = textProperty(error, 'message') ?? ''
-  return new CountersignError(code, `the inbox in schema "${schema}" ${CURES[code]} (${detail})`, {
-    cause: error,
-  })
+  const cure = isLoginRefused(error) ? LOGIN_REFUSED : CURES[code]
+  return new CountersignError(code, `the inbox in schema "${schema}" ${cure} (${detail})`, { cause: error })
 }
 
 /** Whether the fault lies with the database or the connection, and so with every operation. */
@@ -72,10 +71,19 @@ const CURES: Record<FaultCode, string> = {
     'restart is needed once the address leads there',
   ERR_INBOX_CORRUPT: 'is damaged, as the server reports. See the log of the server, and restore a backup',
   ERR_INBOX_UNREACHABLE:
-    'cannot be reached. See that the server runs and that host, port and network are right; no restart is needed',
+    'cannot be reached. See that the server runs and that host, port, password and network are right; no restart is needed',
   ERR_INBOX_FORBIDDEN:
     'cannot be used by this role. The schema is missing or a grant is: let the owner run migrationSql() and ' +
     'grantStatements(), which docs/postgres.md describes; no restart is needed',
+}
+
+const LOGIN_REFUSED =
+  'cannot be used, because the server refuses the login. See that user, password and database are right, and that pg_hba.conf ' +
+  'allows them; no restart is needed'
+
+/** Invalid authorization, or a database that does not exist. */
+function isLoginRefused(error: unknown): boolean {
+  return /^(?:28|3D)/.test(textProperty(error, 'code') ?? '')
 }
 
 // https://www.postgresql.org/docs/current/errcodes-appendix.html

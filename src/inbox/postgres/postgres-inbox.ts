@@ -381,7 +381,7 @@ function databaseOptions({ pool, connectionString, maxConnections }: PostgresInb
 
 function schemaOption(schema: string = DEFAULT_SCHEMA): string {
   const isName = typeof schema === 'string' && schema !== '' && Buffer.byteLength(schema) <= 63
-  if (isName && !/^pg_|\0/.test(schema) && schema !== 'information_schema') return schema
+  if (isName && !/^pg_|\0|\$countersign\$/.test(schema) && schema !== 'information_schema') return schema
   throw invalidOption(OWNER, 'schema', schema, 'use a name of 1 to 63 bytes that does not begin with pg_')
 }
 

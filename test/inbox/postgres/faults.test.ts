@@ -188,6 +188,22 @@ describeWithDatabase(
       await proxy.stop()
     })
 
+    it('refuses the login, says so and not that a grant is missing', async () => {
+      const connectionString = database.connectionString.replace(/\/[^/]*$/, '/nowhere')
+      await expect(database.inboxOn('nowhere', { connectionString }).open()).rejects.toMatchObject({
+        code: 'ERR_INBOX_FORBIDDEN',
+        message: expect.stringMatching(/refuses the login.*"nowhere" does not exist/),
+      })
+    })
+
+    it('cannot be connected to for a reason without a code, says so', async () => {
+      const connectionString = `${database.connectionString}?sslmode=verify-full`
+      await expect(database.inboxOn('nowhere', { connectionString }).open()).rejects.toMatchObject({
+        code: 'ERR_INBOX_UNREACHABLE',
+        message: expect.stringContaining('does not support SSL'),
+      })
+    })
+
     it('is gone, says so without the password', async () => {
       const inbox = database.inboxOn('nowhere', { connectionString: 'postgres://ann:s3cret@127.0.0.1:1/x' })
       const error = (await inbox.open().catch((reason: unknown) => reason)) as Error
