@@ -8,10 +8,11 @@ import type { WorkerParts } from './worker-parts.js'
 /** The longest pause before a failed call for an entry is repeated, in milliseconds; `pollMs` if that is shorter. */
 const TRY_AGAIN_MS = 1_000
 
-/** Records in the inbox that handlers begin, and how attempts ended. */
+/** Records in the inbox that handlers begin, that they are still running, and how attempts ended. */
 export class ClaimRecords {
   readonly #parts: WorkerParts
   readonly #begin: (claim: ClaimToken) => Promise<ReadonlySet<EntryId>>
+  readonly #extend: (claim: ClaimToken) => Promise<ReadonlySet<EntryId>>
   readonly #settle: (end: SettledClaim) => Promise<ReadonlySet<EntryId>>
   #closed = false
 
@@ -19,6 +20,7 @@ export class ClaimRecords {
     this.#parts = parts
     const { inbox, leaseMs } = parts
     this.#begin = inOneCall(SAME_STEP, async (claims) => inbox.begin(claims, leaseMs))
+    this.#extend = inOneCall(SAME_STEP, async (claims) => inbox.extend(claims, leaseMs))
     this.#settle = inOneCall(SAME_TICK, async (ends) => inbox.settle(ends))
   }
 
@@ -52,6 +54,11 @@ export class ClaimRecords {
       await pauseBeforeNextTry(this.#parts)
       return false
     }
+  }
+
+  /** Renews the lease of a claim. Resolves to the ids of those that are still held. */
+  extend(claim: ClaimToken): Promise<ReadonlySet<EntryId>> {
+    return withTimeout(this.#extend(claim), this.#parts.leaseMs / 3, 'the inbox')
   }
 
   /** Tries until the end is recorded or the claim is lost: an entry without a recorded end would be handled again. */

@@ -1,4 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises'
+import { textProperty } from '../base/foreign-value.js'
 
 /** Until when requests are collected. */
 type Collection = () => Promise<unknown>
@@ -7,21 +8,29 @@ type Collection = () => Promise<unknown>
 export const SAME_STEP: Collection = () => Promise.resolve()
 export const SAME_TICK: Collection = () => nextTick()
 
-/** Collects requests into one call. Each request resolves or rejects as that call does. */
+/**
+ * Collects requests into one call. Each request resolves or rejects as that call does. Where it waited too long, as for a row
+ * that somebody has locked, each request is made by itself, so that the others do not fail for it.
+ */
 export function inOneCall<Item, Result>(
   collected: Collection,
   call: (items: readonly Item[]) => Promise<Result>,
 ): (item: Item) => Promise<Result> {
-  let items: Item[] = []
-  let calling: Promise<Result> | undefined
-  return (item) => {
-    items.push(item)
-    calling ??= collected().then(() => {
-      const all = items
-      items = []
-      calling = undefined
-      return call(all)
+  let collecting: { readonly items: Item[]; readonly result: Promise<Result> } | undefined
+  const collect = () => {
+    const items: Item[] = []
+    const result = collected().then(() => {
+      collecting = undefined
+      return call(items)
     })
-    return calling
+    return { items, result }
+  }
+  return (item) => {
+    const { items, result } = (collecting ??= collect())
+    items.push(item)
+    return result.catch((error: unknown) => {
+      if (items.length > 1 && textProperty(error, 'code') === 'ERR_INBOX_BUSY') return call([item])
+      throw error
+    })
   }
 }

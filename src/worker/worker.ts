@@ -42,7 +42,7 @@ export class Worker {
     if (this.#loop || this.#stopped) return
     warnOfConcurrency(this.#parts)
     this.#heartbeat = setInterval(
-      () => void renewLeases(this.#running.values(), this.#parts),
+      () => void renewLeases(this.#running.values(), this.#records, this.#parts),
       this.#parts.leaseMs / 3,
     )
     this.#endWatch = this.#parts.inbox.watch?.(() => this.wake())

@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { pgTable, text } from 'drizzle-orm/pg-core'
 import { drizzle } from 'drizzle-orm/node-postgres'
 import createKnex from 'knex'
@@ -192,6 +193,38 @@ describeWithPostgres('a transactional handler with PostgreSQL', () => {
     await until(() => attempts.length === 1)
     expect(attempts).toEqual([2])
     expect(await committed()).toEqual(['one'])
+  }, 30_000)
+
+  it('and others run on while somebody has locked the row of an entry', async () => {
+    const { promise, resolve } = deferred()
+    let isRunning = false
+    const aborted: unknown[] = []
+    const { worker, inbox, store } = await setUp(
+      async (event, { signal }) => {
+        signal.addEventListener('abort', () => aborted.push(event.payload.Id))
+        if (event.payload.Id !== 'locked') return
+        isRunning = true
+        await promise
+      },
+      { leaseMs: 20_000 },
+    )
+    const locked = await store('locked')
+    await worker.start()
+    await until(() => isRunning)
+    const client = new pg.Client(url)
+    await client.connect()
+    await client.query('BEGIN')
+    await client.query('SELECT 1 FROM countersign.entries WHERE id = $1 FOR UPDATE', [locked])
+    // The end of the locked entry is to be recorded again and again.
+    resolve()
+    for (let round = 0; round < 3; round++) {
+      const ids = await Promise.all(['a', 'b', 'c'].map((name) => store(`${name}${round}`)))
+      for (const id of ids) await becomes(inbox, id, 'handled', 1)
+    }
+    await client.query('ROLLBACK')
+    await client.end()
+    await becomes(inbox, locked, 'handled')
+    expect(aborted).toEqual([])
   }, 30_000)
 
   it('refuses to end the transaction', async () => {

@@ -302,9 +302,11 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
   async #lease<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result> {
     this.#checkNotClosed()
     await this.#makeReady()
+    const lockTimeoutMs = Math.min(this.#settings.busyTimeoutMs, LEASE_LOCK_TIMEOUT_MS)
+    const settings = { ...this.#settings, lockTimeoutMs }
     const attempt = () =>
       this.#leases.run((connection) =>
-        transaction(connection, this.#settings, (tx) => {
+        transaction(connection, settings, (tx) => {
           this.#databaseNow = tx.now
           this.#clock.now()
           return work(tx)
@@ -325,6 +327,9 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
     }
   }
 }
+
+/** Shorter than for callbacks: what waits for a lock here holds up every other entry of the worker. */
+const LEASE_LOCK_TIMEOUT_MS = 500
 
 const OWNER = 'new PostgresInbox'
 const KNOWN = [

@@ -17,6 +17,8 @@ export interface TransactionSettings {
   readonly schema: string
   /** How long a lock is waited for at most. A statement may take twice as long. */
   readonly busyTimeoutMs: number
+  /** How long a lock is waited for, where that is shorter. @default busyTimeoutMs */
+  readonly lockTimeoutMs?: number
 }
 
 /**
@@ -65,13 +67,13 @@ export async function retryConflicts<Result>(attempt: () => Promise<Result>): Pr
 }
 
 async function begin(connection: Connection, settings: TransactionSettings): Promise<number> {
-  const { schema, busyTimeoutMs } = settings
+  const { schema, busyTimeoutMs, lockTimeoutMs = busyTimeoutMs } = settings
   const results: unknown = await send(
     connection,
     'BEGIN ISOLATION LEVEL READ COMMITTED; ' +
       setLocal({
         search_path: searchPathOf(schema),
-        lock_timeout: String(busyTimeoutMs),
+        lock_timeout: String(lockTimeoutMs),
         statement_timeout: String(2 * busyTimeoutMs),
         idle_in_transaction_session_timeout: String(4 * busyTimeoutMs),
       }) +
