@@ -16,9 +16,11 @@ export async function claim(tx: Transaction, request: ClaimEntries): Promise<Omi
     .sort((a, b) => Number(a.was_due_at) - Number(b.was_due_at) || Number(BigInt(a.id) - BigInt(b.id)))
     .map(claimedEntryOf)
   const nextDueAt = after!.next_due_at
+  const dueInMs = Number(nextDueAt) - now
   return {
     entries,
-    nextDueInMs: entries.length < limit && nextDueAt !== null ? Number(nextDueAt) - now : undefined,
+    nextDueInMs:
+      entries.length < limit && nextDueAt !== null ? (dueInMs > 0 ? dueInMs : LOCKED_AGAIN_MS) : undefined,
     interruptedIsDue: after!.interrupted_is_due,
   }
 }
@@ -59,6 +61,9 @@ export async function setTimesAnew(tx: Transaction): Promise<number> {
   await tx.run(SET_ANEW, tx.now)
   return Number(ahead!.latest) - tx.now
 }
+
+/** What is due and was not taken is locked by somebody, perhaps for long: to claim again at once would be a busy loop. */
+const LOCKED_AGAIN_MS = 50
 
 interface ClaimedRow extends CallbackRow {
   readonly id: BigInteger
@@ -148,8 +153,12 @@ function selection(waits: string, runs: string): { claim: string; after: string 
       SELECT 1 FROM entries WHERE ready AND state IN ('stored', 'retrying') AND interrupted AND due_at <= $2::bigint
         AND ($1::text[] IS NULL OR event_type = ANY ($1::text[]))
     ) OR EXISTS (
-      SELECT 1 FROM entries WHERE state = 'running' AND begun_by > 0 AND lease_until <= $2::bigint
-        AND ($1::text[] IS NULL OR event_type = ANY ($1::text[]))
+      SELECT 1 FROM (
+        -- One that somebody has locked cannot be claimed: the others must not wait for it.
+        SELECT 1 FROM entries WHERE state = 'running' AND begun_by > 0 AND lease_until <= $2::bigint
+          AND ($1::text[] IS NULL OR event_type = ANY ($1::text[]))
+        LIMIT 1 FOR UPDATE SKIP LOCKED
+      ) AS free
     ) AS interrupted_is_due`,
   }
 }

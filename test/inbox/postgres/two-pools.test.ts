@@ -29,6 +29,25 @@ describeWithDatabase('several pools', (database) => {
     expect(await inboxes[0].stats()).toMatchObject({ stored: 200, quarantined: 0 })
   })
 
+  it('neither claim in a busy loop nor wait for an entry whose row somebody has locked', async () => {
+    const [inbox] = await pair()
+    const { id } = await inbox.add(arrival())
+    const client = new pg.Client(database.connectionString)
+    await client.connect()
+    const lock = () => client.query(`BEGIN; SELECT 1 FROM ${schema}.entries WHERE id = ${id} FOR UPDATE`)
+    await lock()
+    expect(await inbox.claim(ANY)).toMatchObject({ entries: [], nextDueInMs: 50 })
+    await client.query('ROLLBACK')
+    const { entries } = await inbox.claim({ ...ANY, leaseMs: 1 })
+    await inbox.begin(entries, 1)
+    await client.query('SELECT pg_sleep(0.002)')
+    await lock()
+    expect(await inbox.claim(ANY)).toMatchObject({ entries: [], interruptedIsDue: false })
+    await client.query('ROLLBACK')
+    expect(await inbox.claim(ANY)).toMatchObject({ entries: [], interruptedIsDue: true })
+    await client.end()
+  })
+
   it('store one of a signature that arrives under several keys, and quarantine one', async () => {
     const inboxes = await pair()
     for (let round = 0; round < 20; round++) {
