@@ -81,6 +81,7 @@ export function readSecretVariable(name: string, env: NodeJS.ProcessEnv): string
       `the environment variable ${ofLength(name)} is not set: name the variable, and not the secret itself`,
     )
   }
+  if (secret === '') throw new UsageError(`the environment variable ${name} is empty`)
   const problem = secretProblem(secret)
   if (problem) throw new UsageError(`the environment variable ${name}: ${problem}`)
   return secret

@@ -65,7 +65,7 @@ describeWithRedis('serve with store: { redis }', () => {
         env: wrong,
       })
       expect(ran.code).toBe(1)
-      expect(ran.stderr).toContain('WRONGPASS')
+      expect(ran.stderr).toMatch(/WRONGPASS [^.]+\. Start it/)
       expect(ran.stdout + ran.stderr).not.toMatch(/p(%40|@)ss-word/)
     },
   )
@@ -81,7 +81,9 @@ describe('store: { redis }', () => {
   })
 
   it.each([
-    [STORE, {}, 'store.redis.url: '],
+    [STORE, {}, 'store.redis.url: the environment variable REDIS_URL is not set.'],
+    [STORE, { REDIS_URL: '' }, 'store.redis.url: the environment variable REDIS_URL is empty.'],
+    ['store: { redis: { url: {} } },', {}, 'store.redis.url: write the URL, { "env": "NAME" } or'],
     [STORE, { REDIS_URL: `http://:${PASSWORD}@127.0.0.1` }, 'url is no URL of a Redis server'],
     ['store: { redis: {} },', {}, 'url is undefined'],
     ["store: { redis: { url: 'redis://127.0.0.1', prefix: '{a}' } },", {}, 'prefix is "{a}"'],

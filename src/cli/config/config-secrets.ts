@@ -19,13 +19,7 @@ export async function resolveSecrets(
   if (!Array.isArray(subscriptions)) return subscriptions
   const text = async (secret: unknown, where: string): Promise<unknown> => {
     if (typeof secret !== 'object' || secret === null) return secret
-    try {
-      return await resolveSecret(secret, file, env)
-    } catch (error) {
-      if (!(error instanceof UsageError)) throw error
-      const problem = error.message.replace(/[^.?]$/, '$&.')
-      throw new CountersignError('ERR_CONFIG_INVALID', `${file.name}: ${where}: ${problem}`)
-    }
+    return resolveOption(secret, { option: where, meaning: 'the secret text' }, file, env)
   }
   return Promise.all(
     subscriptions.map(async (subscription: unknown, index) => {
@@ -44,14 +38,41 @@ export async function resolveSecrets(
   )
 }
 
+export interface ReferringOption {
+  /** Such as `subscriptions[0].secret`. */
+  readonly option: string
+  /** What the text is, for messages: `the URL`. */
+  readonly meaning: string
+}
+
+/**
+ * The text that an option refers to as `{ "env": NAME }` or `{ "file": PATH }`.
+ * @throws CountersignError ERR_CONFIG_INVALID
+ */
+export async function resolveOption(
+  reference: object,
+  { option, meaning }: ReferringOption,
+  file: ConfigFile,
+  env: NodeJS.ProcessEnv,
+): Promise<string> {
+  try {
+    return await resolveSecret(reference, file, env, meaning)
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    const end = /[.?]$/.test(error.message) ? '' : '.'
+    throw new CountersignError('ERR_CONFIG_INVALID', `${file.name}: ${option}: ${error.message}${end}`)
+  }
+}
+
 /** @throws UsageError */
 export function resolveSecret(
   secret: object,
   file: ConfigFile,
   env: NodeJS.ProcessEnv,
+  meaning = 'the secret text',
 ): Promise<string> | string {
   if (!isSecretReference(secret)) {
-    throw new UsageError('write the secret text, { "env": "NAME" } or { "file": "PATH" }')
+    throw new UsageError(`write ${meaning}, { "env": "NAME" } or { "file": "PATH" }`)
   }
   if ('env' in secret) return readSecretVariable(secret.env, env)
   return readConfiguredFile(resolve(dirname(file.path), secret.file), { ...secret, written: secret.file })

@@ -1,9 +1,8 @@
-import { CountersignError } from '../../base/errors.js'
 import { parseUrl } from '../../base/parse-url.js'
 import { UsageError } from '../io.js'
 import type { SecretReference } from './config-entry.js'
 import type { ConfigFile } from './config-file.js'
-import { resolveSecret } from './config-secrets.js'
+import { resolveOption } from './config-secrets.js'
 
 export type ConnectionStringReference = string | NonNullable<SecretReference>
 
@@ -22,14 +21,8 @@ export async function connectionStringOf(
   env: NodeJS.ProcessEnv,
 ): Promise<string> {
   if (typeof reference === 'string') return reference
-  try {
-    return await resolveSecret(reference, file, env)
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error
-    const problem = error.message.replace('the secret text', 'the connection string').replace(/[^.?]$/, '$&.')
-    const message = `${file.name}: inbox.postgres.connectionString: ${problem}`
-    throw new CountersignError('ERR_CONFIG_INVALID', message)
-  }
+  const option = { option: 'inbox.postgres.connectionString', meaning: 'the connection string' }
+  return resolveOption(reference, option, file, env)
 }
 
 /** Refuses a password in an option of the command line, which every user of the machine can see. @throws UsageError */

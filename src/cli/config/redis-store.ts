@@ -7,9 +7,8 @@ import type { NodeRedisClient } from '../../idempotency/redis/redis-client.js'
 import { RedisIdempotencyStore } from '../../idempotency/redis/redis-store.js'
 import type { IdempotencyStore } from '../../idempotency/store.js'
 import type { Logger } from '../../logging/logger.js'
-import { UsageError } from '../io.js'
 import type { ConfigFile } from './config-file.js'
-import { resolveSecret } from './config-secrets.js'
+import { resolveOption } from './config-secrets.js'
 
 export interface RedisSetting {
   /** With a password in it, as it is given to the client. */
@@ -39,23 +38,11 @@ export async function redisSetting(
   const owner = `${file.name}: store.redis`
   checkKnownOptions(owner, store.redis, ['url', 'prefix', 'retentionMs'])
   const { url, ...options } = store.redis as Readonly<Record<string, unknown>>
-  return { ...options, url: parsedUrl(owner, await urlText(owner, url, file, env)) }
-}
-
-async function urlText(
-  owner: string,
-  url: unknown,
-  file: ConfigFile,
-  env: NodeJS.ProcessEnv,
-): Promise<unknown> {
-  if (typeof url !== 'object' || url === null) return url
-  try {
-    return await resolveSecret(url, file, env)
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error
-    const problem = error.message.replace('the secret text', 'the URL').replace(/[^.?]$/, '$&.')
-    throw new CountersignError('ERR_CONFIG_INVALID', `${owner}.url: ${problem}`)
-  }
+  const text =
+    typeof url === 'object' && url !== null
+      ? await resolveOption(url, { option: 'store.redis.url', meaning: 'the URL' }, file, env)
+      : url
+  return { ...options, url: parsedUrl(owner, text) }
 }
 
 /** A URL may hold a password, so a wrong one is not repeated. */
@@ -111,8 +98,9 @@ export function redisStore(
         client ??= await connect(await loaded(loadRedis), url, logger)
         await inner.open()
       } catch (error) {
-        if (error instanceof CountersignError) throw error
-        const message = `${place(url)} cannot be used: ${textProperty(error, 'message')}. Start it, or correct store.redis.url.`
+        if (error instanceof CountersignError && error.code !== 'ERR_STORE_UNAVAILABLE') throw error
+        const reason = textProperty(error, 'message')?.replace(/\.$/, '')
+        const message = `${place(url)} cannot be used: ${reason}. Start it, or correct store.redis.url.`
         throw new CountersignError('ERR_STORE_UNAVAILABLE', message, { cause: error })
       }
     },
