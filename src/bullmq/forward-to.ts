@@ -71,19 +71,19 @@ export function forwardTo<Queue extends JobQueue>(
     const id = forwardedId(event)
     const job = { id, name: nameOf(event), data: toForwarded(event), options: jobOptions, rememberMs }
     if (!overdue.admits()) throw failure(jobs, 'it has not answered for some time')
-    // Also aborted after `timeoutMs`, so that an add that waits for a connection is not carried out later.
-    const giveUp = new AbortController()
-    const stop = () => giveUp.abort(signal.reason)
+    // Also aborted after `timeoutMs`, so that what waits for a connection does not add the job any more.
+    const cancellation = new AbortController()
+    const stop = () => cancellation.abort(signal.reason)
     if (signal.aborted) stop()
     signal.addEventListener('abort', stop, { once: true })
-    const adding = addOnce(jobs, job, giveUp.signal)
+    const adding = addOnce(jobs, job, cancellation.signal)
     try {
-      const isNew = await withTimeout(untilAborted(adding, giveUp.signal), timeoutMs, 'the queue')
+      const isNew = await withTimeout(untilAborted(adding, cancellation.signal), timeoutMs, 'the queue')
       overdue.forget()
       const message = isNew ? 'the queue has the callback' : 'the queue had the callback already'
       logger.debug({ queue: jobs.name }, message)
     } catch (error) {
-      giveUp.abort(error)
+      cancellation.abort(error)
       overdue.keep(adding)
       throw failure(jobs, messageOf(error), error)
     } finally {

@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer'
 import type { KnownOfArrival } from '../callback/recognition.js'
 
-/** One completed delivery; each field is 32 bytes in standard Base64 (44 characters). */
-export interface Delivery {
+/** What identifies a callback; each field is 32 bytes in standard Base64 (44 characters). */
+export interface HashedCallback {
   /** SHA-256 of the idempotency key. */
   readonly key: string
   readonly bodyHash: string
@@ -12,11 +12,11 @@ export interface Delivery {
 export type Completed = Pick<KnownOfArrival, 'key' | 'signature'>
 
 /**
- * Completed deliveries in about 65 bytes each. A Map of objects uses about ten times as much. The garbage collector does
+ * Completed callbacks in about 65 bytes each. A Map of objects uses about ten times as much. The garbage collector does
  * not traverse typed arrays.
  *
  * 12 bytes are kept of each of the three hashes. The probability that two of a million different keys share them is
- * 10^-17. An attacker cannot construct such a collision or long probe sequences: only deliveries with a valid signature
+ * 10^-17. An attacker cannot construct such a collision or long probe sequences: only callbacks with a valid signature
  * are recorded, and the recorded values are outputs of SHA-256 and of an HMAC whose key only the service knows.
  *
  * Records are in the order of completion. A key has several records if it was delivered with several signatures. The
@@ -45,9 +45,9 @@ export class CompletedKeys {
     return this.#records.length
   }
 
-  /** What is known of the key and the signature of a delivery. */
-  find(delivery: Delivery, now: number): Completed {
-    this.#decode(delivery)
+  /** What is known of the key and the signature of a callback. */
+  find(callback: HashedCallback, now: number): Completed {
+    this.#decode(callback)
     const sameKey = this.#unexpired(this.#byKey.find(this.#wanted), now)
     const key = this.#compared(sameKey, BODY, 'same-body', 'other-body')
     // First by the record of the key: a late end can leave one signature completed under two keys.
@@ -57,9 +57,9 @@ export class CompletedKeys {
     return { key, signature: this.#compared(sameSignature, KEY, 'same-key', 'other-key') }
   }
 
-  /** Records a delivery until `expiresAt`. Returns whether an unexpired record was removed to make room. */
-  add(delivery: Delivery, expiresAt: number, now: number): boolean {
-    this.#decode(delivery)
+  /** Records a callback until `expiresAt`. Returns whether an unexpired record was removed to make room. */
+  add(callback: HashedCallback, expiresAt: number, now: number): boolean {
+    this.#decode(callback)
     const isFull = this.#records.length === this.#maxRecords
     const forgotEarly = isFull && this.#records.expiry(this.#records.oldest) > now
     if (isFull) this.#removeOldest()
@@ -100,7 +100,7 @@ export class CompletedKeys {
     return position !== NONE && this.#records.expiry(position) > now ? position : NONE
   }
 
-  #decode({ key, bodyHash, signature }: Delivery): void {
+  #decode({ key, bodyHash, signature }: HashedCallback): void {
     // Each write overwrites the end of the previous one. The result is the first 12 bytes of each of the three.
     if (
       this.#wantedBytes.write(key, 0, 32, 'base64') !== 32 ||

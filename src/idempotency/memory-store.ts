@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { loggerOption, type Logger } from '../logging/logger.js'
 import { checkKnownOptions, functionOption, integerOption } from '../base/option-checks.js'
 import { recognise, type KnownOfArrival } from '../callback/recognition.js'
-import { CompletedKeys, type Delivery } from './completed-keys.js'
+import { CompletedKeys, type HashedCallback } from './completed-keys.js'
 import type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from './store.js'
 
 export interface MemoryIdempotencyStoreOptions {
@@ -70,10 +70,10 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
 
     // Hashed, because a key may have thousands of characters, and ended claims are remembered for days.
     const key = hash('sha256', request.key, 'base64')
-    const delivery = { key, bodyHash, signature }
+    const callback = { key, bodyHash, signature }
     const running = this.#unexpired(this.#running.get(key), now)
     const holder = this.#unexpired(this.#holdersBySignature.get(signature), now)
-    const completed = this.#completed.find(delivery, now)
+    const completed = this.#completed.find(callback, now)
     const known: KnownOfArrival = {
       key: running ? (running.bodyHash === bodyHash ? 'same-body' : 'other-body') : completed.key,
       signature: holder ? (holder === running ? 'same-key' : 'other-key') : completed.signature,
@@ -84,16 +84,16 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     }
     const recognition = recognise(known)
     if (recognition === 'conflict' || recognition === 'replay') return { state: recognition }
-    if (recognition !== 'duplicate') return { state: 'claimed', claim: this.#take(delivery, now, leaseMs) }
+    if (recognition !== 'duplicate') return { state: 'claimed', claim: this.#take(callback, now, leaseMs) }
     if (running) {
       if (!holder) this.#hold(running, signature)
       return { state: 'in-progress' }
     }
-    if (known.signature === 'unknown') this.#remember(delivery, now)
+    if (known.signature === 'unknown') this.#remember(callback, now)
     return { state: 'completed' }
   }
 
-  #take({ key, bodyHash, signature }: Delivery, now: number, leaseMs: number): Claim {
+  #take({ key, bodyHash, signature }: HashedCallback, now: number, leaseMs: number): Claim {
     const previous = this.#ended.get(key)
     if (previous) {
       previous.state = 'lost'
@@ -140,8 +140,8 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     holding.state = 'lost'
   }
 
-  #remember(delivery: Delivery, now: number): void {
-    const forgotEarly = this.#completed.add(delivery, now + this.retentionMs, now)
+  #remember(callback: HashedCallback, now: number): void {
+    const forgotEarly = this.#completed.add(callback, now + this.retentionMs, now)
     if (forgotEarly) this.#warnOfForgotten(now)
   }
 

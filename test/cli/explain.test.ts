@@ -230,6 +230,7 @@ describe('countersign explain', () => {
     [['text.http'], /text\.http is not an HTTP\/1\.1 request: it has no request line/],
     [['lf.http'], /its lines end in LF in place of CR LF/],
     [['a.http', '--config', 'none.json'], /there is no configuration file none\.json/],
+    [['a.http', '-c', 'none.json'], /there is no configuration file none\.json/],
     [['a.http', '--secret-file', 'none.secret'], /cannot read the secret file .*none\.secret \(ENOENT\)/],
     [['a.http', '--url-file', 'none.txt'], /cannot read the URLs from .*none\.txt \(ENOENT\)/],
     [

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
-import { CompletedKeys, type Completed, type Delivery } from '../../src/idempotency/completed-keys.js'
+import { CompletedKeys, type Completed, type HashedCallback } from '../../src/idempotency/completed-keys.js'
 
 describe('CompletedKeys', () => {
   it('finds what a list that is searched from the end finds', () => {
@@ -81,7 +81,7 @@ function answersOf(table: Table, operations: Operation[]): unknown[] {
 
 /** The same, by searching a list. */
 class ModelOfCompletedKeys implements Table {
-  readonly #records: (Delivery & { expiresAt: number })[] = []
+  readonly #records: (HashedCallback & { expiresAt: number })[] = []
   #latestExpiry = 0
   readonly #maxRecords: number
 
@@ -89,7 +89,7 @@ class ModelOfCompletedKeys implements Table {
     this.#maxRecords = maxRecords
   }
 
-  add(delivery: Delivery, expiresAt: number, now: number): boolean {
+  add(delivery: HashedCallback, expiresAt: number, now: number): boolean {
     this.#latestExpiry = Math.max(this.#latestExpiry, expiresAt)
     this.#records.push({ ...delivery, expiresAt: this.#latestExpiry })
     if (this.#records.length <= this.#maxRecords) return false
@@ -105,7 +105,7 @@ class ModelOfCompletedKeys implements Table {
       this.#records.shift()
   }
 
-  find({ key, bodyHash, signature }: Delivery, now: number): Completed {
+  find({ key, bodyHash, signature }: HashedCallback, now: number): Completed {
     const unexpired = this.#records.filter(({ expiresAt }) => expiresAt > now)
     const sameKey = unexpired.findLast((record) => record.key === key)
     const sameSignature = unexpired.findLast((record) => record.signature === signature)
@@ -129,7 +129,7 @@ const everyDelivery = KEYS.flatMap((key) =>
 
 interface Operation {
   kind: 'add' | 'find' | 'pass time' | 'remove expired'
-  delivery: Delivery
+  delivery: HashedCallback
   ms: number
 }
 

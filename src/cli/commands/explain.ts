@@ -49,7 +49,7 @@ Examples:
 export const defineExplain: DefineCommand = (command, io, finish) => {
   command
     .argument('<file...>', 'recorded requests, folders of them, or - for the standard input')
-    .option('--config <file>', 'the configuration (default: countersign.config.mjs or .json)')
+    .option('-c, --config <file>', 'the configuration (default: countersign.config.mjs, .ts or .json)')
     .option(
       '--received-at <time>',
       'when they arrived, to compare clocks: an ISO time, or mtime of each file',
