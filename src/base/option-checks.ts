@@ -87,12 +87,9 @@ export function objectOption<Type extends object>(
     (method) => typeof (chosen as Record<string, unknown> | null)?.[method] !== 'function',
   )
   if (missing.length === 0) return chosen as Type
-  throw invalidOption(
-    owner,
-    name,
-    value,
-    `pass an object with the methods ${methods.join(', ')}; it lacks ${missing.join(', ')}`,
-  )
+  const wanted = `pass an object with the ${methods.length > 1 ? 'methods' : 'method'} ${methods.join(', ')}`
+  const lacks = typeof chosen === 'object' && chosen !== null ? `; it lacks ${missing.join(', ')}` : ''
+  throw invalidOption(owner, name, value, `${wanted}${lacks}`)
 }
 
 export function invalidOption(

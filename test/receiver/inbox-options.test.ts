@@ -37,7 +37,12 @@ describe('createReceiver with an inbox', () => {
 
   it.each([
     ['a file name', 'callbacks.db', 'inbox is "callbacks.db": '],
-    ['null', null, 'inbox is null: '],
+    ['a URL with a password', 'postgres://u:pw@h/db', 'inbox is a text of 20 characters: '],
+    [
+      'null',
+      null,
+      'inbox is null: pass an object with the methods open, add, claim, begin, extend, settle, prune, close.',
+    ],
     ['an object that is something else', { add() {} }, 'inbox is of type object: '],
     ['a store', new MemoryIdempotencyStore(), 'inbox is of type object: '],
   ])('refuses %s as an inbox', (_what, inbox, says) => {
