@@ -57,6 +57,10 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     description: 'Prove the way from a public URL to the running receiver.',
     load: async () => (await import('./commands/doctor.js')).defineDoctor,
   },
+  capture: {
+    description: 'Make fixtures of the requests that a receiver has captured.',
+    load: async () => (await import('./commands/capture.js')).defineCapture,
+  },
   replay: {
     description: 'Send recorded requests byte for byte, and compare the answers with what is expected.',
     load: async () => (await import('./commands/replay.js')).defineReplay,

@@ -1,0 +1,137 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { CountersignError } from '../../base/errors.js'
+import { callbackUrlProblem } from '../../signature/index.js'
+import { importModule } from '../config/config-file.js'
+import { EXIT, printJson, UsageError, type DefineCommand, type Io } from '../io.js'
+import { someText } from '../option-values.js'
+import { fixtureOf, type Fixture, type Rewrite } from './capture/fixture.js'
+import { scramblerOf } from './capture/scramble.js'
+
+interface Flags {
+  readonly out: string
+  readonly rewrite?: string
+  readonly seed?: string
+  readonly callbackUrl: string
+  readonly json?: true
+}
+
+interface Written {
+  readonly fixtures: readonly string[]
+  readonly skipped: readonly { readonly name: string; readonly reason: string }[]
+}
+
+const HELP = `
+Makes fixtures of the requests that a receiver with the option "capture" has written: pairs of files that can be
+committed, and that verify and replay send. Bodies are scrambled: letters and digits become others, UUIDs and dates keep
+their form, and keys, true, false and null are kept. The same value always becomes the same one, also in other requests.
+--rewrite names a module whose default export is given the payload and { eventType }, and returns what is written.
+
+Of the headers, the event type and the timestamp are kept. The idempotency key is scrambled, and the callback URL is
+replaced. Each fixture is signed anew, with a secret that is part of it. Look at the result before you commit it.
+
+Exit codes:
+  0  fixtures were written
+  1  none of the requests could become a fixture
+  2  wrong usage
+
+Examples:
+  $ countersign capture anonymise captured/ --out test/fixtures
+  $ countersign capture anonymise captured/ --out test/fixtures --rewrite ./without-names.mjs`
+
+export const defineCapture: DefineCommand = (command, io, finish) => {
+  command
+    .command('anonymise')
+    .alias('anonymize')
+    .description('Make fixtures of captured requests.')
+    .argument('<dir>', 'the folder of a capture')
+    .requiredOption('--out <dir>', 'a new or empty folder for the fixtures')
+    .option('--rewrite <module>', 'a module that exports a function, in place of scrambling')
+    .option('--seed <text>', 'gives the same values again in a later run (default: random)', someText)
+    .option(
+      '--callback-url <url>',
+      'what the fixtures are sent to',
+      'https://partner.example.com/hooks/callbacks',
+    )
+    .option('--json', 'print JSON')
+    .addHelpText('after', HELP)
+    .action(async (directory: string, flags: Flags) => {
+      const written = await anonymise(resolve(io.cwd(), directory), flags, io)
+      if (flags.json) printJson(io, written)
+      else print(written, flags.out, io)
+      finish(written.fixtures.length > 0 ? EXIT.done : EXIT.failed)
+    })
+}
+
+async function anonymise(directory: string, flags: Flags, io: Io): Promise<Written> {
+  const problem = callbackUrlProblem(flags.callbackUrl)
+  if (problem !== undefined) throw new UsageError(`--callback-url: ${problem}`)
+  const names = (await list(directory)).filter((name) => name.endsWith('.http')).sort()
+  if (names.length === 0)
+    throw new UsageError(`${directory} holds no NAME.http: name the folder of a capture`)
+  const rewrite = flags.rewrite === undefined ? undefined : await loadRewrite(flags.rewrite, io)
+  const out = resolve(io.cwd(), flags.out)
+  await mkdir(out, { recursive: true })
+  if ((await list(out)).length > 0) throw new UsageError(`--out: ${out} is not empty: name a new folder`)
+
+  const scramble = scramblerOf(flags.seed ?? randomBytes(32).toString('hex'))
+  const fixtures: string[] = []
+  const skipped: { name: string; reason: string }[] = []
+  const expected = expectations()
+  for (const name of names) {
+    const bytes = await readFile(join(directory, name))
+    const fixture = await fixtureOf(bytes, { callbackUrl: flags.callbackUrl, scramble, rewrite })
+    if (typeof fixture === 'string') {
+      skipped.push({ name, reason: fixture })
+      continue
+    }
+    const { http, subscription } = fixture
+    const fixtureName = `callback-${String(fixtures.length + 1).padStart(4, '0')}`
+    const description = {
+      sender: 'countersign capture anonymise',
+      subscription,
+      expect: expected(fixture),
+      note: '',
+    }
+    await writeFile(join(out, `${fixtureName}.http`), http, { flag: 'wx' })
+    await writeFile(join(out, `${fixtureName}.json`), `${JSON.stringify(description, undefined, 2)}\n`, {
+      flag: 'wx',
+    })
+    fixtures.push(fixtureName)
+  }
+  return { fixtures, skipped }
+}
+
+/** What a receiver without an inbox answers to the fixtures one after the other. */
+function expectations(): (fixture: Fixture) => { status: number; outcome: string } {
+  const bodies = new Map<string, string>()
+  const keys = new Map<string, string>()
+  return ({ idempotencyKey: key, body, signature }) => {
+    const isConflict = (bodies.get(key) ?? body) !== body || (keys.get(signature) ?? key) !== key
+    if (isConflict) return { status: 409, outcome: 'refused' }
+    const outcome = bodies.has(key) ? 'duplicate' : 'handled'
+    bodies.set(key, body)
+    keys.set(signature, key)
+    return { status: 200, outcome }
+  }
+}
+
+async function list(directory: string): Promise<string[]> {
+  try {
+    return await readdir(directory)
+  } catch (error) {
+    throw new UsageError(`cannot read ${directory} (${(error as NodeJS.ErrnoException).code})`)
+  }
+}
+
+async function loadRewrite(path: string, io: Io): Promise<Rewrite> {
+  const { default: rewrite } = await importModule(`--rewrite: module ${path}`, resolve(io.cwd(), path))
+  if (typeof rewrite === 'function') return rewrite as Rewrite
+  throw new CountersignError('ERR_CONFIG_INVALID', `--rewrite: ${path} has to export a function as default.`)
+}
+
+function print({ fixtures, skipped }: Written, out: string, io: Io): void {
+  for (const { name, reason } of skipped) io.stdout.write(`${name}: skipped, ${reason}\n`)
+  io.stdout.write(`${fixtures.length} fixtures in ${out}\n`)
+}

@@ -1,0 +1,74 @@
+import { eventTypeNameProblem } from '../../../base/event-type-name.js'
+import { isUuid } from '../../../base/uuid.js'
+import { parseHttpDate } from '../../../signature/index.js'
+import { headerValues } from '../../../testing/http-message.js'
+import { parseRecordedRequest, RecordedRequestError } from '../../../testing/recorded-requests.js'
+import { signedCallback } from '../../../testing/signed-callback.js'
+import { scrambledJson, type Scramble } from './scramble.js'
+
+/** A function of the user that returns what is put in place of a payload. */
+export type Rewrite = (payload: unknown, context: { readonly eventType: string }) => unknown
+
+export interface FixtureOptions {
+  readonly callbackUrl: string
+  readonly scramble: Scramble
+  readonly rewrite: Rewrite | undefined
+}
+
+export interface Fixture {
+  readonly http: Buffer
+  readonly idempotencyKey: string
+  readonly body: string
+  readonly signature: string
+  readonly subscription: {
+    readonly eventTypeName: string
+    readonly callbackUrl: string
+    readonly secret: string
+  }
+}
+
+/** A fixture is part of a repository, so everybody may know its secret. */
+export const FIXTURE_SECRET = 'only-for-fixtures~everybody-knows-it'
+const OTHER_EVENT_TYPE = 'transfers.book-completed'
+
+/**
+ * A captured request with another body, another key and a new signature. Of its headers only event type and timestamp are
+ * kept: others may name people, machines and networks. A text says why there is none.
+ */
+export async function fixtureOf(
+  bytes: Buffer,
+  { callbackUrl, scramble, rewrite }: FixtureOptions,
+): Promise<Fixture | string> {
+  let request
+  try {
+    request = parseRecordedRequest(bytes)
+  } catch (error) {
+    if (error instanceof RecordedRequestError) return 'it has no complete body'
+    throw error
+  }
+  const header = (name: string) => {
+    const [value, ...others] = headerValues(request.rawHeaders, name)
+    return others.length > 0 ? undefined : value
+  }
+  const timestamp = header('authorization-timestamp')
+  if (timestamp === undefined || parseHttpDate(timestamp) === undefined) return 'it has no valid timestamp'
+  const claimed = header('x-event-type')
+  const eventTypeName = eventTypeNameProblem(claimed) === undefined ? claimed! : OTHER_EVENT_TYPE
+  const text = request.body.toString('utf8')
+  let payload: unknown
+  try {
+    payload = JSON.parse(text)
+  } catch {
+    return 'its body is not JSON'
+  }
+  const body = rewrite
+    ? JSON.stringify(await rewrite(payload, { eventType: eventTypeName }))
+    : scrambledJson(text, scramble)
+  if (body === undefined) return 'the function returned nothing'
+  const key = header('x-idempotency-key')?.toLowerCase()
+  const idempotencyKey = scramble(isUuid(key) ? key : '00000000-0000-4000-8000-000000000000')
+  const subscription = { eventTypeName, callbackUrl, secret: FIXTURE_SECRET }
+  const callback = signedCallback({ subscription, body, timestamp, idempotencyKey })
+  const signature = callback.headers['Authorization']!
+  return { http: callback.toHttp(), idempotencyKey, body, signature, subscription }
+}

@@ -1,0 +1,129 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { scrambledJson, scramblerOf } from '../../src/cli/commands/capture/scramble.js'
+import {
+  loadRecordedRequests,
+  parseRecordedRequest,
+  recordedAt,
+  recordedSubscriptions,
+  replayRecordedRequest,
+} from '../../src/testing/recorded-requests.js'
+import { FORGED, genuine, runReceiver, SECRET } from '../support/running-receiver.js'
+import { countersign, Sandbox } from './program.js'
+
+const sandbox = new Sandbox()
+afterEach(() => sandbox.clean())
+
+const PAYLOAD = {
+  Id: '64b87e81-f9c7-4125-8565-b199c6e65b4f',
+  Name: 'Margarethe Öberg',
+  Amount: 1234.5,
+  Booked: '2026-11-03T09:14:27.123Z',
+  Final: true,
+}
+
+/** A folder that a real receiver has captured into. */
+async function captured(): Promise<string> {
+  const cwd = await sandbox.directory({})
+  const folder = join(cwd, 'captured')
+  const { send, receiver } = await runReceiver({ capture: { folder, what: 'all' } })
+  const repeated = genuine({ payload: PAYLOAD, headers: { 'X-Forwarded-For': '203.0.113.77' } })
+  await send(repeated)
+  await send(repeated)
+  // After the new signature it has that of the others, under another key.
+  const { 'Authorization-Timestamp': timestamp } = repeated.headers
+  await send(genuine({ payload: PAYLOAD, timestamp: timestamp!, headers: { Authorization: FORGED } }))
+  await send(genuine({ body: 'Margarethe' }))
+  await send(genuine({ headers: { Authorization: null } }))
+  await receiver.stop()
+  return cwd
+}
+
+const anonymise = (cwd: string, ...more: string[]) =>
+  countersign(['capture', 'anonymise', 'captured', '--out', 'fixtures', ...more], { cwd })
+
+describe('countersign capture anonymise', () => {
+  it('makes fixtures that a receiver accepts, without anything of the originals', async () => {
+    const cwd = await captured()
+    const { code, stdout, stderr } = await anonymise(cwd)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toContain('3 fixtures in fixtures')
+    expect(stdout.match(/skipped/g)).toHaveLength(2)
+
+    const fixtures = await loadRecordedRequests(join(cwd, 'fixtures'))
+    const subscriptions = recordedSubscriptions(fixtures)
+    const { port } = await runReceiver({
+      subscriptions,
+      clock: () => recordedAt(fixtures[0]!)!.getTime(),
+    })
+    for (const fixture of fixtures) {
+      const { status } = await replayRecordedRequest(fixture, { port })
+      expect([fixture.name, status]).toEqual([fixture.name, fixture.expect.status])
+    }
+    expect(fixtures.map(({ expect }) => expect.outcome)).toEqual(['handled', 'duplicate', 'refused'])
+
+    const files = readdirSync(join(cwd, 'fixtures')).map((name) =>
+      readFileSync(join(cwd, 'fixtures', name), 'utf8'),
+    )
+    const everything = files.join() + stdout
+    for (const hidden of [SECRET, PAYLOAD.Id, 'Margarethe', 'berg', '1234.5', PAYLOAD.Booked, '203.0.113.77'])
+      expect(everything).not.toContain(hidden)
+    const body = JSON.parse(parseRecordedRequest(fixtures[0]!.bytes).body.toString())
+    expect(body).toEqual({
+      Id: expect.stringMatching(/^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-8[\da-f]{3}-[\da-f]{12}$/),
+      Name: expect.stringMatching(/^[A-Z][a-z]{9} [A-Z][a-z]{4}$/),
+      Amount: expect.any(Number),
+      Booked: expect.stringMatching(/^2026-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      Final: true,
+    })
+    expect((await countersign(['verify', 'fixtures/callback-0001.http'], { cwd })).code).toBe(0)
+  })
+
+  it('writes the same again with the same seed, and other values with another', async () => {
+    const cwd = await captured()
+    const bodies = async (out: string, seed: string) => {
+      await countersign(['capture', 'anonymise', 'captured', '--out', out, '--seed', seed], { cwd })
+      return readFileSync(join(cwd, out, 'callback-0001.http'), 'latin1')
+    }
+    const first = await bodies('one', 'a')
+    expect(await bodies('two', 'a')).toBe(first)
+    expect(await bodies('three', 'b')).not.toBe(first)
+  })
+
+  it('has bodies rewritten by a function of the user', async () => {
+    const cwd = await captured()
+    writeFileSync(
+      join(cwd, 'rewrite.mjs'),
+      `export default ({ Id }, { eventType }) => ({ Id: 'x', eventType })`,
+    )
+    expect((await anonymise(cwd, '--rewrite', './rewrite.mjs')).code).toBe(0)
+    const [fixture] = await loadRecordedRequests(join(cwd, 'fixtures'))
+    expect(parseRecordedRequest(fixture!.bytes).body.toString()).toBe(
+      '{"Id":"x","eventType":"transfers.book-completed"}',
+    )
+  })
+
+  it('writes into an empty folder only', async () => {
+    const cwd = await captured()
+    mkdirSync(join(cwd, 'fixtures'))
+    writeFileSync(join(cwd, 'fixtures', 'mine'), '')
+    const { code, stderr } = await anonymise(cwd)
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('is not empty') })
+  })
+})
+
+test('a scrambled JSON text is JSON with the same keys, lengths and types', () => {
+  const scramble = scramblerOf('seed')
+  const shape = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(shape)
+    if (typeof value === 'object' && value !== null)
+      return Object.entries(value).map(([key, each]) => [key, shape(each)])
+    return value === null || typeof value === 'boolean' ? value : typeof value
+  }
+  fc.assert(
+    fc.property(fc.json(), (json) => {
+      expect(shape(JSON.parse(scrambledJson(json, scramble)))).toEqual(shape(JSON.parse(json)))
+    }),
+  )
+})
