@@ -34,7 +34,7 @@ export function warnOfBodyParser(request: IncomingMessage, middleware: unknown, 
 }
 
 function isParserAhead(request: IncomingMessage, middleware: unknown): boolean {
-  const { app, rawBody } = request as { app?: Record<string, any>; rawBody?: unknown }
+  const { app, rawBody } = request as { app?: Record<string, unknown>; rawBody?: unknown }
   // A body that was read is refused with a message of its own, unless the parser has kept the bytes.
   if (!app || rawBody !== undefined || !isUnread(request)) return false
   // In Express 4, reading `router` throws.

@@ -53,7 +53,7 @@ function scrambledNumber(number: string, scramble: Scramble): string {
 
 function scrambledUuid(uuid: string, next: Numbers): string {
   // Version and variant (RFC 9562, section 4) are kept.
-  return [...uuid]
+  return Array.from(uuid)
     .map((digit, at) => {
       if (digit === '-' || at === 14 || at === 19) return digit
       const hex = next(16).toString(16)
