@@ -41,6 +41,7 @@ Examples:
   $ countersign capture anonymise captured/ --out test/fixtures --rewrite ./without-names.mjs`
 
 export const defineCapture: DefineCommand = (command, io, finish) => {
+  command.addHelpText('after', HELP)
   command
     .command('anonymise')
     .alias('anonymize')
