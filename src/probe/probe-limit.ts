@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks'
 
-const PER_SECOND = 10
+const PER_SECOND = 20
 const PER_MINUTE = 120
 
 /** How far the time in a marker may differ from the receiver's clock, in milliseconds. */

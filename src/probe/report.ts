@@ -39,11 +39,6 @@ export interface ReportedHeader {
 
 const REPORT = /countersign-report-1\.([\w-]+)\.([\w-]{43})/
 
-/** Whether an answer contains something that looks like a report. */
-export function hasReport(text: string): boolean {
-  return REPORT.test(text)
-}
-
 /** The answer to a probe: ASCII, without characters that a proxy could have a reason to change. */
 export function sealReport(report: ProbeReport, nonce: string, key: KeyObject): string {
   const content = Buffer.from(JSON.stringify(report)).toString('base64url')

@@ -7,6 +7,9 @@ import { CALLBACK_HEADERS, type Probe } from './probe.js'
 
 const SLOW_MS = 2_000
 
+/** A large body is changed like a small one, and its alternatives would take long. */
+const EXPLAINED_BYTES = 10_000
+
 /** A smaller difference does not matter to the shortest sensible tolerance, and the latency is part of it. */
 const CLOCK_DIFFERENCE_MS = 30_000
 
@@ -60,17 +63,32 @@ function bodyChanges(
     ]
   if (body.sha256 === hash('sha256', sent, 'hex')) return []
   if (body.bytes === 0) return [doctorFinding('body-empty')]
-  if (body.bytes < sent.length && hash('sha256', sent.subarray(0, body.bytes), 'hex') === body.sha256)
-    return [doctorFinding('body-truncated', bytes)]
-  // A large body has the same faults as a small one, and its alternatives take long.
-  if (sent.length > 10_000) return [doctorFinding('body-changed', bytes)]
-  for (const { cause, alternatives } of bodyHypotheses(undefined)) {
-    for (const { value, change } of alternatives(sent)) {
-      if (value.length !== body.bytes || hash('sha256', value, 'hex') !== body.sha256) continue
-      return [doctorFinding(isFindingName(cause) ? cause : 'body-changed', change)]
+  const change = sent.length <= EXPLAINED_BYTES ? explainedChange(sent, body) : undefined
+  if (change) return [change]
+  const isBeginning = hash('sha256', sent.subarray(0, body.bytes), 'hex') === body.sha256
+  return [doctorFinding(isBeginning ? 'body-truncated' : 'body-changed', bytes)]
+}
+
+/** The change of the body that gives exactly the bytes that arrived. */
+function explainedChange(
+  sent: Buffer,
+  { bytes, sha256 }: NonNullable<ProbeReport['body']>,
+): DoctorFinding | undefined {
+  const isArrived = (value: Buffer): boolean =>
+    value.length === bytes && hash('sha256', value, 'hex') === sha256
+  const normalised = Buffer.from(JSON.stringify(JSON.parse(sent.toString('utf8'))))
+  if (isArrived(normalised)) return doctorFinding('body-reserialised')
+  // A parser may also have changed numbers and escapes.
+  for (const start of [sent, normalised]) {
+    for (const { cause, alternatives } of bodyHypotheses(undefined)) {
+      for (const { value, change } of alternatives(start)) {
+        if (!isArrived(value)) continue
+        const name = start === normalised || !isFindingName(cause) ? 'body-reserialised' : cause
+        return doctorFinding(name, change)
+      }
     }
   }
-  return [doctorFinding('body-changed', bytes)]
+  return undefined
 }
 
 function timing({ startedAtMs, durationMs }: Exchange, { receivedAtMs }: ProbeReport): DoctorFinding[] {

@@ -9,7 +9,7 @@ import { isFromReceiver, unansweredFinding } from './unanswered.js'
 export interface ExamineOptions {
   /** The public URL. */
   readonly url: URL
-  /** Of the subscription, the newest first. At most 5 are tried. */
+  /** Of the subscription, the newest first. At most 3 are tried. */
   readonly secrets: readonly string[]
   readonly eventTypeName: string
   /** How long one connection or one probe may take, in milliseconds. */
@@ -40,9 +40,9 @@ export async function examine(options: ExamineOptions): Promise<Examination> {
   const { reached, steps: pathSteps, findings: pathFindings, offersHttp2 } = await networkPath(url, options)
   const steps = [...pathSteps]
   const findings = [...pathFindings]
-  const end = (reached: Examination['reached']): Examination => ({
+  const end = (at: Examination['reached']): Examination => ({
     url: `${url.origin}${url.pathname}`,
-    reached,
+    reached: at,
     steps,
     findings: distinct(findings),
   })
@@ -57,7 +57,8 @@ export async function examine(options: ExamineOptions): Promise<Examination> {
   }
   const { secret, offsetMs, report, exchange } = first
   steps.push({ name: 'HTTP/1.1', ok: true, seen: arrived(exchange, report) })
-  findings.push(...changesOnTheWay(exchange, report, url))
+  const known = changesOnTheWay(exchange, report, url)
+  findings.push(...known)
 
   const attempt = async (
     name: string,
@@ -80,9 +81,12 @@ export async function examine(options: ExamineOptions): Promise<Examination> {
   }
   const http1 = (more: Omit<SendOptions, 'timeoutMs'>) => (probe: Probe) =>
     sendHttp1(url, probe, { timeoutMs, ...more })
-  /** What is new: the faults of the first probe are known. */
-  const changes = (exchange: Exchange, report: ProbeReport): DoctorFinding[] =>
-    changesOnTheWay(exchange, report, url)
+  const isBodyChange = ({ name }: DoctorFinding): boolean => name.startsWith('body-')
+  // What changes the first body changes the others, and the first is the one that can be explained.
+  const changes = (exchange: Exchange, report: ProbeReport): DoctorFinding[] => {
+    const found = changesOnTheWay(exchange, report, url)
+    return known.some(isBodyChange) ? found.filter((finding) => !isBodyChange(finding)) : found
+  }
 
   await attempt('chunked body', http1({ chunked: true }), (exchange, report) => {
     if (!report) return [doctorFinding('chunked-refused', unansweredFinding(exchange).seen)]
@@ -91,7 +95,6 @@ export async function examine(options: ExamineOptions): Promise<Examination> {
   })
   await attempt('Expect: 100-continue', http1({ expectContinue: true }), (exchange, report) => {
     if (!report) return [doctorFinding('expect-mishandled', unansweredFinding(exchange).seen)]
-    // The final answer may come in place of 100 Continue, when the headers alone are a reason to refuse.
     return exchange.continued
       ? changes(exchange, report)
       : [doctorFinding('expect-mishandled', 'no 100 Continue')]
@@ -133,7 +136,7 @@ interface First {
 /** The first probe, with each secret, and then with the time of the other end. */
 async function firstReport(options: ExamineOptions): Promise<First> {
   const { url, eventTypeName, timeoutMs } = options
-  const secrets = options.secrets.slice(0, 5)
+  const secrets = options.secrets.slice(0, 3)
   let offsetMs = 0
   let last: First | undefined
   for (const isSecondTry of [false, true]) {

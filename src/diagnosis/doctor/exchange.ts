@@ -82,7 +82,8 @@ export async function sendHttp2(url: URL, probe: Probe, { timeoutMs }: SendOptio
         ':path': url.pathname + url.search,
         'content-length': probe.body.length,
       })
-      stream.setTimeout(timeoutMs, () => resolve({ error: 'ETIMEDOUT' }))
+      // Not the timeout of the stream, which a server that sends one byte at a time would never reach.
+      AbortSignal.timeout(timeoutMs).addEventListener('abort', () => resolve({ error: 'ETIMEDOUT' }))
       stream.on('error', fail).on('response', (headers) => {
         const status = headers[':status'] ?? 0
         void textOf(stream).then((text) => resolve({ answer: { status, headers, text } }))

@@ -161,7 +161,7 @@ export const DOCTOR_FINDINGS = {
   },
   'expect-mishandled': {
     severity: 'problem',
-    message: 'Expect: 100-continue was not answered with 100 Continue or with the final answer.',
+    message: 'Expect: 100-continue was not answered with 100 Continue.',
     cure: 'Let the proxy answer Expect itself. Senders such as curl and .NET use it and wait.',
   },
   'http2-failed': {

@@ -1,0 +1,155 @@
+import { createServer, request as sendRequest, type IncomingMessage, type RequestOptions } from 'node:http'
+import { createServer as createTcpServer, type AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import { gzipSync } from 'node:zlib'
+import express from 'express'
+import { createReceiver } from '../../src/index.js'
+import { serve } from '../support/hosts.js'
+import { runReceiver, SECRET, subscription } from '../support/running-receiver.js'
+import { examined, notes, problems, seen } from './examined.js'
+
+const closers: (() => void)[] = []
+afterEach(() => {
+  for (const close of closers.splice(0)) close()
+})
+
+type Forwarded = RequestOptions & { body: Buffer }
+
+/** A gateway that reads a request, changes it, and forwards it to the receiver. */
+async function gateway(
+  receiverPort: number,
+  change: (body: Buffer, request: IncomingMessage) => Partial<Forwarded>,
+): Promise<number> {
+  return serve((request, response) => {
+    void buffer(request).then((body) => {
+      const { body: forwarded = body, ...options } = change(body, request)
+      const { 'transfer-encoding': _, ...headers } = request.headers
+      const length = { 'content-length': forwarded.length }
+      const { method, url: path } = request
+      const all = { ...headers, ...length, ...(options.headers as object) }
+      sendRequest({ port: receiverPort, method, path, agent: false, ...options, headers: all }, (answer) => {
+        response.writeHead(answer.statusCode!, answer.headers)
+        answer.pipe(response)
+      }).end(forwarded)
+    })
+  })
+}
+
+describe('doctor through a gateway', () => {
+  it.each<[string, (body: Buffer) => Partial<Forwarded>, string]>([
+    [
+      'parses and serialises JSON',
+      (body) => ({ body: Buffer.from(JSON.stringify(JSON.parse(body.toString()))) }),
+      'body-reserialised',
+    ],
+    [
+      'compresses bodies',
+      (body) => ({ body: gzipSync(body), headers: { 'content-encoding': 'gzip' } }),
+      'body-compressed',
+    ],
+    ['trims bodies', (body) => ({ body: Buffer.from(body.toString().trim()) }), 'body-trimmed'],
+    ['decodes bodies as Latin-1', (body) => ({ body: Buffer.from(body.toString('latin1')) }), 'body-decoded'],
+    ['cuts bodies', (body) => ({ body: body.subarray(0, 200) }), 'body-truncated'],
+    [
+      'rewrites a word of bodies',
+      (body) => ({ body: Buffer.from(body.toString().replace('amount', 'Amount')) }),
+      'body-changed',
+    ],
+    [
+      'writes another timestamp',
+      () => ({ headers: { 'authorization-timestamp': 'Tue, 03 Nov 2026 09:14:27 GMT' } }),
+      'header-changed',
+    ],
+  ])('that %s', async (_, change, finding) => {
+    const { port } = await runReceiver({ maxBodyBytes: 9_000 })
+    const result = await examined(await gateway(port, change))
+    expect(problems(result)).toEqual([finding])
+  })
+
+  it('that refuses Expect', async () => {
+    const { port } = await runReceiver()
+    const forward = await gateway(port, () => ({}))
+    const refusing = createServer((request, response) => {
+      request.pipe(
+        sendRequest(
+          { port: forward, method: 'POST', path: request.url, headers: request.headers },
+          (answer) => answer.pipe(response.writeHead(answer.statusCode!, answer.headers)),
+        ),
+      )
+    })
+    refusing.on('checkExpectation', (_, response) => response.writeHead(417).end())
+    refusing.on('checkContinue', (_, response) => response.writeHead(417).end())
+    await new Promise<void>((resolve) => refusing.listen(0, '127.0.0.1', resolve))
+    closers.push(() => void refusing.close())
+    const result = await examined((refusing.address() as AddressInfo).port)
+    expect(problems(result)).toEqual(['expect-mishandled'])
+    expect(seen(result, 'expect-mishandled')).toMatch(/^417/)
+  })
+
+  it('in front of an application that parses the body first', async () => {
+    const receiver = createReceiver({ subscriptions: [subscription], logger: false })
+    receiver.on(subscription.eventTypeName, () => {})
+    const port = await serve(express().use(express.json()).use(receiver.middleware()))
+    const result = await examined(port)
+    expect(problems(result)).toContain('body-consumed')
+  })
+
+  it('whose receiver has another clock', async () => {
+    const { port } = await runReceiver({ clock: () => Date.now() + 120_000 })
+    const result = await examined(port)
+    expect(problems(result)).toEqual(['clock-differs'])
+    expect(seen(result, 'clock-differs')).toBe('the receiver is 120 s ahead of this machine')
+  })
+
+  it('whose receiver has so different a clock that the first probe is refused', async () => {
+    const ahead = 3_600_000
+    const { port } = await runReceiver({ clock: () => Date.now() + ahead })
+    const proxy = await serve((request, response) => {
+      void buffer(request).then((body) => {
+        const { method, url: path, headers } = request
+        sendRequest({ port, method, path, headers, agent: false }, (answer) => {
+          const date = new Date(Date.now() + ahead).toUTCString()
+          response.writeHead(answer.statusCode!, { ...answer.headers, date })
+          answer.pipe(response)
+        }).end(body)
+      })
+    })
+    const result = await examined(proxy)
+    expect(result.reached).toBe('receiver')
+    expect(problems(result)).toEqual(['clock-differs'])
+  })
+
+  it('whose receiver is rotating its secret', async () => {
+    const { port } = await runReceiver()
+    const result = await examined(port, { secrets: ['the-next-secret-0123456789', SECRET] })
+    expect(problems(result)).toEqual([])
+  })
+
+  it('that forges the report of a receiver', async () => {
+    const port = await serve((_, response) => {
+      const content = Buffer.from('{"headers":[]}').toString('base64url')
+      response.writeHead(401).end(`countersign-report-1.${content}.${'A'.repeat(43)}`)
+    })
+    const result = await examined(port)
+    expect(result.reached).toBe('http')
+    expect(problems(result)).toEqual(['refused-on-the-way'])
+  })
+
+  it('that closes the connection, and one that never answers', async () => {
+    const closing = createTcpServer((socket) =>
+      socket.on('error', () => {}).once('data', () => socket.destroy()),
+    )
+    const silent = createTcpServer((socket) => void socket.on('error', () => {}).resume())
+    for (const server of [closing, silent]) {
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      closers.push(() => void server.close())
+    }
+    const portOf = (server: typeof closing): number => (server.address() as AddressInfo).port
+    const closed = await examined(portOf(closing))
+    expect(problems(closed)).toEqual(['no-answer'])
+    expect(seen(closed, 'no-answer')).toBe('ECONNRESET')
+    const waited = await examined(portOf(silent), { timeoutMs: 200 })
+    expect(seen(waited, 'no-answer')).toBe('ETIMEDOUT')
+    expect(notes(waited)).toEqual(['not-encrypted'])
+  })
+})
