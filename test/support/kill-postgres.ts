@@ -1,16 +1,19 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * Ends a PostgreSQL server with all its processes at one moment, as a crash does: a process that was left would finish the
- * statement that it runs. `pid` is that of its first process.
+ * Ends a PostgreSQL server with all its processes at one moment, as a crash does. `pid` is that of its first process, which is
+ * held first: it must not react to the end of the others, nor they to its own.
  */
 export function killPostgres(pid: number): void {
-  for (const each of [pid, ...childrenOf(pid)]) {
-    try {
-      process.kill(each, 'SIGKILL')
-    } catch {
-      // It has ended by itself.
-    }
+  signal(pid, 'SIGSTOP')
+  for (const each of [...childrenOf(pid), pid]) signal(each, 'SIGKILL')
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name)
+  } catch {
+    // It has ended by itself.
   }
 }
 

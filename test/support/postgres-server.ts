@@ -67,8 +67,15 @@ export class PostgresServer {
       if (this.#user) chownSync(sockets, this.#user.uid, this.#user.gid)
     }
     const args = ['-D', this.#data, '-p', String(this.port), '-h', '127.0.0.1', '-k', sockets]
-    this.#process = new ServerProcess(POSTGRES!, args, { ...this.#user, cwd: this.#folder })
-    await this.#process.ready(async () => (await this.query('SELECT 1')).rowCount === 1)
+    for (let tries = 1; ; tries++) {
+      this.#process = new ServerProcess(POSTGRES!, args, { ...this.#user, cwd: this.#folder })
+      try {
+        return await this.#process.ready(async () => (await this.query('SELECT 1')).rowCount === 1)
+      } catch (error) {
+        // A process that has been killed has not quite ended yet.
+        if (tries === 20 || !String(error).includes('shared memory block')) throw error
+      }
+    }
   }
 
   /** Ends the server and its processes as a crash does. */

@@ -47,8 +47,9 @@ export async function transact(
     return await commit(connections, connection, { xid, id, token: claim.token })
   } catch (error) {
     guarded.close()
-    const isLate = textProperty(error, 'code') === 'ERR_TRANSACTION_TIMEOUT'
-    const reason = isLate ? error : inboxError(connection.lost() ?? error, schema)
+    // What this package throws says more than that the connection is lost.
+    const isOwn = error instanceof CountersignError
+    const reason = isOwn ? error : inboxError(connection.lost() ?? error, schema)
     if (connection.lost() || guarded.isQuerying()) {
       connection.destroy()
       await endAtServer(connections, xid)
@@ -149,8 +150,10 @@ async function commit(
     if (command !== 'COMMIT') throw new Error(`the transaction ended with ${command}`)
     return 'committed'
   } catch (error) {
-    // A constraint that is checked at the end, for example: the server has answered.
-    if (!connection.lost()) throw error
+    // A constraint that is checked at the end, for example: the server has answered. 57P01 and alike are the end of the
+    // connection, which is noticed a moment later.
+    const isEnd = textProperty(error, 'code')?.startsWith('57P') === true
+    if (!connection.lost() && !isEnd) throw error
     if (await wasCommitted(connections, committing)) return 'committed'
     throw unreachableError(schema, 'the connection was lost at COMMIT, and nothing was committed', error)
   }
@@ -167,16 +170,17 @@ async function wasCommitted(connections: Connections, { xid, id, token }: Commit
     try {
       const connection = await connections.acquire()
       try {
+        const status = await statusOf(connection, xid)
+        // Asked after the status: an end that was committed before it is seen.
         const { rows } = await connection.query(
-          `SELECT pg_xact_status($1::xid8) AS status, EXISTS (
-            SELECT 1 FROM ${quoteIdentifier(schema)}.entries
-            WHERE id = $2::bigint AND token = $3::integer AND state = 'handled'
-          ) AS is_handled`,
-          [xid, id, token],
+          `SELECT state FROM ${quoteIdentifier(schema)}.entries WHERE id = $1::bigint AND token = $2::integer`,
+          [id, token],
         )
-        const { status, is_handled: isHandled } = rows[0]
-        if (isHandled === true) return true
+        const state: unknown = rows[0]?.state
+        if (state === 'handled') return true
         if (status === 'aborted' || status === null) return false
+        // After a crash the server gives numbers anew: another transaction has this one.
+        if (status === 'committed' && state === 'running') return false
       } finally {
         connection.release()
       }
@@ -186,6 +190,18 @@ async function wasCommitted(connections: Connections, { xid, id, token }: Commit
     if (performance.now() > giveUpAt)
       throw unreachableError(schema, 'the connection was lost at COMMIT, and its result could not be learned')
     await new Promise((resolve) => setTimeout(resolve, delayMs))
+  }
+}
+
+/** What the server knows of a transaction. Null: nothing any more. */
+async function statusOf(connection: Connection, xid: string): Promise<unknown> {
+  try {
+    const { rows } = await connection.query('SELECT pg_xact_status($1::xid8) AS status', [xid])
+    return rows[0].status
+  } catch (error) {
+    // The number is in the future: the server has crashed, and the transaction was not on its disk.
+    if (textProperty(error, 'code') === '22023') return 'aborted'
+    throw error
   }
 }
 

@@ -204,6 +204,35 @@ describeWithDatabase(
       })
     })
 
+    it('is killed at the COMMIT of a transactional handler, rolls it back, and says so at once', async () => {
+      const proxy = await TcpProxy.start(database.server.port)
+      const connectionString = database.connectionString.replace(/:\d+\//, `:${proxy.port}/`)
+      const { inbox, schema } = await opened({ connectionString })
+      await database.query(`CREATE TABLE ${schema}.ledger (entry text)`)
+      await inbox.add(arrival())
+      const { entries } = await inbox.claim(ANY)
+      await inbox.begin(entries, 60_000)
+      let restarting: Promise<void> | undefined
+      proxy.cutAfter = (bytes) => {
+        if (bytes.includes('COMMIT\0') && !bytes.includes('NOTIFY'))
+          restarting ??= database.server.kill().then(() => database.server.restart())
+        return false
+      }
+      const working = inbox.transact(entries[0]!, { timeoutMs: 5_000 }, async (transaction) => {
+        await transaction.query(`INSERT INTO ${schema}.ledger VALUES ('row')`)
+        return { move: 'complete' }
+      })
+      await expect(working).rejects.toMatchObject({
+        code: 'ERR_INBOX_UNREACHABLE',
+        message: expect.stringContaining('nothing was committed'),
+      })
+      await restarting
+      expect((await database.query(`SELECT entry FROM ${schema}.ledger`)).rowCount).toBe(0)
+      expect(await inbox.show(entries[0]!.id)).toMatchObject({ state: 'running' })
+      await inbox.close()
+      await proxy.stop()
+    })
+
     it('is gone, says so without the password', async () => {
       const inbox = database.inboxOn('nowhere', { connectionString: 'postgres://ann:s3cret@127.0.0.1:1/x' })
       const error = (await inbox.open().catch((reason: unknown) => reason)) as Error
@@ -211,5 +240,6 @@ describeWithDatabase(
       expect(JSON.stringify([error, error.message, error.stack, error.cause])).not.toContain('s3cret')
     })
   },
-  [],
+  // What has not been committed is not written to the disk by chance.
+  ['wal_writer_delay = 10s'],
 )
