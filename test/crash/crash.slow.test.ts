@@ -1,16 +1,27 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
+import { describeWithPostgres } from '../support/postgres-server.js'
 
-it.each([
-  ['one process', ['--kills', '63']],
-  ['two receivers and two workers', ['--kills', '48', '--receivers', '2', '--workers', '2']],
-])(
-  'after kills at every step nothing that was acknowledged is lost, stuck, or handled twice at once: %s',
-  (_which, args) => {
-    const { status, stdout, stderr } = spawnSync(process.execPath, [join(__dirname, 'run.mjs'), ...args], {
-      encoding: 'utf8',
-    })
-    expect({ status, output: status === 0 ? '' : stdout + stderr }).toEqual({ status: 0, output: '' })
-  },
-  300_000,
-)
+const FLEET = ['--receivers', '2', '--workers', '2']
+
+describe('after kills at every step nothing that was acknowledged is lost, stuck, or handled twice at once', () => {
+  it.each([
+    ['one process', ['--kills', '63']],
+    ['two receivers and two workers', ['--kills', '48', ...FLEET]],
+  ])('with SQLite and %s', (_which, args) => expectPromisesHold(args), 300_000)
+})
+
+describeWithPostgres('after kills at every step, of processes and of the database', () => {
+  const args = ['--inbox', 'postgres', '--kills', '40', '--at-once', '4', ...FLEET]
+
+  it('a transactional handler has written one row for each callback that was acknowledged', () => {
+    expectPromisesHold(['--transactional', ...args])
+  }, 300_000)
+})
+
+function expectPromisesHold(args: readonly string[]): void {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [join(__dirname, 'run.mjs'), ...args], {
+    encoding: 'utf8',
+  })
+  expect({ status, output: status === 0 ? '' : stdout + stderr }).toEqual({ status: 0, output: '' })
+}

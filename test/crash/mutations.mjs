@@ -1,5 +1,5 @@
 // Introduces known defects, one at a time, and reports what the crash test says of each: the table in docs/crash-matrix.md.
-//   node test/crash/mutations.mjs [--kills 36] [--only words]
+//   node test/crash/mutations.mjs [--inbox sqlite] [--kills 36] [--only words]
 // Each defect is made in a copy of the sources. Where the crash test passes, one of the tests that the list names must fail,
 // which passes without the defect.
 import { spawnSync } from 'node:child_process'
@@ -9,17 +9,28 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { buildSync } from 'esbuild'
+import { POSTGRES_MUTATIONS } from './mutation-list-postgres.mjs'
 import { MUTATIONS } from './mutation-list.mjs'
 
 const { values } = parseArgs({
-  options: { kills: { type: 'string', default: '36' }, only: { type: 'string', default: '' } },
+  options: {
+    inbox: { type: 'string', default: 'sqlite' },
+    kills: { type: 'string', default: '36' },
+    only: { type: 'string', default: '' },
+  },
 })
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const VIOLATIONS = ['lost', 'stuck', 'twice at once', 'repeats without a kill']
+const LISTS = { sqlite: MUTATIONS, postgres: POSTGRES_MUTATIONS }
+const FLEET = ['--transactional', '--receivers', '2', '--workers', '2']
+const OPTIONS = {
+  sqlite: ['--at-once', '3'],
+  postgres: ['--inbox', 'postgres', ...FLEET, '--at-once', '4'],
+}
+const VIOLATIONS = ['lost', 'stuck', 'twice at once', 'repeats without a kill', 'missing rows', 'extra rows']
 
 console.log('| defect | the crash test | the test that fails |\n| --- | --- | --- |')
 let isComplete = true
-for (const mutation of MUTATIONS.filter(({ defect }) => defect.includes(values.only))) {
+for (const mutation of LISTS[values.inbox].filter(({ defect }) => defect.includes(values.only))) {
   const copy = mutated(mutation)
   try {
     const seen = crashTest(copy)
@@ -62,13 +73,24 @@ function mutated({ defect, changes }) {
 
 /** The promises that did not hold, or undefined. */
 function crashTest(copy) {
-  const args = [join(copy, 'test/crash/run.mjs'), '--kills', values.kills, '--at-once', '3']
+  const args = [join(copy, 'test/crash/run.mjs'), '--kills', values.kills, ...OPTIONS[values.inbox]]
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 400_000 })
   if (status === 0) return undefined
-  const totals = stdout.split('\n').filter((line) => line.startsWith('| in all'))
-  const counts = totals.at(-1)?.split('|').slice(2, -1).map(Number)
-  if (!counts) return `ended with an error: ${/Error: .*/.exec(stderr)?.[0] ?? 'time-out'}`
-  return VIOLATIONS.filter((_, index) => counts[index] > 0).join(', ')
+  const counts = totalsOf(stdout)
+  if (counts.size === 0) return `ended with an error: ${/Error: .*/.exec(stderr)?.[0] ?? 'time-out'}`
+  return VIOLATIONS.filter((name) => counts.get(name) > 0).join(', ')
+}
+
+/** The last row of each table, by the titles of the columns. */
+function totalsOf(output) {
+  const totals = new Map()
+  let titles = []
+  for (const line of output.split('\n')) {
+    const cells = line.split('|').map((cell) => cell.trim())
+    if (cells[1] === 'killed') titles = cells
+    if (cells[1] === 'in all') titles.forEach((title, index) => totals.set(title, Number(cells[index])))
+  }
+  return totals
 }
 
 function fails(copy, test) {

@@ -41,8 +41,11 @@ const waiting = steps
   .filter(({ step, kills }) => kills > 0 && step.includes(values.only))
 const results = new Map(waiting.map(({ step }) => [step, undefined]))
 const lane = async () => {
-  for (let each; (each = waiting.shift());)
-    results.set(each.step, await runStep({ engineName: inbox, fleetSize, isTransactional, ...each }))
+  for (let each; (each = waiting.shift());) {
+    const result = await runStep({ engineName: inbox, fleetSize, isTransactional, ...each })
+    results.set(each.step, result)
+    console.error(each.step, JSON.stringify(result))
+  }
 }
 await Promise.all(Array.from({ length: Number(values['at-once']) }, lane))
 const rows = [...results].map(([step, result]) => ({ step, ...result }))

@@ -1,0 +1,147 @@
+// The defects of PostgresInbox that mutations.mjs introduces, as in mutation-list.mjs.
+const INBOX = 'inbox/postgres/postgres-inbox.ts'
+const CLAIM = 'inbox/postgres/claim.ts'
+const SETTLE = 'inbox/postgres/settle.ts'
+const TRANSACT = 'inbox/postgres/transact.ts'
+const TRANSACTION = 'inbox/postgres/transaction.ts'
+const ORDER = 'inbox/postgres/order.ts'
+
+const CONFORMANCE = 'test/inbox/postgres/conformance.test.ts'
+const TWO_POOLS = 'test/inbox/postgres/two-pools.test.ts'
+const TRANSACT_TESTS = 'test/inbox/postgres/transact.test.ts'
+
+const EVERY_50TH = '((globalThis as any).count = ((globalThis as any).count ?? 0) + 1) % 50 === 0'
+
+export const POSTGRES_MUTATIONS = [
+  {
+    defect: '`add` resolves before COMMIT',
+    changes: [
+      [
+        INBOX,
+        'return this.#arrivals.add(arrival)',
+        `void this.#arrivals.add(arrival).catch(() => {})
+         return { result: 'stored', id: '1' }`,
+      ],
+    ],
+  },
+  {
+    defect: 'every 50th transaction is rolled back instead of committed',
+    changes: [
+      [TRANSACTION, "send(connection, 'COMMIT')", `send(connection, ${EVERY_50TH} ? 'ROLLBACK' : 'COMMIT')`],
+      [TRANSACTION, "if (command === 'COMMIT') return result", "if (command !== '') return result"],
+    ],
+  },
+  {
+    defect: 'commits do not wait for the disk',
+    changes: [
+      [
+        TRANSACTION,
+        "'BEGIN ISOLATION LEVEL READ COMMITTED; ' +",
+        "'BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = off; ' +",
+      ],
+      [TRANSACTION, "IN ('off', 'local')", "IN ('none')"],
+    ],
+  },
+  {
+    defect: "the handler's writes are committed before the end is recorded",
+    changes: [
+      [
+        TRANSACT,
+        'await checkSameTransaction(connection, xid)',
+        "await connection.query('COMMIT')\n    await connection.query('BEGIN')",
+      ],
+    ],
+  },
+  {
+    defect: 'the end is recorded before the handler, in a transaction of its own',
+    changes: [
+      [
+        TRANSACT,
+        'const end = await within(',
+        `await connection.query(\`UPDATE \${schema}.entries SET state = 'handled', due_at = NULL, lease_until = NULL,
+           ready = false, begun_by = 0, finished_at = 1 WHERE id = \${id}; COMMIT; BEGIN\`)
+         const end = await within(`,
+      ],
+      [TRANSACT, 'await checkSameTransaction(connection, xid)', ''],
+      [TRANSACT, 'if (held.size === 0) {', 'if (held.size < 0) {'],
+    ],
+  },
+  {
+    defect: 'repeats are not recognised by their key',
+    changes: [
+      [
+        'inbox/postgres/arriving-rows.ts',
+        'identities.map(({ keyHash }) => keyHash)',
+        'identities.map(() => Buffer.from(crypto.randomUUID()))',
+      ],
+    ],
+  },
+  {
+    defect: 'an interrupted entry is not claimed again',
+    changes: [
+      [CLAIM, "selection('interrupted', 'begun_by > 0')", "selection('interrupted', 'begun_by < 0')"],
+    ],
+  },
+  {
+    defect: '`claim` ignores leases',
+    changes: [[CLAIM, '${running} AND lease_until <= $2::bigint\n', '${running} AND $2::bigint > 0\n']],
+  },
+  {
+    defect: 'claims lock no rows',
+    changes: [
+      [
+        CLAIM,
+        'ORDER BY due_at, id LIMIT $3::integer FOR UPDATE SKIP LOCKED',
+        'ORDER BY due_at, id LIMIT $3::integer',
+      ],
+      [
+        CLAIM,
+        'ORDER BY lease_until, id LIMIT $3::integer FOR UPDATE SKIP LOCKED',
+        'ORDER BY lease_until, id LIMIT $3::integer',
+      ],
+    ],
+    tests: [TWO_POOLS, CONFORMANCE],
+  },
+  {
+    defect: 'the end of an entry is recorded for any claim, also in a transaction',
+    changes: [[SETTLE, 'AND entries.token = given.token AND', 'AND']],
+    tests: [TRANSACT_TESTS],
+  },
+  {
+    defect: 'a transaction is committed although the claim was lost',
+    changes: [[TRANSACT, 'if (held.size === 0) {', 'if (held.size < 0) {']],
+    tests: [TRANSACT_TESTS],
+  },
+  {
+    defect: 'a COMMIT without an answer counts as committed',
+    changes: [[TRANSACT, 'if (await wasCommitted(connections, committing))', 'if (committing)']],
+    tests: [TRANSACT_TESTS],
+  },
+  {
+    defect: '`settle` resolves before COMMIT',
+    changes: [
+      [
+        INBOX,
+        'const { held, isAnyDue } = await this.#lease((tx) => settle(tx, possible, this.#schema))',
+        `void this.#lease((tx) => settle(tx, possible, this.#schema)).catch(() => {})
+         const { held, isAnyDue } = { held: new Set(ends.map(({ claim }) => claim.id)), isAnyDue: true }`,
+      ],
+    ],
+    tests: [CONFORMANCE],
+  },
+  {
+    defect: 'the begin of an entry is not recorded',
+    changes: [[CLAIM, ', begun_by = entries.token\n', '\n']],
+    tests: [CONFORMANCE],
+  },
+  {
+    defect: 'order keys are not locked',
+    changes: [[ORDER, 'if (keys.length > 0) await tx.run(LOCK', 'if (keys.length < 0) await tx.run(LOCK']],
+    tests: [TWO_POOLS],
+  },
+  {
+    defect: 'the next entry of an order key is not promoted',
+    changes: [[SETTLE, 'await promoteNext(tx, keys)', 'await promoteNext(tx, [])']],
+    tests: [CONFORMANCE],
+  },
+]
