@@ -51,11 +51,13 @@ export type {
   LifecycleEventName,
   LifecycleEvents,
   OperatorEvent,
+  RetryEvent,
   StoredEvent,
 } from './events/lifecycle-events.js'
 
 export type * from './inbox/inbox.js'
 export type * from './inbox/operations.js'
+export type { FinishedCallback, WaitForOptions } from './inbox/wait-for-callback.js'
 export type { InboxState } from './inbox/states.js'
 export { MemoryInbox, type MemoryInboxOptions } from './inbox/memory-inbox.js'
 export { DoNotRetryError } from './handlers/do-not-retry.js'

@@ -10,6 +10,7 @@ export type SetupErrorCode =
   | 'ERR_CONFIG_NOT_FOUND'
   | 'ERR_CONFIG_INVALID'
   | 'ERR_LISTEN_FAILED'
+  | 'ERR_WAIT_TIMEOUT'
 
 /**
  * The class of every error that Countersign throws deliberately. Recognise it by `code`, which is stable, not by

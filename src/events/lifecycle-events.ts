@@ -56,6 +56,12 @@ export interface FailedEvent extends AttemptEvent {
   readonly retryInMs: number | undefined
 }
 
+/** An attempt that failed, of an entry that will be tried again. */
+export interface RetryEvent extends FailedEvent {
+  readonly entry: EntryId
+  readonly retryInMs: number
+}
+
 export interface DeadEvent extends AttemptEvent {
   readonly entry: EntryId
   readonly code: OutcomeCode

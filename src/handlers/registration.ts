@@ -1,7 +1,13 @@
 import type { CallbackEvent } from '../callback/callback.js'
 import type { Outcome } from '../callback/outcomes.js'
 import type { EventChannel, EventSource, LifecycleListener } from '../events/event-channel.js'
-import type { AttemptEvent, DeadEvent, LifecycleEventName } from '../events/lifecycle-events.js'
+import type {
+  AttemptEvent,
+  DeadEvent,
+  FailedEvent,
+  LifecycleEventName,
+  RetryEvent,
+} from '../events/lifecycle-events.js'
 import { subscribeToErrors } from '../events/subscribe-to-errors.js'
 import {
   checkIsFunction,
@@ -95,6 +101,16 @@ export abstract class Registration<Events extends object, Transaction = unknown>
     return this.subscribe('onDeadLetter', 'dead', listener)
   }
 
+  /**
+   * Calls the listener after each attempt of a worker that failed, if the entry will be tried again. `event.retryInMs` says when.
+   * Without an inbox it is not called, because only the sender repeats a callback.
+   * @throws CountersignError ERR_HANDLER_INVALID
+   */
+  onRetry(listener: (event: RetryEvent) => void): this {
+    checkIsFunction('onRetry: the listener', listener)
+    return this.subscribe('onRetry', 'failed', (event) => (isRetry(event) ? listener(event) : undefined))
+  }
+
   protected subscribe<Name extends LifecycleEventName>(
     method: string,
     name: Name,
@@ -104,4 +120,8 @@ export abstract class Registration<Events extends object, Transaction = unknown>
     this.#channel.subscribe(name, listener)
     return this
   }
+}
+
+function isRetry(event: FailedEvent): event is RetryEvent {
+  return event.entry !== undefined && event.retryInMs !== undefined
 }

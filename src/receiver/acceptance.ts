@@ -10,6 +10,8 @@ export interface Acceptance {
   readonly ready: boolean
   start(): Promise<void>
   accept(callback: Authenticated): Promise<Outcome>
+  /** Resolves once nothing runs, and nothing that this process handles is due. */
+  idle(): Promise<void>
   /** Resolves once running handlers have ended. After `limitMs` they are aborted. */
   stop(limitMs: number): Promise<void>
 }

@@ -64,6 +64,11 @@ export class DurableAcceptance implements Acceptance {
     }
   }
 
+  async idle(): Promise<void> {
+    await Promise.allSettled([this.#started, ...this.#storing])
+    await this.#parts.worker.idle()
+  }
+
   async stop(limitMs: number): Promise<void> {
     const stored = Promise.allSettled([this.#started, ...this.#storing])
     await Promise.all([

@@ -57,6 +57,10 @@ export class InlineAcceptance implements Acceptance {
     }
   }
 
+  idle(): Promise<void> {
+    return this.#inFlight.ended()
+  }
+
   stop(limitMs: number): Promise<void> {
     const abort = (reason: Error) => this.#abort.abort(reason)
     return endOrAbort({ ended: this.#inFlight.ended(), limitMs, abort, logger: this.#parts.logger })

@@ -43,6 +43,12 @@ export class Pipeline {
     }
   }
 
+  /** Resolves once every callback whose body has arrived has its outcome, and the acceptance is idle. */
+  async idle(): Promise<void> {
+    await this.#inFlight.ended()
+    await this.#acceptance.idle()
+  }
+
   /** Resolves once every accepted callback has its outcome, or after `limitMs`. */
   async stop(limitMs: number): Promise<void> {
     const ended = withTimeout(this.#inFlight.ended(), limitMs, 'what runs', { keepsAlive: true })

@@ -24,6 +24,7 @@ import { checkKnownOptions, functionOption, invalidOption } from '../base/option
 import type { InboxOperations } from '../inbox/operations.js'
 import { publishedOperations } from '../inbox/published-operations.js'
 import { ProbeResponder } from '../probe/responder.js'
+import { waitForCallback, type FinishedCallback, type WaitForOptions } from '../inbox/wait-for-callback.js'
 import { DurableAcceptance } from './durable-acceptance.js'
 import { Worker } from '../worker/worker.js'
 import type { Outcome } from '../callback/outcomes.js'
@@ -283,6 +284,26 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
     warnOfGaps(this.#subscribedTypes, this.#handlers.registered, this.#logger, { hasInbox: this.#hasInbox })
     if (!this.#started) selfCheck({ ...this.#checked, logger: this.#logger })
     this.#started = true
+  }
+
+  /**
+   * Resolves once every callback that has arrived is answered, and no handler runs. With an inbox, every entry that this process
+   * has a handler for has then been handled, is dead, waits for its next attempt, or runs in another process. For tests and
+   * scripts.
+   */
+  idle(): Promise<void> {
+    return this.#pipeline.idle()
+  }
+
+  /**
+   * Resolves once the callback with this X-Idempotency-Key has been handled, by this process or by another one that shares the
+   * inbox, or is dead, in quarantine or discarded. For tests and scripts. Without an inbox call it before the callback
+   * arrives; it then resolves only when the callback has been handled.
+   * @throws CountersignError ERR_WAIT_TIMEOUT, ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN; or the error of the inbox
+   */
+  waitFor(idempotencyKey: string, options: WaitForOptions = {}): Promise<FinishedCallback> {
+    const { events, operations } = this
+    return waitForCallback(idempotencyKey, options, { owner: 'receiver.waitFor', events, operations })
   }
 
   /**

@@ -11,6 +11,8 @@ interface Claimed {
   readonly leaseEndsAt: number
   /** When to claim again, in milliseconds. A stored callback or the end of an entry comes before. */
   readonly waitMs: number
+  /** Whether the inbox has said that no entry is due. */
+  readonly nothingIsDue: boolean
 }
 
 /** Claims entries for a worker, and tells when to claim again. */
@@ -33,13 +35,18 @@ export class Claimer {
     const leaseEndsAt = performance.now() + leaseMs
     const plan = this.#schedule.next(running, usableConcurrency(this.#options))
     const claims = plan && (await this.#claim(plan))
-    if (!claims) return { entries: [], leaseEndsAt, waitMs: pollMs }
+    if (!claims) return { entries: [], leaseEndsAt, waitMs: pollMs, nothingIsDue: false }
     const { entries, nextDueInMs = pollMs } = claims
     const interruptedIsDue = claims.interruptedIsDue && performance.now() >= this.#noInterruptedUntil
     this.#schedule.claimed(plan, { ...claims, interruptedIsDue })
     // If one was due and another process took it, to claim again at once would be a busy loop.
     const isNextAtOnce = interruptedIsDue && !plan.interrupted && running + entries.length === 0
-    return { entries, leaseEndsAt, waitMs: isNextAtOnce ? 0 : Math.min(pollMs, Math.max(nextDueInMs, 1)) }
+    return {
+      entries,
+      leaseEndsAt,
+      waitMs: isNextAtOnce ? 0 : Math.min(pollMs, Math.max(nextDueInMs, 1)),
+      nothingIsDue: entries.length === 0 && !claims.interruptedIsDue && !plan.interrupted,
+    }
   }
 
   /** Gives back entries whose handlers have not begun. If that fails, their leases end. */

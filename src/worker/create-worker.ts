@@ -8,6 +8,7 @@ import { Handlers, type EventMap } from '../handlers/handlers.js'
 import { Registration } from '../handlers/registration.js'
 import type { InboxOperations } from '../inbox/operations.js'
 import { publishedOperations } from '../inbox/published-operations.js'
+import { waitForCallback, type FinishedCallback, type WaitForOptions } from '../inbox/wait-for-callback.js'
 import { KnownSecrets } from '../logging/known-secrets.js'
 import { parseWorkerOptions, type WorkerOptions, type WorkerSettings } from './worker-options.js'
 import { Worker } from './worker.js'
@@ -83,6 +84,24 @@ export class InboxWorker<Events extends object = EventMap, Transaction = unknown
       this.#started = undefined
       throw error
     }))
+  }
+
+  /**
+   * Resolves once no handler runs, and every entry that this worker has a handler for has been handled, is dead, waits for its
+   * next attempt, or runs in another process. For tests and scripts.
+   */
+  idle(): Promise<void> {
+    return this.#worker.idle()
+  }
+
+  /**
+   * Resolves once the callback with this X-Idempotency-Key has been handled, by this process or by another one that shares the
+   * inbox, or is dead, in quarantine or discarded. For tests and scripts.
+   * @throws CountersignError ERR_WAIT_TIMEOUT, ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN; or the error of the inbox
+   */
+  waitFor(idempotencyKey: string, options: WaitForOptions = {}): Promise<FinishedCallback> {
+    const { events, operations } = this
+    return waitForCallback(idempotencyKey, options, { owner: 'worker.waitFor', events, operations })
   }
 
   /**

@@ -27,6 +27,8 @@ export class Worker {
   /** Whether handlers have been aborted: no more handlers are started. */
   #aborted = false
   #awake = false
+  /** They wait until nothing runs and nothing is due. */
+  readonly #waitingForIdle: (() => void)[] = []
   #wakeUp = (): void => {}
 
   constructor(parts: WorkerParts) {
@@ -57,6 +59,17 @@ export class Worker {
   }
 
   /**
+   * Resolves once nothing runs and no entry is due that this worker has a handler for; at once if it has not started, or when
+   * it has stopped.
+   */
+  async idle(): Promise<void> {
+    if (!this.#loop) return
+    const idle = new Promise<void>((resolve) => this.#waitingForIdle.push(resolve))
+    this.wake()
+    await Promise.race([idle, this.#loop.then(() => this.#stopped)])
+  }
+
+  /**
    * Claims nothing more, and resolves once what runs has ended. After `limitMs` the handlers' signals are aborted; those
    * that do not listen are left behind, and their leases run out. Safe to call twice.
    */
@@ -67,9 +80,13 @@ export class Worker {
   async #work(): Promise<void> {
     while (!this.#stopped) {
       this.#awake = false
-      const { entries, leaseEndsAt, waitMs } = await this.#claimer.claim(this.#running.size)
+      // Who asks during the claim may have stored an entry that the claim has not seen.
+      const waiting = this.#waitingForIdle.length
+      const { entries, leaseEndsAt, waitMs, nothingIsDue } = await this.#claimer.claim(this.#running.size)
       if (this.#aborted) this.#claimer.handBack(entries)
       else for (const entry of entries) this.#take(entry, leaseEndsAt)
+      if (nothingIsDue && this.#running.size === 0)
+        for (const resolve of this.#waitingForIdle.splice(0, waiting)) resolve()
       if (waitMs > 0) await this.#pause(waitMs)
     }
   }
