@@ -21,6 +21,8 @@ interface Reading {
 interface ObservedInbox {
   readonly operations: ReadInbox
   readAt: number
+  /** Whether a read has not ended. It may take longer than the limit. */
+  isReading: boolean
   reading: Promise<Reading | undefined>
 }
 
@@ -28,14 +30,18 @@ interface ObservedInbox {
 export class InboxMetrics {
   readonly #inboxes = new Map<string, ObservedInbox[]>()
   readonly #clock: () => number
+  readonly #now: () => number
 
-  constructor(clock: () => number) {
+  /** `now`: a monotonic clock. Both are in milliseconds. */
+  constructor(clock: () => number, now: () => number = () => performance.now()) {
     this.#clock = clock
+    this.#now = now
   }
 
   /** Of several observed under one name, one is read, because they share an inbox. */
   observe(name: string, operations: ReadInbox): () => void {
-    const observed = { operations, readAt: -Infinity, reading: Promise.resolve(undefined) }
+    const reading = Promise.resolve(undefined)
+    const observed = { operations, readAt: -Infinity, isReading: false, reading }
     this.#inboxes.set(name, [...(this.#inboxes.get(name) ?? []), observed])
     return () => {
       const others = this.#inboxes.get(name)!.filter((each) => each !== observed)
@@ -85,7 +91,7 @@ export class InboxMetrics {
   ): Gauge {
     return new Gauge(description, async () => {
       const readings = [...this.#inboxes].map(async ([inbox, [first]]) => {
-        const reading = await read(first!)
+        const reading = await read(first!, this.#now())
         return samples(reading).map(({ labels, value }) => ({ labels: { inbox, ...labels }, value }))
       })
       return (await Promise.all(readings)).flat()
@@ -93,12 +99,13 @@ export class InboxMetrics {
   }
 }
 
-function read(inbox: ObservedInbox): Promise<Reading | undefined> {
-  const now = performance.now()
-  if (now - inbox.readAt >= READ_EVERY_MS) {
-    inbox.readAt = now
-    inbox.reading = withTimeout(readNow(inbox.operations), READ_LIMIT_MS, 'the inbox').catch(() => undefined)
-  }
+function read(inbox: ObservedInbox, now: number): Promise<Reading | undefined> {
+  // Reads of a database that hangs would add up, and take the connections that accepting callbacks needs.
+  if (inbox.isReading || now - inbox.readAt < READ_EVERY_MS) return inbox.reading
+  inbox.readAt = now
+  inbox.isReading = true
+  const reading = readNow(inbox.operations).finally(() => (inbox.isReading = false))
+  inbox.reading = withTimeout(reading, READ_LIMIT_MS, 'the inbox').catch(() => undefined)
   return inbox.reading
 }
 
