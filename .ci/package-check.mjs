@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { npmInstall, pack, root, run } from './packed-package.mjs'
 
-const { version, devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+const { version, devDependencies, exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 // What many projects still have.
 const OLDER_TYPESCRIPT = 'typescript@~5.9.0'
 const FLAGS = [
@@ -34,6 +34,7 @@ try {
 
   const cjs = consumer('cjs', {}, [tarball, 'express@4'])
   step('CommonJS on Express 4', () => run(cjs, 'node', 'consumer.cjs'))
+  step('every entry point without the optional peers', () => loadEntryPoints(cjs))
 
   const typed = consumer('typescript', {}, [
     tarball,
@@ -91,6 +92,13 @@ function checkCommand(folder) {
   const printed = run(folder, 'npx', '--no-install', 'countersign', '--version').stdout.trim()
   if (printed !== version) throw new Error(`countersign --version printed ${printed}, not ${version}`)
   return run(folder, 'npx', '--no-install', 'countersign', '--help')
+}
+
+function loadEntryPoints(folder) {
+  const names = Object.keys(exports).map((entry) => JSON.stringify(`countersign${entry.slice(1)}`))
+  const entryPoints = names.filter((name) => !name.includes('package.json'))
+  run(folder, 'node', '-e', entryPoints.map((name) => `require(${name})`).join('\n'))
+  run(folder, 'node', '--input-type=module', '-e', entryPoints.map((name) => `import ${name}`).join('\n'))
 }
 
 /** As an ES module and as CommonJS, by this repository's compiler and by the older one. */
