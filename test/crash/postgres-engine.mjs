@@ -16,8 +16,6 @@ export const postgres = {
 
   async prepare() {
     const { PostgresServer } = support('postgres-server.ts')
-    // Each server, and each copy of its support, removes its folder at the exit.
-    process.setMaxListeners(0)
     const server = await PostgresServer.start(DURABLE)
     const connectionString = await server.createDatabase()
     await server.query('CREATE TABLE ledger (key text NOT NULL)', [], connectionString)

@@ -58,11 +58,15 @@ export async function runStep({ engineName, fleetSize, isTransactional, ...strik
       if (struck.killedAt) killedAt.set(struck.pid, struck.killedAt)
     }
     const left = await drain(given, others)
-    const lines = readFileSync(ledger, 'utf8').split('\n').filter(Boolean)
+    const lines = readFileSync(ledger, 'utf8')
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line))
+    for (const { at, pid, time } of lines) if (at === 'killed') killedAt.set(pid, time)
     const { acknowledged, sent } = load
     const result = verdict({
       acknowledged,
-      ledger: lines.map((line) => JSON.parse(line)),
+      ledger: lines.filter(({ key }) => key),
       rows: isTransactional ? await ledgerRows() : undefined,
       killedAt,
       outages,

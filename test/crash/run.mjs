@@ -31,6 +31,10 @@ const fleetSize = { receiver: Number(receivers), worker: Number(workers) }
 const isAlone = fleetSize.receiver + fleetSize.worker === 1
 const steps = stepsOf({ isAlone, hasDatabase: inbox === 'postgres', isTransactional })
 
+// At the exit each process and each server that runs is killed.
+process.setMaxListeners(0)
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
+
 const random = generator(Number(seed))
 const waiting = steps
   .map((each, index) => ({

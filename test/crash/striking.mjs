@@ -16,7 +16,10 @@ let passes = 0
 function strike(step) {
   if (step !== given.step || ++passes !== given.pass) return
   if (given.databasePid) engine.killDatabase(given.databasePid)
-  else process.kill(process.pid, 'SIGKILL')
+  else {
+    record({ at: 'killed' })
+    process.kill(process.pid, 'SIGKILL')
+  }
 }
 
 export async function openInbox() {
