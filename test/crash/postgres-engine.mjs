@@ -37,9 +37,8 @@ export const postgres = {
 
   writeRow: (transaction, key) => transaction.query(WRITE_ROW, [key]),
 
-  killDatabase(pid) {
-    support('kill-postgres.ts').killPostgres(pid)
-  },
+  /** A function that kills the server of a process id. It is made beforehand, so that it strikes at once. */
+  databaseKiller: () => support('kill-postgres.ts').killPostgres,
 
   strikeAtCommits(strike) {
     const { query } = pg.Client.prototype
@@ -68,6 +67,7 @@ function support(file) {
     platform: 'node',
     packages: 'external',
     write: false,
+    logLevel: 'error',
   })
   const module = { exports: {} }
   const run = compileFunction(outputFiles[0].text, ['module', 'exports', 'require'])

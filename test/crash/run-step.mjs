@@ -23,6 +23,7 @@ export async function runStep({ engineName, fleetSize, isTransactional, ...strik
   const directory = mkdtempSync(join(tmpdir(), 'countersign-crash-'))
   const engine = ENGINES[engineName]
   const { settings, remove, database, ledgerRows } = await engine.prepare()
+  const killDatabase = killsDatabase && engine.databaseKiller()
   const ledger = join(directory, 'ledger.jsonl')
   writeFileSync(ledger, '')
   const handles = fleetSize.worker === 0
@@ -45,7 +46,7 @@ export async function runStep({ engineName, fleetSize, isTransactional, ...strik
       })
       const timer = new AbortController()
       const strike = () => {
-        if (databasePid) engine.killDatabase(databasePid)
+        if (killDatabase) killDatabase(databasePid)
         if (!databasePid || both) struck.signal('SIGKILL')
       }
       // The random moment; or, at a named step that was not passed so often, the end of waiting for it.

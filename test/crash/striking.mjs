@@ -11,11 +11,12 @@ export const { subscription, handles, isTransactional } = given
 
 export const EMPTYING = { ...engine.limits, pollMs: 50, retryDelayMs: 20, maxRetryDelayMs: 200 }
 
+const killDatabase = given.databasePid && engine.databaseKiller()
 let passes = 0
 
 function strike(step) {
   if (step !== given.step || ++passes !== given.pass) return
-  if (given.databasePid) engine.killDatabase(given.databasePid)
+  if (killDatabase) killDatabase(given.databasePid)
   else {
     record({ at: 'killed' })
     process.kill(process.pid, 'SIGKILL')
