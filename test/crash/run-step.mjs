@@ -93,7 +93,8 @@ async function restart(database, outages, struck) {
 /** Leaves one process alone that handles for as long as there is work. */
 async function drain({ engine, settings, handles }, others) {
   await others.become(handles ? { receiver: 1, worker: 0 } : { receiver: 0, worker: 1 })
-  const inbox = await ENGINES[engine].create(settings)
+  // Patient, because this process stands still while it makes the database of another step.
+  const inbox = await ENGINES[engine].create({ ...settings, busyTimeoutMs: DRAIN_LIMIT_MS })
   await inbox.open()
   const giveUpAt = Date.now() + DRAIN_LIMIT_MS
   let unfinished = Infinity
