@@ -73,8 +73,8 @@ const CURES: Record<FaultCode, string> = {
   ERR_INBOX_UNREACHABLE:
     'cannot be reached. See that the server runs and that host, port, password and network are right; no restart is needed',
   ERR_INBOX_FORBIDDEN:
-    'cannot be used by this role. The schema is missing or a grant is: let the owner run migrationSql() and ' +
-    'grantStatements(), which docs/postgres.md describes; no restart is needed',
+    'cannot be used by this role. The schema is missing or a grant is: let the owner run what "countersign ' +
+    'inbox migrate --print --role ROLE" prints, or migrationSql() and grantStatements() return; no restart is needed',
 }
 
 const LOGIN_REFUSED =

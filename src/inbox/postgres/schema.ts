@@ -100,7 +100,7 @@ function forbiddenError(schema: string, { version }: StoredVersion, cause: unkno
   const state = version === 0 ? 'does not exist' : `is of version ${version}`
   const message =
     `schema "${schema}" ${state}, version ${SCHEMA_VERSION} is needed, and this role may not change it. Let the owner run ` +
-    'what migrationSql() and grantStatements() return'
+    'what "countersign inbox migrate --print --role ROLE" prints, or migrationSql() and grantStatements() return'
   return new CountersignError('ERR_INBOX_FORBIDDEN', message, { cause })
 }
 

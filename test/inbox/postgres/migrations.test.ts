@@ -57,7 +57,10 @@ describeWithDatabase('the schema of a PostgresInbox', (database) => {
       ),
     })
     await database.query(migrationSql(schema))
-    await expect(inbox.open()).rejects.toMatchObject({ code: 'ERR_INBOX_FORBIDDEN' })
+    await expect(inbox.open()).rejects.toMatchObject({
+      code: 'ERR_INBOX_FORBIDDEN',
+      message: expect.stringContaining('countersign inbox migrate --print --role'),
+    })
     await database.query(grantStatements('the receiver', schema))
     await inbox.open()
     const given = arrival({ orderKey: 'account 1' })
