@@ -16,6 +16,7 @@ const SUBSCRIPTION = {
 }
 /** How long a process may take to pass a named step so often. */
 const STEP_LIMIT_MS = 5_000
+/** After so long without any progress, what is left is stuck. */
 const DRAIN_LIMIT_MS = 30_000
 
 export async function runStep({ engineName, fleetSize, isTransactional, ...strikes }) {
@@ -96,11 +97,13 @@ async function drain({ engine, settings, handles }, others) {
   // Patient, because this process stands still while it makes the database of another step.
   const inbox = await ENGINES[engine].create({ ...settings, busyTimeoutMs: DRAIN_LIMIT_MS })
   await inbox.open()
-  const giveUpAt = Date.now() + DRAIN_LIMIT_MS
+  let giveUpAt = Date.now() + DRAIN_LIMIT_MS
   let unfinished = Infinity
   while (unfinished > 0 && Date.now() < giveUpAt) {
     const { stored, running, retrying, dead, unhandled, quarantined } = await inbox.stats()
+    const before = unfinished
     unfinished = stored + running + retrying + dead + unhandled + quarantined
+    if (unfinished < before) giveUpAt = Date.now() + DRAIN_LIMIT_MS
     await delay(20)
   }
   await others.become({ receiver: 0, worker: 0 })
