@@ -29,7 +29,7 @@ describe('createReceiver', () => {
     ['stopTimeoutMs', true, 'true', /whole number/],
     ['clock', 1_000, '1000', /pass a function/],
     ['logger', { info() {} }, 'of type object', /methods debug, info, warn, error/],
-    ['store', {}, 'of type object', /methods claim/],
+    ['store', {}, 'of type object', /method claim;/],
     ['schemas["a.b"]', { parse() {} }, 'of type object', /Standard Schema/],
     ['schemas', 5, '5', /Standard Schemas by event type/],
     ['subscriptions', [], 'an empty list', /list of at least one, or a function/],
