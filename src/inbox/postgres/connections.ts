@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers'
 import { textProperty } from '../../base/foreign-value.js'
 import { timer, withTimeout } from '../../base/timeout.js'
 import { createPool, type OwnPool, type PostgresClient, type PostgresPool } from './driver.js'
@@ -34,6 +35,8 @@ export interface Connection {
 export class Connections {
   readonly options: ConnectionsOptions
   readonly #all = new Set<Connection>()
+  /** The errors of clients that were lost before they were handed over. */
+  readonly #earlyErrors = new WeakMap<PostgresClient, Error>()
   #pool: Promise<PostgresPool> | undefined
   #ownPool: OwnPool | undefined
   #isClosed = false
@@ -66,9 +69,13 @@ export class Connections {
     this.#isClosed = true
     for (const connection of this.#all) connection.destroy()
     const pool = await this.#pool?.catch(() => undefined)
-    if (!this.#ownPool) pool?.removeListener('error', ignore)
+    if (!this.#ownPool) {
+      pool?.removeListener('error', ignore)
+      pool?.removeListener('connect', this.#guardNew)
+    }
     // It waits for the server, which may not answer any more.
-    else await withTimeout(this.#ownPool.end(), this.options.busyTimeoutMs, 'the pool').catch(ignore)
+    if (this.#ownPool)
+      await withTimeout(this.#ownPool.end(), this.options.busyTimeoutMs, 'the pool').catch(ignore)
   }
 
   async #openPool(): Promise<PostgresPool> {
@@ -76,6 +83,7 @@ export class Connections {
       const pool = this.options.pool ?? (await this.#createPool())
       // The error of a connection that breaks while it is idle. Without a listener it would end the process.
       pool.on('error', ignore)
+      pool.on('connect', this.#guardNew)
       return pool
     } catch (error) {
       this.#pool = undefined
@@ -90,9 +98,20 @@ export class Connections {
     return this.#ownPool
   }
 
+  /**
+   * pg-pool hands a new client over through a promise. Until that has been seen, nobody listens to the client. If the server
+   * ends the session in the packet that ends the login, the error would end the process.
+   */
+  readonly #guardNew = (client: PostgresClient): void => {
+    const onError = (error: Error) => void this.#earlyErrors.set(client, error)
+    client.on('error', onError)
+    setImmediate(() => client.removeListener('error', onError))
+  }
+
   #guard(client: PostgresClient): Connection {
     const { schema, busyTimeoutMs } = this.options
-    let lost: Error | undefined
+    const earlyError = this.#earlyErrors.get(client)
+    let lost = earlyError && unreachableError(schema, earlyError.message, earlyError)
     let isReleased = false
     const onError = (error: Error) => (lost ??= unreachableError(schema, error.message, error))
     const onEnd = () => (lost ??= unreachableError(schema, 'the connection has ended'))

@@ -4,8 +4,10 @@ import { property } from '../../base/foreign-value.js'
 /** What is used of a `pg.Pool`. The types are structural, so that nobody needs `@types/pg`. */
 export interface PostgresPool {
   connect(): Promise<PostgresClient>
-  on(event: 'error', listener: (error: Error) => void): unknown
-  removeListener(event: 'error', listener: (error: Error) => void): unknown
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- as in the types of pg
+  on(event: any, listener: (...given: any[]) => void): unknown
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- as in the types of pg
+  removeListener(event: any, listener: (...given: any[]) => void): unknown
   readonly options?: { readonly max?: number | undefined } | undefined
 }
 
