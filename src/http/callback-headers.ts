@@ -90,6 +90,7 @@ export function headerLines({ rawHeaders, headers }: RequestHeaders): readonly s
   )
 }
 
-export function isChunked({ rawHeaders }: IncomingMessage): boolean {
-  return rawHeaders.some((entry, index) => index % 2 === 0 && /^transfer-encoding$/i.test(entry))
+export function isChunked({ headers }: IncomingMessage): boolean {
+  // Node has parsed them already, to look for `Expect`.
+  return headers['transfer-encoding'] !== undefined
 }

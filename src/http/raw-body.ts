@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import { durationOption, integerOption, invalidOption } from '../base/option-checks.js'
+import { readArrivedBody } from './arrived-body.js'
 import { readBody, type BodyFailureCode, type RawBody, type ReadBodyOptions } from './read-body.js'
 
 export interface BodyLimitOptions {
@@ -70,7 +71,8 @@ export function readRawBody(
   if (kept)
     return kept.length > options.limits.maxBodyBytes ? 'ERR_BODY_TOO_LARGE' : { bytes: kept, release() {} }
   if (request.readableAborted) return 'ERR_BODY_ABORTED'
-  return isUnread(request) ? readBody(request, options) : 'ERR_BODY_ALREADY_READ'
+  if (!isUnread(request)) return 'ERR_BODY_ALREADY_READ'
+  return readArrivedBody(request, options) ?? readBody(request, options)
 }
 
 /** Whether a stream still has all its bytes unchanged. A decoder on the stream would change them. */
