@@ -1,5 +1,6 @@
 import { authenticate, DEFAULT_TOLERANCE, type Authentication, type Tolerance } from './authenticate.js'
 import type { CallbackRequest } from './callback.js'
+import { isPending, type MaybePending } from '../base/pending.js'
 import { withTimeout } from '../base/timeout.js'
 import type { KnownSecrets } from '../logging/known-secrets.js'
 import type { Logger } from '../logging/logger.js'
@@ -66,31 +67,29 @@ export function parseAuthenticatorOptions(
 }
 
 export interface Authenticator {
-  /** Verifies a callback against the subscriptions that may have sent it. Never rejects. */
-  authenticate(callback: CallbackRequest, credentials: Credentials): Promise<Authentication>
+  /** Verifies a callback against the subscriptions that may have sent it. Neither throws nor rejects. */
+  authenticate(callback: CallbackRequest, credentials: Credentials): MaybePending<Authentication>
 }
 
 export function createAuthenticator(settings: AuthenticatorSettings): Authenticator {
   const { subscriptions, dependencyTimeoutMs, clock } = settings
+  const verify = (callback: CallbackRequest, credentials: Credentials, candidates: Candidates) =>
+    authenticate(callback, credentials, candidates, clock(), settings)
   return {
-    async authenticate(callback, credentials) {
-      let candidates
-      try {
-        const { eventType } = callback.headers
-        const hints = {
-          eventType: typeof eventType === 'string' ? eventType : undefined,
-          path: callback.path,
-        }
-        const found = subscriptions(hints)
-        candidates =
-          found instanceof Promise ? await withTimeout(found, dependencyTimeoutMs, 'subscriptions()') : found
-      } catch (error) {
-        return { verdict: 'refused', code: 'ERR_SUBSCRIPTIONS_UNAVAILABLE', error }
-      }
-      return authenticate(callback, credentials, candidates, clock(), settings)
+    authenticate(callback, credentials) {
+      const { path, headers } = callback
+      const eventType = typeof headers.eventType === 'string' ? headers.eventType : undefined
+      const found = subscriptions({ eventType, path })
+      if (!isPending(found)) return verify(callback, credentials, found)
+      return withTimeout(found, dependencyTimeoutMs, 'subscriptions()').then(
+        (candidates) => verify(callback, credentials, candidates),
+        (error: unknown) => ({ verdict: 'refused', code: 'ERR_SUBSCRIPTIONS_UNAVAILABLE', error }),
+      )
     },
   }
 }
+
+type Candidates = Parameters<typeof authenticate>[2]
 
 /** @throws CountersignError ERR_OPTION_INVALID */
 export function dependencyTimeoutOption(owner: string, value: number | undefined): number {

@@ -1,9 +1,10 @@
 import { performance } from 'node:perf_hooks'
 import type { CallbackEvent } from '../callback/callback.js'
 import { isInstance } from '../base/foreign-value.js'
+import { isPending, type MaybePending } from '../base/pending.js'
 import { deadline, withTimeout } from '../base/timeout.js'
 import { childLogger, type Logger } from '../logging/logger.js'
-import type { HandlerContext, Handlers, TransactionalContext } from './handlers.js'
+import type { HandlerContext, Handlers, RegisteredHandler, TransactionalContext } from './handlers.js'
 import { applySchema, PayloadInvalidError } from './payload-schema.js'
 import { asksForRetry } from './retry-later.js'
 import type { StandardSchema } from './standard-schema.js'
@@ -20,10 +21,10 @@ export interface Failure {
 
 export interface Dispatch {
   /**
-   * Resolves once every handler has finished or timed out: to the failure, or undefined. A timeout has precedence,
-   * so any other failure means that all handlers have returned. Never rejects.
+   * The failure, or undefined, once every handler has finished or timed out. A timeout has precedence, so any other
+   * failure means that all handlers have returned. Not a promise if the only handler returned none. Never rejects.
    */
-  readonly result: Promise<Failure | undefined>
+  readonly result: MaybePending<Failure | undefined>
   /**
    * Resolves once every handler has returned. A handler that ignores its signal may return long after its timeout.
    * Until then the same callback must not be handled again. Never rejects.
@@ -90,22 +91,46 @@ export class Dispatcher {
     { claimedAt = Infinity, transaction }: DispatchOptions,
   ): Dispatch {
     const { handlers, logger } = this.#parts
-    const runs = handlers.for(event.type).map(({ handler, isTransactional, timeoutMs, maxClaimAgeMs }) => {
-      const context = isTransactional
+    const runs = handlers.for(event.type).map((registered) => {
+      const context = registered.isTransactional
         ? new TransactionContext(event, attempt, logger, stop, transaction)
         : new Context(event, attempt, logger, stop)
-      // Started in a microtask, so that a handler that throws synchronously behaves like one that rejects.
-      const returned = Promise.resolve().then(() => {
-        if (performance.now() - claimedAt > maxClaimAgeMs) throw new LeaseTooShortError(timeoutMs)
-        return handler(event, context)
-      })
-      return { returned, result: outcomeWithin(returned, timeoutMs, context) }
+      return run(registered, event, context, claimedAt)
     })
     return {
       result:
-        runs.length === 1 ? runs[0]!.result : Promise.all(runs.map(({ result }) => result)).then(mostSevere),
+        runs.length === 1
+          ? runs[0]!.result
+          : Promise.all(runs.map(async ({ result }) => result)).then(mostSevere),
       settled: () => Promise.allSettled(runs.map(({ returned }) => returned)),
     }
+  }
+}
+
+interface Run {
+  readonly returned: unknown
+  readonly result: MaybePending<Failure | undefined>
+}
+
+/** A handler that throws behaves like one that rejects. */
+function run(
+  { handler, timeoutMs, maxClaimAgeMs }: RegisteredHandler,
+  event: CallbackEvent,
+  context: Context,
+  claimedAt: number,
+): Run {
+  try {
+    if (performance.now() - claimedAt > maxClaimAgeMs) throw new LeaseTooShortError(timeoutMs)
+    const returned = handler(event, context)
+    if (isPending(returned)) {
+      const promise = Promise.resolve(returned)
+      return { returned: promise, result: outcomeWithin(promise, timeoutMs, context) }
+    }
+    context.close()
+    return { returned, result: undefined }
+  } catch (error) {
+    context.close()
+    return { returned: undefined, result: { code: failureCode(error), error } }
   }
 }
 

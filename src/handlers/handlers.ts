@@ -63,7 +63,7 @@ export interface TransactionalHandlerOptions extends Omit<HandlerOptions, 'trans
   readonly transactional: true
 }
 
-interface RegisteredHandler {
+export interface RegisteredHandler {
   readonly handler: Handler
   readonly isTransactional: boolean
   readonly timeoutMs: number

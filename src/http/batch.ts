@@ -1,6 +1,7 @@
 // Not the globals: a test that installs fake timers before this file is loaded would stop every callback.
 import { setImmediate } from 'node:timers'
 import { batchChannel, type BatchMeasurement } from '../base/measurements.js'
+import type { JoinBatch } from './read-callback.js'
 
 const defer = setImmediate
 
@@ -39,6 +40,3 @@ export function createBatches(): JoinBatch {
     return open
   }
 }
-
-/** Resolves once the event loop has read what has arrived, at the same time for all callbacks of one batch. */
-type JoinBatch = () => Promise<void>

@@ -1,7 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Outcome } from '../callback/outcomes.js'
 import { createBatches } from './batch.js'
 import { isChunked, requestHead } from './callback-headers.js'
-import type { ProcessCallback } from './process-callback.js'
+import type { Exchange, ProcessCallback } from './process-callback.js'
+import type { CallbackHead } from './read-callback.js'
+import type { ReadBodyOptions } from './read-body.js'
 import { readRawBody } from './raw-body.js'
 import { respond } from './respond.js'
 
@@ -25,23 +28,48 @@ export function callbackListener(
   { lingerMs, exclusive }: ListenerOptions,
 ): CallbackListener {
   const joinBatch = createBatches()
-  return async (request, response, sendContinue) => {
-    let awaitsContinue = sendContinue !== undefined
+  return (request, response, sendContinue) => {
     // A chunked body must be read as it arrives. Otherwise Node keeps each chunk as a separate Buffer, up to ten
     // thousand per read from a socket: gigabytes for a thousand connections.
-    const joinsFirst = exclusive && !awaitsContinue && !isChunked(request)
-    if (joinsFirst) await joinBatch()
-    await process(
-      requestHead(request),
-      (options) => readRawBody(request, options),
-      (outcome, report) => respond(request, response, outcome, { lingerMs, awaitsContinue, report }),
-      {
-        beforeBody() {
-          sendContinue?.()
-          awaitsContinue = false
-        },
-        joinBatch: joinsFirst ? undefined : joinBatch,
-      },
-    )
+    const joinsFirst = exclusive && !sendContinue && !isChunked(request)
+    return joinsFirst
+      ? joinBatch().then(() => process(new HttpExchange(request, response, lingerMs)))
+      : process(new HttpExchange(request, response, lingerMs, sendContinue), joinBatch)
+  }
+}
+
+class HttpExchange implements Exchange {
+  readonly head: CallbackHead
+  readonly #request: IncomingMessage
+  readonly #response: ServerResponse
+  readonly #lingerMs: number
+  /** Until it has been called, the sender waits for it. */
+  #sendContinue: (() => void) | undefined
+
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    lingerMs: number,
+    sendContinue?: () => void,
+  ) {
+    this.head = requestHead(request)
+    this.#request = request
+    this.#response = response
+    this.#lingerMs = lingerMs
+    this.#sendContinue = sendContinue
+  }
+
+  beforeBody(): void {
+    this.#sendContinue?.()
+    this.#sendContinue = undefined
+  }
+
+  readBody(options: ReadBodyOptions) {
+    return readRawBody(this.#request, options)
+  }
+
+  answer(outcome: Outcome, report?: string): void {
+    const awaitsContinue = this.#sendContinue !== undefined
+    respond(this.#request, this.#response, outcome, { lingerMs: this.#lingerMs, awaitsContinue, report })
   }
 }

@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks'
+import type { MaybePending } from '../base/pending.js'
 import type { Outcome, OutcomeCode } from '../callback/outcomes.js'
 import { loggedSubscription } from '../callback/subscriptions.js'
 import type { Logger } from '../logging/logger.js'
@@ -31,46 +32,40 @@ const BY_BODY: ReadonlySet<OutcomeCode> = new Set([
   'ERR_BODY_ALREADY_READ',
 ])
 
-/**
- * Whether one request is a probe. Only refused requests are examined: a callback whose signature is valid is never a
- * probe, whatever markers were added to it on the way.
- */
+/** Recognises and answers the probes among the refused requests of one receiver. Keeps nothing about a request. */
 export class ProbeStep {
   readonly #parts: ProbeParts
-  readonly #head: CallbackHead
-  #probe: RecognisedProbe | undefined
 
-  constructor(parts: ProbeParts, head: CallbackHead) {
+  constructor(parts: ProbeParts) {
     this.#parts = parts
-    this.#head = head
   }
 
-  /** Before the body is read: by the markers in the headers, so that the bodies of other requests are not read. */
-  isProbe(refused: OutcomeCode): Promise<boolean> | false {
-    if (!BY_HEADERS.has(refused)) return false
-    const recognising = this.#parts.responder.recognise(this.#request())
-    return recognising === undefined
-      ? false
-      : recognising.then((probe) => (this.#probe = probe) !== undefined)
+  /**
+   * Before the body is read: by the markers in the headers, so that the bodies of other requests are not read. Undefined for
+   * a request that needs no wait, because it is no probe.
+   */
+  recognise(head: CallbackHead, refused: OutcomeCode): Promise<RecognisedProbe | undefined> | undefined {
+    return BY_HEADERS.has(refused) ? this.#parts.responder.recognise(probedRequest(head)) : undefined
   }
 
   /** The signed report, or undefined for every request that is no probe. */
   report(
-    outcome: Outcome,
-    body: Uint8Array | undefined,
+    head: CallbackHead,
+    { probe, body }: ReadSoFar,
+    { code }: Outcome,
     startedAt: number,
-  ): Promise<string | undefined> | undefined {
-    const { responder } = this.#parts
-    if (this.#probe) return Promise.resolve(this.#answer(this.#probe, outcome, body, startedAt))
-    if (!BY_BODY.has(outcome.code)) return undefined
-    return responder
-      .recognise(this.#request(), body)
-      ?.then((probe) => probe && this.#answer(probe, outcome, body, startedAt))
+  ): MaybePending<string | undefined> {
+    const answer = (recognised: RecognisedProbe) => this.#answer(head, recognised, code, body, startedAt)
+    if (probe) return answer(probe)
+    if (!BY_BODY.has(code)) return undefined
+    const recognising = this.#parts.responder.recognise(probedRequest(head), body)
+    return recognising?.then((recognised) => recognised && answer(recognised))
   }
 
   #answer(
+    head: CallbackHead,
     probe: RecognisedProbe,
-    { code }: Outcome,
+    code: OutcomeCode,
     body: Uint8Array | undefined,
     startedAt: number,
   ): string | undefined {
@@ -78,19 +73,24 @@ export class ProbeStep {
     const { responder, logger } = this.#parts
     const durationMs = Math.round(performance.now() - startedAt)
     logger.info({ subscription: loggedSubscription(probe.subscription), refusedFor: code }, 'probe answered')
-    return responder.report(probe, this.#request(), { refusedFor: code, body, durationMs })
+    return responder.report(probe, probedRequest(head), { refusedFor: code, body, durationMs })
   }
+}
 
-  #request(): ProbedRequest {
-    const { method, path, headers, request } = this.#head
-    const { eventType } = headers
-    return {
-      method,
-      path,
-      eventType: typeof eventType === 'string' ? eventType : undefined,
-      rawHeaders: headerLines(request),
-      httpVersion: request.httpVersion,
-      addressFamily: request.socket?.remoteFamily,
-    }
+interface ReadSoFar {
+  /** Set if it was recognised by its headers. */
+  readonly probe?: RecognisedProbe | undefined
+  readonly body?: Uint8Array | undefined
+}
+
+function probedRequest({ method, path, headers, request }: CallbackHead): ProbedRequest {
+  const { eventType } = headers
+  return {
+    method,
+    path,
+    eventType: typeof eventType === 'string' ? eventType : undefined,
+    rawHeaders: headerLines(request),
+    httpVersion: request.httpVersion,
+    addressFamily: request.socket?.remoteFamily,
   }
 }

@@ -1,16 +1,23 @@
 import { performance } from 'node:perf_hooks'
+import { isPending, type MaybePending } from '../base/pending.js'
 import type { CallbackRequest } from '../callback/callback.js'
-import { outcome, type Outcome, type OutcomeCode } from '../callback/outcomes.js'
+import { outcome, type Outcome } from '../callback/outcomes.js'
 import type { Credentials } from '../signature/credentials.js'
 import type { BodyLimits } from './raw-body.js'
 import { ProbeStep, type ProbeParts } from './probe-step.js'
-import { callbackReader, type CallbackHead, type ReadBody, type ReadOptions } from './read-callback.js'
+import {
+  callbackReader,
+  type CallbackHead,
+  type CallbackSource,
+  type Intake,
+  type JoinBatch,
+} from './read-callback.js'
 
 interface ProcessorParts {
   readonly limits: BodyLimits
   /** Aborted when no more callbacks are accepted. */
   readonly stopping: AbortSignal
-  readonly receive: (callback: CallbackRequest, credentials: Credentials) => Promise<Outcome>
+  readonly receive: (callback: CallbackRequest, credentials: Credentials) => MaybePending<Outcome>
   /** Undefined if probes are not answered. */
   readonly probes: ProbeParts | undefined
   readonly onAnswered: (answered: AnsweredRequest) => void
@@ -26,22 +33,17 @@ export interface AnsweredRequest {
   readonly durationMs: number
 }
 
-interface ProcessOptions extends Pick<ReadOptions, 'joinBatch'> {
-  /** Called before the body is read, unless the headers are a reason to refuse the request. */
-  readonly beforeBody?: () => void
+/** A request and the way to answer it. */
+export interface Exchange extends CallbackSource {
+  /** `report` is given for a probe, and takes the place of the ordinary answer. */
+  answer(outcome: Outcome, report?: string): void
 }
 
 /**
- * Processes one request and passes its outcome to `answer`, before the outcome is logged and published. For a probe
- * `answer` also gets the report, and nothing is published. It never throws and never rejects: the sender always gets an
- * answer.
+ * Processes one request and answers it, before the outcome is logged and published. For a probe nothing is published. It never
+ * throws and never rejects: the sender always gets an answer.
  */
-export type ProcessCallback = (
-  head: CallbackHead,
-  readBody: ReadBody,
-  answer: (outcome: Outcome, report?: string) => void,
-  options?: ProcessOptions,
-) => Promise<void>
+export type ProcessCallback = (exchange: Exchange, joinBatch?: JoinBatch) => Promise<void>
 
 /** The steps of every request, from `node:http`, Fetch or plain values. */
 export function callbackProcessor({
@@ -51,35 +53,30 @@ export function callbackProcessor({
   probes,
   onAnswered,
 }: ProcessorParts): ProcessCallback {
-  const readCallback = callbackReader(limits)
-  return async (head, readBody, answer, { beforeBody, joinBatch } = {}) => {
+  const probeStep = probes && new ProbeStep(probes)
+  const readCallback = callbackReader(limits, { stopping, probeStep })
+  return async (exchange, joinBatch) => {
     const startedAt = performance.now()
-    const admitBody = (): OutcomeCode | undefined => {
-      if (stopping.aborted) return 'ERR_SHUTTING_DOWN'
-      beforeBody?.()
-      return undefined
-    }
-    const step = probes && new ProbeStep(probes, head)
-    const isProbe = step && ((refused: OutcomeCode) => step.isProbe(refused))
-    let release = (): void => {}
+    let intake: Intake | undefined
     let result
-    let body: Buffer | undefined
     let report
     try {
-      const reading = { beforeBody: admitBody, isProbe, stopping, joinBatch }
-      const intake = await readCallback(head, readBody, reading)
-      release = () => intake.release?.()
-      body = intake.body
+      const reading = readCallback(exchange, joinBatch)
+      intake = isPending(reading) ? await reading : reading
+      // Awaited also if it is no promise: so a whole batch is processed before the first of it is answered.
       result = intake.refused ? outcome(intake.refused) : await receive(intake, intake.credentials)
-      const reporting = step?.report(result, body, startedAt)
-      if (reporting) report = await reporting
+      // A callback whose signature is valid is never a probe, whatever markers were added to it on the way.
+      if (probeStep && !result.callback) {
+        const reporting = probeStep.report(exchange.head, intake, result, startedAt)
+        if (reporting) report = await reporting
+      }
     } catch (error) {
       result = outcome('ERR_INTERNAL', undefined, error)
-    } finally {
-      release()
     }
-    answer(result, report)
-    if (report === undefined)
-      onAnswered({ outcome: result, head, body, durationMs: performance.now() - startedAt })
+    intake?.release?.()
+    exchange.answer(result, report)
+    if (report !== undefined) return
+    const durationMs = performance.now() - startedAt
+    onAnswered({ outcome: result, head: exchange.head, body: intake?.body, durationMs })
   }
 }

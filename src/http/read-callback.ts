@@ -1,9 +1,12 @@
+import { isPending, whenDone, type MaybePending } from '../base/pending.js'
 import { admit } from '../callback/admission.js'
 import type { CallbackHeaders, CallbackRequest } from '../callback/callback.js'
 import type { OutcomeCode } from '../callback/outcomes.js'
+import type { RecognisedProbe } from '../probe/responder.js'
 import type { Credentials } from '../signature/credentials.js'
 import { BodyMemory } from './body-memory.js'
 import type { RequestSource } from './callback-headers.js'
+import type { ProbeStep } from './probe-step.js'
 import type { BodyLimits } from './raw-body.js'
 import type { BodyFailureCode, RawBody, ReadBodyOptions } from './read-body.js'
 
@@ -18,21 +21,31 @@ export interface CallbackHead {
   readonly request: RequestSource
 }
 
-/** Returns a promise only if it has to wait for bytes. */
-export type ReadBody = (
-  options: ReadBodyOptions,
-) => Promise<RawBody | BodyFailureCode> | RawBody | BodyFailureCode
+/** A request, from any server. */
+export interface CallbackSource {
+  readonly head: CallbackHead
+  /** Called before the body is read. Not called if the headers are a reason to refuse the request, unless it is a probe. */
+  beforeBody?(): void
+  /** Returns a promise only if it has to wait for bytes. */
+  readBody(options: ReadBodyOptions): MaybePending<RawBody | BodyFailureCode>
+}
+
+/** Resolves once the event loop has read what has arrived, at the same time for all callbacks of one batch. */
+export type JoinBatch = () => Promise<void>
 
 export type Intake =
   | {
       readonly headers: CallbackHeaders
       readonly refused: OutcomeCode
-      /** Only of a probe: other refused bodies are not read. */
+      /** Set if it is a probe that was recognised by its headers. */
+      readonly probe?: RecognisedProbe | undefined
+      /** Only of such a probe: other refused bodies are not read. */
       readonly body?: Buffer
       release?(): void
     }
   | (CallbackRequest & {
       readonly refused?: undefined
+      readonly probe?: undefined
       readonly credentials: Credentials
       readonly body: Buffer
       /** Call it when the body is no longer needed. */
@@ -41,46 +54,58 @@ export type Intake =
 
 const SMALL_BODY_BYTES = 16_384
 
-export interface ReadOptions {
-  /** Called if the headers give no reason to refuse the request. It may return a reason of its own. */
-  readonly beforeBody?: (() => OutcomeCode | undefined) | undefined
-  /** Asked if the headers are a reason to refuse the request: whether its body is read nevertheless. */
-  readonly isProbe?: ((refused: OutcomeCode) => Promise<boolean> | false) | undefined
-  /** When it is aborted, unfinished bodies are not waited for. */
+interface ReaderParts {
+  /** When it is aborted, no body is waited for any longer. */
   readonly stopping?: AbortSignal | undefined
-  /** Joins a batch once the body has arrived. Absent if the request has already joined one. */
-  readonly joinBatch?: (() => Promise<void>) | undefined
+  /** Absent if probes are not answered. */
+  readonly probeStep?: ProbeStep | undefined
 }
 
 /**
  * Converts a request to plain values. The headers are checked before the body is read. All requests of one reader
- * share its `maxBufferedBytes`.
+ * share its `maxBufferedBytes`. A callback whose body has to be waited for joins a batch afterwards, if there are batches.
  */
-export function callbackReader(limits: BodyLimits) {
+export function callbackReader(limits: BodyLimits, { stopping, probeStep }: ReaderParts = {}) {
   const memory = new BodyMemory(limits.maxBufferedBytes)
 
-  return async function readCallback(
-    { method, path, headers, mayLackHeaders }: CallbackHead,
-    readBody: ReadBody,
-    { beforeBody, isProbe, stopping, joinBatch }: ReadOptions = {},
-  ): Promise<Intake> {
+  return function readCallback(source: CallbackSource, joinBatch?: JoinBatch): MaybePending<Intake> {
+    const { method, path, headers, mayLackHeaders } = source.head
     if (mayLackHeaders) return { headers, refused: 'ERR_HEADERS_TOO_MANY' }
     const credentials = admit(method, headers, limits.maxBodyBytes)
-    if (typeof credentials === 'string') {
-      const probing = isProbe?.(credentials)
-      if (!probing || !(await probing)) return { headers, refused: credentials }
-    }
-    const refused = beforeBody?.()
-    if (refused) return { headers, refused }
-    const { contentLength } = headers
-    const reading = readBody({ limits, memory, contentLength, stopping })
-    const raw = await reading
-    if (typeof raw === 'string') return { headers, refused: raw }
-    const { bytes: body, release } = raw
-    if (typeof credentials === 'string') return { headers, refused: credentials, body, release }
-    // A large body does not wait for a batch: its verification takes longer than a batch saves, and a batch would
-    // keep many large bodies in memory.
-    if (joinBatch && reading instanceof Promise && body.length <= SMALL_BODY_BYTES) await joinBatch()
-    return { path, headers, credentials, body, release }
+    if (typeof credentials === 'string') return readRefused(source, credentials)
+    const intake = (raw: RawBody | BodyFailureCode): Intake =>
+      typeof raw === 'string'
+        ? { headers, refused: raw }
+        : { path, headers, credentials, body: raw.bytes, release: raw.release }
+    const reading = readBody(source)
+    if (!isPending(reading)) return intake(reading)
+    return reading.then((raw) => {
+      // A large body does not wait for a batch: its verification takes longer than a batch saves, and a batch would
+      // keep many large bodies in memory.
+      const joins = typeof raw === 'object' && raw.bytes.length <= SMALL_BODY_BYTES
+      return joinBatch && joins ? joinBatch().then(() => intake(raw)) : intake(raw)
+    })
+  }
+
+  /** The headers are a reason to refuse the request. Only of a probe is the body read nevertheless. */
+  function readRefused(source: CallbackSource, refused: OutcomeCode): MaybePending<Intake> {
+    const { headers } = source.head
+    const recognising = probeStep?.recognise(source.head, refused)
+    if (!recognising) return { headers, refused }
+    return recognising.then((probe) => {
+      if (!probe) return { headers, refused }
+      return whenDone(readBody(source), (raw) =>
+        typeof raw === 'string'
+          ? { headers, refused: raw, probe }
+          : { headers, refused, probe, body: raw.bytes, release: raw.release },
+      )
+    })
+  }
+
+  function readBody(source: CallbackSource): MaybePending<RawBody | BodyFailureCode> {
+    if (stopping?.aborted) return 'ERR_SHUTTING_DOWN'
+    source.beforeBody?.()
+    const { contentLength } = source.head.headers
+    return source.readBody({ limits, memory, contentLength, stopping })
   }
 }

@@ -2,14 +2,18 @@ import type { IncomingMessage } from 'node:http'
 import { createBatches } from './batch.js'
 import { requestHead } from './callback-headers.js'
 import { readRawBody, type BodyLimits } from './raw-body.js'
+import type { ReadBodyOptions } from './read-body.js'
 import { callbackReader, type Intake } from './read-callback.js'
 
 /** For middleware whose answer is written by the middleware after it. */
 export function requestReader(limits: BodyLimits): (request: IncomingMessage) => Promise<Intake> {
   const readCallback = callbackReader(limits)
   const joinBatch = createBatches()
-  return (request) =>
-    readCallback(requestHead(request), (options) => readRawBody(request, options), {
-      joinBatch,
-    })
+  return async (request) => {
+    const source = {
+      head: requestHead(request),
+      readBody: (options: ReadBodyOptions) => readRawBody(request, options),
+    }
+    return readCallback(source, joinBatch)
+  }
 }

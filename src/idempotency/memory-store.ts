@@ -61,8 +61,8 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     this.#completed = new CompletedKeys(maxKeys)
   }
 
-  // The methods are async so that an exception becomes a rejection. None may await before its work is done.
-  async claim(request: ClaimRequest): Promise<ClaimResult> {
+  /** @throws TypeError for a request without a lease, or with hashes that are not Base64 */
+  claim(request: ClaimRequest): ClaimResult {
     const { bodyHash, signature, leaseMs } = request
     if (!(leaseMs > 0)) throw new TypeError(`leaseMs of a claim must be more than 0, and is ${leaseMs}`)
     const now = this.#clock()
@@ -113,8 +113,8 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     this.#hold(holding, signature)
     return {
       attempt,
-      complete: async () => this.#complete(holding),
-      release: async () => this.#release(holding),
+      complete: () => this.#complete(holding),
+      release: () => this.#release(holding),
     }
   }
 

@@ -2,8 +2,8 @@
  * Remembers which callbacks have been handled, so that each is handled once.
  *
  * Every method is one atomic step: of any number of concurrent callers, in any number of processes that share the
- * store, exactly one gets the claim. A method that fails must reject. The sender then gets 503 with Retry-After, because
- * a result that is not certain must not be returned.
+ * store, exactly one gets the claim. A method that fails must throw or reject. The sender then gets 503 with Retry-After,
+ * because a result that is not certain must not be returned. A store in memory may return its results without a promise.
  *
  * `registerIdempotencyStoreTests` of `countersign/testing` tests a store for all of this.
  */
@@ -22,7 +22,7 @@ export interface IdempotencyStore {
   open?(): Promise<void>
 
   /** Claims the key if it is neither claimed nor completed. */
-  claim(request: ClaimRequest): Promise<ClaimResult>
+  claim(request: ClaimRequest): ClaimResult | Promise<ClaimResult>
 
   /** Releases timers and connections. The receiver does not call it: the code that created the store closes it. */
   close?(): Promise<void>
@@ -67,10 +67,10 @@ export interface Claim {
   /** How often this key has been claimed, this time included, as far as the store remembers; from 1. */
   readonly attempt: number
   /**
-   * Records that the callback was handled. Resolves to `false` and changes nothing if the lease has expired and another
+   * Records that the callback was handled. The result is `false`, and nothing is changed, if the lease has expired and another
    * caller has claimed or completed the key since. This fencing prevents that a late caller overwrites a newer result.
    */
-  complete(): Promise<boolean>
+  complete(): boolean | Promise<boolean>
   /** Releases the key unhandled. It can be claimed again immediately. No effect if the claim was lost. */
-  release(): Promise<void>
+  release(): void | Promise<void>
 }

@@ -1,3 +1,4 @@
+import type { MaybePending } from '../base/pending.js'
 import type { Authentication } from '../callback/authenticate.js'
 import type { Outcome } from '../callback/outcomes.js'
 
@@ -9,7 +10,8 @@ export interface Acceptance {
   /** Whether callbacks can be accepted, as far as it is known. */
   readonly ready: boolean
   start(): Promise<void>
-  accept(callback: Authenticated): Promise<Outcome>
+  /** Never rejects, unless there is a mistake in Countersign. */
+  accept(callback: Authenticated): MaybePending<Outcome>
   /** Resolves once nothing runs, and nothing that this process handles is due. */
   idle(): Promise<void>
   /** Resolves once running handlers have ended. After `limitMs` they are aborted. */

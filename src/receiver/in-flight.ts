@@ -1,3 +1,5 @@
+import { isPending, type MaybePending } from '../base/pending.js'
+
 /** Counts callbacks that are being processed, so that a stop can wait for them. */
 export class InFlight {
   #count = 0
@@ -10,6 +12,19 @@ export class InFlight {
   end(): void {
     if (--this.#count > 0) return
     for (const resolve of this.#waiting.splice(0)) resolve()
+  }
+
+  /** Counts a piece of work until it has ended. */
+  during<Value>(work: () => MaybePending<Value>): MaybePending<Value> {
+    this.begin()
+    let isRunning = false
+    try {
+      const result = work()
+      isRunning = isPending(result)
+      return isPending(result) ? result.finally(() => this.end()) : result
+    } finally {
+      if (!isRunning) this.end()
+    }
   }
 
   /** Resolves once the count is zero. */

@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { performance } from 'node:perf_hooks'
 import type { CallbackEvent, CallbackIdentity } from '../callback/callback.js'
 import type { Claim, ClaimResult, IdempotencyStore } from '../idempotency/store.js'
+import { isPending, whenDone, type MaybePending } from '../base/pending.js'
 import { withTimeout } from '../base/timeout.js'
 import type { EventChannel } from '../events/event-channel.js'
 import type { Logger } from '../logging/logger.js'
@@ -9,7 +10,7 @@ import { outcome, type Outcome } from '../callback/outcomes.js'
 import type { Authenticated, Acceptance } from './acceptance.js'
 import { InFlight } from './in-flight.js'
 import type { FailedEvent } from '../events/lifecycle-events.js'
-import type { Dispatcher } from '../handlers/dispatcher.js'
+import type { Dispatcher, Failure } from '../handlers/dispatcher.js'
 import { endOrAbort } from '../handlers/end-or-abort.js'
 import type { Handlers } from '../handlers/handlers.js'
 
@@ -45,16 +46,11 @@ export class InlineAcceptance implements Acceptance {
     if (store.open) await withTimeout(store.open(), dependencyTimeoutMs, 'the idempotency store')
   }
 
-  async accept(authenticated: Authenticated): Promise<Outcome> {
+  accept(authenticated: Authenticated): MaybePending<Outcome> {
     if (authenticated.verdict === 'suspect') return outcome(authenticated.suspicion, authenticated.callback)
     const { callback, identity } = authenticated
     if (this.#parts.handlers.for(callback.type).length === 0) return outcome('ERR_HANDLER_MISSING', callback)
-    this.#inFlight.begin()
-    try {
-      return await this.#handleOnce(callback, identity)
-    } finally {
-      this.#inFlight.end()
-    }
+    return this.#inFlight.during(() => this.#handleOnce(callback, identity))
   }
 
   idle(): Promise<void> {
@@ -66,35 +62,40 @@ export class InlineAcceptance implements Acceptance {
     return endOrAbort({ ended: this.#inFlight.ended(), limitMs, abort, logger: this.#parts.logger })
   }
 
-  async #handleOnce(event: CallbackEvent, identity: CallbackIdentity): Promise<Outcome> {
+  #handleOnce(event: CallbackEvent, identity: CallbackIdentity): MaybePending<Outcome> {
     const claimedAt = performance.now()
-    let claimed
+    return whenDone(this.#claim(identity), (claimed) => {
+      switch (claimed.state) {
+        case 'claimed':
+          return this.#handle({ event, claim: claimed.claim, claimedAt })
+        case 'completed':
+          return outcome('DUPLICATE', event)
+        case 'in-progress':
+          return outcome('ERR_CALLBACK_IN_PROGRESS', event)
+        case 'conflict':
+          return outcome('ERR_IDEMPOTENCY_KEY_REUSED', event)
+        case 'replay':
+          return outcome('ERR_SIGNATURE_REPLAYED', event)
+        case 'unknown':
+          return outcome('ERR_STORE_UNAVAILABLE', event, claimed.error)
+      }
+    })
+  }
+
+  #claim(identity: CallbackIdentity): MaybePending<ClaimResult | Unknown> {
+    const { store, leaseMs } = this.#parts
+    const { key, bodyHash, signature } = identity
     try {
-      claimed = await this.#claim(identity)
+      const claiming = store.claim({ key, bodyHash, signature, leaseMs })
+      return isPending(claiming) ? this.#claimInTime(claiming) : claimResult(claiming)
     } catch (error) {
-      return outcome('ERR_STORE_UNAVAILABLE', event, error)
-    }
-    switch (claimed.state) {
-      case 'claimed':
-        return await this.#handle(event, claimed.claim, claimedAt)
-      case 'completed':
-        return outcome('DUPLICATE', event)
-      case 'in-progress':
-        return outcome('ERR_CALLBACK_IN_PROGRESS', event)
-      case 'conflict':
-        return outcome('ERR_IDEMPOTENCY_KEY_REUSED', event)
-      case 'replay':
-        return outcome('ERR_SIGNATURE_REPLAYED', event)
+      return { state: 'unknown', error }
     }
   }
 
-  async #claim(identity: CallbackIdentity) {
-    const { store, leaseMs, dependencyTimeoutMs } = this.#parts
-    const claiming = store.claim({ ...identity, leaseMs })
+  async #claimInTime(claiming: Promise<ClaimResult>): Promise<ClaimResult | Unknown> {
     try {
-      const answer = await withTimeout(claiming, dependencyTimeoutMs, 'the idempotency store')
-      if (!isClaimResult(answer)) throw new TypeError('the idempotency store gave no known answer')
-      return answer
+      return claimResult(await withTimeout(claiming, this.#parts.dependencyTimeoutMs, STORE))
     } catch (error) {
       // The sender was told to retry. A claim that is granted late must not block that retry.
       Promise.resolve(claiming)
@@ -102,74 +103,108 @@ export class InlineAcceptance implements Acceptance {
           isClaimResult(late) && late.state === 'claimed' ? this.#release(late.claim) : undefined,
         )
         .catch(() => {})
-      throw error
+      return { state: 'unknown', error }
     }
   }
 
-  async #handle(event: CallbackEvent, claim: Claim, claimedAt: number): Promise<Outcome> {
-    const { dispatcher, dependencyTimeoutMs, leaseMs, events } = this.#parts
+  #handle(run: Run): MaybePending<Outcome> {
+    const { dispatcher, events } = this.#parts
+    const { event, claim, claimedAt } = run
     const { attempt } = claim
     if (events.has('claimed')) events.publish('claimed', { entry: undefined, callback: event, attempt })
-    const { result, settled } = dispatcher.dispatch(event, attempt, this.#abort.signal, {
-      claimedAt,
-    })
-    const failure = await result
-    if (failure) {
-      // A handler that continues after its timeout keeps the claim, so that the callback is not handled twice at
-      // the same time, and a stop waits for it. Both end with the lease, because the handler may never return.
-      this.#inFlight.begin()
-      const leftMs = Math.max(claimedAt + leaseMs - performance.now(), 0)
-      const released = withTimeout(settled(), leftMs, 'an aborted handler')
-        .then(
-          () => this.#release(claim),
-          () => {},
-        )
-        .finally(() => this.#inFlight.end())
-      if (failure.code !== 'ERR_HANDLER_TIMEOUT') await released
-      this.#publishFailure(failure, event, attempt, claimedAt)
-      return outcome(failure.code, event, failure.error)
-    }
+    const { result, settled } = dispatcher.dispatch(event, attempt, this.#abort.signal, { claimedAt })
+    return whenDone(result, (failure) => (failure ? this.#fail(run, failure, settled) : this.#complete(run)))
+  }
+
+  async #fail(run: Run, failure: Failure, settled: () => Promise<unknown>): Promise<Outcome> {
+    const { event, claim, claimedAt } = run
+    // A handler that continues after its timeout keeps the claim, so that the callback is not handled twice at
+    // the same time, and a stop waits for it. Both end with the lease, because the handler may never return.
+    this.#inFlight.begin()
+    const leftMs = Math.max(claimedAt + this.#parts.leaseMs - performance.now(), 0)
+    const released = withTimeout(settled(), leftMs, 'an aborted handler')
+      .then(
+        () => this.#release(claim),
+        () => {},
+      )
+      .finally(() => this.#inFlight.end())
+    if (failure.code !== 'ERR_HANDLER_TIMEOUT') await released
+    this.#publishFailure(failure, run)
+    return outcome(failure.code, event, failure.error)
+  }
+
+  #complete(run: Run): MaybePending<Outcome> {
     try {
-      const completed = await withTimeout(claim.complete(), dependencyTimeoutMs, 'the idempotency store')
-      this.#publishEnd(completed, event, attempt, claimedAt)
-      return outcome(completed ? 'HANDLED' : 'ERR_CLAIM_LOST', event)
+      const completing = run.claim.complete()
+      if (!isPending(completing)) return this.#completed(completing, run)
+      return withTimeout(completing, this.#parts.dependencyTimeoutMs, STORE)
+        .then((completed) => this.#completed(completed, run))
+        .catch((error: unknown) => this.#notCompleted(error, run))
     } catch (error) {
-      // Not released: the store may have recorded the completion before it failed.
-      this.#publishFailure({ code: 'ERR_STORE_UNAVAILABLE', error }, event, attempt, claimedAt)
-      return outcome('ERR_STORE_UNAVAILABLE', event, error)
+      return this.#notCompleted(error, run)
     }
   }
 
-  #publishEnd(completed: boolean, callback: CallbackEvent, attempt: number, claimedAt: number): void {
+  #completed(completed: boolean, run: Run): Outcome {
+    this.#publishEnd(completed, run)
+    return outcome(completed ? 'HANDLED' : 'ERR_CLAIM_LOST', run.event)
+  }
+
+  /** The claim is not released: the store may have recorded the completion before it failed. */
+  #notCompleted(error: unknown, run: Run): Outcome {
+    this.#publishFailure({ code: 'ERR_STORE_UNAVAILABLE', error }, run)
+    return outcome('ERR_STORE_UNAVAILABLE', run.event, error)
+  }
+
+  #publishEnd(completed: boolean, run: Run): void {
     const { events } = this.#parts
     const name = completed ? 'handled' : 'leaseLost'
-    if (!events.has(name)) return
-    const durationMs = performance.now() - claimedAt
-    events.publish(name, { entry: undefined, callback, attempt, durationMs, error: undefined })
+    if (events.has(name)) events.publish(name, { ...attemptOf(run), error: undefined })
   }
 
-  #publishFailure(
-    failure: Pick<FailedEvent, 'code' | 'error'>,
-    callback: CallbackEvent,
-    attempt: number,
-    claimedAt: number,
-  ): void {
+  #publishFailure({ code, error }: Pick<FailedEvent, 'code' | 'error'>, run: Run): void {
     const { events } = this.#parts
-    if (!events.has('failed')) return
-    const durationMs = performance.now() - claimedAt
-    const end = { entry: undefined, callback, attempt, durationMs }
-    events.publish('failed', { ...end, ...failure, retryInMs: undefined })
+    if (events.has('failed'))
+      events.publish('failed', { ...attemptOf(run), code, error, retryInMs: undefined })
   }
 
   async #release(claim: Claim): Promise<void> {
     try {
-      await withTimeout(claim.release(), this.#parts.dependencyTimeoutMs, 'the idempotency store')
+      const releasing = claim.release()
+      if (isPending(releasing)) await withTimeout(releasing, this.#parts.dependencyTimeoutMs, STORE)
     } catch (error) {
       const message =
         'a claim could not be released; the callback cannot be handled again before its lease is over'
       this.#parts.logger.warn({ err: error }, message)
     }
   }
+}
+
+const STORE = 'the idempotency store'
+
+/** A callback whose handlers are run. */
+interface Run {
+  readonly event: CallbackEvent
+  readonly claim: Claim
+  /** By `performance.now()`. */
+  readonly claimedAt: number
+}
+
+/** Whether the store has granted a claim is not known. */
+interface Unknown {
+  readonly state: 'unknown'
+  readonly error: unknown
+}
+
+function attemptOf({ event, claim, claimedAt }: Run) {
+  const durationMs = performance.now() - claimedAt
+  return { entry: undefined, callback: event, attempt: claim.attempt, durationMs }
+}
+
+/** The answer of a store, which may be code of the application. */
+function claimResult(answer: unknown): ClaimResult {
+  if (isClaimResult(answer)) return answer
+  throw new TypeError('the idempotency store gave no known answer')
 }
 
 function isClaimResult(answer: unknown): answer is ClaimResult {

@@ -1,7 +1,9 @@
+import type { Authentication } from '../callback/authenticate.js'
 import type { Authenticator } from '../callback/authenticator.js'
 import type { CallbackRequest } from '../callback/callback.js'
 import type { Acceptance } from './acceptance.js'
 import { InFlight } from './in-flight.js'
+import { whenDone, type MaybePending } from '../base/pending.js'
 import { withTimeout } from '../base/timeout.js'
 import { outcome, type Outcome } from '../callback/outcomes.js'
 import type { EventChannel } from '../events/event-channel.js'
@@ -27,20 +29,21 @@ export class Pipeline {
     this.#events = events
   }
 
-  async receive(request: CallbackRequest, credentials: Credentials): Promise<Outcome> {
-    this.#inFlight.begin()
-    try {
-      const result = await this.#authenticator.authenticate(request, credentials)
-      if (result.verdict === 'refused') return outcome(result.code, undefined, result.error)
-      // The subscription may have been found only after stop(), and the caller of stop() has closed what the
-      // handlers need.
-      if (this.#stopping.aborted) return outcome('ERR_SHUTTING_DOWN', result.callback)
-      if (result.verdict === 'genuine' && this.#events.has('accepted'))
-        this.#events.publish('accepted', { callback: result.callback })
-      return await this.#acceptance.accept(result)
-    } finally {
-      this.#inFlight.end()
-    }
+  receive(request: CallbackRequest, credentials: Credentials): MaybePending<Outcome> {
+    return this.#inFlight.during(() => {
+      const authentication = this.#authenticator.authenticate(request, credentials)
+      return whenDone(authentication, (result) => this.#accept(result))
+    })
+  }
+
+  #accept(result: Authentication): MaybePending<Outcome> {
+    if (result.verdict === 'refused') return outcome(result.code, undefined, result.error)
+    // The subscription may have been found only after stop(), and the caller of stop() has closed what the
+    // handlers need.
+    if (this.#stopping.aborted) return outcome('ERR_SHUTTING_DOWN', result.callback)
+    if (result.verdict === 'genuine' && this.#events.has('accepted'))
+      this.#events.publish('accepted', { callback: result.callback })
+    return this.#acceptance.accept(result)
   }
 
   /** Resolves once every callback whose body has arrived has its outcome, and the acceptance is idle. */

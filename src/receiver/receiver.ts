@@ -239,14 +239,14 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
   async receive(request: PlainRequest): Promise<ReceivedCallback> {
     let received!: Outcome
     let probed: string | undefined
-    await this.#process(
-      plainHead(request),
-      (options) => readPlainBody(request.body, options),
-      (outcome, report) => {
+    await this.#process({
+      head: plainHead(request),
+      readBody: (options) => readPlainBody(request.body, options),
+      answer(outcome, report) {
         received = outcome
         probed = report
       },
-    )
+    })
     return { ...(probed === undefined ? answerTo(received) : reportAnswer(probed)), outcome: received }
   }
 

@@ -99,7 +99,7 @@ const forge = async (authenticator: Authenticator) =>
 /** The same, made before the work is counted. */
 function prepareForgery(authenticator: Authenticator): () => Promise<unknown> {
   const forged = callbackOf(subscription, FORGED)
-  return () => authenticator.authenticate(...forged)
+  return async () => authenticator.authenticate(...forged)
 }
 
 describe('a forged callback costs one HMAC for each subscription, and nothing else', () => {

@@ -23,8 +23,8 @@ export function storeWith(
   } = steps
   const wrapped = (taken: Claim): Claim => ({
     attempt: taken.attempt,
-    complete: () => complete(() => taken.complete()),
-    release: () => release(() => taken.release()),
+    complete: () => complete(async () => taken.complete()),
+    release: () => release(async () => taken.release()),
   })
   const store: IdempotencyStore = {
     retentionMs: inner.retentionMs,

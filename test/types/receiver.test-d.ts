@@ -123,8 +123,8 @@ createReceiver({ subscriptions }).onOutcome((outcome) => {
 })
 
 declare const store: IdempotencyStore
-void store.claim({ key: 'k', bodyHash: 'b', signature: 's', leaseMs: 1 }).then((result) => {
+void Promise.resolve(store.claim({ key: 'k', bodyHash: 'b', signature: 's', leaseMs: 1 })).then((result) => {
   // @ts-expect-error only a claim that was granted can be completed
   void result.claim
-  if (result.state === 'claimed') equal<Promise<boolean>>()(result.claim.complete())
+  if (result.state === 'claimed') equal<boolean | Promise<boolean>>()(result.claim.complete())
 })
