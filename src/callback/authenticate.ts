@@ -91,34 +91,24 @@ interface Match {
 
 /** Subscriptions of the claimed event type go first, because several may share a URL and a secret. */
 function findMatch(
-  { signature, timestamp }: Credentials,
+  credentials: Credentials,
   bodyHash: string,
   candidates: readonly PreparedSubscription[],
   type: string | undefined,
 ): Match | undefined {
-  const received = Buffer.from(signature, 'latin1')
+  const received = Buffer.from(credentials.signature, 'latin1')
   let url: SignedUrl | undefined
   let text = ''
-  const match = (subscription: PreparedSubscription): Match | undefined => {
-    if (subscription.url !== url) {
-      url = subscription.url
-      text = joinSigned(url, timestamp, bodyHash)
+  for (const isOfType of [true, false]) {
+    for (const subscription of candidates) {
+      if ((subscription.eventTypeName === type) !== isOfType) continue
+      if (subscription.url !== url) {
+        url = subscription.url
+        text = joinSigned(url, credentials.timestamp, bodyHash)
+      }
+      const secretFingerprint = subscription.fingerprints[matchingKey(received, text, subscription.keys)]
+      if (secretFingerprint !== undefined) return { subscription, secretFingerprint }
     }
-    const secretFingerprint = subscription.fingerprints[matchingKey(received, text, subscription.keys)]
-    return secretFingerprint === undefined ? undefined : { subscription, secretFingerprint }
-  }
-  const others = []
-  for (const candidate of candidates) {
-    if (candidate.eventTypeName !== type) {
-      others.push(candidate)
-      continue
-    }
-    const found = match(candidate)
-    if (found) return found
-  }
-  for (const candidate of others) {
-    const found = match(candidate)
-    if (found) return found
   }
   return undefined
 }

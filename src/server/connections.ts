@@ -18,11 +18,17 @@ export class Connections {
    * when a connection has to be closed.
    */
   readonly #receiving = new Map<Socket, IncomingMessage>()
+  /** The same listener for every response, because a closure for each costs memory while the callback is in progress. */
+  readonly #onClose: (this: ServerResponse) => void
   #closing = false
   #arrivals = 0
 
   constructor(server: Server, max: number) {
     this.#max = max
+    const answered = (response: ServerResponse): void => this.#answered(response)
+    this.#onClose = function () {
+      answered(this)
+    }
     server.on('connection', (socket) => this.#opened(socket))
   }
 
@@ -48,15 +54,7 @@ export class Connections {
     else this.#receiving.set(socket, request)
     unanswered.set(response, request)
     this.#idle.delete(socket)
-    response.once('close', () => {
-      unanswered.delete(response)
-      if (unanswered.size > 1 || !this.#unanswered.has(socket)) return
-      const [left] = unanswered.values()
-      // A sender of pipelined requests may send the last one slowly.
-      if (left) return void this.#receiving.set(socket, left)
-      this.#receiving.delete(socket)
-      this.#idle.add(socket)
-    })
+    response.on('close', this.#onClose)
   }
 
   /** From now on every answer has `Connection: close`, also the answers to requests in progress. */
@@ -78,6 +76,19 @@ export class Connections {
     const closed = longestIdle !== socket ? longestIdle! : (this.#longestReceiving() ?? socket)
     this.#forget(closed)
     closed.destroy()
+  }
+
+  #answered(response: ServerResponse): void {
+    const { socket } = response.req
+    const unanswered = this.#unanswered.get(socket)
+    if (!unanswered) return
+    unanswered.delete(response)
+    if (unanswered.size > 1) return
+    const [left] = unanswered.values()
+    // A sender of pipelined requests may send the last one slowly.
+    if (left) return void this.#receiving.set(socket, left)
+    this.#receiving.delete(socket)
+    this.#idle.add(socket)
   }
 
   #longestReceiving(): Socket | undefined {
