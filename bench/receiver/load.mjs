@@ -1,42 +1,65 @@
-// The sender, in a process of its own: a few keep-alive connections, each sending its next request when the last has
-// been answered. Bare sockets, because with requests that all differ autocannon takes more processor time for one than
-// bare node:http takes to answer it, and would be what is measured.
+// The sender, in its own process. Closed loop: each keep-alive connection sends its next request when the previous one has been
+// answered. Open loop: requests are due at fixed times, and their latency counts from then on, also while they wait for a free
+// connection. Bare sockets, because autocannon needs more processor time for a request than bare node:http for its answer.
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { quantile } from '../statistics.mjs'
 import { makeRequests } from './requests.mjs'
 
-const CONNECTIONS = 32
+const CONNECTIONS = 64
 
 let requests = []
 
 process.on('message', async ({ prepare, send }) => {
   if (prepare) requests = makeRequests(prepare.kind, prepare.count)
-  process.send(send ? await sendAll(send.port, send.connections) : {})
+  process.send(send ? await sendAll(send) : {})
 })
 
-async function sendAll(port, connections = CONNECTIONS) {
+async function sendAll({ port, connections = CONNECTIONS, perSecond }) {
   const sockets = Array.from({ length: connections }, () =>
     connect({ port, host: '127.0.0.1', noDelay: true }),
   )
   await Promise.all(sockets.map((socket) => once(socket, 'connect')))
-  const queue = requests.values()
   const latencies = []
   const startedAt = performance.now()
-  await Promise.all(sockets.map((socket) => sendInTurn(socket, queue, latencies)))
+  const due = dueRequests(startedAt, perSecond)
+  const stayAwake = keepAwake()
+  await Promise.all(sockets.map((socket) => sendInTurn(socket, due, latencies)))
+  stayAwake.end()
   const seconds = (performance.now() - startedAt) / 1000
-  return { seconds, requests: requests.length, p99: quantile(latencies, 0.99) / 1000 }
+  const [p50, p99, p999] = [0.5, 0.99, 0.999].map((q) => quantile(latencies, q) / 1000)
+  return { seconds, requests: requests.length, p50, p99, p999 }
 }
 
-function sendInTurn(socket, queue, latencies) {
+/** A function that returns the next request and when it is due; undefined while none is due, null after the last. */
+function dueRequests(startedAt, perSecond) {
+  let next = 0
+  return () => {
+    if (next === requests.length) return null
+    const now = performance.now()
+    const dueAt = perSecond ? startedAt + (next * 1000) / perSecond : now
+    return dueAt <= now ? { request: requests[next++], dueAt } : undefined
+  }
+}
+
+/** An event loop that sleeps answers late: waking it takes longer than a callback. */
+function keepAwake() {
+  let immediate = setImmediate(function again() {
+    immediate = setImmediate(again)
+  })
+  return { end: () => clearImmediate(immediate) }
+}
+
+function sendInTurn(socket, nextDue, latencies) {
   return new Promise((resolve, reject) => {
     let sentAt
     let answer = ''
     const sendNext = () => {
-      const { value, done } = queue.next()
-      if (done) return resolve(socket.destroy())
-      sentAt = performance.now()
-      socket.write(value)
+      const due = nextDue()
+      if (due === null) return resolve(socket.destroy())
+      if (due === undefined) return void setImmediate(sendNext)
+      sentAt = due.dueAt
+      socket.write(due.request)
     }
     socket.on('data', (chunk) => {
       answer += chunk.latin1Slice()
@@ -48,7 +71,8 @@ function sendInTurn(socket, queue, latencies) {
     })
     socket.on('error', reject)
     socket.on('close', () => reject(new Error('the server hung up')))
-    sendNext()
+    // Connections that start together would be answered together, which rewards batches.
+    setTimeout(sendNext, Math.random() * 5)
   })
 }
 

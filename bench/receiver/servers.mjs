@@ -42,6 +42,19 @@ const servers = {
     return createServer(app)
   },
 
+  async 'mounted, inbox and worker'() {
+    const app = express()
+    const receiver = createReceiver({
+      subscriptions: [subscription],
+      inbox: new SqliteInbox({ file: file('handled.db') }),
+      logger: false,
+    })
+    receiver.on(subscription.eventTypeName, () => {}).onOutcome(({ status }) => status === 200 && handle())
+    await receiver.start()
+    app.post(path, receiver.middleware())
+    return createServer(app)
+  },
+
   async 'mounted, one transaction each'() {
     const app = express()
     const inbox = new OneTransactionEach({ file: file('each.db') })
