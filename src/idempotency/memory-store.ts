@@ -62,7 +62,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   }
 
   /** @throws TypeError for a request without a lease, or with hashes that are not Base64 */
-  claim(request: ClaimRequest): ClaimResult {
+  claim(request: ClaimRequest): ClaimResult | Promise<ClaimResult> {
     const { bodyHash, signature, leaseMs } = request
     if (!(leaseMs > 0)) throw new TypeError(`leaseMs of a claim must be more than 0, and is ${leaseMs}`)
     const now = this.#clock()

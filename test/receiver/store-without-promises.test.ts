@@ -1,4 +1,4 @@
-import { MemoryIdempotencyStore, type IdempotencyStore } from '../../src/index.js'
+import { MemoryIdempotencyStore, type ClaimResult, type IdempotencyStore } from '../../src/index.js'
 import { sendRawRequest } from '../../src/testing/raw-request.js'
 import { genuine, runReceiver } from '../support/running-receiver.js'
 
@@ -12,7 +12,7 @@ function storeThat(parts: { claim?: () => never; complete?: () => never; release
     retentionMs: inner.retentionMs,
     claim(request) {
       parts.claim?.()
-      const result = inner.claim(request)
+      const result = inner.claim(request) as ClaimResult
       return result.state === 'claimed' ? { ...result, claim: { ...result.claim, ...parts } } : result
     },
   } satisfies IdempotencyStore
