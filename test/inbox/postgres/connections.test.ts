@@ -25,7 +25,12 @@ class PoolOfEndedSessions extends EventEmitter {
   }
 }
 
-const options = { connectionString: undefined, maxConnections: 4, schema: 'countersign', busyTimeoutMs: 1_000 }
+const options = {
+  connectionString: undefined,
+  maxConnections: 4,
+  schema: 'countersign',
+  busyTimeoutMs: 1_000,
+}
 
 test('a session that ends with the login does not end the process, and its connection is lost', async () => {
   const pool = new PoolOfEndedSessions()
