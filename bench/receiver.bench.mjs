@@ -94,7 +94,7 @@ const milliseconds = (seconds) => `${(seconds * 1000).toFixed(2)} ms`
 
 /** What each of these servers did in alternating rounds, by name. */
 export async function startServers(names, { rounds, roundSeconds, warmUp, connections, load: part }) {
-  const load = startChild('load.mjs', 0)
+  const load = startChild('receiver/load.mjs', 0)
   const servers = await Promise.all(names.map((name) => startServer(name, load, connections)))
   try {
     for (const server of servers) {
@@ -118,7 +118,7 @@ export async function startServers(names, { rounds, roundSeconds, warmUp, connec
 }
 
 async function startServer(name, load, connections) {
-  const { child, ask } = startChild('servers.mjs', 1, name)
+  const { child, ask } = startChild('receiver/servers.mjs', 1, name)
   const [{ port }] = await once(child, 'message')
   return {
     name,
@@ -135,12 +135,15 @@ async function startServer(name, load, connections) {
   }
 }
 
-/** Pinned to a core where that is possible: sender and server then do not take each other's processor time. */
-function startChild(file, core, ...args) {
+/**
+ * A program of this folder in a process of its own, and a function that resolves to its answer to a message. It is pinned to
+ * a core, if one is given and that is possible: sender and server then do not take each other's processor time.
+ */
+export function startChild(file, core, ...args) {
   const env = { ...process.env, NODE_ENV: 'production' }
   const pinned = { execPath: 'taskset', execArgv: ['-c', String(core), process.execPath] }
-  const options = CAN_PIN ? { env, ...pinned } : { env }
-  const child = fork(fileURLToPath(new URL(`receiver/${file}`, import.meta.url)), args, options)
+  const options = CAN_PIN && core !== undefined ? { env, ...pinned } : { env }
+  const child = fork(fileURLToPath(new URL(file, import.meta.url)), args, options)
   const ask = (message) =>
     new Promise((resolve, reject) => {
       const onExit = (code) => reject(new Error(`${file} ${args} ended with exit code ${code}`))

@@ -3,28 +3,40 @@
 import { parseArgs } from 'node:util'
 import { benchInbox } from './inbox.bench.mjs'
 import { benchMemory } from './memory.bench.mjs'
+import { benchPostgres } from './postgres.bench.mjs'
 import { benchReceiver } from './receiver.bench.mjs'
+import { benchRedis } from './redis.bench.mjs'
 import { benchVerify } from './verify.bench.mjs'
 
-const PARTS = { verify: benchVerify, receiver: benchReceiver, memory: benchMemory, inbox: benchInbox }
+const PARTS = {
+  verify: benchVerify,
+  receiver: benchReceiver,
+  memory: benchMemory,
+  inbox: benchInbox,
+  postgres: benchPostgres,
+  redis: benchRedis,
+}
+/** They start servers, which --quick does only when asked. */
+const WITH_SERVERS = ['postgres', 'redis']
 
 const { values: options } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
-    only: { type: 'string', multiple: true, default: Object.keys(PARTS) },
+    only: { type: 'string', multiple: true },
   },
 })
+const inShort = Object.keys(PARTS).filter((part) => !WITH_SERVERS.includes(part))
 
 const rows = []
-for (const part of options.only) {
+for (const part of options.only ?? (options.quick ? inShort : Object.keys(PARTS))) {
   if (!Object.hasOwn(PARTS, part))
     throw new Error(`--only takes ${Object.keys(PARTS).join(', ')}, not ${part}`)
   for (const row of await PARTS[part](options)) rows.push({ ...row, met: row.aim ? isMet(row) : undefined })
 }
 
 if (options.json) console.log(JSON.stringify({ node: process.version, rows }, null, 2))
-else printTable(rows)
+else if (rows.length > 0) printTable(rows)
 
 function isMet({ ratio, value = ratio.median, aim: { atMost = Infinity, atLeast = 0, below = Infinity } }) {
   return value <= atMost && value >= atLeast && value < below

@@ -15,9 +15,11 @@ process.on('message', async ({ prepare, send }) => {
   process.send(send ? await sendAll(send) : {})
 })
 
+/** `port` may be several ports, which then have as many connections each. */
 async function sendAll({ port, connections = CONNECTIONS, perSecond }) {
-  const sockets = Array.from({ length: connections }, () =>
-    connect({ port, host: '127.0.0.1', noDelay: true }),
+  const ports = [port].flat()
+  const sockets = Array.from({ length: connections }, (_, index) =>
+    connect({ port: ports[index % ports.length], host: '127.0.0.1', noDelay: true }),
   )
   await Promise.all(sockets.map((socket) => once(socket, 'connect')))
   const latencies = []

@@ -6,7 +6,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createNodeMiddleware, Webhooks } from '@octokit/webhooks'
 import express from 'express'
+import { createClient } from 'redis'
 import { createReceiver } from 'countersign'
+import { PostgresInbox } from 'countersign/postgres'
+import { RedisIdempotencyStore } from 'countersign/redis'
 import { SqliteInbox } from 'countersign/sqlite'
 import { parseServerOptions, startReceiverServer } from '../../dist/esm/server/server.js'
 import { AppendOnlyInbox, OneTransactionEach } from '../inbox/compared-inboxes.mjs'
@@ -18,11 +21,19 @@ process.on('SIGTERM', () => process.exit())
 process.on('exit', () => rmSync(directory, { recursive: true, force: true }))
 const handle = () => void handled++
 
-function countersign() {
-  return createReceiver({ subscriptions: [subscription], logger: false }).on(
+function countersign(options) {
+  return createReceiver({ subscriptions: [subscription], logger: false, ...options }).on(
     subscription.eventTypeName,
     handle,
   )
+}
+
+async function mountedOnRedis(url) {
+  const client = await createClient({ url }).connect()
+  const app = express()
+  const store = new RedisIdempotencyStore({ client, logger: false })
+  app.post(path, countersign({ store }).middleware())
+  return createServer(app)
 }
 
 // Without handlers: what is measured is how fast callbacks are durably accepted, not what is done with them later.
@@ -69,6 +80,16 @@ const servers = {
   async 'standalone, append-only file'() {
     return createServer((await accepting(new AppendOnlyInbox(file('append.log')))).requestListener())
   },
+
+  async 'mounted, PostgreSQL inbox'() {
+    const app = express()
+    const inbox = new PostgresInbox({ connectionString: process.env.BENCH_POSTGRES, logger: false })
+    app.post(path, (await accepting(inbox)).middleware())
+    return createServer(app)
+  },
+
+  'mounted, Redis store': () => mountedOnRedis(process.env.BENCH_REDIS),
+  'mounted, Redis store that syncs': () => mountedOnRedis(process.env.BENCH_REDIS_THAT_SYNCS),
 
   'bare express'() {
     const app = express()

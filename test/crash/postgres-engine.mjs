@@ -1,10 +1,7 @@
 // PostgreSQL for the crash test: a server for each step, because the server is killed as well, with a table that the
 // transactional handler writes to.
-import { createRequire } from 'node:module'
-import { fileURLToPath } from 'node:url'
-import { compileFunction } from 'node:vm'
-import { buildSync } from 'esbuild'
 import pg from 'pg'
+import { loadSupport } from '../support/load-support.mjs'
 
 const WRITE_ROW = 'INSERT INTO ledger (key) VALUES ($1)'
 // The server keeps what it has committed, as a real one does.
@@ -15,7 +12,7 @@ export const postgres = {
   limits: { leaseMs: 3_000, handlerTimeoutMs: 2_000, concurrency: 4 },
 
   async prepare() {
-    const { PostgresServer } = support('postgres-server.ts')
+    const { PostgresServer } = loadSupport('postgres-server.ts')
     const server = await PostgresServer.start(DURABLE)
     const connectionString = await server.createDatabase()
     await server.query('CREATE TABLE ledger (key text NOT NULL)', [], connectionString)
@@ -38,7 +35,7 @@ export const postgres = {
   writeRow: (transaction, key) => transaction.query(WRITE_ROW, [key]),
 
   /** A function that kills the server of a process id. It is made beforehand, so that it strikes at once. */
-  databaseKiller: () => support('kill-postgres.ts').killPostgres,
+  databaseKiller: () => loadSupport('kill-postgres.ts').killPostgres,
 
   strikeAtCommits(strike) {
     const { query } = pg.Client.prototype
@@ -57,20 +54,4 @@ export const postgres = {
       })
     }
   },
-}
-
-/** The support files of the tests are TypeScript. */
-function support(file) {
-  const { outputFiles } = buildSync({
-    entryPoints: [fileURLToPath(new URL(`../support/${file}`, import.meta.url))],
-    bundle: true,
-    platform: 'node',
-    packages: 'external',
-    write: false,
-    logLevel: 'error',
-  })
-  const module = { exports: {} }
-  const run = compileFunction(outputFiles[0].text, ['module', 'exports', 'require'])
-  run(module, module.exports, createRequire(import.meta.url))
-  return module.exports
 }

@@ -8,8 +8,8 @@ export const hasRedis = REDIS_SERVER !== undefined
 if (!hasRedis)
   process.stderr.write('tests with Redis are skipped; to install it: apt-get install redis-server\n')
 
-/** `describe`, skipped where Redis is not installed. */
-export const describeWithRedis = hasRedis ? describe : describe.skip
+/** `describe`, skipped where Redis is not installed. Undefined outside of Jest, as in a benchmark. */
+export const describeWithRedis = hasRedis ? globalThis.describe : globalThis.describe?.skip
 
 /** A Redis server on the loopback interface, with its data in a temporary folder. */
 export class RedisServer {
