@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { loadSupport } from '../test/support/load-support.mjs'
+import { measureDisk } from './postgres/disk.mjs'
 import { startChild, startServers } from './receiver.bench.mjs'
 import { median, ratio } from './statistics.mjs'
 
@@ -26,7 +27,11 @@ export async function benchPostgres(options) {
   // fsync, full_page_writes and synchronous_commit are on by default.
   const server = await PostgresServer.start(['max_connections = 200', 'shared_buffers = 128MB'])
   try {
-    return [...(await accept(server, options)), ...(await handOver(server, options))]
+    return [
+      ...(await accept(server, options)),
+      ...(await handOver(server, options)),
+      ...(await disk(server, options)),
+    ]
   } finally {
     await server.stop()
   }
@@ -136,4 +141,27 @@ function rowsOf(name, results) {
       }),
     }
   })
+}
+
+async function disk(server, { quick }) {
+  const count = quick ? 2_000 : 50_000
+  const rows = []
+  for (const bodyBytes of [300, 1_500]) {
+    const { tableBytes, logBytes } = await measureDisk(await server.createDatabase(), { count, bodyBytes })
+    rows.push(
+      bytesRow(`tables and indexes, bodies of ${bodyBytes} bytes`, tableBytes),
+      bytesRow(`write-ahead log, bodies of ${bodyBytes} bytes`, logBytes),
+    )
+  }
+  return rows
+}
+
+function bytesRow(what, bytes) {
+  return {
+    part: 'postgres',
+    what: `${what}, a million handled callbacks`,
+    measured: `${(bytes / 1000).toFixed(2)} GB`,
+    value: bytes,
+    of: 'bytes per callback',
+  }
 }

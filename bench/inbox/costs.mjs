@@ -1,15 +1,13 @@
 // What an entry costs with so many others in the file, 64 callers at a time; and how fast a worker empties an inbox.
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createReceiver } from 'countersign'
 import { SqliteInbox } from 'countersign/sqlite'
 import { subscription } from '../receiver/requests.mjs'
+import { CALLERS, empty, fill } from './entries.mjs'
 
-const CALLERS = 64
 const MEASURED = 6_400
-const { eventTypeName: type, callbackUrl } = subscription
 
 const directory = mkdtempSync(join(tmpdir(), 'countersign-bench-'))
 try {
@@ -18,7 +16,7 @@ try {
   await inbox.open()
   let size = 0
   for (const wanted of process.argv.slice(2).map(Number)) {
-    await fill(inbox, wanted - size, 500)
+    await fill(inbox, wanted - size, { callers: 500 })
     size = wanted + MEASURED
     const addUs = await timed(() => fill(inbox, MEASURED))
     const claimUs = await timed(() => empty(inbox, MEASURED))
@@ -28,21 +26,6 @@ try {
   console.log(JSON.stringify({ perEntry, worker: await workerPerSecond() }))
 } finally {
   rmSync(directory, { recursive: true, force: true })
-}
-
-async function fill(inbox, count, callers = CALLERS) {
-  for (let added = 0; added < count; added += callers) {
-    await Promise.all(Array.from({ length: Math.min(callers, count - added) }, () => inbox.add(arrival())))
-  }
-}
-
-async function empty(inbox, count) {
-  for (let ended = 0; ended < count;) {
-    const { entries } = await inbox.claim({ eventTypes: [type], limit: CALLERS, leaseMs: 60_000 })
-    await inbox.begin(entries, 60_000)
-    await inbox.settle(entries.map((claim) => ({ claim, end: { move: 'complete' } })))
-    ended += entries.length
-  }
 }
 
 async function workerPerSecond() {
@@ -58,7 +41,7 @@ async function workerPerSecond() {
       concurrency: CALLERS,
       logger: false,
     })
-    receiver.on(type, () => ++handled === count && resolve(receiver))
+    receiver.on(subscription.eventTypeName, () => ++handled === count && resolve(receiver))
     void receiver.start()
   })
   const startedAt = performance.now()
@@ -72,23 +55,4 @@ async function timed(work) {
   const startedAt = performance.now()
   await work()
   return ((performance.now() - startedAt) * 1000) / MEASURED
-}
-
-function arrival() {
-  const idempotencyKey = randomUUID()
-  const rawBody = Buffer.from(JSON.stringify({ Id: randomUUID() }))
-  const now = new Date()
-  return {
-    callback: {
-      type,
-      idempotencyKey,
-      signedAt: now,
-      receivedAt: now,
-      rawBody,
-      subscription: { eventTypeName: type, callbackUrl },
-    },
-    key: `${idempotencyKey}@${type} ${callbackUrl}`,
-    bodyHash: createHash('sha256').update(rawBody).digest('base64'),
-    signature: randomBytes(32).toString('base64'),
-  }
 }

@@ -1,0 +1,49 @@
+// Entries for an inbox, stored and handled without HTTP.
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { subscription } from '../receiver/requests.mjs'
+
+/** How many callers there are at a time. */
+export const CALLERS = 64
+
+const { eventTypeName: type, callbackUrl } = subscription
+
+export async function fill(inbox, count, { callers = CALLERS, bodyBytes = 0 } = {}) {
+  for (let added = 0; added < count; added += callers) {
+    const adding = Array.from({ length: Math.min(callers, count - added) }, () =>
+      inbox.add(arrival(bodyBytes)),
+    )
+    await Promise.all(adding)
+  }
+}
+
+export async function empty(inbox, count) {
+  for (let ended = 0; ended < count;) {
+    const { entries } = await inbox.claim({ eventTypes: [type], limit: CALLERS, leaseMs: 60_000 })
+    await inbox.begin(entries, 60_000)
+    await inbox.settle(entries.map((claim) => ({ claim, end: { move: 'complete' } })))
+    ended += entries.length
+  }
+}
+
+/** The body has at least `bodyBytes` bytes of text that cannot be compressed much. */
+function arrival(bodyBytes) {
+  const idempotencyKey = randomUUID()
+  const id = randomUUID()
+  const missing = Math.max(0, bodyBytes - JSON.stringify({ Id: id, Reference: '' }).length)
+  const reference = missing > 0 && { Reference: randomBytes(missing).toString('base64').slice(0, missing) }
+  const rawBody = Buffer.from(JSON.stringify({ Id: id, ...reference }))
+  const now = new Date()
+  return {
+    callback: {
+      type,
+      idempotencyKey,
+      signedAt: now,
+      receivedAt: now,
+      rawBody,
+      subscription: { eventTypeName: type, callbackUrl },
+    },
+    key: `${idempotencyKey}@${type} ${callbackUrl}`,
+    bodyHash: createHash('sha256').update(rawBody).digest('base64'),
+    signature: randomBytes(32).toString('base64'),
+  }
+}

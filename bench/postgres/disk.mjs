@@ -1,0 +1,34 @@
+import pg from 'pg'
+import { PostgresInbox } from 'countersign/postgres'
+import { empty, fill } from '../inbox/entries.mjs'
+
+/** What handled callbacks of so many bytes take in the tables and indexes of the inbox, and in the write-ahead log. */
+export async function measureDisk(connectionString, { count, bodyBytes }) {
+  const inbox = new PostgresInbox({ connectionString, logger: false })
+  const client = new pg.Client(connectionString)
+  await Promise.all([inbox.open(), client.connect()])
+  try {
+    const before = await used(client)
+    for (let done = 0; done < count; done += 5_000) {
+      const part = Math.min(5_000, count - done)
+      await fill(inbox, part, { bodyBytes })
+      await empty(inbox, part)
+    }
+    const after = await used(client)
+    return {
+      tableBytes: (after.tables - before.tables) / count,
+      logBytes: (after.log - before.log) / count,
+    }
+  } finally {
+    await Promise.all([inbox.close(), client.end()])
+  }
+}
+
+async function used(client) {
+  const { rows } = await client.query(
+    `SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 AS log,
+      (SELECT sum(pg_total_relation_size(oid))::float8 FROM pg_class
+        WHERE relnamespace = 'countersign'::regnamespace AND relkind = 'r') AS tables`,
+  )
+  return rows[0]
+}
