@@ -7,7 +7,7 @@ import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { SqliteInbox } from '../../src/sqlite.js'
 import { arrival } from '../support/arrivals.js'
 import { fakeClock } from '../support/fake-clock.js'
-import { describeWithDatabase, withFakeClock } from '../support/postgres-inbox.js'
+import { describeWithAnyDatabase, withFakeClock } from '../support/postgres-inbox.js'
 import { inboxFile } from '../support/sqlite-file.js'
 
 const START = Date.UTC(2026, 10, 3, 9, 14, 27)
@@ -164,7 +164,7 @@ it('SqliteInbox answers whatever it is asked as MemoryInbox does, which is simpl
   }))
 }, 60_000)
 
-describeWithDatabase('on a real server', (database) => {
+describeWithAnyDatabase('on a real server', (database) => {
   it('PostgresInbox does so as well', async () => {
     await answersAsMemoryInbox(15, async ({ clock, ...retention }) => {
       const schema = database.newSchema()

@@ -1,10 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { migrationSql, PostgresInbox, type PostgresInboxOptions } from '../../src/postgres.js'
 import { describeWithPostgres, PostgresServer } from './postgres-server.js'
 
-/** The server of a test file, with a connection for the tests themselves. */
-export interface TestDatabase {
-  readonly server: PostgresServer
+/** A database of its own for a test file, with a connection for the tests themselves. */
+export interface AnyDatabase {
   readonly connectionString: string
   readonly query: (sql: string, values?: unknown[]) => Promise<pg.QueryResult>
   /** A schema that no other test has used. */
@@ -12,6 +12,14 @@ export interface TestDatabase {
   /** An inbox that is closed after the test. */
   readonly inboxOn: (schema: string, options?: Partial<PostgresInboxOptions>) => PostgresInbox
 }
+
+/** A database on a server that the tests may kill, configure and reach through proxies. */
+export interface TestDatabase extends AnyDatabase {
+  readonly server: PostgresServer
+}
+
+/** The connection string of a server that is to be used where tests do not need one of their own. */
+const NAMED_SERVER = process.env['COUNTERSIGN_TEST_POSTGRES']
 
 // A test that kills the server configures its own.
 const QUICK = ['fsync = off', 'full_page_writes = off']
@@ -22,48 +30,78 @@ export function describeWithDatabase(
   test: (database: TestDatabase) => void,
   settings: readonly string[] = QUICK,
 ): void {
+  let server: PostgresServer
   describeWithPostgres(name, () => {
-    let server: PostgresServer
-    let connectionString: string
-    let pool: pg.Pool
-    let schemas = 0
-    const inboxes: PostgresInbox[] = []
-
-    beforeAll(async () => {
+    const database = databaseOf(async () => {
       server = await PostgresServer.start(settings)
-      connectionString = await server.createDatabase()
-      pool = new pg.Pool({ connectionString, max: 2 })
-      pool.on('error', () => {})
-    }, 60_000)
-    afterEach(async () => {
-      await Promise.all(inboxes.splice(0).map((inbox) => inbox.close()))
+      return { connectionString: await server.createDatabase(), remove: () => server.stop() }
     })
-    afterAll(async () => {
-      await pool.end()
-      await server.stop()
-    })
-
-    test({
-      get server() {
-        return server
-      },
-      get connectionString() {
-        return connectionString
-      },
-      query: (sql, values) => pool.query(sql, values),
-      newSchema: () => `test_${++schemas}`,
-      inboxOn: (schema, options) => {
-        const inbox = new PostgresInbox({ connectionString, schema, logger: false, ...options })
-        inboxes.push(inbox)
-        return inbox
-      },
-    })
+    test(Object.defineProperty(database, 'server', { get: () => server }) as TestDatabase)
   })
+}
+
+/** `describe` with a database on the server that COUNTERSIGN_TEST_POSTGRES names, or else on one that is started for it. */
+export function describeWithAnyDatabase(name: string, test: (database: AnyDatabase) => void): void {
+  if (!NAMED_SERVER) return describeWithDatabase(name, test)
+  describe(name, () => test(databaseOf(() => createDatabaseOn(NAMED_SERVER))))
+}
+
+async function createDatabaseOn(
+  server: string,
+): Promise<{ connectionString: string; remove(): Promise<void> }> {
+  const client = new pg.Client(server)
+  await client.connect()
+  const name = `countersign_test_${randomUUID().replaceAll('-', '')}`
+  await client.query(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`)
+  const url = new URL(server)
+  url.pathname = name
+  const remove = async () => {
+    await client.query(`DROP DATABASE ${name} WITH (FORCE)`)
+    await client.end()
+  }
+  return { connectionString: url.href, remove }
+}
+
+/** Makes the database before the tests of the `describe` that calls it, and removes it after them. */
+function databaseOf(
+  create: () => Promise<{ connectionString: string; remove(): Promise<void> }>,
+): AnyDatabase {
+  let created: Awaited<ReturnType<typeof create>>
+  let pool: pg.Pool
+  let schemas = 0
+  const inboxes: PostgresInbox[] = []
+
+  beforeAll(async () => {
+    created = await create()
+    pool = new pg.Pool({ connectionString: created.connectionString, max: 2 })
+    pool.on('error', () => {})
+  }, 60_000)
+  afterEach(async () => {
+    await Promise.all(inboxes.splice(0).map((inbox) => inbox.close()))
+  })
+  afterAll(async () => {
+    await pool.end()
+    await created.remove()
+  })
+
+  return {
+    get connectionString() {
+      return created.connectionString
+    },
+    query: (sql, values) => pool.query(sql, values),
+    newSchema: () => `test_${++schemas}`,
+    inboxOn: (schema, options) => {
+      const { connectionString } = created
+      const inbox = new PostgresInbox({ connectionString, schema, logger: false, ...options })
+      inboxes.push(inbox)
+      return inbox
+    },
+  }
 }
 
 /** Makes the schema with a clock that stands still. The returned function moves it on. */
 export async function withFakeClock(
-  { query }: TestDatabase,
+  { query }: AnyDatabase,
   schema: string,
   startAt = Date.now(),
 ): Promise<(ms: number) => Promise<void>> {

@@ -11,6 +11,17 @@ if (!hasRedis)
 /** `describe`, skipped where Redis is not installed. Undefined outside of Jest, as in a benchmark. */
 export const describeWithRedis = hasRedis ? globalThis.describe : globalThis.describe?.skip
 
+/** The URL of a server that is to be used where tests do not need one of their own. */
+const NAMED_SERVER = process.env['COUNTERSIGN_TEST_REDIS']
+
+/** `describe` for tests that use `anyRedis`. */
+export const describeWithAnyRedis = NAMED_SERVER ? globalThis.describe : describeWithRedis
+
+/** The server that COUNTERSIGN_TEST_REDIS names, or else one that is started. It may hold other keys. */
+export async function anyRedis(): Promise<{ readonly url: string; stop(): Promise<void> }> {
+  return NAMED_SERVER ? { url: NAMED_SERVER, stop: async () => {} } : RedisServer.start()
+}
+
 /** A Redis server on the loopback interface, with its data in a temporary folder. */
 export class RedisServer {
   readonly port: number

@@ -1,11 +1,11 @@
 import { prometheusMetrics } from '../../src/prometheus.js'
 import { createReceiver } from '../../src/index.js'
 import { arrival } from '../support/arrivals.js'
-import { describeWithDatabase } from '../support/postgres-inbox.js'
+import { describeWithAnyDatabase } from '../support/postgres-inbox.js'
 import { subscription } from '../support/running-receiver.js'
 import { samplesOf } from './samples.js'
 
-describeWithDatabase('the metrics of a PostgreSQL inbox', ({ inboxOn, newSchema }) => {
+describeWithAnyDatabase('the metrics of a PostgreSQL inbox', ({ inboxOn, newSchema }) => {
   it('have the commits of arriving callbacks, and the entries', async () => {
     const inbox = inboxOn(newSchema())
     const logger = { debug() {}, info() {}, warn() {}, error() {} }

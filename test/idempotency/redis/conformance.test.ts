@@ -1,17 +1,17 @@
+import { randomUUID } from 'node:crypto'
 import { RedisIdempotencyStore, type NodeRedisClient } from '../../../src/redis.js'
 import { registerIdempotencyStoreTests } from '../../../src/testing/idempotency-store-tests.js'
 import { claimOf, claimRequest, completed } from '../../support/claim-requests.js'
 import { CLIENT_NAMES, CLIENTS, type OpenClient } from '../../support/redis-clients.js'
-import { describeWithRedis, RedisServer } from '../../support/redis-server.js'
+import { anyRedis, describeWithAnyRedis } from '../../support/redis-server.js'
 import { passTime } from '../../support/redis-time.js'
 import { nextLook } from '../../support/until.js'
 
-describeWithRedis('RedisIdempotencyStore', () => {
-  let server: RedisServer
+describeWithAnyRedis('RedisIdempotencyStore', () => {
+  let server: Awaited<ReturnType<typeof anyRedis>>
   let control: OpenClient<NodeRedisClient>
-  let stores = 0
   beforeAll(async () => {
-    server = await RedisServer.start()
+    server = await anyRedis()
     control = await CLIENTS['node-redis'](server.url)
   })
   afterAll(async () => {
@@ -29,7 +29,7 @@ describeWithRedis('RedisIdempotencyStore', () => {
     })
 
     registerIdempotencyStoreTests(({ retentionMs }) => {
-      const prefix = `test-${stores++}`
+      const prefix = `test-${randomUUID()}`
       return {
         store: new RedisIdempotencyStore({ client: open.client, prefix, retentionMs }),
         advance: (ms) => passTime(control.client, prefix, ms),
@@ -42,7 +42,7 @@ describeWithRedis('RedisIdempotencyStore', () => {
     const durationMs = 150
     const store = new RedisIdempotencyStore({
       client: control.client,
-      prefix: 'clock',
+      prefix: `test-${randomUUID()}`,
       retentionMs: durationMs,
     })
     const leased = claimRequest({ leaseMs: durationMs })

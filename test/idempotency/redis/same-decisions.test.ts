@@ -1,18 +1,18 @@
+import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { recognise, type KnownOfArrival, type Recognition } from '../../../src/callback/recognition.js'
 import { MemoryIdempotencyStore, type Claim, type ClaimRequest } from '../../../src/index.js'
 import { RedisIdempotencyStore, type NodeRedisClient } from '../../../src/redis.js'
 import { claimOf, claimRequest, completed, digest } from '../../support/claim-requests.js'
 import { CLIENTS, type OpenClient } from '../../support/redis-clients.js'
-import { describeWithRedis, RedisServer } from '../../support/redis-server.js'
+import { anyRedis, describeWithAnyRedis } from '../../support/redis-server.js'
 import { passTime } from '../../support/redis-time.js'
 
-describeWithRedis('RedisIdempotencyStore', () => {
-  let server: RedisServer
+describeWithAnyRedis('RedisIdempotencyStore', () => {
+  let server: Awaited<ReturnType<typeof anyRedis>>
   let open: OpenClient<NodeRedisClient>
-  let stores = 0
   beforeAll(async () => {
-    server = await RedisServer.start(['--appendonly', 'no'])
+    server = await anyRedis()
     open = await CLIENTS['node-redis'](server.url)
   })
   afterAll(async () => {
@@ -21,7 +21,7 @@ describeWithRedis('RedisIdempotencyStore', () => {
   })
 
   const createStore = (retentionMs: number) => {
-    const prefix = `test-${stores++}`
+    const prefix = `test-${randomUUID()}`
     const store = new RedisIdempotencyStore({ client: open.client, prefix, retentionMs, logger: false })
     return { store, pass: (ms: number) => passTime(open.client, prefix, ms) }
   }

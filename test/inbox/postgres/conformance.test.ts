@@ -1,8 +1,8 @@
 import { TABLES } from '../../../src/inbox/postgres/schema.js'
 import { registerInboxTests } from '../../../src/testing.js'
-import { describeWithDatabase, withFakeClock } from '../../support/postgres-inbox.js'
+import { describeWithAnyDatabase, withFakeClock } from '../../support/postgres-inbox.js'
 
-describeWithDatabase('PostgresInbox', (database) => {
+describeWithAnyDatabase('PostgresInbox', (database) => {
   let schema: string
   let advance: (ms: number) => Promise<void>
   beforeAll(async () => {

@@ -2,12 +2,12 @@ import pg from 'pg'
 import type { ClaimedEntry } from '../../../src/inbox/inbox.js'
 import type { PostgresInbox } from '../../../src/postgres.js'
 import { arrival } from '../../support/arrivals.js'
-import { describeWithDatabase } from '../../support/postgres-inbox.js'
+import { describeWithAnyDatabase } from '../../support/postgres-inbox.js'
 import { until } from '../../support/until.js'
 
 const ANY = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
 
-describeWithDatabase('several pools', (database) => {
+describeWithAnyDatabase('several pools', (database) => {
   let schema: string
   const pair = async (): Promise<[PostgresInbox, PostgresInbox]> => {
     schema = database.newSchema()
