@@ -144,7 +144,7 @@ function rowsOf(name, results) {
 }
 
 async function disk(server, { quick }) {
-  const count = quick ? 2_000 : 50_000
+  const count = quick ? 2_000 : 20_000
   const rows = []
   for (const bodyBytes of [300, 1_500]) {
     const { tableBytes, logBytes } = await measureDisk(await server.createDatabase(), { count, bodyBytes })
