@@ -35,6 +35,7 @@ try {
   const cjs = consumer('cjs', {}, [tarball, 'express@4'])
   step('CommonJS on Express 4', () => run(cjs, 'node', 'consumer.cjs'))
   step('every entry point without the optional peers', () => loadEntryPoints(cjs))
+  step('an inbox without the optional peers', () => run(cjs, 'node', 'without-peers.cjs'))
 
   const typed = consumer('typescript', {}, [
     tarball,
