@@ -69,11 +69,17 @@ describeWithDatabase(
         )
         return rows[0]
       }
-      for (let i = 0; i < 5; i++) await inbox.extend(entries, 60_000)
+      // An older transaction, as of an ANALYZE of another table, keeps the dead rows that make room. It ends.
+      let hot = 0
+      for (const giveUpAt = Date.now() + 30_000; hot < 5 * 50 && Date.now() < giveUpAt;) {
+        const before = await updates()
+        for (let i = 0; i < 5; i++) await inbox.extend(entries, 60_000)
+        let after = await updates()
+        while (after.all < before.all + 5 * 50) after = await updates()
+        hot = after.hot - before.hot
+      }
       await inbox.close()
-      let counted = await updates()
-      while (counted.all < 7 * 50) counted = await updates()
-      expect(counted.hot).toBeGreaterThanOrEqual(5 * 50)
+      expect(hot).toBeGreaterThanOrEqual(5 * 50)
     })
   },
   SETTINGS,
