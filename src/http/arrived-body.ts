@@ -15,8 +15,18 @@ export function readArrivedBody(
   if (!hasArrived || length > limits.maxBodyBytes) return undefined
   if (readableFlowing !== null || request.listenerCount('readable') > 0) return undefined
   if (!memory.hold(length, length)) return 'ERR_BODY_MEMORY_FULL'
-  const bytes = withOwnMemory(request.read() as Buffer)
+  const bytes = readAll(request, length)
   return { bytes, release: () => memory.release(length) }
+}
+
+/** On Node 26 `read()` returns one piece, and before that all of them. The last call makes the stream emit `end`. */
+function readAll(request: IncomingMessage, length: number): Buffer {
+  const first = request.read() as Buffer
+  if (first.length === length) return withOwnMemory(first)
+  const bytes = Buffer.allocUnsafeSlow(length)
+  let end = first.copy(bytes)
+  while (end < length) end += (request.read() as Buffer).copy(bytes, end)
+  return bytes
 }
 
 /** Several pieces are joined in Node's pool, and over HTTP/2 a piece is a slice: a small body would keep more in memory. */
