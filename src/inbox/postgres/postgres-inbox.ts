@@ -1,7 +1,4 @@
 import type { EntryId } from '../../callback/callback.js'
-import { checkKnownOptions, integerOption, invalidOption, objectOption } from '../../base/option-checks.js'
-import { parseUrl } from '../../base/parse-url.js'
-import { loggerOption, type Logger } from '../../logging/logger.js'
 import { AskedTypes } from '../handled-types.js'
 import type {
   AddResult,
@@ -28,64 +25,29 @@ import type {
   RelatedEntry,
 } from '../operations.js'
 import { InboxClock } from '../inbox-clock.js'
-import { DEFAULT_DISCARDED_RETENTION_MS, DEFAULT_RETENTION_MS } from '../retention.js'
 import { act, ActRefused } from './act.js'
 import { addAll } from './add.js'
 import { Batches } from './batches.js'
 import { begin, claim, extend, recordTypes, setTimesAnew } from './claim.js'
 import { Connections, type Connection } from './connections.js'
-import type { PostgresPool } from './driver.js'
 import { warnIfNotDurable } from './durability.js'
 import { rowId } from './entry-id.js'
 import { closedError, inboxError, isFault } from './inbox-error.js'
 import { LeaseConnection } from './lease-connection.js'
 import { list, related, show, stats } from './look.js'
 import { Announcements, DueListener } from './notifications.js'
+import {
+  parsePostgresInboxOptions,
+  type PostgresInboxOptions,
+  type PostgresInboxSettings,
+} from './options.js'
 import { prune } from './prune.js'
-import { DEFAULT_SCHEMA, migrate } from './schema.js'
+import { migrate } from './schema.js'
 import { settle } from './settle.js'
 import type { PostgresTransaction } from './guarded-transaction.js'
 import { transact } from './transact.js'
-import { maxTransactionsOf, TransactionPlaces } from './transaction-places.js'
+import { TransactionPlaces } from './transaction-places.js'
 import { retryConflicts, transaction, type Transaction } from './transaction.js'
-
-export interface PostgresInboxOptions {
-  /**
-   * Your own `pg.Pool`. The inbox keeps up to two of its connections checked out and needs others for callbacks: its `max` must
-   * be at least 4. You end the pool, after the inbox was closed. Give this or `connectionString`.
-   */
-  readonly pool?: PostgresPool | undefined
-  /** Such as `postgres://user:password@host:5432/database`. Requires the package `pg`. Give this or `pool`. */
-  readonly connectionString?: string | undefined
-  /**
-   * How many connections the inbox opens at most, from 4. Only with `connectionString`. A transactional handler uses one while
-   * it runs, and all of them together use at most 4 fewer than these.
-   * @default 14, enough for a `concurrency` of 10
-   */
-  readonly maxConnections?: number | undefined
-  /**
-   * The schema of the inbox within the database, 1 to 63 bytes. Nothing else may be in it.
-   * @default 'countersign'
-   */
-  readonly schema?: string | undefined
-  /**
-   * How long a handled entry is kept at least, in milliseconds.
-   * @default 604_800_000 (7 days)
-   */
-  readonly retentionMs?: number | undefined
-  /**
-   * How long an entry that an operator discarded is kept at least, in milliseconds; never less than `retentionMs`.
-   * @default 2_592_000_000 (30 days)
-   */
-  readonly discardedRetentionMs?: number | undefined
-  /**
-   * How long a lock or a free connection is waited for at most, in milliseconds. A statement may take twice as long.
-   * @default 4_000
-   */
-  readonly busyTimeoutMs?: number | undefined
-  /** pino, console, or alike; `false` for none. @default warnings and errors go to standard error */
-  readonly logger?: Logger | false | undefined
-}
 
 /**
  * An inbox in a PostgreSQL database, for any number of processes on any number of machines. All arrivals of one tick of the
@@ -101,8 +63,7 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
   /** How many transactional handlers can run at once: 4 fewer than there are connections, but at least 1. */
   readonly maxTransactions: number | undefined
   readonly #schema: string
-  readonly #settings: { readonly schema: string; readonly busyTimeoutMs: number }
-  readonly #logger: Logger
+  readonly #settings: PostgresInboxSettings
   readonly #connections: Connections
   readonly #leases: LeaseConnection
   readonly #listener: DueListener
@@ -117,19 +78,14 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
   #closed: Promise<void> | undefined
 
   constructor(options: PostgresInboxOptions) {
-    checkKnownOptions(OWNER, options, KNOWN)
-    this.#schema = schemaOption(options.schema)
-    const duration = (name: DurationOption, fallback: number, max?: number) =>
-      integerOption(OWNER, name, options[name], { fallback, min: 1, ...(max !== undefined && { max }) })
-    this.retentionMs = duration('retentionMs', DEFAULT_RETENTION_MS)
-    this.discardedRetentionMs = duration('discardedRetentionMs', DEFAULT_DISCARDED_RETENTION_MS)
-    const busyTimeoutMs = duration('busyTimeoutMs', 4_000, 500_000_000)
-    this.#settings = { schema: this.#schema, busyTimeoutMs }
-    this.#logger = loggerOption(OWNER, options.logger)
-    const { maxTransactions, ...database } = databaseOptions(options)
-    this.maxTransactions = maxTransactions
-    this.#places = new TransactionPlaces(maxTransactions ?? Infinity)
-    this.#connections = new Connections({ ...database, ...this.#settings })
+    const settings = parsePostgresInboxOptions(options)
+    this.retentionMs = settings.retentionMs
+    this.discardedRetentionMs = settings.discardedRetentionMs
+    this.maxTransactions = settings.maxTransactions
+    this.#settings = settings
+    this.#schema = settings.schema
+    this.#places = new TransactionPlaces(settings.maxTransactions ?? Infinity)
+    this.#connections = new Connections(settings)
     this.#leases = new LeaseConnection(this.#connections)
     this.#listener = new DueListener(this.#connections)
     this.#announcements = new Announcements(this.#connections)
@@ -265,7 +221,7 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
     await this.#leases.run(async (connection) => {
       try {
         await migrate(connection, this.#schema)
-        await warnIfNotDurable(connection, this.#logger)
+        await warnIfNotDurable(connection, this.#settings.logger)
       } catch (error) {
         const reason = inboxError(connection.lost() ?? error, this.#schema)
         connection.destroy()
@@ -330,65 +286,6 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
 
 /** Shorter than for callbacks: what waits for a lock here holds up every other entry of the worker. */
 const LEASE_LOCK_TIMEOUT_MS = 500
-
-const OWNER = 'new PostgresInbox'
-const KNOWN = [
-  'pool',
-  'connectionString',
-  'maxConnections',
-  'schema',
-  'retentionMs',
-  'discardedRetentionMs',
-  'busyTimeoutMs',
-  'logger',
-] as const satisfies readonly (keyof PostgresInboxOptions)[]
-
-type DurationOption = 'retentionMs' | 'discardedRetentionMs' | 'busyTimeoutMs'
-
-/** Leases, notifications, and two for callbacks, so that one of these may wait for a lock. */
-const MIN_CONNECTIONS = 4
-
-function databaseOptions({ pool, connectionString, maxConnections }: PostgresInboxOptions) {
-  const max = integerOption(OWNER, 'maxConnections', maxConnections, { fallback: 14, min: MIN_CONNECTIONS })
-  if (pool !== undefined) {
-    if (connectionString !== undefined)
-      throw invalidOption(
-        OWNER,
-        'connectionString',
-        connectionString,
-        'give either pool or connectionString',
-        'given',
-      )
-    if (maxConnections !== undefined)
-      throw invalidOption(OWNER, 'maxConnections', maxConnections, 'set max of your pool instead')
-    objectOption(OWNER, 'pool', pool, pool, ['connect', 'on', 'removeListener'])
-    const poolMax = pool.options?.max
-    if (poolMax !== undefined && poolMax < MIN_CONNECTIONS)
-      throw invalidOption(
-        OWNER,
-        'pool',
-        pool,
-        `set its max to ${MIN_CONNECTIONS} or more`,
-        `of max ${poolMax}`,
-      )
-    const maxTransactions = poolMax === undefined ? undefined : maxTransactionsOf(poolMax)
-    return { pool, connectionString: undefined, maxConnections: max, maxTransactions }
-  }
-  // The value is not repeated, as it holds a password.
-  const isText = typeof connectionString === 'string' && connectionString !== ''
-  const cure =
-    'pass a pg.Pool as pool, or a connectionString such as "postgres://user:password@host:5432/database"'
-  if (!isText) throw invalidOption(OWNER, 'connectionString', connectionString, cure, typeof connectionString)
-  if (/^postgres(ql)?:/.test(connectionString) && parseUrl(connectionString) === undefined)
-    throw invalidOption(OWNER, 'connectionString', connectionString, cure, 'no URL')
-  return { pool: undefined, connectionString, maxConnections: max, maxTransactions: maxTransactionsOf(max) }
-}
-
-function schemaOption(schema: string = DEFAULT_SCHEMA): string {
-  const isName = typeof schema === 'string' && schema !== '' && Buffer.byteLength(schema) <= 63
-  if (isName && !/^pg_|\0|\$countersign\$/.test(schema) && schema !== 'information_schema') return schema
-  throw invalidOption(OWNER, 'schema', schema, 'use a name of 1 to 63 bytes that does not begin with pg_')
-}
 
 function hasRowId({ id }: ClaimToken): boolean {
   return rowId(id) !== undefined

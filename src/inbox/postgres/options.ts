@@ -1,0 +1,134 @@
+import { checkKnownOptions, integerOption, invalidOption, objectOption } from '../../base/option-checks.js'
+import { parseUrl } from '../../base/parse-url.js'
+import { loggerOption, type Logger } from '../../logging/logger.js'
+import { DEFAULT_DISCARDED_RETENTION_MS, DEFAULT_RETENTION_MS } from '../retention.js'
+import type { PostgresPool } from './driver.js'
+import { DEFAULT_SCHEMA } from './schema.js'
+import { maxTransactionsOf } from './transaction-places.js'
+
+export interface PostgresInboxOptions {
+  /**
+   * Your own `pg.Pool`. The inbox keeps up to two of its connections checked out and needs others for callbacks: its `max` must
+   * be at least 4. You end the pool, after the inbox was closed. Give this or `connectionString`.
+   */
+  readonly pool?: PostgresPool | undefined
+  /** Such as `postgres://user:password@host:5432/database`. Requires the package `pg`. Give this or `pool`. */
+  readonly connectionString?: string | undefined
+  /**
+   * How many connections the inbox opens at most, from 4. Only with `connectionString`. A transactional handler uses one while
+   * it runs, and all of them together use at most 4 fewer than these.
+   * @default 14, enough for a `concurrency` of 10
+   */
+  readonly maxConnections?: number | undefined
+  /**
+   * The schema of the inbox within the database, 1 to 63 bytes. Nothing else may be in it.
+   * @default 'countersign'
+   */
+  readonly schema?: string | undefined
+  /**
+   * How long a handled entry is kept at least, in milliseconds.
+   * @default 604_800_000 (7 days)
+   */
+  readonly retentionMs?: number | undefined
+  /**
+   * How long an entry that an operator discarded is kept at least, in milliseconds; never less than `retentionMs`.
+   * @default 2_592_000_000 (30 days)
+   */
+  readonly discardedRetentionMs?: number | undefined
+  /**
+   * How long a lock or a free connection is waited for at most, in milliseconds. A statement may take twice as long.
+   * @default 4_000
+   */
+  readonly busyTimeoutMs?: number | undefined
+  /** pino, console, or alike; `false` for none. @default warnings and errors go to standard error */
+  readonly logger?: Logger | false | undefined
+}
+
+/** The options with every default. */
+export interface PostgresInboxSettings {
+  /** Undefined if the inbox opens connections of its own. */
+  readonly pool: PostgresPool | undefined
+  readonly connectionString: string | undefined
+  readonly maxConnections: number
+  /** Undefined if the pool does not tell how many connections it opens at most. */
+  readonly maxTransactions: number | undefined
+  readonly schema: string
+  readonly retentionMs: number
+  readonly discardedRetentionMs: number
+  readonly busyTimeoutMs: number
+  readonly logger: Logger
+}
+
+const OWNER = 'new PostgresInbox'
+const KNOWN = [
+  'pool',
+  'connectionString',
+  'maxConnections',
+  'schema',
+  'retentionMs',
+  'discardedRetentionMs',
+  'busyTimeoutMs',
+  'logger',
+] as const satisfies readonly (keyof PostgresInboxOptions)[]
+
+type DurationOption = 'retentionMs' | 'discardedRetentionMs' | 'busyTimeoutMs'
+
+/** Leases, notifications, and two for callbacks, so that one of these may wait for a lock. */
+const MIN_CONNECTIONS = 4
+
+/** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
+export function parsePostgresInboxOptions(options: PostgresInboxOptions): PostgresInboxSettings {
+  checkKnownOptions(OWNER, options, KNOWN)
+  const duration = (name: DurationOption, fallback: number, max?: number) =>
+    integerOption(OWNER, name, options[name], { fallback, min: 1, ...(max !== undefined && { max }) })
+  return {
+    schema: schemaOption(options.schema),
+    retentionMs: duration('retentionMs', DEFAULT_RETENTION_MS),
+    discardedRetentionMs: duration('discardedRetentionMs', DEFAULT_DISCARDED_RETENTION_MS),
+    busyTimeoutMs: duration('busyTimeoutMs', 4_000, 500_000_000),
+    logger: loggerOption(OWNER, options.logger),
+    ...databaseOptions(options),
+  }
+}
+
+function databaseOptions({ pool, connectionString, maxConnections }: PostgresInboxOptions) {
+  const max = integerOption(OWNER, 'maxConnections', maxConnections, { fallback: 14, min: MIN_CONNECTIONS })
+  if (pool !== undefined) {
+    if (connectionString !== undefined)
+      throw invalidOption(
+        OWNER,
+        'connectionString',
+        connectionString,
+        'give either pool or connectionString',
+        'given',
+      )
+    if (maxConnections !== undefined)
+      throw invalidOption(OWNER, 'maxConnections', maxConnections, 'set max of your pool instead')
+    objectOption(OWNER, 'pool', pool, pool, ['connect', 'on', 'removeListener'])
+    const poolMax = pool.options?.max
+    if (poolMax !== undefined && poolMax < MIN_CONNECTIONS)
+      throw invalidOption(
+        OWNER,
+        'pool',
+        pool,
+        `set its max to ${MIN_CONNECTIONS} or more`,
+        `of max ${poolMax}`,
+      )
+    const maxTransactions = poolMax === undefined ? undefined : maxTransactionsOf(poolMax)
+    return { pool, connectionString: undefined, maxConnections: max, maxTransactions }
+  }
+  // The value is not repeated, as it holds a password.
+  const isText = typeof connectionString === 'string' && connectionString !== ''
+  const cure =
+    'pass a pg.Pool as pool, or a connectionString such as "postgres://user:password@host:5432/database"'
+  if (!isText) throw invalidOption(OWNER, 'connectionString', connectionString, cure, typeof connectionString)
+  if (/^postgres(ql)?:/.test(connectionString) && parseUrl(connectionString) === undefined)
+    throw invalidOption(OWNER, 'connectionString', connectionString, cure, 'no URL')
+  return { pool: undefined, connectionString, maxConnections: max, maxTransactions: maxTransactionsOf(max) }
+}
+
+function schemaOption(schema: string = DEFAULT_SCHEMA): string {
+  const isName = typeof schema === 'string' && schema !== '' && Buffer.byteLength(schema) <= 63
+  if (isName && !/^pg_|\0|\$countersign\$/.test(schema) && schema !== 'information_schema') return schema
+  throw invalidOption(OWNER, 'schema', schema, 'use a name of 1 to 63 bytes that does not begin with pg_')
+}
