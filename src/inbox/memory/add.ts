@@ -1,0 +1,49 @@
+import type { AddResult, Arrival, QuarantineCause } from '../inbox.js'
+import { QUARANTINE_REASON } from '../quarantine-reason.js'
+import type { MemoryEntries } from './entries.js'
+
+/** Stores an arrival unless it is known. */
+export function add(entries: MemoryEntries, arrival: Arrival, now: number): AddResult {
+  const { recognition, known, signed } = entries.known.recognize(arrival)
+  switch (recognition) {
+    case 'duplicate':
+      if (!signed) {
+        entries.known.addSignature(known!, arrival)
+        if (known!.finishedAt !== undefined) known!.finishedAt = Math.max(known!.finishedAt, now)
+      }
+      known!.copies++
+      return { result: 'duplicate', id: known!.id }
+    case 'suspicion':
+      return quarantine(entries, arrival, recognition, arrival.suspicion!)
+    case 'conflict':
+      return quarantine(entries, arrival, recognition, QUARANTINE_REASON.conflict(known!.id))
+    case 'replay':
+      return quarantine(entries, arrival, recognition, QUARANTINE_REASON.replay(signed!.id))
+    case 'forgotten':
+      return quarantine(entries, arrival, recognition, QUARANTINE_REASON.forgotten)
+    case 'new': {
+      const entry = entries.insert(arrival, 'stored')
+      entries.known.add(entry)
+      entries.unfinished.makeDue(entry, now)
+      return { result: 'stored', id: entry.id }
+    }
+  }
+}
+
+function quarantine(
+  entries: MemoryEntries,
+  arrival: Arrival,
+  why: QuarantineCause,
+  reason: string,
+): AddResult {
+  // One entry for a signature, whatever else differs: an attacker with one captured delivery cannot fill the memory.
+  const copy = entries.known.quarantined(arrival.signature)
+  if (copy) {
+    copy.copies++
+    return { result: 'duplicate', id: copy.id }
+  }
+  const entry = entries.insert(arrival, 'quarantined')
+  entry.reason = reason
+  entries.known.addQuarantined(entry)
+  return { result: 'quarantined', id: entry.id, why }
+}

@@ -1,0 +1,99 @@
+import type { ClaimEntries, Claims, ClaimToken, SettledClaim } from '../inbox.js'
+import { MOVES } from '../states.js'
+import type { MemoryEntries } from './entries.js'
+import type { MemoryEntry } from './memory-entry.js'
+import { setDue } from './unfinished-entries.js'
+
+export function claim(
+  { unfinished }: MemoryEntries,
+  { eventTypes, limit, leaseMs, interrupted = false }: ClaimEntries,
+  now: number,
+): Claims {
+  const ready = unfinished.ready(eventTypes)
+  const wanted = ready.filter((entry) => isInterrupted(entry) === interrupted)
+  const due = wanted
+    .filter(({ dueAt }) => dueAt! <= now)
+    .sort((a, b) => a.dueAt! - b.dueAt! || a.sequence - b.sequence)
+    .slice(0, limit)
+  const entries = due.map((entry) => {
+    entry.state = MOVES.claim.to
+    entry.token++
+    setDue(entry, now, leaseMs)
+    const { id, token, callback, attempts, replayed } = entry
+    return { id, token, callback, attempt: attempts + 1, replayed }
+  })
+  const next = Math.min(...wanted.map(({ dueAt }) => dueAt!))
+  return {
+    entries,
+    nextDueInMs: entries.length < limit && next < Infinity ? next - now : undefined,
+    interruptedIsDue: ready.some((entry) => isInterrupted(entry) && entry.dueAt! <= now),
+  }
+}
+
+/** Renews the claims that are still held, and counts the attempts that begin. Returns the entries. */
+export function begin(
+  entries: MemoryEntries,
+  claims: readonly ClaimToken[],
+  leaseMs: number,
+  now: number,
+): MemoryEntry[] {
+  const begun = extend(entries, claims, leaseMs, now)
+  for (const entry of begun) {
+    if (entry.begunBy !== entry.token) entry.attempts++
+    entry.begunBy = entry.token
+  }
+  return begun
+}
+
+/** Renews the claims that are still held. Returns the entries. */
+export function extend(
+  entries: MemoryEntries,
+  claims: readonly ClaimToken[],
+  leaseMs: number,
+  now: number,
+): MemoryEntry[] {
+  const renewed = claims.map((claim) => held(entries, claim)).filter((entry) => entry !== undefined)
+  for (const entry of renewed) setDue(entry, now, leaseMs)
+  return renewed
+}
+
+/** Records the end of a claim. Returns the entry, or undefined if the claim was lost. */
+export function settle(
+  entries: MemoryEntries,
+  { claim, end }: SettledClaim,
+  now: number,
+): MemoryEntry | undefined {
+  const entry = held(entries, claim)
+  if (!entry) return undefined
+  const { move } = end
+  entry.state = MOVES[move].to
+  if ('error' in end) entry.reason = end.error
+  if (move === 'complete') entry.reason = undefined
+  if (move === 'handBack') {
+    if (entry.begunBy === entry.token) entry.attempts--
+    // `begunBy` stays: an entry that was interrupted before is still to be handled alone.
+  } else {
+    entry.begunBy = undefined
+  }
+  if (move === 'reschedule') entries.unfinished.makeDue(entry, now, end.delayMs)
+  else if (move === 'handBack') entries.unfinished.makeDue(entry, now)
+  else entries.end(entry, now)
+  return entry
+}
+
+/** To be called after the clock was set back. Returns how far ahead of it the latest due time was set, in milliseconds. */
+export function setTimesAnew({ all, typesSeenAt, unfinished }: MemoryEntries, now: number): number {
+  for (const entry of all.values())
+    if (entry.finishedAt !== undefined) entry.finishedAt = Math.min(entry.finishedAt, now)
+  for (const [type, seenAt] of typesSeenAt) typesSeenAt.set(type, Math.min(seenAt, now))
+  return unfinished.setTimesAnew(now)
+}
+
+function held({ all }: MemoryEntries, { id, token }: ClaimToken): MemoryEntry | undefined {
+  const entry = all.get(id)
+  return entry?.state === 'running' && entry.token === token ? entry : undefined
+}
+
+function isInterrupted({ begunBy }: MemoryEntry): boolean {
+  return begunBy !== undefined
+}
