@@ -169,6 +169,33 @@ describeWithPostgres('an inbox in PostgreSQL', () => {
   }, 60_000)
 })
 
+describe('the schema', () => {
+  afterEach(() => sandbox.clean())
+
+  it.each([
+    ['inbox', 'migrate', '--print'],
+    ['serve', '--check'],
+  ])(
+    'is refused with the place where it is set, if PostgreSQL takes its name for another: %s',
+    async (...args) => {
+      const inbox = JSON.stringify({
+        postgres: { connectionString: { env: 'DATABASE_URL' }, schema: '$user' },
+      })
+      const cwd = await sandbox.directory({
+        'countersign.config.mjs': `export default { subscriptions: [${JSON.stringify(SUBSCRIPTION)}], inbox: ${inbox} }`,
+      })
+      const { code, stdout, stderr } = await run(args, { cwd })
+      expect({ code, stdout, stderr }).toEqual({
+        code: 2,
+        stdout: '',
+        stderr: expect.stringContaining(
+          'countersign.config.mjs: inbox.postgres: schema is "$user": use a name',
+        ),
+      })
+    },
+  )
+})
+
 describe('the connection string', () => {
   const secretUrl = `postgres://app:${encodeURIComponent(PASSWORD)}@127.0.0.1:1/accounts`
 

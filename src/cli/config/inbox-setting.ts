@@ -3,6 +3,7 @@ import type { Inbox } from '../../inbox/inbox.js'
 import { SqliteInbox, type SqliteInboxOptions } from '../../inbox/sqlite/sqlite-inbox.js'
 import type { PostgresInboxOptions } from '../../inbox/postgres/options.js'
 import { PostgresInbox } from '../../inbox/postgres/postgres-inbox.js'
+import { schemaName } from '../../inbox/postgres/schema-name.js'
 import type { Logger } from '../../logging/logger.js'
 import { checkKnownOptions, invalidOption } from '../../base/option-checks.js'
 import type { ConfigFile } from './config-file.js'
@@ -82,6 +83,7 @@ function databaseSetting(inbox: { readonly postgres: unknown }, fileName: string
   const where = `${fileName}: inbox.postgres`
   checkKnownOptions(where, inbox.postgres, DATABASE_OPTIONS)
   const { connectionString, ...options } = inbox.postgres as DatabaseOptions & { connectionString?: unknown }
+  schemaName(where, options.schema)
   const isText = typeof connectionString === 'string' && connectionString !== ''
   if (isText || (typeof connectionString === 'object' && connectionString !== null)) {
     return { kind: 'postgres', connectionString: connectionString as ConnectionStringReference, options }

@@ -3,7 +3,7 @@ import { parseUrl } from '../../base/parse-url.js'
 import { loggerOption, type Logger } from '../../logging/logger.js'
 import { DEFAULT_DISCARDED_RETENTION_MS, DEFAULT_RETENTION_MS } from '../retention.js'
 import type { PostgresPool } from './driver.js'
-import { DEFAULT_SCHEMA } from './schema.js'
+import { schemaName } from './schema-name.js'
 import { maxTransactionsOf } from './transaction-places.js'
 
 export interface PostgresInboxOptions {
@@ -82,7 +82,7 @@ export function parsePostgresInboxOptions(options: PostgresInboxOptions): Postgr
   const duration = (name: DurationOption, fallback: number, max?: number) =>
     integerOption(OWNER, name, options[name], { fallback, min: 1, ...(max !== undefined && { max }) })
   return {
-    schema: schemaOption(options.schema),
+    schema: schemaName(OWNER, options.schema),
     retentionMs: duration('retentionMs', DEFAULT_RETENTION_MS),
     discardedRetentionMs: duration('discardedRetentionMs', DEFAULT_DISCARDED_RETENTION_MS),
     busyTimeoutMs: duration('busyTimeoutMs', 4_000, 500_000_000),
@@ -125,10 +125,4 @@ function databaseOptions({ pool, connectionString, maxConnections }: PostgresInb
   if (/^postgres(ql)?:/.test(connectionString) && parseUrl(connectionString) === undefined)
     throw invalidOption(OWNER, 'connectionString', connectionString, cure, 'no URL')
   return { pool: undefined, connectionString, maxConnections: max, maxTransactions: maxTransactionsOf(max) }
-}
-
-function schemaOption(schema: string = DEFAULT_SCHEMA): string {
-  const isName = typeof schema === 'string' && schema !== '' && Buffer.byteLength(schema) <= 63
-  if (isName && !/^pg_|\0|\$countersign\$/.test(schema) && schema !== 'information_schema') return schema
-  throw invalidOption(OWNER, 'schema', schema, 'use a name of 1 to 63 bytes that does not begin with pg_')
 }

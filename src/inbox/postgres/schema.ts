@@ -5,9 +5,8 @@ import type { Connection } from './connections.js'
 import { inboxError } from './inbox-error.js'
 import { MIGRATIONS, SCHEMA_VERSION, type Migration } from './migrations.js'
 import { checkCompatible, type StoredVersion } from './schema-version.js'
-import { quoteIdentifier, quoteLiteral, searchPathOf } from './sql-text.js'
-
-export const DEFAULT_SCHEMA = 'countersign'
+import { DEFAULT_SCHEMA, roleName, schemaName } from './schema-name.js'
+import { dollarQuote, quoteIdentifier, quoteLiteral, searchPathOf } from './sql-text.js'
 
 /** Every table of the schema. */
 export const TABLES = ['entries', 'signatures', 'history', 'deleted', 'handled_types'] as const
@@ -15,28 +14,27 @@ export const TABLES = ['entries', 'signatures', 'history', 'deleted', 'handled_t
 /**
  * The SQL that creates the schema and brings it up to date, for the owner of the database to run. It changes nothing in a
  * schema that is up to date, and it waits for another process that does the same.
+ * @throws CountersignError ERR_OPTION_INVALID
  */
 export function migrationSql(schema = DEFAULT_SCHEMA, migrations = MIGRATIONS): string {
-  const name = quoteIdentifier(schema)
+  const name = quoteIdentifier(schemaName('migrationSql', schema))
   const steps = migrations.map((migration, index) => step(migration, index + 1)).join('')
   return `BEGIN;
 SELECT pg_advisory_xact_lock(${advisoryLock(schema, 'migration')});
-DO $countersign$
-BEGIN
+DO ${dollarQuote(`BEGIN
   IF to_regnamespace(${quoteLiteral(name)}) IS NULL THEN
     CREATE SCHEMA ${name};
   END IF;
 END
-$countersign$;
+`)};
 SET LOCAL search_path = ${searchPathOf(schema)};
 CREATE TABLE IF NOT EXISTS schema_version (
   only_row integer PRIMARY KEY CHECK (only_row = 1), version integer NOT NULL, compatible_from integer NOT NULL
 );
 INSERT INTO schema_version VALUES (1, 0, 0) ON CONFLICT DO NOTHING;
-DO $countersign$
-BEGIN
+DO ${dollarQuote(`BEGIN
 ${steps}END
-$countersign$;
+`)};
 COMMIT;
 `
 }
@@ -44,9 +42,11 @@ COMMIT;
 /**
  * The SQL that lets a role use the inbox without letting it change the schema, for the owner of the schema to run.
  * `migrationSql` has to be run first.
+ * @throws CountersignError ERR_OPTION_INVALID
  */
 export function grantStatements(role: string, schema = DEFAULT_SCHEMA): string {
-  const [to, within] = [quoteIdentifier(role), quoteIdentifier(schema)]
+  const to = quoteIdentifier(roleName(OWNER_OF_GRANTS, role))
+  const within = quoteIdentifier(schemaName(OWNER_OF_GRANTS, schema))
   const tables = TABLES.map((table) => `${within}.${table}`).join(', ')
   return `GRANT USAGE ON SCHEMA ${within} TO ${to};
 GRANT SELECT ON ${within}.schema_version TO ${to};
@@ -55,6 +55,8 @@ GRANT USAGE ON SEQUENCE ${within}.entries_id TO ${to};
 GRANT EXECUTE ON FUNCTION ${within}.now_ms() TO ${to};
 `
 }
+
+const OWNER_OF_GRANTS = 'grantStatements'
 
 /**
  * Brings the schema up to date if it is not. A role that may not do that can use a schema that is.

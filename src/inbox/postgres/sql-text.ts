@@ -7,8 +7,17 @@ export function searchPathOf(schema: string): string {
   return `${quoteIdentifier(schema)}, pg_temp`
 }
 
+/** The same whether standard_conforming_strings is on or off: a backslash stands only where it is known to escape. */
 export function quoteLiteral(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`
+  const quoted = `'${text.replaceAll("'", "''").replaceAll('\\', '\\\\')}'`
+  return text.includes('\\') ? ` E${quoted}` : quoted
+}
+
+/** Between marks that the text does not contain. */
+export function dollarQuote(text: string): string {
+  let mark = '$countersign$'
+  while (text.includes(mark)) mark = `${mark.slice(0, -1)}_$`
+  return `${mark}\n${text}${mark}`
 }
 
 /**

@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { MIGRATIONS, SCHEMA_VERSION } from '../../../src/inbox/postgres/migrations.js'
 import { grantStatements, migrationSql } from '../../../src/postgres.js'
 import { arrival } from '../../support/arrivals.js'
@@ -22,6 +23,30 @@ describeWithDatabase('the schema of a PostgresInbox', (database) => {
     await database.query(migrationSql(schema))
     await database.query(migrationSql(schema))
     expect((await database.inboxOn(schema).add(arrival())).result).toBe('stored')
+  })
+
+  describe.each(['on', 'off'])('with standard_conforming_strings %s', (strings) => {
+    it.each([
+      '$countersign$',
+      '$countersign$; DROP SCHEMA public; $countersign_$',
+      `it's "quoted" \\'); DROP SCHEMA public; --`,
+      '/* a.b\n-- c',
+      'Ü名' + 'x'.repeat(58),
+    ])('may have the name %j', async (schema) => {
+      const role = `${schema.slice(0, 50)} ${strings}`
+      await database.query(`CREATE ROLE ${pg.escapeIdentifier(role)} LOGIN`)
+      const setting = `options=-c%20standard_conforming_strings=${strings}`
+      const connectionString = `${database.connectionString}?${setting}`
+      await database.server.query(migrationSql(schema), [], connectionString)
+      await database.server.query(grantStatements(role, schema), [], connectionString)
+      const { rows } = await database.query(
+        "SELECT nspname FROM pg_namespace WHERE nspname IN ($1, 'public') ORDER BY nspname = 'public'",
+        [schema],
+      )
+      expect(rows).toEqual([{ nspname: schema }, { nspname: 'public' }])
+      expect((await database.inboxOn(schema, { connectionString }).add(arrival())).result).toBe('stored')
+      await database.query(`DROP SCHEMA ${pg.escapeIdentifier(schema)} CASCADE`)
+    })
   })
 
   it('can be used while a newer version that is compatible has migrated it', async () => {

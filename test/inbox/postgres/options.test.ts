@@ -1,5 +1,5 @@
 import type { PostgresInboxOptions } from '../../../src/postgres.js'
-import { PostgresInbox } from '../../../src/postgres.js'
+import { grantStatements, migrationSql, PostgresInbox } from '../../../src/postgres.js'
 
 const connectionString = 'postgres://ann:s3cret@db.example.com/callbacks'
 const pool = { connect: () => Promise.reject(new Error('no')), on: () => {}, removeListener: () => {} }
@@ -21,6 +21,9 @@ describe('new PostgresInbox', () => {
     ['a schema without a name', { connectionString, schema: '' }, 'schema'],
     ['a schema of the system', { connectionString, schema: 'pg_catalog' }, 'schema'],
     ['a schema with too long a name', { connectionString, schema: 'x'.repeat(64) }, 'schema'],
+    ['a schema that PostgreSQL takes for that of the role', { connectionString, schema: '$user' }, 'schema'],
+    ['a schema with U+0000', { connectionString, schema: 'a\0b' }, 'schema'],
+    ['a schema that is no text', { connectionString, schema: 17 as never }, 'schema'],
     ['a retention of 0', { connectionString, retentionMs: 0 }, 'retentionMs'],
   ])('refuses %s, without the password', (_what, options, option) => {
     let error: unknown
@@ -31,6 +34,20 @@ describe('new PostgresInbox', () => {
     }
     expect(error).toMatchObject({ code: 'ERR_OPTION_INVALID', owner: 'new PostgresInbox', option })
     expect((error as Error).stack).not.toContain('s3cret')
+  })
+
+  it.each(['', 'x'.repeat(64), 'é'.repeat(32), 'a\0b', 'pg_temp', '$user', 'information_schema'])(
+    'has a schema whose name migrationSql and grantStatements take as well: not %j',
+    (schema) => {
+      const refused = expect.objectContaining({ code: 'ERR_OPTION_INVALID', option: 'schema' })
+      expect(() => migrationSql(schema)).toThrow(refused)
+      expect(() => grantStatements('receiver', schema)).toThrow(refused)
+    },
+  )
+
+  it.each(['', 'x'.repeat(64), 'a\0b', 'public', 'none'])('is granted to no role %j', (role) => {
+    const refused = expect.objectContaining({ code: 'ERR_OPTION_INVALID', option: 'role' })
+    expect(() => grantStatements(role)).toThrow(refused)
   })
 
   it('says what to install when there is no pg', async () => {
