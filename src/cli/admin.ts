@@ -2,6 +2,7 @@ import type { Logger } from '../logging/logger.js'
 import { startAdminServer, type AdminSettings } from '../server/admin-server.js'
 import type { SmallServer } from '../server/small-server.js'
 import { prometheusMetrics, type ObservedProcess } from '../telemetry/prometheus-metrics.js'
+import { warnOfOpenMetrics } from './config/admin-setting.js'
 import { urlOf } from './run-until-signal.js'
 
 export interface Admin {
@@ -23,6 +24,7 @@ export function createAdmin(
   return {
     async start(owner) {
       server = await startAdminServer(() => observed.ready, metrics, settings, owner)
+      warnOfOpenMetrics(settings, log)
       log.info({ ...server.address }, `metrics on ${urlOf(server.address)}/metrics`)
     },
     close() {

@@ -6,6 +6,7 @@ const sandbox = new Sandbox()
 afterEach(() => sandbox.clean())
 
 const inDirectory = (config = configModule('')) => sandbox.directory({ 'countersign.config.mjs': config })
+const TOKEN = '0123456789abcdef-_.~+/AB=='
 const METRICS = /metrics on (http:\/\/127\.0\.0\.1:\d+)\/metrics/
 
 describe('the admin address', () => {
@@ -57,5 +58,66 @@ describe('the admin address', () => {
       cwd: await inDirectory(config.replace('prt: 1', 'host: "127.0.0.1", port: 0')),
     })
     expect(JSON.parse(right.stdout)).toMatchObject({ admin: { host: '127.0.0.1', port: 0 } })
+  })
+
+  it('with a token, answers the metrics to whoever has it, and health checks to all', async () => {
+    const config = configModule('', 'admin: { port: 0, metricsToken: { env: "METRICS_TOKEN" } }')
+    const env = { METRICS_TOKEN: TOKEN }
+    const serve = sandbox.serve([], { cwd: await inDirectory(config), env })
+    const [, origin] = await serve.outputMatch(METRICS)
+    const answer = async (path: string, authorization?: string) => {
+      const headers = authorization === undefined ? undefined : { Authorization: authorization }
+      const response = await fetch(origin + path, { headers: headers ?? {} })
+      return [
+        response.status,
+        response.headers.get('WWW-Authenticate'),
+        /countersign_/.test(await response.text()),
+      ]
+    }
+    expect(await answer('/metrics', `Bearer ${TOKEN}`)).toEqual([200, null, true])
+    const refused = [
+      undefined,
+      TOKEN,
+      `Basic ${TOKEN}`,
+      `Bearer ${TOKEN}0`,
+      `Bearer ${TOKEN.slice(1)}`,
+      'Bearer ',
+    ]
+    for (const authorization of refused)
+      expect(await answer('/metrics', authorization)).toEqual([401, 'Bearer', false])
+    expect(await answer('/readyz')).toEqual([200, null, false])
+    expect(serve.output).not.toContain(TOKEN)
+  })
+
+  it('refuses a token that can be guessed or cannot be sent, and does not repeat it', async () => {
+    const check = async (metricsToken: string) => {
+      const options = `admin: { port: 0, metricsToken: ${JSON.stringify(metricsToken)} }`
+      return countersign(['serve', '--check'], { cwd: await inDirectory(configModule('', options)) })
+    }
+    const short = await check('short-token')
+    expect(short.code).toBe(2)
+    expect(short.stderr).toContain('admin: metricsToken is a text of 11 characters: use 16 to 1,000 letters')
+    expect(short.stderr).not.toContain('short-token')
+    expect((await check(`${TOKEN} with spaces`)).stderr).toContain('with characters that a token cannot have')
+  })
+
+  it('warns of metrics that other machines can read without a token', async () => {
+    const check = async (admin: string) => {
+      const cwd = await inDirectory(configModule('', `port: 0, admin: ${admin}`))
+      const { stdout } = await countersign(['serve', '--check', '--json'], { cwd })
+      expect(stdout).not.toContain(TOKEN)
+      const { admin: summary, warnings } = JSON.parse(stdout)
+      return [summary.hasToken, warnings.some(({ code }: { code: string }) => code === 'WARN_METRICS_OPEN')]
+    }
+    expect(await check('{ host: "0.0.0.0", port: 0 }')).toEqual([false, true])
+    expect(await check(`{ host: "0.0.0.0", port: 0, metricsToken: "${TOKEN}" }`)).toEqual([true, false])
+    expect(await check('{ host: "localhost", port: 0 }')).toEqual([false, false])
+    expect(await check('{ host: "::1", port: 0 }')).toEqual([false, false])
+
+    const cwd = await inDirectory(configModule('', 'admin: { host: "0.0.0.0", port: 0 }'))
+    const serve = sandbox.serve([], { cwd })
+    const { level, msg } = await serve.line(({ code }) => code === 'WARN_METRICS_OPEN')
+    expect(level).toBe('warn')
+    expect(msg).toContain('everybody who can connect to 0.0.0.0 can read /metrics: set admin.metricsToken')
   })
 })

@@ -48,8 +48,8 @@ process only stores callbacks and does not load the handlers: countersign work h
 file are those of createReceiver and: headersTimeoutMs, keepAliveTimeoutMs, maxConnections, shutdownDelayMs,
 healthPort (for work), logLevel, logFormat.
 
-With admin: { host, port } or --admin-port, GET /metrics on that address answers the metrics for Prometheus. It has no
-password: leave host at 127.0.0.1, or let only the monitoring reach it.
+With admin: { host, port, metricsToken } or --admin-port, GET /metrics on that address answers the metrics for
+Prometheus. On an address other than 127.0.0.1 set metricsToken, which is { env }, { file } or the text.
 
 On SIGTERM and SIGINT, GET /readyz answers 503, and callbacks are accepted for another shutdownDelayMs. Then the
 process answers the requests that have arrived, waits for running handlers, and exits with 0. A second signal ends it

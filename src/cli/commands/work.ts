@@ -16,7 +16,7 @@ and "handlers". It does not look up the secrets of the subscriptions. Of the fil
 and host, healthPort, admin, logLevel and logFormat. Any number of workers may share an inbox.
 
 With --health-port, GET /healthz says whether the process is alive, GET /readyz whether it handles callbacks. With
---admin-port or admin: { host, port }, GET /metrics on that address answers the metrics for Prometheus.
+--admin-port or admin: { host, port, metricsToken }, GET /metrics on that address answers the metrics for Prometheus.
 
 A flag has precedence over the environment, and the environment over the configuration file:
   COUNTERSIGN_CONFIG      COUNTERSIGN_HOST          COUNTERSIGN_HEALTH_PORT

@@ -4,6 +4,7 @@ import { warnOfGaps, type Handled } from '../../handlers/handler-gaps.js'
 import { selfCheck } from '../../receiver/self-check/self-check.js'
 import { silentLogger, type Logger } from '../../logging/logger.js'
 import { withoutQuery, type Subscriptions } from '../../callback/subscriptions.js'
+import { warnOfOpenMetrics } from './admin-setting.js'
 import { checkAddress } from './check-address.js'
 import { checkInbox, readableDatabase, readableEntries, type InboxEntries } from './check-inbox.js'
 import { loadSettings, type ServeFlags, type Settings } from './config.js'
@@ -35,7 +36,7 @@ interface Summary {
   readonly config: string
   readonly listen: { readonly host: string; readonly port: number }
   /** Where `/metrics` is served, or null if it is not. */
-  readonly admin: { readonly host: string; readonly port: number } | null
+  readonly admin: { readonly host: string; readonly port: number; readonly hasToken: boolean } | null
   readonly subscriptions: readonly SubscriptionSummary[] | 'looked up by a function'
   readonly handlers: { readonly types: readonly string[]; readonly any: boolean; readonly unhandled: boolean }
   readonly limits: Readonly<Record<string, number>>
@@ -110,7 +111,10 @@ async function summarize(settings: Settings, { strict }: CheckFlags): Promise<Su
   const { host, port, ...serverLimits } = settings.server
   await attempt(() => checkAddress(host, port, log))
   const { admin } = settings
-  if (admin) await attempt(() => checkAddress(admin.host, admin.port, log))
+  if (admin) {
+    warnOfOpenMetrics(admin, log)
+    await attempt(() => checkAddress(admin.host, admin.port, log))
+  }
   const checked = await attempt(() => checkInbox(settings.inbox, log))
   const redisServer = store && ((await attempt(() => checkStore(store))) ?? 'not usable')
   const options = settings.receiver
@@ -120,7 +124,7 @@ async function summarize(settings: Settings, { strict }: CheckFlags): Promise<Su
     valid: problems.length === 0 && (!strict || warnings.length === 0),
     config: settings.file.path,
     listen: { host, port },
-    admin: admin ?? null,
+    admin: admin ? { host: admin.host, port: admin.port, hasToken: admin.metricsToken !== undefined } : null,
     subscriptions: summarizeSubscriptions(options.subscriptions, handled),
     handlers: { ...handled, types: [...handled.types] },
     limits: {
@@ -237,7 +241,9 @@ function readable(
   return [
     `${printable(config)} is ${valid ? 'valid' : 'not valid, as --strict makes warnings failures'}.\n`,
     `listen on ${printable(listen.host)} port ${listen.port}\n`,
-    ...(admin ? [`metrics on ${printable(admin.host)} port ${admin.port}\n`] : []),
+    ...(admin
+      ? [`metrics on ${printable(admin.host)} port ${admin.port}${admin.hasToken ? ', with a token' : ''}\n`]
+      : []),
     inbox === null
       ? `no inbox: handlers run before the answer; idempotency store: ${redisServer === null ? idempotencyStore : printable(redisServer)}\n`
       : `inbox: ${printable(inbox)}\n${readableDatabase(database)}${readableEntries(inboxEntries)}`,

@@ -1,4 +1,5 @@
 import { parseServerOptions, SERVER_OPTIONS, type ServerSettings } from '../../server/server.js'
+import { adminSetting } from './admin-setting.js'
 import { captureSetting } from './capture-setting.js'
 import { checkKnownOptions, invalidOption } from '../../base/option-checks.js'
 import { RECEIVER_OPTIONS, type ReceiverOptions } from '../../receiver/settings.js'
@@ -9,7 +10,7 @@ import { secretsIn } from './connection-string.js'
 import { inboxSetting, readyInboxSetting, type ReadyInboxSetting } from './inbox-setting.js'
 import { withOrigin, type OptionOrigin } from './option-origin.js'
 import type { Io } from '../io.js'
-import { parseAdminOptions, type AdminServerOptions, type AdminSettings } from '../../server/admin-server.js'
+import type { AdminSettings } from '../../server/admin-server.js'
 import type { HealthServerOptions } from '../../server/health-server.js'
 import { WORKER_OPTIONS, type WorkerOptions } from '../../worker/worker-options.js'
 import { LOG_FORMATS, LOG_LEVELS, type LogOptions } from '../log.js'
@@ -164,20 +165,17 @@ async function commonSettings({ file, values, origin }: ConfigValues, io: Io): P
   const format = oneOf('logFormat', LOG_FORMATS, io.stdout.isTTY ? 'readable' : 'json')
   const inbox = await readyInboxSetting(inboxSetting(values, file, origin), file, io.env)
   const ofDatabase = inbox.kind === 'postgres' ? secretsIn(inbox.connectionString) : []
-  const secrets = [...secretsOf(values.subscriptions), ...clientSecret(io), ...ofDatabase]
+  const admin = await adminSetting(values.admin, file, io.env, origin)
+  const ofAdmin = admin?.metricsToken === undefined ? [] : [admin.metricsToken]
+  const secrets = [...secretsOf(values.subscriptions), ...clientSecret(io), ...ofDatabase, ...ofAdmin]
   return {
     file,
     inbox,
     handlers: values.handlers,
     log: { level, format, secrets },
-    admin: values.admin === undefined ? undefined : parseAdmin(values.admin, origin),
+    admin,
     origin,
   }
-}
-
-/** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
-function parseAdmin(admin: unknown, origin: OptionOrigin): AdminSettings {
-  return parseAdminOptions(origin('admin'), admin as AdminServerOptions)
 }
 
 /** @throws CountersignError ERR_OPTION_INVALID */
