@@ -57,6 +57,7 @@ export type {
 
 export type * from './inbox/inbox.js'
 export type * from './inbox/operations.js'
+export type { ActivityBucket, ActivityRequest, ActivityState } from './inbox/activity.js'
 export type { FinishedCallback, WaitForOptions } from './inbox/wait-for-callback.js'
 export type { InboxState } from './inbox/states.js'
 export { MemoryInbox, type MemoryInboxOptions } from './inbox/memory-inbox.js'

@@ -92,6 +92,11 @@ export interface VerifiedCallback<Type extends string = string> {
    * an earlier version stored the callback without it.
    */
   readonly secretFingerprint?: string | undefined
+  /**
+   * The W3C trace context of the process that received it, as that process stored it with the entry: `traceparent`, and after
+   * a line feed `tracestate` if there is one. Undefined without an inbox.
+   */
+  readonly traceContext?: string | undefined
 }
 
 /** What handlers get: a verified callback and its parsed body. */

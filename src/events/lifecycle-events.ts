@@ -81,6 +81,8 @@ export interface OperatorEvent {
   readonly entry: EntryId
   /** Who did it, as the history of the entry has it. */
   readonly by: string
+  /** Why, if the operator gave a reason. */
+  readonly reason?: string
 }
 
 /**
@@ -104,6 +106,7 @@ export interface LifecycleEvents {
   readonly retried: OperatorEvent
   readonly released: OperatorEvent
   readonly discarded: OperatorEvent
+  readonly undone: OperatorEvent
 }
 
 export type LifecycleEventName = keyof LifecycleEvents
@@ -123,6 +126,7 @@ export const LIFECYCLE_EVENT_NAMES = [
   'retried',
   'released',
   'discarded',
+  'undone',
 ] as const satisfies readonly LifecycleEventName[]
 
 // Fails to compile when a name is missing from the list.

@@ -39,7 +39,8 @@ export interface Inbox {
   claim(request: ClaimEntries): Promise<Claims>
 
   /**
-   * Records that the handlers of these entries begin, which counts as an attempt, and renews their leases. Resolves to the
+   * Records that the handlers of these entries begin, which counts as an attempt, and renews their leases. The start and, by
+   * `settle`, the end of each attempt are part of the entry: see `Entry`, `attemptHistory`. Resolves to the
    * ids of those that are still held; the handlers of the others must not begin. A second call for the same claim only
    * renews its lease.
    */
@@ -124,6 +125,19 @@ export interface Arrival {
   readonly suspicion?: string | undefined
   /** Entries with the same key are handled one after the other, in the order in which they arrived. */
   readonly orderKey?: string | undefined
+  /** The `Id` of the body (SERVICE 2.5), at most 200 characters. Entries are found by it. It does not identify the callback. */
+  readonly bodyId?: string | undefined
+  /** The headers of the request, without credentials and signatures. */
+  readonly headers?: ArrivedHeaders | undefined
+  /** See `VerifiedCallback`. Made by the receiving process, at most 600 bytes. */
+  readonly traceContext?: string | undefined
+}
+
+/** Headers as they arrived, in their order: what an operator may see of them. */
+export interface ArrivedHeaders {
+  readonly pairs: readonly (readonly [name: string, value: string])[]
+  /** Whether headers beyond the limit of 4 KiB were left out, or the last value was cut. */
+  readonly isCut: boolean
 }
 
 export type AddResult =
@@ -194,8 +208,14 @@ export interface SettledClaim {
 /** How a claim ends. */
 export type ClaimEnd =
   | { readonly move: 'complete' }
-  | { readonly move: 'reschedule'; readonly delayMs: number; readonly error: string }
-  | { readonly move: 'deadLetter'; readonly error: string }
+  | {
+      readonly move: 'reschedule'
+      readonly delayMs: number
+      readonly error: string
+      /** Such as `ERR_HANDLER_FAILED`, for the history of attempts. */
+      readonly code?: string | undefined
+    }
+  | { readonly move: 'deadLetter'; readonly error: string; readonly code?: string | undefined }
   /** Its handlers did not run: it is due again at once, and the attempt does not count. */
   | { readonly move: 'handBack' }
 

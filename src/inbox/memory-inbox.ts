@@ -1,5 +1,6 @@
 import type { EntryId } from '../callback/callback.js'
 import { checkKnownOptions, functionOption, integerOption } from '../base/option-checks.js'
+import type { ActivityBucket, ActivityRequest } from './activity.js'
 import { AskedTypes } from './handled-types.js'
 import type {
   AddResult,
@@ -16,8 +17,10 @@ import type {
   ActResult,
   CompleteInbox,
   Entry,
+  EntryCount,
   EntryFilter,
   EntryPage,
+  EntrySearch,
   EntrySummary,
   InboxStats,
   OperatorAction,
@@ -27,10 +30,11 @@ import { InboxClock } from './inbox-clock.js'
 import { add } from './memory/add.js'
 import { begin, claim, extend, setTimesAnew, settle } from './memory/claims.js'
 import { MemoryEntries } from './memory/entries.js'
-import { listOf, statsOf } from './memory/look.js'
+import { activityOf, listOf, statsOf } from './memory/look.js'
 import type { MemoryEntry } from './memory/memory-entry.js'
 import { act, related, show } from './memory/operator.js'
 import { entriesToPrune } from './memory/prune.js'
+import { decisionOf } from './operator-action.js'
 import { DEFAULT_DISCARDED_RETENTION_MS, DEFAULT_RETENTION_MS } from './retention.js'
 
 export interface MemoryInboxOptions {
@@ -103,6 +107,21 @@ export class MemoryInbox implements CompleteInbox {
     return listOf(this.#entries.all.values(), filter, page, this.#entries.shownStates())
   }
 
+  async search(filter: EntryFilter, page: EntryPage = {}): Promise<EntrySearch> {
+    const entries = await this.list(filter, page)
+    const isFull = entries.length === (page.limit ?? DEFAULT_LIMIT)
+    return isFull && entries.length > 0 ? { entries, next: entries.at(-1)!.id } : { entries }
+  }
+
+  async count(filter: EntryFilter, max: number): Promise<EntryCount> {
+    const { length } = await this.list(filter, { limit: max + 1 })
+    return { count: Math.min(length, max), more: length > max }
+  }
+
+  async activity(request: ActivityRequest): Promise<readonly ActivityBucket[]> {
+    return activityOf(this.#entries.all.values(), request)
+  }
+
   async show(id: EntryId): Promise<Entry | undefined> {
     return show(this.#entries, id)
   }
@@ -111,13 +130,8 @@ export class MemoryInbox implements CompleteInbox {
     return related(this.#entries, id)
   }
 
-  async act(
-    id: EntryId,
-    action: OperatorAction,
-    by: string,
-    { again = false }: ActOptions = {},
-  ): Promise<ActResult> {
-    return act(this.#entries, id, action, { by, now: this.#clock.now(), again })
+  async act(id: EntryId, action: OperatorAction, by: string, options?: ActOptions): Promise<ActResult> {
+    return act(this.#entries, id, action, decisionOf(by, options), this.#clock.now())
   }
 
   async prune(request: PruneEntries): Promise<number> {
@@ -139,6 +153,9 @@ export class MemoryInbox implements CompleteInbox {
     return steps === 0 ? undefined : this.#clock.handled(steps, setTimesAnew(this.#entries, now))
   }
 }
+
+/** How many entries a page has by default. */
+const DEFAULT_LIMIT = 100
 
 const OWNER = 'new MemoryInbox'
 const KNOWN = [

@@ -1,5 +1,6 @@
 import type { EntryId, VerifiedCallback } from '../callback/callback.js'
-import type { Inbox } from './inbox.js'
+import type { ActivityBucket, ActivityRequest } from './activity.js'
+import type { ArrivedHeaders, Inbox } from './inbox.js'
 import type { InboxState } from './states.js'
 
 /**
@@ -16,7 +17,23 @@ export interface InboxOperations extends Pick<
   /** Entries that match the filter, in the order of their arrival. */
   list(filter: EntryFilter, page?: EntryPage): Promise<EntrySummary[]>
 
-  /** One entry with its body and history. */
+  /**
+   * As `list`, but each call examines a bounded number of entries. It stays quick where few of many entries match. A page may
+   * then have fewer entries than `limit`, or none, although others follow: see `EntrySearch`, `next`.
+   */
+  search(filter: EntryFilter, page?: EntryPage): Promise<EntrySearch>
+
+  /** How many entries match the filter, up to `max`. It examines a bounded number of entries, as `search` does. */
+  count(filter: EntryFilter, max: number): Promise<EntryCount>
+
+  /**
+   * How many entries ended, or were quarantined, in each part of a time range, by their present state: a dead letter that was
+   * retried is no longer counted as dead, and what was deleted is not counted.
+   * @throws CountersignError ERR_OPTION_INVALID
+   */
+  activity(request: ActivityRequest): Promise<readonly ActivityBucket[]>
+
+  /** One entry with its body, headers, attempts and history. */
   show(id: EntryId): Promise<Entry | undefined>
 
   /**
@@ -29,6 +46,7 @@ export interface InboxOperations extends Pick<
    * Records and carries out an operator's decision on one entry. It is refused if there is no such entry, if the state of the
    * entry does not allow it, and, unless `again` is set, if it would handle a callback a second time: the entry was handled,
    * or a related entry was handled or will be.
+   * @throws CountersignError ERR_OPTION_INVALID if the reason is too long or has control characters
    */
   act(id: EntryId, action: OperatorAction, by: string, options?: ActOptions): Promise<ActResult>
 }
@@ -40,7 +58,13 @@ export interface CompleteInbox extends Inbox, Omit<InboxOperations, keyof Inbox>
  * `retry`: handle it again. `release`: handle what was in quarantine, as the event type of its subscription, whatever its
  * header said. `discard`: never handle it.
  */
-export type OperatorAction = 'retry' | 'release' | 'discard'
+export type OperatorDecision = 'retry' | 'release' | 'discard'
+
+/**
+ * `undo`: take back the latest decision on the entry, which gets back its state, reason and times. Possible until a worker
+ * claims the entry, and once for each decision. The release of a callback that was repeated since cannot be taken back.
+ */
+export type OperatorAction = OperatorDecision | 'undo'
 
 export type ActResult =
   | { readonly done: true }
@@ -59,6 +83,8 @@ export type ActResult =
 export interface ActOptions {
   /** Do it although the callback is then handled a second time. */
   readonly again?: boolean | undefined
+  /** Why, for the history: at most 500 characters, without control characters such as line feeds. */
+  readonly reason?: string | undefined
 }
 
 /** An entry that shares the idempotency key or a signature of another one. */
@@ -76,6 +102,10 @@ export interface EntryFilter {
   readonly eventType?: string | undefined
   /** X-Idempotency-Key, in lower case. */
   readonly idempotencyKey?: string | undefined
+  /** The `Id` of the body. Entries that were stored by an earlier version are not found by it. */
+  readonly bodyId?: string | undefined
+  /** The id of the subscription; the event type and the URL if it has no id of its own. */
+  readonly subscriptionId?: string | undefined
   /** The reason contains this text, whether in capital letters or not (A to Z). */
   readonly reason?: string | undefined
   /** Received before or after this time, in milliseconds since 1970. */
@@ -97,6 +127,8 @@ export interface EntrySummary {
   readonly state: InboxState
   readonly eventType: string
   readonly idempotencyKey: string
+  /** The `Id` of the body. Undefined if it has none, or if an earlier version stored the entry. */
+  readonly bodyId?: string | undefined
   readonly subscription: VerifiedCallback['subscription']
   readonly signedAt: Date
   readonly receivedAt: Date
@@ -112,9 +144,60 @@ export interface EntrySummary {
   readonly copies: number
 }
 
+export interface EntrySearch {
+  /** Those that were found, in order. */
+  readonly entries: EntrySummary[]
+  /** Set if there may be more: pass it as `afterId`. */
+  readonly next?: EntryId | undefined
+}
+
+export interface EntryCount {
+  readonly count: number
+  /** Whether more entries match, or were not examined. */
+  readonly more: boolean
+}
+
 export interface Entry extends EntrySummary {
   readonly rawBody: Buffer
-  readonly history: readonly { readonly at: Date; readonly action: string; readonly by: string }[]
+  /** Undefined if an earlier version stored the entry. */
+  readonly headers?: ArrivedHeaders | undefined
+  /** See `VerifiedCallback`. */
+  readonly traceContext?: string | undefined
+  /** The latest attempts, oldest first, at most 50. Those before a person retried the entry are among them. */
+  readonly attemptHistory: readonly Attempt[]
+  /** What operators did, oldest first. */
+  readonly history: readonly OperatorRecord[]
+}
+
+/** One time that the handlers of an entry began. */
+export interface Attempt {
+  /** From 1; from 1 again after a person retried the entry. */
+  readonly number: number
+  readonly startedAt: Date
+  /** Undefined while it is running, and if the process died or lost its lease. */
+  readonly endedAt?: Date | undefined
+  readonly result: AttemptResult
+  /** Such as `ERR_HANDLER_FAILED`. */
+  readonly code?: string | undefined
+  readonly error?: string | undefined
+}
+
+/**
+ * - `running`: no end is recorded yet.
+ * - `handled`: all handlers succeeded.
+ * - `retrying`: it failed, and the entry was to be tried again.
+ * - `dead`: it failed, and the entry became a dead letter.
+ * - `interrupted`: the lease ended, or the process, before an end was recorded.
+ * - `handedBack`: the worker gave the entry back without a result. It does not count as an attempt.
+ */
+export type AttemptResult = 'running' | 'handled' | 'retrying' | 'dead' | 'interrupted' | 'handedBack'
+
+/** One action of an operator. */
+export interface OperatorRecord {
+  readonly at: Date
+  readonly action: OperatorAction
+  readonly by: string
+  readonly reason?: string | undefined
 }
 
 export type InboxStats = Readonly<Record<InboxState, number>> & {

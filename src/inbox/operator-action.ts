@@ -1,5 +1,6 @@
+import { wrongOption } from '../base/option-checks.js'
 import type { EntryId } from '../callback/callback.js'
-import type { ActResult, OperatorAction, RelatedEntry } from './operations.js'
+import type { ActOptions, ActResult, OperatorDecision, RelatedEntry } from './operations.js'
 import { MOVES, type InboxState } from './states.js'
 
 /** An action that was refused, and why. */
@@ -11,12 +12,12 @@ interface ActedOn {
 }
 
 /**
- * Why an operator's action on an entry is refused; undefined if it is possible. `related` are the entries that share its
+ * Why an operator's decision on an entry is refused; undefined if it is possible. `related` are the entries that share its
  * idempotency key or a signature. If one of them was handled, or will be, it is the same callback: to handle this entry as well
  * would repeat its effect. `again` permits that.
  */
 export function actionRefusal(
-  action: OperatorAction,
+  action: OperatorDecision,
   entry: ActedOn,
   related: readonly RelatedEntry[],
   again: boolean,
@@ -29,17 +30,58 @@ export function actionRefusal(
   if (action === 'discard' || again) return undefined
   if (state === 'handled')
     return refusal('repeat', `entry ${id} was handled; ${action} would handle it a second time`)
+  return repeatRefusal(action, related)
+}
+
+/** Why the callback of an entry would be handled a second time; undefined if no related entry was handled or will be. */
+export function repeatRefusal(
+  action: Exclude<OperatorDecision, 'discard'>,
+  related: readonly RelatedEntry[],
+): ActRefusal | undefined {
   const other = STATES_THAT_FORBID[action]
     .map((forbidding) => related.find((each) => each.state === forbidding && each.accepted))
     .find((found) => found !== undefined)
   return other && refusal('repeat', relatedRefusal(other))
 }
 
+/** Who decides, why, and whether the callback may be handled a second time. */
+export interface Decision {
+  readonly by: string
+  readonly reason: string | undefined
+  readonly again: boolean
+}
+
+/** @throws CountersignError ERR_OPTION_INVALID */
+export function decisionOf(by: string, options: ActOptions = {}): Decision {
+  return { by, reason: decisionReason(options), again: options.again ?? false }
+}
+
+const MAX_REASON_LENGTH = 500
+
+/**
+ * The reason of a decision, as it goes into the history: it is shown on terminals and in logs, line by line.
+ * @throws CountersignError ERR_OPTION_INVALID
+ */
+export function decisionReason({ reason }: ActOptions): string | undefined {
+  if (reason === undefined) return undefined
+  const problem =
+    typeof reason !== 'string'
+      ? `is of type ${typeof reason}`
+      : reason.length > MAX_REASON_LENGTH
+        ? `has ${reason.length} characters`
+        : /\p{Cc}/u.test(reason)
+          ? 'has control characters'
+          : undefined
+  if (problem === undefined) return reason
+  const cure = `pass a text of at most ${MAX_REASON_LENGTH} characters, without line feeds or other control characters`
+  throw wrongOption('inbox.act', 'reason', `reason ${problem}: ${cure}.`)
+}
+
 export function missingRefusal(id: EntryId): ActRefusal {
   return refusal('not-found', `there is no entry ${id}`)
 }
 
-function refusal(code: ActRefusal['code'], message: string): ActRefusal {
+export function refusal(code: ActRefusal['code'], message: string): ActRefusal {
   return { done: false, code, message }
 }
 
@@ -53,7 +95,7 @@ function unhandledRefusal(id: EntryId): string {
 
 // The first match is named in the message. A copy of a dead letter is not released, because the dead letter itself can be
 // retried under the key that its handlers know. A copy of a discarded entry is not released, because the decision covers it.
-const STATES_THAT_FORBID: Readonly<Record<Exclude<OperatorAction, 'discard'>, readonly InboxState[]>> = {
+const STATES_THAT_FORBID: Readonly<Record<Exclude<OperatorDecision, 'discard'>, readonly InboxState[]>> = {
   retry: ['handled', 'running', 'retrying', 'stored', 'unhandled'],
   release: ['handled', 'running', 'retrying', 'stored', 'unhandled', 'dead', 'discarded'],
 }

@@ -7,6 +7,7 @@ const PUBLISHED_AS = {
   retry: 'retried',
   release: 'released',
   discard: 'discarded',
+  undo: 'undone',
 } as const satisfies Record<OperatorAction, LifecycleEventName>
 
 /**
@@ -25,6 +26,9 @@ export function publishedOperations(
     open: () => inbox.open(),
     stats: () => inbox.stats(),
     list: (filter, page) => inbox.list(filter, page),
+    search: (filter, page) => inbox.search(filter, page),
+    count: (filter, max) => inbox.count(filter, max),
+    activity: (request) => inbox.activity(request),
     show: (id) => inbox.show(id),
     related: (id) => inbox.related(id),
     prune: (request) => inbox.prune(request),
@@ -32,7 +36,8 @@ export function publishedOperations(
       const result = await inbox.act(id, action, by, options)
       if (!result.done) return result
       if (action !== 'discard') onDue()
-      events.publish(PUBLISHED_AS[action], { entry: id, by })
+      const reason = options?.reason
+      events.publish(PUBLISHED_AS[action], { entry: id, by, ...(reason !== undefined && { reason }) })
       return result
     },
     // The owner still uses the inbox.
@@ -43,6 +48,9 @@ export function publishedOperations(
 const OPERATIONS = Object.keys({
   stats: true,
   list: true,
+  search: true,
+  count: true,
+  activity: true,
   show: true,
   related: true,
   act: true,

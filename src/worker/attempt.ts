@@ -88,10 +88,11 @@ function failed(failure: AttemptFailure, attempts: number, parts: AttemptParts):
   const error = errorText(failure.error, parts.secrets, MAX_REASON_LENGTH)
   const isFinal =
     attempts >= parts.maxAttempts || failure.code === 'ERR_PAYLOAD_INVALID' || forbidsRetry(failure.error)
-  if (isFinal) return { end: { move: 'deadLetter', error }, failure }
+  const { code } = failure
+  if (isFinal) return { end: { move: 'deadLetter', error, code }, failure }
   // This process aborted the handlers because it stops. Another process may claim the entry at once.
   const delayMs = parts.isAborted() ? 0 : backoff(attempts, parts)
-  return { end: { move: 'reschedule', delayMs, error }, failure }
+  return { end: { move: 'reschedule', delayMs, error, code }, failure }
 }
 
 function dispatchWithTransaction(

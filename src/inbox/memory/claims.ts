@@ -1,5 +1,6 @@
 import type { ClaimEntries, Claims, ClaimToken, SettledClaim } from '../inbox.js'
 import { MOVES } from '../states.js'
+import { attemptBegan, attemptEnded, attemptWasInterrupted } from './attempt-records.js'
 import type { MemoryEntries } from './entries.js'
 import type { MemoryEntry } from './memory-entry.js'
 import { setDue } from './unfinished-entries.js'
@@ -19,6 +20,7 @@ export function claim(
     entry.state = MOVES.claim.to
     entry.token++
     setDue(entry, now, leaseMs)
+    attemptWasInterrupted(entry)
     const { id, token, callback, attempts, replayed } = entry
     return { id, token, callback, attempt: attempts + 1, replayed }
   })
@@ -39,8 +41,10 @@ export function begin(
 ): MemoryEntry[] {
   const begun = extend(entries, claims, leaseMs, now)
   for (const entry of begun) {
-    if (entry.begunBy !== entry.token) entry.attempts++
+    if (entry.begunBy === entry.token) continue
+    entry.attempts++
     entry.begunBy = entry.token
+    attemptBegan(entry, now)
   }
   return begun
 }
@@ -66,6 +70,7 @@ export function settle(
   const entry = held(entries, claim)
   if (!entry) return undefined
   const { move } = end
+  if (entry.begunBy === entry.token) attemptEnded(entry, end, now)
   entry.state = MOVES[move].to
   if ('error' in end) entry.reason = end.error
   if (move === 'complete') entry.reason = undefined

@@ -58,6 +58,13 @@ export class KnownCallbacks {
     this.add(entry)
   }
 
+  /** Undoes `release` for an entry that it made known. */
+  takeBack(entry: MemoryEntry): void {
+    deleteOwn(this.#byKey, entry.key, entry)
+    deleteOwn(this.#bySignature, entry.signature, entry)
+    this.addQuarantined(entry)
+  }
+
   isKnown(entry: MemoryEntry): boolean {
     return this.#byKey.get(entry.key) === entry
   }

@@ -1,3 +1,10 @@
+import {
+  ACTIVITY_STATES,
+  ActivityCounts,
+  type ActivityBucket,
+  type ActivityRequest,
+  type ActivityState,
+} from '../activity.js'
 import { NO_ENTRIES } from '../no-entries.js'
 import type { EntryFilter, EntryPage, EntrySummary, InboxStats } from '../operations.js'
 import type { InboxState } from '../states.js'
@@ -33,7 +40,8 @@ export function listOf(
   { afterId, limit = 100, newestFirst = false }: EntryPage,
   stateOf: StateOf,
 ): EntrySummary[] {
-  const { states, eventType, idempotencyKey, reason, before = Infinity, after = -Infinity } = filter
+  const { states, eventType, idempotencyKey, bodyId, subscriptionId, reason } = filter
+  const { before = Infinity, after = -Infinity } = filter
   const inOrder = [...entries]
   // Its entry may have been deleted since. What is no number is the id of no entry, and no entry follows it.
   const afterSequence = Number(afterId)
@@ -46,6 +54,8 @@ export function listOf(
         (states === undefined || states.includes(stateOf(entry))) &&
         (eventType === undefined || callback.type === eventType) &&
         (idempotencyKey === undefined || callback.idempotencyKey === idempotencyKey) &&
+        (bodyId === undefined || entry.bodyId === bodyId) &&
+        (subscriptionId === undefined || callback.subscription.id === subscriptionId) &&
         (reason === undefined || lowerCase(own).includes(lowerCase(reason))) &&
         received < before &&
         received > after
@@ -53,6 +63,23 @@ export function listOf(
     })
     .slice(0, limit)
     .map((entry) => summaryOf(entry, stateOf(entry)))
+}
+
+/** By the states that are stored, which are all that an activity has. */
+export function activityOf(
+  entries: Iterable<MemoryEntry>,
+  request: ActivityRequest,
+): readonly ActivityBucket[] {
+  const counts = new ActivityCounts(request)
+  for (const { state, finishedAt, callback } of entries) {
+    const at = state === 'quarantined' ? Number(callback.receivedAt) : finishedAt
+    if (isActivityState(state) && at !== undefined) counts.add(state, at)
+  }
+  return counts.result()
+}
+
+function isActivityState(state: InboxState): state is ActivityState {
+  return (ACTIVITY_STATES as readonly InboxState[]).includes(state)
 }
 
 /** A to Z only, as SQLite does. */

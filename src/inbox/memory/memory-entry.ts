@@ -1,7 +1,8 @@
 import type { EntryId, VerifiedCallback } from '../../callback/callback.js'
-import type { Arrival } from '../inbox.js'
-import type { Entry, EntrySummary } from '../operations.js'
+import type { ArrivedHeaders, Arrival } from '../inbox.js'
+import type { Attempt, EntrySummary, OperatorRecord } from '../operations.js'
 import type { InboxState, StoredState } from '../states.js'
+import type { EntryBefore } from '../undo.js'
 
 /** An entry as MemoryInbox keeps it. Times are in milliseconds since 1970. */
 export interface MemoryEntry {
@@ -29,14 +30,17 @@ export interface MemoryEntry {
   /** Whether an operator retried or released it. */
   replayed: boolean
   copies: number
-  readonly history: Entry['history'][number][]
+  readonly bodyId: string | undefined
+  readonly headers: ArrivedHeaders | undefined
+  readonly attemptHistory: Attempt[]
+  readonly history: { readonly record: OperatorRecord; readonly before?: EntryBefore }[]
   readonly moreSignatures: string[]
   /** The latest time of all its signatures. */
   latestSignedAt: number
 }
 
 export function createEntry(
-  { callback, key, bodyHash, signature, orderKey }: Arrival,
+  { callback, key, bodyHash, signature, orderKey, bodyId, headers, traceContext }: Arrival,
   sequence: number,
   state: StoredState,
 ): MemoryEntry {
@@ -44,7 +48,7 @@ export function createEntry(
     id: String(sequence),
     sequence,
     state,
-    callback,
+    callback: traceContext === undefined ? callback : { ...callback, traceContext },
     key,
     bodyHash,
     signature,
@@ -59,6 +63,9 @@ export function createEntry(
     reason: undefined,
     replayed: false,
     copies: 0,
+    bodyId,
+    headers,
+    attemptHistory: [],
     history: [],
     moreSignatures: [],
     latestSignedAt: Number(callback.signedAt),
@@ -70,13 +77,14 @@ export function signaturesOf({ signature, moreSignatures }: MemoryEntry): readon
 }
 
 export function summaryOf(entry: MemoryEntry, state: InboxState): EntrySummary {
-  const { id, callback, attempts, dueAt, isReady, finishedAt, reason, copies } = entry
+  const { id, callback, bodyId, attempts, dueAt, isReady, finishedAt, reason, copies } = entry
   const { type: eventType, idempotencyKey, subscription, signedAt, receivedAt } = callback
   return {
     id,
     state,
     eventType,
     idempotencyKey,
+    bodyId,
     subscription,
     signedAt,
     receivedAt,

@@ -1,6 +1,6 @@
 import type { EntryId } from '../../callback/callback.js'
 import type { ActResult, OperatorAction } from '../operations.js'
-import { actionRefusal, missingRefusal, type ActRefusal } from '../operator-action.js'
+import { actionRefusal, missingRefusal, refusal, type ActRefusal } from '../operator-action.js'
 import { MOVES, type InboxState } from '../states.js'
 import { rowId } from './entry-id.js'
 import { related, SHOWN_STATE, typesWithHandlers } from './look.js'
@@ -43,8 +43,10 @@ export async function act(
   if (!entry) return missingRefusal(id)
   // Before the decision, because from here on an arrival with this key or signature waits for the end of this transaction.
   if (action === 'release' && entry.state === 'quarantined') await makeKnown(tx, row)
-  const refusal = actionRefusal(action, { id, state: entry.state }, await related(tx, id), again)
-  if (refusal !== undefined) throw new ActRefused(refusal)
+  if (action === 'undo')
+    throw new ActRefused(refusal('state', `entry ${id} has no decision that could be taken back`))
+  const refused = actionRefusal(action, { id, state: entry.state }, await related(tx, id), again)
+  if (refused !== undefined) throw new ActRefused(refused)
   if (action === 'release') await tx.run(CALL_AS_SUBSCRIBED, row)
   const { to } = MOVES[action]
   await tx.run(action === 'discard' ? DISCARD : MAKE_DUE, row, to, tx.now)

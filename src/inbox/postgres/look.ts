@@ -1,7 +1,15 @@
 import type { EntryId } from '../../callback/callback.js'
 import { handledTypes } from '../handled-types.js'
 import { keyHashRange } from '../identity.js'
-import type { Entry, EntryFilter, EntryPage, EntrySummary, InboxStats, RelatedEntry } from '../operations.js'
+import type {
+  Entry,
+  EntryFilter,
+  EntryPage,
+  EntrySummary,
+  InboxStats,
+  OperatorAction,
+  RelatedEntry,
+} from '../operations.js'
 import { NO_ENTRIES } from '../no-entries.js'
 import type { InboxState } from '../states.js'
 import { rowId } from './entry-id.js'
@@ -66,6 +74,7 @@ export async function show(tx: Transaction, id: EntryId): Promise<Entry | undefi
   return {
     ...summaryOf(found),
     rawBody: bufferOf(found.body),
+    attemptHistory: [],
     history: history.map(({ at, action, person }) => ({
       at: new Date(Number(at)),
       action,
@@ -119,7 +128,7 @@ interface TotalRow {
 
 interface HistoryRow {
   readonly at: BigInteger
-  readonly action: string
+  readonly action: OperatorAction
   readonly person: string
 }
 

@@ -10,7 +10,7 @@ import type {
   RelatedEntry,
 } from '../operations.js'
 import { NO_ENTRIES } from '../no-entries.js'
-import { actionRefusal, missingRefusal } from '../operator-action.js'
+import { actionRefusal, missingRefusal, refusal } from '../operator-action.js'
 import { MOVES, type StoredState } from '../states.js'
 import type { Connection } from './connection.js'
 import type { SqliteValue } from './driver.js'
@@ -32,8 +32,9 @@ export function act(
   const entry = id === undefined ? undefined : db.get<ActedOnRow>(ACTED_ON, id)
   if (id === undefined || !entry) return missingRefusal(entryId)
   const shown = { id: entryId, state: shownState(entry, unhandledTypes(db)) }
-  const refusal = actionRefusal(action, shown, related(db, entryId), again)
-  if (refusal !== undefined) return refusal
+  if (action === 'undo') return refusal('state', `entry ${entryId} has no decision that could be taken back`)
+  const refused = actionRefusal(action, shown, related(db, entryId), again)
+  if (refused !== undefined) return refused
   if (action === 'release') {
     db.run(MAKE_KNOWN, id)
     db.run(CALL_AS_SUBSCRIBED, id)
@@ -123,10 +124,11 @@ export function show(db: Connection, entryId: EntryId): Entry | undefined {
   const id = rowIdOf(entryId)
   const row = id === undefined ? undefined : db.get<SummaryRow & { body: Uint8Array }>(SHOW, id)
   if (id === undefined || !row) return undefined
-  const history = db.all<{ at: number; action: string; person: string }>(HISTORY, id)
+  const history = db.all<{ at: number; action: OperatorAction; person: string }>(HISTORY, id)
   return {
     ...summaryOf(row, shownState(row, unhandledTypes(db))),
     rawBody: bufferOf(row.body),
+    attemptHistory: [],
     history: history.map(({ at, action, person }) => ({ at: new Date(at), action, by: person })),
   }
 }

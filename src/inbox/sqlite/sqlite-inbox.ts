@@ -22,13 +22,22 @@ import type {
   ActResult,
   CompleteInbox,
   Entry,
+  EntryCount,
   EntryFilter,
   EntryPage,
+  EntrySearch,
   EntrySummary,
   InboxStats,
   OperatorAction,
   RelatedEntry,
 } from '../operations.js'
+import {
+  ACTIVITY_STATES,
+  ActivityCounts,
+  type ActivityBucket,
+  type ActivityRequest,
+  type ActivityState,
+} from '../activity.js'
 import { AskedTypes } from '../handled-types.js'
 import { InboxClock } from '../inbox-clock.js'
 import { DEFAULT_DISCARDED_RETENTION_MS, DEFAULT_RETENTION_MS } from '../retention.js'
@@ -140,6 +149,27 @@ export class SqliteInbox implements CompleteInbox {
 
   list(filter: EntryFilter, page?: EntryPage): Promise<EntrySummary[]> {
     return this.#commits.read((db) => list(db, filter, page))
+  }
+
+  async search(filter: EntryFilter, page: EntryPage = {}): Promise<EntrySearch> {
+    const entries = await this.list(filter, page)
+    const isFull = entries.length === (page.limit ?? 100)
+    return isFull && entries.length > 0 ? { entries, next: entries.at(-1)!.id } : { entries }
+  }
+
+  async count(filter: EntryFilter, max: number): Promise<EntryCount> {
+    const { length } = await this.list(filter, { limit: max + 1 })
+    return { count: Math.min(length, max), more: length > max }
+  }
+
+  async activity(request: ActivityRequest): Promise<readonly ActivityBucket[]> {
+    const counts = new ActivityCounts(request)
+    for (const { state, finishedAt, receivedAt } of await this.list(
+      { states: ACTIVITY_STATES },
+      { limit: 10_000 },
+    ))
+      counts.add(state as ActivityState, Number(state === 'quarantined' ? receivedAt : finishedAt))
+    return counts.result()
   }
 
   show(id: EntryId): Promise<Entry | undefined> {

@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os'
 import type { EntryId } from '../../../callback/callback.js'
-import type { InboxOperations, OperatorAction } from '../../../inbox/operations.js'
+import type { InboxOperations, OperatorDecision } from '../../../inbox/operations.js'
 import { actionRefusal, missingRefusal, type ActRefusal } from '../../../inbox/operator-action.js'
 import { MOVES } from '../../../inbox/states.js'
 import { EXIT, printJson, UsageError, type ExitCode, type Io } from '../../io.js'
@@ -27,7 +27,7 @@ export const defineRelease = defineAction(
 )
 export const defineDiscard = defineAction('discard', 'Discard entries, so that they are never handled.')
 
-function defineAction(action: OperatorAction, description: string): DefineSubcommand {
+function defineAction(action: OperatorDecision, description: string): DefineSubcommand {
   return (subcommand, io, finish) => {
     const command = addFilterOptions(subcommand(action, description))
       .argument(
@@ -53,7 +53,7 @@ function defineAction(action: OperatorAction, description: string): DefineSubcom
 
 async function act(
   inbox: InboxOperations,
-  action: OperatorAction,
+  action: OperatorDecision,
   ids: readonly EntryId[],
   flags: ActFlags,
   io: Io,
@@ -104,7 +104,7 @@ interface Result {
 /** What the action would do after it was done to the entries in `rehearsed`, to which this one is added. */
 async function rehearse(
   inbox: InboxOperations,
-  action: OperatorAction,
+  action: OperatorDecision,
   id: EntryId,
   again: boolean,
   rehearsed: Set<EntryId>,
@@ -129,7 +129,7 @@ const HANDLE_AGAIN_HINT =
   'to have a callback handled a second time all the same, name its entry by its number, with --handle-again'
 
 /** What the filter picks, of those whose state allows the action. */
-async function bulk(inbox: InboxOperations, action: OperatorAction, flags: ActFlags): Promise<EntryId[]> {
+async function bulk(inbox: InboxOperations, action: OperatorDecision, flags: ActFlags): Promise<EntryId[]> {
   const filter = filterOf(flags)
   if (Object.values(filter).every((value) => value === undefined)) {
     throw new UsageError(

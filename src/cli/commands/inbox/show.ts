@@ -1,5 +1,5 @@
 import { ownSubscriptionId, type EntryId } from '../../../callback/callback.js'
-import type { InboxOperations } from '../../../inbox/operations.js'
+import type { Attempt, InboxOperations, OperatorRecord } from '../../../inbox/operations.js'
 import { withoutQuery } from '../../../callback/subscriptions.js'
 import { complain, EXIT, printJson, type ExitCode, type Io } from '../../io.js'
 import { entryId } from '../../option-values.js'
@@ -33,9 +33,10 @@ async function show(
     complain(io, `there is no entry ${id}`)
     return EXIT.unexpected
   }
-  const { rawBody, history, subscription, ...rest } = entry
+  const { rawBody, history, subscription, headers, attemptHistory, ...rest } = entry
   if (json) {
-    printJson(io, { ...rest, subscription, history, ...(body && { bodyBase64: rawBody.toString('base64') }) })
+    const all = { ...rest, subscription, headers, attemptHistory, history }
+    printJson(io, { ...all, ...(body && { bodyBase64: rawBody.toString('base64') }) })
     return EXIT.done
   }
   const subscriptionId = ownSubscriptionId(subscription)
@@ -46,14 +47,24 @@ async function show(
     ['subscription', `${subscription.eventTypeName} ${withoutQuery(subscription.callbackUrl)}`],
     ...(subscriptionId === undefined ? [] : [['subscriptionId', subscriptionId] as [string, string]]),
     ['body', `${rawBody.length} bytes${body ? '' : '; --body prints them'}`],
-    ...history.map(({ at, action, by }): [string, string] => [
-      'history',
-      `${at.toISOString()} ${action} by ${by}`,
-    ]),
+    ...(headers?.pairs ?? []).map(([name, value]): [string, string] => ['header', `${name}: ${value}`]),
+    ...(headers?.isCut ? [['header', '(the rest was not stored)'] as [string, string]] : []),
+    ...attemptHistory.map((attempt): [string, string] => ['attempt', attemptText(attempt)]),
+    ...history.map((record): [string, string] => ['history', recordText(record)]),
   ]
   io.stdout.write(fields(rows, widthOf(io.stdout)))
   if (body) io.stdout.write(`\n${printable(rawBody.toString('utf8'))}\n`)
   return EXIT.done
+}
+
+function attemptText({ number, startedAt, endedAt, result, code, error }: Attempt): string {
+  const times = `${startedAt.toISOString()}${endedAt ? ` to ${endedAt.toISOString()}` : ''}`
+  const why = [code, error].filter((text) => text !== undefined).join(', ')
+  return `${number}, ${times}: ${result}${why === '' ? '' : ` (${why})`}`
+}
+
+function recordText({ at, action, by, reason }: OperatorRecord): string {
+  return `${at.toISOString()} ${action} by ${by}${reason === undefined ? '' : `: ${reason}`}`
 }
 
 function shown(value: Date | string | number | undefined): string {

@@ -1,0 +1,79 @@
+import { wrongOption } from '../base/option-checks.js'
+import type { InboxState } from './states.js'
+
+/** A time range, and the length of its parts, in milliseconds. Times are since 1970. */
+export interface ActivityRequest {
+  readonly from: number
+  /** Not included. */
+  readonly to: number
+  /** The range may have at most 1,000 parts. The last one ends at `to`. */
+  readonly bucketMs: number
+}
+
+/** How many entries came to an end within one part of a time range. */
+export interface ActivityBucket extends Readonly<Record<ActivityState, number>> {
+  /** When this part begins. */
+  readonly at: Date
+}
+
+/** By the time at which an entry ended; of `quarantined` by the time of its arrival. */
+export const ACTIVITY_STATES = [
+  'handled',
+  'dead',
+  'discarded',
+  'quarantined',
+] as const satisfies readonly InboxState[]
+
+export type ActivityState = (typeof ACTIVITY_STATES)[number]
+
+const OWNER = 'inbox.activity'
+const MAX_BUCKETS = 1_000
+
+/** Counts entries by the part of the range in which they ended. */
+export class ActivityCounts {
+  readonly #request: ActivityRequest
+  readonly #buckets: Record<ActivityState, number>[]
+
+  /** @throws CountersignError ERR_OPTION_INVALID */
+  constructor(request: ActivityRequest) {
+    const { from, to, bucketMs } = request
+    if (![from, to].every(Number.isSafeInteger) || from >= to)
+      throw wrongOption(
+        OWNER,
+        'from',
+        `from is ${from} and to is ${to}: use whole numbers, with from before to.`,
+      )
+    const buckets = Math.ceil((to - from) / bucketMs)
+    if (!Number.isSafeInteger(bucketMs) || bucketMs < 1 || buckets > MAX_BUCKETS) {
+      const cure = `use a whole number that divides the range into at most ${MAX_BUCKETS} parts`
+      throw wrongOption(OWNER, 'bucketMs', `bucketMs is ${bucketMs}: ${cure}.`)
+    }
+    this.#request = request
+    this.#buckets = Array.from({ length: buckets }, () => ({
+      handled: 0,
+      dead: 0,
+      discarded: 0,
+      quarantined: 0,
+    }))
+  }
+
+  /** The parts of the range, from the first to the last: when each begins and ends. */
+  get ranges(): readonly { readonly from: number; readonly to: number }[] {
+    const { from, to, bucketMs } = this.#request
+    return this.#buckets.map((_, index) => {
+      const start = from + index * bucketMs
+      return { from: start, to: Math.min(to, start + bucketMs) }
+    })
+  }
+
+  /** Adds entries that ended at this time. A time outside the range has no effect. */
+  add(state: ActivityState, at: number, entries = 1): void {
+    const { from, to, bucketMs } = this.#request
+    if (at >= from && at < to) this.#buckets[Math.floor((at - from) / bucketMs)]![state] += entries
+  }
+
+  result(): readonly ActivityBucket[] {
+    const { from, bucketMs } = this.#request
+    return this.#buckets.map((counts, index) => ({ at: new Date(from + index * bucketMs), ...counts }))
+  }
+}

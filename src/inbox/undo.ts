@@ -1,0 +1,84 @@
+import type { EntryId } from '../callback/callback.js'
+import type { OperatorAction, RelatedEntry } from './operations.js'
+import { refusal, repeatRefusal, type ActRefusal } from './operator-action.js'
+import { MOVES, type StoredState } from './states.js'
+
+/** What a decision changed in an entry, as it was before. Times are in milliseconds since 1970. */
+export interface EntryBefore {
+  readonly state: StoredState
+  readonly eventType: string
+  readonly dueAt: number | null
+  readonly dueSetAt: number
+  readonly attempts: number
+  readonly replayed: boolean
+  readonly finishedAt: number | null
+  readonly known: boolean
+  /** Not changed by a decision, but by a claim and by a repeat. */
+  readonly token: number
+  readonly copies: number
+}
+
+/** The latest item of an entry's history. */
+export interface LatestDecision {
+  readonly action: OperatorAction
+  /** Undefined if an earlier version recorded it. */
+  readonly before?: EntryBefore | undefined
+}
+
+/** What is asked of the entry, as it is now. */
+export interface UndoneEntry extends Pick<EntryBefore, 'state' | 'known' | 'token' | 'copies'> {
+  readonly id: EntryId
+}
+
+/**
+ * What to restore, or why the latest decision cannot be taken back. An entry that would be due again is not handled a second
+ * time unless `again` permits that, as for a retry.
+ */
+export function undoneDecision(
+  entry: UndoneEntry,
+  latest: LatestDecision | undefined,
+  related: readonly RelatedEntry[],
+  again: boolean,
+): EntryBefore | ActRefusal {
+  const { id } = entry
+  if (!latest || latest.action === 'undo')
+    return refusal('state', `entry ${id} has no decision that could be taken back`)
+  const { action, before } = latest
+  if (!before)
+    return refusal(
+      'state',
+      `the ${action} of entry ${id} was recorded by an earlier version, without the state before it; use another action`,
+    )
+  if (entry.token !== before.token || entry.state !== MOVES[action].to)
+    return refusal(
+      'state',
+      `a worker has claimed entry ${id} since the ${action}, which cannot be taken back now`,
+    )
+  if (entry.known !== before.known && entry.copies !== before.copies)
+    return refusal(
+      'state',
+      `a repeat of entry ${id} has arrived since the ${action}, and was recognised by it; discard the entry instead`,
+    )
+  const isDueAgain = before.dueAt !== null && entry.state === 'discarded'
+  return (isDueAgain && !again && repeatRefusal('retry', related)) || before
+}
+
+export function isRefusal(undone: EntryBefore | ActRefusal): undone is ActRefusal {
+  return 'done' in undone
+}
+
+/** When the entry is due again. Counted from now if the clock has been set back since that time was set. */
+export function restoredDue({ dueAt, dueSetAt }: EntryBefore, now: number) {
+  const setAt = Math.min(dueSetAt, now)
+  return { dueAt: dueAt === null ? null : setAt + (dueAt - dueSetAt), dueSetAt: setAt }
+}
+
+/** When the entry ended. A repeat that arrived since counts as of now: it must be recognised for as long as any other. */
+export function restoredEnd(
+  { finishedAt, copies }: EntryBefore,
+  now: number,
+  copiesNow: number,
+): number | null {
+  if (finishedAt === null) return null
+  return copiesNow === copies ? Math.min(finishedAt, now) : now
+}
