@@ -59,6 +59,14 @@ export type * from './inbox/inbox.js'
 export type * from './inbox/operations.js'
 export type { ActivityBucket, ActivityRequest, ActivityState } from './inbox/activity.js'
 export type { FinishedCallback, WaitForOptions } from './inbox/wait-for-callback.js'
+export {
+  actOnMatching,
+  previewMatching,
+  type MatchedResult,
+  type MatchingPreview,
+  type MatchingResult,
+  type PreviewOptions,
+} from './inbox/act-on-matching.js'
 export type { InboxState } from './inbox/states.js'
 export { MemoryInbox, type MemoryInboxOptions } from './inbox/memory-inbox.js'
 export { DoNotRetryError } from './handlers/do-not-retry.js'

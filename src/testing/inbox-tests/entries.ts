@@ -55,6 +55,9 @@ export function createArrival(parts: ArrivalParts = {}): Arrival {
     signature: random44Characters(),
     suspicion: parts.suspicion,
     orderKey: parts.orderKey,
+    bodyId: parts.bodyId,
+    headers: parts.headers,
+    traceContext: parts.traceContext,
   }
 }
 

@@ -1,0 +1,121 @@
+import { checkKnownOptions, integerOption, wrongOption } from '../base/option-checks.js'
+import type { EntryId } from '../callback/callback.js'
+import type {
+  ActOptions,
+  ActResult,
+  EntryFilter,
+  EntrySummary,
+  InboxOperations,
+  OperatorAction,
+} from './operations.js'
+import { decisionReason } from './operator-action.js'
+import { MOVES, type InboxState } from './states.js'
+
+/** How many entries one bulk decision changes at most. */
+export const MAX_MATCHING = 1_000
+/** How many entries are decided on at the same time: a PostgreSQL inbox needs a connection for each. */
+const AT_ONCE = 8
+
+export interface PreviewOptions {
+  /** How many entries at most, from 1 to 1,000. @default 1_000 */
+  readonly limit?: number | undefined
+}
+
+/** The entries that a bulk decision is about. */
+export interface MatchingPreview {
+  /** Oldest first. Their ids are what `actOnMatching` takes. */
+  readonly entries: readonly EntrySummary[]
+  /** Whether more entries match, or were not examined. */
+  readonly more: boolean
+}
+
+/** The result of a bulk decision. */
+export interface MatchingResult {
+  /** For each entry that was decided on, in the order of the ids. */
+  readonly results: readonly MatchedResult[]
+  /** How many decisions were carried out, and how many were refused, by code. */
+  readonly counts: Readonly<Record<'done' | Extract<ActResult, { done: false }>['code'], number>>
+  /** Set if the inbox failed: the remaining ids were not decided on, or it is not known whether they were. */
+  readonly failed?: { readonly error: unknown; readonly remaining: readonly EntryId[] } | undefined
+}
+
+export type MatchedResult = { readonly id: EntryId } & ActResult
+
+/**
+ * The entries that match a filter and whose state allows the action. Handled entries are never among those to retry: an
+ * operator names them one by one.
+ * @throws CountersignError ERR_OPTION_UNKNOWN, ERR_OPTION_INVALID; or the error of the inbox
+ */
+export async function previewMatching(
+  operations: Pick<InboxOperations, 'search'>,
+  filter: EntryFilter,
+  action: OperatorAction,
+  options: PreviewOptions = {},
+): Promise<MatchingPreview> {
+  checkKnownOptions('previewMatching', options, ['limit'])
+  const limit = integerOption('previewMatching', 'limit', options.limit, {
+    fallback: MAX_MATCHING,
+    min: 1,
+    max: MAX_MATCHING,
+  })
+  const states = (filter.states ?? BULK_STATES[action]).filter((state) => BULK_STATES[action].includes(state))
+  const entries: EntrySummary[] = []
+  let afterId: EntryId | undefined
+  for (let page = 0; page < MAX_PAGES && entries.length < limit; page++) {
+    const found = await operations.search({ ...filter, states }, { afterId, limit: limit - entries.length })
+    entries.push(...found.entries)
+    afterId = found.next
+    if (afterId === undefined) return { entries, more: false }
+  }
+  return { entries, more: true }
+}
+
+/**
+ * Carries out an operator's decision on each of these entries, which `previewMatching` found: what matches the filter only since
+ * then is not touched. Each entry is refused or not by itself, as `act` does: without `again` nothing is handled a second time.
+ * @throws CountersignError ERR_OPTION_INVALID
+ */
+export async function actOnMatching(
+  operations: Pick<InboxOperations, 'act'>,
+  ids: readonly EntryId[],
+  action: OperatorAction,
+  by: string,
+  options: ActOptions = {},
+): Promise<MatchingResult> {
+  if (ids.length > MAX_MATCHING)
+    throw wrongOption(
+      'actOnMatching',
+      'ids',
+      `ids has ${ids.length} ids: pass at most ${MAX_MATCHING} at a time.`,
+    )
+  decisionReason(options)
+  const results: MatchedResult[] = []
+  const counts = { done: 0, 'not-found': 0, state: 0, repeat: 0 }
+  for (let start = 0; start < ids.length; start += AT_ONCE) {
+    const batch = ids.slice(start, start + AT_ONCE)
+    const ended = await Promise.allSettled(batch.map((id) => operations.act(id, action, by, options)))
+    for (const [index, each] of ended.entries()) {
+      if (each.status === 'rejected') continue
+      results.push({ id: batch[index]!, ...each.value })
+      counts[each.value.done ? 'done' : each.value.code]++
+    }
+    const failure = ended.find((each) => each.status === 'rejected')
+    if (failure) {
+      const failed = batch.filter((_, index) => ended[index]!.status === 'rejected')
+      const remaining = [...failed, ...ids.slice(start + AT_ONCE)]
+      return { results, counts, failed: { error: failure.reason, remaining } }
+    }
+  }
+  return { results, counts }
+}
+
+/** Each page examines a bounded number of entries. */
+const MAX_PAGES = 20
+
+/** The states in which a bulk decision looks for entries. */
+const BULK_STATES: Readonly<Record<OperatorAction, readonly InboxState[]>> = {
+  retry: MOVES.retry.from.filter((state) => state !== 'handled'),
+  release: MOVES.release.from,
+  discard: MOVES.discard.from,
+  undo: ['stored', 'unhandled', 'discarded'],
+}

@@ -1,0 +1,141 @@
+import { actOnMatching, MemoryInbox, previewMatching } from '../../src/index.js'
+import { arrival } from '../support/arrivals.js'
+import { settle } from '../support/settle.js'
+
+const CLAIM = { eventTypes: 'any', limit: 1, leaseMs: 1_000 } as const
+
+async function withDeadLetters(count: number) {
+  const inbox = new MemoryInbox()
+  const ids = []
+  for (let i = 0; i < count; i++) {
+    ids.push((await inbox.add(arrival())).id)
+    const [claim] = (await inbox.claim(CLAIM)).entries
+    await settle(inbox, claim!, { move: 'deadLetter', error: `error ${i}` })
+  }
+  return { inbox, ids }
+}
+
+describe('previewMatching', () => {
+  it('gives the entries that match and whose state allows the action', async () => {
+    const { inbox, ids } = await withDeadLetters(2)
+    await inbox.add(arrival({ suspicion: 'stale' }))
+    const preview = await previewMatching(inbox, {}, 'retry')
+    expect(preview).toMatchObject({ entries: ids.map((id) => ({ id })), more: false })
+    expect(await previewMatching(inbox, { states: ['quarantined'] }, 'retry')).toEqual({
+      entries: [],
+      more: false,
+    })
+  })
+
+  it('never gives handled entries to retry', async () => {
+    const inbox = new MemoryInbox()
+    await inbox.add(arrival())
+    const [claim] = (await inbox.claim(CLAIM)).entries
+    await settle(inbox, claim!, { move: 'complete' })
+    expect((await previewMatching(inbox, {}, 'retry')).entries).toEqual([])
+    expect((await previewMatching(inbox, { states: ['handled', 'dead'] }, 'retry')).entries).toEqual([])
+  })
+
+  it('says that there are more than its limit', async () => {
+    const { inbox, ids } = await withDeadLetters(3)
+    const preview = await previewMatching(inbox, {}, 'discard', { limit: 2 })
+    expect(preview.entries.map(({ id }) => id)).toEqual(ids.slice(0, 2))
+    expect(preview.more).toBe(true)
+  })
+
+  it('goes on where a search examined a part of the entries only', async () => {
+    const { inbox, ids } = await withDeadLetters(3)
+    const search = jest.spyOn(inbox, 'search')
+    search.mockResolvedValueOnce({ entries: [], next: ids[0]! })
+    const preview = await previewMatching(inbox, {}, 'discard')
+    expect(preview.entries.map(({ id }) => id)).toEqual(ids.slice(1))
+    expect(preview.more).toBe(false)
+  })
+
+  it('ends after a bounded number of searches', async () => {
+    const { inbox, ids } = await withDeadLetters(1)
+    const search = jest.spyOn(inbox, 'search').mockResolvedValue({ entries: [], next: ids[0]! })
+    expect(await previewMatching(inbox, {}, 'discard')).toEqual({ entries: [], more: true })
+    expect(search.mock.calls.length).toBeLessThan(100)
+  })
+
+  it.each([0, 1_001, 1.5])('refuses the limit %p', async (limit) => {
+    const { inbox } = await withDeadLetters(0)
+    await expect(previewMatching(inbox, {}, 'discard', { limit })).rejects.toMatchObject({
+      code: 'ERR_OPTION_INVALID',
+      option: 'limit',
+    })
+  })
+})
+
+describe('actOnMatching', () => {
+  it('acts on what the preview found, and on nothing that matches since', async () => {
+    const { inbox } = await withDeadLetters(10)
+    const { entries } = await previewMatching(inbox, {}, 'discard')
+    const { id: late } = await inbox.add(arrival())
+    const result = await actOnMatching(
+      inbox,
+      entries.map(({ id }) => id),
+      'discard',
+      'ann',
+      { reason: 'the account is closed' },
+    )
+    expect(result.counts).toEqual({ done: 10, 'not-found': 0, state: 0, repeat: 0 })
+    expect(result.results.map(({ id }) => id)).toEqual(entries.map(({ id }) => id))
+    expect((await inbox.show(late))?.state).toBe('stored')
+    expect((await inbox.show(entries[0]!.id))?.history).toMatchObject([
+      { action: 'discard', by: 'ann', reason: 'the account is closed' },
+    ])
+  })
+
+  it('counts the refusals by code, and handles nothing a second time', async () => {
+    const { inbox, ids } = await withDeadLetters(2)
+    await inbox.act(ids[1]!, 'discard', 'bob')
+    const { id: handled } = await inbox.add(arrival())
+    const [claim] = (await inbox.claim(CLAIM)).entries
+    await settle(inbox, claim!, { move: 'complete' })
+    const all = [...ids, handled, '999']
+    const { counts, results } = await actOnMatching(inbox, all, 'retry', 'ann')
+    expect(counts).toEqual({ done: 1, 'not-found': 1, state: 1, repeat: 1 })
+    expect(results[2]).toMatchObject({ id: handled, done: false, code: 'repeat' })
+    expect((await inbox.show(handled))?.state).toBe('handled')
+    const again = await actOnMatching(inbox, [handled], 'retry', 'ann', { again: true })
+    expect(again.counts.done).toBe(1)
+  })
+
+  it('releases one of two repeats that both match', async () => {
+    const inbox = new MemoryInbox()
+    const suspect = arrival({ suspicion: 'stale' })
+    await inbox.add(suspect)
+    await inbox.add({ ...suspect, signature: arrival().signature })
+    const { entries } = await previewMatching(inbox, { states: ['quarantined'] }, 'release')
+    const ids = entries.map(({ id }) => id)
+    expect((await actOnMatching(inbox, ids, 'release', 'ann')).counts).toMatchObject({ done: 1, repeat: 1 })
+  })
+
+  it('ends when the inbox fails, and says what remains', async () => {
+    const { inbox, ids } = await withDeadLetters(20)
+    const act = inbox.act.bind(inbox)
+    let calls = 0
+    jest
+      .spyOn(inbox, 'act')
+      .mockImplementation((...given) =>
+        ++calls === 10 ? Promise.reject(new Error('the disk is away')) : act(...given),
+      )
+    const { counts, failed } = await actOnMatching(inbox, ids, 'discard', 'ann')
+    expect(counts.done).toBe(15)
+    expect(failed).toEqual({ error: new Error('the disk is away'), remaining: [ids[9], ...ids.slice(16)] })
+  })
+
+  it('refuses a wrong reason and too many ids before it acts', async () => {
+    const { inbox, ids } = await withDeadLetters(1)
+    await expect(actOnMatching(inbox, ids, 'discard', 'ann', { reason: 'a\nb' })).rejects.toMatchObject(
+      {
+        option: 'reason',
+      },
+    )
+    const many = Array.from({ length: 1_001 }, () => ids[0]!)
+    await expect(actOnMatching(inbox, many, 'discard', 'ann')).rejects.toMatchObject({ option: 'ids' })
+    expect((await inbox.show(ids[0]!))?.state).toBe('dead')
+  })
+})
