@@ -22,8 +22,8 @@ export interface ExplainOptions {
   /** How many HMACs may be computed: 1 to 2,000. @default 2_000 */
   readonly maxHmacs?: number | undefined
   /**
-   * After how many milliseconds the search ends: 1 to 10,000. The last step may take longer, in proportion to the size of the
-   * body. @default 50
+   * After how many milliseconds of processor time the search ends: 1 to 10,000. The last step may take longer, in proportion to
+   * the size of the body. @default 50
    */
   readonly maxMs?: number | undefined
 }

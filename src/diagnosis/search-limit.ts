@@ -1,19 +1,21 @@
+import { startProcessorTimer, type ProcessorTimer } from '../base/processor-time.js'
+
 /** How often `take` looks at the clock, which costs a tenth of an HMAC. The first HMACs are computed in any case. */
 const CLOCK_INTERVAL = 8
 
-/** Bounds the work of one explanation: HMACs and time, whichever ends first. */
+/** Bounds the work of one explanation: HMACs and processor time, whichever ends first. */
 export class SearchLimit {
   readonly #maxHmacs: number
-  readonly #halfAt: number
-  readonly #endsAt: number
+  readonly #maxMs: number
+  readonly #timer: ProcessorTimer
   #hmacs = 0
   #stoppedBy: 'maxHmacs' | 'maxMs' | undefined
   #isCut = false
 
-  constructor(maxHmacs: number, maxMs: number) {
+  constructor(maxHmacs: number, maxMs: number, timer = startProcessorTimer()) {
     this.#maxHmacs = maxHmacs
-    this.#halfAt = performance.now() + maxMs / 2
-    this.#endsAt = performance.now() + maxMs
+    this.#maxMs = maxMs
+    this.#timer = timer
   }
 
   get hmacs(): number {
@@ -28,7 +30,7 @@ export class SearchLimit {
   /** Whether one more HMAC may be computed. */
   take(): boolean {
     if (this.#hmacs >= this.#maxHmacs) this.#stoppedBy ??= 'maxHmacs'
-    else if (this.#hmacs > 0 && this.#hmacs % CLOCK_INTERVAL === 0 && performance.now() > this.#endsAt)
+    else if (this.#hmacs > 0 && this.#hmacs % CLOCK_INTERVAL === 0 && this.#timer.exceeds(this.#maxMs))
       this.#stoppedBy ??= 'maxMs'
     if (this.#stoppedBy) return false
     this.#hmacs++
@@ -40,7 +42,7 @@ export class SearchLimit {
    * would never be tried.
    */
   isHalfOver(): boolean {
-    if (performance.now() > this.#halfAt) this.#isCut = true
+    this.#isCut ||= this.#timer.exceeds(this.#maxMs / 2)
     return this.#isCut
   }
 }

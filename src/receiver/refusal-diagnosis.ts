@@ -1,11 +1,12 @@
 import { performance } from 'node:perf_hooks'
 import { setImmediate as afterThisTick } from 'node:timers/promises'
 import { checkKnownOptions, durationOption, integerOption, invalidOption } from '../base/option-checks.js'
+import { startProcessorTimer, type ProcessorTimer } from '../base/processor-time.js'
 import { withTimeout } from '../base/timeout.js'
 import type { Tolerance } from '../callback/authenticate.js'
 import type { AuthenticatorSettings } from '../callback/authenticator.js'
 import type { PreparedSubscription } from '../callback/prepared-subscription.js'
-import { explainCallback, type Cause, type Finding } from '../diagnosis/index.js'
+import { explainCallback, type Cause, type Explanation, type Finding } from '../diagnosis/index.js'
 import { answeredEvent } from '../events/publish-answer.js'
 import type { AnsweredRequest } from '../http/process-callback.js'
 import type { Logger } from '../logging/logger.js'
@@ -13,7 +14,7 @@ import type { Logger } from '../logging/logger.js'
 export interface DiagnosisOptions {
   /** At most one refused callback is explained in this time, in milliseconds. @default 10_000 */
   readonly intervalMs?: number | undefined
-  /** How many milliseconds explanations may take in any minute. @default 200 */
+  /** How many milliseconds of processor time explanations may take in any minute. @default 200 */
   readonly msPerMinute?: number | undefined
 }
 
@@ -34,7 +35,7 @@ export interface LoggedCause {
   readonly causeOf: { readonly idempotencyKey: string | undefined; readonly eventType: string | undefined }
 }
 
-/** The time that one explanation may take, as far as the minute has as much left. */
+/** The processor time that one explanation may take, as far as the minute has as much left. */
 const MAX_MS = 50
 /** A search for a larger body would take longer than `MAX_MS`. */
 const MAX_BODY_BYTES = 65_536
@@ -68,6 +69,8 @@ interface DiagnosisParts {
   readonly logger: Logger
   /** Milliseconds of a clock that is never set. @default performance.now */
   readonly now?: () => number
+  /** @default the processor time of this thread */
+  readonly startTimer?: () => Pick<ProcessorTimer, 'usedMs'>
 }
 
 /**
@@ -79,15 +82,17 @@ export class RefusalDiagnosis {
   readonly #authentication: DiagnosisParts['authentication']
   readonly #logger: Logger
   readonly #now: () => number
+  readonly #startTimer: () => Pick<ProcessorTimer, 'usedMs'>
   #notBefore = -Infinity
   #runs: { readonly at: number; readonly ms: number }[] = []
   #found: LoggedCause | undefined
 
-  constructor(settings: DiagnosisSettings, { authentication, logger, now }: DiagnosisParts) {
+  constructor(settings: DiagnosisSettings, { authentication, logger, now, startTimer }: DiagnosisParts) {
     this.#settings = settings
     this.#authentication = authentication
     this.#logger = logger
     this.#now = now ?? (() => performance.now())
+    this.#startTimer = startTimer ?? startProcessorTimer
   }
 
   /** Explains this request soon, if its signature did not match and the bounds allow it. */
@@ -131,23 +136,18 @@ export class RefusalDiagnosis {
         dependencyTimeoutMs,
         'subscriptions()',
       )
-      const startedAt = this.#now()
-      const { verified, findings, stoppedBy } = explainCallback(
-        {
-          path: head.path,
-          rawHeaders: head.request.rawHeaders,
-          headers: head.request.headers,
-          body,
-          receivedAt,
-        },
-        {
-          subscriptions: mostLikely(all, hints.eventType),
-          toleranceMs,
-          futureToleranceMs,
-          maxMs: Math.max(1, Math.min(MAX_MS, Math.floor(this.#msLeft(startedAt)))),
-        },
+      const { verified, findings, stoppedBy } = this.#measured((maxMs) =>
+        explainCallback(
+          {
+            path: head.path,
+            rawHeaders: head.request.rawHeaders,
+            headers: head.request.headers,
+            body,
+            receivedAt,
+          },
+          { subscriptions: mostLikely(all, hints.eventType), toleranceMs, futureToleranceMs, maxMs },
+        ),
       )
-      this.#runs.push({ at: startedAt, ms: this.#now() - startedAt })
       const [finding] = findings
       // A subscriptions function may return the secret by now.
       if (verified || !finding) return
@@ -163,6 +163,17 @@ export class RefusalDiagnosis {
       }
     } catch (error) {
       this.#logger.warn({ code: 'WARN_DIAGNOSIS_FAILED', err: error }, 'a refused callback was not explained')
+    }
+  }
+
+  /** Runs a search with the time that is left, and subtracts what it used from the minute, also if it fails. */
+  #measured(search: (maxMs: number) => Explanation): Explanation {
+    const at = this.#now()
+    const timer = this.#startTimer()
+    try {
+      return search(Math.max(1, Math.min(MAX_MS, Math.floor(this.#msLeft(at)))))
+    } finally {
+      this.#runs.push({ at, ms: timer.usedMs() })
     }
   }
 
