@@ -47,8 +47,10 @@ export function fitted(text: string, width: number): string {
 
 /** Names and values. A value that does not fit continues on the next line. */
 export function fields(rows: readonly (readonly [name: string, value: string])[], width: number): string {
-  const indent = Math.max(...rows.map(([name]) => name.length)) + GAP.length
-  return rows
+  // A name may be that of a file, which can have any characters.
+  const safe = rows.map(([name, value]) => [printable(name), value] as const)
+  const indent = Math.max(...safe.map(([name]) => name.length)) + GAP.length
+  return safe
     .flatMap(([name, value]) =>
       wrapped(value, Math.max(width - indent, 20)).map((line, index) =>
         `${(index === 0 ? name : '').padEnd(indent)}${line}`.trimEnd(),

@@ -220,9 +220,12 @@ describe('countersign explain', () => {
 
   it('gives the sender of a recording no way to command the terminal', async () => {
     const text = http({ target: '/\x9b31mred' }, { path: '/\x9b31mred' })
-    const cwd = await sandbox.directory({ 'countersign.config.json': config() })
-    const { stdout } = await countersign(['explain', '-'], { cwd, input: text })
-    expect(stdout).not.toContain('\x9b')
+    const cwd = await sandbox.directory({ 'countersign.config.json': config(), '\x1b[31mred.http': text })
+    for (const name of ['-', '\x1b[31mred.http', '.']) {
+      const { stdout, stderr } = await countersign(['explain', name], { cwd, input: text })
+      expect(stdout).toContain('url-path')
+      for (const control of ['\x9b', '\x1b']) expect(stdout + stderr).not.toContain(control)
+    }
   })
 
   it.each([

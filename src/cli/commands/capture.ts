@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { CountersignError } from '../../base/errors.js'
+import { printable } from '../../base/printable.js'
 import { callbackUrlProblem } from '../../signature/index.js'
 import { importModule } from '../config/config-file.js'
 import { EXIT, printJson, UsageError, type DefineCommand, type Io } from '../io.js'
@@ -133,6 +134,6 @@ async function loadRewrite(path: string, io: Io): Promise<Rewrite> {
 }
 
 function print({ fixtures, skipped }: Written, out: string, io: Io): void {
-  for (const { name, reason } of skipped) io.stdout.write(`${name}: skipped, ${reason}\n`)
-  io.stdout.write(`${fixtures.length} fixtures in ${out}\n`)
+  for (const { name, reason } of skipped) io.stdout.write(`${printable(name)}: skipped, ${reason}\n`)
+  io.stdout.write(`${fixtures.length} fixtures in ${printable(out)}\n`)
 }
