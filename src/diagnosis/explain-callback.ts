@@ -53,7 +53,9 @@ export function explainCallback(request: ReceivedRequest, options: ExplainOption
       // To list the pairs takes longer than to try them, so only those of the likeliest subscription are.
       return spaceOf(subscription, isChanged && { withPairs: rank === 0 }, settings, urls)
     }))
-  const signatures = salted(signatureCandidates(lines))
+  const isRead = request.bodyRead !== false
+  // Every signature covers the body.
+  const signatures = isRead ? salted(signatureCandidates(lines)) : []
   const timestamps = timestampVariants(lines)
   let bodyHashes: readonly Variant<string>[] = []
   const shared = {
@@ -67,7 +69,7 @@ export function explainCallback(request: ReceivedRequest, options: ExplainOption
   const work = () => ({ hmacs: limit.hmacs, ...(limit.stoppedBy && { stoppedBy: limit.stoppedBy }) })
   const asConfigured = matches.find(({ inputs, signature }) => [signature, ...inputs].every(isUnchanged))
   if (asConfigured) {
-    const findings = verifiedFindings(request, asConfigured.subscription, settings, limit)
+    const findings = verifiedFindings(request, asConfigured, settings, limit)
     return { verified: true, findings, ...work() }
   }
   const hidden = [...settings.subscriptions.flatMap((each) => each.secrets), ...settings.previousSecrets]
@@ -77,7 +79,7 @@ export function explainCallback(request: ReceivedRequest, options: ExplainOption
   const proven = matches.length > 0 ? provenFindings(matches, hidden) : []
   if (proven.length > 0) return { verified: false, findings: proven, ...work() }
 
-  const likely = likelyFindings(lines, body, subscriptions[0]?.secrets ?? [])
+  const likely = likelyFindings(lines, isRead ? body : undefined, subscriptions[0]?.secrets ?? [])
   const tried = [
     ...spaces.flatMap((space) => [...space.secrets.flat(), ...space.urls]),
     ...timestamps,

@@ -8,6 +8,8 @@ export interface ReceivedRequest {
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>> | undefined
   /** The bytes of the body as they arrived, without chunk framing. */
   readonly body: Uint8Array
+  /** `false` if the request was refused by its headers, so that its body is not known. @default true */
+  readonly bodyRead?: boolean | undefined
   /** When it arrived. Without it, the clocks are not compared. */
   readonly receivedAt?: Date | undefined
 }

@@ -92,7 +92,8 @@ export function search<Subscription>(
   return { matches, triedSingles }
 }
 
-function signatureOf([secret, url, timestamp, bodyHash]: Inputs): Buffer {
+/** What is signed with these values. */
+export function signatureOf([secret, url, timestamp, bodyHash]: Inputs): Buffer {
   const { host, path, query } = url.value
   const signed = { pathLine: `${path}${query}\n`, hostField: `;${host};`, spelling: '' }
   return createHmac('sha256', secret.value)

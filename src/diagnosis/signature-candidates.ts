@@ -27,12 +27,14 @@ export function isRepeated(value: string): boolean {
   return (value.match(/hmac-sha256/gi)?.length ?? 0) > 1
 }
 
-/** Whether a value holds what may be a signature: anybody can write one, so this proves nothing. */
-export function hasSignature(value: string): boolean {
-  return value.match(SIGNATURE) !== null
+/** The spelling of what may be a signature in a value. Anybody can write one, so this proves nothing. */
+export function spellingOf(value: string): Cause | undefined {
+  const [text] = value.match(SIGNATURE) ?? []
+  return text === undefined ? undefined : formOf(text)
 }
 
-function renamed(lines: readonly HeaderLine[]): Variant<Buffer>[] {
+/** What may be signatures in other headers than Authorization. */
+export function renamed(lines: readonly HeaderLine[]): Variant<Buffer>[] {
   return lines
     .filter(
       ({ name, value }) =>

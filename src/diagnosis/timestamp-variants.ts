@@ -34,10 +34,12 @@ function changed(value: string, cause: Cause, change: string): Variant<string> {
   return { value, causes: [cause], changes: [change], weight: 1 }
 }
 
-/** A name such as X-Original-Authorization-Timestamp, or any header with a date, as some proxies keep only the value. */
+/** Also any header with a date, as some proxies keep only the value. */
 function mayBeTimestamp(name: string, value: string): boolean {
-  return (
-    value.length <= 64 &&
-    (/timestamp|signed-at|signature-time/.test(name) || parseHttpDate(value) !== undefined)
-  )
+  return value.length <= 64 && (isTimestampName(name) || parseHttpDate(value) !== undefined)
+}
+
+/** Whether a header has a name such as X-Original-Authorization-Timestamp. */
+export function isTimestampName(name: string): boolean {
+  return /timestamp|signed-at|signature-time/.test(name)
 }

@@ -1,8 +1,14 @@
-import { verifyCallback } from '../signature/index.js'
+import { hashBody } from '../signature/string-to-sign.js'
+import { parseHttpDate } from '../signature/index.js'
+import { unchanged } from './change.js'
 import { likelyFinding, type Finding } from './finding.js'
 import type { ExplainedSubscription, ExplainSettings } from './options.js'
 import { headerLines, valuesOf, type HeaderLine, type ReceivedRequest } from './received-request.js'
+import { signatureOf, type Match } from './search.js'
 import type { SearchLimit } from './search-limit.js'
+import { signatureCandidates } from './signature-candidates.js'
+import { isSame, withoutMarkers, type ReceivedSignature } from './signature-marker.js'
+import { partsOf } from './url-changes.js'
 
 /** Differences of two callbacks that are caused by one wrong clock differ by no more than deliveries take. */
 const SAME_DIFFERENCE_MS = 60_000
@@ -10,31 +16,30 @@ const SAME_DIFFERENCE_MS = 60_000
 /** What may be wrong with a callback whose signature is valid: its time, or that it arrived before. */
 export function verifiedFindings(
   request: ReceivedRequest,
-  subscription: ExplainedSubscription,
+  { subscription, inputs }: Match<ExplainedSubscription>,
   settings: ExplainSettings,
   limit: SearchLimit,
 ): Finding[] {
   const lines = headerLines(request)
-  const others = settings.otherRequests
-    .filter(() => limit.take())
-    .map((each) => ({ request: each, lines: headerLines(each) }))
+  const digest = signatureOf(inputs)
+  const others = settings.otherRequests.filter(() => limit.take()).map(otherRequest)
   const found: Finding[] = []
-  if (others.some((other) => isReplay(lines, other.lines))) {
+  if (others.some((other) => isReplay(lines, digest, other))) {
     const sign = 'another request has the same signature and another idempotency key'
     found.push({ ...likelyFinding('replayed', { sign }), certainty: 'proven' })
   }
-  const differenceMs = differenceOf(request, lines, subscription)
+  const differenceMs = differenceOf(request, lines)
   if (differenceMs === undefined) return found
   if (-differenceMs > settings.futureToleranceMs) {
     // Nothing can arrive before it was signed, so this is certain.
     const sign = 'it was signed after it arrived'
     found.push({ ...likelyFinding('clock-skew', { sign, differenceMs }), certainty: 'proven' })
   } else if (differenceMs > settings.toleranceMs) {
-    const differences = others.flatMap(
-      (other) => differenceOf(other.request, other.lines, subscription) ?? [],
-    )
-    const isSame = differences.every((each) => Math.abs(each - differenceMs) <= SAME_DIFFERENCE_MS)
-    if (differences.length > 0 && isSame) {
+    const differences = others
+      .filter((other) => isVerified(other, subscription))
+      .flatMap((other) => differenceOf(other.request, other.lines) ?? [])
+    const isSameForAll = differences.every((each) => Math.abs(each - differenceMs) <= SAME_DIFFERENCE_MS)
+    if (differences.length > 0 && isSameForAll) {
       found.push(
         likelyFinding('clock-skew', { sign: 'the difference is the same for all requests', differenceMs }),
       )
@@ -46,24 +51,42 @@ export function verifiedFindings(
   return found
 }
 
-function isReplay(lines: readonly HeaderLine[], others: readonly HeaderLine[]): boolean {
-  const same = (name: string) =>
-    valuesOf(lines, name)[0]?.toLowerCase() === valuesOf(others, name)[0]?.toLowerCase()
+interface OtherRequest {
+  readonly request: ReceivedRequest
+  readonly lines: readonly HeaderLine[]
+  /** The one of Authorization, or its salted digest; undefined if it has another form. */
+  readonly signature: ReceivedSignature | undefined
+}
+
+function otherRequest(request: ReceivedRequest): OtherRequest {
+  const { lines, salted } = withoutMarkers(headerLines(request))
+  const [signature] = salted(signatureCandidates(lines))
+  return { request, lines, signature: signature?.causes.length === 0 ? signature : undefined }
+}
+
+function isReplay(lines: readonly HeaderLine[], digest: Buffer, other: OtherRequest): boolean {
+  const keyOf = (each: readonly HeaderLine[]) => valuesOf(each, 'x-idempotency-key')[0]?.toLowerCase()
   return (
-    valuesOf(lines, 'authorization')[0] === valuesOf(others, 'authorization')[0] && !same('x-idempotency-key')
+    other.signature !== undefined && isSame(digest, other.signature) && keyOf(lines) !== keyOf(other.lines)
   )
 }
 
-/** How much later a verified request arrived than it was signed; undefined for any other request. */
-function differenceOf(
-  { body, receivedAt }: ReceivedRequest,
-  lines: readonly HeaderLine[],
-  { callbackUrl, secrets }: ExplainedSubscription,
-): number | undefined {
-  if (receivedAt === undefined) return undefined
-  const [authorization, timestamp] = ['authorization', 'authorization-timestamp'].map((name) =>
-    valuesOf(lines, name),
+/** Whether the signature of another request is valid for the same subscription. */
+function isVerified(
+  { request, lines, signature }: OtherRequest,
+  subscription: ExplainedSubscription,
+): boolean {
+  const [timestamp, ...more] = valuesOf(lines, 'authorization-timestamp')
+  if (!signature || timestamp === undefined || more.length > 0 || request.bodyRead === false) return false
+  const url = unchanged(partsOf(subscription.url))
+  const bodyHash = unchanged(hashBody(request.body))
+  return subscription.secrets.some((secret) =>
+    isSame(signatureOf([unchanged(Buffer.from(secret)), url, unchanged(timestamp), bodyHash]), signature),
   )
-  const result = verifyCallback({ callbackUrl, secret: secrets, authorization, timestamp, body })
-  return result.valid ? receivedAt.getTime() - result.signedAt.getTime() : undefined
+}
+
+/** How much later a verified request arrived than it was signed. */
+function differenceOf({ receivedAt }: ReceivedRequest, lines: readonly HeaderLine[]): number | undefined {
+  const signedAt = parseHttpDate(valuesOf(lines, 'authorization-timestamp')[0] ?? '')
+  return receivedAt && signedAt !== undefined ? receivedAt.getTime() - signedAt : undefined
 }

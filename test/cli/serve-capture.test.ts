@@ -54,10 +54,14 @@ describe('countersign serve', () => {
     const { code, stdout } = await countersign(['explain', 'captured', '--json'], { cwd })
     const { requests } = JSON.parse(stdout)
     expect(code).toBe(0)
+    expect(requests[0]).toMatchObject({ bodyRead: false, refusedFor: 'ERR_AUTHORIZATION_MISSING' })
     expect(requests[0].findings.map(({ cause }: { cause: string }) => cause)).toEqual([
       'authorization-stripped',
       'forged-or-unknown',
     ])
+    const readable = await countersign(['explain', 'captured'], { cwd })
+    expect(readable.stdout).toMatch(/^ +the signature cannot be computed: the receiver did not read the body$/m)
+    expect(readable.stdout).toMatch(/^refused +ERR_AUTHORIZATION_MISSING: there is no Authorization header$/m)
   })
 
   it('explain of a capture without a configuration asks for the secret', async () => {

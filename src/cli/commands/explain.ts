@@ -1,4 +1,6 @@
 import { InvalidArgumentError } from 'commander'
+import { printable } from '../../base/printable.js'
+import { OUTCOMES, type OutcomeCode } from '../../callback/outcomes.js'
 import { explainCallback, type Explanation, type Finding } from '../../diagnosis/index.js'
 import { addEnvFileOption, loadEnvFile } from '../environment.js'
 import { EXIT, printJson, UsageError, type DefineCommand, type Io } from '../io.js'
@@ -17,6 +19,10 @@ interface ExplainFlags extends TryFlags {
 
 interface Explained extends Explanation {
   readonly name: string
+  /** Whether the request has its body, without which no signature can be computed. */
+  readonly bodyRead: boolean
+  /** The code with which a receiver refused it, if the file is a capture. */
+  readonly refusedFor?: OutcomeCode
   /** Whether the signature is valid, or a cause was found. */
   readonly explained: boolean
 }
@@ -77,28 +83,42 @@ async function explain(names: readonly string[], flags: ExplainFlags, io: Io): P
   const explained: Explained[] = []
   for (const file of files) {
     const otherRequests = files.filter((other) => other !== file).map(({ request }) => request)
-    const all = explainCallback(file.request, {
-      ...(await optionsOf(file)),
-      otherRequests,
-      maxMs: MAX_MS,
+    const options = { ...(await optionsOf(file)), otherRequests, maxMs: MAX_MS }
+    const explanation = explainCallback(file.request, options)
+    const { request, name, refusedFor } = file
+    explained.push({
+      name,
+      bodyRead: request.bodyRead !== false,
+      ...(refusedFor && { refusedFor }),
+      explained: explanation.verified || explanation.findings[0]?.cause !== 'forged-or-unknown',
+      ...explanation,
     })
-    // Nothing is known of a body that the receiver did not read.
-    const findings = all.findings.filter(({ cause }) => file.bodyRead || !cause.startsWith('body-'))
-    const explanation = { ...all, findings }
-    const isExplained = explanation.verified || explanation.findings[0]?.cause !== 'forged-or-unknown'
-    explained.push({ name: file.name, explained: isExplained, ...explanation })
   }
   return explained
 }
 
-function readable({ name, verified, findings, stoppedBy }: Explained, width: number): string {
-  const state = verified ? 'the signature is valid' : 'the signature does not match'
+function readable(explained: Explained, width: number): string {
+  const { name, verified, findings, stoppedBy, refusedFor } = explained
   // That nothing was proven is no news beside a finding with signs of its own.
   const shown = findings.length > 1 ? findings.filter(({ cause }) => cause !== 'forged-or-unknown') : findings
   const blocks = shown.map((finding) => `\n${fields(rowsOf(finding), width)}`)
   const isOpen = !verified && findings.every(({ certainty }) => certainty !== 'proven')
   const stopped = isOpen && stoppedBy ? '\nThe search ended before everything was tried.\n' : ''
-  return `${fields([[name, state]], width)}${blocks.join('')}${stopped}`
+  const state = stateOf(explained)
+  // The names of captures are long.
+  const isShort = name.length + state.length + 2 <= width
+  const head = isShort
+    ? fields([[name, state]], width)
+    : `${printable(name)}\n${fields([['', state]], width)}`
+  const refused = row('refused', refusedFor && `${refusedFor}: ${OUTCOMES[refusedFor].reason}`)
+  return `${head}${refused.length > 0 ? fields(refused, width) : ''}${blocks.join('')}${stopped}`
+}
+
+function stateOf({ verified, bodyRead }: Explained): string {
+  if (verified) return 'the signature is valid'
+  return bodyRead
+    ? 'the signature does not match'
+    : 'the signature cannot be computed: the receiver did not read the body'
 }
 
 function rowsOf({

@@ -1,6 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { buffer } from 'node:stream/consumers'
+import { OUTCOMES, type OutcomeCode } from '../../../callback/outcomes.js'
 import type { ReceivedRequest } from '../../../diagnosis/index.js'
 import { MalformedMessage, readBody, readHead, type MessageHead } from '../../../testing/http-message.js'
 import { UsageError, type Io } from '../../io.js'
@@ -11,8 +12,8 @@ export interface RecordedFile {
   /** Of NAME.http, beside which there may be a NAME.json; undefined for the standard input. */
   readonly path: string | undefined
   readonly request: ReceivedRequest
-  /** False if a capture has only the headers, because the receiver refused the request by them. */
-  readonly bodyRead: boolean
+  /** Why a receiver refused the request, as its capture says. */
+  readonly refusedFor: OutcomeCode | undefined
 }
 
 /** The requests of files, folders of NAME.http files, or `-` for the standard input. @throws UsageError */
@@ -29,15 +30,15 @@ export async function readRecordedFiles(
         name: 'standard input',
         path: undefined,
         request: parse('standard input', await buffer(io.stdin), at),
-        bodyRead: true,
+        refusedFor: undefined,
       })
       continue
     }
     for (const path of await pathsOf(resolve(io.cwd(), name))) {
-      const captured = await captureOf(path)
+      const { bodyRead, refusedFor, ...captured } = await captureOf(path)
       const at = receivedAt === 'mtime' ? (await stat(path)).mtime : (receivedAt ?? captured.receivedAt)
-      const request = parse(path, await readBytes(path), at)
-      files.push({ name: basename(path), path, request, bodyRead: captured.bodyRead })
+      const request = { ...parse(path, await readBytes(path), at), bodyRead }
+      files.push({ name: basename(path), path, request, refusedFor })
     }
   }
   return files
@@ -62,9 +63,16 @@ async function readBytes(path: string): Promise<Buffer> {
   }
 }
 
+interface Captured {
+  readonly receivedAt: Date | undefined
+  /** False if the receiver refused the request by its headers. */
+  readonly bodyRead: boolean
+  readonly refusedFor: OutcomeCode | undefined
+}
+
 /** What a receiver with the option `capture` has written beside the bytes. */
-async function captureOf(path: string): Promise<{ receivedAt: Date | undefined; bodyRead: boolean }> {
-  let description: { receivedAt?: unknown; bodyRead?: unknown } | null = null
+async function captureOf(path: string): Promise<Captured> {
+  let description: { receivedAt?: unknown; bodyRead?: unknown; code?: unknown } | null = null
   if (path.endsWith('.http')) {
     try {
       description = JSON.parse(await readFile(path.replace(/\.http$/, '.json'), 'utf8'))
@@ -73,10 +81,16 @@ async function captureOf(path: string): Promise<{ receivedAt: Date | undefined; 
     }
   }
   const receivedAt = new Date(String(description?.receivedAt))
+  const code = String(description?.code)
   return {
     receivedAt: Number.isNaN(receivedAt.getTime()) ? undefined : receivedAt,
     bodyRead: description?.bodyRead !== false,
+    refusedFor: isOutcomeCode(code) && code.startsWith('ERR_') ? code : undefined,
   }
+}
+
+function isOutcomeCode(code: string): code is OutcomeCode {
+  return Object.hasOwn(OUTCOMES, code)
 }
 
 function unreadable(path: string, error: unknown): UsageError {
