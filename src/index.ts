@@ -40,6 +40,15 @@ export type { StandardSchema } from './handlers/standard-schema.js'
 
 export type { EventSource, LifecycleListener } from './events/event-channel.js'
 export type {
+  AcceptStep,
+  AttemptResult,
+  AttemptStep,
+  SettleStep,
+  StepHook,
+  StepName,
+  Steps,
+} from './events/steps.js'
+export type {
   AcceptedEvent,
   AnsweredEvent,
   AttemptEvent,

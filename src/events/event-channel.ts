@@ -1,5 +1,8 @@
 import { CountersignError } from '../base/errors.js'
+import type { MaybePending } from '../base/pending.js'
 import { LIFECYCLE_EVENT_NAMES, type LifecycleEventName, type LifecycleEvents } from './lifecycle-events.js'
+import { StepHooks } from './step-hooks.js'
+import type { StepHook, StepName, Steps } from './steps.js'
 
 export type LifecycleListener<Name extends LifecycleEventName = LifecycleEventName> = (
   event: LifecycleEvents[Name],
@@ -12,6 +15,13 @@ export interface EventSource {
    * @throws CountersignError ERR_HANDLER_INVALID
    */
   subscribe<Name extends LifecycleEventName>(name: Name, listener: LifecycleListener<Name>): () => void
+
+  /**
+   * Calls `hook` around each step of this name, for example to run handlers in an `AsyncLocalStorage`. The hook calls `next` once,
+   * before it returns. If it throws or does not call `next`, the step is taken without it. Returns the function that ends it.
+   * @throws CountersignError ERR_HANDLER_INVALID
+   */
+  around<Name extends StepName>(name: Name, hook: StepHook<Name>): () => void
 }
 
 /**
@@ -22,9 +32,11 @@ export interface EventSource {
 export class EventChannel implements EventSource {
   readonly #listeners = new Map<LifecycleEventName, readonly LifecycleListener<never>[]>()
   readonly #onListenerError: (error: unknown, event: object) => void
+  readonly #hooks: StepHooks
 
   constructor(onListenerError: (error: unknown, event: object) => void) {
     this.#onListenerError = onListenerError
+    this.#hooks = new StepHooks(onListenerError)
   }
 
   subscribe<Name extends LifecycleEventName>(name: Name, listener: LifecycleListener<Name>): () => void {
@@ -56,6 +68,24 @@ export class EventChannel implements EventSource {
         this.#onListenerError(error, event)
       }
     }
+  }
+
+  around<Name extends StepName>(name: Name, hook: StepHook<Name>): () => void {
+    return this.#hooks.add(name, hook)
+  }
+
+  /** Whether there is a hook. Callers check this before they create a step: without hooks a step costs nothing more. */
+  isSurrounded(name: StepName): boolean {
+    return this.#hooks.has(name)
+  }
+
+  /** Takes a step with its hooks around it. Rejects or throws only if `work` does. */
+  within<Name extends StepName, Result extends Steps[Name]['result']>(
+    name: Name,
+    step: Steps[Name]['step'],
+    work: () => MaybePending<Result>,
+  ): MaybePending<Result> {
+    return this.#hooks.run(name, step, work)
   }
 
   /** Without this, the rejection of an async listener would end the process. */

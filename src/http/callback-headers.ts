@@ -90,6 +90,16 @@ export function headerLines({ rawHeaders, headers }: RequestHeaders): readonly s
   )
 }
 
+/** The values of one header, in the order in which they arrived. */
+export function headerValues(request: RequestHeaders, name: string): string[] {
+  const raw = headerLines(request)
+  const values: string[] = []
+  for (let index = 0; index < raw.length; index += 2) {
+    if (raw[index]!.length === name.length && raw[index]!.toLowerCase() === name) values.push(raw[index + 1]!)
+  }
+  return values
+}
+
 export function isChunked({ headers }: IncomingMessage): boolean {
   // Node has parsed them already, to look for `Expect`.
   return headers['transfer-encoding'] !== undefined

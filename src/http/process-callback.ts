@@ -17,11 +17,19 @@ interface ProcessorParts {
   readonly limits: BodyLimits
   /** Aborted when no more callbacks are accepted. */
   readonly stopping: AbortSignal
-  readonly receive: (callback: CallbackRequest, credentials: Credentials) => MaybePending<Outcome>
+  readonly receive: ReceiveCallback
   /** Undefined if probes are not answered. */
   readonly probes: ProbeParts | undefined
   readonly onAnswered: (answered: AnsweredRequest) => void
 }
+
+/** `arrivedAt`: when the headers had arrived, by `performance.now()`. */
+export type ReceiveCallback = (
+  callback: CallbackRequest,
+  credentials: Credentials,
+  head: CallbackHead,
+  arrivedAt: number,
+) => MaybePending<Outcome>
 
 /** A request that has been answered. Nothing in it is verified unless `outcome.callback` is set. */
 export interface AnsweredRequest {
@@ -64,7 +72,9 @@ export function callbackProcessor({
       const reading = readCallback(exchange, joinBatch)
       intake = isPending(reading) ? await reading : reading
       // Awaited also if it is no promise: so a whole batch is processed before the first of it is answered.
-      result = intake.refused ? outcome(intake.refused) : await receive(intake, intake.credentials)
+      result = intake.refused
+        ? outcome(intake.refused)
+        : await receive(intake, intake.credentials, exchange.head, startedAt)
       // A callback whose signature is valid is never a probe, whatever markers were added to it on the way.
       if (probeStep && !result.callback) {
         const reporting = probeStep.report(exchange.head, intake, result, startedAt)

@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { performance } from 'node:perf_hooks'
 import type { CallbackEvent, CallbackIdentity } from '../callback/callback.js'
 import type { Claim, ClaimResult, IdempotencyStore } from '../idempotency/store.js'
+import { checkedClaimResult, isClaimResult } from './checked-claim-result.js'
 import { isPending, whenDone, type MaybePending } from '../base/pending.js'
 import { withTimeout } from '../base/timeout.js'
 import type { EventChannel } from '../events/event-channel.js'
@@ -10,6 +11,7 @@ import { outcome, type Outcome } from '../callback/outcomes.js'
 import type { Authenticated, Acceptance } from './acceptance.js'
 import { InFlight } from './in-flight.js'
 import type { FailedEvent } from '../events/lifecycle-events.js'
+import type { AttemptStep, SettleStep } from '../events/steps.js'
 import type { Dispatcher, Failure } from '../handlers/dispatcher.js'
 import { endOrAbort } from '../handlers/end-or-abort.js'
 import type { Handlers } from '../handlers/handlers.js'
@@ -67,7 +69,7 @@ export class InlineAcceptance implements Acceptance {
     return whenDone(this.#claim(identity), (claimed) => {
       switch (claimed.state) {
         case 'claimed':
-          return this.#handle({ event, claim: claimed.claim, claimedAt })
+          return this.#attempt({ event, claim: claimed.claim, claimedAt })
         case 'completed':
           return outcome('DUPLICATE', event)
         case 'in-progress':
@@ -87,7 +89,7 @@ export class InlineAcceptance implements Acceptance {
     const { key, bodyHash, signature } = identity
     try {
       const claiming = store.claim({ key, bodyHash, signature, leaseMs })
-      return isPending(claiming) ? this.#claimInTime(claiming) : claimResult(claiming)
+      return isPending(claiming) ? this.#claimInTime(claiming) : checkedClaimResult(claiming)
     } catch (error) {
       return { state: 'unknown', error }
     }
@@ -95,7 +97,7 @@ export class InlineAcceptance implements Acceptance {
 
   async #claimInTime(claiming: Promise<ClaimResult>): Promise<ClaimResult | Unknown> {
     try {
-      return claimResult(await withTimeout(claiming, this.#parts.dependencyTimeoutMs, STORE))
+      return checkedClaimResult(await withTimeout(claiming, this.#parts.dependencyTimeoutMs, STORE))
     } catch (error) {
       // The sender was told to retry. A claim that is granted late must not block that retry.
       Promise.resolve(claiming)
@@ -105,6 +107,12 @@ export class InlineAcceptance implements Acceptance {
         .catch(() => {})
       return { state: 'unknown', error }
     }
+  }
+
+  #attempt(run: Run): MaybePending<Outcome> {
+    const { events } = this.#parts
+    if (!events.isSurrounded('attempt')) return this.#handle(run)
+    return events.within('attempt', stepOf(run), () => this.#handle(run))
   }
 
   #handle(run: Run): MaybePending<Outcome> {
@@ -124,7 +132,7 @@ export class InlineAcceptance implements Acceptance {
     const leftMs = Math.max(claimedAt + this.#parts.leaseMs - performance.now(), 0)
     const released = withTimeout(settled(), leftMs, 'an aborted handler')
       .then(
-        () => this.#release(claim),
+        () => this.#release(claim, run),
         () => {},
       )
       .finally(() => this.#inFlight.end())
@@ -135,7 +143,7 @@ export class InlineAcceptance implements Acceptance {
 
   #complete(run: Run): MaybePending<Outcome> {
     try {
-      const completing = run.claim.complete()
+      const completing = this.#settle(run, 'complete', () => run.claim.complete())
       if (!isPending(completing)) return this.#completed(completing, run)
       return withTimeout(completing, this.#parts.dependencyTimeoutMs, STORE)
         .then((completed) => this.#completed(completed, run))
@@ -148,6 +156,15 @@ export class InlineAcceptance implements Acceptance {
   #completed(completed: boolean, run: Run): Outcome {
     this.#publishEnd(completed, run)
     return outcome(completed ? 'HANDLED' : 'ERR_CLAIM_LOST', run.event)
+  }
+
+  #settle<Result>(
+    run: Run,
+    move: SettleStep['move'],
+    work: () => MaybePending<Result>,
+  ): MaybePending<Result> {
+    const { events } = this.#parts
+    return events.isSurrounded('settle') ? events.within('settle', { ...stepOf(run), move }, work) : work()
   }
 
   /** The claim is not released: the store may have recorded the completion before it failed. */
@@ -168,9 +185,10 @@ export class InlineAcceptance implements Acceptance {
       events.publish('failed', { ...attemptOf(run), code, error, retryInMs: undefined })
   }
 
-  async #release(claim: Claim): Promise<void> {
+  /** `run`: undefined if no handler was called. */
+  async #release(claim: Claim, run?: Run): Promise<void> {
     try {
-      const releasing = claim.release()
+      const releasing = run ? this.#settle(run, 'release', () => claim.release()) : claim.release()
       if (isPending(releasing)) await withTimeout(releasing, this.#parts.dependencyTimeoutMs, STORE)
     } catch (error) {
       const message =
@@ -181,6 +199,10 @@ export class InlineAcceptance implements Acceptance {
 }
 
 const STORE = 'the idempotency store'
+
+function stepOf({ event, claim }: Run): AttemptStep {
+  return { entry: undefined, callback: event, attempt: claim.attempt }
+}
 
 /** A callback whose handlers are run. */
 interface Run {
@@ -199,16 +221,4 @@ interface Unknown {
 function attemptOf({ event, claim, claimedAt }: Run) {
   const durationMs = performance.now() - claimedAt
   return { entry: undefined, callback: event, attempt: claim.attempt, durationMs }
-}
-
-/** The answer of a store, which may be code of the application. */
-function claimResult(answer: unknown): ClaimResult {
-  if (isClaimResult(answer)) return answer
-  throw new TypeError('the idempotency store gave no known answer')
-}
-
-function isClaimResult(answer: unknown): answer is ClaimResult {
-  const { state, claim } = (answer ?? {}) as { state?: unknown; claim?: Partial<Claim> }
-  if (state === 'claimed') return typeof claim?.complete === 'function' && typeof claim.release === 'function'
-  return state === 'completed' || state === 'in-progress' || state === 'conflict' || state === 'replay'
 }

@@ -1,12 +1,15 @@
+import { headerValues } from '../http/callback-headers.js'
+import type { CallbackHead } from '../http/read-callback.js'
 import type { Authentication } from '../callback/authenticate.js'
 import type { Authenticator } from '../callback/authenticator.js'
 import type { CallbackRequest } from '../callback/callback.js'
-import type { Acceptance } from './acceptance.js'
+import type { Acceptance, Authenticated } from './acceptance.js'
 import { InFlight } from './in-flight.js'
 import { whenDone, type MaybePending } from '../base/pending.js'
 import { withTimeout } from '../base/timeout.js'
 import { outcome, type Outcome } from '../callback/outcomes.js'
 import type { EventChannel } from '../events/event-channel.js'
+import type { AcceptStep } from '../events/steps.js'
 import type { Credentials } from '../signature/credentials.js'
 
 /** Processes one callback from bytes and headers to its outcome. */
@@ -29,21 +32,35 @@ export class Pipeline {
     this.#events = events
   }
 
-  receive(request: CallbackRequest, credentials: Credentials): MaybePending<Outcome> {
+  /** `arrivedAt`: when the headers had arrived, by `performance.now()`. */
+  receive(
+    request: CallbackRequest,
+    credentials: Credentials,
+    head: CallbackHead,
+    arrivedAt: number,
+  ): MaybePending<Outcome> {
     return this.#inFlight.during(() => {
       const authentication = this.#authenticator.authenticate(request, credentials)
-      return whenDone(authentication, (result) => this.#accept(result))
+      return whenDone(authentication, (result) => this.#admit(result, head, arrivedAt))
     })
   }
 
-  #accept(result: Authentication): MaybePending<Outcome> {
+  #admit(result: Authentication, head: CallbackHead, arrivedAt: number): MaybePending<Outcome> {
     if (result.verdict === 'refused') return outcome(result.code, undefined, result.error)
     // The subscription may have been found only after stop(), and the caller of stop() has closed what the
     // handlers need.
     if (this.#stopping.aborted) return outcome('ERR_SHUTTING_DOWN', result.callback)
     if (result.verdict === 'genuine' && this.#events.has('accepted'))
       this.#events.publish('accepted', { callback: result.callback })
-    return this.#acceptance.accept(result)
+    return this.#events.isSurrounded('accept')
+      ? this.#acceptWithin(result, head, arrivedAt)
+      : this.#acceptance.accept(result)
+  }
+
+  #acceptWithin(result: Authenticated, { request }: CallbackHead, arrivedAt: number): MaybePending<Outcome> {
+    const { callback } = result
+    const step: AcceptStep = { callback, arrivedAt, headerValues: (name) => headerValues(request, name) }
+    return this.#events.within('accept', step, () => this.#acceptance.accept(result))
   }
 
   /** Resolves once every callback whose body has arrived has its outcome, and the acceptance is idle. */

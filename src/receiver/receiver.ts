@@ -150,9 +150,9 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
     this.#process = callbackProcessor({
       limits,
       stopping,
-      receive: (callback, credentials) => {
+      receive: (callback, credentials, head, arrivedAt) => {
         this.#handlers.freeze()
-        return pipeline.receive(callback, credentials)
+        return pipeline.receive(callback, credentials, head, arrivedAt)
       },
       probes: settings.doctor
         ? { responder: new ProbeResponder({ ...settings.authentication, ...limits }), logger }

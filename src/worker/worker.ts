@@ -1,6 +1,8 @@
+import type { MaybePending } from '../base/pending.js'
 import type { EntryId } from '../callback/callback.js'
+import type { AttemptResult, AttemptStep } from '../events/steps.js'
 import { endOrAbort } from '../handlers/end-or-abort.js'
-import type { ClaimedEntry } from '../inbox/inbox.js'
+import type { ClaimedEntry, ClaimEnd } from '../inbox/inbox.js'
 import { runAttempt, type AttemptEnd, type AttemptParts } from './attempt.js'
 import { logAttempts } from './attempt-log.js'
 import { ClaimRecords } from './claim-records.js'
@@ -104,7 +106,8 @@ export class Worker {
     const { events } = this.#parts
     const { id, callback, attempt } = entry
     if (events.has('claimed')) events.publish('claimed', { entry: id, callback, attempt })
-    run.done = this.#run(run)
+    run.done = this.#attempt(run)
+      .then(() => {})
       .catch((error: unknown) => {
         const fields = { code: 'ERR_INTERNAL', entry: entry.id, err: error }
         this.#parts.logger.error(
@@ -118,20 +121,35 @@ export class Worker {
       })
   }
 
-  async #run(run: Run): Promise<void> {
+  #attempt(run: Run): Promise<AttemptResult> {
+    const { events } = this.#parts
+    if (!events.isSurrounded('attempt')) return this.#run(run)
+    return Promise.resolve(events.within('attempt', stepOf(run), () => this.#run(run)))
+  }
+
+  async #run(run: Run): Promise<AttemptResult> {
     const startedAt = performance.now()
     const attemptEnd = await runAttempt(run, this.#parts)
     const isRecorded = await this.#isRecorded(run, attemptEnd)
     const { id: entry, attempt, callback } = run.entry
     const what = { entry, callback, attempt, durationMs: performance.now() - startedAt }
-    if (isRecorded) publishAttempt(attemptEnd, what, this.#parts)
-    else if (this.#parts.events.has('leaseLost'))
-      this.#parts.events.publish('leaseLost', { ...what, error: attemptEnd.failure?.error })
+    if (isRecorded) return publishAttempt(attemptEnd, what, this.#parts)
+    const error = attemptEnd.failure?.error
+    if (this.#parts.events.has('leaseLost')) this.#parts.events.publish('leaseLost', { ...what, error })
+    return { code: 'ERR_CLAIM_LOST', error }
   }
 
   async #isRecorded(run: Run, { end, transaction }: AttemptEnd): Promise<boolean> {
     if (transaction !== undefined) return transaction === 'committed'
-    return !run.lost && (await this.#records.end(run, end))
+    return !run.lost && (await this.#settle(run, end))
+  }
+
+  #settle(run: Run, end: ClaimEnd): MaybePending<boolean> {
+    const { events } = this.#parts
+    const record = () => this.#records.end(run, end)
+    return events.isSurrounded('settle')
+      ? events.within('settle', { ...stepOf(run), move: end.move }, record)
+      : record()
   }
 
   async #drain(limitMs: number): Promise<void> {
@@ -161,4 +179,8 @@ export class Worker {
       }
     })
   }
+}
+
+function stepOf({ entry: { id, callback, attempt } }: Run): AttemptStep & { readonly entry: EntryId } {
+  return { entry: id, callback, attempt }
 }

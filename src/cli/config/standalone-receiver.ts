@@ -147,7 +147,10 @@ function recordingRegistry(target: Receiver | InboxWorker): { registry: HandlerR
     onDeadLetter: hook((listener) => target.onDeadLetter(listener)),
     onRetry: hook((listener) => target.onRetry(listener)),
     onQuarantined: hook((listener) => 'onQuarantined' in target && target.onQuarantined(listener)),
-    events: { subscribe: (name, listener) => target.events.subscribe(name, listener) },
+    events: {
+      subscribe: (name, listener) => target.events.subscribe(name, listener),
+      around: (name, hook) => target.events.around(name, hook),
+    },
   }
   return { registry, handled }
 }

@@ -1,0 +1,94 @@
+import { CountersignError } from '../base/errors.js'
+import { isPending, type MaybePending } from '../base/pending.js'
+import { STEP_NAMES, type StepHook, type StepName, type Steps } from './steps.js'
+
+/** The hooks around the steps of callbacks. What a hook throws goes to `onError`, and the step is taken all the same. */
+export class StepHooks {
+  /** The innermost first. */
+  readonly #hooks = new Map<StepName, readonly StepHook<never>[]>()
+  readonly #onError: (error: unknown, step: object) => void
+
+  constructor(onError: (error: unknown, step: object) => void) {
+    this.#onError = onError
+  }
+
+  /** @throws CountersignError ERR_HANDLER_INVALID */
+  add<Name extends StepName>(name: Name, hook: StepHook<Name>): () => void {
+    checkHook(name, hook)
+    // A new function for each call: the same hook may be added twice.
+    const added: StepHook<Name> = (step, next) => hook(step, next)
+    this.#hooks.set(name, [added, ...(this.#hooks.get(name) ?? [])])
+    return () => {
+      const others = this.#hooks.get(name)?.filter((each) => each !== added) ?? []
+      if (others.length > 0) this.#hooks.set(name, others)
+      else this.#hooks.delete(name)
+    }
+  }
+
+  has(name: StepName): boolean {
+    return this.#hooks.has(name)
+  }
+
+  /** Takes a step with its hooks around it, the first one outermost. */
+  run<Name extends StepName, Result extends Steps[Name]['result']>(
+    name: Name,
+    step: Steps[Name]['step'],
+    work: () => MaybePending<Result>,
+  ): MaybePending<Result> {
+    let taken = work
+    for (const hook of this.#hooks.get(name) ?? []) {
+      const inner = taken
+      taken = () => this.#around(hook as StepHook<Name>, step, inner)
+    }
+    return taken()
+  }
+
+  #around<Name extends StepName, Result>(
+    hook: StepHook<Name>,
+    step: Steps[Name]['step'],
+    work: () => MaybePending<Result>,
+  ): MaybePending<Result> {
+    let taken: MaybePending<Result> | undefined
+    let failure: { readonly error: unknown } | undefined
+    let isTaken = false
+    const next = (): MaybePending<Result> => {
+      if (!isTaken) {
+        isTaken = true
+        try {
+          taken = work()
+        } catch (error) {
+          failure = { error }
+        }
+      }
+      if (failure) throw failure.error
+      return taken as MaybePending<Result>
+    }
+    try {
+      const returned = hook(step, next)
+      if (!isTaken) throw new Error('a hook did not call next before it returned')
+      if (returned !== taken && isPending(returned)) void this.#watch(returned, step)
+    } catch (error) {
+      if (failure?.error !== error) this.#onError(error, step)
+    }
+    return next()
+  }
+
+  /** Without this, the rejection of an async hook would end the process. */
+  async #watch(returned: Promise<unknown>, step: object): Promise<void> {
+    try {
+      await returned
+    } catch (error) {
+      this.#onError(error, step)
+    }
+  }
+}
+
+function checkHook(name: unknown, hook: unknown): void {
+  if (!(STEP_NAMES as readonly unknown[]).includes(name)) {
+    const shown = typeof name === 'string' ? JSON.stringify(name.slice(0, 100)) : `a ${typeof name}`
+    const message = `around: ${shown} is not a step. The steps are ${STEP_NAMES.join(', ')}.`
+    throw new CountersignError('ERR_HANDLER_INVALID', message)
+  }
+  if (typeof hook === 'function') return
+  throw new CountersignError('ERR_HANDLER_INVALID', 'around: the hook must be a function.')
+}
