@@ -6,7 +6,8 @@ import { PostgresInbox } from '../../inbox/postgres/postgres-inbox.js'
 import type { Logger } from '../../logging/logger.js'
 import { stats } from '../../inbox/sqlite/operator.js'
 import { probeInboxFile } from '../../inbox/sqlite/probe-inbox-file.js'
-import { readInboxFile } from '../../inbox/sqlite/read-inbox-file.js'
+import { readInboxFile, schemaVersionOf } from '../../inbox/sqlite/read-inbox-file.js'
+import { SCHEMA_VERSION } from '../../inbox/sqlite/schema.js'
 import type { ReadyInboxSetting } from './inbox-setting.js'
 import { table } from '../table.js'
 
@@ -31,6 +32,9 @@ export async function checkInbox(inbox: ReadyInboxSetting, log: Logger): Promise
   const { file } = inbox.options
   await probeInboxFile(file)
   if (!existsSync(file)) return { entries: 'no file yet' }
+  const version = await schemaVersionOf(file)
+  // The tables that are counted may not exist yet.
+  if (version > 0 && version < SCHEMA_VERSION) return { entries: 'older schema' }
   return { entries: (await readInboxFile(file, stats)) ?? NO_ENTRIES }
 }
 
@@ -69,6 +73,7 @@ export function readableDatabase(database: DatabaseState | null): string {
 
 export function readableEntries(entries: InboxEntries): string {
   if (entries === null) return ''
+  if (entries === 'older schema') return '  older schema: the start migrates it\n'
   if (typeof entries === 'string') return `  ${entries}\n`
   const { oldestUnfinished, ...counts } = entries
   const there = Object.entries(counts).filter(([, count]) => count > 0)
