@@ -39,15 +39,22 @@ it('the alerts and the dashboard use only metrics that exist, and the page names
   expect(existing.filter((name) => !page.includes(`\`${name}`))).toEqual([])
 })
 
-it('the page says what to do about each alert', () => {
-  const page = readFileSync(join(folder, '../metrics.md'), 'utf8')
-  const alerts = [...file('alerts.yml').matchAll(/alert: (\w+)/g)].map(([, name]) => name)
-  expect(alerts.filter((name) => !page.includes(`- \`${name}\`:`))).toEqual([])
+it('each alert has a section that says what to do, and its runbook names the section', () => {
+  const page = readFileSync(join(folder, '../operating.md'), 'utf8')
+  const sections = [...page.matchAll(/^### `(\w+)`\n\n\S/gm)].map(([, name]) => name!)
+  const rules = file('alerts.yml').split('- alert: ').slice(1)
+  const named = rules.map((rule) => ({
+    alert: /^\w+/.exec(rule)![0],
+    runbook: /^ +runbook: (.*)$/m.exec(rule)?.[1],
+  }))
+  expect(named).toEqual(
+    sections.map((alert) => ({ alert, runbook: `docs/operating.md#${alert.toLowerCase()}` })),
+  )
 })
 
 itWhere(promtool !== undefined, 'promtool')('the alert rules pass promtool check and test', async () => {
   expect(readdirSync(folder).sort()).toEqual(['alerts.test.yml', 'alerts.yml', 'dashboard.json'])
-  expect(check('check', 'rules', 'alerts.yml')).toContain('SUCCESS: 9 rules found')
+  expect(check('check', 'rules', 'alerts.yml')).toContain('SUCCESS: 10 rules found')
   expect(check('test', 'rules', 'alerts.test.yml')).toContain('SUCCESS')
 })
 
