@@ -1,6 +1,12 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
+interface Connection {
+  readonly socket: Socket
+  /** Their answers are in the order of the requests, as HTTP/1.1 demands. */
+  readonly unanswered: ServerResponse[]
+}
+
 /**
  * The connections of a server, at most `max`. Above it the connection that has been idle longest is closed. If none
  * is idle, it closes the one that has been sending its request longest, because 1,000 unauthenticated senders may
@@ -9,15 +15,17 @@ import type { Socket } from 'node:net'
  * number.
  */
 export class Connections {
+  // Only connections are in these collections. Requests in a Map or Set would be referenced by its old tables, outlive
+  // them and make the garbage collector move them: 10 percent of the processor time of a callback.
   readonly #max: number
-  readonly #unanswered = new Map<Socket, Map<ServerResponse, IncomingMessage>>()
+  readonly #open = new Map<Socket, Connection>()
   /** Connections without an unanswered request; the one that has been idle longest is first. */
-  readonly #idle = new Set<Socket>()
+  readonly #idle = new Set<Connection>()
   /**
    * Connections with exactly one request, in the order of arrival. The request may be complete; this is checked
    * when a connection has to be closed.
    */
-  readonly #receiving = new Map<Socket, IncomingMessage>()
+  readonly #receiving = new Set<Connection>()
   /** The same listener for every response, because a closure for each costs memory while the callback is in progress. */
   readonly #onClose: (this: ServerResponse) => void
   #closing = false
@@ -39,7 +47,7 @@ export class Connections {
 
   /** Whether a request waits for its answer. */
   get isAnswering(): boolean {
-    return this.#unanswered.size > this.#idle.size
+    return this.#open.size > this.#idle.size
   }
 
   /** Call it with every request, before anything else is done with it. */
@@ -47,62 +55,61 @@ export class Connections {
     const { socket } = request
     this.#arrivals++
     if (this.#closing) response.setHeader('Connection', 'close')
-    const unanswered = this.#unanswered.get(socket)
-    if (!unanswered) return
+    const connection = this.#open.get(socket)
+    if (!connection) return
+    connection.unanswered.push(response)
     // A connection with several requests is not closed, because one of them may be in progress.
-    if (unanswered.size > 0) this.#receiving.delete(socket)
-    else this.#receiving.set(socket, request)
-    unanswered.set(response, request)
-    this.#idle.delete(socket)
+    if (connection.unanswered.length > 1) this.#receiving.delete(connection)
+    else this.#receiving.add(connection)
+    this.#idle.delete(connection)
     response.on('close', this.#onClose)
   }
 
   /** From now on every answer has `Connection: close`, also the answers to requests in progress. */
   closeAfterAnswers(): void {
     this.#closing = true
-    for (const responses of this.#unanswered.values()) {
-      for (const response of responses.keys())
-        if (!response.headersSent) response.setHeader('Connection', 'close')
+    for (const { unanswered } of this.#open.values()) {
+      for (const response of unanswered) if (!response.headersSent) response.setHeader('Connection', 'close')
     }
   }
 
   #opened(socket: Socket): void {
     this.#arrivals++
-    this.#unanswered.set(socket, new Map())
-    this.#idle.add(socket)
-    socket.once('close', () => this.#forget(socket))
-    if (this.#unanswered.size <= this.#max) return
+    const connection = { socket, unanswered: [] }
+    this.#open.set(socket, connection)
+    this.#idle.add(connection)
+    socket.once('close', () => this.#forget(connection))
+    if (this.#open.size <= this.#max) return
     const [longestIdle] = this.#idle
-    const closed = longestIdle !== socket ? longestIdle! : (this.#longestReceiving() ?? socket)
+    const closed = longestIdle !== connection ? longestIdle! : (this.#longestReceiving() ?? connection)
     this.#forget(closed)
-    closed.destroy()
+    closed.socket.destroy()
   }
 
   #answered(response: ServerResponse): void {
-    const { socket } = response.req
-    const unanswered = this.#unanswered.get(socket)
-    if (!unanswered) return
-    unanswered.delete(response)
-    if (unanswered.size > 1) return
-    const [left] = unanswered.values()
+    const connection = this.#open.get(response.req.socket)
+    if (!connection) return
+    const { unanswered } = connection
+    unanswered.splice(unanswered.indexOf(response), 1)
     // A sender of pipelined requests may send the last one slowly.
-    if (left) return void this.#receiving.set(socket, left)
-    this.#receiving.delete(socket)
-    this.#idle.add(socket)
+    if (unanswered.length === 1) this.#receiving.add(connection)
+    if (unanswered.length > 0) return
+    this.#receiving.delete(connection)
+    this.#idle.add(connection)
   }
 
-  #longestReceiving(): Socket | undefined {
-    for (const [socket, { complete }] of this.#receiving) {
-      if (!complete) return socket
+  #longestReceiving(): Connection | undefined {
+    for (const connection of this.#receiving) {
+      if (!connection.unanswered[0]!.req.complete) return connection
       // It is being answered, and is not checked again.
-      this.#receiving.delete(socket)
+      this.#receiving.delete(connection)
     }
     return undefined
   }
 
-  #forget(socket: Socket): void {
-    this.#unanswered.delete(socket)
-    this.#idle.delete(socket)
-    this.#receiving.delete(socket)
+  #forget(connection: Connection): void {
+    this.#open.delete(connection.socket)
+    this.#idle.delete(connection)
+    this.#receiving.delete(connection)
   }
 }
