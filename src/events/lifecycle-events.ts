@@ -76,6 +76,17 @@ export interface LeaseLostEvent extends AttemptEvent {
   readonly error?: unknown
 }
 
+/** Why the signature of a refused callback did not match. The receiver explains few of them: see its option `diagnosis`. */
+export interface ExplainedEvent {
+  /** x: docs/diagnosis.md lists the causes. */
+  readonly cause: string
+  /** A second mistake that was found together with it. */
+  readonly togetherWith?: string | undefined
+  readonly certainty: 'proven' | 'likely'
+  /** What to do. It contains no secret and no signature. */
+  readonly cure: string
+}
+
 /** What an operator did to an entry, through `receiver.operations` or `worker.operations`. */
 export interface OperatorEvent {
   readonly entry: EntryId
@@ -95,6 +106,7 @@ export interface LifecycleEvents {
   readonly accepted: AcceptedEvent
   readonly answered: AnsweredEvent
   readonly refused: AnsweredEvent
+  readonly explained: ExplainedEvent
   readonly stored: StoredEvent
   readonly duplicate: DuplicateEvent
   readonly quarantined: StoredEvent
@@ -115,6 +127,7 @@ export const LIFECYCLE_EVENT_NAMES = [
   'accepted',
   'answered',
   'refused',
+  'explained',
   'stored',
   'duplicate',
   'quarantined',

@@ -113,14 +113,13 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
     const authenticator = createAuthenticator(settings.authentication)
     const hasTransactions = 'inbox' in acceptance && acceptance.inbox.transact !== undefined
     const handlers = new Handlers(handlerTimeoutMs, leaseMs, 'receiver', { hasTransactions })
-    const diagnosis =
-      settings.diagnosis && logger !== silentLogger
-        ? new RefusalDiagnosis(settings.diagnosis, { authentication: settings.authentication, logger })
-        : undefined
     const capture = settings.capture && new RequestCapture(settings.capture, { logger, clock })
-    const outcomeLog = new OutcomeLog(logger, settings.logRefusalsPerSecond, () => diagnosis?.take())
     const listenerErrors = new ListenerErrors(logger)
     const events = new EventChannel((error, event) => listenerErrors.write(error, event))
+    const diagnosis =
+      settings.diagnosis &&
+      new RefusalDiagnosis(settings.diagnosis, { authentication: settings.authentication, logger, events })
+    const outcomeLog = new OutcomeLog(logger, settings.logRefusalsPerSecond, () => diagnosis?.take())
     super(handlers, events)
     const dispatcher = new Dispatcher({ handlers, schemas, schemaTimeoutMs: dependencyTimeoutMs, logger })
     if (logger !== silentLogger) events.subscribe('answered', (event) => outcomeLog.write(event))

@@ -7,9 +7,10 @@ import type { Tolerance } from '../callback/authenticate.js'
 import type { AuthenticatorSettings } from '../callback/authenticator.js'
 import type { PreparedSubscription } from '../callback/prepared-subscription.js'
 import { explainCallback, type Cause, type Explanation, type Finding } from '../diagnosis/index.js'
+import type { EventChannel } from '../events/event-channel.js'
 import { answeredEvent } from '../events/publish-answer.js'
 import type { AnsweredRequest } from '../http/process-callback.js'
-import type { Logger } from '../logging/logger.js'
+import { silentLogger, type Logger } from '../logging/logger.js'
 
 export interface DiagnosisOptions {
   /** At most one refused callback is explained in this time, in milliseconds. @default 10_000 */
@@ -67,6 +68,8 @@ interface DiagnosisParts {
   readonly authentication: Pick<AuthenticatorSettings, 'subscriptions' | 'dependencyTimeoutMs' | 'clock'> &
     Tolerance
   readonly logger: Logger
+  /** Where each finding is published. */
+  readonly events: EventChannel
   /** Milliseconds of a clock that is never set. @default performance.now */
   readonly now?: () => number
   /** @default the processor time of this thread */
@@ -81,16 +84,21 @@ export class RefusalDiagnosis {
   readonly #settings: DiagnosisSettings
   readonly #authentication: DiagnosisParts['authentication']
   readonly #logger: Logger
+  readonly #events: EventChannel
   readonly #now: () => number
   readonly #startTimer: () => Pick<ProcessorTimer, 'usedMs'>
   #notBefore = -Infinity
   #runs: { readonly at: number; readonly ms: number }[] = []
   #found: LoggedCause | undefined
 
-  constructor(settings: DiagnosisSettings, { authentication, logger, now, startTimer }: DiagnosisParts) {
+  constructor(
+    settings: DiagnosisSettings,
+    { authentication, logger, events, now, startTimer }: DiagnosisParts,
+  ) {
     this.#settings = settings
     this.#authentication = authentication
     this.#logger = logger
+    this.#events = events
     this.#now = now ?? (() => performance.now())
     this.#startTimer = startTimer ?? startProcessorTimer
   }
@@ -99,6 +107,7 @@ export class RefusalDiagnosis {
   consider(request: AnsweredRequest): void {
     const { outcome, body } = request
     if (outcome.code !== 'ERR_SIGNATURE_MISMATCH' || !body || body.length > MAX_BODY_BYTES) return
+    if (!this.#isHeard) return
     const now = this.#now()
     if (now < this.#notBefore || this.#msLeft(now) < 1) return
     this.#notBefore = now + this.#settings.intervalMs
@@ -161,6 +170,7 @@ export class RefusalDiagnosis {
         cure,
         causeOf,
       }
+      this.#events.publish('explained', { cause, ...(togetherWith && { togetherWith }), certainty, cure })
     } catch (error) {
       this.#logger.warn({ code: 'WARN_DIAGNOSIS_FAILED', err: error }, 'a refused callback was not explained')
     }
@@ -175,6 +185,10 @@ export class RefusalDiagnosis {
     } finally {
       this.#runs.push({ at, ms: timer.usedMs() })
     }
+  }
+
+  get #isHeard(): boolean {
+    return this.#logger !== silentLogger || this.#events.has('explained')
   }
 
   #msLeft(now: number): number {

@@ -2,6 +2,8 @@ import { createReceiver, type ReceiverOptions, type Subscription } from '../../s
 import { outcome } from '../../src/callback/outcomes.js'
 import { parseAuthenticatorOptions } from '../../src/callback/authenticator.js'
 import { explainCallback } from '../../src/diagnosis/index.js'
+import { EventChannel } from '../../src/events/event-channel.js'
+import type { ExplainedEvent } from '../../src/events/lifecycle-events.js'
 import { plainHead } from '../../src/http/plain-request.js'
 import { KnownSecrets } from '../../src/logging/known-secrets.js'
 import { RefusalDiagnosis, type LoggedCause } from '../../src/receiver/refusal-diagnosis.js'
@@ -64,6 +66,31 @@ test('the line of a later refusal has the cause and the cure of an earlier one',
       eventType: subscription.eventTypeName,
     },
   })
+})
+
+test('a subscriber of explained is told of the cause, also without a logger', async () => {
+  const { receiver } = countingReceiver({ diagnosis: OFTEN, logger: false })
+  const told: ExplainedEvent[] = []
+  receiver.events.subscribe('explained', (event) => told.push(event))
+  const proven = () => told.find(({ certainty }) => certainty === 'proven')
+  for (let attempt = 0; attempt < ATTEMPTS && !proven(); attempt++) {
+    await receiver.receive(plain())
+    await new Promise(setImmediate)
+  }
+  expect(proven()).toEqual({
+    cause: 'secret-is-base64',
+    certainty: 'proven',
+    cure: expect.stringContaining('Configure the decoded text'),
+  })
+})
+
+test('without a logger and a subscriber nothing is explained', async () => {
+  const { receiver, calls } = countingReceiver({ diagnosis: OFTEN, logger: false })
+  for (let attempt = 0; attempt < 5; attempt++) {
+    await receiver.receive(plain())
+    await new Promise(setImmediate)
+  }
+  expect(calls()).toBe(5)
 })
 
 test('one line has a finding, and the next one does not', async () => {
@@ -203,7 +230,8 @@ function withClock(settings: { intervalMs: number; msPerMinute: number }) {
   log.lines.length = 0
   const now = () => clock.now
   const startTimer = () => ({ usedMs: () => clock.msPerSearch })
-  const diagnosis = new RefusalDiagnosis(settings, { authentication, logger: log, now, startTimer })
+  const events = new EventChannel(() => {})
+  const diagnosis = new RefusalDiagnosis(settings, { authentication, logger: log, events, now, startTimer })
   const request = plain(signedCallback({ subscription }))
   const mismatch = {
     outcome: outcome(MISMATCH),
