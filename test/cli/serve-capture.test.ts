@@ -60,7 +60,9 @@ describe('countersign serve', () => {
       'forged-or-unknown',
     ])
     const readable = await countersign(['explain', 'captured'], { cwd })
-    expect(readable.stdout).toMatch(/^ +the signature cannot be computed: the receiver did not read the body$/m)
+    expect(readable.stdout).toMatch(
+      /^ +the signature cannot be computed: the receiver did not read the body$/m,
+    )
     expect(readable.stdout).toMatch(/^refused +ERR_AUTHORIZATION_MISSING: there is no Authorization header$/m)
   })
 

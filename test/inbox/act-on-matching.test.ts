@@ -129,11 +129,9 @@ describe('actOnMatching', () => {
 
   it('refuses a wrong reason and too many ids before it acts', async () => {
     const { inbox, ids } = await withDeadLetters(1)
-    await expect(actOnMatching(inbox, ids, 'discard', 'ann', { reason: 'a\nb' })).rejects.toMatchObject(
-      {
-        option: 'reason',
-      },
-    )
+    await expect(actOnMatching(inbox, ids, 'discard', 'ann', { reason: 'a\nb' })).rejects.toMatchObject({
+      option: 'reason',
+    })
     const many = Array.from({ length: 1_001 }, () => ids[0]!)
     await expect(actOnMatching(inbox, many, 'discard', 'ann')).rejects.toMatchObject({ option: 'ids' })
     expect((await inbox.show(ids[0]!))?.state).toBe('dead')
