@@ -18,7 +18,7 @@ export interface CallbackRequest {
    */
   readonly path: string
   readonly headers: CallbackHeaders
-  readonly body: Uint8Array
+  readonly body: Buffer
 }
 
 /** A subscription as it was created with the service. */

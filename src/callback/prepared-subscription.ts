@@ -20,6 +20,8 @@ interface Place extends OptionPart {
 /** A subscription that has been checked, with everything that is needed to verify a callback except the HMAC itself. */
 export interface PreparedSubscription extends PublicSubscription {
   readonly hasOwnId: boolean
+  /** What its callbacks carry: one object for all of them. */
+  readonly withoutSecrets: PublicSubscription
   /** A copy, so that later changes of the list by the caller have no effect. */
   readonly secrets: readonly string[]
   /** The same object for every subscription with this URL. */
@@ -92,11 +94,12 @@ export class SubscriptionPreparer {
       throw invalidOption(owner, partOf(place, 'secret'), secret, 'list at least one secret')
     const subscribed = { eventTypeName, callbackUrl }
     const prepared = secrets.map((each) => this.#secrets.get(each, place))
+    const withoutSecrets = { id: id ?? defaultSubscriptionId(subscribed), ...subscribed, description }
     return {
-      id: id ?? defaultSubscriptionId(subscribed),
+      ...withoutSecrets,
       hasOwnId: id !== undefined,
-      ...subscribed,
-      description,
+      // Handlers are given it, and must not change it for other callbacks.
+      withoutSecrets: Object.freeze(withoutSecrets),
       url: this.#urls.get(callbackUrl, place),
       secrets,
       keys: prepared.map(({ key }) => key),
