@@ -186,6 +186,7 @@ class Context implements HandlerContext {
   readonly #stop: AbortSignal
   #logger: Logger | undefined
   #controller: AbortController | undefined
+  #onStop: (() => void) | undefined
   #abortedWith: Error | undefined
 
   constructor(event: CallbackEvent, attempt: number, logger: Logger, stop: AbortSignal) {
@@ -206,9 +207,10 @@ class Context implements HandlerContext {
 
   get signal(): AbortSignal {
     if (!this.#controller) {
-      this.#controller = new AbortController()
-      if (this.#abortedWith) this.#controller.abort(this.#abortedWith)
-      else if (this.#stop.aborted) this.#controller.abort(this.#stop.reason)
+      const controller = (this.#controller = new AbortController())
+      this.#onStop = () => controller.abort(this.#stop.reason)
+      if (this.#abortedWith) controller.abort(this.#abortedWith)
+      else if (this.#stop.aborted) this.#onStop()
       else this.#stop.addEventListener('abort', this.#onStop, { once: true })
     }
     return this.#controller.signal
@@ -223,10 +225,8 @@ class Context implements HandlerContext {
 
   // Without this, each callback would leave a listener on the receiver's own signal.
   close(): void {
-    if (this.#controller) this.#stop.removeEventListener('abort', this.#onStop)
+    if (this.#onStop) this.#stop.removeEventListener('abort', this.#onStop)
   }
-
-  readonly #onStop = (): void => this.#controller?.abort(this.#stop.reason)
 }
 
 class TransactionContext extends Context implements TransactionalContext<unknown> {
