@@ -44,10 +44,6 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
    */
   readonly #ended = new Map<string, Holding>()
   #patrol = this.#running.values()
-  readonly #ends: Ends = {
-    complete: (holding) => this.#complete(holding),
-    release: (holding) => this.#release(holding),
-  }
 
   constructor(options: MemoryIdempotencyStoreOptions = {}) {
     checkKnownOptions(OWNER, options, KNOWN)
@@ -107,15 +103,19 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     const holding: Holding = {
       key,
       bodyHash,
-      signatures: [signature],
+      signatures: [],
       claimedAt: now,
       leaseUntil: now + leaseMs,
       attempt,
       state: 'open',
     }
     this.#running.set(key, holding)
-    this.#holdersBySignature.set(signature, holding)
-    return new HeldClaim(holding, this.#ends)
+    this.#hold(holding, signature)
+    return {
+      attempt,
+      complete: () => this.#complete(holding),
+      release: () => this.#release(holding),
+    }
   }
 
   #hold(holding: Holding, signature: string): void {
@@ -228,35 +228,6 @@ interface Holding {
   readonly attempt: number
   /** `open` may still complete, even after its lease has expired. `lost` may not. */
   state: 'open' | 'completed' | 'lost'
-}
-
-/** How the store ends a claim. */
-interface Ends {
-  complete(holding: Holding): boolean
-  release(holding: Holding): void
-}
-
-/** Private fields, so that a logged claim does not show the signature. */
-class HeldClaim implements Claim {
-  readonly #holding: Holding
-  readonly #ends: Ends
-
-  constructor(holding: Holding, ends: Ends) {
-    this.#holding = holding
-    this.#ends = ends
-  }
-
-  get attempt(): number {
-    return this.#holding.attempt
-  }
-
-  complete(): boolean {
-    return this.#ends.complete(this.#holding)
-  }
-
-  release(): void {
-    this.#ends.release(this.#holding)
-  }
 }
 
 /** Warns that keys were removed early. Once a minute, because a full store removes one key per callback. */
