@@ -1,6 +1,7 @@
 import type { MaybePending } from '../base/pending.js'
 import type { Authentication } from '../callback/authenticate.js'
 import type { Outcome } from '../callback/outcomes.js'
+import type { RequestHeaders } from '../http/callback-headers.js'
 
 /** A callback whose signature matched. It may still be suspect. */
 export type Authenticated = Exclude<Authentication, { verdict: 'refused' }>
@@ -10,8 +11,8 @@ export interface Acceptance {
   /** Whether callbacks can be accepted, as far as it is known. */
   readonly ready: boolean
   start(): Promise<void>
-  /** Never rejects, unless there is a mistake in Countersign. */
-  accept(callback: Authenticated): MaybePending<Outcome>
+  /** Never rejects, unless there is a mistake in Countersign. `request`: for what an inbox keeps of its headers. */
+  accept(callback: Authenticated, request: RequestHeaders): MaybePending<Outcome>
   /** Resolves once nothing runs, and nothing that this process handles is due. */
   idle(): Promise<void>
   /** Resolves once running handlers have ended. After `limitMs` they are aborted. */

@@ -1,10 +1,13 @@
-import type { VerifiedCallback } from '../callback/callback.js'
+import type { CallbackPayload, VerifiedCallback } from '../callback/callback.js'
 import type { Handlers } from '../handlers/handlers.js'
 import { property } from '../base/foreign-value.js'
 import { withTimeout } from '../base/timeout.js'
 import type { Logger } from '../logging/logger.js'
+import { parsePayload } from '../callback/payload.js'
 import { inboxOutcome, outcome, type Outcome, type OutcomeCode } from '../callback/outcomes.js'
+import { headerLines, type RequestHeaders } from '../http/callback-headers.js'
 import type { Authenticated, Acceptance } from './acceptance.js'
+import { arrivedHeaders } from './arrived-headers.js'
 import type { AddResult, Inbox } from '../inbox/inbox.js'
 import type { Worker } from '../worker/worker.js'
 
@@ -45,14 +48,14 @@ export class DurableAcceptance implements Acceptance {
     }))
   }
 
-  async accept(authenticated: Authenticated): Promise<Outcome> {
+  async accept(authenticated: Authenticated, request: RequestHeaders): Promise<Outcome> {
     const { callback } = authenticated
     if (!this.#isOpen) {
       const error = new Error('the inbox is not open: await receiver.start() before the server listens')
       return outcome('ERR_INBOX_UNAVAILABLE', callback, error)
     }
     try {
-      const storing = this.#track(this.#add(authenticated))
+      const storing = this.#track(this.#add(authenticated, request))
       const added = await withTimeout(storing, this.#parts.dependencyTimeoutMs, 'the inbox')
       this.#isOutdated = false
       if (added.result === 'stored') this.#parts.worker.wake()
@@ -93,7 +96,7 @@ export class DurableAcceptance implements Acceptance {
     return work
   }
 
-  async #add(authenticated: Authenticated): Promise<AddResult> {
+  async #add(authenticated: Authenticated, request: RequestHeaders): Promise<AddResult> {
     const { inbox } = this.#parts
     const { callback, identity, verdict } = authenticated
     return inbox.add({
@@ -101,6 +104,10 @@ export class DurableAcceptance implements Acceptance {
       ...identity,
       suspicion: verdict === 'suspect' ? authenticated.suspicion : undefined,
       orderKey: verdict === 'genuine' ? this.#orderKey(authenticated.callback) : undefined,
+      bodyId: bodyIdOf(
+        verdict === 'genuine' ? authenticated.callback.payload : parsePayload(callback.rawBody),
+      ),
+      headers: arrivedHeaders(headerLines(request)),
     })
   }
 
@@ -136,4 +143,12 @@ export class DurableAcceptance implements Acceptance {
         return authenticated.verdict === 'suspect' ? authenticated.suspicion : 'ERR_INTERNAL'
     }
   }
+}
+
+/** The longest `Id` by which entries are found, in characters. The documented ones are UUIDs (SERVICE 2.5). */
+const MAX_BODY_ID_LENGTH = 200
+
+function bodyIdOf(payload: CallbackPayload | undefined): string | undefined {
+  const id: unknown = payload?.Id
+  return typeof id === 'string' && id !== '' && id.length <= MAX_BODY_ID_LENGTH ? id : undefined
 }

@@ -54,13 +54,13 @@ export class Pipeline {
       this.#events.publish('accepted', { callback: result.callback })
     return this.#events.isSurrounded('accept')
       ? this.#acceptWithin(result, head, arrivedAt)
-      : this.#acceptance.accept(result)
+      : this.#acceptance.accept(result, head.request)
   }
 
   #acceptWithin(result: Authenticated, { request }: CallbackHead, arrivedAt: number): MaybePending<Outcome> {
     const { callback } = result
     const step: AcceptStep = { callback, arrivedAt, headerValues: (name) => headerValues(request, name) }
-    return this.#events.within('accept', step, () => this.#acceptance.accept(result))
+    return this.#events.within('accept', step, () => this.#acceptance.accept(result, request))
   }
 
   /** Resolves once every callback whose body has arrived has its outcome, and the acceptance is idle. */

@@ -1,0 +1,88 @@
+import { arrivedHeaders } from '../../src/receiver/arrived-headers.js'
+import { runInboxReceiver } from '../support/running-inbox-receiver.js'
+import { genuine } from '../support/running-receiver.js'
+
+describe('arrivedHeaders', () => {
+  it('keeps names and values as they arrived, repeats included', () => {
+    const lines = ['Host', 'partner.example.com', 'X-Forwarded-For', '1', 'x-forwarded-for', '2']
+    expect(arrivedHeaders(lines)).toEqual({
+      pairs: [
+        ['Host', 'partner.example.com'],
+        ['X-Forwarded-For', '1'],
+        ['x-forwarded-for', '2'],
+      ],
+      isCut: false,
+    })
+  })
+
+  it('keeps what identifies the callback and when it was signed', () => {
+    const lines = ['Authorization-Timestamp', 'Tue, 03 Nov 2026 09:14:27 GMT', 'X-Idempotency-Key', 'a']
+    expect(arrivedHeaders(lines).pairs).toHaveLength(2)
+  })
+
+  it.each([
+    'Authorization',
+    'PROXY-AUTHORIZATION',
+    'Cookie',
+    'Set-Cookie',
+    'X-Signature',
+    'X-Hub-Hmac',
+    'X-Original-Authorization',
+    'X-Auth-Request-Token',
+    'X-Api-Key',
+    'X-Client-Secret',
+  ])('leaves out %s', (name) => {
+    expect(arrivedHeaders([name, 'value', 'Host', 'a'])).toEqual({ pairs: [['Host', 'a']], isCut: false })
+  })
+
+  it('leaves out a copy of the signature, whatever the header is called', () => {
+    expect(arrivedHeaders(['X-Copy', 'HMAC-SHA256 Signature=abc']).pairs).toEqual([])
+  })
+
+  it('cuts what is beyond 4 KiB, and says so', () => {
+    const pairs = Array.from({ length: 50 }, (_, index) => [`x-name-${10 + index}`, 'v'.repeat(91)])
+    const kept = arrivedHeaders(pairs.flat())
+    expect(kept.isCut).toBe(true)
+    expect(kept.pairs.flat().join('')).toHaveLength(4_096)
+    expect(kept.pairs.at(-1)).toEqual(['x-name-50', 'v'.repeat(4_096 - 40 * 100 - 9)])
+    expect(arrivedHeaders(['a', 'v'.repeat(4_095)])).toEqual({
+      pairs: [['a', 'v'.repeat(4_095)]],
+      isCut: false,
+    })
+    expect(arrivedHeaders(['a'.repeat(5_000), 'v'])).toEqual({ pairs: [], isCut: true })
+  })
+})
+
+describe('a receiver with an inbox', () => {
+  it('stores the headers without the signature, and the Id of the body', async () => {
+    const { send, inbox } = await runInboxReceiver()
+    const callback = genuine({ body: JSON.stringify({ Id: 'transfer 1' }) })
+    await send(callback)
+    const [found] = await inbox.list({ bodyId: 'transfer 1' })
+    const { headers } = (await inbox.show(found!.id))!
+    const names = headers!.pairs.map(([name]) => name.toLowerCase())
+    expect(names).toEqual(
+      expect.arrayContaining(['x-idempotency-key', 'authorization-timestamp', 'content-length']),
+    )
+    expect(names).not.toContain('authorization')
+    expect(headers!.isCut).toBe(false)
+  })
+
+  it('stores the Id of the body of a suspect callback as well', async () => {
+    const { send, inbox } = await runInboxReceiver({ toleranceMs: 1_000 })
+    await send(
+      genuine({ body: JSON.stringify({ Id: 'transfer 1' }), timestamp: 'Tue, 03 Nov 2020 09:14:27 GMT' }),
+    )
+    expect(await inbox.list({ bodyId: 'transfer 1' })).toMatchObject([{ state: 'quarantined' }])
+  })
+
+  it.each([{ Id: 7 }, { Id: '' }, { Id: 'x'.repeat(201) }, {}, { id: 'a' }])(
+    'stores no Id of %j',
+    async (body) => {
+      const { send, inbox, becomes } = await runInboxReceiver()
+      await send(genuine({ body: JSON.stringify(body) }))
+      await becomes('1', 'handled')
+      expect((await inbox.show('1'))!.bodyId).toBeUndefined()
+    },
+  )
+})
