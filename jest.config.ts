@@ -11,6 +11,7 @@ const config: Config = {
   // Many tests hold sockets and processes open; more workers than cores would make their limits a lottery.
   maxWorkers: 2,
   testTimeout: 20_000,
+  globalSetup: '<rootDir>/test/support/test-run.ts',
   transform: {
     '^.+\\.[cm]?[jt]s$': [
       '@swc/jest',

@@ -9,7 +9,9 @@ export interface AnyDatabase {
   readonly query: (sql: string, values?: unknown[]) => Promise<pg.QueryResult>
   /** A schema that no other test has used. */
   readonly newSchema: () => string
-  /** An inbox that is closed after the test. */
+  /** For inboxes that need no connections of their own: to open connections takes longer than most tests. */
+  readonly pool: pg.Pool
+  /** An inbox that is closed after the test. It has connections of its own unless the options have a pool. */
   readonly inboxOn: (schema: string, options?: Partial<PostgresInboxOptions>) => PostgresInbox
 }
 
@@ -73,7 +75,7 @@ function databaseOf(
 
   beforeAll(async () => {
     created = await create()
-    pool = new pg.Pool({ connectionString: created.connectionString, max: 2 })
+    pool = new pg.Pool({ connectionString: created.connectionString, max: 10 })
     pool.on('error', () => {})
   }, 60_000)
   afterEach(async () => {
@@ -88,10 +90,13 @@ function databaseOf(
     get connectionString() {
       return created.connectionString
     },
+    get pool() {
+      return pool
+    },
     query: (sql, values) => pool.query(sql, values),
     newSchema: () => `test_${++schemas}`,
     inboxOn: (schema, options) => {
-      const { connectionString } = created
+      const connectionString = options?.pool ? undefined : created.connectionString
       const inbox = new PostgresInbox({ connectionString, schema, logger: false, ...options })
       inboxes.push(inbox)
       return inbox

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import { appendFileSync, chownSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { appendFileSync, chownSync, existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import pg from 'pg'
 import { killPostgres } from './kill-postgres.js'
 import { findProgram, freePort, postgresFolders, ServerProcess, temporaryFolder } from './server-program.js'
@@ -20,11 +20,11 @@ export const describeWithPostgres = hasPostgres ? globalThis.describe : globalTh
 export class PostgresServer {
   readonly port: number
   readonly #folder: string
-  readonly #user: { uid: number; gid: number } | undefined
+  readonly #user: ServerUser | undefined
   #process: ServerProcess | undefined
   #databases = 0
 
-  private constructor(port: number, folder: string, user: { uid: number; gid: number } | undefined) {
+  private constructor(port: number, folder: string, user: ServerUser | undefined) {
     this.port = port
     this.#folder = folder
     this.#user = user
@@ -36,19 +36,7 @@ export class PostgresServer {
     const user = serverUser()
     if (user) chownSync(folder, user.uid, user.gid)
     const server = new PostgresServer(await freePort(), folder, user)
-    const args = [
-      '-D',
-      server.#data,
-      '-U',
-      'postgres',
-      '-A',
-      'trust',
-      '-E',
-      'UTF8',
-      '--locale=C',
-      '--no-sync',
-    ]
-    execFileSync(INITDB!, args, { ...user, cwd: folder, stdio: 'ignore' })
+    makeCluster(server.#data, user)
     server.configure(['max_connections = 60', 'shared_buffers = 32MB', ...settings])
     await server.restart()
     return server
@@ -127,8 +115,38 @@ export class PostgresServer {
   }
 }
 
+/** In a run of Jest, initdb runs once and its result is copied: initdb takes longer than most test files. */
+function makeCluster(data: string, user: ServerUser | undefined): void {
+  const folder = process.env['COUNTERSIGN_TEST_RUN']
+  if (!folder) return initdb(data, user)
+  const made = join(folder, 'cluster')
+  if (!existsSync(made)) {
+    if (user) chownSync(folder, user.uid, user.gid)
+    const unfinished = join(folder, `cluster-${process.pid}`)
+    initdb(unfinished, user)
+    try {
+      renameSync(unfinished, made)
+    } catch (error) {
+      // The other worker may have been first.
+      if (!existsSync(made)) throw error
+    }
+  }
+  // With the owner, which PostgreSQL checks.
+  execFileSync('cp', ['-a', made, data])
+}
+
+function initdb(data: string, user: ServerUser | undefined): void {
+  const args = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync']
+  execFileSync(INITDB!, args, { ...user, cwd: dirname(data), stdio: 'ignore' })
+}
+
+interface ServerUser {
+  readonly uid: number
+  readonly gid: number
+}
+
 /** PostgreSQL refuses to run as root. */
-function serverUser(): { uid: number; gid: number } | undefined {
+function serverUser(): ServerUser | undefined {
   if (process.getuid?.() !== 0) return undefined
   const users = readFileSync('/etc/passwd', 'utf8').split('\n')
   const fields = users.map((line) => line.split(':')).find(([name]) => name === 'postgres')

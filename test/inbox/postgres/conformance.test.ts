@@ -13,6 +13,8 @@ describeWithAnyDatabase('PostgresInbox', (database) => {
   registerInboxTests(async ({ retentionMs }) => {
     // To make a schema for each test takes longer than the test.
     await database.query(TABLES.map((table) => `DELETE FROM ${schema}.${table}`).join(';'))
-    return { inbox: database.inboxOn(schema, { retentionMs, discardedRetentionMs: retentionMs }), advance }
+    const { pool } = database
+    const inbox = database.inboxOn(schema, { pool, retentionMs, discardedRetentionMs: retentionMs })
+    return { inbox, advance }
   })
 })
