@@ -21,9 +21,14 @@ describe('countersign doctor', () => {
   ])('takes the secret from %s, prints a table, and ends with 0', async (_, files, args, env, input) => {
     const { port } = await runReceiver()
     const cwd = await sandbox.directory(files)
-    const { code, stdout, stderr } = await countersign(['doctor', urlOf(port), ...args], { cwd, env, input })
+    const { code, stdout, stderr } = await countersign(['doctor', urlOf(port), '--pause-ms', '50', ...args], {
+      cwd,
+      env,
+      input,
+    })
     expect(stdout).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/hooks\/transfers +no problems$/m)
     expect(stdout).toMatch(/^ +HTTP\/1\.1 +ok +\d+ body bytes arrived by HTTP\/1\.1 over IPv4/m)
+    expect(stdout).toMatch(/^ +upload with a pause of 50 ms +ok/m)
     expect(code).toBe(0)
     for (const text of [SECRET, Buffer.from(SECRET).toString('base64'), 't0k3n', 'countersign-probe-1'])
       expect(stdout + stderr).not.toContain(text)
@@ -39,11 +44,16 @@ describe('countersign doctor', () => {
       listener(request, response)
     })
     const cwd = await sandbox.directory({ 'countersign.config.json': config })
-    const { code, stdout } = await countersign(['doctor', urlOf(port), '--json'], { cwd })
+    const { code, stdout } = await countersign(['doctor', urlOf(port), '--json', '--timeout-ms', '2000'], {
+      cwd,
+    })
     expect(code).toBe(1)
     expect(stdout).not.toContain(SECRET)
-    const { healthy, reached, findings } = JSON.parse(stdout)
+    const { healthy, reached, steps, findings } = JSON.parse(stdout)
     expect({ healthy, reached }).toEqual({ healthy: false, reached: 'receiver' })
+    expect(steps).toContainEqual(
+      expect.objectContaining({ name: 'upload with a pause of 1000 ms', ok: false }),
+    )
     expect(findings[0]).toMatchObject({ name: 'authorization-stripped', severity: 'problem' })
   })
 
@@ -84,6 +94,10 @@ describe('countersign doctor', () => {
     [[], /missing required argument/],
     [['https://a.example/', '--secret', 'x'], /unknown option '--secret'/],
     [['https://a.example/', '--config', 'two.json'], /two\.json has no subscription with this URL/],
+    [
+      ['https://a.example/', '--pause-ms', '100', '--timeout-ms', '100'],
+      /--pause-ms 100 is not less than --timeout-ms 100/,
+    ],
     [['https://a.example/', '--ask'], /--ask: (there is no line|secret must not be empty)/],
   ])('ends with 2 on wrong usage: %j', async (args, message) => {
     const two = [subscription, { ...subscription, id: 'other', secret: 'another-secret-0123456789' }]

@@ -8,6 +8,7 @@ export async function examined(port: number, options: Partial<ExamineOptions> = 
     secrets: [SECRET],
     eventTypeName: subscription.eventTypeName,
     timeoutMs: 10_000,
+    pauseMs: 200,
     ...options,
   })
 }

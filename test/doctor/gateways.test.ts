@@ -1,5 +1,5 @@
 import { createServer, request as sendRequest, type IncomingMessage, type RequestOptions } from 'node:http'
-import { createServer as createTcpServer, type AddressInfo } from 'node:net'
+import { connect, createServer as createTcpServer, type AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import express from 'express'
@@ -117,6 +117,33 @@ describe('doctor through a gateway', () => {
     const result = await examined(proxy)
     expect(result.reached).toBe('receiver')
     expect(problems(result)).toEqual(['clock-differs'])
+  })
+
+  it('whose receiver waits too short a time for bodies', async () => {
+    const { port } = await runReceiver({ bodyTimeoutMs: 100 })
+    const result = await examined(port, { pauseMs: 1_000 })
+    expect(problems(result)).toEqual(['slow-upload-cut'])
+    expect(seen(result, 'slow-upload-cut')).toMatch(/^by the receiver after \d+ ms: bodyTimeoutMs$/)
+  })
+
+  it('that closes the connection in the middle of a slow body', async () => {
+    const { port } = await runReceiver()
+    const proxy = createTcpServer((client) => {
+      const receiver = connect(port, '127.0.0.1')
+      for (const socket of [client, receiver]) socket.on('error', () => {})
+      client.pipe(receiver).pipe(client)
+      client.setTimeout(50, () => client.resetAndDestroy())
+    })
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+    closers.push(() => void proxy.close())
+    const result = await examined((proxy.address() as AddressInfo).port, { pauseMs: 2_000 })
+    expect(problems(result)).toEqual(['slow-upload-cut'])
+    expect(seen(result, 'slow-upload-cut')).toMatch(/^ECONNRESET after \d+ ms$/)
+  })
+
+  it('whose pause is no slow path', async () => {
+    const { port } = await runReceiver()
+    expect(problems(await examined(port, { pauseMs: 2_500 }))).toEqual([])
   })
 
   it('whose receiver is rotating its secret', async () => {

@@ -1,7 +1,7 @@
 import { itWhere } from '../support/it-where.js'
 import { runReceiver } from '../support/running-receiver.js'
 import { freePort } from '../support/server-program.js'
-import { examined, problems, seen } from './examined.js'
+import { examined, notes, problems, seen } from './examined.js'
 import { haproxy, startHaproxy } from './proxies.js'
 
 const itWithHaproxy = itWhere(haproxy !== undefined, 'haproxy')
@@ -12,6 +12,22 @@ describe('doctor through HAProxy', () => {
     const result = await examined(await startHaproxy(port))
     expect(problems(result)).toEqual([])
     expect(result.reached).toBe('receiver')
+  })
+
+  itWithHaproxy('sees whether it collects bodies', async () => {
+    const { port } = await runReceiver()
+    expect(notes(await examined(await startHaproxy(port)))).toEqual(['not-encrypted'])
+    const collected = await examined(await startHaproxy(port, 'option http-buffer-request'))
+    expect(notes(collected)).toEqual(['not-encrypted', 'body-buffered'])
+    expect(seen(collected, 'body-buffered')).toMatch(/^a body that took 200 ms arrived within \d+ ms$/)
+  })
+
+  itWithHaproxy('names a time for bodies that is too short', async () => {
+    const { port } = await runReceiver()
+    const rules = 'option http-buffer-request\n  timeout http-request 50ms'
+    const result = await examined(await startHaproxy(port, rules))
+    expect(problems(result)).toEqual(['slow-upload-cut'])
+    expect(seen(result, 'slow-upload-cut')).toMatch(/^408 Request Timeout after \d+ ms$/)
   })
 
   itWithHaproxy('names a stripped Authorization', async () => {

@@ -19,6 +19,7 @@ describe('doctor through nginx', () => {
       ['HTTP/1.1', true],
       ['chunked body', true],
       ['Expect: 100-continue', true],
+      ['upload with a pause of 200 ms', true],
       ['body of 1,048,576 bytes', true],
     ])
     expect(notes(result)).toEqual(['not-encrypted', 'body-buffered'])
@@ -57,6 +58,12 @@ describe('doctor through nginx', () => {
       { location: 'proxy_pass_request_body off; proxy_set_header Content-Length "";' },
       ['body-empty'],
     ],
+    [
+      'that waits too short a time for bodies',
+      { server: 'client_body_timeout 50ms;' },
+      ['slow-upload-cut'],
+      /^(?:408 Request Timeout|ECONNRESET) after \d+ ms$/,
+    ],
     ['that redirects', { server: 'return 301 https://$host/other?token=t0k3n;' }, ['redirected'], /\/other$/],
     ['that asks for a login', { location: 'deny all;' }, ['refused-on-the-way'], /^403/],
     ['that serves files', { server: 'return 404;' }, ['not-the-receiver'], /^404/],
@@ -74,6 +81,12 @@ describe('doctor through nginx', () => {
     const result = await examined(await startNginx(await freePort()))
     expect(problems(result)).toEqual(['receiver-unreachable'])
     expect(result.reached).toBe('http')
+  })
+
+  itWithNginx('sees that it forwards bodies piece by piece, if it is told to', async () => {
+    const { port } = await runReceiver()
+    const location = 'proxy_request_buffering off;'
+    expect(notes(await examined(await startNginx(port, { location })))).toEqual(['not-encrypted'])
   })
 
   itWithNginx('notes a rewritten path, which is harmless', async () => {

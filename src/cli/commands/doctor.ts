@@ -1,7 +1,7 @@
 import { Option } from 'commander'
 import { examine, type Examination } from '../../diagnosis/doctor/examine.js'
 import { addEnvFileOption, loadEnvFile } from '../environment.js'
-import { EXIT, printJson, type DefineCommand } from '../io.js'
+import { EXIT, printJson, UsageError, type DefineCommand } from '../io.js'
 import { duration, eventTypeName, httpUrl } from '../option-values.js'
 import { addSecretOptions, NO_SECRET_OPTION } from '../secret-option.js'
 import { fields, table, widthOf } from '../table.js'
@@ -10,8 +10,12 @@ import { probedSubscription, type ProbedFlags } from './doctor/probed-subscripti
 interface DoctorFlags extends ProbedFlags {
   readonly envFile?: string
   readonly timeoutMs: number
+  readonly pauseMs?: number
   readonly json?: true
 }
+
+/** Less than the 10 seconds of `bodyTimeoutMs`, and of the shortest usual timeouts of proxies. */
+const PAUSE_MS = 4_000
 
 const HELP = `
 Sends up to 12 probes through the public URL, with its real DNS, proxies and TLS, to the running receiver. The receiver
@@ -38,14 +42,23 @@ export const defineDoctor: DefineCommand = (command, io, finish) => {
     .addOption(new Option('--ask', 'ask for the secret').conflicts(['secretEnv', 'secretFile']))
     .option('--event-type <name>', 'the event type of the subscription', eventTypeName)
     .option('--timeout-ms <ms>', 'how long one connection or one probe may take', duration, 15_000)
+    .option(
+      '--pause-ms <ms>',
+      `how long the slow upload waits within its body (default: ${PAUSE_MS}, or half of --timeout-ms)`,
+      duration,
+    )
     .option('--json', 'print JSON')
     .addHelpText('after', HELP)
   addEnvFileOption(addSecretOptions(command)).action(async (url: URL, flags: DoctorFlags) => {
+    if (flags.pauseMs !== undefined && flags.pauseMs >= flags.timeoutMs)
+      throw new UsageError(
+        `--pause-ms ${flags.pauseMs} is not less than --timeout-ms ${flags.timeoutMs}: a probe would end before its pause`,
+      )
     // Before the configuration is loaded, as it may use process.env.
     if (flags.envFile !== undefined) await loadEnvFile(flags.envFile, io)
     const { secrets, eventTypeName } = await probedSubscription(url, flags, io)
-    const { timeoutMs } = flags
-    const examination = await examine({ url, secrets, eventTypeName, timeoutMs })
+    const { timeoutMs, pauseMs = Math.min(PAUSE_MS, Math.ceil(timeoutMs / 2)) } = flags
+    const examination = await examine({ url, secrets, eventTypeName, timeoutMs, pauseMs })
     const healthy = examination.findings.every(({ severity }) => severity !== 'problem')
     if (flags.json) printJson(io, { healthy, ...examination })
     else io.stdout.write(readable(examination, widthOf(io.stdout)))

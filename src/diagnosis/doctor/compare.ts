@@ -91,8 +91,9 @@ function explainedChange(
   return undefined
 }
 
-function timing({ startedAtMs, durationMs }: Exchange, { receivedAtMs }: ProbeReport): DoctorFinding[] {
-  const aheadMs = receivedAtMs - (startedAtMs + durationMs / 2)
+function timing(exchange: Exchange, { receivedAtMs }: ProbeReport): DoctorFinding[] {
+  const durationMs = exchange.durationMs - exchange.pauseMs
+  const aheadMs = receivedAtMs - (exchange.startedAtMs + exchange.pauseMs + durationMs / 2)
   const direction = aheadMs > 0 ? 'ahead of' : 'behind'
   const seconds = Math.round(Math.abs(aheadMs) / 1000)
   return [

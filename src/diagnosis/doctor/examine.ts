@@ -4,6 +4,7 @@ import { sendHttp1, sendHttp2, type Exchange, type SendOptions } from './exchang
 import { doctorFinding, type DoctorFinding } from './findings.js'
 import { networkPath, type Step } from './network-path.js'
 import { createProbe, type Probe } from './probe.js'
+import { slowUpload } from './slow-upload.js'
 import { isFromReceiver, unansweredFinding } from './unanswered.js'
 
 export interface ExamineOptions {
@@ -14,6 +15,8 @@ export interface ExamineOptions {
   readonly eventTypeName: string
   /** How long one connection or one probe may take, in milliseconds. */
   readonly timeoutMs: number
+  /** How long the slow upload waits between the halves of its body, in milliseconds. Less than `timeoutMs`. */
+  readonly pauseMs: number
   /** Certificates to trust in place of Node's. */
   readonly ca?: string | undefined
 }
@@ -36,7 +39,7 @@ const MAX_PROBE_BYTES = 10_485_760
  * on the way; without a running receiver, how far it came. Never rejects.
  */
 export async function examine(options: ExamineOptions): Promise<Examination> {
-  const { url, timeoutMs } = options
+  const { url, timeoutMs, pauseMs } = options
   const { reached, steps: pathSteps, findings: pathFindings, offersHttp2 } = await networkPath(url, options)
   const steps = [...pathSteps]
   const findings = [...pathFindings]
@@ -90,14 +93,19 @@ export async function examine(options: ExamineOptions): Promise<Examination> {
 
   await attempt('chunked body', http1({ chunked: true }), (exchange, report) => {
     if (!report) return [doctorFinding('chunked-refused', unansweredFinding(exchange).seen)]
-    const buffered = report.isChunked || report.body?.bytes === 0 ? [] : [doctorFinding('body-buffered')]
-    return [...changes(exchange, report), ...buffered]
+    return changes(exchange, report)
   })
   await attempt('Expect: 100-continue', http1({ expectContinue: true }), (exchange, report) => {
     if (!report) return [doctorFinding('expect-mishandled', unansweredFinding(exchange).seen)]
     return exchange.continued
       ? changes(exchange, report)
       : [doctorFinding('expect-mishandled', 'no 100 Continue')]
+  })
+  await attempt(`upload with a pause of ${pauseMs} ms`, http1({ pauseMs }), (exchange, report) => {
+    const found = slowUpload(exchange, report)
+    return report && report.refusedFor !== 'ERR_BODY_TIMEOUT'
+      ? [...found, ...changes(exchange, report)]
+      : found
   })
   const largest = Math.min(report.maxBodyBytes, MAX_PROBE_BYTES)
   const size = `body of ${largest.toLocaleString('en')} bytes`

@@ -1,4 +1,4 @@
-import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import { request as httpRequest, type ClientRequest, type IncomingHttpHeaders } from 'node:http'
 import { connect as connectHttp2 } from 'node:http2'
 import { request as httpsRequest } from 'node:https'
 import { performance } from 'node:perf_hooks'
@@ -15,7 +15,10 @@ export interface Exchange {
   /** Whether `100 Continue` came. Undefined if it was not asked for. */
   readonly continued?: boolean
   readonly startedAtMs: number
+  /** Includes the pause. */
   readonly durationMs: number
+  /** How long the body was to be interrupted. */
+  readonly pauseMs: number
 }
 
 export interface SendOptions {
@@ -23,6 +26,8 @@ export interface SendOptions {
   readonly chunked?: boolean
   /** Whether to wait for `100 Continue`, for at most `CONTINUE_WAIT_MS`. */
   readonly expectContinue?: boolean
+  /** How long to wait between the halves of the body. @default 0 */
+  readonly pauseMs?: number
 }
 
 /** RFC 9110, section 10.1.1: a client must not wait for an indefinite period. */
@@ -35,7 +40,7 @@ type Result = Pick<Exchange, 'answer' | 'error'>
 
 /** Sends a probe over HTTP/1.1, on a connection of its own. Never rejects. */
 export async function sendHttp1(url: URL, probe: Probe, options: SendOptions): Promise<Exchange> {
-  const { timeoutMs, chunked = false, expectContinue = false } = options
+  const { timeoutMs, chunked = false, expectContinue = false, pauseMs = 0 } = options
   const framing = chunked ? { 'Transfer-Encoding': 'chunked' } : { 'Content-Length': probe.body.length }
   const timing = startTimer()
   let continued = false
@@ -52,11 +57,15 @@ export async function sendHttp1(url: URL, probe: Probe, options: SendOptions): P
     })
     request.on('response', (response) => {
       const { statusCode: status = 0, headers } = response
-      void textOf(response).then((text) => resolve({ answer: { status, headers, text } }))
+      void textOf(response).then((text) => {
+        resolve({ answer: { status, headers, text } })
+        // The server may have answered before it had the whole body, and needs no more of it.
+        request.destroy()
+      })
     })
     // After a response the error is that of the body, which the server no longer wanted.
     request.on('error', (error) => resolve({ error: signal.aborted ? 'ETIMEDOUT' : codeOf(error) }))
-    if (!expectContinue) return void request.end(probe.body)
+    if (!expectContinue) return sendBody(request, probe.body, pauseMs)
     const timer = setTimeout(() => request.end(probe.body), CONTINUE_WAIT_MS)
     request.on('close', () => clearTimeout(timer))
     request.on('continue', () => {
@@ -65,7 +74,15 @@ export async function sendHttp1(url: URL, probe: Probe, options: SendOptions): P
       request.end(probe.body)
     })
   })
-  return { probe, ...result, ...(expectContinue && { continued }), ...timing() }
+  return { probe, ...result, ...(expectContinue && { continued }), ...timing(), pauseMs }
+}
+
+function sendBody(request: ClientRequest, body: Buffer, pauseMs: number): void {
+  if (pauseMs === 0) return void request.end(body)
+  const half = Math.floor(body.length / 2)
+  request.write(body.subarray(0, half))
+  const timer = setTimeout(() => request.end(body.subarray(half)), pauseMs)
+  request.on('close', () => clearTimeout(timer))
 }
 
 /** The same over HTTP/2. */
@@ -90,7 +107,7 @@ export async function sendHttp2(url: URL, probe: Probe, { timeoutMs }: SendOptio
       })
       stream.end(probe.body)
     })
-    return { probe, ...result, ...timing() }
+    return { probe, ...result, ...timing(), pauseMs: 0 }
   } finally {
     session.destroy()
   }

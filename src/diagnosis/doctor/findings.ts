@@ -159,6 +159,11 @@ export const DOCTOR_FINDINGS = {
     message: 'A chunked body did not get through.',
     cure: 'Let the proxy accept Transfer-Encoding: chunked. A sender need not know the length of a body.',
   },
+  'slow-upload-cut': {
+    severity: 'problem',
+    message: 'A body whose second half came late did not get through.',
+    cure: 'Raise the time that the proxy waits for a body (nginx: client_body_timeout, HAProxy: timeout http-request), or bodyTimeoutMs of the receiver.',
+  },
   'expect-mishandled': {
     severity: 'problem',
     message: 'Expect: 100-continue was not answered with 100 Continue.',
@@ -181,7 +186,7 @@ export const DOCTOR_FINDINGS = {
   },
   'body-buffered': {
     severity: 'note',
-    message: 'A chunked body arrived with a Content-Length: a proxy collects bodies before it forwards them.',
+    message: 'A proxy collects the whole body of a request before it forwards the body.',
     cure: 'Nothing has to be changed. The proxy needs room for bodies of maxBodyBytes.',
   },
 } as const satisfies Record<string, FindingTexts>
