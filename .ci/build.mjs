@@ -1,7 +1,7 @@
 // Two passes of the compiler, one per module format. The CommonJS pass leaves the command line out: it is only
 // ever started as a program, and it loads the user's configuration with import().
 import { spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -23,5 +23,30 @@ compile('ES modules')
 compile('CommonJS', '-p', '.ci/tsconfig.cjs.json')
 // Without this marker Node would read the CommonJS files as ES modules, as the package says "type": "module".
 writeFileSync(join(root, 'dist/cjs/package.json'), '{"type":"commonjs"}\n')
+writeBrowserLibraries()
 const bin = join(root, 'dist/esm/cli/bin.js')
 if (existsSync(bin)) chmodSync(bin, 0o755)
+
+/** Replaces src/console/assets/browser-libraries.ts, which reads the development dependencies. */
+function writeBrowserLibraries() {
+  const read = (file) => readFileSync(join(root, 'node_modules', file), 'utf8')
+  // Both licences ask for, or allow, the text of the licence beside the copy.
+  const licensed = (name, file) => `/*! ${read(`${name}/LICENSE`).trim()} */\n${withoutMap(read(file))}`
+  const libraries = JSON.stringify({
+    htmx: licensed('htmx.org', 'htmx.org/dist/htmx.min.js'),
+    uPlot: licensed('uplot', 'uplot/dist/uPlot.iife.min.js'),
+    uPlotStyle: licensed('uplot', 'uplot/dist/uPlot.min.css'),
+  })
+  const body = `function browserLibraries() {\n  return ${libraries}\n}\n`
+  const module = 'console/assets/browser-libraries.js'
+  writeFileSync(join(root, 'dist/esm', module), `export ${body}`)
+  writeFileSync(
+    join(root, 'dist/cjs', module),
+    `'use strict'\nObject.defineProperty(exports, '__esModule', { value: true })\nexports.browserLibraries = browserLibraries\n${body}`,
+  )
+}
+
+/** The package does not contain the source map that the last line names. */
+function withoutMap(script) {
+  return script.replace(/\n\/\/# sourceMappingURL=.*\s*$/, '\n')
+}

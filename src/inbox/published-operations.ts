@@ -56,6 +56,6 @@ const OPERATIONS = Object.keys({
   act: true,
 } satisfies Record<Exclude<keyof InboxOperations, keyof Inbox>, true>)
 
-function hasOperations(inbox: object): inbox is InboxOperations {
+export function hasOperations(inbox: object): inbox is InboxOperations {
   return OPERATIONS.every((name) => typeof (inbox as Record<string, unknown>)[name] === 'function')
 }

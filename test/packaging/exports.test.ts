@@ -50,6 +50,7 @@ const EXPORTED = {
   'countersign/simulator': ['startServiceSimulator'],
   'countersign/bullmq': ['forwardTo', 'forwardedEvent', 'handleForwarded'],
   'countersign/prometheus': ['prometheusMetrics'],
+  'countersign/console': ['createConsole'],
 }
 
 // Names are public the day they are published: this list changes on purpose, or not at all.

@@ -1,0 +1,51 @@
+import type { IncomingMessage } from 'node:http'
+import type { Answer } from './answer.js'
+import { cookieHeader, secretInCookie } from './cookies.js'
+import type { ConsoleRequest } from './console-request.js'
+import { randomSecret } from './form-token.js'
+import { isOperator, type Operator } from './operator.js'
+
+/** Who sends a request, or what it is answered instead of a page. */
+export type Admission =
+  | {
+      readonly operator: Operator
+      /** Known to this browser and to nobody else; see `formToken`. */
+      readonly browserSecret: string
+      /** Headers that keep it there. */
+      readonly headers?: Readonly<Record<string, string>>
+      /** Whether there is a session that the operator can end. */
+      readonly canSignOut: boolean
+    }
+  | { readonly answer: Answer }
+  /** The application does not permit the request. */
+  | 'refused'
+
+/** How a console finds out who sends a request. */
+export interface Access {
+  admit(request: IncomingMessage, parsed: ConsoleRequest): Admission | Promise<Admission>
+}
+
+const COOKIE = 'countersign-form'
+
+/** The application in which the console is mounted knows who sends a request. */
+export class ApplicationAccess implements Access {
+  readonly #operator: (request: IncomingMessage) => unknown
+
+  constructor(operator: (request: IncomingMessage) => unknown) {
+    this.#operator = operator
+  }
+
+  async admit(request: IncomingMessage): Promise<Admission> {
+    const operator = await this.#operator(request)
+    if (operator === undefined || operator === null) return 'refused'
+    if (!isOperator(operator))
+      throw new TypeError(
+        'createConsole: operator returned no operator: return { name, role }, with a name of 1 to 100 characters and the role "view" or "decide"; or undefined',
+      )
+    const known = secretInCookie(request, COOKIE)
+    if (known !== undefined) return { operator, browserSecret: known, canSignOut: false }
+    const browserSecret = randomSecret()
+    const headers = { 'Set-Cookie': cookieHeader(request, COOKIE, browserSecret) }
+    return { operator, browserSecret, headers, canSignOut: false }
+  }
+}

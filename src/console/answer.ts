@@ -1,0 +1,52 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Asset } from './assets/assets.js'
+
+/** What a page answers. */
+export interface Answer {
+  readonly status: number
+  readonly contentType: string
+  readonly body: string | Buffer
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+const HTML = 'text/html; charset=utf-8'
+
+export function html(body: string, status = 200, headers: Answer['headers'] = {}): Answer {
+  return { status, contentType: HTML, body, headers }
+}
+
+/** After a POST: the browser loads the page with GET, so that a reload does not send the form again. */
+export function seeOther(location: string, headers: Answer['headers'] = {}): Answer {
+  return { status: 303, contentType: HTML, body: '', headers: { ...headers, Location: location } }
+}
+
+/** The name of an asset contains a hash of its content. */
+export function assetAnswer({ contentType, body }: Asset): Answer {
+  return {
+    status: 200,
+    contentType,
+    body,
+    headers: { 'Cache-Control': 'private, max-age=31536000, immutable' },
+  }
+}
+
+/** The bytes of a body, which no browser may take for a page. */
+export function download(body: Buffer, fileName: string): Answer {
+  return {
+    status: 200,
+    contentType: 'application/octet-stream',
+    body,
+    headers: { 'Content-Disposition': `attachment; filename="${fileName}"` },
+  }
+}
+
+export function send(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
+  const { status, contentType, body, headers } = answer
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  response.statusCode = status
+  response.setHeader('Cache-Control', 'no-store')
+  response.setHeader('Content-Type', contentType)
+  for (const [name, value] of Object.entries(headers ?? {})) response.setHeader(name, value)
+  response.setHeader('Content-Length', bytes.length)
+  response.end(request.method === 'HEAD' ? undefined : bytes)
+}

@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+
+/** The files of htmx and uPlot that the pages load. */
+export interface BrowserLibraries {
+  readonly htmx: string
+  readonly uPlot: string
+  readonly uPlotStyle: string
+}
+
+/**
+ * Reads them from the development dependencies of the repository. The package has no such dependencies: .ci/build.mjs replaces
+ * this module in `dist` with one that contains the texts. An ES module and a CommonJS module have no common way to find a file
+ * beside them.
+ */
+export function browserLibraries(): BrowserLibraries {
+  const repository = createRequire(join(process.cwd(), 'package.json'))
+  const read = (file: string): string => readFileSync(repository.resolve(file), 'utf8')
+  return {
+    htmx: read('htmx.org/dist/htmx.min.js'),
+    uPlot: read('uplot/dist/uPlot.iife.min.js'),
+    uPlotStyle: read('uplot/dist/uPlot.min.css'),
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * The script of all pages. It shows times in the time zone of the reader, and draws the chart from the table of its figures. It
+ * looks again whenever a part of the page was replaced.
+ */
+export const CONSOLE_SCRIPT = `'use strict'
+;(() => {
+  const twoDigits = (number) => String(number).padStart(2, '0')
+  const localText = (date) => {
+    const day = [date.getFullYear(), twoDigits(date.getMonth() + 1), twoDigits(date.getDate())].join('-')
+    const time = [date.getHours(), date.getMinutes(), date.getSeconds()].map(twoDigits).join(':')
+    return day + ' ' + time
+  }
+  const showLocalTimes = () => {
+    for (const element of document.querySelectorAll('time')) {
+      const date = new Date(element.dateTime)
+      if (Number.isNaN(date.getTime())) continue
+      const text = localText(date)
+      if (element.textContent !== text) element.textContent = text
+    }
+  }
+
+  const COLORS = { handled: '--handled', discarded: '--plain', quarantined: '--quarantined', dead: '--dead' }
+  const colorOf = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
+  const dark = matchMedia('(prefers-color-scheme: dark)')
+  let plot
+  let drawn = ''
+  const figures = () => {
+    const table = document.getElementById('activity')
+    if (!table) return undefined
+    const rows = [...table.tBodies[0].rows]
+    return {
+      bucketS: Number(table.dataset.bucketS),
+      names: [...table.tHead.rows[0].cells].slice(1).map((cell) => cell.textContent),
+      times: rows.map((row) => Date.parse(row.querySelector('time').dateTime) / 1000),
+      counts: rows.map((row) => [...row.cells].slice(1).map((cell) => Number(cell.textContent))),
+    }
+  }
+  const drawChart = () => {
+    const place = document.getElementById('chart')
+    const found = figures()
+    if (!place || !found || typeof uPlot !== 'function') return
+    const width = Math.floor(place.clientWidth)
+    const state = JSON.stringify([found, dark.matches, width])
+    if (state === drawn || width === 0) return
+    drawn = state
+    const { bucketS, names, times, counts } = found
+    // Stacked: each series is the sum of those before it, and the highest is drawn first.
+    const sums = names.map((_, series) => counts.map((row) => row.slice(0, series + 1).reduce((a, b) => a + b, 0)))
+    const order = names.map((_, series) => names.length - 1 - series)
+    const axis = { stroke: colorOf('--soft'), grid: { stroke: colorOf('--line'), width: 1 }, ticks: { stroke: colorOf('--line'), width: 1 } }
+    const isWeek = times[times.length - 1] - times[0] > 2 * 86400
+    const splitText = (seconds) => {
+      const text = localText(new Date(seconds * 1000))
+      return isWeek || text.endsWith('00:00:00') ? text.slice(5, 10) : text.slice(11, 16)
+    }
+    const options = {
+      width,
+      height: 240,
+      cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
+      scales: {
+        x: { range: () => [times[0], times[times.length - 1] + bucketS] },
+        y: { range: (_, __, max) => [0, Math.max(4, max * 1.1)] },
+      },
+      axes: [{ ...axis, values: (_, splits) => splits.map(splitText) }, { ...axis, size: 56, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 500000, 1000000] }],
+      series: [
+        { label: 'from', value: (_, seconds) => (seconds == null ? '' : localText(new Date(seconds * 1000))) },
+        ...order.map((series) => ({
+          label: names[series],
+          fill: colorOf(COLORS[names[series]]),
+          stroke: colorOf(COLORS[names[series]]),
+          width: 0,
+          points: { show: false },
+          paths: uPlot.paths.bars({ size: [0.82, 60], align: 1 }),
+          value: (_, __, ___, index) => (index == null ? '' : counts[index][series].toLocaleString()),
+        })),
+      ],
+    }
+    if (plot) plot.destroy()
+    plot = new uPlot(options, [times, ...order.map((series) => sums[series])], place)
+  }
+
+  let isPlanned = false
+  const refresh = () => {
+    isPlanned = false
+    showLocalTimes()
+    drawChart()
+  }
+  const plan = () => {
+    if (isPlanned) return
+    isPlanned = true
+    requestAnimationFrame(refresh)
+  }
+  refresh()
+  new MutationObserver(showLocalTimes).observe(document.getElementById('main'), { childList: true, subtree: true, characterData: true })
+  const live = document.getElementById('live')
+  if (live) new MutationObserver(plan).observe(live, { childList: true, subtree: true, characterData: true })
+  addEventListener('resize', plan)
+  dark.addEventListener('change', plan)
+  // A session that has ended: the page of the same address asks to sign in.
+  document.addEventListener('htmx:after:request', (event) => {
+    const response = event.detail && event.detail.ctx && event.detail.ctx.response
+    if (response && response.status === 401) location.reload()
+  })
+})()
+`

@@ -1,0 +1,116 @@
+import type { IncomingMessage } from 'node:http'
+import type { HasAll } from '../base/has-all.js'
+import { checkKnownOptions, functionOption, invalidOption } from '../base/option-checks.js'
+import type { EventSource } from '../events/event-channel.js'
+import type { InboxOperations } from '../inbox/operations.js'
+import { hasOperations } from '../inbox/published-operations.js'
+import { loggerOption, type Logger } from '../logging/logger.js'
+import type { Operator } from './operator.js'
+import type { BodyAccess } from './page.js'
+
+/** A receiver or a worker with an inbox. */
+export interface ConsoleProcess {
+  readonly events: EventSource
+  readonly operations: InboxOperations | undefined
+}
+
+export interface ConsoleViewOptions {
+  /**
+   * Which role may see the bodies of callbacks: `decide`, also `view`, or `never` any.
+   * @default 'decide'
+   */
+  readonly bodies?: BodyAccess | undefined
+  /** Whether an operator must give a reason for each decision. @default 'optional' */
+  readonly reasons?: 'required' | 'optional' | undefined
+}
+
+export interface ConsoleOptions extends ConsoleViewOptions {
+  /**
+   * The receiver or worker of this process, whose inbox the console shows. It also shows which requests were refused, the
+   * difference of the clocks, and the secrets in use.
+   */
+  readonly receiver?: ConsoleProcess | undefined
+  /** An inbox, for a process that has neither a receiver nor a worker. Give one of both. */
+  readonly inbox?: InboxOperations | undefined
+  /**
+   * Who sends a request, by the session of your application. The name is written into the history of each decision. Undefined
+   * refuses the request. Without this option everybody who reaches the console may look, and nobody may decide.
+   */
+  readonly operator?:
+    ((request: IncomingMessage) => Operator | undefined | Promise<Operator | undefined>) | undefined
+  /** The current time, in milliseconds since 1970. @default Date.now */
+  readonly clock?: (() => number) | undefined
+  /** pino, console, or compatible; `false` for none. @default warnings and errors go to standard error */
+  readonly logger?: Logger | false | undefined
+}
+
+export const CONSOLE_OPTIONS = [
+  'receiver',
+  'inbox',
+  'operator',
+  'bodies',
+  'reasons',
+  'clock',
+  'logger',
+] as const satisfies readonly (keyof ConsoleOptions)[]
+
+// Fails to compile when an option is missing from the list.
+void (true satisfies HasAll<keyof ConsoleOptions, typeof CONSOLE_OPTIONS>)
+
+/** `ConsoleOptions`, checked and with defaults. */
+export interface ConsoleSettings extends ConsoleViewSettings {
+  readonly operations: InboxOperations
+  readonly events: EventSource | undefined
+  readonly operator: (request: IncomingMessage) => unknown
+  readonly clock: () => number
+  readonly logger: Logger
+}
+
+export interface ConsoleViewSettings {
+  readonly bodies: BodyAccess
+  readonly reasonRequired: boolean
+}
+
+const OWNER = 'createConsole'
+
+/** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
+export function parseConsoleOptions(options: ConsoleOptions): ConsoleSettings {
+  checkKnownOptions(OWNER, options, CONSOLE_OPTIONS)
+  return {
+    ...inspected(options),
+    ...parseConsoleViewOptions(OWNER, options),
+    operator: functionOption(OWNER, 'operator', options.operator, anybodyMayLook),
+    clock: functionOption(OWNER, 'clock', options.clock, Date.now),
+    logger: loggerOption(OWNER, options.logger),
+  }
+}
+
+/** @throws CountersignError ERR_OPTION_INVALID */
+export function parseConsoleViewOptions(owner: string, options: ConsoleViewOptions): ConsoleViewSettings {
+  const { bodies = 'decide', reasons = 'optional' } = options
+  if (!['decide', 'view', 'never'].includes(bodies))
+    throw invalidOption(owner, 'bodies', bodies, 'use "decide", "view" or "never"')
+  if (!['required', 'optional'].includes(reasons))
+    throw invalidOption(owner, 'reasons', reasons, 'use "required" or "optional"')
+  return { bodies, reasonRequired: reasons === 'required' }
+}
+
+function anybodyMayLook(): Operator {
+  return { name: 'not named', role: 'view' }
+}
+
+function inspected({ receiver, inbox }: ConsoleOptions): Pick<ConsoleSettings, 'operations' | 'events'> {
+  if (receiver !== undefined && inbox !== undefined)
+    throw invalidOption(OWNER, 'inbox', inbox, 'the receiver has an inbox: give one of both')
+  if (receiver !== undefined) {
+    const { events, operations } = (receiver ?? {}) as Partial<ConsoleProcess>
+    if (typeof events?.subscribe !== 'function')
+      throw invalidOption(OWNER, 'receiver', receiver, 'pass a receiver or a worker')
+    if (operations) return { operations, events }
+    throw invalidOption(OWNER, 'receiver', receiver, 'the console shows an inbox: give the receiver one')
+  }
+  if (typeof inbox === 'object' && inbox !== null && hasOperations(inbox))
+    return { operations: inbox, events: undefined }
+  const cure = 'pass a receiver or a worker as receiver, or an inbox with all methods of InboxOperations'
+  throw invalidOption(OWNER, 'inbox', inbox, cure)
+}

@@ -1,0 +1,28 @@
+import type { IncomingMessage } from 'node:http'
+
+/** The value of a cookie that the console has set: 43 characters of `randomSecret`. */
+export function secretInCookie({ headers }: IncomingMessage, name: string): string | undefined {
+  for (const pair of (headers.cookie ?? '').split(';')) {
+    const [key, value = ''] = pair.split('=', 2)
+    if (key!.trim() === name && /^[\w-]{43}$/.test(value.trim())) return value.trim()
+  }
+  return undefined
+}
+
+/** A cookie that scripts cannot read and that no other site can have sent. */
+export function cookieHeader(
+  request: IncomingMessage,
+  name: string,
+  value: string,
+  maxAgeS?: number,
+): string {
+  const parts = [`${name}=${value}`, 'Path=/', 'HttpOnly', 'SameSite=Strict']
+  if (maxAgeS !== undefined) parts.push(`Max-Age=${maxAgeS}`)
+  if (isHttps(request)) parts.push('Secure')
+  return parts.join('; ')
+}
+
+/** The header of a proxy counts as well. A client that forges it only keeps its own cookie from being sent over http. */
+function isHttps({ socket, headers }: IncomingMessage): boolean {
+  return 'encrypted' in socket || headers['x-forwarded-proto'] === 'https'
+}

@@ -1,0 +1,37 @@
+import type { Middleware } from '../http/middleware.js'
+import { ApplicationAccess } from './access.js'
+import { consoleHandler, monotonic } from './console-handler.js'
+import { parseConsoleOptions, type ConsoleOptions } from './console-options.js'
+import { ProcessActivity } from './process-activity.js'
+import { StatsReading } from './stats-reading.js'
+
+/** Middleware that answers every request that reaches it. */
+export interface Console extends Middleware {
+  /** Ends the subscriptions to the events of the receiver. The inbox stays open. */
+  close(): void
+}
+
+/**
+ * A web console for an inbox, to be mounted behind the login of an application.
+ *
+ * @example
+ *   app.use('/admin/callbacks', requireLogin, createConsole({
+ *     receiver,
+ *     operator: (req) => ({ name: req.user.email, role: req.user.isOperator ? 'decide' : 'view' }),
+ *   }))
+ *
+ * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
+ */
+export function createConsole(options: ConsoleOptions): Console {
+  const { operations, events, operator, clock, logger, ...view } = parseConsoleOptions(options)
+  const activity = events && new ProcessActivity(events, clock, monotonic)
+  const stats = new StatsReading(operations, monotonic)
+  const handle = consoleHandler(
+    { operations, stats, activity, clock, logger, ...view },
+    () => new ApplicationAccess(operator),
+  )
+  const middleware: Middleware = function countersignConsole(request, response) {
+    void handle(request, response)
+  }
+  return Object.assign(middleware, { close: () => activity?.close() })
+}

@@ -1,0 +1,34 @@
+import type { IncomingMessage } from 'node:http'
+import getRawBody from 'raw-body'
+
+/** The longest form has a reason of 500 characters and a filter. */
+const MAX_FORM_BYTES = 32_768
+
+export type Form =
+  | { readonly fields: URLSearchParams }
+  /** The status of the answer. */
+  | { readonly refused: 400 | 413 | 415 }
+
+/** The fields of a submitted form, read within a limit, or as a body parser of the application has left them. */
+export async function readForm(request: IncomingMessage & { readonly body?: unknown }): Promise<Form> {
+  const [mediaType = ''] = (request.headers['content-type'] ?? '').split(';', 1)
+  if (mediaType.trim().toLowerCase() !== 'application/x-www-form-urlencoded') return { refused: 415 }
+  const parsed: unknown = request.body
+  if (typeof parsed === 'object' && parsed !== null && request.readableEnded) {
+    const fields = Object.entries(parsed).flatMap(([name, value]) =>
+      typeof value === 'string' ? [[name, value] as [string, string]] : [],
+    )
+    return { fields: new URLSearchParams(fields) }
+  }
+  if (request.readableEnded) return { refused: 400 }
+  try {
+    const body = await getRawBody(request, {
+      limit: MAX_FORM_BYTES,
+      length: request.headers['content-length'] ?? null,
+      encoding: 'utf-8',
+    })
+    return { fields: new URLSearchParams(body) }
+  } catch (error) {
+    return { refused: (error as { status?: unknown }).status === 413 ? 413 : 400 }
+  }
+}

@@ -1,0 +1,39 @@
+import type { InboxOperations } from '../inbox/operations.js'
+import type { Answer } from './answer.js'
+import type { ConsoleRequest } from './console-request.js'
+import type { Operator } from './operator.js'
+import type { ProcessActivity } from './process-activity.js'
+import type { Frame, Renderer } from './renderer.js'
+import type { StatsReading } from './stats-reading.js'
+
+/** What all pages of a console share. */
+export interface ConsoleParts {
+  readonly operations: InboxOperations
+  readonly stats: StatsReading
+  /** What the receiver or worker of this process has reported; undefined if the console has only an inbox. */
+  readonly activity: ProcessActivity | undefined
+  readonly renderer: Renderer
+  /** Which role may see bodies. */
+  readonly bodies: BodyAccess
+  /** Whether a decision needs a reason. */
+  readonly reasonRequired: boolean
+  readonly clock: () => number
+}
+
+export type BodyAccess = 'decide' | 'view' | 'never'
+
+/** One request of an operator. */
+export interface Visit {
+  readonly request: ConsoleRequest
+  readonly operator: Operator
+  /** For the forms of the page. */
+  readonly formToken: string
+  /** For the layout: the operator, and how to sign out. */
+  readonly frame: Pick<Frame, 'operator' | 'token'>
+}
+
+/** A page that is read, and what a fragment of it is. */
+export type ReadPage = (parts: ConsoleParts, visit: Visit) => Promise<Answer>
+
+/** A form that was submitted. Its token and its origin have been checked. */
+export type SubmitPage = (parts: ConsoleParts, visit: Visit, fields: URLSearchParams) => Promise<Answer>

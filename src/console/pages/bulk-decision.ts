@@ -1,0 +1,156 @@
+import type { EntryId } from '../../callback/callback.js'
+import type { EntrySummary, OperatorDecision } from '../../inbox/operations.js'
+import { MOVES, type InboxState } from '../../inbox/states.js'
+import { decisionReason } from '../decision-reason.js'
+import { html, type Answer } from '../answer.js'
+import { printable } from '../../base/printable.js'
+import { FILTER_FIELDS, hrefWith, listQuery, type ListQuery } from '../views/entry-filter.js'
+import { entryHref, entryRow } from '../views/entry-row.js'
+import { numberText } from '../views/time.js'
+import { messagePage } from './message.js'
+import type { ConsoleParts, ReadPage, SubmitPage, Visit } from '../page.js'
+
+/** How many entries one confirmation is for. The form contains their ids. */
+const MAX_ENTRIES = 500
+/** How many of them the preview shows. */
+const SHOWN = 50
+/** How far the preview counts. */
+const MAX_COUNT = 10_000
+const SEARCHES = 20
+
+const WORDS = {
+  retry: { title: 'Retry all that match', verb: 'Retry', done: 'retried' },
+  release: { title: 'Release all that match', verb: 'Release', done: 'released' },
+  discard: { title: 'Discard all that match', verb: 'Discard', done: 'discarded' },
+} as const satisfies Record<OperatorDecision, object>
+
+/**
+ * The preview: how many entries match, and which. The form has the ids, so that nothing is decided that the operator did not
+ * have before them, whatever arrives until then.
+ */
+export const bulkPreview: ReadPage = async (parts, visit) => {
+  const { query } = visit.request
+  const list = listQuery(query)
+  const action = actionIn(query)
+  if (visit.operator.role !== 'decide') return notPermitted(parts, visit)
+  if (!action || !isPossible(action, list)) {
+    const text = 'Choose states in which the decision is possible, then choose the decision in the list.'
+    return messagePage(parts, visit, 400, 'No such decision', text)
+  }
+  const [entries, { count, more }] = await Promise.all([
+    oldestMatching(parts, list),
+    parts.operations.count(list.filter, MAX_COUNT),
+  ])
+  const { title, verb } = WORDS[action]
+  const total = `${more ? 'At least ' : ''}${numberText(count)} ${count === 1 ? 'entry matches' : 'entries match'}.`
+  const part =
+    count > entries.length
+      ? ` This decision is for the ${numberText(entries.length)} oldest. Repeat it for the others.`
+      : ''
+  const shown = entries.length > SHOWN ? ` The ${SHOWN} oldest are shown.` : ''
+  const frame = { ...visit.frame, title, current: 'entries' }
+  return html(
+    parts.renderer.page('decide', frame, {
+      title,
+      problem: undefined,
+      summary: `${total}${part}${shown}`,
+      filter: filterParts(list),
+      rows: entries.slice(0, SHOWN).map(entryRow),
+      formToken: visit.formToken,
+      action,
+      ids: entries.map(({ id }) => encodeURIComponent(id)).join(' '),
+      back: hrefWith('entries', list.parts),
+      backHref: hrefWith('entries', list.parts),
+      reasonRequired: parts.reasonRequired,
+      confirm: `${verb} ${numberText(entries.length)} ${entries.length === 1 ? 'entry' : 'entries'}`,
+    }),
+  )
+}
+
+/** Decides on the entries of the preview, one after the other. `again` is never set. */
+export const bulkDecision: SubmitPage = async (parts, visit, fields) => {
+  const action = actionIn(fields)
+  const ids = idsIn(fields)
+  if (!action || ids === undefined)
+    return messagePage(
+      parts,
+      visit,
+      400,
+      'No such decision',
+      'The form is not complete. Open the preview again.',
+    )
+  const { reason, problem } = decisionReason(fields.get('reason') ?? '', parts.reasonRequired)
+  if (problem !== undefined) return messagePage(parts, visit, 400, 'A reason is needed', problem)
+  const refused: { id: string; href: string; message: string }[] = []
+  for (const id of ids) {
+    const result = await parts.operations.act(id, action, visit.operator.name, { reason })
+    if (!result.done)
+      refused.push({ id: printable(id), href: entryHref(id), message: printable(result.message) })
+  }
+  parts.stats.forget()
+  const { title, done } = WORDS[action]
+  const count = ids.length - refused.length
+  const frame = { ...visit.frame, title, current: 'entries' }
+  return html(
+    parts.renderer.page('decided', frame, {
+      title,
+      summary: `${numberText(count)} ${count === 1 ? 'entry was' : 'entries were'} ${done}.`,
+      refused,
+      backHref: backHref(fields.get('back') ?? ''),
+    }),
+  )
+}
+
+function actionIn(fields: URLSearchParams): OperatorDecision | undefined {
+  const action = fields.get('action')
+  return action !== null && Object.hasOwn(WORDS, action) ? (action as OperatorDecision) : undefined
+}
+
+function isPossible(action: OperatorDecision, { filter, problem }: ListQuery): boolean {
+  const from: readonly InboxState[] = MOVES[action].from
+  const { states = [] } = filter
+  if (problem !== undefined || states.length === 0) return false
+  // A second handling is decided one by one.
+  return states.every((state) => from.includes(state) && state !== 'handled')
+}
+
+/** In the order of their arrival, so that a retry keeps it. */
+async function oldestMatching(
+  { operations }: ConsoleParts,
+  { filter }: ListQuery,
+): Promise<readonly EntrySummary[]> {
+  const found: EntrySummary[] = []
+  let afterId: EntryId | undefined
+  for (let searches = 0; searches < SEARCHES && found.length < MAX_ENTRIES; searches++) {
+    const { entries, next } = await operations.search(filter, { afterId, limit: MAX_ENTRIES - found.length })
+    found.push(...entries)
+    if (next === undefined) break
+    afterId = next
+  }
+  return found
+}
+
+function idsIn(fields: URLSearchParams): string[] | undefined {
+  try {
+    const ids = (fields.get('ids') ?? '').split(' ').filter(Boolean).map(decodeURIComponent)
+    return ids.length > 0 && ids.length <= MAX_ENTRIES ? ids : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Only the list: a link in a form must not lead anywhere else. */
+function backHref(back: string): string {
+  return /^entries(?:\?|$)/.test(back) ? back : 'entries'
+}
+
+function filterParts({ parts }: ListQuery): { name: string; text: string }[] {
+  return parts.map(([name, value]) => ({
+    name: FILTER_FIELDS.find((field) => field.name === name)?.label ?? 'State',
+    text: printable(value),
+  }))
+}
+
+function notPermitted(parts: ConsoleParts, visit: Visit): Answer {
+  return messagePage(parts, visit, 403, 'Not permitted', 'Your role does not permit you to decide.')
+}

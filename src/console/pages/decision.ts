@@ -1,0 +1,39 @@
+import { decisionReason } from '../decision-reason.js'
+import { seeOther } from '../answer.js'
+import { entryHref } from '../views/entry-row.js'
+import type { SubmitPage } from '../page.js'
+import { entryActionIn } from '../entry-action.js'
+import { noEntry, seenVersion, showEntry } from './entry.js'
+
+/** A decision on one entry. If it is not carried out, the page says why, and shows the entry as it is now. */
+export const decideOnEntry: SubmitPage = async (parts, visit, fields) => {
+  const id = visit.request.query.get('id') ?? ''
+  const entry = await parts.operations.show(id)
+  if (!entry) return noEntry(parts, visit)
+  const givenReason = fields.get('reason') ?? ''
+  const refused = (status: 400 | 409, message: string) =>
+    showEntry(parts, visit, entry, { status, message, givenReason })
+
+  const action = entryActionIn(fields)
+  if (!action) return refused(400, 'There is no such decision.')
+  const { reason, problem } = decisionReason(givenReason, parts.reasonRequired)
+  if (problem !== undefined) return refused(400, problem)
+  // The inbox checks the state in the same step as it changes it. This check is for what it cannot know: that the operator
+  // saw an older attempt or decision.
+  if (fields.get('seen') !== seenVersion(entry)) {
+    const last = entry.history.at(-1)
+    const who = last ? ` The latest decision is “${last.action}” by ${last.by}.` : ''
+    return refused(
+      409,
+      `Nothing was done: the entry has changed since you opened it.${who} Look at it again.`,
+    )
+  }
+  const again = fields.get('again') === 'yes'
+  const result = await parts.operations.act(id, action, visit.operator.name, { again, reason })
+  parts.stats.forget()
+  if (result.done) return seeOther(entryHref(id))
+  if (result.code === 'not-found') return noEntry(parts, visit)
+  const now = (await parts.operations.show(id)) ?? entry
+  const message = `Nothing was done: ${result.message}.`
+  return showEntry(parts, visit, now, { status: 409, message, code: result.code, givenReason })
+}

@@ -1,0 +1,135 @@
+import type { EntryId } from '../../callback/callback.js'
+import type { EntrySummary, OperatorDecision } from '../../inbox/operations.js'
+import { MOVES, type InboxState } from '../../inbox/states.js'
+import { FILTER_FIELDS, hrefWith, listQuery, STATE_ORDER, type ListQuery } from '../views/entry-filter.js'
+import { entryRow } from '../views/entry-row.js'
+import { numberText } from '../views/time.js'
+import { html } from '../answer.js'
+import type { ConsoleParts, ReadPage, Visit } from '../page.js'
+
+const PAGE_SIZE = 50
+/** How many new entries the live line counts. */
+const MAX_NEW = 100
+
+/** One page of a list, the newest entry first. `from` and `to` are the entries at its ends, which are not on it. */
+interface ListPage {
+  readonly entries: readonly EntrySummary[]
+  /** The entry after which an older page begins. */
+  readonly olderFrom: EntryId | undefined
+  readonly newerTo: EntryId | undefined
+  /** Whether the inbox examined as many entries as one search may, before the page was full. */
+  readonly isUnfinished: boolean
+}
+
+export const entriesPage: ReadPage = async (parts, visit) => {
+  const { query } = visit.request
+  const list = listQuery(query)
+  const { entries, olderFrom, newerTo, isUnfinished } = list.problem
+    ? NOTHING
+    : await pageOf(parts, list, query)
+  const isNewest = !query.has('from') && !query.has('to')
+  const states = list.parts.flatMap(([name, value]) => (name === 'state' ? [value] : []))
+  const frame = { ...visit.frame, title: 'Entries', current: 'entries', isLive: true }
+  return html(
+    parts.renderer.page('entries', frame, {
+      states: STATE_ORDER.map((name) => ({ name, isChosen: states.includes(name) })),
+      fields: FILTER_FIELDS.map((field) => ({ ...field, value: query.get(field.name)?.trim() ?? '' })),
+      problem: list.problem,
+      rows: entries.map(entryRow),
+      empty: isUnfinished
+        ? 'No entry was found so far. The search was ended before it had examined all entries.'
+        : 'No entry matches.',
+      liveHref: isNewest && !list.problem ? liveHref(list, entries) : undefined,
+      newerHref: newerTo === undefined ? undefined : hrefWith('entries', list.parts, [['to', newerTo]]),
+      olderHref: olderFrom === undefined ? undefined : hrefWith('entries', list.parts, [['from', olderFrom]]),
+      olderText: isUnfinished ? 'Search further' : 'Older',
+      bulk: bulkLinks(visit, list),
+    }),
+    list.problem ? 400 : 200,
+  )
+}
+
+/** New entries are announced and not inserted: no row may move under the pointer. */
+export const liveEntries: ReadPage = async (parts, visit) => {
+  const { query } = visit.request
+  const list = listQuery(query)
+  const ids = query.getAll('id').slice(0, PAGE_SIZE)
+  const limit = ids.length + MAX_NEW
+  const { entries } = await parts.operations.search(list.filter, { newestFirst: true, limit })
+  const byId = new Map(entries.map((entry) => [entry.id, entry]))
+  const firstKnown = entries.findIndex(({ id }) => ids.includes(id))
+  // If none of the rows is found, all of them have changed, and what was found may be older.
+  const isNew = firstKnown === -1 ? (ids.length === 0 ? entries.length : 0) : firstKnown
+  const view = {
+    news: isNew === 0 ? '' : `${numberText(isNew)}${isNew >= MAX_NEW ? ' or more' : ''} new`,
+    newestHref: hrefWith('entries', list.parts),
+    rows: ids.map((id, index) => {
+      const entry = byId.get(id)
+      return { index, state: entry?.state, attempts: entry?.attempts }
+    }),
+  }
+  return html(parts.renderer.fragment('liveEntries', view))
+}
+
+const NOTHING: ListPage = { entries: [], olderFrom: undefined, newerTo: undefined, isUnfinished: false }
+
+async function pageOf(
+  parts: Pick<ConsoleParts, 'operations'>,
+  list: Pick<ListQuery, 'filter'>,
+  query: URLSearchParams,
+): Promise<ListPage> {
+  const to = query.get('to')
+  return to === null ? olderThan(query.get('from') ?? undefined, parts, list) : newerThan(to, parts, list)
+}
+
+async function olderThan(
+  from: EntryId | undefined,
+  { operations }: Pick<ConsoleParts, 'operations'>,
+  { filter }: Pick<ListQuery, 'filter'>,
+): Promise<ListPage> {
+  const page = { afterId: from, newestFirst: true, limit: PAGE_SIZE }
+  const { entries, next } = await operations.search(filter, page)
+  return {
+    entries,
+    olderFrom: next,
+    newerTo: from === undefined ? undefined : (entries[0]?.id ?? from),
+    isUnfinished: next !== undefined && entries.length < PAGE_SIZE,
+  }
+}
+
+async function newerThan(
+  to: EntryId,
+  parts: Pick<ConsoleParts, 'operations'>,
+  list: Pick<ListQuery, 'filter'>,
+): Promise<ListPage> {
+  const found = await parts.operations.search(list.filter, { afterId: to, limit: PAGE_SIZE })
+  const entries = found.entries.toReversed()
+  // The first page, if there is nothing newer.
+  if (entries.length === 0 && found.next === undefined) return olderThan(undefined, parts, list)
+  return { entries, olderFrom: entries.at(-1)?.id ?? to, newerTo: found.next, isUnfinished: false }
+}
+
+function liveHref({ parts }: ListQuery, entries: readonly EntrySummary[]): string {
+  return hrefWith(
+    'live/entries',
+    parts,
+    entries.map(({ id }) => ['id', id]),
+  )
+}
+
+const BULK: readonly { action: OperatorDecision; text: string }[] = [
+  { action: 'retry', text: 'Retry all that match' },
+  { action: 'release', text: 'Release all that match' },
+  { action: 'discard', text: 'Discard all that match' },
+]
+
+/** Offered only for a list of states in which the action is possible: a decision on everything is a mistake. */
+function bulkLinks({ operator }: Visit, { filter, parts, problem }: ListQuery) {
+  const states = filter.states ?? []
+  if (operator.role !== 'decide' || problem !== undefined || states.length === 0) return []
+  return BULK.filter(({ action }) => {
+    const from: readonly InboxState[] = MOVES[action].from
+    // A second handling is decided one by one.
+    return states.every((state) => from.includes(state) && state !== 'handled')
+  }).map(({ action, text }) => ({ text, href: hrefWith('decide', parts, [['action', action]]) }))
+}

@@ -1,0 +1,98 @@
+import { durationText, numberText, timeView, type TimeView } from '../views/time.js'
+import { entryRow } from '../views/entry-row.js'
+import { NEEDS_DECISION, STATE_ORDER } from '../views/entry-filter.js'
+import { html } from '../answer.js'
+import type { ConsoleParts, ReadPage, Visit } from '../page.js'
+
+const HOUR_MS = 3_600_000
+
+/** The periods of the chart. The number of bars is about the same. */
+const RANGES = {
+  hour: { text: 'Hour', rangeText: 'last hour', ms: HOUR_MS, bucketMs: 60_000 },
+  day: { text: 'Day', rangeText: 'last day', ms: 24 * HOUR_MS, bucketMs: HOUR_MS / 2 },
+  week: { text: 'Week', rangeText: 'last week', ms: 7 * 24 * HOUR_MS, bucketMs: 3 * HOUR_MS },
+} as const
+
+type RangeName = keyof typeof RANGES
+
+/** In the order in which the chart stacks them. */
+const OUTCOMES = ['handled', 'discarded', 'quarantined', 'dead'] as const
+
+export const overviewPage: ReadPage = async (parts, visit) => {
+  const range = rangeIn(visit)
+  const search = parts.operations.search({ states: NEEDS_DECISION }, { limit: 8, newestFirst: true })
+  const [live, { entries }] = await Promise.all([liveView(parts, range), search])
+  const { activity } = parts
+  const frame = { ...visit.frame, title: 'Overview', current: './', hasChart: true, isLive: true }
+  return html(
+    parts.renderer.page('overview', frame, {
+      range,
+      live,
+      waiting: entries.map(entryRow),
+      secrets: (activity?.secrets ?? []).map(({ fingerprint, eventType, at }) => ({
+        fingerprint,
+        eventType,
+        at: timeView(new Date(at)),
+      })),
+      noSecrets: activity
+        ? 'No callback was verified by this process since it started.'
+        : 'The console of this process sees only the inbox. The receivers know which secrets they used.',
+    }),
+  )
+}
+
+export const liveOverview: ReadPage = async (parts, visit) =>
+  html(parts.renderer.fragment('liveOverview', await liveView(parts, rangeIn(visit))))
+
+function rangeIn({ request }: Visit): RangeName {
+  const name = request.query.get('range')
+  return name === 'day' || name === 'week' ? name : 'hour'
+}
+
+async function liveView({ operations, stats, activity, clock }: ConsoleParts, range: RangeName) {
+  const { ms, bucketMs, rangeText } = RANGES[range]
+  const now = clock()
+  // Whole parts of the clock: the bars do not move while somebody looks at them.
+  const to = Math.ceil((now + 1) / bucketMs) * bucketMs
+  const [counts, buckets] = await Promise.all([
+    stats.get(),
+    operations.activity({ from: to - ms, to, bucketMs }),
+  ])
+  const { oldestUnfinished } = counts
+  return {
+    tiles: STATE_ORDER.map((state) => ({
+      state,
+      count: numberText(counts[state]),
+      href: `entries?state=${state}`,
+      needsDecision: counts[state] > 0 && NEEDS_DECISION.includes(state),
+    })),
+    oldest: oldestUnfinished && {
+      age: durationText(now - oldestUnfinished.getTime()),
+      at: timeView(oldestUnfinished),
+    },
+    clock: clockText(activity),
+    rangeText,
+    ranges: Object.entries(RANGES).map(([name, { text }]) => ({
+      text,
+      href: `./?range=${name}`,
+      isCurrent: name === range,
+    })),
+    bucketS: bucketMs / 1_000,
+    outcomes: OUTCOMES,
+    rows: buckets.map((bucket): { at: TimeView; counts: number[] } => ({
+      at: timeView(bucket.at),
+      counts: OUTCOMES.map((outcome) => bucket[outcome]),
+    })),
+  }
+}
+
+function clockText(activity: ConsoleParts['activity']): string {
+  if (!activity) return 'not known to a console that has only an inbox'
+  const { skewMs } = activity
+  if (skewMs === undefined) return 'not known: no callback was verified in the last minutes'
+  // The service signs whole seconds, and a delivery takes time.
+  if (Math.abs(skewMs) < 2_000) return 'agrees with the clock of the service'
+  return skewMs > 0
+    ? `at most ${durationText(skewMs)} ahead of the clock of the service`
+    : `at least ${durationText(-skewMs)} behind the clock of the service`
+}

@@ -1,0 +1,26 @@
+import type { ReadPage, SubmitPage } from '../page.js'
+import { bulkDecision, bulkPreview } from './bulk-decision.js'
+import { decideOnEntry } from './decision.js'
+import { entriesPage, liveEntries } from './entries.js'
+import { bodyDownload, entryPage } from './entry.js'
+import { liveOverview, overviewPage } from './overview.js'
+import { liveRefused, refusedPage } from './refused.js'
+
+interface Page {
+  readonly read?: ReadPage
+  /** Only for the role `decide`. */
+  readonly submit?: SubmitPage
+}
+
+/** The pages by their path below the mount path. Those below `/live` are polled by the page of the same name. */
+export const PAGES: ReadonlyMap<string, Page> = new Map<string, Page>([
+  ['/', { read: overviewPage }],
+  ['/live/overview', { read: liveOverview }],
+  ['/entries', { read: entriesPage }],
+  ['/live/entries', { read: liveEntries }],
+  ['/entry', { read: entryPage, submit: decideOnEntry }],
+  ['/body', { read: bodyDownload }],
+  ['/decide', { read: bulkPreview, submit: bulkDecision }],
+  ['/refused', { read: refusedPage }],
+  ['/live/refused', { read: liveRefused }],
+])

@@ -1,0 +1,48 @@
+import { OUTCOMES } from '../../callback/outcomes.js'
+import { numberText, timeView } from '../views/time.js'
+import { html } from '../answer.js'
+import type { ReadPage } from '../page.js'
+import type { ProcessActivity } from '../process-activity.js'
+
+export const refusedPage: ReadPage = async ({ activity, renderer }, visit) => {
+  const frame = {
+    ...visit.frame,
+    title: 'Refused requests',
+    current: 'refused',
+    isLive: activity !== undefined,
+  }
+  return html(
+    renderer.page('refused', frame, {
+      live: activity && liveView(activity),
+      causes: (activity?.causes ?? []).map(({ at, cause, togetherWith, certainty, cure }) => ({
+        at: timeView(new Date(at)),
+        cause: togetherWith === undefined ? cause : `${cause}, ${togetherWith}`,
+        certainty,
+        cure,
+      })),
+      latest: (activity?.latest ?? []).map(({ at, code, status, idempotencyKey = '', eventType = '' }) => ({
+        at: timeView(new Date(at)),
+        code,
+        status,
+        idempotencyKey,
+        eventType,
+      })),
+    }),
+  )
+}
+
+export const liveRefused: ReadPage = async ({ activity, renderer }) =>
+  html(activity ? renderer.fragment('liveRefused', liveView(activity)) : '')
+
+function liveView(activity: ProcessActivity) {
+  return {
+    since: timeView(new Date(activity.since)),
+    counts: activity.refusals.map(({ code, total, lastHour, lastAt }) => ({
+      code,
+      total: numberText(total),
+      lastHour: numberText(lastHour),
+      lastAt: timeView(new Date(lastAt)),
+      reason: OUTCOMES[code].reason,
+    })),
+  }
+}

@@ -1,0 +1,112 @@
+import type { OutcomeCode } from '../callback/outcomes.js'
+import type { EventSource } from '../events/event-channel.js'
+import type { AnsweredEvent, ExplainedEvent } from '../events/lifecycle-events.js'
+import { ClockSkew } from '../telemetry/clock-skew.js'
+import { RefusalCounts, type RefusalCount } from './refusal-counts.js'
+
+/** A refused request. Key and event type are what the sender wrote. */
+export interface RefusedRequest {
+  readonly at: number
+  readonly code: OutcomeCode
+  readonly status: number
+  readonly idempotencyKey: string | undefined
+  readonly eventType: string | undefined
+}
+
+export interface FoundCause extends ExplainedEvent {
+  readonly at: number
+}
+
+export interface SecretUse {
+  readonly fingerprint: string
+  readonly eventType: string
+  readonly at: number
+}
+
+/** Unauthenticated senders cause refusals, so that their number is no limit. */
+const MAX_LATEST = 50
+const MAX_CAUSES = 20
+/** A `subscriptions` function may return any number of secrets. */
+const MAX_SECRETS = 100
+
+/** What the pages show of the receiver or worker of this process, collected from its event channel, in bounded memory. */
+export class ProcessActivity {
+  readonly since: number
+  readonly #clock: () => number
+  readonly #counts: RefusalCounts
+  readonly #skew: ClockSkew
+  readonly #latest: RefusedRequest[] = []
+  readonly #causes: FoundCause[] = []
+  readonly #secrets = new Map<string, SecretUse>()
+  readonly #ends: readonly (() => void)[]
+
+  /** `clock`: milliseconds since 1970; `now`: a monotonic clock in milliseconds. */
+  constructor(events: EventSource, clock: () => number, now: () => number) {
+    this.since = clock()
+    this.#clock = clock
+    this.#counts = new RefusalCounts(clock)
+    this.#skew = new ClockSkew(now)
+    this.#ends = [
+      events.subscribe('refused', (event) => this.#addRefusal(event)),
+      events.subscribe('answered', ({ outcome }) => {
+        if (outcome.callback) this.#addVerified(outcome.callback)
+      }),
+      events.subscribe('explained', (event) =>
+        addLatest(this.#causes, MAX_CAUSES, { ...event, at: clock() }),
+      ),
+    ]
+  }
+
+  get refusals(): readonly RefusalCount[] {
+    return this.#counts.all
+  }
+
+  /** The latest refused requests, the latest first. */
+  get latest(): readonly RefusedRequest[] {
+    return this.#latest
+  }
+
+  /** The causes that were found, the latest first. */
+  get causes(): readonly FoundCause[] {
+    return this.#causes
+  }
+
+  /** The secrets that have verified a callback, the latest first. */
+  get secrets(): readonly SecretUse[] {
+    return [...this.#secrets.values()].toReversed()
+  }
+
+  /** How far the clock of this machine is ahead of that of the service, in milliseconds, at most. */
+  get skewMs(): number | undefined {
+    return this.#skew.ms
+  }
+
+  close(): void {
+    for (const end of this.#ends) end()
+  }
+
+  #addRefusal({ outcome: { code, status }, idempotencyKey, eventType }: AnsweredEvent): void {
+    this.#counts.add(code)
+    addLatest(this.#latest, MAX_LATEST, { at: this.#clock(), code, status, idempotencyKey, eventType })
+  }
+
+  #addVerified({ signedAt, receivedAt, secretFingerprint, subscription }: Verified): void {
+    this.#skew.add(signedAt, receivedAt)
+    if (secretFingerprint === undefined) return
+    // Deleted first, so that the map has the latest at its end.
+    this.#secrets.delete(secretFingerprint)
+    this.#secrets.set(secretFingerprint, {
+      fingerprint: secretFingerprint,
+      eventType: subscription.eventTypeName,
+      at: receivedAt.getTime(),
+    })
+    if (this.#secrets.size > MAX_SECRETS) this.#secrets.delete(this.#secrets.keys().next().value!)
+  }
+}
+
+type Verified = NonNullable<AnsweredEvent['outcome']['callback']>
+
+function addLatest<Item>(items: Item[], max: number, item: Item): void {
+  items.unshift(item)
+  if (items.length > max) items.pop()
+}

@@ -1,0 +1,71 @@
+import { Eta } from 'eta'
+import type { Assets } from './assets/assets.js'
+import type { Operator } from './operator.js'
+import { DECIDE, DECIDED } from './templates/decide.js'
+import { ENTRIES, ENTRY_TABLE, LIVE_ENTRIES } from './templates/entries.js'
+import { ENTRY } from './templates/entry.js'
+import { LAYOUT, MESSAGE, STATE, TIME } from './templates/layout.js'
+import { LIVE_OVERVIEW, OVERVIEW } from './templates/overview.js'
+import { LIVE_REFUSED, REFUSED } from './templates/refused.js'
+import { SIGN_IN } from './templates/sign-in.js'
+
+const TEMPLATES = {
+  layout: LAYOUT,
+  message: MESSAGE,
+  time: TIME,
+  state: STATE,
+  overview: OVERVIEW,
+  liveOverview: LIVE_OVERVIEW,
+  entryTable: ENTRY_TABLE,
+  entries: ENTRIES,
+  liveEntries: LIVE_ENTRIES,
+  entry: ENTRY,
+  decide: DECIDE,
+  decided: DECIDED,
+  refused: REFUSED,
+  liveRefused: LIVE_REFUSED,
+  signIn: SIGN_IN,
+} as const
+
+export type TemplateName = keyof typeof TEMPLATES
+
+/** What the layout shows beside the content of a page. */
+export interface Frame {
+  readonly title: string
+  readonly operator?: Operator | undefined
+  /** Set if there is a session that can be ended. */
+  readonly token?: string | undefined
+  readonly current?: string | undefined
+  readonly hasChart?: boolean
+  readonly isLive?: boolean
+}
+
+const PAGES = [
+  { href: './', text: 'Overview' },
+  { href: 'entries', text: 'Entries' },
+  { href: 'refused', text: 'Refused' },
+]
+
+/** Renders pages. Every value is escaped, unless a template marks it as the output of another template. */
+export class Renderer {
+  readonly #eta = new Eta({ autoEscape: true })
+  readonly #paths: Assets['paths']
+
+  constructor(paths: Assets['paths']) {
+    this.#paths = paths
+    for (const [name, text] of Object.entries(TEMPLATES)) this.#eta.loadTemplate(`@${name}`, text)
+  }
+
+  page(name: TemplateName, frame: Frame, view: object): string {
+    const links = PAGES.map((link) => ({ ...link, isCurrent: link.href === frame.current }))
+    const defaults = { operator: undefined, token: undefined, hasChart: false, isLive: false }
+    return this.#eta.render(`@${name}`, {
+      ...view,
+      frame: { ...defaults, ...frame, links, paths: this.#paths },
+    })
+  }
+
+  fragment(name: TemplateName, view: object): string {
+    return this.#eta.render(`@${name}`, view)
+  }
+}

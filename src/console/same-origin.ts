@@ -1,0 +1,13 @@
+import type { IncomingMessage } from 'node:http'
+import { parseUrl } from '../base/parse-url.js'
+
+/**
+ * Whether a page of the same origin sent the form. Browsers send `Sec-Fetch-Site` with every request to an https address or to
+ * this machine, and `Origin` with every POST. A request with neither does not come from a browser.
+ */
+export function isSameOrigin({ headers }: IncomingMessage): boolean {
+  const site = headers['sec-fetch-site']
+  if (site !== undefined) return site === 'same-origin'
+  const { origin, host } = headers
+  return origin !== undefined && host !== undefined && parseUrl(origin)?.host === host.toLowerCase()
+}

@@ -1,0 +1,33 @@
+/** What a decision on all matching entries would do. Nothing has been done. */
+export const DECIDE = `<% layout('@layout', it.frame) %>
+<h1><%= it.title %></h1>
+<% if (it.problem) { %><p class="problem" role="alert"><%= it.problem %></p><% } %>
+<p class="lead"><%= it.summary %></p>
+<dl class="facts"><% for (const part of it.filter) { %><div><dt><%= part.name %></dt><dd><%= part.text %></dd></div>
+<% } %></dl>
+<% if (it.rows.length > 0) { %>
+<form class="decide" method="post" action="decide" aria-label="Confirm">
+<input type="hidden" name="token" value="<%= it.formToken %>">
+<input type="hidden" name="action" value="<%= it.action %>">
+<input type="hidden" name="ids" value="<%= it.ids %>">
+<input type="hidden" name="back" value="<%= it.back %>">
+<label class="field"><span>Reason of your decision<%= it.reasonRequired ? '' : ' (optional)' %></span>
+<input type="text" name="reason" maxlength="500" autocomplete="off"<% if (it.reasonRequired) { %> required<% } %>></label>
+<div class="buttons"><button<% if (it.action === 'discard') { %> class="danger"<% } %>><%= it.confirm %></button> <a href="<%= it.backHref %>">Cancel</a></div>
+</form>
+<section aria-label="Entries that match"><%~ include('@entryTable', { rows: it.rows, label: 'List of entries' }) %></section>
+<% } else { %><p><a href="<%= it.backHref %>">Back to the list</a></p><% } %>
+`
+
+/** What was done. */
+export const DECIDED = `<% layout('@layout', it.frame) %>
+<h1><%= it.title %></h1>
+<p class="lead" role="status"><%= it.summary %></p>
+<% if (it.refused.length > 0) { %>
+<h2>Not done</h2>
+<div class="scroll" tabindex="0" role="region" aria-label="Not done"><table>
+<thead><tr><th scope="col">Entry</th><th scope="col">Why</th></tr></thead>
+<tbody><% for (const one of it.refused) { %><tr><td><a class="mono" href="<%= one.href %>"><%= one.id %></a></td><td class="text"><%= one.message %></td></tr>
+<% } %></tbody></table></div><% } %>
+<p><a href="<%= it.backHref %>">Back to the list</a></p>
+`

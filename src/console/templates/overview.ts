@@ -1,0 +1,53 @@
+/** Everything on the overview that follows without a reload. */
+export const LIVE_OVERVIEW = `<ul class="tiles" aria-label="Entries by state">
+<% for (const tile of it.tiles) { %><li><a class="tile <%= tile.state %><%= tile.needsDecision ? ' attention' : '' %>" href="<%= tile.href %>">
+<span class="count"><%= tile.count %></span> <span class="label"><%= tile.state %></span></a></li>
+<% } %></ul>
+<dl class="facts">
+<div><dt>Oldest unfinished entry</dt><dd><% if (it.oldest) { %><%= it.oldest.age %>, since <%~ include('@time', it.oldest.at) %><% } else { %>none<% } %></dd></div>
+<div><dt>Clock of this machine</dt><dd><%= it.clock %></dd></div>
+</dl>
+<section aria-labelledby="chart-title">
+<div class="head"><h2 id="chart-title">Ended and quarantined entries, <%= it.rangeText %></h2>
+<ul class="switch" aria-label="Period of the chart">
+<% for (const range of it.ranges) { %><li><a href="<%= range.href %>"<% if (range.isCurrent) { %> aria-current="true"<% } %>><%= range.text %></a></li>
+<% } %></ul></div>
+<div id="chart" class="chart" role="img" aria-label="Chart of the entries that ended in the <%= it.rangeText %>, by outcome. The table below it has the figures." hx-morph-skip><noscript><p class="note">The chart needs JavaScript. The table has its figures.</p></noscript></div>
+<details>
+<summary>Figures of the chart</summary>
+<div class="scroll figures" tabindex="0" role="region" aria-label="Ended entries by time">
+<table id="activity" data-bucket-s="<%= it.bucketS %>">
+<thead><tr><th scope="col">From</th><% for (const outcome of it.outcomes) { %><th scope="col" class="number"><%= outcome %></th><% } %></tr></thead>
+<tbody>
+<% for (const row of it.rows) { %><tr><th scope="row"><%~ include('@time', row.at) %></th><% for (const count of row.counts) { %><td class="number"><%= count %></td><% } %></tr>
+<% } %></tbody>
+</table>
+</div>
+</details>
+</section>
+`
+
+export const OVERVIEW = `<% layout('@layout', it.frame) %>
+<div class="head"><h1>Overview</h1><p class="note">This page follows the inbox.</p></div>
+<div id="live" hx-get="live/overview?range=<%= it.range %>" hx-trigger="every 5s" hx-swap="innerMorph">
+<%~ include('@liveOverview', it.live) %>
+</div>
+<section aria-labelledby="decide-title">
+<h2 id="decide-title">Waiting for a decision</h2>
+<% if (it.waiting.length === 0) { %><p class="note">No entry waits for a decision.</p><% } else { %>
+<%~ include('@entryTable', { rows: it.waiting, label: 'Entries that wait for a decision' }) %>
+<p class="more"><a href="entries?state=dead&amp;state=quarantined&amp;state=unhandled">All that wait for a decision</a></p><% } %>
+</section>
+<section aria-labelledby="secrets-title">
+<h2 id="secrets-title">Secrets that verified callbacks</h2>
+<% if (it.secrets.length === 0) { %><p class="note"><%= it.noSecrets %></p><% } else { %>
+<div class="scroll" tabindex="0" role="region" aria-label="Secrets">
+<table>
+<thead><tr><th scope="col">Fingerprint</th><th scope="col">Event type</th><th scope="col">Last verified a callback</th></tr></thead>
+<tbody>
+<% for (const secret of it.secrets) { %><tr><td class="mono"><%= secret.fingerprint %></td><td><%= secret.eventType %></td><td><%~ include('@time', secret.at) %></td></tr>
+<% } %></tbody>
+</table>
+</div><% } %>
+</section>
+`

@@ -1,0 +1,97 @@
+import type { EntryFilter } from '../../inbox/operations.js'
+import { NO_ENTRIES } from '../../inbox/no-entries.js'
+import type { InboxState } from '../../inbox/states.js'
+
+/** The states in the order in which the pages show them: those that want attention first. */
+export const STATE_ORDER = [
+  'dead',
+  'quarantined',
+  'unhandled',
+  'retrying',
+  'running',
+  'stored',
+  'handled',
+  'discarded',
+] as const satisfies readonly InboxState[]
+
+/** The states in which only a person can do something. */
+export const NEEDS_DECISION: readonly InboxState[] = ['dead', 'quarantined', 'unhandled']
+
+interface FilterField {
+  readonly name: string
+  readonly label: string
+  readonly type: 'search' | 'datetime-local'
+  readonly maxLength: number
+}
+
+export const FILTER_FIELDS: readonly FilterField[] = [
+  { name: 'type', label: 'Event type', type: 'search', maxLength: 200 },
+  { name: 'subscription', label: 'Subscription', type: 'search', maxLength: 500 },
+  { name: 'key', label: 'Idempotency key', type: 'search', maxLength: 36 },
+  { name: 'bodyId', label: 'Id of the body', type: 'search', maxLength: 200 },
+  { name: 'reason', label: 'Reason contains', type: 'search', maxLength: 200 },
+  { name: 'after', label: 'Received from (UTC)', type: 'datetime-local', maxLength: 30 },
+  { name: 'before', label: 'Received before (UTC)', type: 'datetime-local', maxLength: 30 },
+]
+
+/** What is asked for in the address of a list. */
+export interface ListQuery {
+  readonly filter: EntryFilter
+  /** The parts of the filter as they were written, for links and the form. */
+  readonly parts: readonly (readonly [name: string, value: string])[]
+  /** A sentence about a part that cannot be understood. */
+  readonly problem?: string
+}
+
+export function listQuery(query: URLSearchParams): ListQuery {
+  const states = STATE_ORDER.filter((state) => query.getAll('state').includes(state))
+  const unknown = query.getAll('state').find((state) => !(state in NO_ENTRIES))
+  const text = (name: string): string | undefined => query.get(name)?.trim() || undefined
+  const after = timeIn(text('after'))
+  const before = timeIn(text('before'))
+  const tooLong = FILTER_FIELDS.find(({ name, maxLength }) => (text(name)?.length ?? 0) > maxLength)
+  const problem =
+    (unknown !== undefined && 'One of the states does not exist.') ||
+    (tooLong && `“${tooLong.label}” has more than ${tooLong.maxLength} characters.`) ||
+    (Number.isNaN(after ?? 0) && '“Received from” is not a time such as 2026-11-03T09:14.') ||
+    (Number.isNaN(before ?? 0) && '“Received before” is not a time such as 2026-11-03T09:14.') ||
+    undefined
+  const filter: EntryFilter = {
+    states: states.length > 0 ? states : undefined,
+    eventType: text('type'),
+    subscriptionId: text('subscription'),
+    idempotencyKey: text('key')?.toLowerCase(),
+    bodyId: text('bodyId'),
+    reason: text('reason'),
+    // The inbox compares with "after", the label says "from".
+    after: after === undefined ? undefined : after - 1,
+    before,
+  }
+  const parts = [
+    ...states.map((state) => ['state', state] as const),
+    ...FILTER_FIELDS.flatMap(({ name }) => {
+      const value = text(name)
+      return value === undefined ? [] : [[name, value] as const]
+    }),
+  ]
+  return { filter, parts, ...(problem === undefined ? {} : { problem }) }
+}
+
+/** Milliseconds since 1970 of a local time of a form, which is taken as UTC; NaN if it is none. */
+function timeIn(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  if (!/^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?Z?)?$/.test(text)) return Number.NaN
+  return Date.parse(text.includes('T') && !text.endsWith('Z') ? `${text}Z` : text)
+}
+
+/** The address of a page with these filters. */
+export function hrefWith(
+  page: string,
+  parts: ListQuery['parts'],
+  more: readonly [string, string][] = [],
+): string {
+  const query = new URLSearchParams(
+    [...parts, ...more].map(([name, value]): [string, string] => [name, value]),
+  ).toString()
+  return query === '' ? page : `${page}?${query}`
+}

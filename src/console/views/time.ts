@@ -1,0 +1,40 @@
+/** A time for the template `@time`. */
+export interface TimeView {
+  readonly iso: string
+  /** The exact time in UTC. */
+  readonly utc: string
+}
+
+export function timeView(date: Date): TimeView {
+  const iso = Number.isNaN(date.getTime()) ? '' : date.toISOString()
+  return { iso, utc: iso === '' ? 'unknown' : `${iso.slice(0, 10)} ${iso.slice(11, 23)} UTC` }
+}
+
+const UNITS = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1_000],
+  ['ms', 1],
+] as const
+
+/** A duration with its two largest units, such as `3 h 12 min`. */
+export function durationText(ms: number): string {
+  const parts: string[] = []
+  let rest = Math.max(0, Math.round(ms))
+  for (const [unit, length] of UNITS) {
+    const count = Math.floor(rest / length)
+    // Milliseconds say nothing beside a longer unit.
+    if (unit === 'ms' && parts.length > 0) break
+    if (count > 0) parts.push(`${count} ${unit}`)
+    else if (parts.length > 0) break
+    if (parts.length === 2) break
+    rest -= count * length
+  }
+  return parts.length === 0 ? '0 ms' : parts.join(' ')
+}
+
+/** A whole number with separators of thousands, as it is written in English. */
+export function numberText(count: number): string {
+  return count.toLocaleString('en')
+}

@@ -1,0 +1,227 @@
+import { createReceiver } from '../../src/index.js'
+import type { OperatorEvent } from '../../src/events/lifecycle-events.js'
+import { subscription } from '../support/running-receiver.js'
+import { ADA, BOB, browse, hiddenFields, runConsole, textOf, type Browsing } from './browse.js'
+import { seededInbox } from './seeded-inbox.js'
+
+const DEAD = { move: 'deadLetter', error: 'the ledger did not answer', code: 'ERR_HANDLER_FAILED' } as const
+const SUSPECT = { suspicion: 'it was signed long ago' }
+
+async function decidable() {
+  const seeded = seededInbox()
+  const { inbox, clock, add } = seeded
+  const id = await add(DEAD)
+  const base = await runConsole({ inbox, clock })
+  const browsing = browse(base)
+  const fields = hiddenFields(await browsing.get(`entry?id=${id}`))
+  return { ...seeded, id, fields, ...browsing, path: `entry?id=${id}` }
+}
+
+const actionsOn = (text: string) =>
+  [...text.matchAll(/name="action" value="(\w+)"/g)].map(([, action]) => action)
+
+describe('a decision on one entry', () => {
+  it('is offered where the state allows it, and to those who may decide', async () => {
+    const { inbox, add } = seededInbox()
+    const offered = async (id: string, operator = ADA) => {
+      const { get } = browse(await runConsole({ inbox, operator: () => operator }))
+      return actionsOn((await get(`entry?id=${id}`)).text)
+    }
+    expect(await offered(await add(DEAD))).toEqual(['retry', 'discard'])
+    expect(await offered(await add('stored', SUSPECT))).toEqual(['release', 'discard'])
+    expect(await offered(await add())).toEqual(['retry'])
+    expect(await offered(await add('running'))).toEqual([])
+    expect(await offered(await add(DEAD), BOB)).toEqual([])
+  })
+
+  it('can be taken back until a worker claims the entry', async () => {
+    const { get, post, path, fields, inbox, id } = await decidable()
+    await post(path, { ...fields, action: 'discard' })
+    const page = await get(path)
+    expect(actionsOn(page.text)).toEqual(['undo'])
+    expect((await post(path, { ...hiddenFields(page), action: 'undo', reason: 'a mistake' })).status).toBe(
+      303,
+    )
+    expect((await inbox.show(id))!.state).toBe('dead')
+    const again = await get(path)
+    expect(textOf(again)).toMatch(/undo ada@example\.com a mistake .*discard ada@example\.com/)
+    expect(actionsOn(again.text)).toEqual(['retry', 'discard'])
+  })
+
+  it('is not carried out when another operator has decided since the page was opened', async () => {
+    const { post, path, fields, inbox, id, base } = await decidable()
+    const other = browse(base)
+    const theirs = hiddenFields(await other.get(path))
+    expect((await post(path, { ...fields, action: 'retry' })).status).toBe(303)
+    const late = await other.post(path, { ...theirs, action: 'discard', reason: 'too old' })
+    expect(late.status).toBe(409)
+    expect(textOf(late)).toContain(
+      'Nothing was done: the entry has changed since you opened it. The latest decision is “retry” by ada@example.com.',
+    )
+    expect(late.text).toContain('name="reason" value="too old"')
+    expect((await inbox.show(id))!.history).toHaveLength(1)
+  })
+
+  it('is carried out once of ten that are sent at the same time', async () => {
+    const { post, path, fields, inbox, id } = await decidable()
+    const sent = Array.from({ length: 10 }, () => post(path, { ...fields, action: 'retry' }))
+    const statuses = (await Promise.all(sent)).map(({ status }) => status)
+    expect(statuses.filter((status) => status === 303)).toHaveLength(1)
+    expect(statuses.filter((status) => status === 409)).toHaveLength(9)
+    expect((await inbox.show(id))!.history).toHaveLength(1)
+  })
+
+  it('handles a callback a second time only when that is chosen', async () => {
+    const { inbox, add } = seededInbox()
+    const id = await add()
+    const { get, post } = browse(await runConsole({ inbox }))
+    const page = await get(`entry?id=${id}`)
+    const fields = { ...hiddenFields(page), action: 'retry' }
+    expect(page.text).toContain('name="again"')
+    const refused = await post(`entry?id=${id}`, fields)
+    expect([refused.status, (await inbox.show(id))!.state]).toEqual([409, 'handled'])
+    expect(textOf(refused)).toContain(
+      'Nothing was done: entry 1 was handled; retry would handle it a second time.',
+    )
+    expect((await post(`entry?id=${id}`, { ...fields, again: 'yes' })).status).toBe(303)
+    expect((await inbox.show(id))!.state).toBe('stored')
+  })
+
+  it('takes a reason of 500 characters, and no longer one or one with a line feed', async () => {
+    const { post, path, fields, inbox, id } = await decidable()
+    for (const reason of ['x'.repeat(501), 'a\nb']) {
+      const refused = await post(path, { ...fields, action: 'retry', reason })
+      expect([refused.status, (await inbox.show(id))!.history]).toEqual([400, []])
+    }
+    expect((await post(path, { ...fields, action: 'retry', reason: 'x'.repeat(500) })).status).toBe(303)
+  })
+
+  it('needs a reason if the option says so', async () => {
+    const { inbox, add } = seededInbox()
+    const id = await add(DEAD)
+    const { get, post } = browse(await runConsole({ inbox, reasons: 'required' }))
+    const page = await get(`entry?id=${id}`)
+    expect(page.text).toMatch(/name="reason"[^>]* required/)
+    const fields = { ...hiddenFields(page), action: 'retry' }
+    expect((await post(`entry?id=${id}`, { ...fields, reason: '  ' })).status).toBe(400)
+    expect((await post(`entry?id=${id}`, { ...fields, reason: 'it is back' })).status).toBe(303)
+  })
+
+  it.each(['', 'prune', 'constructor'])('%p is none', async (action) => {
+    const { post, path, fields, inbox, id } = await decidable()
+    expect((await post(path, { ...fields, action })).status).toBe(400)
+    expect((await inbox.show(id))!.history).toEqual([])
+  })
+
+  it('is published by the receiver whose console it is', async () => {
+    const { inbox, add } = seededInbox()
+    const id = await add(DEAD)
+    const receiver = createReceiver({ subscriptions: [subscription], inbox, logger: false })
+    const told: OperatorEvent[] = []
+    receiver.events.subscribe('discarded', (event) => told.push(event))
+    const { get, post } = browse(await runConsole({ receiver }))
+    const fields = hiddenFields(await get(`entry?id=${id}`))
+    await post(`entry?id=${id}`, { ...fields, action: 'discard', reason: 'a test' })
+    expect(told).toEqual([{ entry: id, by: 'ada@example.com', reason: 'a test' }])
+  })
+})
+
+describe('a decision on all that match', () => {
+  const confirm = async ({ get, post }: Browsing, query: string, more: Record<string, string> = {}) =>
+    post('decide', { ...hiddenFields(await get(`decide?${query}`)), ...more })
+
+  it('is previewed: how many entries, and which', async () => {
+    const { inbox, add } = seededInbox()
+    const ids = [await add(DEAD), await add(DEAD), await add()]
+    const { get } = browse(await runConsole({ inbox }))
+    const page = await get('decide?state=dead&action=retry')
+    expect(textOf(page)).toMatch(/2 entries match\. .*State dead .*Retry 2 entries/)
+    expect(hiddenFields(page)['ids']).toBe(`${ids[0]} ${ids[1]}`)
+    const { history } = (await inbox.show(ids[0]!))!
+    expect(history).toEqual([])
+  })
+
+  it('is carried out for the entries of the preview, whatever arrives until then', async () => {
+    const { inbox, add } = seededInbox()
+    const ids = [await add(DEAD), await add(DEAD)]
+    const browsing = browse(await runConsole({ inbox }))
+    const fields = hiddenFields(await browsing.get('decide?state=dead&reason=ledger&action=discard'))
+    const later = await add(DEAD)
+    const done = await browsing.post('decide', { ...fields, reason: 'agreed with the ledger team' })
+    expect(textOf(done)).toContain('2 entries were discarded.')
+    expect(done.text).toContain('href="entries?state=dead&amp;reason=ledger"')
+    for (const id of ids) {
+      const { state, history } = (await inbox.show(id))!
+      expect(state).toBe('discarded')
+      expect(history).toMatchObject([{ by: 'ada@example.com', reason: 'agreed with the ledger team' }])
+    }
+    expect((await inbox.show(later))!.state).toBe('dead')
+  })
+
+  it('names the entries that it was not carried out for, and why', async () => {
+    const { inbox, add } = seededInbox()
+    const [one, other] = [await add(DEAD), await add(DEAD)]
+    const browsing = browse(await runConsole({ inbox }))
+    const fields = hiddenFields(await browsing.get('decide?state=dead&action=retry'))
+    await inbox.act(one, 'discard', 'bob')
+    const done = await browsing.post('decide', fields)
+    expect(textOf(done)).toMatch(
+      new RegExp(`1 entry was retried\\. .*Not done .*${one} entry ${one} is discarded`),
+    )
+    expect((await inbox.show(other))!.state).toBe('stored')
+  })
+
+  it('is for at most 500 entries, the oldest', async () => {
+    const { inbox, add } = seededInbox()
+    for (let count = 0; count < 510; count++) await add('stored', SUSPECT)
+    const browsing = browse(await runConsole({ inbox }))
+    const page = await browsing.get('decide?state=quarantined&action=discard')
+    expect(textOf(page)).toContain(
+      '510 entries match. This decision is for the 500 oldest. Repeat it for the others. The 50 oldest are shown.',
+    )
+    await confirm(browsing, 'state=quarantined&action=discard')
+    expect(await inbox.stats()).toMatchObject({ quarantined: 10, discarded: 500 })
+  })
+
+  it.each([
+    ['no state', 'action=retry'],
+    ['a state that does not allow it', 'state=dead&action=release'],
+    ['a second handling', 'state=handled&action=retry'],
+    ['no decision', 'state=dead'],
+    ['one that cannot be done at once', 'state=dead&action=undo'],
+    ['a filter that is not understood', 'state=dead&after=never&action=retry'],
+  ])('is refused with %s', async (_, query) => {
+    const { inbox, add } = seededInbox()
+    await add(DEAD)
+    expect((await browse(await runConsole({ inbox })).get(`decide?${query}`)).status).toBe(400)
+  })
+
+  it.each([
+    ['no entries', { ids: '' }],
+    ['too many entries', { ids: Array.from({ length: 501 }, (_, id) => id).join(' ') }],
+    ['ids that cannot be decoded', { ids: '%zz' }],
+    ['another decision', { action: 'undo' }],
+  ])('is refused when the form has %s', async (_, more) => {
+    const { inbox, add } = seededInbox()
+    const id = await add(DEAD)
+    const browsing = browse(await runConsole({ inbox }))
+    expect((await confirm(browsing, 'state=dead&action=retry', more)).status).toBe(400)
+    expect((await inbox.show(id))!.history).toEqual([])
+  })
+
+  it('leads back to the list only', async () => {
+    const { inbox, add } = seededInbox()
+    await add(DEAD)
+    const browsing = browse(await runConsole({ inbox }))
+    const done = await confirm(browsing, 'state=dead&action=retry', { back: 'https://evil.example/' })
+    expect(done.text).not.toContain('evil.example')
+  })
+
+  it('is not offered to those who may only look', async () => {
+    const { inbox, add } = seededInbox()
+    await add(DEAD)
+    const { get } = browse(await runConsole({ inbox, operator: () => BOB }))
+    expect((await get('entries?state=dead')).text).not.toContain('decide?')
+    expect((await get('decide?state=dead&action=retry')).status).toBe(403)
+  })
+})

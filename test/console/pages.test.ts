@@ -1,0 +1,243 @@
+import { randomUUID } from 'node:crypto'
+import type { Entry } from '../../src/inbox/operations.js'
+import { arrival } from '../support/arrivals.js'
+import { BOB, browse, HOSTS, hiddenFields, runConsole, textOf } from './browse.js'
+import { seededInbox, NOW } from './seeded-inbox.js'
+
+const DEAD = { move: 'deadLetter', error: 'the ledger did not answer', code: 'ERR_HANDLER_FAILED' } as const
+
+describe.each(HOSTS)('the console in %s', (host) => {
+  it('has an overview with the entries by state', async () => {
+    const { inbox, clock, add } = seededInbox()
+    await add()
+    await add(DEAD)
+    const { get } = browse(await runConsole({ inbox, clock }, host))
+    const page = await get('./')
+    expect(page.status).toBe(200)
+    expect(textOf(page)).toMatch(/1 dead .*0 quarantined .*1 handled /)
+    expect(textOf(page)).toMatch(/Waiting for a decision .*the ledger did not answer/)
+  })
+
+  it('sends every link of a page to a page of the console', async () => {
+    const { inbox, clock, add } = seededInbox()
+    await add(DEAD)
+    const base = await runConsole({ inbox, clock }, host)
+    const { get } = browse(base)
+    const seen = new Set(['./'])
+    // The set grows while it is read.
+    for (const link of seen) {
+      const page = await get(link)
+      expect([link, page.status]).toEqual([link, 200])
+      for (const [, href] of page.text.matchAll(/ (?:href|src|hx-get)="([^"]+)"/g)) {
+        // All pages are at the same depth, and fragments become parts of pages.
+        const url = new URL(href!.replaceAll('&amp;', '&'), base)
+        expect(url.href.startsWith(base)).toBe(true)
+        if (seen.size < 60) seen.add(url.href)
+      }
+    }
+    expect(seen.size).toBeGreaterThan(30)
+  })
+
+  it('decides', async () => {
+    const { inbox, clock, add } = seededInbox()
+    const id = await add(DEAD)
+    const { get, post } = browse(await runConsole({ inbox, clock }, host))
+    const fields = { ...hiddenFields(await get(`entry?id=${id}`)), action: 'retry', reason: 'it is back' }
+    const done = await post(`entry?id=${id}`, fields)
+    expect([done.status, done.headers.get('Location')]).toEqual([303, `entry?id=${id}`])
+    const { state, history } = (await inbox.show(id))!
+    expect(state).toBe('stored')
+    expect(history).toMatchObject([{ action: 'retry', by: 'ada@example.com', reason: 'it is back' }])
+  })
+})
+
+it.each(HOSTS.slice(0, 2))(
+  'leads to the overview without a slash at the end of the path in %s',
+  async (host) => {
+    const { inbox } = seededInbox()
+    const base = await runConsole({ inbox }, host)
+    const answer = await browse(base).get(base.slice(0, -1))
+    expect(answer.status).toBe(303)
+    expect(new URL(answer.headers.get('Location')!, base.slice(0, -1)).href).toBe(base)
+  },
+)
+
+describe('the list', () => {
+  const idsOf = (text: string) => [...text.matchAll(/href="entry\?id=([^"]+)"/g)].map(([, id]) => id)
+
+  it('has pages in both directions, the newest entry first', async () => {
+    const { inbox, clock, add } = seededInbox()
+    const ids: string[] = []
+    for (let count = 0; count < 120; count++) ids.unshift(await add('stored'))
+    const { get } = browse(await runConsole({ inbox, clock }))
+    const linkIn = (text: string, rel: string) =>
+      new RegExp(`<a href="([^"]+)" rel="${rel}"`).exec(text)?.[1]?.replaceAll('&amp;', '&')
+    const first = await get('entries')
+    const second = await get(linkIn(first.text, 'next')!)
+    const third = await get(linkIn(second.text, 'next')!)
+    expect([first, second, third].flatMap(({ text }) => idsOf(text))).toEqual(ids)
+    expect(linkIn(first.text, 'prev')).toBeUndefined()
+    expect(linkIn(third.text, 'next')).toBeUndefined()
+    const back = await get(linkIn(third.text, 'prev')!)
+    expect(idsOf(back.text)).toEqual(ids.slice(50, 100))
+    const newest = await get(linkIn((await get(linkIn(back.text, 'prev')!)).text, 'prev') ?? 'entries')
+    expect(idsOf(newest.text)).toEqual(ids.slice(0, 50))
+  })
+
+  it('finds by each filter, and keeps the filter in the form and in the links', async () => {
+    const { inbox, clock, add } = seededInbox()
+    await add()
+    const idempotencyKey = randomUUID()
+    clock.advance(60_000)
+    const id = await add(DEAD, { idempotencyKey, bodyId: 'payment-17', type: 'transfers.other' })
+    const { get } = browse(await runConsole({ inbox, clock }))
+    const filters = [
+      'state=dead',
+      'state=dead&state=running',
+      `key=${idempotencyKey.toUpperCase()}`,
+      'bodyId=payment-17',
+      'type=transfers.other',
+      'reason=LEDGER',
+      'after=2026-11-03T09:15:27',
+    ]
+    for (const filter of filters) {
+      const page = await get(`entries?${filter}`)
+      expect([filter, idsOf(page.text)]).toEqual([filter, [id]])
+    }
+    const page = await get('entries?state=dead&reason=ledger')
+    expect(page.text).toContain('name="reason" value="ledger"')
+    expect(page.text).toMatch(/value="dead" checked/)
+    expect(page.text).toContain('href="decide?state=dead&amp;reason=ledger&amp;action=retry"')
+    expect(idsOf((await get('entries?before=2026-11-03T09:15:27')).text)).toHaveLength(1)
+    expect(idsOf((await get('entries?reason=no-such-text')).text)).toEqual([])
+  })
+
+  it.each(['state=lost', 'after=yesterday', `type=${'x'.repeat(201)}`])(
+    'refuses %s with a sentence',
+    async (filter) => {
+      const { inbox, add } = seededInbox()
+      await add()
+      const page = await browse(await runConsole({ inbox })).get(`entries?${filter}`)
+      expect(page.status).toBe(400)
+      expect(page.text).toMatch(/role="alert">[^<]+\./)
+      expect(idsOf(page.text)).toEqual([])
+    },
+  )
+
+  it('announces new entries, and follows the states of those that it shows', async () => {
+    const { inbox, clock, add } = seededInbox()
+    const id = await add('stored')
+    const { get } = browse(await runConsole({ inbox, clock }))
+    const page = await get('entries')
+    const live = / id="news"[^>]* hx-get="([^"]+)"/.exec(page.text)![1]!.replaceAll('&amp;', '&')
+    expect(textOf(await get(live))).toMatch(/^\s*stored 0\s*$/)
+    await add()
+    await add()
+    await inbox.act(id, 'discard', 'ada')
+    const later = await get(live)
+    expect(later.text).toContain('<a href="entries">2 new</a>')
+    expect(later.text).toMatch(/id="state-0" hx-swap-oob="innerHTML"><span class="state discarded">/)
+    const filtered = await get(live.replace('?', '?state=stored&'))
+    expect(textOf(filtered)).toContain('changed')
+  })
+})
+
+describe('the page of an entry', () => {
+  it('has the attempts, the decisions, the headers, the related entries and the body', async () => {
+    const { inbox, clock, add } = seededInbox()
+    const idempotencyKey = randomUUID()
+    const id = await add(DEAD, {
+      body: '{"Id":"a","amount":12.50,"big":12345678901234567890}',
+      idempotencyKey,
+    })
+    await inbox.add(arrival({ idempotencyKey, body: '{"Id":"b"}' }))
+    await inbox.act(id, 'discard', 'bob@example.com', { reason: 'a test' })
+    const page = await browse(await runConsole({ inbox, clock })).get(`entry?id=${id}`)
+    const text = textOf(page)
+    expect(text).toMatch(
+      /Attempts .*1 2026-11-03 09:14:27\.000 UTC 0 ms dead ERR_HANDLER_FAILED the ledger did not answer/,
+    )
+    expect(text).toMatch(/Decisions .*discard bob@example\.com a test/)
+    expect(text).toMatch(/Related entries .*quarantined the idempotency key/)
+    expect(text).toMatch(/User-Agent callback-sender\/2\.4/)
+    expect(page.text).toContain('&quot;amount&quot;: 12.50,\n  &quot;big&quot;: 12345678901234567890\n')
+  })
+
+  it('shows the body as it arrived, and gives it as a file that no browser takes for a page', async () => {
+    const { inbox, add } = seededInbox()
+    const body = '{"Id":"a" ,"html":"<b>"}'
+    const id = await add(DEAD, { body })
+    const { get } = browse(await runConsole({ inbox }))
+    expect(textOf(await get(`entry?id=${id}&view=raw`))).toContain(body)
+    const file = await get(`body?id=${id}`)
+    expect(file.text).toBe(body)
+    expect(Object.fromEntries(file.headers)).toMatchObject({
+      'content-type': 'application/octet-stream',
+      'content-disposition': 'attachment; filename="body.bin"',
+      'x-content-type-options': 'nosniff',
+    })
+  })
+
+  it('shows the first part of a large body', async () => {
+    const { inbox, add } = seededInbox()
+    const id = await add(DEAD, { body: JSON.stringify({ Id: 'x'.repeat(100_000) }) })
+    const page = await browse(await runConsole({ inbox })).get(`entry?id=${id}`)
+    expect(textOf(page)).toContain('The first 65,536 bytes. The download has the whole body.')
+    expect(page.text.length).toBeLessThan(80_000)
+  })
+
+  it.each(['decide', 'view', 'never'] as const)('shows bodies as the option says: %s', async (bodies) => {
+    const { inbox, add } = seededInbox()
+    const id = await add(DEAD, { body: '{"Id":"hidden-or-not"}', bodyId: 'y' })
+    for (const role of ['view', 'decide'] as const) {
+      const { get } = browse(await runConsole({ inbox, bodies, operator: () => ({ ...BOB, role }) }))
+      const isShown = bodies === 'view' || (bodies === 'decide' && role === 'decide')
+      expect((await get(`entry?id=${id}`)).text.includes('hidden-or-not')).toBe(isShown)
+      expect((await get(`body?id=${id}`)).status).toBe(isShown ? 200 : 403)
+    }
+  })
+
+  it('is 404 for an id that no entry has', async () => {
+    const { inbox } = seededInbox()
+    const { get } = browse(await runConsole({ inbox }))
+    for (const id of ['17', '', '..', '%00', 'a'.repeat(3_000)])
+      expect((await get(`entry?id=${id}`)).status).toBe(404)
+  })
+
+  it('takes any id that an inbox makes', async () => {
+    const { inbox, add } = seededInbox()
+    const entry = (await inbox.show(await add(DEAD)))!
+    const id = '../"<&?#%20/\n'
+    const odd = Object.assign(Object.create(inbox) as typeof inbox, {
+      show: async (asked: string): Promise<Entry | undefined> =>
+        asked === id ? { ...entry, id } : undefined,
+      related: async () => [],
+      search: async () => ({ entries: [{ ...entry, id }] }),
+      stats: () => inbox.stats(),
+      list: async () => [],
+      count: async () => ({ count: 1, more: false }),
+      activity: async () => [],
+      act: async () => ({ done: true as const }),
+    })
+    const { get } = browse(await runConsole({ inbox: odd }))
+    const href = /href="(entry\?id=[^"]+)"/.exec((await get('entries')).text)![1]!
+    expect((await get(href)).status).toBe(200)
+  })
+})
+
+test('the overview counts by the parts of its period', async () => {
+  const { inbox, clock, add } = seededInbox()
+  await add()
+  clock.advance(2 * 3_600_000)
+  await add(DEAD)
+  const { get } = browse(await runConsole({ inbox, clock }))
+  const countsIn = async (range: string) => {
+    const { text } = await get(`live/overview?range=${range}`)
+    const table = /<table id="activity".*?<\/table>/s.exec(text)![0]
+    return [...table.matchAll(/<td class="number">(\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0)
+  }
+  expect(await countsIn('hour')).toBe(1)
+  expect(await countsIn('day')).toBe(2)
+  expect(await countsIn('week')).toBe(2)
+  expect(textOf(await get('./'))).toContain(new Date(NOW).toISOString().slice(0, 10))
+})

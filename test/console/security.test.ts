@@ -1,0 +1,380 @@
+import express from 'express'
+import { request } from 'node:http'
+import { createConsole, type ConsoleOptions } from '../../src/console.js'
+import type { Arrival } from '../../src/inbox/inbox.js'
+import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { collectedLog } from '../support/collected-log.js'
+import { FORGED, genuine, runReceiver, subscription } from '../support/running-receiver.js'
+import { ADA, BOB, browse, hiddenFields, HOSTS, runConsole, serveUntilEnd, textOf } from './browse.js'
+import { seededInbox } from './seeded-inbox.js'
+
+const DEAD = { move: 'deadLetter', error: 'the ledger did not answer', code: 'ERR_HANDLER_FAILED' } as const
+
+const POLICY =
+  "default-src 'none';script-src 'self';style-src 'self';img-src 'self';connect-src 'self';form-action 'self';frame-ancestors 'none';base-uri 'none'"
+
+describe('every answer', () => {
+  it('forbids what the pages do not need', async () => {
+    const { inbox, add } = seededInbox()
+    const id = await add(DEAD)
+    const { get } = browse(await runConsole({ inbox }))
+    for (const path of [
+      './',
+      'entries',
+      `entry?id=${id}`,
+      'no-such-page',
+      'live/overview',
+      `body?id=${id}`,
+    ]) {
+      expect(Object.fromEntries((await get(path)).headers)).toMatchObject({
+        'cache-control': 'no-store',
+        'content-security-policy': POLICY,
+        'cross-origin-opener-policy': 'same-origin',
+        'cross-origin-resource-policy': 'same-origin',
+        'referrer-policy': 'no-referrer',
+        'x-content-type-options': 'nosniff',
+        'x-frame-options': 'DENY',
+      })
+    }
+  })
+
+  it('has no inline script, style or handler', async () => {
+    const { inbox, add } = seededInbox()
+    const id = await add(DEAD)
+    const { get } = browse(await runConsole({ inbox }))
+    for (const path of ['./', 'entries', `entry?id=${id}`, 'refused', 'decide?state=dead&action=retry']) {
+      const { text } = await get(path)
+      expect(text).not.toMatch(/<script(?![^>]* src=)|<style| style=| on\w+=|javascript:/i)
+    }
+  })
+
+  it('lets browsers keep an asset, the name of which contains its hash', async () => {
+    const { inbox } = seededInbox()
+    const { get } = browse(await runConsole({ inbox }))
+    const paths = [...(await get('./')).text.matchAll(/(?:src|href)="(assets\/[^"]+)"/g)].map(
+      ([, path]) => path!,
+    )
+    expect(new Set(paths).size).toBe(6)
+    for (const path of paths) {
+      const { status, headers } = await get(path)
+      expect([status, headers.get('Cache-Control')]).toEqual([200, 'private, max-age=31536000, immutable'])
+    }
+    for (const path of [
+      'assets/console.css',
+      'assets/../console.js',
+      'assets/%2e%2e%2fpackage.json',
+      'assets/',
+    ])
+      expect((await get(path)).status).toBe(404)
+  })
+})
+
+const SCRIPT = '"\'><script>alert(1)</script><img src=x onerror=alert(2)>'
+
+test('every field of an entry is escaped', async () => {
+  const { inbox, clock, add } = seededInbox()
+  const headers: Arrival['headers'] = { pairs: [[`X-${SCRIPT}`, `v${SCRIPT}`]], isCut: false }
+  const hostile = (name: string) => `${name}${SCRIPT}`
+  const id = await add(
+    { move: 'deadLetter', error: hostile('error'), code: 'ERR_HANDLER_FAILED' },
+    {
+      type: hostile('type'),
+      idempotencyKey: hostile('key'),
+      bodyId: hostile('id'),
+      body: JSON.stringify({ Id: hostile('payload') }),
+      headers,
+    },
+  )
+  await inbox.act(id, 'discard', hostile('by'), { reason: hostile('why') })
+  const operator = () => ({ name: hostile('me'), role: 'decide' as const })
+  const { get } = browse(await runConsole({ inbox, clock, operator }))
+  const query = new URLSearchParams({
+    type: hostile('type'),
+    reason: SCRIPT,
+    bodyId: hostile('id'),
+    key: 'x',
+  })
+  const paths = [
+    './',
+    'entries',
+    `entries?${query}`,
+    `entry?id=${id}`,
+    `entry?id=${id}&view=raw`,
+    `live/entries?id=${id}`,
+  ]
+  for (const path of paths) {
+    const { text } = await get(path)
+    expect([path, /<script>|<img src=x/.exec(text)?.[0]]).toEqual([path, undefined])
+  }
+  // They are shown, and not left out.
+  const shown = textOf(await get(`entry?id=${id}&view=raw`))
+  for (const name of ['error', 'type', 'key', 'id', 'by', 'why', 'me', 'v'])
+    expect(shown).toContain(hostile(name))
+})
+
+test('characters that reverse or hide text are shown as escapes', async () => {
+  const { inbox, add } = seededInbox()
+  const id = await add(
+    { ...DEAD, error: 'paid\u202e\u0007' },
+    { bodyId: 'a\u200bb', body: '{"Id":"\u202e"}' },
+  )
+  const { text } = await browse(await runConsole({ inbox })).get(`entry?id=${id}`)
+  for (const character of '\u202e\u200b\u0007') expect(text).not.toContain(character)
+  expect(text).toContain('paid\\u{202e}\\u{7}')
+})
+
+describe('a form', () => {
+  async function form(options: Partial<ConsoleOptions> = {}, host: (typeof HOSTS)[number] = 'Express 5') {
+    const { inbox, add } = seededInbox()
+    const id = await add(DEAD)
+    const base = await runConsole({ inbox, ...options }, host)
+    const browsing = browse(base)
+    const path = `entry?id=${id}`
+    const fields: Record<string, string> = {
+      ...hiddenFields(await browsing.get(path)),
+      action: 'discard',
+    }
+    const isDone = async () => (await inbox.show(id))!.state === 'discarded'
+    return { ...browsing, path, fields, isDone }
+  }
+
+  it.each([
+    ['no token', { token: '' }, 403],
+    ['a made-up token', { token: 'A'.repeat(43) }, 403],
+  ])('with %s is refused', async (_, more, status) => {
+    const { post, path, fields, isDone } = await form()
+    expect([(await post(path, { ...fields, ...more })).status, await isDone()]).toEqual([status, false])
+  })
+
+  it('with the token of another browser is refused', async () => {
+    const { post, path, fields, base, get, isDone } = await form()
+    const other = browse(base)
+    const theirs = hiddenFields(await other.get(path))
+    expect(theirs['token']).not.toBe(fields['token'])
+    expect((await post(path, { ...fields, token: theirs['token']! })).status).toBe(403)
+    expect(hiddenFields(await get(path))['token']).toBe(fields['token'])
+    expect(await isDone()).toBe(false)
+  })
+
+  it('with the token of another operator is refused', async () => {
+    let operator = ADA
+    const { post, path, fields, isDone } = await form({ operator: () => operator })
+    operator = { name: 'eve', role: 'decide' }
+    expect([(await post(path, fields)).status, await isDone()]).toEqual([403, false])
+  })
+
+  it.each([
+    ['another site', { 'Sec-Fetch-Site': 'cross-site' }],
+    ['another host of the same site', { 'Sec-Fetch-Site': 'same-site' }],
+    ['another origin', { Origin: 'https://evil.example' }],
+    ['another port', { Origin: 'http://127.0.0.1:1' }],
+    ['an origin that is hidden', { Origin: 'null' }],
+  ])('from %s is refused', async (_, headers) => {
+    const { post, path, fields, isDone } = await form()
+    expect([(await post(path, fields, headers)).status, await isDone()]).toEqual([403, false])
+  })
+
+  it('of an operator who may only look is refused', async () => {
+    let operator = ADA
+    const { post, path, fields, isDone } = await form({ operator: () => operator })
+    operator = { ...ADA, role: 'view' }
+    expect([(await post(path, fields)).status, await isDone()]).toEqual([403, false])
+  })
+
+  it('that is too large is refused before it is read', async () => {
+    const { post, path, fields, isDone } = await form()
+    const answer = await post(path, { ...fields, reason: 'x'.repeat(40_000) })
+    expect([answer.status, answer.headers.get('Connection'), await isDone()]).toEqual([413, 'close', false])
+  })
+
+  it('that is no form is refused', async () => {
+    const { post, path, fields, isDone } = await form()
+    const answer = await post(path, fields, { 'Content-Type': 'application/json' })
+    expect([answer.status, await isDone()]).toEqual([415, false])
+  })
+
+  it('is taken from a body parser of the application', async () => {
+    const { inbox, add } = seededInbox()
+    const id = await add(DEAD)
+    const app = express()
+    app.use(express.urlencoded({ extended: false }))
+    app.use('/c', createConsole({ inbox, operator: () => ADA }))
+    const { get, post } = browse(`${await serveUntilEnd(app)}/c/`)
+    const fields = hiddenFields(await get(`entry?id=${id}`))
+    expect((await post(`entry?id=${id}`, { ...fields, action: 'discard' })).status).toBe(303)
+    expect((await post(`entry?id=${id}`, { ...fields, token: 'x', action: 'discard' })).status).toBe(403)
+  })
+
+  it('sets a cookie that scripts and other sites do not get, and Secure behind https', async () => {
+    const { inbox } = seededInbox()
+    const base = await runConsole({ inbox })
+    const cookie = /^countersign-form=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict/
+    const first = (await browse(base).get('./')).headers.get('Set-Cookie')
+    expect(first).toMatch(new RegExp(`${cookie.source}$`))
+    const secure = (await browse(base).get('./', { 'X-Forwarded-Proto': 'https' })).headers.get('Set-Cookie')
+    expect(secure).toMatch(new RegExp(`${cookie.source}; Secure$`))
+  })
+})
+
+describe('who may use it', () => {
+  it('is decided by the application', async () => {
+    const { inbox } = seededInbox()
+    const answer = await browse(await runConsole({ inbox, operator: async () => undefined })).get('./')
+    expect([answer.status, textOf(answer)]).toEqual([403, expect.stringContaining('not permitted')])
+  })
+
+  it('is everybody who reaches it if no operator is named, and nobody may decide', async () => {
+    const { inbox, add } = seededInbox()
+    const id = await add(DEAD, { body: '{"Id":"hidden"}', bodyId: 'y' })
+    const { get, post } = browse(await runConsole({ inbox, operator: undefined }))
+    const page = await get(`entry?id=${id}`)
+    expect(page.status).toBe(200)
+    expect(page.text).not.toContain('hidden')
+    expect(page.text).not.toContain('<form class="decide"')
+    expect((await post(`entry?id=${id}`, { action: 'discard' })).status).toBe(403)
+  })
+
+  it.each([
+    ['no name', { role: 'decide' }],
+    ['an empty name', { name: ' ', role: 'decide' }],
+    ['a name with a line feed', { name: 'a\nb', role: 'decide' }],
+    ['a long name', { name: 'a'.repeat(101), role: 'decide' }],
+    ['another role', { name: 'ada', role: 'admin' }],
+    ['a text', 'ada'],
+  ])('is nobody when the application returns %s', async (_, operator) => {
+    const { inbox } = seededInbox()
+    const log = collectedLog()
+    const { get } = browse(await runConsole({ inbox, operator: () => operator as never, logger: log }))
+    expect((await get('./')).status).toBe(503)
+    expect(log.withCode('ERR_CONSOLE_FAILED')[0]!.fields).toMatchObject({
+      err: { message: expect.stringContaining('return { name, role }') },
+    })
+  })
+})
+
+describe('a request', () => {
+  it.each([
+    ['PUT', './', 405, 'GET, HEAD, POST'],
+    ['DELETE', 'entry?id=1', 405, 'GET, HEAD, POST'],
+    ['POST', './', 405, 'GET, HEAD'],
+    ['POST', 'entries', 405, 'GET, HEAD'],
+    ['POST', 'assets/x', 405, 'GET, HEAD'],
+  ])('%s %s is answered %d', async (method, path, status, allow) => {
+    const { inbox } = seededInbox()
+    const response = await fetch(new URL(path, await runConsole({ inbox })), { method })
+    expect([response.status, response.headers.get('Allow')]).toEqual([status, allow])
+  })
+
+  it.each(HOSTS)('with a hostile address is answered, and not 500, in %s', async (host) => {
+    const { inbox } = seededInbox()
+    const base = new URL(await runConsole({ inbox }, host))
+    const statusOf = (path: string) =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const sent = request({ host: base.hostname, port: base.port, path, agent: false }, (response) => {
+          response.resume()
+          resolve(response.statusCode)
+        })
+        sent.on('error', reject).end()
+      })
+    const tails = [
+      '%',
+      '%zz',
+      '..%2f..%2f',
+      '//evil.example/',
+      '%00',
+      '__proto__',
+      'constructor',
+      'entry?id=%zz',
+      'entries?state[]=x&after=%00',
+    ]
+    for (const tail of tails) expect([200, 303, 400, 404]).toContain(await statusOf(base.pathname + tail))
+    expect(await statusOf(`${base.pathname}?${'x'.repeat(8_192)}`)).toBe(414)
+  })
+
+  it('with HEAD has the headers of GET and no body', async () => {
+    const { inbox } = seededInbox()
+    const response = await fetch(await runConsole({ inbox }), { method: 'HEAD' })
+    expect([response.status, await response.text()]).toEqual([200, ''])
+    expect(Number(response.headers.get('Content-Length'))).toBeGreaterThan(1_000)
+  })
+
+  it('is answered 503 while the inbox cannot be read, with the cause in the log only', async () => {
+    const log = collectedLog()
+    const inbox = Object.assign(Object.create(new MemoryInbox()) as MemoryInbox, {
+      stats: () => Promise.reject(new Error('password=hunter2 is wrong')),
+    })
+    const answer = await browse(await runConsole({ inbox, logger: log })).get('./')
+    expect(answer.status).toBe(503)
+    expect(answer.text).not.toContain('hunter2')
+    expect(log.withCode('ERR_CONSOLE_FAILED')).toHaveLength(1)
+  })
+})
+
+describe('the page of refused requests', () => {
+  it('counts them by reason, and has no body and no signature', async () => {
+    const { receiver, send } = await runReceiver({ inbox: new MemoryInbox() })
+    const { get } = browse(await runConsole({ receiver }))
+    await send(genuine({ headers: { Authorization: FORGED }, body: '{"Id":"secret-payload"}' }))
+    await send(genuine({ headers: { Authorization: FORGED, 'X-Event-Type': '<b>type' } }))
+    const page = await get('refused')
+    expect(textOf(page)).toMatch(/ERR_SIGNATURE_MISMATCH 2 2 .*no subscription has this signature/)
+    expect(page.text).toContain('&lt;b&gt;type')
+    expect(page.text).not.toMatch(/secret-payload|AAAA/)
+  })
+
+  it('keeps a bounded number of them', async () => {
+    const { receiver } = await runReceiver({ inbox: new MemoryInbox(), diagnosis: false })
+    const { get } = browse(await runConsole({ receiver }))
+    const forged = genuine({ headers: { Authorization: FORGED } })
+    const plain = { method: 'POST', path: '/', headers: forged.headers, body: forged.body }
+    for (let sent = 0; sent < 200; sent++) await receiver.receive(plain)
+    const { text } = await get('refused')
+    expect(text).toMatch(/<td class="number">200<\/td>/)
+    expect(text.match(/<td class="number">401/g)).toHaveLength(50)
+  })
+
+  it('says so where the process accepts no callbacks', async () => {
+    const { inbox } = seededInbox()
+    expect(textOf(await browse(await runConsole({ inbox })).get('refused'))).toContain('accepts no callbacks')
+  })
+})
+
+test('the overview names the secrets that verified callbacks by their fingerprint', async () => {
+  const inbox = new MemoryInbox()
+  const { receiver, send } = await runReceiver({ inbox })
+  await receiver.start()
+  const { get } = browse(await runConsole({ receiver }))
+  await send(genuine())
+  const page = await get('./')
+  expect(textOf(page)).toMatch(/Secrets that verified callbacks .*[0-9a-f]{12} transfers\.book-completed/)
+  expect(textOf(page)).toContain('agrees with the clock of the service')
+  expect(page.text).not.toContain(subscription.secret)
+  await receiver.stop()
+})
+
+test.each<[string, unknown, string]>([
+  ['neither an inbox nor a receiver', {}, 'inbox'],
+  ['an inbox without the operations', { inbox: { stats() {} } }, 'inbox'],
+  ['a receiver that is none', { receiver: {} }, 'receiver'],
+  [
+    'a receiver without an inbox',
+    { receiver: { events: { subscribe() {} }, operations: undefined } },
+    'receiver',
+  ],
+  ['both', { inbox: new MemoryInbox(), receiver: { events: { subscribe() {} } } }, 'inbox'],
+  ['another access to bodies', { inbox: new MemoryInbox(), bodies: 'all' }, 'bodies'],
+  ['other reasons', { inbox: new MemoryInbox(), reasons: true }, 'reasons'],
+  ['an operator that is no function', { inbox: new MemoryInbox(), operator: ADA }, 'operator'],
+  ['an unknown option', { inbox: new MemoryInbox(), operators: () => BOB }, 'operators'],
+])('createConsole refuses %s', (_, options, option) => {
+  expect(() => createConsole(options as ConsoleOptions)).toThrow(expect.objectContaining({ option }))
+})
+
+test('after close it hears no more events of the receiver', async () => {
+  const { receiver } = await runReceiver({ inbox: new MemoryInbox() })
+  const console = createConsole({ receiver })
+  const has = () => (receiver.events as unknown as { has(name: string): boolean }).has('refused')
+  expect(has()).toBe(true)
+  console.close()
+  expect(has()).toBe(false)
+})
