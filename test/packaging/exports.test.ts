@@ -13,9 +13,11 @@ const EXPORTED = {
     'MemoryInbox',
     'OUTCOMES',
     'RetryLaterError',
+    'actOnMatching',
     'captureRawBody',
     'createReceiver',
     'createWorker',
+    'previewMatching',
     'verifySignature',
   ],
   'countersign/signature': [
