@@ -19,3 +19,12 @@ export function whenDone<Value, Next>(
 ): MaybePending<Next> {
   return isPending(result) ? result.then(next) : next(result)
 }
+
+/** Starts a piece of work. What it throws becomes a rejection. */
+export function started<Value>(work: () => MaybePending<Value>): MaybePending<Value> {
+  try {
+    return work()
+  } catch (error) {
+    return Promise.reject(error)
+  }
+}

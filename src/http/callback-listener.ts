@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { MaybePending } from '../base/pending.js'
 import type { Outcome } from '../callback/outcomes.js'
 import { createBatches } from './batch.js'
 import { isChunked, requestHead } from './callback-headers.js'
@@ -14,7 +15,7 @@ export type CallbackListener = (
   response: ServerResponse,
   /** Given when the sender waits for `100 Continue` before it sends the body (RFC 9110, section 10.1.1). */
   sendContinue?: () => void,
-) => Promise<void>
+) => MaybePending<void>
 
 interface ListenerOptions {
   /** How long the rest of a refused body is read and discarded, in milliseconds. */

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { isPending, type MaybePending } from '../base/pending.js'
+import { isPending, started, type MaybePending } from '../base/pending.js'
 import type { CallbackRequest } from '../callback/callback.js'
 import { outcome, type Outcome } from '../callback/outcomes.js'
 import type { Credentials } from '../signature/credentials.js'
@@ -51,7 +51,7 @@ export interface Exchange extends CallbackSource {
  * Processes one request and answers it, before the outcome is logged and published. For a probe nothing is published. It never
  * throws and never rejects: the sender always gets an answer.
  */
-export type ProcessCallback = (exchange: Exchange, joinBatch?: JoinBatch) => Promise<void>
+export type ProcessCallback = (exchange: Exchange, joinBatch?: JoinBatch) => MaybePending<void>
 
 /** The steps of every request, from `node:http`, Fetch or plain values. */
 export function callbackProcessor({
@@ -63,30 +63,50 @@ export function callbackProcessor({
 }: ProcessorParts): ProcessCallback {
   const probeStep = probes && new ProbeStep(probes)
   const readCallback = callbackReader(limits, { stopping, probeStep })
-  return async (exchange, joinBatch) => {
-    const startedAt = performance.now()
+
+  const judge = ({ head }: Exchange, intake: Intake, startedAt: number): MaybePending<Outcome> =>
+    intake.refused ? outcome(intake.refused) : receive(intake, intake.credentials, head, startedAt)
+
+  function answer(exchange: Exchange, intake: Intake | undefined, result: Outcome, startedAt: number): void {
+    intake?.release?.()
+    exchange.answer(result)
+    const durationMs = performance.now() - startedAt
+    onAnswered({ outcome: result, head: exchange.head, body: intake?.body, durationMs })
+  }
+
+  async function finish(
+    exchange: Exchange,
+    reading: MaybePending<Intake>,
+    judging: MaybePending<Outcome> | undefined,
+    startedAt: number,
+  ): Promise<void> {
     let intake: Intake | undefined
-    let result
-    let report
+    let result: Outcome
     try {
-      const reading = readCallback(exchange, joinBatch)
-      intake = isPending(reading) ? await reading : reading
-      // Awaited also if it is no promise: so a whole batch is processed before the first of it is answered.
-      result = intake.refused
-        ? outcome(intake.refused)
-        : await receive(intake, intake.credentials, exchange.head, startedAt)
+      intake = await reading
+      result = await (judging ?? judge(exchange, intake, startedAt))
       // A callback whose signature is valid is never a probe, whatever markers were added to it on the way.
       if (probeStep && !result.callback) {
-        const reporting = probeStep.report(exchange.head, intake, result, startedAt)
-        if (reporting) report = await reporting
+        const report = await probeStep.report(exchange.head, intake, result, startedAt)
+        if (report !== undefined) {
+          intake.release?.()
+          return exchange.answer(result, report)
+        }
       }
     } catch (error) {
       result = outcome('ERR_INTERNAL', undefined, error)
     }
-    intake?.release?.()
-    exchange.answer(result, report)
-    if (report !== undefined) return
-    const durationMs = performance.now() - startedAt
-    onAnswered({ outcome: result, head: exchange.head, body: intake?.body, durationMs })
+    answer(exchange, intake, result, startedAt)
+  }
+
+  return (exchange, joinBatch) => {
+    const startedAt = performance.now()
+    const reading = started(() => readCallback(exchange, joinBatch))
+    if (isPending(reading)) return finish(exchange, reading, undefined, startedAt)
+    const judging = started(() => judge(exchange, reading, startedAt))
+    // Most callbacks end here: an async function for each takes 5 percent of the processor time.
+    if (isPending(judging) || (probeStep && !judging.callback))
+      return finish(exchange, reading, judging, startedAt)
+    return answer(exchange, reading, judging, startedAt)
   }
 }
