@@ -54,7 +54,9 @@ export function undoneDecision(
       'state',
       `a worker has claimed entry ${id} since the ${action}, which cannot be taken back now`,
     )
-  if (entry.known !== before.known && entry.copies !== before.copies)
+  // Such a repeat was answered as a duplicate, or is in quarantine because of this entry.
+  const isRepeated = entry.copies !== before.copies || related.some(({ shares }) => shares === 'signature')
+  if (entry.known !== before.known && isRepeated)
     return refusal(
       'state',
       `a repeat of entry ${id} has arrived since the ${action}, and was recognised by it; discard the entry instead`,

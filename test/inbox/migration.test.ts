@@ -68,6 +68,16 @@ async function oldFile(
   return file
 }
 
+/** A file of the first version, brought to a later one by the migrations between them. */
+async function fileOfVersion(version: number, rows: readonly OldRow[]): Promise<string> {
+  const file = await oldFile(rows)
+  const database = await openAside(file)
+  for (const migration of MIGRATIONS.slice(1, version)) database.exec(migration)
+  database.exec(`PRAGMA user_version = ${version}`)
+  database.close()
+  return file
+}
+
 const open: SqliteInbox[] = []
 afterEach(() => Promise.all(open.splice(0).map((inbox) => inbox.close())))
 
@@ -264,15 +274,7 @@ describe('a file of the first version of the schema', () => {
 })
 
 describe('a file of version 6 of the schema, which stored the state unhandled', () => {
-  /** Brings a file of the first version to version 6, in which an order key has no entry ready behind an unhandled one. */
-  async function fileOfVersion6(rows: readonly OldRow[]): Promise<string> {
-    const file = await oldFile(rows)
-    const database = await openAside(file)
-    for (const migration of MIGRATIONS.slice(1, 6)) database.exec(migration)
-    database.exec('PRAGMA user_version = 6')
-    database.close()
-    return file
-  }
+  const fileOfVersion6 = (rows: readonly OldRow[]) => fileOfVersion(6, rows)
 
   const HANDLED = { eventTypes: ['another type'] }
 
@@ -320,5 +322,63 @@ describe('a file of version 6 of the schema, which stored the state unhandled', 
       await inbox.settle(ends)
     }
     expect(rounds).toEqual([['1', '4'], ['2', '5', '6'], ['3', '8'], []])
+  })
+})
+
+describe('a file of version 7 of the schema, which had neither attempts nor headers', () => {
+  const STATES = ['stored', 'running', 'retrying', 'handled', 'dead', 'quarantined', 'discarded'] as const
+
+  async function withEachState(): Promise<{ inbox: SqliteInbox; idOf: (state: InboxState) => string }> {
+    const file = await fileOfVersion(
+      7,
+      STATES.map((state) => ({ state, ...EVERY_STATE[state] })),
+    )
+    const database = await openAside(file)
+    database.exec(`INSERT INTO history (entry_id, at, action, person) VALUES (7, ${NOW}, 'discard', 'ann')`)
+    database.exec(`UPDATE entries SET begun_by = token WHERE state = 'running'`)
+    database.close()
+    const idOf = (state: InboxState) => String(STATES.indexOf(state as (typeof STATES)[number]) + 1)
+    return { inbox: opened(file), idOf }
+  }
+
+  it('keeps its entries, which have no attempts and no headers', async () => {
+    const { inbox, idOf } = await withEachState()
+    expect((await inbox.list({})).map(({ state }) => state)).toEqual(STATES)
+    for (const state of STATES) {
+      const entry = (await inbox.show(idOf(state)))!
+      expect(entry).toMatchObject({ state, attemptHistory: [] })
+      expect([entry.headers, entry.bodyId, entry.traceContext]).toEqual([undefined, undefined, undefined])
+    }
+    expect(await inbox.list({ bodyId: 'transfer 1' })).toEqual([])
+  })
+
+  it('keeps decisions, which cannot be taken back as the state before them is not known', async () => {
+    const { inbox, idOf } = await withEachState()
+    const id = idOf('discarded')
+    expect((await inbox.show(id))!.history).toEqual([{ at: new Date(NOW), action: 'discard', by: 'ann' }])
+    expect(await inbox.act(id, 'undo', 'bob')).toMatchObject({ done: false, code: 'state' })
+    await inbox.act(idOf('dead'), 'retry', 'bob')
+    expect(await inbox.act(idOf('dead'), 'undo', 'bob')).toEqual({ done: true })
+  })
+
+  it('records the attempts that begin from then on', async () => {
+    const { inbox, idOf } = await withEachState()
+    const claims = [
+      ...(await inbox.claim(CLAIM)).entries,
+      ...(await inbox.claim({ ...CLAIM, interrupted: true })).entries,
+    ]
+    await inbox.begin(claims, 1_000)
+    for (const claim of claims) await settle(inbox, claim, { move: 'deadLetter', error: 'no' })
+    const attempts = async (state: InboxState) =>
+      (await inbox.show(idOf(state)))!.attemptHistory.map(({ number, result }) => [number, result])
+    expect(await attempts('stored')).toEqual([[1, 'dead']])
+    expect(await attempts('retrying')).toEqual([[2, 'dead']])
+    expect(await attempts('running')).toEqual([[2, 'dead']])
+  })
+
+  it('finds what arrives from then on by the Id of its body', async () => {
+    const { inbox } = await withEachState()
+    const { id } = await inbox.add({ ...arrival({ signedAt: new Date(NOW) }), bodyId: 'transfer 1' })
+    expect((await inbox.list({ bodyId: 'transfer 1' })).map((entry) => entry.id)).toEqual([id])
   })
 })

@@ -92,7 +92,7 @@ interface InitialState {
 /** Changes nothing where the key or the signature is known already, or where as late a signature was deleted. */
 function insert(
   db: Connection,
-  { callback, orderKey }: Arrival,
+  { callback, orderKey, bodyId, traceContext, headers }: Arrival,
   { keyHash, bodyHash, signature }: Identity,
   { state, known, now, reason }: InitialState,
 ): { changes: number; lastId: number } {
@@ -118,6 +118,9 @@ function insert(
     subscription_id: ownSubscriptionId(subscription) ?? null,
     secret_fingerprint: secretFingerprint ?? null,
     body: rawBody,
+    body_id: bodyId ?? null,
+    trace_context: traceContext ?? null,
+    headers: headers === undefined ? null : JSON.stringify(headers),
   }
   return db.run(known === 1 ? INSERT_KNOWN : INSERT_SUSPECT, ...COLUMNS.map((column) => row[column]))
 }
@@ -143,6 +146,9 @@ const COLUMNS = [
   'subscription_id',
   'secret_fingerprint',
   'body',
+  'body_id',
+  'trace_context',
+  'headers',
 ] as const
 
 const PARAMETERS = COLUMNS.map((_, index) => `?${index + 1}`)

@@ -1,8 +1,10 @@
 import type { EntryId } from '../../callback/callback.js'
 import type { ClaimEntries, Claims, ClaimToken, SettledClaim } from '../inbox.js'
+import { ATTEMPT_RESULT } from '../attempt-history.js'
 import { MOVES } from '../states.js'
 import type { Connection } from './connection.js'
 import { promoteNext } from './order.js'
+import { withPastAttempt } from './past-attempts.js'
 import { entryIdOf, rowIdOf } from './row-id.js'
 import { CLAIM_COLUMNS, callbackOf, type CallbackRow } from './row.js'
 import { distinctTypes } from './types-in-index.js'
@@ -77,6 +79,10 @@ function settleOne(db: Connection, { claim: { id, token }, end }: SettledClaim, 
     now,
     rowId,
     token,
+    ATTEMPT_RESULT[move],
+    ('code' in end && end.code) || null,
+    // SQLite ends a text for JSON at U+0000, which JSON.stringify escapes.
+    'error' in end ? JSON.stringify(end.error) : null,
   )
   if (ended && ended.order_key !== null) promoteNext(db, ended.order_key)
   return ended !== undefined
@@ -153,8 +159,13 @@ const CLAIM = `
 
 // Counted once for a claim, however often it is said to begin.
 const BEGIN = `
-  UPDATE entries SET due_at = ?, due_set_at = ?, attempts = attempts + (begun_by <> token), begun_by = token
-  WHERE id = ? AND token = ? AND state = 'running'`
+  UPDATE entries SET
+    due_at = ?1, due_set_at = ?2, attempts = attempts + (begun_by <> token), begun_by = token,
+    past_attempts = CASE
+      WHEN begun_by <> token AND begun_at IS NOT NULL THEN ${withPastAttempt("'interrupted'")} ELSE past_attempts
+    END,
+    begun_at = iif(begun_by = token, begun_at, ?2)
+  WHERE id = ?3 AND token = ?4 AND state = 'running'`
 
 const EXTEND =
   "UPDATE entries SET due_at = ?, due_set_at = ? WHERE id = ? AND token = ? AND state = 'running'"
@@ -165,7 +176,15 @@ const SETTLE = `
     -- an entry that has been handled does not keep the error of an earlier attempt
     reason = CASE WHEN ?1 = 'handled' THEN NULL ELSE ifnull(?4, reason) END,
     -- ?5: handed back. The attempt does not count; an entry that was interrupted before is still to be handled alone
-    attempts = attempts - (?5 AND begun_by = token), begun_by = iif(?5, begun_by, 0), due_set_at = ?6
+    attempts = attempts - (?5 AND begun_by = token), begun_by = iif(?5, begun_by, 0), due_set_at = ?6,
+    -- one that succeeds stays the latest, which changes the least
+    past_attempts = CASE
+      WHEN begun_at IS NULL OR (?1 = 'handled' AND begun_by = token) THEN past_attempts
+      WHEN begun_by = token THEN ${withPastAttempt('?9', '?6', '?10', 'json(?11)')}
+      ELSE ${withPastAttempt("'interrupted'")}
+    END,
+    begun_at = CASE WHEN ?1 = 'handled' AND begun_by = token THEN begun_at END,
+    handled_at = CASE WHEN ?1 = 'handled' AND begun_by = token THEN ?6 END
   WHERE id = ?7 AND token = ?8 AND state = 'running' RETURNING order_key`
 
 const SET_AHEAD = "state IN ('stored', 'running', 'retrying') AND due_set_at > ?1"

@@ -1,6 +1,7 @@
 import type { EntryId } from '../../callback/callback.js'
+import { attemptsOf } from '../attempt-history.js'
+import type { ArrivedHeaders } from '../inbox.js'
 import type {
-  ActResult,
   Entry,
   EntryFilter,
   EntryPage,
@@ -10,42 +11,14 @@ import type {
   RelatedEntry,
 } from '../operations.js'
 import { NO_ENTRIES } from '../no-entries.js'
-import { actionRefusal, missingRefusal, refusal } from '../operator-action.js'
-import { MOVES, type StoredState } from '../states.js'
+import type { StoredState } from '../states.js'
 import type { Connection } from './connection.js'
-import type { SqliteValue } from './driver.js'
+import { conditionsOf, joined, type Condition } from './filter.js'
 import { shownState, unhandledTypes } from './handled-types.js'
-import { keyHashRange } from '../identity.js'
-import { promoteNext } from './order.js'
+import { pastAttemptsOf } from './past-attempts.js'
 import type { Reader } from './read-inbox-file.js'
 import { entryIdOf, rowIdOf } from './row-id.js'
 import { bufferOf, SUMMARY_COLUMNS, summaryOf, type SummaryRow } from './row.js'
-
-/** Carries out an operator's decision on an entry. */
-export function act(
-  db: Connection,
-  entryId: EntryId,
-  action: OperatorAction,
-  { by, now, again }: { by: string; now: number; again: boolean },
-): ActResult {
-  const id = rowIdOf(entryId)
-  const entry = id === undefined ? undefined : db.get<ActedOnRow>(ACTED_ON, id)
-  if (id === undefined || !entry) return missingRefusal(entryId)
-  const shown = { id: entryId, state: shownState(entry, unhandledTypes(db)) }
-  if (action === 'undo') return refusal('state', `entry ${entryId} has no decision that could be taken back`)
-  const refused = actionRefusal(action, shown, related(db, entryId), again)
-  if (refused !== undefined) return refused
-  if (action === 'release') {
-    db.run(MAKE_KNOWN, id)
-    db.run(CALL_AS_SUBSCRIBED, id)
-  }
-  const { to } = MOVES[action]
-  if (action === 'discard') db.run(DISCARD, to, now, id)
-  else db.run(MAKE_DUE, to, now, id)
-  db.run('INSERT INTO history (entry_id, at, action, person) VALUES (?, ?, ?, ?)', id, now, action, by)
-  if (entry.order_key !== null) promoteNext(db, entry.order_key)
-  return { done: true }
-}
 
 /** The other entries that share the key or a signature of an entry. */
 export function related(db: Reader, entryId: EntryId): RelatedEntry[] {
@@ -82,39 +55,20 @@ export function stats(db: Reader): InboxStats {
 
 export function list(
   db: Connection,
-  { states, eventType, idempotencyKey, reason, before, after }: EntryFilter,
+  filter: EntryFilter,
   { afterId, limit = 100, newestFirst = false }: EntryPage = {},
 ): EntrySummary[] {
-  const conditions: [sql: string, ...values: SqliteValue[]][] = []
+  const conditions: Condition[] = []
   if (afterId !== undefined) {
     const rowId = rowIdOf(afterId)
     if (rowId === undefined) return []
     conditions.push([newestFirst ? 'id < ?' : 'id > ?', rowId])
   }
   const unhandled = unhandledTypes(db)
-  if (states) {
-    const isUnhandled = `(state IN ('stored', 'retrying') AND event_type IN (SELECT value FROM json_each(?)))`
-    const chosen = `state IN (${states.map(() => '?').join(', ')})`
-    const types = JSON.stringify([...unhandled])
-    conditions.push(
-      states.includes('unhandled')
-        ? [`(${chosen} OR ${isUnhandled})`, ...states, types]
-        : [`${chosen} AND NOT ${isUnhandled}`, ...states, types],
-    )
-  }
-  if (eventType !== undefined) conditions.push(['event_type = ?', eventType])
-  if (idempotencyKey !== undefined) {
-    conditions.push(['key_hash BETWEEN ? AND ?', ...keyHashRange(idempotencyKey)])
-    conditions.push(['idempotency_key = ?', idempotencyKey])
-  }
-  if (reason !== undefined) conditions.push(['instr(lower(reason), lower(?)) > 0', reason])
-  if (before !== undefined) conditions.push(['received_at < ?', before])
-  if (after !== undefined) conditions.push(['received_at > ?', after])
-  const where = conditions.map(([sql]) => sql).join(' AND ') || 'true'
-  const values = conditions.flatMap(([, ...values]) => values)
+  const { where, values } = joined([...conditions, ...conditionsOf(filter, unhandled)])
   // Most entries are handled: to look them up by that state, and then sort them, takes longer than to read them by id.
-  const table =
-    states?.includes('handled') && idempotencyKey === undefined ? 'entries NOT INDEXED' : 'entries'
+  const isLookup = filter.idempotencyKey !== undefined || filter.bodyId !== undefined
+  const table = filter.states?.includes('handled') && !isLookup ? 'entries NOT INDEXED' : 'entries'
   const order = newestFirst ? 'id DESC' : 'id'
   const sql = `SELECT ${SUMMARY_COLUMNS} FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT ?`
   return db.all<SummaryRow>(sql, ...values, limit).map((row) => summaryOf(row, shownState(row, unhandled)))
@@ -122,24 +76,43 @@ export function list(
 
 export function show(db: Connection, entryId: EntryId): Entry | undefined {
   const id = rowIdOf(entryId)
-  const row = id === undefined ? undefined : db.get<SummaryRow & { body: Uint8Array }>(SHOW, id)
+  const row = id === undefined ? undefined : db.get<ShownRow>(SHOW, id)
   if (id === undefined || !row) return undefined
-  const history = db.all<{ at: number; action: OperatorAction; person: string }>(HISTORY, id)
+  const history = db.all<HistoryRow>(HISTORY, id)
   return {
     ...summaryOf(row, shownState(row, unhandledTypes(db))),
     rawBody: bufferOf(row.body),
-    attemptHistory: [],
-    history: history.map(({ at, action, person }) => ({ at: new Date(at), action, by: person })),
+    headers: row.headers === null ? undefined : (JSON.parse(row.headers) as ArrivedHeaders),
+    traceContext: row.trace_context ?? undefined,
+    attemptHistory: attemptsOf(pastAttemptsOf(row.past_attempts), {
+      number: row.attempts,
+      startedAt: row.begun_at,
+      handledAt: row.handled_at,
+      isRunning: row.state === 'running' && row.begun_by === row.token,
+    }),
+    history: history.map(({ at, action, person, reason }) => {
+      return { at: new Date(at), action, by: person, ...(reason !== null && { reason }) }
+    }),
   }
 }
 
-interface ActedOnRow {
-  readonly state: StoredState
-  readonly event_type: string
-  readonly order_key: string | null
+interface ShownRow extends SummaryRow {
+  readonly body: Uint8Array
+  readonly headers: string | null
+  readonly trace_context: string | null
+  readonly begun_at: number | null
+  readonly handled_at: number | null
+  readonly past_attempts: string | null
+  readonly begun_by: number
+  readonly token: number
 }
 
-const ACTED_ON = 'SELECT state, event_type, order_key FROM entries WHERE id = ?'
+interface HistoryRow {
+  readonly at: number
+  readonly action: OperatorAction
+  readonly person: string
+  readonly reason: string | null
+}
 
 interface IdentityRow {
   readonly key_hash: Uint8Array
@@ -172,21 +145,6 @@ const RELATED = `
     known = 1 OR replayed = 1 AS accepted
   FROM entries WHERE id <> ?5 AND id IN (SELECT id FROM entries WHERE key_hash = ?1 UNION ALL SELECT id FROM signed)
   ORDER BY id`
-
-/** Unless its key or its signature belongs to another entry, by which repeats are then still recognised. */
-const MAKE_KNOWN = `
-  UPDATE OR IGNORE entries SET known = 1
-  WHERE id = ? AND NOT EXISTS (SELECT 1 FROM more_signatures WHERE signature = entries.signature)`
-
-// The type in the header is not signed: what the signature proves is the subscription.
-const CALL_AS_SUBSCRIBED = 'UPDATE entries SET event_type = subscribed_type WHERE id = ?'
-
-const MAKE_DUE = `
-  UPDATE entries SET
-    state = ?1, due_at = ?2, due_set_at = ?2, ready = order_key IS NULL, attempts = 0, replayed = 1, finished_at = NULL
-  WHERE id = ?3`
-
-const DISCARD = 'UPDATE entries SET state = ?, due_at = NULL, ready = 0, finished_at = ? WHERE id = ?'
 
 interface StateCount {
   readonly state: StoredState
@@ -223,5 +181,7 @@ const OLDEST_UNFINISHED = `
     )
   )`
 
-const SHOW = `SELECT ${SUMMARY_COLUMNS}, body FROM entries WHERE id = ?`
-const HISTORY = 'SELECT at, action, person FROM history WHERE entry_id = ? ORDER BY id'
+const SHOW = `
+  SELECT ${SUMMARY_COLUMNS}, body, headers, trace_context, begun_at, handled_at, past_attempts, begun_by, token
+  FROM entries WHERE id = ?`
+const HISTORY = 'SELECT at, action, person, reason FROM history WHERE entry_id = ? ORDER BY id'

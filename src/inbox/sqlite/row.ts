@@ -14,10 +14,11 @@ export interface CallbackRow {
   readonly description: string | null
   readonly subscription_id: string | null
   readonly secret_fingerprint: string | null
+  readonly trace_context: string | null
   readonly body: Uint8Array
 }
 
-export interface SummaryRow extends Omit<CallbackRow, 'secret_fingerprint' | 'body'> {
+export interface SummaryRow extends Omit<CallbackRow, NotInSummary> {
   readonly id: number
   readonly state: StoredState
   readonly attempts: number
@@ -26,13 +27,16 @@ export interface SummaryRow extends Omit<CallbackRow, 'secret_fingerprint' | 'bo
   readonly finished_at: number | null
   readonly reason: string | null
   readonly copies: number
+  readonly body_id: string | null
 }
+
+type NotInSummary = 'secret_fingerprint' | 'trace_context' | 'body'
 
 const CALLBACK_COLUMNS =
   'event_type, idempotency_key, signed_at, received_at, subscribed_type, callback_url, description, subscription_id'
 
-export const CLAIM_COLUMNS = `id, token, attempts, replayed, ${CALLBACK_COLUMNS}, secret_fingerprint, body`
-export const SUMMARY_COLUMNS = `id, state, attempts, ready, due_at, finished_at, reason, copies, ${CALLBACK_COLUMNS}`
+export const CLAIM_COLUMNS = `id, token, attempts, replayed, ${CALLBACK_COLUMNS}, secret_fingerprint, trace_context, body`
+export const SUMMARY_COLUMNS = `id, state, attempts, ready, due_at, finished_at, reason, copies, ${CALLBACK_COLUMNS}, body_id`
 
 export function callbackOf(row: CallbackRow): VerifiedCallback {
   return {
@@ -43,6 +47,7 @@ export function callbackOf(row: CallbackRow): VerifiedCallback {
     rawBody: bufferOf(row.body),
     subscription: subscriptionOf(row),
     ...(row.secret_fingerprint !== null && { secretFingerprint: row.secret_fingerprint }),
+    ...(row.trace_context !== null && { traceContext: row.trace_context }),
   }
 }
 
@@ -52,6 +57,7 @@ export function summaryOf(row: SummaryRow, state: InboxState): EntrySummary {
     state,
     eventType: row.event_type,
     idempotencyKey: row.idempotency_key,
+    bodyId: row.body_id ?? undefined,
     subscription: subscriptionOf(row),
     signedAt: new Date(row.signed_at),
     receivedAt: new Date(row.received_at),
@@ -67,9 +73,7 @@ export function bufferOf(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
-function subscriptionOf(
-  row: Omit<CallbackRow, 'secret_fingerprint' | 'body'>,
-): VerifiedCallback['subscription'] {
+function subscriptionOf(row: Omit<CallbackRow, NotInSummary>): VerifiedCallback['subscription'] {
   const { subscribed_type: eventTypeName, callback_url: callbackUrl, description } = row
   const id = row.subscription_id ?? defaultSubscriptionId({ eventTypeName, callbackUrl })
   return { id, eventTypeName, callbackUrl, ...(description !== null && { description }) }

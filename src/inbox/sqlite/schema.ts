@@ -131,6 +131,26 @@ export const MIGRATIONS = [
   -- which types wait behind other entries
   CREATE INDEX entries_waiting ON entries (event_type) WHERE ready = 0 AND due_at IS NOT NULL;
   `,
+  `
+  -- the Id of the body; NULL of entries that were stored before
+  ALTER TABLE entries ADD COLUMN body_id TEXT;
+  -- when the handlers began the last time, and when they succeeded; NULL once the attempt is among past_attempts
+  ALTER TABLE entries ADD COLUMN begun_at INTEGER;
+  ALTER TABLE entries ADD COLUMN handled_at INTEGER;
+  -- JSON: see ../attempt-history.ts, PastAttempt
+  ALTER TABLE entries ADD COLUMN past_attempts TEXT;
+  ALTER TABLE entries ADD COLUMN trace_context TEXT;
+  -- JSON: see ../inbox.ts, ArrivedHeaders
+  ALTER TABLE entries ADD COLUMN headers TEXT;
+  CREATE INDEX entries_by_body_id ON entries (body_id) WHERE body_id IS NOT NULL;
+  -- These two are in the order of ids and of arrival. They contain nothing that succeeds at its first attempts.
+  CREATE INDEX entries_ended ON entries (state) WHERE state IN ('dead', 'discarded');
+  CREATE INDEX entries_quarantined ON entries (received_at) WHERE state = 'quarantined';
+
+  ALTER TABLE history ADD COLUMN reason TEXT;
+  -- JSON: what the decision changed, as it was before; see ../undo.ts, EntryBefore
+  ALTER TABLE history ADD COLUMN before TEXT;
+  `,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

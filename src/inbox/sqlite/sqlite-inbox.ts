@@ -41,11 +41,13 @@ import {
 import { AskedTypes } from '../handled-types.js'
 import { InboxClock } from '../inbox-clock.js'
 import { DEFAULT_DISCARDED_RETENTION_MS, DEFAULT_RETENTION_MS } from '../retention.js'
+import { decisionOf } from '../operator-action.js'
+import { act } from './act.js'
 import { add } from './add.js'
 import { begin, claim, extend, setTimesAnew, settle } from './claims.js'
 import { GroupCommit } from './group-commit.js'
 import { recordTypes } from './handled-types.js'
-import { act, list, related, show, stats } from './operator.js'
+import { list, related, show, stats } from './operator.js'
 import { idsToPrune, prune } from './prune.js'
 
 export interface SqliteInboxOptions {
@@ -180,13 +182,9 @@ export class SqliteInbox implements CompleteInbox {
     return this.#commits.read((db) => related(db, id))
   }
 
-  act(
-    id: EntryId,
-    action: OperatorAction,
-    by: string,
-    { again = false }: ActOptions = {},
-  ): Promise<ActResult> {
-    return this.#commits.write((db) => act(db, id, action, { by, now: this.#clock.now(), again }))
+  async act(id: EntryId, action: OperatorAction, by: string, options?: ActOptions): Promise<ActResult> {
+    const decision = decisionOf(by, options)
+    return this.#commits.write((db) => act(db, id, action, decision, this.#clock.now()))
   }
 
   async prune(request: PruneEntries): Promise<number> {

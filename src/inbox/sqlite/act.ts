@@ -1,0 +1,155 @@
+import type { EntryId } from '../../callback/callback.js'
+import type { ActResult, OperatorAction, OperatorDecision } from '../operations.js'
+import { actionRefusal, missingRefusal, type Decision } from '../operator-action.js'
+import { MOVES, type StoredState } from '../states.js'
+import {
+  isRefusal,
+  restoredDue,
+  restoredEnd,
+  undoneDecision,
+  type EntryBefore,
+  type LatestDecision,
+} from '../undo.js'
+import type { Connection } from './connection.js'
+import { shownState, unhandledTypes } from './handled-types.js'
+import { related } from './operator.js'
+import { promoteNext } from './order.js'
+import { withPastAttempt } from './past-attempts.js'
+import { entryIdOf, rowIdOf } from './row-id.js'
+
+/** Carries out an operator's decision on an entry, and records it. */
+export function act(
+  db: Connection,
+  entryId: EntryId,
+  action: OperatorAction,
+  decision: Decision,
+  now: number,
+): ActResult {
+  const id = rowIdOf(entryId)
+  const entry = id === undefined ? undefined : db.get<ActedOnRow>(ACTED_ON, id)
+  if (!entry) return missingRefusal(entryId)
+  const { by, reason = null, again } = decision
+  const before = action === 'undo' ? undo(db, entry, again, now) : decide(db, entry, action, again, now)
+  if (isRefusal(before)) return before
+  const kept = action === 'undo' ? null : JSON.stringify(before)
+  db.run(RECORD, entry.id, now, action, by, reason, kept)
+  if (entry.order_key !== null) promoteNext(db, entry.order_key)
+  return { done: true }
+}
+
+/** Returns what the entry was before, or why the decision is refused. */
+function decide(db: Connection, entry: ActedOnRow, action: OperatorDecision, again: boolean, now: number) {
+  const { id } = entry
+  const entryId = entryIdOf(id)
+  const shown = { id: entryId, state: shownState(entry, unhandledTypes(db)) }
+  const refusal = actionRefusal(action, shown, related(db, entryId), again)
+  if (refusal !== undefined) return refusal
+  if (action === 'release') {
+    db.run(MAKE_KNOWN, id)
+    db.run(CALL_AS_SUBSCRIBED, id)
+  }
+  db.run(action === 'discard' ? DISCARD : MAKE_DUE, MOVES[action].to, now, id)
+  return entryBefore(entry, now)
+}
+
+/** Returns what was restored, or why that is refused. */
+function undo(db: Connection, entry: ActedOnRow, again: boolean, now: number) {
+  const { id, state, token, copies } = entry
+  const entryId = entryIdOf(id)
+  const latest = db.get<{ action: OperatorAction; before: string | null }>(LATEST, id)
+  const before = undoneDecision(
+    { id: entryId, state, token, copies, known: entry.known === 1 },
+    latest && latestDecision(latest),
+    related(db, entryId),
+    again,
+  )
+  if (isRefusal(before)) return before
+  const { dueAt, dueSetAt } = restoredDue(before, now)
+  db.run(
+    RESTORE,
+    before.state,
+    before.eventType,
+    dueAt,
+    dueSetAt,
+    before.attempts,
+    before.replayed ? 1 : 0,
+    restoredEnd(before, now, copies),
+    before.known ? 1 : 0,
+    id,
+  )
+  return before
+}
+
+function latestDecision({
+  action,
+  before,
+}: {
+  action: OperatorAction
+  before: string | null
+}): LatestDecision {
+  return { action, before: before === null ? undefined : (JSON.parse(before) as EntryBefore) }
+}
+
+function entryBefore(entry: ActedOnRow, now: number): EntryBefore {
+  return {
+    state: entry.state,
+    eventType: entry.event_type,
+    dueAt: entry.due_at,
+    dueSetAt: entry.due_set_at ?? now,
+    attempts: entry.attempts,
+    replayed: entry.replayed === 1,
+    finishedAt: entry.finished_at,
+    known: entry.known === 1,
+    token: entry.token,
+    copies: entry.copies,
+  }
+}
+
+interface ActedOnRow {
+  readonly id: number
+  readonly state: StoredState
+  readonly event_type: string
+  readonly order_key: string | null
+  readonly due_at: number | null
+  /** Null of an entry of an earlier version that has ended. */
+  readonly due_set_at: number | null
+  readonly attempts: number
+  readonly replayed: 0 | 1
+  readonly finished_at: number | null
+  readonly known: 0 | 1
+  readonly token: number
+  readonly copies: number
+}
+
+const ACTED_ON = `
+  SELECT id, state, event_type, order_key, due_at, due_set_at, attempts, replayed, finished_at, known, token, copies
+  FROM entries WHERE id = ?`
+
+const LATEST = 'SELECT action, before FROM history WHERE entry_id = ? ORDER BY id DESC LIMIT 1'
+
+const RECORD = 'INSERT INTO history (entry_id, at, action, person, reason, before) VALUES (?, ?, ?, ?, ?, ?)'
+
+/** Unless its key or its signature belongs to another entry, by which repeats are then still recognised. */
+const MAKE_KNOWN = `
+  UPDATE OR IGNORE entries SET known = 1
+  WHERE id = ? AND NOT EXISTS (SELECT 1 FROM more_signatures WHERE signature = entries.signature)`
+
+// The type in the header is not signed: what the signature proves is the subscription.
+const CALL_AS_SUBSCRIBED = 'UPDATE entries SET event_type = subscribed_type WHERE id = ?'
+
+const MAKE_DUE = `
+  UPDATE entries SET
+    state = ?1, due_at = ?2, due_set_at = ?2, ready = order_key IS NULL, replayed = 1, finished_at = NULL,
+    past_attempts = CASE WHEN begun_at IS NULL THEN past_attempts
+      ELSE ${withPastAttempt("iif(handled_at IS NULL, 'interrupted', 'handled')", 'handled_at')} END,
+    begun_at = NULL, handled_at = NULL, attempts = 0
+  WHERE id = ?3`
+
+const DISCARD = 'UPDATE entries SET state = ?, due_at = NULL, ready = 0, finished_at = ? WHERE id = ?'
+
+// What shares an order key becomes ready in its turn.
+const RESTORE = `
+  UPDATE entries SET
+    state = ?1, event_type = ?2, due_at = ?3, due_set_at = ?4, ready = ?3 IS NOT NULL AND order_key IS NULL,
+    attempts = ?5, replayed = ?6, finished_at = ?7, known = ?8
+  WHERE id = ?9`

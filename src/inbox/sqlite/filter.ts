@@ -1,0 +1,44 @@
+import { keyHashRange } from '../identity.js'
+import type { EntryFilter } from '../operations.js'
+import type { SqliteValue } from './driver.js'
+
+/** SQL with its values. */
+export type Condition = readonly [sql: string, ...values: SqliteValue[]]
+
+/** `unhandled`: the types that no worker has a handler for. */
+export function conditionsOf(
+  { states, eventType, idempotencyKey, bodyId, subscriptionId, reason, before, after }: EntryFilter,
+  unhandled: ReadonlySet<string>,
+): Condition[] {
+  const conditions: Condition[] = []
+  if (states) {
+    const isUnhandled = `(state IN ('stored', 'retrying') AND event_type IN (SELECT value FROM json_each(?)))`
+    const chosen = `state IN (${states.map(() => '?').join(', ')})`
+    const types = JSON.stringify([...unhandled])
+    conditions.push(
+      states.includes('unhandled')
+        ? [`(${chosen} OR ${isUnhandled})`, ...states, types]
+        : [`${chosen} AND NOT ${isUnhandled}`, ...states, types],
+    )
+  }
+  if (eventType !== undefined) conditions.push(['event_type = ?', eventType])
+  if (idempotencyKey !== undefined) {
+    conditions.push(['key_hash BETWEEN ? AND ?', ...keyHashRange(idempotencyKey)])
+    conditions.push(['idempotency_key = ?', idempotencyKey])
+  }
+  // In these words, so that SQLite uses the index entries_by_body_id.
+  if (bodyId !== undefined) conditions.push(['body_id IS NOT NULL AND body_id = ?', bodyId])
+  if (subscriptionId !== undefined)
+    conditions.push([`ifnull(subscription_id, subscribed_type || ' ' || callback_url) = ?`, subscriptionId])
+  if (reason !== undefined) conditions.push(['instr(lower(reason), lower(?)) > 0', reason])
+  if (before !== undefined) conditions.push(['received_at < ?', before])
+  if (after !== undefined) conditions.push(['received_at > ?', after])
+  return conditions
+}
+
+export function joined(conditions: readonly Condition[]): { where: string; values: SqliteValue[] } {
+  return {
+    where: conditions.map(([sql]) => sql).join(' AND ') || 'true',
+    values: conditions.flatMap(([, ...values]) => values),
+  }
+}
