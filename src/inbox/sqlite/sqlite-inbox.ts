@@ -31,24 +31,21 @@ import type {
   OperatorAction,
   RelatedEntry,
 } from '../operations.js'
-import {
-  ACTIVITY_STATES,
-  ActivityCounts,
-  type ActivityBucket,
-  type ActivityRequest,
-  type ActivityState,
-} from '../activity.js'
+import type { ActivityBucket, ActivityRequest } from '../activity.js'
 import { AskedTypes } from '../handled-types.js'
 import { InboxClock } from '../inbox-clock.js'
 import { DEFAULT_DISCARDED_RETENTION_MS, DEFAULT_RETENTION_MS } from '../retention.js'
 import { decisionOf } from '../operator-action.js'
+import { countInSteps, searchInSteps } from '../search.js'
 import { act } from './act.js'
+import { activity } from './activity.js'
 import { add } from './add.js'
 import { begin, claim, extend, setTimesAnew, settle } from './claims.js'
 import { GroupCommit } from './group-commit.js'
 import { recordTypes } from './handled-types.js'
 import { list, related, show, stats } from './operator.js'
 import { idsToPrune, prune } from './prune.js'
+import { countStep, EXAMINED_BY_STEP, searchStep } from './search.js'
 
 export interface SqliteInboxOptions {
   /** Where the entries are. Made when it is not there; its directory is not. SQLite keeps two more files beside it. */
@@ -153,25 +150,19 @@ export class SqliteInbox implements CompleteInbox {
     return this.#commits.read((db) => list(db, filter, page))
   }
 
-  async search(filter: EntryFilter, page: EntryPage = {}): Promise<EntrySearch> {
-    const entries = await this.list(filter, page)
-    const isFull = entries.length === (page.limit ?? 100)
-    return isFull && entries.length > 0 ? { entries, next: entries.at(-1)!.id } : { entries }
+  search(filter: EntryFilter, page: EntryPage = {}): Promise<EntrySearch> {
+    const step = (afterId: EntryId | undefined, limit: number) =>
+      this.#commits.read((db) => searchStep(db, filter, { ...page, afterId, limit }))
+    return searchInSteps(page, step, EXAMINED_BY_STEP)
   }
 
-  async count(filter: EntryFilter, max: number): Promise<EntryCount> {
-    const { length } = await this.list(filter, { limit: max + 1 })
-    return { count: Math.min(length, max), more: length > max }
+  count(filter: EntryFilter, max: number): Promise<EntryCount> {
+    const step = (afterId: EntryId | undefined) => this.#commits.read((db) => countStep(db, filter, afterId))
+    return countInSteps(max, step, EXAMINED_BY_STEP)
   }
 
-  async activity(request: ActivityRequest): Promise<readonly ActivityBucket[]> {
-    const counts = new ActivityCounts(request)
-    for (const { state, finishedAt, receivedAt } of await this.list(
-      { states: ACTIVITY_STATES },
-      { limit: 10_000 },
-    ))
-      counts.add(state as ActivityState, Number(state === 'quarantined' ? receivedAt : finishedAt))
-    return counts.result()
+  activity(request: ActivityRequest): Promise<readonly ActivityBucket[]> {
+    return activity(request, (step) => this.#commits.read(step))
   }
 
   show(id: EntryId): Promise<Entry | undefined> {

@@ -1,0 +1,57 @@
+import { setImmediate as nextTick } from 'node:timers/promises'
+import type { EntryId } from '../callback/callback.js'
+import type { EntryCount, EntryPage, EntrySearch, EntrySummary } from './operations.js'
+
+/** How many entries one call of `search` or `count` examines at most. */
+const MAX_EXAMINED = 20_000
+
+/**
+ * How far the clocks of the receivers may differ. The order of ids is that of arrival, and times are looked up by bisection of
+ * the ids, with this margin.
+ */
+export const CLOCK_MARGIN_MS = 3_600_000
+
+/** What a step found. It examines a bounded number of entries. */
+export interface SearchStep<Found> {
+  readonly found: Found
+  /** The last entry that was examined, or the last one of a full page. Undefined if no further one can match. */
+  readonly next: EntryId | undefined
+}
+
+/** Searches by several steps, so that no step takes long. */
+export async function searchInSteps(
+  { afterId, limit = 100 }: EntryPage,
+  step: (afterId: EntryId | undefined, limit: number) => Promise<SearchStep<EntrySummary[]>>,
+  examinedByStep: number,
+): Promise<EntrySearch> {
+  const entries: EntrySummary[] = []
+  let next = afterId
+  for (let examined = 0; examined < MAX_EXAMINED; examined += examinedByStep) {
+    const done = await step(next, limit - entries.length)
+    entries.push(...done.found)
+    next = done.next
+    if (next === undefined) return { entries }
+    if (entries.length >= limit) break
+    await nextTick()
+  }
+  return next === undefined ? { entries } : { entries, next }
+}
+
+/** Counts by several steps, as `searchInSteps`. */
+export async function countInSteps(
+  max: number,
+  step: (afterId: EntryId | undefined) => Promise<SearchStep<number>>,
+  examinedByStep: number,
+): Promise<EntryCount> {
+  let count = 0
+  let next: EntryId | undefined
+  for (let examined = 0; examined < MAX_EXAMINED; examined += examinedByStep) {
+    const done = await step(next)
+    count += done.found
+    next = done.next
+    if (count > max) return { count: max, more: true }
+    if (next === undefined) return { count, more: false }
+    await nextTick()
+  }
+  return { count, more: true }
+}

@@ -1,0 +1,144 @@
+import type { EntryId } from '../../callback/callback.js'
+import { keyHashRange } from '../identity.js'
+import type { EntryFilter, EntryPage, EntrySummary } from '../operations.js'
+import { CLOCK_MARGIN_MS, type SearchStep } from '../search.js'
+import type { InboxState } from '../states.js'
+import { conditionsOf, joined, type Condition } from './filter.js'
+import { shownState, unhandledTypes } from './handled-types.js'
+import type { Reader } from './read-inbox-file.js'
+import { entryIdOf, rowIdOf } from './row-id.js'
+import { SUMMARY_COLUMNS, summaryOf, type SummaryRow } from './row.js'
+
+/** How many entries one step examines: a step blocks the event loop for a few milliseconds. */
+export const EXAMINED_BY_STEP = 2_000
+
+/** The first entries of the search that match, of a bounded number of those that an index gives. */
+export function searchStep(
+  db: Reader,
+  filter: EntryFilter,
+  { afterId, limit = 100, newestFirst = false }: EntryPage,
+): SearchStep<EntrySummary[]> {
+  const unhandled = unhandledTypes(db)
+  const candidates = candidatesOf(db, filter, afterId, newestFirst)
+  if (!candidates) return { found: [], next: undefined }
+  const { where, values } = joined([candidates.isOne, ...conditionsOf(filter, unhandled)])
+  const order = newestFirst ? 'id DESC' : 'id'
+  const sql = `SELECT ${SUMMARY_COLUMNS} FROM entries WHERE ${where} ORDER BY ${order} LIMIT ?`
+  const found = db
+    .all<SummaryRow>(sql, ...values, limit)
+    .map((row) => summaryOf(row, shownState(row, unhandled)))
+  return { found, next: found.length >= limit ? found.at(-1)?.id : candidates.last }
+}
+
+/** How many match, of a bounded number of those that an index gives. */
+export function countStep(db: Reader, filter: EntryFilter, afterId: EntryId | undefined): SearchStep<number> {
+  const candidates = candidatesOf(db, filter, afterId, false)
+  if (!candidates) return { found: 0, next: undefined }
+  const { where, values } = joined([candidates.isOne, ...conditionsOf(filter, unhandledTypes(db))])
+  const { count } = db.get<{ count: number }>(
+    `SELECT count(*) AS count FROM entries WHERE ${where}`,
+    ...values,
+  )!
+  return { found: count, next: candidates.last }
+}
+
+interface Candidates {
+  /** Whether an entry is one of them. */
+  readonly isOne: Condition
+  /** The last of them in the order of the search; undefined if no others follow. */
+  readonly last: EntryId | undefined
+}
+
+/** Undefined if there are none. */
+function candidatesOf(
+  db: Reader,
+  filter: EntryFilter,
+  afterId: EntryId | undefined,
+  newestFirst: boolean,
+): Candidates | undefined {
+  const after = afterId === undefined ? undefined : rowIdOf(afterId)
+  if (afterId !== undefined && after === undefined) return undefined
+  const range = idRange(db, filter)
+  if (after !== undefined) {
+    if (newestFirst) range.to = Math.min(range.to, after)
+    else range.from = Math.max(range.from, after + 1)
+  }
+  const order = newestFirst ? 'id DESC' : 'id'
+  const sources = sourcesOf(filter).map(([where, ...values]): Condition => {
+    const sql = `SELECT id FROM entries WHERE ${where} AND id >= ? AND id < ? ORDER BY ${order} LIMIT ?`
+    return [`SELECT * FROM (${sql})`, ...values, range.from, range.to, EXAMINED_BY_STEP]
+  })
+  if (sources.length === 0) return undefined
+  const ids = `${sources.map(([sql]) => sql).join(' UNION ALL ')} ORDER BY ${order} LIMIT ?`
+  const values = [...sources.flatMap(([, ...given]) => given), EXAMINED_BY_STEP]
+  const { count, last } = db.get<{ count: number; last: number | null }>(
+    `SELECT count(*) AS count, ${newestFirst ? 'min' : 'max'}(id) AS last FROM (${ids})`,
+    ...values,
+  )!
+  if (last === null) return undefined
+  return {
+    isOne: [`id IN (${ids})`, ...values],
+    last: count < EXAMINED_BY_STEP ? undefined : entryIdOf(last),
+  }
+}
+
+/** Conditions that together select all entries that can match, each by an index in the order of ids. */
+function sourcesOf({ idempotencyKey, bodyId, states }: EntryFilter): Condition[] {
+  if (idempotencyKey !== undefined) return [['key_hash BETWEEN ? AND ?', ...keyHashRange(idempotencyKey)]]
+  if (bodyId !== undefined) return [['body_id IS NOT NULL AND body_id = ?', bodyId]]
+  // Most entries are handled, and the index on the states has those by the time of their end.
+  if (!states || states.includes('handled')) return [['true']]
+  const stored = new Set(states.flatMap((state) => STORED_AS[state]))
+  return [...stored].map((state) => [SOURCE[state], state])
+}
+
+const STORED_AS: Readonly<Record<InboxState, readonly UnfinishedState[]>> = {
+  stored: ['stored'],
+  running: ['running'],
+  retrying: ['retrying'],
+  unhandled: ['stored', 'retrying'],
+  quarantined: ['quarantined'],
+  dead: ['dead'],
+  discarded: ['discarded'],
+  handled: [],
+}
+
+type UnfinishedState = Exclude<InboxState, 'handled' | 'unhandled'>
+
+// In these words, so that SQLite uses the indexes entries_by_state and entries_ended.
+const NOT_ENDED = 'state = ? AND finished_at IS NULL'
+const ENDED = "state IN ('dead', 'discarded') AND state = ?"
+
+const SOURCE: Readonly<Record<UnfinishedState, string>> = {
+  stored: NOT_ENDED,
+  running: NOT_ENDED,
+  retrying: NOT_ENDED,
+  quarantined: NOT_ENDED,
+  dead: ENDED,
+  discarded: ENDED,
+}
+
+/** The ids between which all entries of the time range are. `to` is not included. */
+function idRange(db: Reader, { before, after }: EntryFilter): { from: number; to: number } {
+  return {
+    from: after === undefined ? 0 : firstArrivedFrom(db, after - CLOCK_MARGIN_MS),
+    to: before === undefined ? Number.MAX_SAFE_INTEGER : firstArrivedFrom(db, before + CLOCK_MARGIN_MS),
+  }
+}
+
+/** The first id whose entry arrived at this time or later, by bisection; one more than the last id if none did. */
+function firstArrivedFrom(db: Reader, at: number): number {
+  const { first, last } = db.get<{ first: number | null; last: number | null }>(FIRST_AND_LAST)!
+  let from = first ?? 0
+  let to = (last ?? 0) + 1
+  while (from < to) {
+    const middle = Math.floor((from + to) / 2)
+    const entry = db.get<{ id: number; received_at: number }>(NEXT, middle)
+    if (!entry || entry.id >= to || entry.received_at >= at) to = middle
+    else from = entry.id + 1
+  }
+  return from
+}
+
+const FIRST_AND_LAST = 'SELECT (SELECT min(id) FROM entries) AS first, (SELECT max(id) FROM entries) AS last'
+const NEXT = 'SELECT id, received_at FROM entries WHERE id >= ? ORDER BY id LIMIT 1'
