@@ -4,7 +4,7 @@ import { NO_ENTRIES } from '../../inbox/no-entries.js'
 import { databaseState, type DatabaseState } from '../../inbox/postgres/look-at-database.js'
 import { PostgresInbox } from '../../inbox/postgres/postgres-inbox.js'
 import type { Logger } from '../../logging/logger.js'
-import { stats } from '../../inbox/sqlite/operator.js'
+import { statsAtOnce } from '../../inbox/sqlite/stats.js'
 import { probeInboxFile } from '../../inbox/sqlite/probe-inbox-file.js'
 import { readInboxFile, schemaVersionOf } from '../../inbox/sqlite/read-inbox-file.js'
 import { SCHEMA_VERSION } from '../../inbox/sqlite/schema.js'
@@ -35,7 +35,7 @@ export async function checkInbox(inbox: ReadyInboxSetting, log: Logger): Promise
   const version = await schemaVersionOf(file)
   // The tables that are counted may not exist yet.
   if (version > 0 && version < SCHEMA_VERSION) return { entries: 'older schema' }
-  return { entries: (await readInboxFile(file, stats)) ?? NO_ENTRIES }
+  return { entries: (await readInboxFile(file, statsAtOnce)) ?? NO_ENTRIES }
 }
 
 async function checkDatabase(

@@ -6,11 +6,9 @@ import type {
   EntryFilter,
   EntryPage,
   EntrySummary,
-  InboxStats,
   OperatorAction,
   RelatedEntry,
 } from '../operations.js'
-import { NO_ENTRIES } from '../no-entries.js'
 import type { StoredState } from '../states.js'
 import type { Connection } from './connection.js'
 import { conditionsOf, joined, type Condition } from './filter.js'
@@ -34,23 +32,6 @@ export function related(db: Reader, entryId: EntryId): RelatedEntry[] {
     shares: row.same_callback === 1 ? 'callback' : row.same_signature === 1 ? 'signature' : 'key',
     accepted: row.accepted === 1,
   }))
-}
-
-export function stats(db: Reader): InboxStats {
-  const counts = { ...NO_ENTRIES }
-  let notHandled = 0
-  for (const { state, count } of db.all<StateCount>(COUNTS)) {
-    counts[state] = count
-    notHandled += count
-  }
-  counts.handled = db.get<{ count: number }>('SELECT count(*) AS count FROM entries')!.count - notHandled
-  const unhandled = JSON.stringify([...unhandledTypes(db)])
-  for (const { state, count } of db.all<StateCount>(UNHANDLED_COUNTS, unhandled)) {
-    counts[state] -= count
-    counts.unhandled += count
-  }
-  const oldest = db.get<{ received_at: number }>(OLDEST_UNFINISHED, unhandled)
-  return { ...counts, oldestUnfinished: oldest && new Date(oldest.received_at) }
 }
 
 export function list(
@@ -145,41 +126,6 @@ const RELATED = `
     known = 1 OR replayed = 1 AS accepted
   FROM entries WHERE id <> ?5 AND id IN (SELECT id FROM entries WHERE key_hash = ?1 UNION ALL SELECT id FROM signed)
   ORDER BY id`
-
-interface StateCount {
-  readonly state: StoredState
-  readonly count: number
-}
-
-// Two ranges of the index. They leave out the state with by far the most entries.
-const COUNTS = `
-  SELECT state, count(*) AS count FROM entries WHERE state < 'handled' GROUP BY state
-  UNION ALL
-  SELECT state, count(*) FROM entries WHERE state > 'handled' GROUP BY state`
-
-// By the indexes on the types of these entries: SQLite would choose that on the states, and read every entry that waits.
-const UNHANDLED_COUNTS = `
-  SELECT state, count(*) AS count FROM (
-    SELECT state FROM json_each(?1) CROSS JOIN entries INDEXED BY entries_ready
-    WHERE event_type = value AND ready = 1 AND begun_by = 0
-    UNION ALL
-    SELECT state FROM json_each(?1) CROSS JOIN entries INDEXED BY entries_begun
-    WHERE event_type = value AND ready = 1 AND begun_by > 0
-    UNION ALL
-    SELECT state FROM json_each(?1) CROSS JOIN entries INDEXED BY entries_waiting
-    WHERE event_type = value AND ready = 0 AND due_at IS NOT NULL
-  ) WHERE state IN ('stored', 'retrying') GROUP BY state`
-
-const OLDEST_UNFINISHED = `
-  SELECT received_at FROM entries WHERE id = (
-    SELECT min(id) FROM (
-      SELECT min(id) AS id FROM entries
-      WHERE state = 'stored' AND finished_at IS NULL AND event_type NOT IN (SELECT value FROM json_each(?1))
-      UNION ALL SELECT min(id) FROM entries WHERE state = 'running' AND finished_at IS NULL
-      UNION ALL SELECT min(id) FROM entries
-      WHERE state = 'retrying' AND finished_at IS NULL AND event_type NOT IN (SELECT value FROM json_each(?1))
-    )
-  )`
 
 const SHOW = `
   SELECT ${SUMMARY_COLUMNS}, body, headers, trace_context, begun_at, handled_at, past_attempts, begun_by, token

@@ -23,7 +23,7 @@ export function searchStep(
   if (!candidates) return { found: [], next: undefined }
   const { where, values } = joined([candidates.isOne, ...conditionsOf(filter, unhandled)])
   const order = newestFirst ? 'id DESC' : 'id'
-  const sql = `SELECT ${SUMMARY_COLUMNS} FROM entries WHERE ${where} ORDER BY ${order} LIMIT ?`
+  const sql = `SELECT ${SUMMARY_COLUMNS} FROM entries NOT INDEXED WHERE ${where} ORDER BY ${order} LIMIT ?`
   const found = db
     .all<SummaryRow>(sql, ...values, limit)
     .map((row) => summaryOf(row, shownState(row, unhandled)))
@@ -36,7 +36,7 @@ export function countStep(db: Reader, filter: EntryFilter, afterId: EntryId | un
   if (!candidates) return { found: 0, next: undefined }
   const { where, values } = joined([candidates.isOne, ...conditionsOf(filter, unhandledTypes(db))])
   const { count } = db.get<{ count: number }>(
-    `SELECT count(*) AS count FROM entries WHERE ${where}`,
+    `SELECT count(*) AS count FROM entries NOT INDEXED WHERE ${where}`,
     ...values,
   )!
   return { found: count, next: candidates.last }
@@ -64,8 +64,8 @@ function candidatesOf(
     else range.from = Math.max(range.from, after + 1)
   }
   const order = newestFirst ? 'id DESC' : 'id'
-  const sources = sourcesOf(filter).map(([where, ...values]): Condition => {
-    const sql = `SELECT id FROM entries WHERE ${where} AND id >= ? AND id < ? ORDER BY ${order} LIMIT ?`
+  const sources = sourcesOf(filter).map(([table, where, ...values]): Condition => {
+    const sql = `SELECT id FROM entries ${table} WHERE ${where} AND id >= ? AND id < ? ORDER BY ${order} LIMIT ?`
     return [`SELECT * FROM (${sql})`, ...values, range.from, range.to, EXAMINED_BY_STEP]
   })
   if (sources.length === 0) return undefined
@@ -82,14 +82,21 @@ function candidatesOf(
   }
 }
 
-/** Conditions that together select all entries that can match, each by an index in the order of ids. */
-function sourcesOf({ idempotencyKey, bodyId, states }: EntryFilter): Condition[] {
-  if (idempotencyKey !== undefined) return [['key_hash BETWEEN ? AND ?', ...keyHashRange(idempotencyKey)]]
-  if (bodyId !== undefined) return [['body_id IS NOT NULL AND body_id = ?', bodyId]]
+/** Which index SQLite has to use, and a condition with its values: it may choose another one, and read and sort far more. */
+type Source = readonly [index: string, ...condition: Condition]
+
+/** Sources that together give all entries that can match, each in the order of ids. */
+function sourcesOf({ idempotencyKey, bodyId, states }: EntryFilter): Source[] {
+  if (idempotencyKey !== undefined) {
+    // In the order of keys: the few that are found are sorted.
+    return [['INDEXED BY entries_by_key', 'key_hash BETWEEN ? AND ?', ...keyHashRange(idempotencyKey)]]
+  }
+  if (bodyId !== undefined)
+    return [['INDEXED BY entries_by_body_id', 'body_id IS NOT NULL AND body_id = ?', bodyId]]
   // Most entries are handled, and the index on the states has those by the time of their end.
-  if (!states || states.includes('handled')) return [['true']]
+  if (!states || states.includes('handled')) return [['NOT INDEXED', 'true']]
   const stored = new Set(states.flatMap((state) => STORED_AS[state]))
-  return [...stored].map((state) => [SOURCE[state], state])
+  return [...stored].map((state) => [...SOURCE[state], state])
 }
 
 const STORED_AS: Readonly<Record<InboxState, readonly UnfinishedState[]>> = {
@@ -105,11 +112,10 @@ const STORED_AS: Readonly<Record<InboxState, readonly UnfinishedState[]>> = {
 
 type UnfinishedState = Exclude<InboxState, 'handled' | 'unhandled'>
 
-// In these words, so that SQLite uses the indexes entries_by_state and entries_ended.
-const NOT_ENDED = 'state = ? AND finished_at IS NULL'
-const ENDED = "state IN ('dead', 'discarded') AND state = ?"
+const NOT_ENDED = ['INDEXED BY entries_by_state', 'state = ? AND finished_at IS NULL'] as const
+const ENDED = ['INDEXED BY entries_ended', "state IN ('dead', 'discarded') AND state = ?"] as const
 
-const SOURCE: Readonly<Record<UnfinishedState, string>> = {
+const SOURCE: Readonly<Record<UnfinishedState, typeof NOT_ENDED | typeof ENDED>> = {
   stored: NOT_ENDED,
   running: NOT_ENDED,
   retrying: NOT_ENDED,

@@ -43,9 +43,10 @@ import { add } from './add.js'
 import { begin, claim, extend, setTimesAnew, settle } from './claims.js'
 import { GroupCommit } from './group-commit.js'
 import { recordTypes } from './handled-types.js'
-import { list, related, show, stats } from './operator.js'
+import { list, related, show } from './operator.js'
 import { idsToPrune, prune } from './prune.js'
 import { countStep, EXAMINED_BY_STEP, searchStep } from './search.js'
+import { stats } from './stats.js'
 
 export interface SqliteInboxOptions {
   /** Where the entries are. Made when it is not there; its directory is not. SQLite keeps two more files beside it. */
@@ -143,7 +144,7 @@ export class SqliteInbox implements CompleteInbox {
   }
 
   stats(): Promise<InboxStats> {
-    return this.#commits.read(stats)
+    return stats((step) => this.#commits.read(step))
   }
 
   list(filter: EntryFilter, page?: EntryPage): Promise<EntrySummary[]> {

@@ -1,0 +1,23 @@
+import { setImmediate as nextTick } from 'node:timers/promises'
+import type { Reader } from './read-inbox-file.js'
+
+/** How long one step blocks the event loop, in milliseconds. A query that began is completed. */
+const STEP_MS = 3
+
+/** Runs queries in steps, with other work between them. `read` runs one step. */
+export type ReadStep = (step: (db: Reader) => void) => Promise<void>
+
+/** Runs `query` until `isDone`. If it throws because the file is locked, it is run again. */
+export async function inSteps(
+  read: ReadStep,
+  isDone: () => boolean,
+  query: (db: Reader) => void,
+): Promise<void> {
+  while (!isDone()) {
+    await read((db) => {
+      const end = performance.now() + STEP_MS
+      while (!isDone() && performance.now() < end) query(db)
+    })
+    if (!isDone()) await nextTick()
+  }
+}

@@ -1,0 +1,95 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setImmediate as nextTick } from 'node:timers/promises'
+import { SqliteInbox } from '../../src/sqlite.js'
+import { arrival } from '../support/arrivals.js'
+import { inboxFile, openAside } from '../support/sqlite-file.js'
+
+const START = Date.UTC(2026, 10, 3)
+const MINUTE = 60_000
+const ENTRIES = 50_000
+
+/** Entries that arrived minute by minute. Each 25,000th is of a rare type, each tenth is dead, and the others are handled. */
+async function withManyEntries(file: string): Promise<SqliteInbox> {
+  const inbox = new SqliteInbox({ file })
+  await inbox.open()
+  const database = await openAside(file)
+  database.exec(`
+    WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${ENTRIES})
+    INSERT INTO entries (id, state, known, event_type, idempotency_key, key_hash, body_hash, signature, ready, signed_at,
+      received_at, finished_at, subscribed_type, callback_url, body)
+    SELECT n, iif(n % 10 = 0, 'dead', 'handled'), 1, iif(n % 25000 = 0, 'rare', 'usual'), n, randomblob(16), x'00',
+      randomblob(16), 0, n, ${START} + n * ${MINUTE}, ${START} + n * ${MINUTE}, 'usual', 'https://a.example/', x'7b7d'
+    FROM numbers`)
+  database.close()
+  return inbox
+}
+
+describe('SqliteInbox with many entries', () => {
+  let inbox: SqliteInbox
+  const directory = mkdtempSync(join(tmpdir(), 'countersign-'))
+  beforeAll(async () => {
+    inbox = await withManyEntries(join(directory, 'callbacks.db'))
+  })
+  afterAll(async () => {
+    await inbox.close()
+    rmSync(directory, { recursive: true })
+  })
+
+  it('examines a bounded number of them at a time, and goes on from there', async () => {
+    const first = await inbox.search({ eventType: 'rare' }, { limit: 10 })
+    expect(first).toEqual({ entries: [], next: '20000' })
+    const second = await inbox.search({ eventType: 'rare' }, { limit: 10, afterId: first.next })
+    expect(second).toMatchObject({ entries: [{ id: '25000' }], next: '40000' })
+    const third = await inbox.search({ eventType: 'rare' }, { limit: 10, afterId: second.next })
+    expect(third.entries).toMatchObject([{ id: '50000' }])
+    expect(third.next).toBeUndefined()
+    expect(await inbox.count({ eventType: 'rare' }, 10)).toEqual({ count: 0, more: true })
+    expect(await inbox.count({ states: ['dead'] }, 5_000)).toEqual({ count: 5_000, more: false })
+    expect(await inbox.count({ states: ['dead'] }, 4_999)).toEqual({ count: 4_999, more: true })
+  })
+
+  it('begins a search where the time range begins', async () => {
+    const before = START + 10 * MINUTE
+    const found = await inbox.search({ before }, { newestFirst: true, limit: 3 })
+    expect(found.entries.map(({ id }) => id)).toEqual(['9', '8', '7'])
+    const after = START + (ENTRIES - 3) * MINUTE
+    const rare = await inbox.search({ after, eventType: 'rare' })
+    expect(rare).toMatchObject({ entries: [{ id: '50000' }] })
+    expect(rare.next).toBeUndefined()
+  })
+
+  it('finds what arrived less than an hour out of order', async () => {
+    const file = inboxFile()
+    const own = new SqliteInbox({ file })
+    await own.open()
+    // The second one was stored by a receiver whose clock is 50 minutes behind.
+    const times = [0, -50, 1, 200].map((minutes) => new Date(START + minutes * MINUTE))
+    for (const receivedAt of times) await own.add(arrival({ receivedAt, signedAt: receivedAt }))
+    const idsOf = async (filter: object) => (await own.search(filter)).entries.map(({ id }) => id)
+    expect(await idsOf({ before: START })).toEqual(['2'])
+    expect(await idsOf({ after: START - 51 * MINUTE, before: START - 49 * MINUTE })).toEqual(['2'])
+    expect(await idsOf({ after: START })).toEqual(['3', '4'])
+    await own.close()
+  })
+
+  it('counts them by state and by time, all of them', async () => {
+    expect(await inbox.stats()).toMatchObject({ handled: 45_000, dead: 5_000, stored: 0 })
+    const [bucket] = await inbox.activity({
+      from: START,
+      to: START + (ENTRIES + 1) * MINUTE,
+      bucketMs: (ENTRIES + 1) * MINUTE,
+    })
+    expect(bucket).toMatchObject({ handled: 45_000, dead: 5_000 })
+  })
+
+  it('lets other work run between the steps of a long search', async () => {
+    let isDone = false
+    let turns = 0
+    const searching = inbox.search({ eventType: 'none' }).finally(() => (isDone = true))
+    for (; !isDone; turns++) await nextTick()
+    await searching
+    expect(turns).toBeGreaterThanOrEqual(10)
+  })
+})
