@@ -1,7 +1,7 @@
 import type { Logger } from '../logging/logger.js'
 import { startAdminServer, type AdminSettings } from '../server/admin-server.js'
 import type { SmallServer } from '../server/small-server.js'
-import { prometheusMetrics, type ObservedProcess } from '../telemetry/prometheus-metrics.js'
+import type { ObservedProcess } from '../telemetry/prometheus-metrics.js'
 import { warnOfOpenMetrics } from './config/admin-setting.js'
 import { urlOf } from './run-until-signal.js'
 
@@ -12,12 +12,13 @@ export interface Admin {
 }
 
 /** The admin address of a receiver or a worker, which is measured only if there is one. */
-export function createAdmin(
+export async function createAdmin(
   settings: AdminSettings | undefined,
   observed: ObservedProcess & { readonly ready: boolean },
   log: Logger,
-): Admin {
+): Promise<Admin> {
   if (!settings) return { start: async () => {}, close() {} }
+  const { prometheusMetrics } = await import('../telemetry/prometheus-metrics.js')
   const metrics = prometheusMetrics()
   const unobserve = metrics.observe(observed)
   let server: SmallServer | undefined

@@ -1,5 +1,4 @@
 import { startReceiverServer } from '../../server/server.js'
-import { checkConfig } from '../config/check-config.js'
 import { loadSettings, type ServeFlags } from '../config/config.js'
 import { createAdmin } from '../admin.js'
 import { addEnvFileOption } from '../environment.js'
@@ -102,7 +101,9 @@ export const defineServe: DefineCommand = (command, io, finish) => {
       if (flags.json && !flags.check)
         throw new UsageError('--json goes with --check; for the log it is --log-format json')
       if (flags.strict && !flags.check) throw new UsageError('--strict goes with --check')
-      finish(flags.check ? await checkConfig(flags, io) : await serve(flags, io))
+      if (!flags.check) return serve(flags, io)
+      const { checkConfig } = await import('../config/check-config.js')
+      finish(await checkConfig(flags, io))
     })
 }
 
@@ -112,7 +113,7 @@ async function serve(flags: ServeFlags, io: Io): Promise<never> {
   const log = await createLog(settings.log)
   const { shutdownDelayMs } = settings.server
   const { receiver, parsed, store } = await standaloneReceiver(settings, log)
-  const admin = createAdmin(settings.admin, receiver, log)
+  const admin = await createAdmin(settings.admin, receiver, log)
 
   return runUntilSignal(
     {

@@ -59,7 +59,7 @@ async function work(flags: ServeFlags, io: Io): Promise<never> {
   const log = await createLog(settings.log)
   const { host, port } = withOrigin(settings.origin, () => parseHealthServerOptions(settings.health))
   const { worker, parsed } = await standaloneWorker(settings, log)
-  const admin = createAdmin(settings.admin, worker, log)
+  const admin = await createAdmin(settings.admin, worker, log)
   return runUntilSignal(
     { log, stopLimitMs: parsed.stopTimeoutMs, stopping: { message: 'waiting for running handlers' } },
     async () => {

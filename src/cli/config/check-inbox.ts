@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { InboxStats } from '../../inbox/operations.js'
 import { NO_ENTRIES } from '../../inbox/no-entries.js'
-import { databaseState, type DatabaseState } from '../../inbox/postgres/look-at-database.js'
-import { PostgresInbox } from '../../inbox/postgres/postgres-inbox.js'
+import type { DatabaseState } from '../../inbox/postgres/look-at-database.js'
 import type { Logger } from '../../logging/logger.js'
 import { statsAtOnce } from '../../inbox/sqlite/stats.js'
 import { probeInboxFile } from '../../inbox/sqlite/probe-inbox-file.js'
@@ -42,6 +41,8 @@ async function checkDatabase(
   { connectionString, options }: Extract<ReadyInboxSetting, { kind: 'postgres' }>,
   log: Logger,
 ): Promise<CheckedInbox> {
+  const { databaseState } = await import('../../inbox/postgres/look-at-database.js')
+  const { PostgresInbox } = await import('../../inbox/postgres/postgres-inbox.js')
   const { schema, busyTimeoutMs } = options
   const database = await databaseState({ connectionString, schema, busyTimeoutMs })
   if (database.notDurable.length > 0) {

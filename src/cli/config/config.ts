@@ -14,7 +14,7 @@ import type { AdminSettings } from '../../server/admin-server.js'
 import type { HealthServerOptions } from '../../server/health-server.js'
 import { WORKER_OPTIONS, type WorkerOptions } from '../../worker/worker-options.js'
 import { LOG_FORMATS, LOG_LEVELS, type LogOptions } from '../log.js'
-import { redisSetting, secretsOfUrl, type RedisSetting } from './redis-store.js'
+import { redisSetting, secretsOfUrl, type RedisSetting } from './redis-setting.js'
 
 /** The command line of `serve` and `work`. */
 export interface ServeFlags {

@@ -1,8 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import type { Inbox } from '../../inbox/inbox.js'
-import { SqliteInbox, type SqliteInboxOptions } from '../../inbox/sqlite/sqlite-inbox.js'
+import type { SqliteInboxOptions } from '../../inbox/sqlite/sqlite-inbox.js'
 import type { PostgresInboxOptions } from '../../inbox/postgres/options.js'
-import { PostgresInbox } from '../../inbox/postgres/postgres-inbox.js'
 import { schemaName } from '../../inbox/postgres/schema-name.js'
 import type { Logger } from '../../logging/logger.js'
 import { checkKnownOptions, invalidOption } from '../../base/option-checks.js'
@@ -110,17 +109,23 @@ export async function readyInboxSetting(
   return { ...setting, connectionString: await connectionStringOf(setting.connectionString, file, env) }
 }
 
-export function makeInbox(
+type MakeInbox = (clock: (() => number) | undefined, logger: Logger) => Inbox
+
+/** Loads the module of the inbox: only the one that is used, because loading takes most of the start-up time. */
+export async function loadInboxMaker(
   setting: Exclude<ReadyInboxSetting, { kind: 'none' }>,
-  clock: (() => number) | undefined,
-  logger: Logger,
-): Inbox {
+): Promise<MakeInbox> {
   switch (setting.kind) {
     case 'own':
-      return setting.inbox
-    case 'sqlite':
-      return new SqliteInbox({ ...setting.options, clock, logger })
-    case 'postgres':
-      return new PostgresInbox({ ...setting.options, connectionString: setting.connectionString, logger })
+      return () => setting.inbox
+    case 'sqlite': {
+      const { SqliteInbox } = await import('../../inbox/sqlite/sqlite-inbox.js')
+      return (clock, logger) => new SqliteInbox({ ...setting.options, clock, logger })
+    }
+    case 'postgres': {
+      const { PostgresInbox } = await import('../../inbox/postgres/postgres-inbox.js')
+      const { connectionString, options } = setting
+      return (_clock, logger) => new PostgresInbox({ ...options, connectionString, logger })
+    }
   }
 }

@@ -1,77 +1,17 @@
 import type { RedisClientType } from 'redis'
 import { CountersignError } from '../../base/errors.js'
 import { textProperty } from '../../base/foreign-value.js'
-import { checkKnownOptions, invalidOption } from '../../base/option-checks.js'
-import { parseUrl } from '../../base/parse-url.js'
 import type { NodeRedisClient } from '../../idempotency/redis/redis-client.js'
 import { RedisIdempotencyStore } from '../../idempotency/redis/redis-store.js'
 import type { IdempotencyStore } from '../../idempotency/store.js'
 import type { Logger } from '../../logging/logger.js'
-import type { ConfigFile } from './config-file.js'
-import { resolveOption } from './config-secrets.js'
-
-export interface RedisSetting {
-  /** With a password in it, as it is given to the client. */
-  readonly url: URL
-  readonly prefix?: string | undefined
-  readonly retentionMs?: number | undefined
-}
+import type { RedisSetting } from './redis-setting.js'
 
 export interface ConfiguredStore extends IdempotencyStore {
   /** Connects, checks the server, and returns what it is: without the password. */
   open(): Promise<void>
   describe(): Promise<string>
   close(): Promise<void>
-}
-
-/**
- * The `store` option where it is `{ redis: { url, prefix, retentionMs } }`; undefined where it is something else.
- * @throws CountersignError ERR_CONFIG_INVALID, ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
- */
-export async function redisSetting(
-  store: unknown,
-  file: ConfigFile,
-  env: NodeJS.ProcessEnv,
-): Promise<RedisSetting | undefined> {
-  if (typeof store !== 'object' || store === null || !('redis' in store) || 'claim' in store) return undefined
-  checkKnownOptions(`${file.name}: store`, store, ['redis'])
-  const owner = `${file.name}: store.redis`
-  checkKnownOptions(owner, store.redis, ['url', 'prefix', 'retentionMs'])
-  const { url, ...options } = store.redis as Readonly<Record<string, unknown>>
-  const text =
-    typeof url === 'object' && url !== null
-      ? await resolveOption(url, { option: 'store.redis.url', meaning: 'the URL' }, file, env)
-      : url
-  return { ...options, url: parsedUrl(owner, text) }
-}
-
-/** A URL may hold a password, so a wrong one is not repeated. */
-function parsedUrl(owner: string, text: unknown): URL {
-  const url = typeof text === 'string' ? parseUrl(text) : undefined
-  if (url && ['redis:', 'rediss:'].includes(url.protocol) && url.hostname !== '' && isDecodable(url.password))
-    return url
-  const cure = 'use { env: "REDIS_URL" }, with a URL such as redis://127.0.0.1:6379 in that variable'
-  throw invalidOption(
-    owner,
-    'url',
-    text,
-    cure,
-    typeof text === 'string' ? 'no URL of a Redis server' : undefined,
-  )
-}
-
-function isDecodable(text: string): boolean {
-  try {
-    decodeURIComponent(text)
-    return true
-  } catch {
-    return false
-  }
-}
-
-/** What may not be in any output. */
-export function secretsOfUrl({ url: { password, href } }: RedisSetting): string[] {
-  return password === '' ? [] : [href, password, decodeURIComponent(password)]
 }
 
 /** The store of a setting. Connects when it is opened. */

@@ -16,9 +16,9 @@ import { Receiver } from '../../receiver/receiver.js'
 import { parseReceiverOptions, type ReceiverSettings } from '../../receiver/settings.js'
 import { importModule } from './config-file.js'
 import type { CommonSettings, Settings } from './config.js'
-import { makeInbox } from './inbox-setting.js'
+import { loadInboxMaker } from './inbox-setting.js'
 import { withOrigin } from './option-origin.js'
-import { redisStore, type ConfiguredStore } from './redis-store.js'
+import type { ConfiguredStore } from './redis-store.js'
 import type { InboxWorker } from '../../worker/create-worker.js'
 
 /**
@@ -54,9 +54,13 @@ export async function standaloneReceiver(settings: Settings, logger: Logger): Pr
   const { receiver: options, inbox: setting } = settings
   const secrets = new KnownSecrets()
   secrets.add([{ secret: settings.log.secrets }])
-  const store = withOrigin(settings.origin, () => settings.redis && redisStore(settings.redis, logger))
+  const { redis } = settings
+  // Loaded only if it is used, because loading takes most of the start-up time. The same holds for the inbox.
+  const { redisStore } = redis ? await import('./redis-store.js') : {}
+  const makeInbox = setting.kind === 'none' ? undefined : await loadInboxMaker(setting)
+  const store = withOrigin(settings.origin, () => redis && redisStore?.(redis, logger))
   const parsed = withOrigin(settings.origin, () => {
-    const inbox = setting.kind === 'none' ? undefined : makeInbox(setting, options.clock, logger)
+    const inbox = makeInbox?.(options.clock, logger)
     return parseReceiverOptions({ ...options, store: store ?? options.store, inbox, logger }, secrets)
   })
   const receiver = new Receiver(parsed)

@@ -4,7 +4,7 @@ import type { Logger } from '../../logging/logger.js'
 import { InboxWorker } from '../../worker/create-worker.js'
 import { parseWorkerOptions, type WorkerSettings } from '../../worker/worker-options.js'
 import type { WorkSettings } from './config.js'
-import { makeInbox } from './inbox-setting.js'
+import { loadInboxMaker } from './inbox-setting.js'
 import { withOrigin } from './option-origin.js'
 import { registerHandlers } from './standalone-receiver.js'
 
@@ -25,9 +25,9 @@ export async function standaloneWorker(settings: WorkSettings, logger: Logger): 
     const message = `${origin('inbox')}: there is no inbox: a worker handles what a receiver has stored. Configure an inbox.`
     throw new CountersignError('ERR_CONFIG_INVALID', message)
   }
-  const { inbox: setting } = settings
+  const makeInbox = await loadInboxMaker(settings.inbox)
   const parsed = withOrigin(origin, () => {
-    const inbox = makeInbox(setting, options.clock, logger)
+    const inbox = makeInbox(options.clock, logger)
     return parseWorkerOptions({ ...options, inbox, logger }, secrets)
   })
   const worker = new InboxWorker(parsed, secrets)

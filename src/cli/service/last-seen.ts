@@ -1,7 +1,5 @@
 import { existsSync } from 'node:fs'
 import { CountersignError } from '../../base/errors.js'
-import { lastSignedInDatabase } from '../../inbox/postgres/last-signed.js'
-import { databaseState } from '../../inbox/postgres/look-at-database.js'
 import {
   lastSigned,
   type LastSigned,
@@ -98,6 +96,8 @@ async function inDatabase(
   { options: { schema, busyTimeoutMs }, ...database }: InboxDatabase,
   secrets: readonly SigningSecret[],
 ): Promise<Looked> {
+  const { lastSignedInDatabase } = await import('../../inbox/postgres/last-signed.js')
+  const { databaseState } = await import('../../inbox/postgres/look-at-database.js')
   const connectionString = await database.connectionString()
   const where = { connectionString, schema, busyTimeoutMs }
   const { schemaVersion } = await databaseState(where)

@@ -1,10 +1,6 @@
 import { existsSync } from 'node:fs'
 import { CountersignError } from '../../../base/errors.js'
-import { databaseState } from '../../../inbox/postgres/look-at-database.js'
-import { PostgresInbox } from '../../../inbox/postgres/postgres-inbox.js'
-import { grantStatements, migrationSql } from '../../../inbox/postgres/schema.js'
 import { schemaVersionOf } from '../../../inbox/sqlite/read-inbox-file.js'
-import { SqliteInbox } from '../../../inbox/sqlite/sqlite-inbox.js'
 import {
   findBuiltInInbox,
   type InboxDatabase,
@@ -35,16 +31,17 @@ export const defineMigrate: DefineSubcommand = (subcommand, io, finish) => {
     .action(async (flags: MigrateFlags) => {
       if (flags.role !== undefined && !flags.print) throw new UsageError('--role goes with --print')
       const found = await findBuiltInInbox(flags, io)
-      finish(flags.print ? print(found, flags, io) : await migrate(found, io))
+      finish(flags.print ? await print(found, flags, io) : await migrate(found, io))
     })
 }
 
-function print(found: InboxFile | InboxDatabase, { role }: MigrateFlags, io: Io): ExitCode {
+async function print(found: InboxFile | InboxDatabase, { role }: MigrateFlags, io: Io): Promise<ExitCode> {
   if (found.kind === 'file') {
     throw new UsageError(
       `--print is for an inbox in a database: the file ${found.name} is brought up to date by the command itself`,
     )
   }
+  const { grantStatements, migrationSql } = await import('../../../inbox/postgres/schema.js')
   const { schema } = found.options
   io.stdout.write(migrationSql(schema))
   if (role !== undefined) io.stdout.write(grantStatements(role, schema))
@@ -69,6 +66,7 @@ type Versions = readonly [before: number, after: number]
 
 async function migrateFile({ path, name }: InboxFile): Promise<Versions> {
   if (!existsSync(path)) throw new UsageError(`there is no inbox ${name} (${path}): name it with --file`)
+  const { SqliteInbox } = await import('../../../inbox/sqlite/sqlite-inbox.js')
   const before = await schemaVersionOf(path)
   const inbox = new SqliteInbox({ file: path, logger: false })
   try {
@@ -80,6 +78,8 @@ async function migrateFile({ path, name }: InboxFile): Promise<Versions> {
 }
 
 async function migrateDatabase({ options, ...database }: InboxDatabase): Promise<Versions> {
+  const { databaseState } = await import('../../../inbox/postgres/look-at-database.js')
+  const { PostgresInbox } = await import('../../../inbox/postgres/postgres-inbox.js')
   const connectionString = await database.connectionString()
   const { schema, busyTimeoutMs } = options
   const version = async () => (await databaseState({ connectionString, schema, busyTimeoutMs })).schemaVersion

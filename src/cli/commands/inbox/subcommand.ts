@@ -2,11 +2,8 @@ import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { CountersignError } from '../../../base/errors.js'
 import type { InboxOperations } from '../../../inbox/operations.js'
-import { databaseState, olderSchemaError } from '../../../inbox/postgres/look-at-database.js'
-import { PostgresInbox } from '../../../inbox/postgres/postgres-inbox.js'
 import { DEFAULT_SCHEMA } from '../../../inbox/postgres/schema-name.js'
 import { refuseOlderFile } from '../../../inbox/sqlite/read-inbox-file.js'
-import { SqliteInbox } from '../../../inbox/sqlite/sqlite-inbox.js'
 import { complain, EXIT, UsageError, type ExitCode, type Io } from '../../io.js'
 import { databaseName } from '../../config/connection-string.js'
 import { findInbox, type FoundInbox, type InboxFlags } from '../../config/inbox-file.js'
@@ -43,11 +40,15 @@ export async function withInbox(
 async function inboxOf(found: FoundInbox): Promise<InboxOperations> {
   if (found.kind === 'own') return found.inbox
   if (found.kind === 'database') {
+    const { PostgresInbox } = await import('../../../inbox/postgres/postgres-inbox.js')
     const connectionString = await found.connectionString()
     return new PostgresInbox({ ...found.options, connectionString, logger: false })
   }
   const { path, name, retention } = found
-  if (existsSync(path)) return new SqliteInbox({ file: path, ...retention, logger: false })
+  if (existsSync(path)) {
+    const { SqliteInbox } = await import('../../../inbox/sqlite/sqlite-inbox.js')
+    return new SqliteInbox({ file: path, ...retention, logger: false })
+  }
   throw new UsageError(
     `there is no inbox ${name} (${path}): name it with --file, or go where the configuration is`,
   )
@@ -57,6 +58,7 @@ async function inboxOf(found: FoundInbox): Promise<InboxOperations> {
 async function refuseToMigrate(found: FoundInbox): Promise<void> {
   if (found.kind === 'file') return refuseOlderFile(found.path)
   if (found.kind === 'own') return
+  const { databaseState, olderSchemaError } = await import('../../../inbox/postgres/look-at-database.js')
   const { schema = DEFAULT_SCHEMA, busyTimeoutMs } = found.options
   const connectionString = await found.connectionString()
   const state = await databaseState({ connectionString, schema, busyTimeoutMs })
