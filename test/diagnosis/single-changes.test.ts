@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { explainCallback, type Cause } from '../../src/diagnosis/index.js'
 import { CONFIGURED, received, SIGNED } from './signed-elsewhere.js'
+import { randomRuns } from '../support/random-runs.js'
 
 const secrets = fc.string({
   unit: fc.constantFrom(...Array.from('abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMN23456789-_.~')),
@@ -60,7 +61,7 @@ test('any single change of a secret is named', () => {
         undefined,
       ])
     }),
-    { numRuns: 60 },
+    { numRuns: randomRuns(60) },
   )
 })
 
@@ -73,7 +74,7 @@ test('any single change of the URL is named, whatever is signed with it', () => 
       )
       expect(findings.map((each) => [each.certainty, each.cause])).toContainEqual(['proven', cause])
     }),
-    { numRuns: 40 },
+    { numRuns: randomRuns(40) },
   )
 })
 
@@ -83,7 +84,7 @@ test('any single change of a body is named', () => {
       const findings = explain(received({ body: write(value) }, { body: JSON.stringify(value) }))
       expect(findings.map((each) => [each.certainty, each.cause])).toContainEqual(['proven', cause])
     }),
-    { numRuns: 40 },
+    { numRuns: randomRuns(40) },
   )
 })
 
@@ -103,7 +104,7 @@ test('any other zone of the timestamp is named', () => {
       )
       expect(first).toMatchObject({ cause: 'timestamp-reformatted', certainty: 'proven' })
     }),
-    { numRuns: 12 },
+    { numRuns: randomRuns(12) },
   )
 })
 
@@ -156,7 +157,7 @@ test('no random forgery is proven, whatever its headers, path and body', () => {
         expect(findings.map(({ certainty }) => certainty)).not.toContain('proven')
       },
     ),
-    { numRuns: 60 },
+    { numRuns: randomRuns(60) },
   )
 })
 

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import type { OutcomeCode } from '../../src/index.js'
 import { HOST_NAMES } from '../support/hosts.js'
 import { cut } from '../support/http-bytes.js'
+import { randomRuns } from '../support/random-runs.js'
 import { genuine, runReceiver } from '../support/running-receiver.js'
 
 const TEXT = '{"Id": "64b87e81-f9c7-4125-8565-b199c6e65b4f", "text": "Überweisung 付款 🏦"}'
@@ -31,7 +32,7 @@ describe.each(HOST_NAMES)('in %s', (hostName) => {
         expect(await send(toHttp({ chunked }))).toMatchObject({ status: 200 })
         expect(handled.at(-1)?.rawBody).toEqual(body)
       }),
-      { numRuns: 20 },
+      { numRuns: randomRuns(20) },
     )
   })
 
@@ -46,7 +47,7 @@ describe.each(HOST_NAMES)('in %s', (hostName) => {
         expect(await send(pieces)).toMatchObject({ status: 200 })
         expect(handled.at(-1)?.payload['text']).toBe('Überweisung 付款 🏦')
       }),
-      { numRuns: 20 },
+      { numRuns: randomRuns(20) },
     )
   })
 

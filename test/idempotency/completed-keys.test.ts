@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { CompletedKeys, type Completed, type HashedCallback } from '../../src/idempotency/completed-keys.js'
+import { randomRuns } from '../support/random-runs.js'
 
 describe('CompletedKeys', () => {
   it('finds what a list that is searched from the end finds', () => {
@@ -12,7 +13,7 @@ describe('CompletedKeys', () => {
         )
         expect(answers).toBe(expected)
       }),
-      { numRuns: 300 },
+      { numRuns: randomRuns(300) },
     )
   })
 

@@ -8,6 +8,7 @@ import { SqliteInbox } from '../../src/sqlite.js'
 import { arrival } from '../support/arrivals.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { describeWithAnyDatabase, withFakeClock } from '../support/postgres-inbox.js'
+import { randomRuns } from '../support/random-runs.js'
 import { inboxFile } from '../support/sqlite-file.js'
 
 const START = Date.UTC(2026, 10, 3, 9, 14, 27)
@@ -158,7 +159,7 @@ class Subject {
 }
 
 it('SqliteInbox answers whatever it is asked as MemoryInbox does, which is simple enough to be seen through', async () => {
-  await answersAsMemoryInbox(25, (options) => ({
+  await answersAsMemoryInbox(randomRuns(25), (options) => ({
     inbox: new SqliteInbox({ file: inboxFile(), ...options }),
     setTime: () => {},
   }))
@@ -166,7 +167,7 @@ it('SqliteInbox answers whatever it is asked as MemoryInbox does, which is simpl
 
 describeWithAnyDatabase('on a real server', (database) => {
   it('PostgresInbox does so as well', async () => {
-    await answersAsMemoryInbox(6, async ({ clock, ...retention }) => {
+    await answersAsMemoryInbox(randomRuns(6), async ({ clock, ...retention }) => {
       const schema = database.newSchema()
       const advance = await withFakeClock(database, schema, clock())
       let time = clock()

@@ -5,6 +5,7 @@ import { createReceiver, type Subscription } from '../../src/index.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { hostileValue, revoked } from '../support/hostile-values.js'
 import { interposed } from '../support/interposed-inbox.js'
+import { randomRuns } from '../support/random-runs.js'
 import { runInboxReceiver } from '../support/running-inbox-receiver.js'
 import { genuine, runReceiver, subscription } from '../support/running-receiver.js'
 import { storeWith } from '../support/stores.js'
@@ -76,7 +77,7 @@ describe('a hostile value', () => {
         expect(typeof reason).toBe('string')
         expect(reason!.length).toBeLessThanOrEqual(500)
       }),
-      { numRuns: 60 },
+      { numRuns: randomRuns(60) },
     )
     handler = () => {}
     await send(next())
@@ -92,7 +93,7 @@ describe('a hostile value', () => {
         hostile = given
         expect((await send(next())).status).toBe(500)
       }),
-      { numRuns: 50 },
+      { numRuns: randomRuns(50) },
     )
   })
 
@@ -104,7 +105,7 @@ describe('a hostile value', () => {
         hostile = given
         expect((await send(next())).status).toBe(200)
       }),
-      { numRuns: 50 },
+      { numRuns: randomRuns(50) },
     )
   })
 
@@ -116,7 +117,7 @@ describe('a hostile value', () => {
         hostile = given
         expect((await send(next())).status).toBe(503)
       }),
-      { numRuns: 50 },
+      { numRuns: randomRuns(50) },
     )
   })
 
@@ -133,7 +134,7 @@ describe('a hostile value', () => {
         hostile = given
         expect((await send(next())).status).toBe(500)
       }),
-      { numRuns: 50 },
+      { numRuns: randomRuns(50) },
     )
   })
 
@@ -146,7 +147,7 @@ describe('a hostile value', () => {
         hostile = given
         expect((await send(next())).status).toBe(200)
       }),
-      { numRuns: 50 },
+      { numRuns: randomRuns(50) },
     )
   })
 
@@ -159,7 +160,7 @@ describe('a hostile value', () => {
         hostile = given
         expect((await send(next())).status).toBe(503)
       }),
-      { numRuns: 50 },
+      { numRuns: randomRuns(50) },
     )
   })
 
@@ -187,7 +188,7 @@ describe('a hostile value', () => {
         expect((await send(next())).status).toBe(503)
         await nextTurn()
       }),
-      { numRuns: 50 },
+      { numRuns: randomRuns(50) },
     )
     for (const method of ['add', 'claim', 'settle', 'extend', 'prune'] as const) set(method, undefined)
     expect((await send(next())).status).toBe(200)
@@ -202,7 +203,7 @@ describe('a hostile value', () => {
         hostile = throws(make)
         expect((await send(next())).status).toBe(500)
       }),
-      { numRuns: 50 },
+      { numRuns: randomRuns(50) },
     )
   })
 })

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { formatHttpDate, signCallback, type SignInput } from '../../src/signature/index.js'
 import { genuine, verify } from './genuine.js'
 import { anyText } from '../support/any-text.js'
+import { randomRuns } from '../support/random-runs.js'
 
 const REASONS = [
   'ERR_AUTHORIZATION_MISSING',
@@ -77,7 +78,7 @@ describe('verifyCallback answers with a documented reason, and no exception, to 
   test.each(Object.keys(verifyFields))('for %s alone', (field) => {
     fc.assert(
       fc.property(garbage, (value) => expectRefusal({ [field]: value })),
-      { examples, numRuns: 500 },
+      { examples, numRuns: randomRuns(500) },
     )
   })
 
@@ -88,7 +89,7 @@ describe('verifyCallback answers with a documented reason, and no exception, to 
         fc.pre(Object.keys(garbled).length > 0)
         expectRefusal(garbled)
       }),
-      { numRuns: 500 },
+      { numRuns: randomRuns(500) },
     )
   })
 
@@ -102,13 +103,13 @@ describe('signCallback throws a TypeError with a documented code, or makes what 
   test.each(Object.keys(signFields))('for %s alone', (field) => {
     fc.assert(
       fc.property(garbage, (value) => expectCodeOrSignature({ [field]: value })),
-      { examples, numRuns: 500 },
+      { examples, numRuns: randomRuns(500) },
     )
   })
 
   test('for any of its fields', () => {
     fc.assert(fc.property(fc.record(signFields, { requiredKeys: [] }), expectCodeOrSignature), {
-      numRuns: 500,
+      numRuns: randomRuns(500),
     })
   })
 

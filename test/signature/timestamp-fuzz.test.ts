@@ -3,6 +3,7 @@ import { formatHttpDate, parseHttpDate } from '../../src/signature/index.js'
 import { instants, timestamps } from './http-date-arbitraries.js'
 import { readHttpDate, spellings } from './http-date-oracle.js'
 import { anyText } from '../support/any-text.js'
+import { randomRuns } from '../support/random-runs.js'
 
 describe('an HTTP date', () => {
   test('is written as toUTCString writes it, and read back to the second', () => {
@@ -12,7 +13,7 @@ describe('an HTTP date', () => {
         expect(formatHttpDate(new Date(ms))).toBe(new Date(ms).toUTCString())
         expect(parseHttpDate(formatHttpDate(new Date(ms)))).toBe(Math.floor(ms / 1000) * 1000)
       }),
-      { numRuns: 1000 },
+      { numRuns: randomRuns(1000) },
     )
   })
 
@@ -22,7 +23,7 @@ describe('an HTTP date', () => {
         const texts = spellings(ms)
         expect(texts.map(parseHttpDate)).toEqual(texts.map(() => ms))
       }),
-      { numRuns: 1000 },
+      { numRuns: randomRuns(1000) },
     )
   })
 
@@ -48,7 +49,7 @@ describe('an HTTP date', () => {
           expect(parseHttpDate(mutant)).toBe(readHttpDate(mutant))
         },
       ),
-      { numRuns: 5000 },
+      { numRuns: randomRuns(5000) },
     )
   })
 
@@ -64,7 +65,7 @@ describe('an HTTP date', () => {
         const mutant = parts.with(words[at % words.length] as number, by).join('')
         expect(parseHttpDate(mutant)).toBe(readHttpDate(mutant))
       }),
-      { numRuns: 5000 },
+      { numRuns: randomRuns(5000) },
     )
   })
 

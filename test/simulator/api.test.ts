@@ -6,6 +6,7 @@ import type { ServiceSimulatorOptions } from '../../src/simulator/options.js'
 import type { ServiceSimulator } from '../../src/simulator/service-simulator.js'
 import { collectedLog } from '../support/collected-log.js'
 import { connection } from '../support/connection.js'
+import { randomRuns } from '../support/random-runs.js'
 import { until } from '../support/until.js'
 import { runSimulator } from './running-simulator.js'
 import { anyText } from '../support/any-text.js'
@@ -302,7 +303,7 @@ describe('any request', () => {
         const { status } = await sendRawRequest(Buffer.concat([Buffer.from(head), body]), { port })
         expect([400, 401, 404, 405]).toContain(status)
       }),
-      { numRuns: 30 },
+      { numRuns: randomRuns(30) },
     )
     expect((await update({})).status).toBe(200)
   })

@@ -2,6 +2,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import { sendRawRequest } from '../../src/testing/raw-request.js'
+import { randomRuns } from '../support/random-runs.js'
 
 const REQUEST = Buffer.from('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
 
@@ -155,7 +156,7 @@ describe('the answer', () => {
         const { status, body } = await sendRawRequest(REQUEST, target)
         expect([status, body.toString()]).toEqual([200, 'hi'])
       }),
-      { numRuns: 60 },
+      { numRuns: randomRuns(60) },
     )
   })
 
@@ -308,7 +309,7 @@ describe('what is refused', () => {
           )
         },
       ),
-      { numRuns: 200 },
+      { numRuns: randomRuns(200) },
     )
   })
 })

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { DoNotRetryError } from '../../src/index.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { fakeClock } from '../support/fake-clock.js'
+import { randomRuns } from '../support/random-runs.js'
 import { work, type Run } from '../support/running-worker.js'
 import { until } from '../support/until.js'
 
@@ -96,7 +97,7 @@ describe('events that share an order key', () => {
         for (const order of Object.values(first)) expect(order).toEqual(order.toSorted((a, b) => a - b))
         await worker.stop(1_000)
       }),
-      { numRuns: 25 },
+      { numRuns: randomRuns(25) },
     )
   })
 })

@@ -4,6 +4,7 @@ import { recognise, type KnownOfArrival, type Recognition } from '../../../src/c
 import { MemoryIdempotencyStore, type Claim, type ClaimRequest } from '../../../src/index.js'
 import { RedisIdempotencyStore, type NodeRedisClient } from '../../../src/redis.js'
 import { claimOf, claimRequest, completed, digest } from '../../support/claim-requests.js'
+import { randomRuns } from '../../support/random-runs.js'
 import { CLIENTS, type OpenClient } from '../../support/redis-clients.js'
 import { anyRedis, describeWithAnyRedis } from '../../support/redis-server.js'
 import { passTime } from '../../support/redis-time.js'
@@ -109,7 +110,7 @@ describeWithAnyRedis('RedisIdempotencyStore', () => {
           }
         }
       }),
-      { numRuns: 150 },
+      { numRuns: randomRuns(150) },
     )
   }, 60_000)
 })
