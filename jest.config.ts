@@ -15,9 +15,11 @@ const config: Config = {
   transform: {
     '^.+\\.[cm]?[jt]s$': [
       '@swc/jest',
-      { jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, sourceMaps: 'inline' },
+      { jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, sourceMaps: true },
     ],
   },
+  // Nearly every import of the tests and of src is of a TypeScript file.
+  moduleFileExtensions: ['ts', 'js', 'mjs', 'cjs', 'json', 'node'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   coverageProvider: 'v8',
   collectCoverageFrom: ['src/**/*.ts'],

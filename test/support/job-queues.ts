@@ -3,7 +3,7 @@ import { createPostgresBackend, Queue, Worker, type ConnectionOptions, type Proc
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import type { ForwardedCallback } from '../../src/bullmq.js'
-import { hasPostgres, PostgresServer } from './postgres-server.js'
+import { hasPostgres, PostgresServer, QUICK_SETTINGS } from './postgres-server.js'
 import { hasRedis, RedisServer } from './redis-server.js'
 
 export type TestQueue = Queue<ForwardedCallback>
@@ -74,7 +74,7 @@ async function onRedis(connect: (url: string) => RedisConnection): Promise<Queue
 }
 
 async function onPostgres(): Promise<QueueEngine> {
-  const server = await PostgresServer.start()
+  const server = await PostgresServer.start(QUICK_SETTINGS)
   const connectionString = await server.createDatabase()
   const connection = { connectionString, migrate: true, max: 4 }
   const opened = new Opened()

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { migrationSql, PostgresInbox, type PostgresInboxOptions } from '../../src/postgres.js'
-import { describeWithPostgres, PostgresServer } from './postgres-server.js'
+import { describeWithPostgres, PostgresServer, QUICK_SETTINGS } from './postgres-server.js'
 
 /** A database of its own for a test file, with a connection for the tests themselves. */
 export interface AnyDatabase {
@@ -23,14 +23,11 @@ export interface TestDatabase extends AnyDatabase {
 /** The connection string of a server that is to be used where tests do not need one of their own. */
 const NAMED_SERVER = process.env['COUNTERSIGN_TEST_POSTGRES']
 
-// A test that kills the server configures its own.
-const QUICK = ['fsync = off', 'full_page_writes = off']
-
 /** `describe` with a server that runs while its tests do; skipped where PostgreSQL is not installed. */
 export function describeWithDatabase(
   name: string,
   test: (database: TestDatabase) => void,
-  settings: readonly string[] = QUICK,
+  settings: readonly string[] = QUICK_SETTINGS,
 ): void {
   let server: PostgresServer
   describeWithPostgres(name, () => {

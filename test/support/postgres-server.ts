@@ -16,6 +16,9 @@ if (!hasPostgres)
 /** `describe`, skipped where PostgreSQL is not installed. Undefined outside of Jest, as in the crash test. */
 export const describeWithPostgres = hasPostgres ? globalThis.describe : globalThis.describe?.skip
 
+/** For tests that are not about what a crash of the machine leaves. The end of the server alone loses nothing with them. */
+export const QUICK_SETTINGS = ['fsync = off', 'full_page_writes = off']
+
 /** A PostgreSQL server on the loopback interface, with its data in a temporary folder. */
 export class PostgresServer {
   readonly port: number

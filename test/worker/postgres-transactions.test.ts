@@ -8,7 +8,7 @@ import type { CallbackEvent, EventMap } from '../../src/index.js'
 import { arrival } from '../support/arrivals.js'
 import { collectedLog } from '../support/collected-log.js'
 import { deferred } from '../support/deferred.js'
-import { describeWithPostgres, PostgresServer } from '../support/postgres-server.js'
+import { describeWithPostgres, PostgresServer, QUICK_SETTINGS } from '../support/postgres-server.js'
 import { subscription } from '../support/running-receiver.js'
 import { becomes } from '../support/running-worker.js'
 import { until } from '../support/until.js'
@@ -42,7 +42,7 @@ describeWithPostgres('a transactional handler with PostgreSQL', () => {
   const stops: (() => Promise<void>)[] = []
 
   beforeAll(async () => {
-    server = await PostgresServer.start()
+    server = await PostgresServer.start(QUICK_SETTINGS)
   }, 60_000)
   afterAll(() => server?.stop())
 
