@@ -2,7 +2,8 @@ import { join } from 'node:path'
 import { forwardTo } from '../../src/bullmq.js'
 import type { SignedCallback } from '../../src/testing/signed-callback.js'
 import { sendRawRequest } from '../../src/testing/raw-request.js'
-import { buildInboxProgram, startProgram, type InboxProgram } from '../support/inbox-program.js'
+import { startProgram, type StartedProgram } from '../support/built-program.js'
+import { buildInboxProgram } from '../support/inbox-program.js'
 import { ENGINES, type QueueEngine } from '../support/job-queues.js'
 import { genuine, runReceiver } from '../support/running-receiver.js'
 import { temporaryDirectory } from '../support/sqlite-file.js'
@@ -104,6 +105,6 @@ describe.each(ENGINES.filter(({ installed }) => installed))('on $name', ({ start
   }, 30_000)
 })
 
-async function sendTo({ lines }: InboxProgram, request: Uint8Array) {
+async function sendTo({ lines }: StartedProgram, request: Uint8Array) {
   return sendRawRequest(request, { port: Number(lines[0]) })
 }

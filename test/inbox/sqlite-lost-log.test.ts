@@ -4,12 +4,13 @@ import { SqliteInbox } from '../../src/sqlite.js'
 import { addEventually } from '../support/add-eventually.js'
 import { arrival } from '../support/arrivals.js'
 import { collectedLog } from '../support/collected-log.js'
-import { buildInboxProgram, startProgram, type InboxProgram } from '../support/inbox-program.js'
+import { startProgram, type StartedProgram } from '../support/built-program.js'
+import { buildInboxProgram } from '../support/inbox-program.js'
 import { openAside, temporaryDirectory } from '../support/sqlite-file.js'
 import { until } from '../support/until.js'
 
 const open: SqliteInbox[] = []
-const programs: InboxProgram[] = []
+const programs: StartedProgram[] = []
 afterEach(async () => {
   for (const { child } of programs.splice(0)) child.kill('SIGKILL')
   await Promise.all(open.splice(0).map((inbox) => inbox.close()))

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { SqliteInbox } from '../../src/sqlite.js'
-import { buildInboxProgram, startProgram } from '../support/inbox-program.js'
+import { startProgram } from '../support/built-program.js'
+import { buildInboxProgram } from '../support/inbox-program.js'
 import { openAside, temporaryDirectory } from '../support/sqlite-file.js'
 import { until } from '../support/until.js'
 

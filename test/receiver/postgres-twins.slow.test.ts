@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startProgram } from '../support/inbox-program.js'
+import { startProgram } from '../support/built-program.js'
 import { describeWithAnyDatabase } from '../support/postgres-inbox.js'
 import { buildPostgresProgram } from '../support/postgres-program.js'
 import { sendTwins } from '../support/twins.js'

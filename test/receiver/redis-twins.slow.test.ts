@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startProgram } from '../support/inbox-program.js'
+import { startProgram } from '../support/built-program.js'
 import { buildRedisProgram } from '../support/redis-program.js'
 import { describeWithRedis, RedisServer } from '../support/redis-server.js'
 import { sendTwins } from '../support/twins.js'

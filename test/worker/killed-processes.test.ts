@@ -2,7 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SqliteInbox } from '../../src/sqlite.js'
 import { arrival, type ArrivalOptions } from '../support/arrivals.js'
-import { buildInboxProgram, startProgram } from '../support/inbox-program.js'
+import { startProgram } from '../support/built-program.js'
+import { buildInboxProgram } from '../support/inbox-program.js'
 import { temporaryDirectory } from '../support/sqlite-file.js'
 
 const CONCURRENCY = 10

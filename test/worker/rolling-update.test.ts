@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { buildInboxProgram, startProgram } from '../support/inbox-program.js'
+import { startProgram } from '../support/built-program.js'
+import { buildInboxProgram } from '../support/inbox-program.js'
 import { temporaryDirectory } from '../support/sqlite-file.js'
 import { until } from '../support/until.js'
 
