@@ -1,6 +1,7 @@
 // What Countersign costs beside what it cannot avoid and beside what else there is, with the aims it is held to.
 // Ratios of one run, from rounds that alternate: absolute figures differ from one machine and hour to the next.
 import { parseArgs } from 'node:util'
+import { benchDiagnosis } from './diagnosis.bench.mjs'
 import { benchInbox } from './inbox.bench.mjs'
 import { benchMemory } from './memory.bench.mjs'
 import { benchPostgres } from './postgres.bench.mjs'
@@ -15,9 +16,10 @@ const PARTS = {
   inbox: benchInbox,
   postgres: benchPostgres,
   redis: benchRedis,
+  diagnosis: benchDiagnosis,
 }
-/** They start servers, which --quick does only when asked. */
-const WITH_SERVERS = ['postgres', 'redis']
+/** They start servers or take minutes, so --quick leaves them out unless --only names them. */
+const ONLY_WHEN_NAMED = ['postgres', 'redis', 'diagnosis']
 
 const { values: options } = parseArgs({
   options: {
@@ -26,7 +28,7 @@ const { values: options } = parseArgs({
     only: { type: 'string', multiple: true },
   },
 })
-const inShort = Object.keys(PARTS).filter((part) => !WITH_SERVERS.includes(part))
+const inShort = Object.keys(PARTS).filter((part) => !ONLY_WHEN_NAMED.includes(part))
 
 const rows = []
 for (const part of options.only ?? (options.quick ? inShort : Object.keys(PARTS))) {

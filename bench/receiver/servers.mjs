@@ -16,10 +16,19 @@ import { AppendOnlyInbox, OneTransactionEach } from '../inbox/compared-inboxes.m
 import { path, subscription } from './requests.mjs'
 
 let handled = 0
+let explained = 0
 const directory = mkdtempSync(join(tmpdir(), 'countersign-bench-'))
 process.on('SIGTERM', () => process.exit())
 process.on('exit', () => rmSync(directory, { recursive: true, force: true }))
 const handle = () => void handled++
+
+/** In place of a log that writes: counts the lines with the cause of a signature that does not match. */
+const countExplanations = {
+  debug() {},
+  info() {},
+  warn: ({ cause }) => void (cause && explained++),
+  error() {},
+}
 
 function countersign(options) {
   return createReceiver({ subscriptions: [subscription], logger: false, ...options }).on(
@@ -165,6 +174,13 @@ const servers = {
 
   // As `countersign serve` starts it, health checks on Express included.
   standalone: () => startReceiverServer(countersign(), 10_000, parseServerOptions({ port: 0 })),
+  'standalone, diagnosis': () => explaining({}),
+  'standalone, no diagnosis': () => explaining({ diagnosis: false }),
+}
+
+function explaining(options) {
+  const receiver = countersign({ logger: countExplanations, ...options })
+  return startReceiverServer(receiver, 10_000, parseServerOptions({ port: 0 }))
 }
 
 const server = await servers[process.argv[2]]()
@@ -175,7 +191,7 @@ else process.send(server.address)
 let before = process.cpuUsage()
 process.on('message', () => {
   const { user, system } = process.cpuUsage(before)
-  process.send({ handled, cpuSeconds: (user + system) / 1e6 })
-  handled = 0
+  process.send({ handled, explained, cpuSeconds: (user + system) / 1e6 })
+  handled = explained = 0
   before = process.cpuUsage()
 })
