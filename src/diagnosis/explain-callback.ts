@@ -1,4 +1,5 @@
 import { parseUrl } from '../base/parse-url.js'
+import { startProcessorTimer } from '../base/processor-time.js'
 import { hashBody } from '../signature/string-to-sign.js'
 import { bodyHypotheses } from './body-changes.js'
 import type { Cause } from './causes.js'
@@ -39,8 +40,10 @@ export interface Explanation {
  * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
 export function explainCallback(request: ReceivedRequest, options: ExplainOptions): Explanation {
+  // Before the options are checked, which takes time in proportion to the number of subscriptions.
+  const timer = startProcessorTimer()
   const settings = parseExplainOptions(options)
-  const limit = new SearchLimit(settings.maxHmacs, settings.maxMs)
+  const limit = new SearchLimit(settings.maxHmacs, settings.maxMs, timer)
   // A capture has salted digests in place of signatures.
   const { lines, salted } = withoutMarkers(headerLines(request))
   const body = Buffer.from(request.body.buffer, request.body.byteOffset, request.body.byteLength)
@@ -51,7 +54,8 @@ export function explainCallback(request: ReceivedRequest, options: ExplainOption
     (spaces = subscriptions.map((subscription, rank) => {
       const isChanged = changed === 'changed' && rank < MAX_SUBSCRIPTIONS_CHANGED
       // To list the pairs takes longer than to try them, so only those of the likeliest subscription are.
-      return spaceOf(subscription, isChanged && { withPairs: rank === 0 }, settings, urls)
+      const isOver = () => limit.isTimeOver()
+      return spaceOf(subscription, isChanged && { withPairs: rank === 0, isOver }, settings, urls)
     }))
   const isRead = request.bodyRead !== false
   // Every signature covers the body.

@@ -55,7 +55,7 @@ export function search<Subscription>(
   let triedSingles = false
   if (signatures.length === 0) return { matches, triedSingles }
 
-  let spaces = spacesOf('as-configured')
+  let spaces = limit.halfOf(spacesOf('as-configured'), ({ secrets }) => secrets.length)
   const tryAll = (changes: number, weight: number, bodyHashes: readonly Variant<string>[]) => {
     const received = signatures.filter(({ causes }) => causes.length + changes <= MAX_CHANGES)
     if (received.length === 0) return
@@ -74,10 +74,11 @@ export function search<Subscription>(
 
   const asReceived = [bodyHash]
   tryAll(0, 0, asReceived)
-  if (matches.length > 0) return { matches, triedSingles }
+  // To list the changes takes time, too.
+  if (matches.length > 0 || limit.isOver) return { matches, triedSingles }
   spaces = spacesOf('changed')
   for (let weight = 1; weight <= MAX_SINGLE_WEIGHT; weight++) tryAll(1, weight, asReceived)
-  if (matches.length > 0) return { matches, triedSingles }
+  if (matches.length > 0 || limit.isOver) return { matches, triedSingles }
 
   const others = otherBodyHashes()
   for (let weight = 1; weight <= MAX_SINGLE_WEIGHT && matches.length === 0; weight++) {

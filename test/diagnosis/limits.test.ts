@@ -49,6 +49,28 @@ test('finds the subscription among a thousand', () => {
   expect(findings[0]).toMatchObject({ cause: 'secret-white-space', certainty: 'proven' })
 })
 
+test('finds a mistake among two thousand subscriptions of one event type, and says that not all were tried', () => {
+  const tenants = Array.from({ length: 2_000 }, (_, index) => ({
+    eventTypeName: CONFIGURED.eventTypeName,
+    callbackUrl: `https://partner.example.com/hooks/${index}`,
+    secret: `secret-of-tenant-${index}-0123456789`,
+  }))
+  const subscriptions = [...tenants, { ...CONFIGURED, secret: `${CONFIGURED.secret}\n` }]
+  const { findings } = explainCallback(received({}), { subscriptions, maxMs: 10_000 })
+  expect(findings[0]).toMatchObject({ cause: 'secret-white-space', certainty: 'proven' })
+  expect(explainCallback(forged, { subscriptions, maxMs: 10_000 })).toMatchObject({ stoppedBy: 'maxHmacs' })
+})
+
+test('the time to check the options counts', () => {
+  const tenants = Array.from({ length: 20_000 }, (_, index) => ({
+    eventTypeName: CONFIGURED.eventTypeName,
+    callbackUrl: `https://partner.example.com/hooks/${index}`,
+    secret: `secret-of-tenant-${index}-0123456789`,
+  }))
+  const { hmacs, stoppedBy } = explainCallback(forged, { subscriptions: tenants, maxMs: MINIMUM_MS })
+  expect({ hmacs, stoppedBy }).toEqual({ hmacs: 8, stoppedBy: 'maxMs' })
+})
+
 test.each<[string, object, RegExp]>([
   ['subscriptions', { subscriptions: 'x' }, /subscriptions is of type string: pass a list/],
   [

@@ -2,7 +2,7 @@ import { SearchLimit } from '../../src/diagnosis/search-limit.js'
 
 function limitWith({ maxHmacs = 100, maxMs = 50 } = {}) {
   const used = { ms: 0 }
-  const timer = { usedMs: () => used.ms, exceeds: (limitMs: number) => used.ms > limitMs }
+  const timer = { exceeds: (limitMs: number) => used.ms > limitMs }
   return { limit: new SearchLimit(maxHmacs, maxMs, timer), used }
 }
 
@@ -21,6 +21,15 @@ test('does not end while the time is not used, however long it takes', () => {
   expect(limit.stoppedBy).toBeUndefined()
   expect(limit.take()).toBe(false)
   expect(limit.stoppedBy).toBe('maxHmacs')
+})
+
+test('of a long list, half of the HMACs are for its beginning', () => {
+  const { limit } = limitWith({ maxHmacs: 10 })
+  expect(limit.halfOf([1, 2, 2], (hmacs) => hmacs)).toEqual([1, 2, 2])
+  expect(limit.stoppedBy).toBeUndefined()
+  expect(limit.halfOf([1, 2, 2, 1], (hmacs) => hmacs)).toEqual([1, 2, 2])
+  expect(limit.halfOf([11, 1], (hmacs) => hmacs)).toEqual([11])
+  expect([limit.stoppedBy, limit.isOver]).toEqual(['maxHmacs', false])
 })
 
 test('other forms of the body end after half of the time, and this is said', () => {
