@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
+import { rewritten } from '../../src/cli/commands/capture/rewrite.js'
 import { scrambledJson, scramblerOf } from '../../src/cli/commands/capture/scramble.js'
 import {
   loadRecordedRequests,
@@ -104,6 +105,24 @@ describe('countersign capture anonymise', () => {
     )
   })
 
+  it.each([
+    [
+      'throw new Error(`no\\x1b[31m name\\nof it`)',
+      /the function failed for \S+\.http: no\\u\{1b\}\[31m name$/m,
+    ],
+    ['throw null', /the function failed for \S+\.http: null$/m],
+    ['return 1n', /what the function returned for \S+\.http is not JSON: /],
+    ['const own = {}; own.own = own; return own', /what the function returned for \S+\.http is not JSON: /],
+  ])('writes nothing if the function fails, and names the request: %s', async (body, message) => {
+    const cwd = await captured()
+    const count = `let calls = 0; export default () => { if (calls++ === 0) return {}; ${body} }`
+    writeFileSync(join(cwd, 'rewrite.mjs'), count)
+    const { code, stderr } = await anonymise(cwd, '--rewrite', './rewrite.mjs')
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) })
+    expect(stderr.trim()).not.toContain('\n')
+    expect(readdirSync(join(cwd, 'fixtures'))).toEqual([])
+  })
+
   it('writes into an empty folder only', async () => {
     const cwd = await captured()
     mkdirSync(join(cwd, 'fixtures'))
@@ -111,6 +130,13 @@ describe('countersign capture anonymise', () => {
     const { code, stderr } = await anonymise(cwd)
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('is not empty') })
   })
+})
+
+test('a function that never returns is named, and does not end the program without a word', async () => {
+  const never = () => new Promise(() => {})
+  await expect(rewritten(never, 'a.http', [{}, { eventType: 'a.b' }], 10)).rejects.toThrow(
+    '--rewrite: the function failed for a.http: the function took longer than 10 ms',
+  )
 })
 
 test('a scrambled JSON text is JSON with the same keys, lengths and types', () => {

@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { CountersignError } from '../../base/errors.js'
 import { printable } from '../../base/printable.js'
 import { callbackUrlProblem } from '../../signature/index.js'
-import { importModule } from '../config/config-file.js'
 import { EXIT, printJson, UsageError, type DefineCommand, type Io } from '../io.js'
 import { someText } from '../option-values.js'
-import { fixtureOf, type Fixture, type Rewrite } from './capture/fixture.js'
+import { fixtureOf, type Fixture } from './capture/fixture.js'
+import { loadRewrite, rewritten } from './capture/rewrite.js'
 import { scramblerOf } from './capture/scramble.js'
 
 interface Flags {
@@ -78,31 +77,36 @@ async function anonymise(directory: string, flags: Flags, io: Io): Promise<Writt
   if ((await list(out)).length > 0) throw new UsageError(`--out: ${out} is not empty: name a new folder`)
 
   const scramble = scramblerOf(flags.seed ?? randomBytes(32).toString('hex'))
-  const fixtures: string[] = []
+  const made: Fixture[] = []
   const skipped: { name: string; reason: string }[] = []
-  const expected = expectations()
+  // Nothing is written before all functions have succeeded, so that the command can be repeated.
   for (const name of names) {
-    const bytes = await readFile(join(directory, name))
-    const fixture = await fixtureOf(bytes, { callbackUrl: flags.callbackUrl, scramble, rewrite })
-    if (typeof fixture === 'string') {
-      skipped.push({ name, reason: fixture })
-      continue
-    }
+    const fixture = await fixtureOf(await readFile(join(directory, name)), {
+      callbackUrl: flags.callbackUrl,
+      scramble,
+      rewrite: rewrite && ((...parameters) => rewritten(rewrite, name, parameters)),
+    })
+    if (typeof fixture === 'string') skipped.push({ name, reason: fixture })
+    else made.push(fixture)
+  }
+  return { fixtures: await write(made, out), skipped }
+}
+
+async function write(made: readonly Fixture[], out: string): Promise<string[]> {
+  const expected = expectations()
+  const fixtures: string[] = []
+  for (const fixture of made) {
     const { http, subscription } = fixture
-    const fixtureName = `callback-${String(fixtures.length + 1).padStart(4, '0')}`
-    const description = {
-      sender: 'countersign capture anonymise',
-      subscription,
-      expect: expected(fixture),
-      note: '',
-    }
-    await writeFile(join(out, `${fixtureName}.http`), http, { flag: 'wx' })
-    await writeFile(join(out, `${fixtureName}.json`), `${JSON.stringify(description, undefined, 2)}\n`, {
+    const name = `callback-${String(fixtures.length + 1).padStart(4, '0')}`
+    const sender = 'countersign capture anonymise'
+    const description = { sender, subscription, expect: expected(fixture), note: '' }
+    await writeFile(join(out, `${name}.http`), http, { flag: 'wx' })
+    await writeFile(join(out, `${name}.json`), `${JSON.stringify(description, undefined, 2)}\n`, {
       flag: 'wx',
     })
-    fixtures.push(fixtureName)
+    fixtures.push(name)
   }
-  return { fixtures, skipped }
+  return fixtures
 }
 
 /** What a receiver without an inbox answers to the fixtures one after the other. */
@@ -125,12 +129,6 @@ async function list(directory: string): Promise<string[]> {
   } catch (error) {
     throw new UsageError(`cannot read ${directory} (${(error as NodeJS.ErrnoException).code})`)
   }
-}
-
-async function loadRewrite(path: string, io: Io): Promise<Rewrite> {
-  const { default: rewrite } = await importModule(`--rewrite: module ${path}`, resolve(io.cwd(), path))
-  if (typeof rewrite === 'function') return rewrite as Rewrite
-  throw new CountersignError('ERR_CONFIG_INVALID', `--rewrite: ${path} has to export a function as default.`)
 }
 
 function print({ fixtures, skipped }: Written, out: string, io: Io): void {

@@ -4,15 +4,14 @@ import { parseHttpDate } from '../../../signature/index.js'
 import { headerValues } from '../../../testing/http-message.js'
 import { parseRecordedRequest, RecordedRequestError } from '../../../testing/recorded-requests.js'
 import { signedCallback } from '../../../testing/signed-callback.js'
+import type { RewriteContext } from './rewrite.js'
 import { scrambledJson, type Scramble } from './scramble.js'
-
-/** A function of the user that returns what is put in place of a payload. */
-export type Rewrite = (payload: unknown, context: { readonly eventType: string }) => unknown
 
 export interface FixtureOptions {
   readonly callbackUrl: string
   readonly scramble: Scramble
-  readonly rewrite: Rewrite | undefined
+  /** Returns the JSON of another payload, or nothing. */
+  readonly rewrite: ((payload: unknown, context: RewriteContext) => Promise<string | undefined>) | undefined
 }
 
 export interface Fixture {
@@ -61,9 +60,7 @@ export async function fixtureOf(
   } catch {
     return 'its body is not JSON'
   }
-  const body = rewrite
-    ? JSON.stringify(await rewrite(payload, { eventType: eventTypeName }))
-    : scrambledJson(text, scramble)
+  const body = rewrite ? await rewrite(payload, { eventType: eventTypeName }) : scrambledJson(text, scramble)
   if (body === undefined) return 'the function returned nothing'
   const key = header('x-idempotency-key')?.toLowerCase()
   const idempotencyKey = scramble(isUuid(key) ? key : '00000000-0000-4000-8000-000000000000')
