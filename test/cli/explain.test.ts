@@ -231,6 +231,8 @@ describe('countersign explain', () => {
   it.each([
     [['none.http'], /cannot read .*none\.http \(ENOENT\)/],
     [['text.http'], /text\.http is not an HTTP\/1\.1 request: it has no request line/],
+    [['/dev/zero'], /\/dev\/zero has more than 67,108,864 bytes: no recorded request is so large/],
+    [['head.http'], /no empty line after its headers within the first MiB/],
     [['lf.http'], /its lines end in LF in place of CR LF/],
     [['a.http', '--config', 'none.json'], /there is no configuration file none\.json/],
     [['a.http', '-c', 'none.json'], /there is no configuration file none\.json/],
@@ -246,7 +248,12 @@ describe('countersign explain', () => {
     [['a.http', '--secret', 'x'], /unknown option '--secret'/],
     [[], /missing required argument/],
   ])('ends with 2 on wrong usage: %j', async (args, message) => {
-    const files = { 'a.http': http({}), 'text.http': 'no HTTP', 'lf.http': http({}).replaceAll('\r\n', '\n') }
+    const files = {
+      'a.http': http({}),
+      'text.http': 'no HTTP',
+      'lf.http': http({}).replaceAll('\r\n', '\n'),
+      'head.http': http({}, { headers: (headers) => [...headers, ['X-Long', 'a'.repeat(1_048_576)]] }),
+    }
     const cwd = await sandbox.directory(files)
     const { code, stderr } = await countersign(['explain', ...args], { cwd })
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) })

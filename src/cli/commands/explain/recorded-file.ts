@@ -1,10 +1,13 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
-import { buffer } from 'node:stream/consumers'
 import { OUTCOMES, type OutcomeCode } from '../../../callback/outcomes.js'
 import type { ReceivedRequest } from '../../../diagnosis/index.js'
 import { MalformedMessage, readBody, readHead, type MessageHead } from '../../../testing/http-message.js'
 import { UsageError, type Io } from '../../io.js'
+import { boundedBytes, readBounded } from './bounded-read.js'
+
+/** Servers accept headers of some KiB. */
+const MAX_HEAD_BYTES = 1_048_576
 
 /** A request to be explained. */
 export interface RecordedFile {
@@ -29,7 +32,7 @@ export async function readRecordedFiles(
       files.push({
         name: 'standard input',
         path: undefined,
-        request: parse('standard input', await buffer(io.stdin), at),
+        request: parse('standard input', await boundedBytes(io.stdin, 'the standard input'), at),
         refusedFor: undefined,
       })
       continue
@@ -57,8 +60,9 @@ async function pathsOf(path: string): Promise<string[]> {
 
 async function readBytes(path: string): Promise<Buffer> {
   try {
-    return await readFile(path)
+    return await readBounded(path)
   } catch (error) {
+    if (error instanceof UsageError) throw error
     throw unreadable(path, error)
   }
 }
@@ -104,7 +108,7 @@ function unreadable(path: string, error: unknown): UsageError {
 function parse(name: string, bytes: Buffer, receivedAt: Date | undefined): ReceivedRequest {
   let head: MessageHead | undefined
   try {
-    head = readHead(bytes)
+    head = readHead(bytes.subarray(0, MAX_HEAD_BYTES))
   } catch (error) {
     if (!(error instanceof MalformedMessage)) throw error
     throw new UsageError(`${name} is not an HTTP/1.1 request: ${error.message}`)
@@ -113,7 +117,7 @@ function parse(name: string, bytes: Buffer, receivedAt: Date | undefined): Recei
   if (!head || path === undefined) {
     const cure = bytes.includes('\n\n')
       ? 'its lines end in LF in place of CR LF'
-      : 'it has no request line, or no empty line after its headers'
+      : 'it has no request line, or no empty line after its headers within the first MiB'
     throw new UsageError(`${name} is not an HTTP/1.1 request: ${cure}`)
   }
   return { path, rawHeaders: head.rawHeaders, body: bodyOf(bytes, head), receivedAt }
