@@ -36,8 +36,8 @@ export const POSTGRES_MUTATIONS = [
     changes: [
       [
         TRANSACTION,
-        "'BEGIN ISOLATION LEVEL READ COMMITTED; ' +",
-        "'BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = off; ' +",
+        '`BEGIN ISOLATION LEVEL READ COMMITTED; SELECT',
+        '`BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = off; SELECT',
       ],
       [TRANSACTION, "IN ('off', 'local')", "IN ('none')"],
     ],
@@ -71,8 +71,8 @@ export const POSTGRES_MUTATIONS = [
     changes: [
       [
         'inbox/postgres/arriving-rows.ts',
-        'identities.map(({ keyHash }) => keyHash)',
-        'identities.map(() => Buffer.from(crypto.randomUUID()))',
+        'writeIdentity(arrival, bytes, index * IDENTITY_BYTES)',
+        'writeIdentity({ ...arrival, key: crypto.randomUUID() }, bytes, index * IDENTITY_BYTES)',
       ],
     ],
   },

@@ -1,66 +1,102 @@
 import { ownSubscriptionId } from '../../callback/callback.js'
 import type { Arrival } from '../inbox.js'
-import { identityOf } from '../identity.js'
+import { IDENTITY_BYTES, writeIdentity } from '../identity.js'
 import { orderKeyOf } from './order.js'
 import { storedText } from './sql-text.js'
 
-/** One array for each column, so that one statement serves any number of arrivals. Bodies are sent as one binary value. */
+type Column = readonly [name: string, type: 'text' | 'bigint', valueOf: (arrival: Arrival) => string | null]
+
+/** What each arrival has of its own: one array for each column, so that one statement serves any number of arrivals. */
+const OWN: readonly Column[] = [
+  ['idempotency_key', 'text', ({ callback }) => storedText(callback.idempotencyKey)],
+  ['order_key', 'bigint', ({ orderKey }) => (orderKey === undefined ? null : orderKeyOf(orderKey))],
+  ['signed_at', 'bigint', ({ callback }) => String(Number(callback.signedAt))],
+  ['received_at', 'bigint', ({ callback }) => String(Number(callback.receivedAt))],
+]
+
+/** What is alike for the callbacks of a subscription. Arrivals that follow each other and are alike share one element. */
+const SHARED: readonly Column[] = [
+  ['event_type', 'text', ({ callback }) => storedText(callback.type)],
+  ['subscribed_type', 'text', ({ callback }) => storedText(callback.subscription.eventTypeName)],
+  ['callback_url', 'text', ({ callback }) => storedText(callback.subscription.callbackUrl)],
+  ['description', 'text', ({ callback }) => storedOrNull(callback.subscription.description)],
+  ['subscription_id', 'text', ({ callback }) => storedOrNull(ownSubscriptionId(callback.subscription))],
+  ['secret_fingerprint', 'text', ({ callback }) => storedText(callback.secretFingerprint ?? '')],
+]
+
+/** The parameters of a statement that reads `ARRIVING`. Identities and bodies are sent as one binary value. */
 export function columnsOf(arrivals: readonly Arrival[]): unknown[] {
-  const identities = arrivals.map(identityOf)
-  const callbacks = arrivals.map(({ callback }) => callback)
-  const subscriptions = callbacks.map(({ subscription }) => subscription)
-  const bodies = callbacks.map(({ rawBody }) => rawBody)
-  let offset = 1
-  const offsets = bodies.map(({ length }) => (offset += length) - length)
-  return [
-    callbacks.map(({ type }) => storedText(type)),
-    callbacks.map(({ idempotencyKey }) => storedText(idempotencyKey)),
-    identities.map(({ keyHash }) => keyHash),
-    identities.map(({ bodyHash }) => bodyHash),
-    identities.map(({ signature }) => signature),
-    arrivals.map(({ orderKey }) => (orderKey === undefined ? null : orderKeyOf(orderKey))),
-    callbacks.map(({ signedAt }) => Number(signedAt)),
-    callbacks.map(({ receivedAt }) => Number(receivedAt)),
-    subscriptions.map(({ eventTypeName }) => storedText(eventTypeName)),
-    subscriptions.map(({ callbackUrl }) => storedText(callbackUrl)),
-    subscriptions.map(({ description }) => (description === undefined ? null : storedText(description))),
-    subscriptions.map((each) => {
-      const id = ownSubscriptionId(each)
-      return id === undefined ? null : storedText(id)
-    }),
-    callbacks.map(({ secretFingerprint = '' }) => storedText(secretFingerprint)),
-    offsets,
-    bodies.map(({ length }) => length),
-    Buffer.concat(bodies),
-  ]
+  const own: (string | null)[][] = OWN.map(() => [])
+  const shared: (string | null)[][] = SHARED.map(() => [])
+  const sharedAt: number[] = []
+  const bodyAt: number[] = []
+  const bodyBytes: number[] = []
+  let end = arrivals.length * IDENTITY_BYTES
+  const bytes = Buffer.alloc(end + arrivals.reduce((sum, { callback }) => sum + callback.rawBody.length, 0))
+  let previous: Arrival | undefined
+  for (const [index, arrival] of arrivals.entries()) {
+    for (const [column, [, , valueOf]] of OWN.entries()) own[column]!.push(valueOf(arrival))
+    if (previous === undefined || !areAlike(previous, arrival))
+      for (const [column, [, , valueOf]] of SHARED.entries()) shared[column]!.push(valueOf(arrival))
+    previous = arrival
+    sharedAt.push(shared[0]!.length)
+    writeIdentity(arrival, bytes, index * IDENTITY_BYTES)
+    const { rawBody } = arrival.callback
+    bytes.set(rawBody, end)
+    bodyAt.push(end + 1)
+    bodyBytes.push(rawBody.length)
+    end += rawBody.length
+  }
+  return [...own, ...shared, integers(sharedAt), integers(bodyAt), integers(bodyBytes), bytes]
 }
 
-const GIVEN = [
-  ['event_type', 'text'],
-  ['idempotency_key', 'text'],
-  ['key_hash', 'bytea'],
-  ['body_hash', 'bytea'],
-  ['signature', 'bytea'],
-  ['order_key', 'bigint'],
-  ['signed_at', 'bigint'],
-  ['received_at', 'bigint'],
-  ['subscribed_type', 'text'],
-  ['callback_url', 'text'],
-  ['description', 'text'],
-  ['subscription_id', 'text'],
-  ['secret_fingerprint', 'text'],
-  ['body_offset', 'integer'],
-  ['body_length', 'integer'],
-] as const
+function areAlike({ callback: one }: Arrival, { callback: other }: Arrival): boolean {
+  return (
+    one.type === other.type &&
+    one.secretFingerprint === other.secretFingerprint &&
+    one.subscription.id === other.subscription.id &&
+    one.subscription.eventTypeName === other.subscription.eventTypeName &&
+    one.subscription.callbackUrl === other.subscription.callbackUrl &&
+    one.subscription.description === other.subscription.description
+  )
+}
 
-const ARRAYS = GIVEN.map(([, type], index) => `$${index + 1}::${type}[]`).join(', ')
-const NAMES = GIVEN.map(([name]) => name).join(', ')
-/** The arrivals as rows, in their order. The parameters after those are the bodies and the current time. */
-export const ARRIVING = `unnest(${ARRAYS}) WITH ORDINALITY AS arriving (${NAMES}, position)`
-const BODIES = `$${GIVEN.length + 1}`
-export const NOW = `$${GIVEN.length + 2}`
-/** The columns of an entry that are as they arrived. */
-export const COLUMNS = `${GIVEN.slice(0, -2)
-  .map(([name]) => name)
-  .join(', ')}, body`
-export const VALUES = COLUMNS.replace(/body$/, `substring(${BODIES}::bytea FROM body_offset FOR body_length)`)
+function storedOrNull(text: string | undefined): string | null {
+  return text === undefined ? null : storedText(text)
+}
+
+/** An array of PostgreSQL as text, which costs less than to have the driver quote each number. */
+function integers(numbers: readonly number[]): string {
+  return `{${numbers.join(',')}}`
+}
+
+const PLACES = ['shared_at', 'body_at', 'body_bytes'] as const
+const HASHES = ['key_hash', 'body_hash', 'signature'] as const
+
+const parameter = (number: number, type: string) => `$${number}::${type}`
+const BYTES = parameter(OWN.length + SHARED.length + PLACES.length + 1, 'bytea')
+/** The parameter after those that `columnsOf` returns. */
+export const NOW = `$${OWN.length + SHARED.length + PLACES.length + 2}`
+
+const ROWS = [...OWN.map(([, type]) => type), ...PLACES.map(() => 'integer')]
+  .map((type, at) => parameter(at < OWN.length ? at + 1 : at + 1 + SHARED.length, `${type}[]`))
+  .join(', ')
+const NAMES = [...OWN.map(([name]) => name), ...PLACES, 'position'].join(', ')
+const SHARED_VALUES = SHARED.map(
+  ([name, type], at) => `(${parameter(OWN.length + at + 1, `${type}[]`)})[shared_at] AS ${name}`,
+)
+const HASH_VALUES = HASHES.map(
+  (name, at) =>
+    `substring(${BYTES} FROM ((position - 1) * ${IDENTITY_BYTES})::integer + ${1 + at * 16} FOR 16) AS ${name}`,
+)
+
+/** The arrivals as rows, in their order, without their bodies. */
+export const ARRIVING = `(
+    SELECT given.*, ${[...SHARED_VALUES, ...HASH_VALUES].join(', ')}
+    FROM unnest(${ROWS}) WITH ORDINALITY AS given (${NAMES})
+  ) AS arriving`
+
+const AS_ARRIVED = [...OWN.map(([name]) => name), ...SHARED.map(([name]) => name), ...HASHES].join(', ')
+/** The columns of an entry that are as they arrived, and their values. Only here are the bodies copied. */
+export const COLUMNS = `${AS_ARRIVED}, body`
+export const VALUES = `${AS_ARRIVED}, substring(${BYTES} FROM body_at FOR body_bytes)`

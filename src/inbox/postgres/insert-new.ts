@@ -1,6 +1,6 @@
 import type { Arrival } from '../inbox.js'
+import { identityOf } from '../identity.js'
 import { ARRIVING, COLUMNS, columnsOf, NOW, VALUES } from './arriving-rows.js'
-import type { BigInteger } from './row.js'
 import type { Transaction } from './transaction.js'
 
 /**
@@ -12,29 +12,29 @@ export async function insertNew(
   arrivals: readonly Arrival[],
 ): Promise<ReadonlyMap<number, string>> {
   if (arrivals.length === 0) return new Map()
-  const rows = await tx.all<InsertedRow>(INSERT_NEW, ...columnsOf(arrivals), tx.now)
-  // Their signatures were stored before their keys were found to be known. These arrivals are recognised one by one.
-  const incomplete = rows.filter(({ is_stored: isStored }) => !isStored)
-  if (incomplete.length > 0)
+  const [row] = await tx.all<{ inserted: string | null }>(INSERT_NEW, ...columnsOf(arrivals), tx.now)
+  const inserted = (row!.inserted ?? '').split(' ').filter(Boolean).map(insertedOf)
+  // Their signatures were stored before their keys were found to be known. These arrivals are recognised afterwards.
+  const incomplete = inserted.filter(({ isStored }) => !isStored)
+  if (incomplete.length > 0) {
+    const signed = incomplete.map(({ position }) => arrivals[position]!)
     await tx.run(
       DELETE_SIGNATURES,
-      incomplete.map(({ signed_at: signedAt }) => signedAt),
-      incomplete.map(({ signature }) => signature),
+      signed.map(({ callback }) => Number(callback.signedAt)),
+      signed.map((arrival) => identityOf(arrival).signature),
     )
-  const stored = rows.filter(({ is_stored: isStored }) => isStored)
-  return new Map(stored.map(({ position, id }) => [Number(position) - 1, String(id)]))
+  }
+  return new Map(inserted.filter(({ isStored }) => isStored).map(({ position, id }) => [position, id]))
 }
 
-interface InsertedRow {
-  readonly position: BigInteger
-  readonly id: BigInteger
-  readonly signed_at: BigInteger
-  readonly signature: Uint8Array
-  readonly is_stored: boolean
+function insertedOf(text: string): { position: number; id: string; isStored: boolean } {
+  const [position, id, isStored] = text.split(',')
+  return { position: Number(position) - 1, id: id!, isStored: isStored === 'true' }
 }
 
 // Keys and signatures are written in a fixed order, or two transactions could wait for each other. Of two in one batch with
-// the same key or signature, the earlier one has the smaller id.
+// the same key or signature, the earlier one has the smaller id. The result is one text, because the driver makes objects of each
+// row.
 const INSERT_NEW = `
   WITH arriving AS MATERIALIZED (SELECT nextval('entries_id') AS id, * FROM ${ARRIVING}),
   signed AS (
@@ -50,7 +50,7 @@ const INSERT_NEW = `
     FROM arriving WHERE id IN (SELECT entry_id FROM signed) ORDER BY key_hash, id
     ON CONFLICT DO NOTHING RETURNING id
   )
-  SELECT position, id, signed_at, signature, id IN (SELECT id FROM stored) AS is_stored
+  SELECT string_agg(concat_ws(',', position, id, (id IN (SELECT id FROM stored))::text), ' ') AS inserted
   FROM arriving WHERE id IN (SELECT entry_id FROM signed)`
 
 const DELETE_SIGNATURES = `

@@ -43,7 +43,7 @@ export async function transact(
       await connection.query('ROLLBACK')
       return 'lost'
     }
-    await connection.query(setLocal({ search_path: searchPath }))
+    await connection.query(`SELECT ${setLocal({ search_path: searchPath })}`)
     return await commit(connections, connection, { xid, id, token: claim.token })
   } catch (error) {
     guarded.close()
@@ -90,11 +90,10 @@ async function begin(
 ): Promise<{ xid: string; searchPath: string }> {
   const limit = String(Math.ceil(timeoutMs))
   const results: unknown = await connection.query(
-    'BEGIN ISOLATION LEVEL READ COMMITTED; ' +
-      setLocal({ statement_timeout: limit, idle_in_transaction_session_timeout: limit }) +
-      SYNCHRONOUS +
-      NOTICE_LOST_CLIENT +
-      "SELECT pg_current_xact_id()::text AS xid, current_setting('search_path') AS search_path",
+    'BEGIN ISOLATION LEVEL READ COMMITTED; SELECT ' +
+      `${setLocal({ statement_timeout: limit, idle_in_transaction_session_timeout: limit })}, ` +
+      `${SYNCHRONOUS}, ${NOTICE_LOST_CLIENT}, ` +
+      "pg_current_xact_id()::text AS xid, current_setting('search_path') AS search_path",
   )
   const row = (results as { rows: { xid: string; search_path: string }[] }[]).at(-1)!.rows[0]!
   return { xid: row.xid, searchPath: row.search_path }
@@ -102,8 +101,8 @@ async function begin(
 
 /** While a query runs, the server looks whether its client is still there. Before version 14, or not on Linux, it cannot. */
 const NOTICE_LOST_CLIENT =
-  "SELECT set_config('client_connection_check_interval', '1000', true) " +
-  "WHERE current_setting('client_connection_check_interval', true) IS NOT NULL AND version() LIKE '%linux%'; "
+  "CASE WHEN current_setting('client_connection_check_interval', true) IS NOT NULL AND version() LIKE '%linux%' " +
+  "THEN set_config('client_connection_check_interval', '1000', true) END"
 
 /** A procedure or a client library may have ended the transaction where no text of a query shows it. */
 async function checkSameTransaction(connection: Connection, xid: string): Promise<void> {
@@ -116,10 +115,10 @@ async function useInbox(
   { schema, busyTimeoutMs }: Connections['options'],
 ): Promise<number> {
   const limits = { lock_timeout: String(busyTimeoutMs), statement_timeout: String(2 * busyTimeoutMs) }
-  const results: unknown = await connection.query(
-    setLocal({ search_path: searchPathOf(schema), ...limits }) + 'SELECT now_ms() AS now',
+  const { rows } = await connection.query(
+    `SELECT ${setLocal({ search_path: searchPathOf(schema), ...limits })}, ${quoteIdentifier(schema)}.now_ms() AS now`,
   )
-  return Number((results as { rows: { now: string }[] }[]).at(-1)!.rows[0]!.now)
+  return Number(rows[0].now)
 }
 
 function statementsOf(connection: Connection, now: number) {

@@ -68,16 +68,17 @@ export async function retryConflicts<Result>(attempt: () => Promise<Result>): Pr
 
 async function begin(connection: Connection, settings: TransactionSettings): Promise<number> {
   const { schema, busyTimeoutMs, lockTimeoutMs = busyTimeoutMs } = settings
+  const limits = {
+    search_path: searchPathOf(schema),
+    lock_timeout: String(lockTimeoutMs),
+    statement_timeout: String(2 * busyTimeoutMs),
+    idle_in_transaction_session_timeout: String(4 * busyTimeoutMs),
+  }
+  // All settings in one SELECT, because the driver makes objects of every result. The time is read in another one, which waits
+  // no longer for a lock than they say.
   const results: unknown = await send(
     connection,
-    'BEGIN ISOLATION LEVEL READ COMMITTED; ' +
-      setLocal({
-        search_path: searchPathOf(schema),
-        lock_timeout: String(lockTimeoutMs),
-        statement_timeout: String(2 * busyTimeoutMs),
-        idle_in_transaction_session_timeout: String(4 * busyTimeoutMs),
-      }) +
-      SYNCHRONOUS +
+    `BEGIN ISOLATION LEVEL READ COMMITTED; SELECT ${setLocal(limits)}, ${SYNCHRONOUS}; ` +
       'SELECT now_ms() AS now, version, compatible_from FROM schema_version',
   )
   const last = (results as { rows: BeginRow[] }[]).at(-1)!
@@ -94,16 +95,16 @@ interface BeginRow {
   readonly compatible_from: number
 }
 
-/** Settings of the running transaction only. */
+/** Expressions of a SELECT that set what is in force in the running transaction only. */
 export function setLocal(settings: Readonly<Record<string, string>>): string {
   return Object.entries(settings)
-    .map(([name, value]) => `SELECT set_config('${name}', ${quoteLiteral(value)}, true); `)
-    .join('')
+    .map(([name, value]) => `set_config('${name}', ${quoteLiteral(value)}, true)`)
+    .join(', ')
 }
 
 /** A role or a database may be set so that commits need not reach the disk. The inbox overrides that. */
 export const SYNCHRONOUS =
-  "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') IN ('off', 'local'); "
+  "CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') THEN set_config('synchronous_commit', 'on', true) END"
 
 function send(connection: Connection, sql: string, values?: unknown[]): Promise<QueryResult> {
   return connection.query(sql, values)

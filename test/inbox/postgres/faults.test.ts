@@ -136,17 +136,20 @@ describeWithDatabase(
       await recovered(inbox)
     })
 
-    it('is locked by somebody else, says so, and recovers', async () => {
-      const { inbox, schema } = await opened(BUSY)
-      const other = new pg.Client(database.connectionString)
-      await other.connect()
-      await other.query(`BEGIN; LOCK TABLE ${schema}.entries`)
-      await expect(inbox.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_BUSY' })
-      await expect(inbox.claim(ANY)).rejects.toMatchObject({ code: 'ERR_INBOX_BUSY' })
-      await other.query('ROLLBACK')
-      await other.end()
-      await recovered(inbox)
-    })
+    it.each(['entries', 'schema_version'])(
+      'has its table %s locked, says so, and recovers',
+      async (table) => {
+        const { inbox, schema } = await opened(BUSY)
+        const other = new pg.Client(database.connectionString)
+        await other.connect()
+        await other.query(`BEGIN; LOCK TABLE ${schema}.${table}`)
+        await expect(inbox.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_BUSY' })
+        await expect(inbox.claim(ANY)).rejects.toMatchObject({ code: 'ERR_INBOX_BUSY' })
+        await other.query('ROLLBACK')
+        await other.end()
+        await recovered(inbox)
+      },
+    )
 
     it('does not answer at all, gives up the connection, and recovers', async () => {
       const proxy = await TcpProxy.start(database.server.port)

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import type { VerifiedCallback } from '../../../src/callback/callback.js'
 import type { ClaimedEntry } from '../../../src/inbox/inbox.js'
 import type { PostgresInbox } from '../../../src/postgres.js'
 import { arrival } from '../../support/arrivals.js'
@@ -258,6 +259,39 @@ describeWithAnyDatabase('several pools', (database) => {
     const [inbox] = await pair()
     await Promise.all(Array.from({ length: 100 }, () => inbox.add(arrival())))
     const { rows } = await database.query(`SELECT DISTINCT xmin::text FROM ${schema}.entries`)
+    expect(rows).toHaveLength(1)
+  })
+
+  it('keep what the arrivals of one tick do not have in common', async () => {
+    const [inbox] = await pair()
+    const common = { id: 'one', eventTypeName: 'a.b', callbackUrl: 'https://one.example/' }
+    const otherType = { ...common, eventTypeName: 'a.c', id: 'a.c https://one.example/' }
+    const callbacks: Partial<VerifiedCallback>[] = [
+      { type: 'a.b', subscription: common, secretFingerprint: 'first' },
+      { type: 'a.b', subscription: { ...common }, secretFingerprint: 'first' },
+      { type: 'a.b', subscription: common, secretFingerprint: 'second' },
+      { type: 'a.b', subscription: { ...common, id: 'two' }, secretFingerprint: 'second' },
+      {
+        type: 'a.b',
+        subscription: { ...common, id: 'two', description: '"{NULL}\\' },
+        secretFingerprint: 'second',
+      },
+      { type: 'a.c', subscription: otherType },
+      { type: 'a.c', subscription: { ...otherType, callbackUrl: 'https://two.example/' } },
+      { type: 'a.b', subscription: common, secretFingerprint: 'first' },
+    ]
+    const given = callbacks.map((own, index) => {
+      const each = arrival({ body: 'x'.repeat(index), ...(index % 3 === 0 && { orderKey: `${index}` }) })
+      return { ...each, callback: { ...each.callback, ...own, receivedAt: new Date(index * 1000) } }
+    })
+    await Promise.all(given.map((each) => inbox.add(each)))
+    const { entries } = await inbox.claim(ANY)
+    const stored = new Map(entries.map(({ callback }) => [callback.idempotencyKey, callback]))
+    expect(given.map(({ callback }) => stored.get(callback.idempotencyKey))).toEqual(
+      given.map(({ callback }) => callback),
+    )
+    expect(await inbox.add(given[4]!)).toMatchObject({ result: 'duplicate' })
+    const { rows } = await database.query(`SELECT DISTINCT xmin::text FROM ${schema}.signatures`)
     expect(rows).toHaveLength(1)
   })
 
