@@ -2,7 +2,7 @@ import type { AddResult, Arrival } from '../inbox.js'
 import { InboxConflict } from './inbox-error.js'
 import { insertNew } from './insert-new.js'
 import { lockOrderKeys, orderKeyOf, promoteNext } from './order.js'
-import { recogniseArrival } from './recognise-arrival.js'
+import { recordKnown } from './record-known.js'
 import type { Transaction } from './transaction.js'
 
 /** Stores those of the arrivals that are not known. Returns the results in their order, and whether an entry is due now. */
@@ -22,9 +22,13 @@ export async function addAll(
     results[index] = { result: 'stored', id }
     for (const key of orderKeysOf(arrival)) orderKeys.add(key)
   }
-  for (const [index, arrival] of arrivals.entries()) {
-    if (results[index]) continue
-    results[index] = await recogniseArrival(tx, arrival)
+  const others = [...arrivals.entries()].filter(([index]) => results[index] === undefined)
+  const known = await recordKnown(
+    tx,
+    others.map(([, arrival]) => arrival),
+  )
+  for (const [position, [index, arrival]] of others.entries()) {
+    results[index] = known[position]!
     if (results[index].result === 'stored') for (const key of orderKeysOf(arrival)) orderKeys.add(key)
   }
   await promoteNext(tx, [...orderKeys])

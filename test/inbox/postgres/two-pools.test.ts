@@ -262,6 +262,74 @@ describeWithAnyDatabase('several pools', (database) => {
     expect(rows).toHaveLength(1)
   })
 
+  it('recognise the repeats of one tick, whichever of them come first', async () => {
+    const [inbox] = await pair()
+    const [one, two] = [arrival(), arrival()]
+    const ids = (await Promise.all([inbox.add(one), inbox.add(two)])).map(({ id }) => id)
+    const signedAnew = { ...one, signature: arrival().signature }
+    const fresh = arrival()
+    const results = await Promise.all(
+      [
+        one,
+        { ...arrival(), signature: one.signature },
+        signedAnew,
+        fresh,
+        signedAnew,
+        { ...two, signature: signedAnew.signature },
+        one,
+        fresh,
+        two,
+        { ...two, bodyHash: one.bodyHash, signature: arrival().signature },
+      ].map((each) => inbox.add(each)),
+    )
+    expect(results).toMatchObject([
+      { result: 'duplicate', id: ids[0] },
+      { result: 'quarantined', why: 'replay' },
+      { result: 'duplicate', id: ids[0] },
+      { result: 'stored' },
+      { result: 'duplicate', id: ids[0] },
+      { result: 'quarantined', why: 'replay' },
+      { result: 'duplicate', id: ids[0] },
+      { result: 'duplicate', id: results[3]!.id },
+      { result: 'duplicate', id: ids[1] },
+      { result: 'quarantined', why: 'conflict' },
+    ])
+    const copies = async (id: string) => (await inbox.show(id))!.copies
+    expect(await Promise.all([...ids, results[3]!.id].map(copies))).toEqual([4, 1, 1])
+    expect(await inbox.add({ ...two, signature: signedAnew.signature })).toMatchObject({
+      result: 'duplicate',
+    })
+  })
+
+  it('send no more statements for many repeats than for one', async () => {
+    const pool = new pg.Pool({ connectionString: database.connectionString, max: 4 })
+    let statements = 0
+    pool.on('connect', (client) => {
+      const send = client.query.bind(client) as (...given: unknown[]) => unknown
+      client.query = ((...given: unknown[]) => {
+        statements++
+        return send(...given)
+      }) as typeof client.query
+    })
+    schema = database.newSchema()
+    const inbox = database.inboxOn(schema, { connectionString: undefined, pool })
+    const arrivals = Array.from({ length: 40 }, () => arrival())
+    const statementsFor = async (repeats: typeof arrivals) => {
+      const before = statements
+      const results = await Promise.all(repeats.map((each) => inbox.add(each)))
+      expect(new Set(results.map(({ result }) => result))).toEqual(new Set(['duplicate']))
+      return statements - before
+    }
+    await Promise.all(arrivals.map((each) => inbox.add(each)))
+    await inbox.stats()
+    const forOne = await statementsFor(arrivals.slice(0, 1))
+    expect(await statementsFor(arrivals)).toBe(forOne)
+    const signedAnew = arrivals.map((each) => ({ ...each, signature: arrival().signature }))
+    expect(await statementsFor(signedAnew.slice(1))).toBe(await statementsFor(signedAnew.slice(0, 1)))
+    await inbox.close()
+    await pool.end()
+  })
+
   it('keep what the arrivals of one tick do not have in common', async () => {
     const [inbox] = await pair()
     const common = { id: 'one', eventTypeName: 'a.b', callbackUrl: 'https://one.example/' }

@@ -1,0 +1,86 @@
+import type { AddResult, Arrival, QuarantineCause } from '../inbox.js'
+import { QUARANTINE_REASON } from '../quarantine-reason.js'
+import { ARRIVING, COLUMNS, columnsOf, NOW, VALUES } from './arriving-rows.js'
+import { InboxConflict } from './inbox-error.js'
+import { insertNew } from './insert-new.js'
+import { countDuplicates, isSignedAnew, recogniseArrivals, type Recognised } from './recognise-arrivals.js'
+import type { BigInteger } from './row.js'
+import { storedText } from './sql-text.js'
+import type { Transaction } from './transaction.js'
+
+/**
+ * Decides on arrivals that are suspect, or whose key or signature was found to be known, and records them. Returns the results
+ * in their order. Duplicates take two statements in all, because a sender that retries sends many at once. What becomes of
+ * each of the others depends on those before it.
+ */
+export async function recordKnown(tx: Transaction, arrivals: readonly Arrival[]): Promise<AddResult[]> {
+  if (arrivals.length === 0) return []
+  const duplicates = independentDuplicates(await recogniseArrivals(tx, arrivals))
+  await countDuplicates(tx, [...duplicates.values()])
+  const results: AddResult[] = []
+  for (const [index, arrival] of arrivals.entries()) {
+    const duplicate = duplicates.get(index)
+    results.push(
+      duplicate ? { result: 'duplicate', id: String(duplicate.knownId) } : await recordOne(tx, arrival),
+    )
+  }
+  return results
+}
+
+/** Those that stay duplicates whatever becomes of the others. Of a new signature that is only the first one. */
+function independentDuplicates(recognised: readonly Recognised[]): Map<number, Recognised> {
+  const duplicates = new Map<number, Recognised>()
+  const newSignatures = new Set<string>()
+  for (const [index, each] of recognised.entries()) {
+    const isFirst = !newSignatures.has(each.arrival.signature)
+    if (isSignedAnew(each)) newSignatures.add(each.arrival.signature)
+    if (each.recognition === 'duplicate' && (isFirst || !isSignedAnew(each))) duplicates.set(index, each)
+  }
+  return duplicates
+}
+
+/** Decides on an arrival that is suspect, or whose key or signature was found to be known, and records it. */
+async function recordOne(tx: Transaction, arrival: Arrival): Promise<AddResult> {
+  const [found] = await recogniseArrivals(tx, [arrival])
+  const { recognition, knownId, signedId } = found!
+  switch (recognition) {
+    case 'duplicate':
+      await countDuplicates(tx, [found!])
+      return { result: 'duplicate', id: String(knownId) }
+    case 'suspicion':
+      return quarantine(tx, arrival, recognition, arrival.suspicion!)
+    case 'conflict':
+      return quarantine(tx, arrival, recognition, QUARANTINE_REASON.conflict(String(knownId)))
+    case 'replay':
+      return quarantine(tx, arrival, recognition, QUARANTINE_REASON.replay(String(signedId)))
+    case 'forgotten':
+      return quarantine(tx, arrival, recognition, QUARANTINE_REASON.forgotten)
+    case 'new': {
+      // What made it known has been deleted, or was an arrival of the same batch that is in quarantine now.
+      const id = (await insertNew(tx, [arrival])).get(0)
+      if (id === undefined) throw new InboxConflict('a new callback was not stored')
+      return { result: 'stored', id }
+    }
+  }
+}
+
+/** One entry for a signature, so that whoever holds one captured delivery cannot fill the disk. Further copies are counted. */
+async function quarantine(
+  tx: Transaction,
+  arrival: Arrival,
+  why: QuarantineCause,
+  reason: string,
+): Promise<AddResult> {
+  const values = [...columnsOf([arrival]), tx.now, storedText(reason)]
+  const [row] = await tx.all<{ id: BigInteger; is_new: boolean }>(QUARANTINE, ...values)
+  const id = String(row!.id)
+  return row!.is_new ? { result: 'quarantined', id, why } : { result: 'duplicate', id }
+}
+
+// xmax is 0 in a row that this statement inserted, and another number in a row that it updated.
+const QUARANTINE = `
+  INSERT INTO entries (state, known, due_set_at, ready, reason, ${COLUMNS})
+  SELECT 'quarantined', false, ${NOW}::bigint, false, $${Number(NOW.slice(1)) + 1}::text, ${VALUES}
+  FROM ${ARRIVING}
+  ON CONFLICT (signed_at, signature) WHERE NOT known DO UPDATE SET copies = entries.copies + 1
+  RETURNING id, xmax = 0 AS is_new`
