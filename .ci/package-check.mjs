@@ -36,6 +36,8 @@ try {
   step('CommonJS on Express 4', () => run(cjs, 'node', 'consumer.cjs'))
   step('every entry point without the optional peers', () => loadEntryPoints(cjs))
   step('an inbox without the optional peers', () => run(cjs, 'node', 'without-peers.cjs'))
+  npmInstall(cjs, ['@opentelemetry/api@1'])
+  step('OpenTelemetry with its API', () => loadOpenTelemetry(cjs))
 
   const typed = consumer('typescript', {}, [
     tarball,
@@ -97,9 +99,19 @@ function checkCommand(folder) {
 
 function loadEntryPoints(folder) {
   const names = Object.keys(exports).map((entry) => JSON.stringify(`countersign${entry.slice(1)}`))
-  const entryPoints = names.filter((name) => !name.includes('package.json'))
+  // countersign/opentelemetry is for those who have its API.
+  const entryPoints = names.filter((name) => !/package\.json|opentelemetry/.test(name))
   run(folder, 'node', '-e', entryPoints.map((name) => `require(${name})`).join('\n'))
   run(folder, 'node', '--input-type=module', '-e', entryPoints.map((name) => `import ${name}`).join('\n'))
+}
+
+function loadOpenTelemetry(folder) {
+  const names = ['countersign', 'countersign/opentelemetry']
+  const program = 'openTelemetry().observe(createReceiver({ subscriptions: [], logger: false }))'
+  const required = names.map((name) => `...require('${name}')`).join(', ')
+  run(folder, 'node', '-e', `const { createReceiver, openTelemetry } = { ${required} }; ${program}`)
+  const imported = `import { createReceiver } from '${names[0]}'; import { openTelemetry } from '${names[1]}'`
+  run(folder, 'node', '--input-type=module', '-e', `${imported}; ${program}`)
 }
 
 /** As an ES module and as CommonJS, by this repository's compiler and by the older one. */

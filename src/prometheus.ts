@@ -1,8 +1,8 @@
 export {
   prometheusMetrics,
   type MetricRegistry,
-  type ObservedProcess,
   type ObserveOptions,
   type PrometheusMetrics,
   type PrometheusMetricsOptions,
 } from './telemetry/prometheus-metrics.js'
+export type { ObservedProcess } from './telemetry/observed-process.js'

@@ -1,7 +1,7 @@
 import type { Logger } from '../logging/logger.js'
 import { startAdminServer, type AdminSettings } from '../server/admin-server.js'
 import type { SmallServer } from '../server/small-server.js'
-import type { ObservedProcess } from '../telemetry/prometheus-metrics.js'
+import type { ObservedProcess } from '../telemetry/observed-process.js'
 import { warnOfOpenMetrics } from './config/admin-setting.js'
 import { urlOf } from './run-until-signal.js'
 

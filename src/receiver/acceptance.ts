@@ -11,8 +11,11 @@ export interface Acceptance {
   /** Whether callbacks can be accepted, as far as it is known. */
   readonly ready: boolean
   start(): Promise<void>
-  /** Never rejects, unless there is a mistake in Countersign. `request`: for what an inbox keeps of its headers. */
-  accept(callback: Authenticated, request: RequestHeaders): MaybePending<Outcome>
+  /**
+   * Never rejects, unless there is a mistake in Countersign. `request`: for what an inbox keeps of its headers. `traceContext` is
+   * stored with the callback.
+   */
+  accept(callback: Authenticated, request: RequestHeaders, traceContext?: string): MaybePending<Outcome>
   /** Resolves once nothing runs, and nothing that this process handles is due. */
   idle(): Promise<void>
   /** Resolves once running handlers have ended. After `limitMs` they are aborted. */

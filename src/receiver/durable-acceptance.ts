@@ -48,14 +48,18 @@ export class DurableAcceptance implements Acceptance {
     }))
   }
 
-  async accept(authenticated: Authenticated, request: RequestHeaders): Promise<Outcome> {
+  async accept(
+    authenticated: Authenticated,
+    request: RequestHeaders,
+    traceContext?: string,
+  ): Promise<Outcome> {
     const { callback } = authenticated
     if (!this.#isOpen) {
       const error = new Error('the inbox is not open: await receiver.start() before the server listens')
       return outcome('ERR_INBOX_UNAVAILABLE', callback, error)
     }
     try {
-      const storing = this.#track(this.#add(authenticated, request))
+      const storing = this.#track(this.#add(authenticated, request, traceContext))
       const added = await withTimeout(storing, this.#parts.dependencyTimeoutMs, 'the inbox')
       this.#isOutdated = false
       if (added.result === 'stored') this.#parts.worker.wake()
@@ -96,7 +100,11 @@ export class DurableAcceptance implements Acceptance {
     return work
   }
 
-  async #add(authenticated: Authenticated, request: RequestHeaders): Promise<AddResult> {
+  async #add(
+    authenticated: Authenticated,
+    request: RequestHeaders,
+    traceContext: string | undefined,
+  ): Promise<AddResult> {
     const { inbox } = this.#parts
     const { callback, identity, verdict } = authenticated
     return inbox.add({
@@ -108,6 +116,7 @@ export class DurableAcceptance implements Acceptance {
         verdict === 'genuine' ? authenticated.callback.payload : parsePayload(callback.rawBody),
       ),
       headers: arrivedHeaders(headerLines(request)),
+      traceContext,
     })
   }
 

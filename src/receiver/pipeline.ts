@@ -60,7 +60,9 @@ export class Pipeline {
   #acceptWithin(result: Authenticated, { request }: CallbackHead, arrivedAt: number): MaybePending<Outcome> {
     const { callback } = result
     const step: AcceptStep = { callback, arrivedAt, headerValues: (name) => headerValues(request, name) }
-    return this.#events.within('accept', step, () => this.#acceptance.accept(result, request))
+    return this.#events.within('accept', step, () =>
+      this.#acceptance.accept(result, request, step.traceContext),
+    )
   }
 
   /** Resolves once every callback whose body has arrived has its outcome, and the acceptance is idle. */

@@ -1,11 +1,11 @@
 import { checkKnownOptions, integerOption, invalidOption, objectOption } from '../base/option-checks.js'
-import type { EventSource } from '../events/event-channel.js'
 import { AnswerMetrics } from './answer-metrics.js'
 import { AttemptMetrics } from './attempt-metrics.js'
 import { BoundedNames } from './bounded-names.js'
 import { CONTENT_TYPE, exposition } from './exposition.js'
-import { InboxMetrics, type ReadInbox } from './inbox-metrics.js'
+import { InboxMetrics } from './inbox-metrics.js'
 import type { Metric } from './instruments.js'
+import { checkObserved, type ObservedProcess } from './observed-process.js'
 import { ProcessMetrics } from './process-metrics.js'
 
 export interface PrometheusMetricsOptions {
@@ -22,12 +22,6 @@ export interface PrometheusMetricsOptions {
 export interface MetricRegistry {
   // A method, so that the narrower parameter type of prom-client is accepted. prom-client need not be installed.
   registerMetric(metric: never): void
-}
-
-/** A receiver or a worker. */
-export interface ObservedProcess {
-  readonly events: EventSource
-  readonly operations: ReadInbox | undefined
 }
 
 export interface ObserveOptions {
@@ -77,7 +71,7 @@ export function prometheusMetrics(options: PrometheusMetricsOptions = {}): Prome
     contentType: CONTENT_TYPE,
     text: () => exposition(metrics),
     observe(target, observeOptions = {}) {
-      const { events, operations } = checkObserved(target)
+      const { events, operations } = checkObserved(OBSERVE, target)
       checkKnownOptions(OBSERVE, observeOptions, ['inbox'])
       const { inbox = 'default' } = observeOptions
       if (typeof inbox !== 'string' || inbox === '')
@@ -94,12 +88,6 @@ export function prometheusMetrics(options: PrometheusMetricsOptions = {}): Prome
       }
     },
   }
-}
-
-function checkObserved(target: ObservedProcess): ObservedProcess {
-  const { events } = (target ?? {}) as Partial<ObservedProcess>
-  if (typeof events?.subscribe === 'function') return target
-  throw invalidOption(OBSERVE, 'observed', target, 'pass a receiver or a worker')
 }
 
 const OWNER = 'prometheusMetrics'

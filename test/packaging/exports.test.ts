@@ -53,6 +53,7 @@ const EXPORTED = {
   'countersign/bullmq': ['forwardTo', 'forwardedEvent', 'handleForwarded'],
   'countersign/prometheus': ['prometheusMetrics'],
   'countersign/console': ['createConsole'],
+  'countersign/opentelemetry': ['openTelemetry'],
 }
 
 // Names are public the day they are published: this list changes on purpose, or not at all.

@@ -1,0 +1,6 @@
+export {
+  openTelemetry,
+  type OpenTelemetry,
+  type OpenTelemetryOptions,
+} from './telemetry/opentelemetry/open-telemetry.js'
+export type { ObservedProcess } from './telemetry/observed-process.js'

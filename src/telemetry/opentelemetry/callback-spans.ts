@@ -1,0 +1,163 @@
+import { performance } from 'node:perf_hooks'
+import {
+  context,
+  ROOT_CONTEXT,
+  SpanKind,
+  trace,
+  type Context,
+  type Link,
+  type Span,
+  type Tracer,
+} from '@opentelemetry/api'
+import { isPending, type MaybePending } from '../../base/pending.js'
+import type { VerifiedCallback } from '../../callback/callback.js'
+import type { Outcome } from '../../callback/outcomes.js'
+import type { EventSource } from '../../events/event-channel.js'
+import type { AnsweredEvent } from '../../events/lifecycle-events.js'
+import type { AcceptStep, AttemptResult, AttemptStep, SettleStep } from '../../events/steps.js'
+import type { BoundedNames } from '../bounded-names.js'
+import { messageAttributes } from './message-attributes.js'
+import type { PerSecondLimit } from './per-second-limit.js'
+import { endProcess, endReceive, endSettle, onceEnded } from './span-ends.js'
+import { parseStoredTraceContext, parseTraceContext, storedTraceContext } from './trace-context.js'
+
+interface SpanParts {
+  readonly tracer: Tracer
+  /** The event types that become part of names of spans. */
+  readonly eventTypes: BoundedNames
+  /** Whether an incoming traceparent becomes the parent. */
+  readonly trustTraceparent: boolean
+  /** Which requests that were not verified have a span. */
+  readonly refusedSpans: PerSecondLimit
+}
+
+/**
+ * Spans by the messaging conventions of OpenTelemetry
+ * (https://opentelemetry.io/docs/specs/semconv/messaging/messaging-spans): `receive` for a request, `process` for an attempt,
+ * and within it one for the record of its end.
+ */
+export class CallbackSpans {
+  readonly #parts: SpanParts
+  /** The span that a callback is in. It is needed where no context manager is registered, and `context.active()` is always empty. */
+  readonly #contexts = new WeakMap<VerifiedCallback, Context>()
+
+  constructor(parts: SpanParts) {
+    this.#parts = parts
+  }
+
+  observe(events: EventSource): () => void {
+    const ends = [
+      events.around('accept', (step, next) => this.#accept(step, next)),
+      events.around('attempt', (step, next) => this.#attempt(step, next)),
+      events.around('settle', (step, next) => this.#settle(step, next)),
+      events.subscribe('answered', (event) => this.#answered(event)),
+    ]
+    return () => {
+      for (const end of ends) end()
+    }
+  }
+
+  #accept(step: AcceptStep, next: () => MaybePending<Outcome>): void {
+    const { callback, arrivedAt } = step
+    const ambient = context.active()
+    const { parent, links } = this.#origin(step, ambient)
+    const span = this.#start(
+      'receive',
+      callback,
+      { kind: SpanKind.CONSUMER, startTime: arrivedAt, links },
+      parent,
+    )
+    const within = trace.setSpan(parent, span)
+    this.#contexts.set(callback, within)
+    step.traceContext = storedTraceContext(span.spanContext())
+    onceEnded(
+      context.with(within, next),
+      (outcome) => endReceive(span, outcome),
+      () => endReceive(span, { code: 'ERR_INTERNAL', outcome: 'failed' }),
+    )
+  }
+
+  /** What the receive span belongs to. Where the sender is not trusted, its traceparent is only a link. */
+  #origin(step: AcceptStep, ambient: Context): { parent: Context; links: Link[] } {
+    const traceparents = step.headerValues('traceparent')
+    // Of several it is not known which one is meant.
+    const [traceparent] = traceparents.length === 1 ? traceparents : []
+    if (traceparent === undefined) return { parent: ambient, links: [] }
+    const { trustTraceparent } = this.#parts
+    const tracestate = trustTraceparent ? step.headerValues('tracestate').join(',') : ''
+    const sender = parseTraceContext(traceparent, tracestate)
+    if (!sender) return { parent: ambient, links: [] }
+    if (!trustTraceparent) return { parent: ambient, links: [{ context: sender }] }
+    const surrounding = trace.getSpanContext(ambient)
+    const links = surrounding ? [{ context: sender }, { context: surrounding }] : [{ context: sender }]
+    return { parent: trace.setSpanContext(ambient, sender), links }
+  }
+
+  #attempt(step: AttemptStep, next: () => MaybePending<AttemptResult>): void {
+    const { callback, entry, attempt } = step
+    const { parent, links } = entry === undefined ? this.#withinRequest(callback) : afterRequest(callback)
+    const span = this.#start('process', callback, { kind: SpanKind.CONSUMER, links }, parent)
+    span.setAttribute('countersign.attempt', attempt)
+    if (entry !== undefined) span.setAttribute('countersign.entry', entry)
+    const within = trace.setSpan(parent, span)
+    this.#contexts.set(callback, within)
+    onceEnded(
+      context.with(within, next),
+      (result) => endProcess(span, result),
+      (error) => endProcess(span, { code: 'ERR_INTERNAL', error }),
+    )
+  }
+
+  #withinRequest(callback: VerifiedCallback): { parent: Context; links: Link[] } {
+    const active = context.active()
+    return { parent: trace.getSpan(active) ? active : (this.#contexts.get(callback) ?? active), links: [] }
+  }
+
+  #settle(step: SettleStep, next: () => MaybePending<unknown>): void {
+    const { callback, move } = step
+    const startTime = performance.now()
+    const recording = next()
+    // A store in memory has nothing to wait for, and nothing to see.
+    if (!isPending(recording)) return
+    const parent = this.#contexts.get(callback) ?? context.active()
+    const span = this.#start(move, callback, { kind: SpanKind.CLIENT, startTime }, parent, 'settle')
+    recording.then(
+      (held) => endSettle(span, held === false ? 'ERR_CLAIM_LOST' : undefined),
+      () => endSettle(span, '_OTHER'),
+    )
+  }
+
+  /** A request whose callback was not accepted: most are unauthenticated. */
+  #answered({ outcome, durationMs }: AnsweredEvent): void {
+    const { callback } = outcome
+    if (callback ? this.#contexts.has(callback) : !this.#parts.refusedSpans.admits()) return
+    const startTime = performance.now() - durationMs
+    const options = { kind: SpanKind.CONSUMER, startTime }
+    endReceive(this.#start('receive', callback, options, context.active()), outcome)
+  }
+
+  #start(
+    operation: string,
+    callback: VerifiedCallback | undefined,
+    { kind, startTime, links }: { kind: SpanKind; startTime?: number; links?: Link[] },
+    parent: Context,
+    type = operation,
+  ): Span {
+    const { tracer, eventTypes } = this.#parts
+    // Not `callback.type`: the header is not signed.
+    const destination = callback && eventTypes.of(callback.subscription.eventTypeName)
+    const name = destination === undefined ? operation : `${operation} ${destination}`
+    const options = { kind, attributes: messageAttributes(operation, type, callback) }
+    return tracer.startSpan(
+      name,
+      { ...options, ...(startTime !== undefined && { startTime }), ...(links && { links }) },
+      parent,
+    )
+  }
+}
+
+/** A worker may handle it hours later, in another process: a trace of its own, with a link. */
+function afterRequest({ traceContext }: VerifiedCallback): { parent: Context; links: Link[] } {
+  const received = traceContext === undefined ? undefined : parseStoredTraceContext(traceContext)
+  return { parent: ROOT_CONTEXT, links: received ? [{ context: received }] : [] }
+}

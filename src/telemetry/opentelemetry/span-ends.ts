@@ -1,0 +1,49 @@
+import { performance } from 'node:perf_hooks'
+import { SpanStatusCode, type Span } from '@opentelemetry/api'
+import { textProperty } from '../../base/foreign-value.js'
+import { isPending, type MaybePending } from '../../base/pending.js'
+import { OUTCOMES, type Outcome, type OutcomeCode } from '../../callback/outcomes.js'
+import type { AttemptResult } from '../../events/steps.js'
+
+/** Calls one of the functions with what a step resulted in. */
+export function onceEnded<Result>(
+  result: MaybePending<Result>,
+  onResult: (result: Result) => void,
+  onError: (error: unknown) => void,
+): void {
+  if (isPending(result)) result.then(onResult, onError)
+  else onResult(result)
+}
+
+export function endReceive(span: Span, { code, outcome }: Pick<Outcome, 'code' | 'outcome'>): void {
+  if (span.isRecording()) {
+    span.setAttribute('countersign.outcome', outcome)
+    span.setAttribute('countersign.code', code)
+    if (outcome === 'refused' || outcome === 'failed' || outcome === 'unavailable') fail(span, code)
+  }
+  // By the clock of the start. Without it the SDK takes the time of day, in whole milliseconds.
+  span.end(performance.now())
+}
+
+export function endProcess(span: Span, { code, error }: AttemptResult): void {
+  if (span.isRecording() && code !== undefined && code !== 'HANDLED') {
+    fail(span, code)
+    const type = textProperty(error, 'name')
+    // Not its message, which may contain what the handler knows.
+    if (type !== undefined) span.addEvent('exception', { 'exception.type': type.slice(0, 100) })
+  }
+  span.end()
+}
+
+export function endSettle(span: Span, code: OutcomeCode | '_OTHER' | undefined): void {
+  if (code !== undefined) fail(span, code)
+  span.end(performance.now())
+}
+
+function fail(span: Span, code: OutcomeCode | '_OTHER'): void {
+  span.setAttribute('error.type', code)
+  span.setStatus({
+    code: SpanStatusCode.ERROR,
+    message: code === '_OTHER' ? 'the end could not be recorded' : OUTCOMES[code].reason,
+  })
+}
