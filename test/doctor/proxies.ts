@@ -10,7 +10,7 @@ export const openssl = findProgram('openssl')
 
 /** One folder per file of tests: each folder that is removed at exit has a listener of its own. */
 const shared = temporaryFolder()
-const newFolder = (): string => mkdtempSync(join(shared, 'server-'))
+export const newFolder = (): string => mkdtempSync(join(shared, 'server-'))
 
 const running: ServerProcess[] = []
 afterEach(async () => {
@@ -46,7 +46,7 @@ http {
   const file = join(folder, 'nginx.conf')
   writeFileSync(file, configuration)
   mkdirSync(join(folder, 'logs'))
-  return start(nginx!, ['-p', folder, '-c', file, '-e', 'stderr'], folder, port)
+  return startProxy(nginx!, ['-p', folder, '-c', file, '-e', 'stderr'], folder, port)
 }
 
 /** HAProxy in front of a receiver. `rules` are further lines of its frontend. */
@@ -69,11 +69,13 @@ backend receiver
   server one 127.0.0.1:${receiverPort}
 `,
   )
-  return start(haproxy!, ['-db', '-f', file], folder, port)
+  return startProxy(haproxy!, ['-db', '-f', file], folder, port)
 }
 
 export interface Certificate {
   readonly certificate: string
+  /** The files of the certificate and of its key. */
+  readonly files: { readonly certificate: string; readonly key: string }
   readonly listen: string
   readonly server: string
 }
@@ -87,12 +89,14 @@ export function certificate(days: number): Certificate {
   execFileSync(openssl!, [...args, '-keyout', key, '-out', file], { stdio: 'ignore' })
   return {
     certificate: readFileSync(file, 'utf8'),
+    files: { certificate: file, key },
     listen: ' ssl http2',
     server: `client_max_body_size 2m; ssl_certificate ${file}; ssl_certificate_key ${key};`,
   }
 }
 
-async function start(
+/** Starts a proxy that ends after the test, and waits until it accepts connections. */
+export async function startProxy(
   program: string,
   args: readonly string[],
   folder: string,
