@@ -65,6 +65,11 @@ export class ServerProcess {
     return this.#child.pid!
   }
 
+  /** Null while it runs, and after it was ended by a signal. */
+  get exitCode(): number | null {
+    return this.#child.exitCode
+  }
+
   /** Sends a signal and waits for the end of the process. */
   async stop(signal: NodeJS.Signals): Promise<void> {
     this.#child.kill(signal)
