@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { performance } from 'node:perf_hooks'
-import type { Logger } from '../logging/logger.js'
 import type { Access } from './access.js'
 import { assetAnswer, html, seeOther, send, type Answer } from './answer.js'
 import { createAssets } from './assets/assets.js'
@@ -14,9 +13,7 @@ import { Renderer } from './renderer.js'
 import { isSameOrigin } from './same-origin.js'
 import { securityHeaders } from './security-headers.js'
 
-export interface HandlerParts extends Omit<ConsoleParts, 'renderer'> {
-  readonly logger: Logger
-}
+export type HandlerParts = Omit<ConsoleParts, 'renderer'>
 
 export type ConsoleHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 

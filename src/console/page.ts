@@ -1,4 +1,5 @@
 import type { InboxOperations } from '../inbox/operations.js'
+import type { Logger } from '../logging/logger.js'
 import type { Answer } from './answer.js'
 import type { ConsoleRequest } from './console-request.js'
 import type { Operator } from './operator.js'
@@ -18,6 +19,7 @@ export interface ConsoleParts {
   /** Whether a decision needs a reason. */
   readonly reasonRequired: boolean
   readonly clock: () => number
+  readonly logger: Logger
 }
 
 export type BodyAccess = 'decide' | 'view' | 'never'

@@ -1,5 +1,6 @@
 import { createReceiver } from '../../src/index.js'
 import type { OperatorEvent } from '../../src/events/lifecycle-events.js'
+import type { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { subscription } from '../support/running-receiver.js'
 import { ADA, BOB, browse, hiddenFields, runConsole, textOf, type Browsing } from './browse.js'
 import { seededInbox } from './seeded-inbox.js'
@@ -126,6 +127,16 @@ describe('a decision on one entry', () => {
   })
 })
 
+/** The methods of an inbox, which have private fields of their own. */
+function bound(inbox: MemoryInbox) {
+  return {
+    stats: () => inbox.stats(),
+    search: inbox.search.bind(inbox),
+    count: inbox.count.bind(inbox),
+    show: inbox.show.bind(inbox),
+  }
+}
+
 describe('a decision on all that match', () => {
   const confirm = async ({ get, post }: Browsing, query: string, more: Record<string, string> = {}) =>
     post('decide', { ...hiddenFields(await get(`decide?${query}`)), ...more })
@@ -169,6 +180,24 @@ describe('a decision on all that match', () => {
       new RegExp(`1 entry was retried\\. .*Not done .*${one} entry ${one} is discarded`),
     )
     expect((await inbox.show(other))!.state).toBe('stored')
+  })
+
+  it('says so when the inbox fails on the way', async () => {
+    const { inbox, add } = seededInbox()
+    const ids = [await add(DEAD), await add(DEAD)]
+    const failing = Object.assign(Object.create(inbox) as typeof inbox, {
+      ...bound(inbox),
+      act: async (...[id, ...rest]: Parameters<typeof inbox.act>) => {
+        if (id === ids[1]) throw new Error('the disk is full')
+        return inbox.act(id, ...rest)
+      },
+    })
+    const done = await confirm(browse(await runConsole({ inbox: failing })), 'state=dead&action=discard')
+    expect(done.status).toBe(503)
+    expect(textOf(done)).toMatch(
+      /For 1 entry nothing was done, or it is not known\. .*1 entry was discarded\./,
+    )
+    expect(done.text).not.toContain('disk is full')
   })
 
   it('is for at most 500 entries, the oldest', async () => {

@@ -1,5 +1,5 @@
-import type { EntryId } from '../../callback/callback.js'
-import type { EntrySummary, OperatorDecision } from '../../inbox/operations.js'
+import { actOnMatching, previewMatching } from '../../inbox/act-on-matching.js'
+import type { OperatorDecision } from '../../inbox/operations.js'
 import { MOVES, type InboxState } from '../../inbox/states.js'
 import { decisionReason } from '../decision-reason.js'
 import { html, type Answer } from '../answer.js'
@@ -16,7 +16,6 @@ const MAX_ENTRIES = 500
 const SHOWN = 50
 /** How far the preview counts. */
 const MAX_COUNT = 10_000
-const SEARCHES = 20
 
 const WORDS = {
   retry: { title: 'Retry all that match', verb: 'Retry', done: 'retried' },
@@ -37,8 +36,8 @@ export const bulkPreview: ReadPage = async (parts, visit) => {
     const text = 'Choose states in which the decision is possible, then choose the decision in the list.'
     return messagePage(parts, visit, 400, 'No such decision', text)
   }
-  const [entries, { count, more }] = await Promise.all([
-    oldestMatching(parts, list),
+  const [{ entries }, { count, more }] = await Promise.all([
+    previewMatching(parts.operations, list.filter, action, { limit: MAX_ENTRIES }),
     parts.operations.count(list.filter, MAX_COUNT),
   ])
   const { title, verb } = WORDS[action]
@@ -62,12 +61,12 @@ export const bulkPreview: ReadPage = async (parts, visit) => {
       back: hrefWith('entries', list.parts),
       backHref: hrefWith('entries', list.parts),
       reasonRequired: parts.reasonRequired,
-      confirm: `${verb} ${numberText(entries.length)} ${entries.length === 1 ? 'entry' : 'entries'}`,
+      confirm: `${verb} ${entriesText(entries.length)}`,
     }),
   )
 }
 
-/** Decides on the entries of the preview, one after the other. `again` is never set. */
+/** Decides on the entries of the preview. `again` is never set. */
 export const bulkDecision: SubmitPage = async (parts, visit, fields) => {
   const action = actionIn(fields)
   const ids = idsIn(fields)
@@ -81,24 +80,36 @@ export const bulkDecision: SubmitPage = async (parts, visit, fields) => {
     )
   const { reason, problem } = decisionReason(fields.get('reason') ?? '', parts.reasonRequired)
   if (problem !== undefined) return messagePage(parts, visit, 400, 'A reason is needed', problem)
-  const refused: { id: string; href: string; message: string }[] = []
-  for (const id of ids) {
-    const result = await parts.operations.act(id, action, visit.operator.name, { reason })
-    if (!result.done)
-      refused.push({ id: printable(id), href: entryHref(id), message: printable(result.message) })
-  }
-  parts.stats.forget()
-  const { title, done } = WORDS[action]
-  const count = ids.length - refused.length
-  const frame = { ...visit.frame, title, current: 'entries' }
-  return html(
-    parts.renderer.page('decided', frame, {
-      title,
-      summary: `${numberText(count)} ${count === 1 ? 'entry was' : 'entries were'} ${done}.`,
-      refused,
-      backHref: backHref(fields.get('back') ?? ''),
-    }),
+  const { results, counts, failed } = await actOnMatching(
+    parts.operations,
+    ids,
+    action,
+    visit.operator.name,
+    { reason },
   )
+  parts.stats.forget()
+  if (failed)
+    parts.logger.error({ code: 'ERR_CONSOLE_FAILED', err: failed.error }, 'a decision was not completed')
+  const { title, done } = WORDS[action]
+  const frame = { ...visit.frame, title, current: 'entries' }
+  const view = {
+    title,
+    summary: `${numberText(counts.done)} ${counts.done === 1 ? 'entry was' : 'entries were'} ${done}.`,
+    problem:
+      failed &&
+      `The inbox failed. For ${entriesText(failed.remaining.length)} nothing was done, or it is not known. Look at the list again.`,
+    refused: results.flatMap((result) =>
+      result.done
+        ? []
+        : [{ id: printable(result.id), href: entryHref(result.id), message: printable(result.message) }],
+    ),
+    backHref: backHref(fields.get('back') ?? ''),
+  }
+  return html(parts.renderer.page('decided', frame, view), failed ? 503 : 200)
+}
+
+function entriesText(count: number): string {
+  return `${numberText(count)} ${count === 1 ? 'entry' : 'entries'}`
 }
 
 function actionIn(fields: URLSearchParams): OperatorDecision | undefined {
@@ -112,22 +123,6 @@ function isPossible(action: OperatorDecision, { filter, problem }: ListQuery): b
   if (problem !== undefined || states.length === 0) return false
   // A second handling is decided one by one.
   return states.every((state) => from.includes(state) && state !== 'handled')
-}
-
-/** In the order of their arrival, so that a retry keeps it. */
-async function oldestMatching(
-  { operations }: ConsoleParts,
-  { filter }: ListQuery,
-): Promise<readonly EntrySummary[]> {
-  const found: EntrySummary[] = []
-  let afterId: EntryId | undefined
-  for (let searches = 0; searches < SEARCHES && found.length < MAX_ENTRIES; searches++) {
-    const { entries, next } = await operations.search(filter, { afterId, limit: MAX_ENTRIES - found.length })
-    found.push(...entries)
-    if (next === undefined) break
-    afterId = next
-  }
-  return found
 }
 
 function idsIn(fields: URLSearchParams): string[] | undefined {

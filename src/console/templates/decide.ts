@@ -22,6 +22,7 @@ export const DECIDE = `<% layout('@layout', it.frame) %>
 /** What was done. */
 export const DECIDED = `<% layout('@layout', it.frame) %>
 <h1><%= it.title %></h1>
+<% if (it.problem) { %><p class="problem" role="alert"><%= it.problem %></p><% } %>
 <p class="lead" role="status"><%= it.summary %></p>
 <% if (it.refused.length > 0) { %>
 <h2>Not done</h2>
