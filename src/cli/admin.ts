@@ -1,3 +1,5 @@
+import type { ConsoleProcess } from '../console/console-options.js'
+import { createStandaloneConsole } from '../console/sign-in/standalone-console.js'
 import type { Logger } from '../logging/logger.js'
 import { startAdminServer, type AdminSettings } from '../server/admin-server.js'
 import type { SmallServer } from '../server/small-server.js'
@@ -7,28 +9,35 @@ import { urlOf } from './run-until-signal.js'
 
 export interface Admin {
   /** @throws CountersignError ERR_LISTEN_FAILED */
-  start(owner: string): Promise<void>
+  start(): Promise<void>
   close(): void
 }
 
-/** The admin address of a receiver or a worker, which is measured only if there is one. */
+/**
+ * The admin address of a receiver or a worker, which is measured only if there is one.
+ * @throws CountersignError ERR_OPTION_INVALID if the console has no inbox
+ */
 export async function createAdmin(
+  owner: string,
   settings: AdminSettings | undefined,
-  observed: ObservedProcess & { readonly ready: boolean },
+  observed: ObservedProcess & ConsoleProcess & { readonly ready: boolean },
   log: Logger,
 ): Promise<Admin> {
   if (!settings) return { start: async () => {}, close() {} }
   const { prometheusMetrics } = await import('../telemetry/prometheus-metrics.js')
+  const console = settings.console && createStandaloneConsole(owner, observed, settings.console, log)
   const metrics = prometheusMetrics()
   const unobserve = metrics.observe(observed)
   let server: SmallServer | undefined
   return {
-    async start(owner) {
-      server = await startAdminServer(() => observed.ready, metrics, settings, owner)
+    async start() {
+      server = await startAdminServer({ isReady: () => observed.ready, metrics, console }, settings, owner)
       warnOfOpenMetrics(settings, log)
       log.info({ ...server.address }, `metrics on ${urlOf(server.address)}/metrics`)
+      if (console) log.info({ ...server.address }, `console on ${urlOf(server.address)}/console/`)
     },
     close() {
+      console?.close()
       unobserve()
       server?.close()
     },

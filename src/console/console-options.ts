@@ -1,6 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import type { HasAll } from '../base/has-all.js'
-import { checkKnownOptions, functionOption, invalidOption } from '../base/option-checks.js'
+import {
+  checkKnownOptions,
+  functionOption,
+  invalidOption,
+  partOf,
+  type OptionPart,
+} from '../base/option-checks.js'
 import type { EventSource } from '../events/event-channel.js'
 import type { InboxOperations } from '../inbox/operations.js'
 import { hasOperations } from '../inbox/published-operations.js'
@@ -79,23 +85,29 @@ export function parseConsoleOptions(options: ConsoleOptions): ConsoleSettings {
   return {
     ...inspected(options),
     ...parseConsoleViewOptions(OWNER, options),
-    operator: functionOption(OWNER, 'operator', options.operator, anybodyMayLook),
+    operator: functionOption(OWNER, 'operator', options.operator, nobodyNamed),
     clock: functionOption(OWNER, 'clock', options.clock, Date.now),
     logger: loggerOption(OWNER, options.logger),
   }
 }
 
 /** @throws CountersignError ERR_OPTION_INVALID */
-export function parseConsoleViewOptions(owner: string, options: ConsoleViewOptions): ConsoleViewSettings {
+export function parseConsoleViewOptions(
+  owner: string,
+  options: ConsoleViewOptions,
+  place?: OptionPart,
+): ConsoleViewSettings {
+  const named = (name: string): string | OptionPart => (place ? partOf(place, name) : name)
   const { bodies = 'decide', reasons = 'optional' } = options
   if (!['decide', 'view', 'never'].includes(bodies))
-    throw invalidOption(owner, 'bodies', bodies, 'use "decide", "view" or "never"')
+    throw invalidOption(owner, named('bodies'), bodies, 'use "decide", "view" or "never"')
   if (!['required', 'optional'].includes(reasons))
-    throw invalidOption(owner, 'reasons', reasons, 'use "required" or "optional"')
+    throw invalidOption(owner, named('reasons'), reasons, 'use "required" or "optional"')
   return { bodies, reasonRequired: reasons === 'required' }
 }
 
-function anybodyMayLook(): Operator {
+/** Everybody may look, and nobody may decide. */
+export function nobodyNamed(): Operator {
   return { name: 'not named', role: 'view' }
 }
 

@@ -1,5 +1,11 @@
 import type { RequestListener } from 'node:http'
 import { checkKnownOptions, integerOption, invalidOption } from '../base/option-checks.js'
+import {
+  parseStandaloneConsole,
+  type StandaloneConsole,
+  type StandaloneConsoleOptions,
+  type StandaloneConsoleSettings,
+} from '../console/sign-in/standalone-console.js'
 import { bearerTokenCheck, bearerTokenProblem } from './bearer-token.js'
 import { healthChecks, pathOf } from './health-checks.js'
 import { startSmallServer, type SmallServer } from './small-server.js'
@@ -11,12 +17,15 @@ export interface AdminServerOptions {
   readonly port: number
   /** `/metrics` is answered 401 without `Authorization: Bearer` and this token, of 16 to 1,000 characters. @default none */
   readonly metricsToken?: string | undefined
+  /** Serves the web console at `/console/`. @default none */
+  readonly console?: StandaloneConsoleOptions | undefined
 }
 
 export interface AdminSettings {
   readonly host: string
   readonly port: number
   readonly metricsToken: string | undefined
+  readonly console: StandaloneConsoleSettings | undefined
 }
 
 /** What `/metrics` answers. */
@@ -26,11 +35,12 @@ export interface Exposition {
 }
 
 const OPTION = { option: 'admin', part: 'admin' }
+const CONSOLE = { option: 'admin', part: 'admin: console' }
 
 /** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
 export function parseAdminOptions(owner: string, options: AdminServerOptions): AdminSettings {
-  checkKnownOptions(owner, options, ['host', 'port', 'metricsToken'], OPTION)
-  const { host = '127.0.0.1', port, metricsToken } = options
+  checkKnownOptions(owner, options, ['host', 'port', 'metricsToken', 'console'], OPTION)
+  const { host = '127.0.0.1', port, metricsToken, console } = options
   if (typeof host !== 'string' || host === '') {
     const cure = 'use a host name or address, such as "127.0.0.1"'
     throw invalidOption(owner, { option: 'admin', part: 'admin: host' }, host, cure)
@@ -45,21 +55,50 @@ export function parseAdminOptions(owner: string, options: AdminServerOptions): A
     host,
     port: integerOption(owner, 'admin: port', port, { fallback: -1, min: 0, max: 65_535 }),
     metricsToken,
+    console: console === undefined ? undefined : parseStandaloneConsole(owner, CONSOLE, console, host),
   }
 }
 
+/** What the admin server answers. */
+export interface AdminPages {
+  readonly isReady: () => boolean
+  readonly metrics: Exposition
+  readonly console: Pick<StandaloneConsole, 'handle'> | undefined
+}
+
 /**
- * `/metrics`, `/healthz` and `/readyz`, on an address that callbacks do not reach. All other requests are answered 404.
+ * `/metrics`, `/healthz`, `/readyz` and, if there is one, the console at `/console/`, on an address that callbacks do not reach. All other requests are answered 404.
  * @throws CountersignError ERR_LISTEN_FAILED
  */
 export function startAdminServer(
-  isReady: () => boolean,
-  metrics: Exposition,
-  { host, port, metricsToken }: AdminSettings,
+  { isReady, metrics, console }: AdminPages,
+  { host, port, metricsToken }: Omit<AdminSettings, 'console'>,
   owner: string,
 ): Promise<SmallServer> {
   const isAllowed = metricsToken === undefined ? () => true : bearerTokenCheck(metricsToken)
-  return startSmallServer(healthChecks(isReady, metricsListener(metrics, isAllowed)), host, port, owner)
+  const others = metricsListener(metrics, isAllowed)
+  const listener = healthChecks(isReady, console ? consoleListener(console, others) : others)
+  return startSmallServer(listener, host, port, owner)
+}
+
+const CONSOLE_PATH = '/console'
+
+function consoleListener(
+  console: Pick<StandaloneConsole, 'handle'>,
+  otherwise: RequestListener,
+): RequestListener {
+  return (request, response) => {
+    const { url = '/' } = request
+    if (url === '/' && request.method === 'GET') {
+      response.writeHead(303, { Location: `${CONSOLE_PATH}/`, 'Content-Length': 0 }).end()
+      return
+    }
+    const end = url.slice(CONSOLE_PATH.length)
+    if (!url.startsWith(CONSOLE_PATH) || !/^(?:[/?]|$)/.test(end)) return otherwise(request, response)
+    // As Express mounts a router.
+    Object.assign(request, { originalUrl: url, url: end.startsWith('/') ? end : `/${end}` })
+    console.handle(request, response)
+  }
 }
 
 function metricsListener(

@@ -9,12 +9,12 @@ export interface SmallServer {
   close(): void
 }
 
-/** Probes and scrapes send a few bytes, and one connection each. */
+/** Probes and scrapes send a few bytes, and a browser the form of a console. */
 const REQUEST_LIMIT_MS = 5_000
 const MAX_CONNECTIONS = 100
 
 /**
- * A server for requests without a body, for the programs of an operator.
+ * A server for small requests, of the programs and the browser of an operator.
  * @throws CountersignError ERR_LISTEN_FAILED
  */
 export async function startSmallServer(

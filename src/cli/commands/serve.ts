@@ -5,6 +5,7 @@ import { addEnvFileOption } from '../environment.js'
 import { UsageError, type DefineCommand, type Io } from '../io.js'
 import { addLogOptions, createLog } from '../log.js'
 import { positiveNumber, wholeNumber } from '../option-values.js'
+import { withOriginOfPromise } from '../config/option-origin.js'
 import { standaloneReceiver } from '../config/standalone-receiver.js'
 import { runUntilSignal, urlOf } from '../run-until-signal.js'
 
@@ -49,6 +50,9 @@ healthPort (for work), logLevel, logFormat.
 
 With admin: { host, port, metricsToken } or --admin-port, GET /metrics on that address answers the metrics for
 Prometheus. On an address other than 127.0.0.1 set metricsToken, which is { env }, { file } or the text.
+
+With admin: { console: { users: [{ name, password: { env: 'NAME' }, role }] } } the address also has the web console, at
+/console/. The role is view or decide. docs/console.md describes it.
 
 On SIGTERM and SIGINT, GET /readyz answers 503, and callbacks are accepted for another shutdownDelayMs. Then the
 process answers the requests that have arrived, waits for running handlers, and exits with 0. A second signal ends it
@@ -113,7 +117,9 @@ async function serve(flags: ServeFlags, io: Io): Promise<never> {
   const log = await createLog(settings.log)
   const { shutdownDelayMs } = settings.server
   const { receiver, parsed, store } = await standaloneReceiver(settings, log)
-  const admin = await createAdmin(settings.admin, receiver, log)
+  const admin = await withOriginOfPromise(settings.origin, () =>
+    createAdmin('serve', settings.admin, receiver, log),
+  )
 
   return runUntilSignal(
     {
@@ -123,7 +129,7 @@ async function serve(flags: ServeFlags, io: Io): Promise<never> {
     },
     async () => {
       const start = async () => {
-        await admin.start('serve')
+        await admin.start()
         return startReceiverServer(receiver, parsed.limits.bodyTimeoutMs, settings.server)
       }
       const server = await start().catch(async (error: unknown) => {

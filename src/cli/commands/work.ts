@@ -1,6 +1,6 @@
 import { parseHealthServerOptions, startHealthServer } from '../../server/health-server.js'
 import { loadWorkSettings, type ServeFlags } from '../config/config.js'
-import { withOrigin } from '../config/option-origin.js'
+import { withOrigin, withOriginOfPromise } from '../config/option-origin.js'
 import { standaloneWorker } from '../config/standalone-worker.js'
 import { createAdmin } from '../admin.js'
 import { addEnvFileOption } from '../environment.js'
@@ -59,7 +59,9 @@ async function work(flags: ServeFlags, io: Io): Promise<never> {
   const log = await createLog(settings.log)
   const { host, port } = withOrigin(settings.origin, () => parseHealthServerOptions(settings.health))
   const { worker, parsed } = await standaloneWorker(settings, log)
-  const admin = await createAdmin(settings.admin, worker, log)
+  const admin = await withOriginOfPromise(settings.origin, () =>
+    createAdmin('work', settings.admin, worker, log),
+  )
   return runUntilSignal(
     { log, stopLimitMs: parsed.stopTimeoutMs, stopping: { message: 'waiting for running handlers' } },
     async () => {
@@ -67,7 +69,7 @@ async function work(flags: ServeFlags, io: Io): Promise<never> {
       const health = port === undefined ? undefined : await startHealthServer(() => worker.ready, host, port)
       if (health) log.info({ ...health.address }, `health checks on ${urlOf(health.address)}`)
       try {
-        await admin.start('work')
+        await admin.start()
         await worker.start()
       } catch (error) {
         admin.close()

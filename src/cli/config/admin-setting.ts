@@ -3,11 +3,17 @@ import { isLoopback } from '../../base/loopback.js'
 import type { Logger } from '../../logging/logger.js'
 import { parseAdminOptions, type AdminServerOptions, type AdminSettings } from '../../server/admin-server.js'
 import type { ConfigFile } from './config-file.js'
-import { resolveOption } from './config-secrets.js'
+import { resolveOption, type ReferringOption } from './config-secrets.js'
 import type { OptionOrigin } from './option-origin.js'
 
+export interface ReadyAdminSetting {
+  readonly settings: AdminSettings
+  /** What must be in no log line: the token, and the passwords of the console. */
+  readonly secrets: readonly string[]
+}
+
 /**
- * The `admin` option, with the text of its token; undefined where there is none.
+ * The `admin` option, with the texts of its token and passwords; undefined where there is none.
  * @throws CountersignError ERR_CONFIG_INVALID, ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
 export async function adminSetting(
@@ -15,17 +21,38 @@ export async function adminSetting(
   file: ConfigFile,
   env: NodeJS.ProcessEnv,
   origin: OptionOrigin,
-): Promise<AdminSettings | undefined> {
+): Promise<ReadyAdminSetting | undefined> {
   if (admin === undefined) return undefined
-  const { metricsToken } = (admin ?? {}) as { metricsToken?: unknown }
-  const isReference = typeof metricsToken === 'object' && metricsToken !== null
-  const resolved = isReference
+  const resolve = async (value: unknown, place: ReferringOption): Promise<unknown> =>
+    typeof value === 'object' && value !== null ? resolveOption(value, place, file, env) : value
+  const options = isObject(admin)
     ? {
-        ...(admin as object),
-        metricsToken: await resolveOption(metricsToken, TOKEN, file, env),
+        ...admin,
+        ...('metricsToken' in admin && { metricsToken: await resolve(admin['metricsToken'], TOKEN) }),
+        ...('console' in admin && { console: await withPasswords(admin['console'], resolve) }),
       }
     : admin
-  return parseAdminOptions(origin('admin'), resolved as AdminServerOptions)
+  const settings = parseAdminOptions(origin('admin'), options as AdminServerOptions)
+  const { metricsToken, console } = options as AdminServerOptions
+  const secrets = [metricsToken, ...(console?.users ?? []).map(({ password }) => password)]
+  return { settings, secrets: secrets.filter((secret) => secret !== undefined) }
+}
+
+async function withPasswords(
+  console: unknown,
+  resolve: (value: unknown, place: ReferringOption) => Promise<unknown>,
+): Promise<unknown> {
+  if (!isObject(console) || !Array.isArray(console['users'])) return console
+  const users = console['users'].map(async (user: unknown, index) => {
+    if (!isObject(user)) return user
+    const place = { option: `admin.console.users[${index}].password`, meaning: 'the password' }
+    return { ...user, password: await resolve(user['password'], place) }
+  })
+  return { ...console, users: await Promise.all(users) }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Other machines may reach any address but the loopback addresses. */

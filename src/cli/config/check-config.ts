@@ -4,7 +4,10 @@ import { warnOfGaps, type Handled } from '../../handlers/handler-gaps.js'
 import { selfCheck } from '../../receiver/self-check/self-check.js'
 import { silentLogger, type Logger } from '../../logging/logger.js'
 import { withoutQuery, type Subscriptions } from '../../callback/subscriptions.js'
+import type { AdminSettings } from '../../server/admin-server.js'
+import { createAdmin } from '../admin.js'
 import { warnOfOpenMetrics } from './admin-setting.js'
+import { withOriginOfPromise } from './option-origin.js'
 import { checkAddress } from './check-address.js'
 import { checkInbox, readableDatabase, readableEntries, type InboxEntries } from './check-inbox.js'
 import { loadSettings, type ServeFlags, type Settings } from './config.js'
@@ -36,7 +39,12 @@ interface Summary {
   readonly config: string
   readonly listen: { readonly host: string; readonly port: number }
   /** Where `/metrics` is served, or null if it is not. */
-  readonly admin: { readonly host: string; readonly port: number; readonly hasToken: boolean } | null
+  readonly admin: {
+    readonly host: string
+    readonly port: number
+    readonly hasToken: boolean
+    readonly console: ConsoleSummary | null
+  } | null
   readonly subscriptions: readonly SubscriptionSummary[] | 'looked up by a function'
   readonly handlers: { readonly types: readonly string[]; readonly any: boolean; readonly unhandled: boolean }
   readonly limits: Readonly<Record<string, number>>
@@ -53,6 +61,13 @@ interface Summary {
   readonly warnings: readonly Warning[]
   /** Why `serve` would not start. */
   readonly problems: readonly Problem[]
+}
+
+interface ConsoleSummary {
+  /** How many may sign in. 0: everybody on this machine may look. */
+  readonly users: number
+  readonly bodies: string
+  readonly reasonRequired: boolean
 }
 
 interface SubscriptionSummary {
@@ -104,7 +119,7 @@ async function summarize(settings: Settings, { strict }: CheckFlags): Promise<Su
   }
   const warnings: Warning[] = []
   const log = collector(warnings)
-  const { parsed, handled, store } = await standaloneReceiver(settings, log)
+  const { receiver, parsed, handled, store } = await standaloneReceiver(settings, log)
   // The receiver itself logs these warnings at its start, but starting it here would create the file of the inbox.
   warnOfGaps(parsed.subscribedTypes, handled, log, { hasInbox: settings.inbox.kind !== 'none' })
   selfCheck({ ...parsed.checked, logger: log })
@@ -113,6 +128,10 @@ async function summarize(settings: Settings, { strict }: CheckFlags): Promise<Su
   const { admin } = settings
   if (admin) {
     warnOfOpenMetrics(admin, log)
+    const created = await attempt(() =>
+      withOriginOfPromise(settings.origin, () => createAdmin('serve', admin, receiver, log)),
+    )
+    created?.close()
     await attempt(() => checkAddress(admin.host, admin.port, log))
   }
   const checked = await attempt(() => checkInbox(settings.inbox, log))
@@ -124,7 +143,7 @@ async function summarize(settings: Settings, { strict }: CheckFlags): Promise<Su
     valid: problems.length === 0 && (!strict || warnings.length === 0),
     config: settings.file.path,
     listen: { host, port },
-    admin: admin ? { host: admin.host, port: admin.port, hasToken: admin.metricsToken !== undefined } : null,
+    admin: admin ? summarizeAdmin(admin) : null,
     subscriptions: summarizeSubscriptions(options.subscriptions, handled),
     handlers: { ...handled, types: [...handled.types] },
     limits: {
@@ -172,6 +191,15 @@ function inboxSummary(inbox: ReadyInboxSetting): string | null {
       return `schema ${JSON.stringify(schema)} of ${databaseName(inbox.connectionString)}`
     }
   }
+}
+
+function summarizeAdmin({ host, port, metricsToken, console }: AdminSettings): NonNullable<Summary['admin']> {
+  const ofConsole = console && {
+    users: console.users.count,
+    bodies: console.bodies,
+    reasonRequired: console.reasonRequired,
+  }
+  return { host, port, hasToken: metricsToken !== undefined, console: ofConsole ?? null }
 }
 
 function summarizeSubscriptions(
@@ -242,7 +270,12 @@ function readable(
     `${printable(config)} is ${valid ? 'valid' : 'not valid, as --strict makes warnings failures'}.\n`,
     `listen on ${printable(listen.host)} port ${listen.port}\n`,
     ...(admin
-      ? [`metrics on ${printable(admin.host)} port ${admin.port}${admin.hasToken ? ', with a token' : ''}\n`]
+      ? [
+          `metrics on ${printable(admin.host)} port ${admin.port}${admin.hasToken ? ', with a token' : ''}\n`,
+          ...(admin.console
+            ? [`console there at /console/; users: ${admin.console.users || 'none, view only'}\n`]
+            : []),
+        ]
       : []),
     inbox === null
       ? `no inbox: handlers run before the answer; idempotency store: ${redisServer === null ? idempotencyStore : printable(redisServer)}\n`

@@ -166,14 +166,14 @@ async function commonSettings({ file, values, origin }: ConfigValues, io: Io): P
   const inbox = await readyInboxSetting(inboxSetting(values, file, origin), file, io.env)
   const ofDatabase = inbox.kind === 'postgres' ? secretsIn(inbox.connectionString) : []
   const admin = await adminSetting(values.admin, file, io.env, origin)
-  const ofAdmin = admin?.metricsToken === undefined ? [] : [admin.metricsToken]
+  const ofAdmin = admin?.secrets ?? []
   const secrets = [...secretsOf(values.subscriptions), ...clientSecret(io), ...ofDatabase, ...ofAdmin]
   return {
     file,
     inbox,
     handlers: values.handlers,
     log: { level, format, secrets },
-    admin,
+    admin: admin?.settings,
     origin,
   }
 }

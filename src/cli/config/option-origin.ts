@@ -8,6 +8,22 @@ export function withOrigin<Result>(origin: OptionOrigin, parse: () => Result): R
   try {
     return parse()
   } catch (error) {
-    throw error instanceof OptionError ? error.withOwner(origin(error.option)) : error
+    throw named(error, origin)
   }
+}
+
+/** As `withOrigin`, for what is loaded only when it is used. */
+export async function withOriginOfPromise<Result>(
+  origin: OptionOrigin,
+  parse: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await parse()
+  } catch (error) {
+    throw named(error, origin)
+  }
+}
+
+function named(error: unknown, origin: OptionOrigin): unknown {
+  return error instanceof OptionError ? error.withOwner(origin(error.option)) : error
 }

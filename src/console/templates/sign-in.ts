@@ -1,5 +1,5 @@
 export const SIGN_IN = `<% layout('@layout', it.frame) %>
-<form class="sign-in" method="post" action="sign-in">
+<form class="sign-in" method="post" action="<%= it.href %>">
 <h1>Sign in</h1>
 <% if (it.problem) { %><p class="problem" role="alert"><%= it.problem %></p><% } %>
 <input type="hidden" name="token" value="<%= it.formToken %>">

@@ -1,0 +1,87 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { checkKnownOptions, invalidOption, partOf, type OptionPart } from '../../base/option-checks.js'
+import { isOperatorName, type ConsoleRole, type Operator } from '../operator.js'
+
+export interface ConsoleUserOptions {
+  /** Stands in the history of each entry that this user decides about. 1 to 100 characters. */
+  readonly name: string
+  /** 12 to 1,000 characters. */
+  readonly password: string
+  /** What the user may do. */
+  readonly role: ConsoleRole
+}
+
+interface ConsoleUser {
+  readonly operator: Operator
+  readonly passwordHash: Buffer
+}
+
+const MIN_PASSWORD = 12
+const MAX_PASSWORD = 1_000
+const MAX_USERS = 1_000
+const NOBODY = hashOf('')
+
+/** Those who may sign in. */
+export class ConsoleUsers {
+  readonly #users: ReadonlyMap<string, ConsoleUser>
+
+  /** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
+  constructor(owner: string, place: OptionPart, users: readonly ConsoleUserOptions[]) {
+    if (!Array.isArray(users) || users.length > MAX_USERS)
+      throw invalidOption(
+        owner,
+        place,
+        users,
+        `use a list of at most ${MAX_USERS} objects { name, password, role }`,
+      )
+    const byName = new Map<string, ConsoleUser>()
+    for (const [index, options] of users.entries()) {
+      const user = parseUser(owner, { ...place, part: `${place.part}[${index}]` }, options)
+      const { name } = user.operator
+      if (byName.has(name))
+        throw invalidOption(
+          owner,
+          place,
+          undefined,
+          'give each user another name',
+          `a list with ${JSON.stringify(name)} twice`,
+        )
+      byName.set(name, user)
+    }
+    this.#users = byName
+  }
+
+  get count(): number {
+    return this.#users.size
+  }
+
+  /** The user of this name, if the password is right. Takes the same time for a name that nobody has. */
+  find(name: string, password: string): Operator | undefined {
+    const user = this.#users.get(name)
+    const isRight = timingSafeEqual(hashOf(password), user?.passwordHash ?? NOBODY)
+    return isRight ? user?.operator : undefined
+  }
+}
+
+function parseUser(owner: string, place: OptionPart, options: ConsoleUserOptions): ConsoleUser {
+  checkKnownOptions(owner, options, ['name', 'password', 'role'], place)
+  const { name, password, role } = options
+  if (!isOperatorName(name)) {
+    const cure = 'use 1 to 100 characters, without control characters'
+    throw invalidOption(owner, partOf(place, 'name'), name, cure)
+  }
+  if (role !== 'view' && role !== 'decide')
+    throw invalidOption(owner, partOf(place, 'role'), role, 'use "view" or "decide"')
+  if (typeof password !== 'string' || password.length < MIN_PASSWORD || password.length > MAX_PASSWORD) {
+    const cure = `use ${MIN_PASSWORD} to ${MAX_PASSWORD} characters, such as the output of "openssl rand -base64 18"`
+    const shown =
+      typeof password === 'string' ? `a text of ${password.length} characters` : `of type ${typeof password}`
+    throw invalidOption(owner, partOf(place, 'password'), undefined, cure, shown)
+  }
+  return { operator: { name, role }, passwordHash: hashOf(password) }
+}
+
+/** Hashes have the same length, which `timingSafeEqual` needs. The password itself is in the configuration. */
+function hashOf(password: string): Buffer {
+  return createHash('sha256').update(password).digest()
+}

@@ -1,0 +1,44 @@
+interface Failures {
+  count: number
+  readonly endsAt: number
+}
+
+const WINDOW_MS = 300_000
+const MAX_BY_ADDRESS = 10
+/** An attacker with many addresses has no more attempts than this. */
+const MAX_IN_ALL = 100
+const MAX_ADDRESSES = 1_000
+
+/** Bounds the passwords that can be tried: failures per address, and in all, in five minutes. */
+export class SignInLimit {
+  /** The address whose first failure is the oldest is the first. */
+  readonly #byAddress = new Map<string, Failures>()
+  readonly #now: () => number
+  #inAll: Failures = { count: 0, endsAt: -Infinity }
+
+  /** `now`: a monotonic clock in milliseconds. */
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** In how many milliseconds this address may try again; 0 if it may now. */
+  waitMs(address: string): number {
+    const now = this.#now()
+    const waitFor = (failures: Failures | undefined, max: number): number =>
+      failures && failures.count >= max ? Math.max(0, failures.endsAt - now) : 0
+    return Math.max(waitFor(this.#byAddress.get(address), MAX_BY_ADDRESS), waitFor(this.#inAll, MAX_IN_ALL))
+  }
+
+  failed(address: string): void {
+    const now = this.#now()
+    if (now >= this.#inAll.endsAt) this.#inAll = { count: 0, endsAt: now + WINDOW_MS }
+    this.#inAll.count++
+    let failures = this.#byAddress.get(address)
+    if (!failures || now >= failures.endsAt) {
+      this.#byAddress.delete(address)
+      if (this.#byAddress.size >= MAX_ADDRESSES) this.#byAddress.delete(this.#byAddress.keys().next().value!)
+      this.#byAddress.set(address, (failures = { count: 0, endsAt: now + WINDOW_MS }))
+    }
+    failures.count++
+  }
+}

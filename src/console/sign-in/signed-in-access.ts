@@ -1,0 +1,144 @@
+import type { IncomingMessage } from 'node:http'
+import type { Logger } from '../../logging/logger.js'
+import type { Access, Admission } from '../access.js'
+import { html, seeOther, type Answer } from '../answer.js'
+import type { ConsoleRequest } from '../console-request.js'
+import { cookieHeader, secretInCookie } from '../cookies.js'
+import { readForm } from '../form.js'
+import { formToken, isFormToken, randomSecret, TOKEN_FIELD } from '../form-token.js'
+import { PAGES } from '../pages/pages.js'
+import type { Renderer } from '../renderer.js'
+import { isSameOrigin } from '../same-origin.js'
+import type { ConsoleUsers } from './console-users.js'
+import { SESSION_MS, type Sessions } from './sessions.js'
+import type { SignInLimit } from './sign-in-limit.js'
+
+interface SignInParts {
+  readonly users: ConsoleUsers
+  readonly sessions: Sessions
+  readonly limit: SignInLimit
+  readonly renderer: Renderer
+  readonly logger: Logger
+}
+
+const SESSION = 'countersign-session'
+/** Before there is a session: another site must not be able to sign a browser in. */
+const FORM = 'countersign-sign-in'
+const NOBODY = 'nobody has signed in'
+
+/** The users of the console sign in with a password. */
+export class SignedInAccess implements Access {
+  readonly #parts: SignInParts
+
+  constructor(parts: SignInParts) {
+    this.#parts = parts
+  }
+
+  async admit(request: IncomingMessage, parsed: ConsoleRequest): Promise<Admission> {
+    const { path, method } = parsed
+    if (path === '/sign-in')
+      return { answer: method === 'POST' ? await this.#signIn(request, parsed) : this.#form(request, parsed) }
+    const secret = secretInCookie(request, SESSION)
+    const isPolled = path?.startsWith('/live/') === true
+    const operator = secret === undefined ? undefined : this.#parts.sessions.find(secret, !isPolled)
+    if (secret === undefined || operator === undefined)
+      return { answer: isPolled || method === 'POST' ? this.#ended() : seeOther(signInHref(parsed)) }
+    if (path === '/sign-out') return { answer: await this.#signOut(request, method, secret, operator.name) }
+    return { operator, browserSecret: secret, canSignOut: true }
+  }
+
+  async #signIn(request: IncomingMessage, parsed: ConsoleRequest): Promise<Answer> {
+    const { users, sessions, limit, logger } = this.#parts
+    const browserSecret = secretInCookie(request, FORM)
+    const form = await readForm(request)
+    if ('refused' in form)
+      return this.#form(request, parsed, { status: form.refused, problem: 'The form cannot be read.' })
+    const { fields } = form
+    if (
+      !isSameOrigin(request) ||
+      !browserSecret ||
+      !isFormToken(fields.get(TOKEN_FIELD), browserSecret, NOBODY)
+    )
+      return this.#form(request, parsed, {
+        status: 403,
+        problem: 'Please try again. The browser must accept cookies.',
+      })
+    const address = request.socket.remoteAddress ?? ''
+    const name = (fields.get('name') ?? '').slice(0, 100)
+    const waitMs = limit.waitMs(address)
+    if (waitMs > 0) {
+      const problem = 'There were too many attempts. Wait some minutes.'
+      const headers = { 'Retry-After': String(Math.ceil(waitMs / 1_000)) }
+      return this.#form(request, parsed, { status: 429, problem, name, headers })
+    }
+    const operator = users.find(name, fields.get('password') ?? '')
+    if (!operator) {
+      limit.failed(address)
+      // Without the name: people type their password there.
+      logger.warn({ code: 'WARN_SIGN_IN_FAILED', address }, 'signing in to the console failed')
+      return this.#form(request, parsed, { status: 403, problem: 'Name or password is wrong.', name })
+    }
+    logger.info({ name: operator.name, role: operator.role, address }, 'signed in to the console')
+    const session = cookieHeader(request, SESSION, sessions.begin(operator), SESSION_MS / 1_000)
+    return seeOther(targetIn(parsed), { 'Set-Cookie': session })
+  }
+
+  async #signOut(request: IncomingMessage, method: string, secret: string, name: string): Promise<Answer> {
+    const form = method === 'POST' && isSameOrigin(request) ? await readForm(request) : undefined
+    const isMeant = form && 'fields' in form && isFormToken(form.fields.get(TOKEN_FIELD), secret, name)
+    if (!isMeant) return seeOther('./')
+    this.#parts.sessions.end(secret)
+    return seeOther('sign-in', { 'Set-Cookie': cookieHeader(request, SESSION, '', 0) })
+  }
+
+  #form(
+    request: IncomingMessage,
+    parsed: ConsoleRequest,
+    { status = 200, problem, name = '', headers = {} }: Partial<SignInProblem> = {},
+  ): Answer {
+    const known = secretInCookie(request, FORM)
+    const browserSecret = known ?? randomSecret()
+    const view = {
+      problem,
+      name,
+      formToken: formToken(browserSecret, NOBODY),
+      href: signInHref(parsed, parsed.query.get('to') ?? ''),
+    }
+    const cookie = known === undefined ? { 'Set-Cookie': cookieHeader(request, FORM, browserSecret) } : {}
+    return html(this.#parts.renderer.page('signIn', { title: 'Sign in' }, view), status, {
+      ...headers,
+      ...cookie,
+    })
+  }
+
+  #ended(): Answer {
+    const text = 'You are not signed in, or your session has ended. Nothing was done.'
+    return html(this.#parts.renderer.page('message', { title: 'Not signed in' }, { text }), 401)
+  }
+}
+
+interface SignInProblem {
+  readonly status: number
+  readonly problem: string
+  readonly name: string
+  readonly headers: Record<string, string>
+}
+
+/** The address of the sign-in page that leads back to the page that was asked for. */
+function signInHref({ path = '/', query }: ConsoleRequest, to = addressOf(path, query)): string {
+  return to === '' ? 'sign-in' : `sign-in?${new URLSearchParams({ to }).toString()}`
+}
+
+function addressOf(path: string, query: URLSearchParams): string {
+  const text = query.toString()
+  return `${path.slice(1)}${text === '' ? '' : `?${text}`}`
+}
+
+/** Where to go after signing in: only to a page of the console. */
+function targetIn({ query }: ConsoleRequest): string {
+  const [path = '', ...rest] = (query.get('to') ?? '').split('?')
+  const isPage = PAGES.get(`/${path}`)?.read !== undefined && !path.startsWith('live/')
+  if (!isPage) return './'
+  const parameters = new URLSearchParams(rest.join('?')).toString()
+  return `./${path}${parameters === '' ? '' : `?${parameters}`}`
+}

@@ -1,0 +1,119 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isIPv6 } from 'node:net'
+import { isLoopback } from '../../base/loopback.js'
+import { checkKnownOptions, invalidOption, partOf, type OptionPart } from '../../base/option-checks.js'
+import type { Logger } from '../../logging/logger.js'
+import { ApplicationAccess } from '../access.js'
+import { html, send } from '../answer.js'
+import { consoleHandler, monotonic } from '../console-handler.js'
+import {
+  nobodyNamed,
+  parseConsoleViewOptions,
+  type ConsoleProcess,
+  type ConsoleViewOptions,
+  type ConsoleViewSettings,
+} from '../console-options.js'
+import { ProcessActivity } from '../process-activity.js'
+import { StatsReading } from '../stats-reading.js'
+import { ConsoleUsers, type ConsoleUserOptions } from './console-users.js'
+import { isKnownHost } from './request-host.js'
+import { Sessions } from './sessions.js'
+import { SignedInAccess } from './signed-in-access.js'
+import { SignInLimit } from './sign-in-limit.js'
+
+/** The console of a process that has no application around it. */
+export interface StandaloneConsoleOptions extends ConsoleViewOptions {
+  /**
+   * Who may sign in. Without users everybody who reaches the address may look, and nobody may decide; that is possible on a
+   * loopback address only.
+   */
+  readonly users?: readonly ConsoleUserOptions[] | undefined
+  /** The names under which browsers reach the console through a proxy, such as `callbacks.internal.example`. @default [] */
+  readonly hosts?: readonly string[] | undefined
+}
+
+export interface StandaloneConsoleSettings extends ConsoleViewSettings {
+  readonly users: ConsoleUsers
+  readonly hosts: readonly string[]
+  /** Whether the Host header must be known. */
+  readonly checksHost: boolean
+}
+
+export interface StandaloneConsole {
+  handle(request: IncomingMessage, response: ServerResponse): void
+  close(): void
+}
+
+const KNOWN = [
+  'users',
+  'hosts',
+  'bodies',
+  'reasons',
+] as const satisfies readonly (keyof StandaloneConsoleOptions)[]
+
+/** `address`: what the console listens on. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
+export function parseStandaloneConsole(
+  owner: string,
+  place: OptionPart,
+  options: StandaloneConsoleOptions,
+  address: string,
+): StandaloneConsoleSettings {
+  checkKnownOptions(owner, options, KNOWN, place)
+  const { users = [], hosts = [] } = options
+  const view = parseConsoleViewOptions(owner, options, place)
+  const parsed = new ConsoleUsers(owner, partOf(place, 'users'), users)
+  const isLocal = isLoopback(isIPv6(address) ? `[${address}]` : address)
+  if (!isLocal && parsed.count === 0) {
+    const cure = `give at least one user a password, because other machines can reach ${address}; or set admin.host to 127.0.0.1`
+    throw invalidOption(owner, partOf(place, 'users'), undefined, cure, 'empty')
+  }
+  const isHost = (host: unknown) => typeof host === 'string' && /^[a-z0-9.-]{1,253}$/.test(host)
+  if (!Array.isArray(hosts) || !hosts.every(isHost))
+    throw invalidOption(
+      owner,
+      partOf(place, 'hosts'),
+      hosts,
+      'use a list of host names in lower case, without a port',
+    )
+  return { ...view, users: parsed, hosts, checksHost: isLocal || hosts.length > 0 }
+}
+
+/** A console for `serve` and `work`. @throws CountersignError ERR_OPTION_INVALID if there is no inbox that it could show */
+export function createStandaloneConsole(
+  owner: string,
+  { events, operations }: ConsoleProcess,
+  { users, hosts, checksHost, bodies, reasonRequired }: StandaloneConsoleSettings,
+  logger: Logger,
+): StandaloneConsole {
+  if (!operations) {
+    const cure = 'configure an inbox that has the operations, or leave the console out'
+    throw invalidOption(
+      owner,
+      { option: 'admin', part: 'admin: console' },
+      undefined,
+      cure,
+      'set without an inbox that it could show',
+    )
+  }
+  const activity = new ProcessActivity(events, Date.now, monotonic)
+  const stats = new StatsReading(operations, monotonic)
+  const handle = consoleHandler(
+    { operations, stats, activity, bodies, reasonRequired, clock: Date.now, logger },
+    (renderer) => {
+      if (users.count === 0) return new ApplicationAccess(nobodyNamed)
+      const sessions = new Sessions(monotonic)
+      return new SignedInAccess({ users, sessions, limit: new SignInLimit(monotonic), renderer, logger })
+    },
+  )
+  return {
+    handle(request, response) {
+      if (!checksHost || isKnownHost(request, hosts)) return void handle(request, response)
+      send(
+        request,
+        response,
+        html('The Host header names no host of this console: see admin.console.hosts.', 421),
+      )
+    },
+    close: () => activity.close(),
+  }
+}

@@ -1,0 +1,288 @@
+import type { IncomingMessage } from 'node:http'
+import {
+  createStandaloneConsole,
+  parseStandaloneConsole,
+  type StandaloneConsoleOptions,
+} from '../../src/console/sign-in/standalone-console.js'
+import { Sessions } from '../../src/console/sign-in/sessions.js'
+import { SignInLimit } from '../../src/console/sign-in/sign-in-limit.js'
+import { EventChannel } from '../../src/events/event-channel.js'
+import { collectedLog } from '../support/collected-log.js'
+import { fakeClock } from '../support/fake-clock.js'
+import { ADA, browse, hiddenFields, serveUntilEnd, textOf } from './browse.js'
+import { seededInbox } from './seeded-inbox.js'
+
+const PASSWORD = 'correct horse battery'
+const USERS = [
+  { name: 'ada', password: PASSWORD, role: 'decide' },
+  { name: 'bob', password: 'another long password', role: 'view' },
+] as const
+const PLACE = { option: 'admin', part: 'admin: console' }
+const DEAD = { move: 'deadLetter', error: 'the ledger did not answer' } as const
+
+const parse = (options: StandaloneConsoleOptions, address = '127.0.0.1') =>
+  parseStandaloneConsole('serve', PLACE, options, address)
+
+async function run(options: StandaloneConsoleOptions = { users: USERS }, address?: string) {
+  const seeded = seededInbox()
+  const log = collectedLog()
+  const source = { events: new EventChannel(() => {}), operations: seeded.inbox }
+  const console = createStandaloneConsole('serve', source, parse(options, address), log)
+  const base = `${await serveUntilEnd((req: IncomingMessage, res) => console.handle(req, res))}/`
+  return { ...seeded, log, ...browse(base) }
+}
+
+async function signIn({ get, post }: ReturnType<typeof browse>, name = 'ada', password = PASSWORD) {
+  return post('sign-in', { ...hiddenFields(await get('sign-in')), name, password })
+}
+
+describe('a console with users', () => {
+  it('shows nothing before the sign-in, and leads to the page that was asked for', async () => {
+    const { get, post, add } = await run()
+    await add(DEAD)
+    const asked = await get('entries?state=dead&reason=x')
+    expect([asked.status, asked.text]).toEqual([303, ''])
+    const signInPage = await get(asked.headers.get('Location')!)
+    expect(textOf(signInPage)).not.toContain('dead')
+    const action = /action="(sign-in[^"]*)"/.exec(signInPage.text)![1]!
+    const fields = { ...hiddenFields(signInPage), name: 'ada', password: PASSWORD }
+    const done = await post(action, fields)
+    expect([done.status, done.headers.get('Location')]).toEqual([303, './entries?state=dead&reason=x'])
+    expect((await get('entries?state=dead')).status).toBe(200)
+  })
+
+  it('has a session in a cookie that scripts and other sites do not get', async () => {
+    const browsing = await run()
+    const cookie = (await signIn(browsing)).headers.get('Set-Cookie')
+    expect(cookie).toMatch(
+      /^countersign-session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200$/,
+    )
+  })
+
+  it('writes the name of the user into the history', async () => {
+    const browsing = await run()
+    const id = await browsing.add(DEAD)
+    await signIn(browsing)
+    const fields = hiddenFields(await browsing.get(`entry?id=${id}`))
+    expect((await browsing.post(`entry?id=${id}`, { ...fields, action: 'discard' })).status).toBe(303)
+    expect((await browsing.inbox.show(id))!.history).toMatchObject([{ by: 'ada', action: 'discard' }])
+  })
+
+  it('lets a user with the role view only look', async () => {
+    const browsing = await run()
+    const id = await browsing.add(DEAD)
+    await signIn(browsing, 'bob', USERS[1].password)
+    expect((await browsing.get(`entry?id=${id}`)).text).not.toContain('<form class="decide"')
+    expect((await browsing.post(`entry?id=${id}`, { action: 'discard' })).status).toBe(403)
+  })
+
+  it.each([
+    ['a wrong password', 'ada', 'correct horse batterY'],
+    ['a name that nobody has', 'mallory', PASSWORD],
+    ['the password of another', 'bob', PASSWORD],
+    ['no password', 'ada', ''],
+    ['a name of every object', '__proto__', PASSWORD],
+  ])('refuses %s, and does not log what was typed', async (_, name, password) => {
+    const browsing = await run()
+    const answer = await signIn(browsing, name, password)
+    expect([answer.status, textOf(answer)]).toEqual([
+      403,
+      expect.stringContaining('Name or password is wrong.'),
+    ])
+    expect((await browsing.get('./')).status).toBe(303)
+    expect(browsing.log.withCode('WARN_SIGN_IN_FAILED')).toHaveLength(1)
+    for (const typed of [name, password].filter(Boolean)) expect(browsing.log.text()).not.toContain(typed)
+  })
+
+  it.each([
+    ['without its token', { token: '' }, {}],
+    ['from another site', {}, { 'Sec-Fetch-Site': 'cross-site' }],
+  ])('refuses a sign-in %s, with the right password', async (_, more, headers) => {
+    const { get, post } = await run()
+    const fields = { ...hiddenFields(await get('sign-in')), name: 'ada', password: PASSWORD, ...more }
+    expect((await post('sign-in', fields, headers)).status).toBe(403)
+    expect((await get('./')).status).toBe(303)
+  })
+
+  it('refuses ten failures from one address, and then also the right password', async () => {
+    const browsing = await run()
+    for (let failures = 0; failures < 10; failures++)
+      expect((await signIn(browsing, 'ada', `wrong password ${failures}`)).status).toBe(403)
+    const answer = await signIn(browsing)
+    expect([answer.status, Number(answer.headers.get('Retry-After'))]).toEqual([429, expect.closeTo(300, -1)])
+    expect((await browsing.get('./')).status).toBe(303)
+  })
+
+  it('ends the session on the server when somebody signs out', async () => {
+    const browsing = await run()
+    const cookie = (await signIn(browsing)).headers.get('Set-Cookie')!.split(';')[0]!
+    const page = await browsing.get('./')
+    const token = /action="sign-out"><input type="hidden" name="token" value="([^"]+)"/.exec(page.text)![1]!
+    expect((await browsing.post('sign-out', { token: 'x' })).headers.get('Location')).toBe('./')
+    expect((await browsing.get('./')).status).toBe(200)
+    expect((await browsing.post('sign-out', { token })).headers.get('Location')).toBe('sign-in')
+    expect((await browse(browsing.base).get('./', { Cookie: cookie })).status).toBe(303)
+  })
+
+  it('answers 401 to what a page polls and to forms, when the session has ended', async () => {
+    const { get, post } = await run()
+    expect((await get('live/overview')).status).toBe(401)
+    expect((await post('entry?id=1', { action: 'discard' })).status).toBe(401)
+  })
+
+  it.each([
+    'https://evil.example/',
+    '//evil.example',
+    '/\\evil.example',
+    'live/overview',
+    'javascript:alert(1)',
+    'entries/../x',
+  ])('leads to the overview after a sign-in for %s', async (to) => {
+    const { get, post } = await run()
+    const path = `sign-in?${new URLSearchParams({ to })}`
+    const fields = { ...hiddenFields(await get(path)), name: 'ada', password: PASSWORD }
+    expect((await post(path, fields)).headers.get('Location')).toBe('./')
+  })
+})
+
+describe('a console without users', () => {
+  it('lets everybody on this machine look, and nobody decide', async () => {
+    const { get, post, add } = await run({})
+    const id = await add(DEAD, { body: '{"Id":"hidden"}', bodyId: 'y' })
+    const page = await get(`entry?id=${id}`)
+    expect(page.status).toBe(200)
+    expect(page.text).not.toContain('hidden')
+    expect((await post(`entry?id=${id}`, { action: 'discard' })).status).toBe(403)
+  })
+
+  it.each(['0.0.0.0', '::', '10.0.0.5', 'callbacks.internal'])('is refused on %s', (address) => {
+    expect(() => parse({}, address)).toThrow(
+      expect.objectContaining({
+        option: 'admin',
+        message: expect.stringMatching(/admin: console: users is empty/),
+      }),
+    )
+    expect(() => parse({ users: USERS }, address)).not.toThrow()
+  })
+})
+
+describe('the Host header', () => {
+  const statusWith = async (base: string, host: string): Promise<number> => {
+    const { request } = await import('node:http')
+    return new Promise((resolve, reject) => {
+      const sent = request(base, { headers: { Host: host }, agent: false }, (response) => {
+        response.resume()
+        resolve(response.statusCode!)
+      })
+      sent.on('error', reject).end()
+    })
+  }
+
+  it('must name this machine on a loopback address, or a configured host', async () => {
+    const { base } = await run({ hosts: ['callbacks.internal'] })
+    for (const host of [
+      '127.0.0.1',
+      'localhost:9000',
+      '[::1]:80',
+      'callbacks.internal',
+      'CALLBACKS.internal:443',
+    ])
+      expect([host, await statusWith(base, host)]).toEqual([host, 200])
+    for (const host of ['evil.example', '127.0.0.1.evil.example', 'localhost.evil.example', '10.0.0.5'])
+      expect([host, await statusWith(base, host)]).toEqual([host, 421])
+  })
+
+  it('may be any on another address, where a session is needed anyway', async () => {
+    const { base } = await run({ users: USERS }, '0.0.0.0')
+    expect(await statusWith(base, '10.0.0.5:9000')).toBe(303)
+  })
+})
+
+test.each<[string, unknown]>([
+  ['users that are no list', { users: {} }],
+  ['a user without a name', { users: [{ ...USERS[0], name: '' }] }],
+  ['a user with a short password', { users: [{ ...USERS[0], password: 'elevenchars' }] }],
+  ['a user without a password', { users: [{ ...USERS[0], password: undefined }] }],
+  ['a user with another role', { users: [{ ...USERS[0], role: 'admin' }] }],
+  ['two users of one name', { users: [USERS[0], USERS[0]] }],
+  ['an unknown option of a user', { users: [{ ...USERS[0], passwd: 'x' }] }],
+  ['a host with a port', { hosts: ['a.example:80'] }],
+  ['an unknown option', { user: [] }],
+  ['another access to bodies', { bodies: true }],
+])('%s is refused, without a password in the message', (_, options) => {
+  let thrown: Error | undefined
+  try {
+    parse(options as StandaloneConsoleOptions)
+  } catch (error) {
+    thrown = error as Error
+  }
+  expect(thrown).toMatchObject({ option: 'admin', message: expect.stringContaining('admin: console') })
+  expect(thrown!.message).not.toMatch(/correct horse|elevenchars/)
+})
+
+test('a process without an inbox has no console', () => {
+  const source = { events: new EventChannel(() => {}), operations: undefined }
+  expect(() => createStandaloneConsole('serve', source, parse({}), collectedLog())).toThrow(
+    expect.objectContaining({ option: 'admin' }),
+  )
+})
+
+describe('sessions', () => {
+  const HOUR_MS = 3_600_000
+
+  it('end after an hour without activity, and after twelve in any case', () => {
+    const now = fakeClock(0)
+    const sessions = new Sessions(now)
+    const idle = sessions.begin(ADA)
+    const used = sessions.begin(ADA)
+    for (let half = 1; half < 24; half++) {
+      now.advance(HOUR_MS / 2)
+      expect(sessions.find(used, true)).toBe(ADA)
+      expect(sessions.find(idle, false)).toBe(half < 2 ? ADA : undefined)
+    }
+    now.advance(HOUR_MS / 2)
+    expect(sessions.find(used, true)).toBeUndefined()
+  })
+
+  it('are at most 1,000: the oldest ends first', () => {
+    const sessions = new Sessions(fakeClock(0))
+    const secrets = Array.from({ length: 1_001 }, () => sessions.begin(ADA))
+    expect(secrets.map((secret) => sessions.find(secret, false) !== undefined).indexOf(true)).toBe(1)
+    expect(new Set(secrets).size).toBe(1_001)
+  })
+})
+
+describe('the limit of attempts', () => {
+  it('is 10 for an address, and is over after five minutes', () => {
+    const now = fakeClock(0)
+    const limit = new SignInLimit(now)
+    for (let failures = 0; failures < 10; failures++) {
+      expect(limit.waitMs('a')).toBe(0)
+      limit.failed('a')
+    }
+    expect([limit.waitMs('a'), limit.waitMs('b')]).toEqual([300_000, 0])
+    now.advance(300_000)
+    expect(limit.waitMs('a')).toBe(0)
+  })
+
+  it('is 100 for all addresses together', () => {
+    const limit = new SignInLimit(fakeClock(0))
+    for (let address = 0; address < 100; address++) limit.failed(`10.0.0.${address}`)
+    expect(limit.waitMs('another')).toBe(300_000)
+  })
+
+  it.each([
+    [999, 100_000],
+    [1_000, 0],
+  ])('keeps a bounded number of addresses: after %d others', (others, waitMs) => {
+    const now = fakeClock(0)
+    const limit = new SignInLimit(now)
+    limit.failed('before')
+    now.advance(100_000)
+    for (let failures = 0; failures < 10; failures++) limit.failed('first')
+    for (let address = 0; address < others; address++) limit.failed(`${address}`)
+    // The limit for all together is over.
+    now.advance(200_000)
+    expect(limit.waitMs('first')).toBe(waitMs)
+  })
+})
