@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import { durationOption, integerOption, invalidOption } from '../base/option-checks.js'
-import { readArrivedBody } from './arrived-body.js'
+import { endOfTick, mayArriveInThisTick, readArrivedBody } from './arrived-body.js'
 import { readBody, type BodyFailureCode, type RawBody, type ReadBodyOptions } from './read-body.js'
 
 export interface BodyLimitOptions {
@@ -70,6 +70,14 @@ export function readRawBody(
   const kept = keptBytes(request)
   if (kept)
     return kept.length > options.limits.maxBodyBytes ? 'ERR_BODY_TOO_LARGE' : { bytes: kept, release() {} }
+  const read = () => readStream(request, options)
+  return mayArriveInThisTick(request, options) ? endOfTick().then(read) : read()
+}
+
+function readStream(
+  request: IncomingMessage,
+  options: ReadBodyOptions,
+): Promise<RawBody | BodyFailureCode> | RawBody | BodyFailureCode {
   if (request.readableAborted) return 'ERR_BODY_ABORTED'
   if (!isUnread(request)) return 'ERR_BODY_ALREADY_READ'
   return readArrivedBody(request, options) ?? readBody(request, options)
