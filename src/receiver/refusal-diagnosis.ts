@@ -6,7 +6,7 @@ import { withTimeout } from '../base/timeout.js'
 import type { Tolerance } from '../callback/authenticate.js'
 import type { AuthenticatorSettings } from '../callback/authenticator.js'
 import type { PreparedSubscription } from '../callback/prepared-subscription.js'
-import { explainCallback, type Cause, type Explanation, type Finding } from '../diagnosis/index.js'
+import type { Cause, Explanation, Finding } from '../diagnosis/index.js'
 import type { EventChannel } from '../events/event-channel.js'
 import { answeredEvent } from '../events/publish-answer.js'
 import type { AnsweredRequest } from '../http/process-callback.js'
@@ -145,6 +145,8 @@ export class RefusalDiagnosis {
         dependencyTimeoutMs,
         'subscriptions()',
       )
+      // Its 22 modules are loaded when they are needed: with them `import 'countersign'` takes a tenth longer.
+      const { explainCallback } = await import('../diagnosis/index.js')
       const { verified, findings, stoppedBy } = this.#measured((maxMs) =>
         explainCallback(
           {
