@@ -7,6 +7,7 @@ import { benchMemory } from './memory.bench.mjs'
 import { benchPostgres } from './postgres.bench.mjs'
 import { benchReceiver } from './receiver.bench.mjs'
 import { benchRedis } from './redis.bench.mjs'
+import { benchStart } from './start.bench.mjs'
 import { benchVerify } from './verify.bench.mjs'
 
 const PARTS = {
@@ -14,6 +15,7 @@ const PARTS = {
   receiver: benchReceiver,
   memory: benchMemory,
   inbox: benchInbox,
+  start: benchStart,
   postgres: benchPostgres,
   redis: benchRedis,
   diagnosis: benchDiagnosis,
