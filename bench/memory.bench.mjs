@@ -15,7 +15,7 @@ export function benchMemory({ quick }) {
       measured: `${(bytes / 1e6).toFixed(1)} MB`,
       value: bytes / KEYS,
       of: 'bytes per key',
-      aim: { atMost: 100 },
+      aim: { atMost: 65 },
     },
   ]
 }

@@ -72,22 +72,48 @@ async function closedLoop(connections, options) {
 
 /** Latencies while callbacks arrive at fixed times, at parts of what bare Express can answer. */
 async function openLoop(options) {
-  const names = ['bare express', 'mounted', 'mounted, inbox', 'mounted, inbox and worker']
+  const inboxes = ['mounted, inbox', 'mounted, inbox and worker']
+  const names = ['bare express', 'mounted', ...inboxes, 'standalone']
   const rows = []
   for (const load of [0.25, 0.5, 0.75]) {
     const results = await startServers(names, { ...options, rounds: 8, load })
+    const at = `open loop at ${load} of bare express`
+    const series = (name, field) => results[name].map((result) => result[field])
     for (const name of names) {
       for (const field of ['p50', 'p99', 'p999']) {
-        const series = results[name].map((result) => result[field])
-        rows.push({
-          part: 'receiver',
-          what: `${name}, open loop at ${load} of bare express, ${field}`,
-          measured: milliseconds(median(series)),
-        })
+        const measured = milliseconds(median(series(name, field)))
+        rows.push({ part: 'receiver', what: `${name}, ${at}, ${field}`, measured })
       }
+      const measured = `${(median(series(name, 'cpuPerRequest')) * 1e6).toFixed(1)} µs`
+      rows.push({ part: 'receiver', what: `${name}, ${at}, processor time per callback`, measured })
     }
+    if (load === 0.5) for (const name of inboxes) rows.push(...delayRows(name, at, series))
   }
   return rows
+}
+
+/** How much later the answers come because of the inbox. */
+function delayRows(name, at, series) {
+  const without = series('mounted', 'p50')
+  const delays = series(name, 'p50').map((p50, round) => (p50 - without[round]) * 1000)
+  return [
+    {
+      part: 'receiver',
+      what: `${name}, ${at}, median delay by the inbox`,
+      measured: `${median(delays).toFixed(2)} ms`,
+      value: median(delays),
+      of: 'ms later than mounted',
+      aim: { atMost: 3 },
+    },
+    {
+      part: 'receiver',
+      what: `${name}, ${at}, 99th percentile`,
+      measured: milliseconds(median(series(name, 'p99'))),
+      ratio: ratio(series(name, 'p99'), series('mounted', 'p99')),
+      of: `${name} ÷ mounted`,
+      aim: { atMost: 2 },
+    },
+  ]
 }
 
 const milliseconds = (seconds) => `${(seconds * 1000).toFixed(2)} ms`
