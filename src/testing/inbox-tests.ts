@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
 import { registerArriving } from './inbox-tests/arriving.js'
 import { registerAsking } from './inbox-tests/asking.js'
+import { registerAttempts } from './inbox-tests/attempts.js'
 import { registerClaiming } from './inbox-tests/claiming.js'
 import { registerDeleting } from './inbox-tests/deleting.js'
 import { registerMissingHandlers } from './inbox-tests/missing-handlers.js'
 import { registerOperating } from './inbox-tests/operating.js'
 import { registerOrdering } from './inbox-tests/ordering.js'
 import { registerRepeating } from './inbox-tests/repeating.js'
+import { registerSearching } from './inbox-tests/searching.js'
+import { registerUndoing } from './inbox-tests/undoing.js'
 import { createArrival, LONG } from './inbox-tests/entries.js'
 import type { InboxUnderTest, RetentionUnderTest, Suite } from './inbox-tests/suite.js'
 import { globalFramework, type TestFramework } from './test-framework.js'
@@ -63,5 +66,8 @@ export function registerInboxTests(
     registerMissingHandlers(suite)
     registerDeleting(suite)
     registerAsking(suite)
+    registerAttempts(suite)
+    registerUndoing(suite)
+    registerSearching(suite)
   })
 }

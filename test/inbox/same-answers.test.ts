@@ -15,7 +15,7 @@ const START = Date.UTC(2026, 10, 3, 9, 14, 27)
 
 const ENDS: readonly ClaimEnd[] = [
   { move: 'complete' },
-  { move: 'reschedule', delayMs: 10, error: 'busy' },
+  { move: 'reschedule', delayMs: 10, error: 'busy', code: 'ERR_HANDLER_FAILED' },
   { move: 'deadLetter', error: 'account is closed' },
   { move: 'handBack' },
 ]
@@ -58,11 +58,21 @@ const step = fc.oneof(
     arbitrary: fc.record({
       does: fc.constant('act' as const),
       entry: fc.nat(),
-      action: fc.constantFrom('retry' as const, 'release' as const, 'discard' as const),
+      action: fc.constantFrom('retry' as const, 'release' as const, 'discard' as const, 'undo' as const),
       again: fc.boolean(),
+      reason: fc.constantFrom(undefined, 'by mistake'),
     }),
   },
   fc.record({ does: fc.constant('related' as const), entry: fc.nat() }),
+  { weight: 2, arbitrary: fc.record({ does: fc.constant('show' as const), entry: fc.nat() }) },
+  fc.record({
+    does: fc.constant('search' as const),
+    limit: fc.integer({ min: 1, max: 3 }),
+    bodyId: fc.constantFrom(undefined, 'Id 1', 'Id 2'),
+    states: fc.constantFrom(undefined, ['dead', 'stored'] as const, ['handled', 'discarded'] as const),
+    newestFirst: fc.boolean(),
+  }),
+  fc.record({ does: fc.constant('activity' as const), bucketMs: fc.constantFrom(7, 50) }),
   fc.record({
     does: fc.constant('select' as const),
     reason: fc.constantFrom(undefined, 'REPLAY', 'conflict', 'stale', 'account'),
@@ -116,7 +126,14 @@ class Subject {
         const signature = createHash('sha256').update(String(given.signed)).digest('base64')
         const signedAt = new Date(START + given.signed * 15)
         const receivedAt = new Date(this.#clock())
-        const added = await this.#inbox.add(arrival({ ...given, signature, signedAt, receivedAt }))
+        const parts = {
+          bodyId: `Id ${given.body.charAt(5)}`,
+          headers: { pairs: [['A', given.type]], isCut: false },
+        } as const
+        const added = await this.#inbox.add({
+          ...arrival({ ...given, signature, signedAt, receivedAt }),
+          ...parts,
+        })
         if (!this.#ids.includes(added.id)) this.#ids.push(added.id)
         return added
       }
@@ -132,9 +149,17 @@ class Subject {
       case 'begin':
         return claim && (await this.#inbox.begin([claim], 20)).size
       case 'act':
-        return this.#inbox.act(this.#idOf(given), given.action, 'ann', { again: given.again })
+        return this.#inbox.act(this.#idOf(given), given.action, 'ann', given)
       case 'related':
         return this.#inbox.related(this.#idOf(given))
+      case 'show':
+        return this.#inbox.show(this.#idOf(given))
+      case 'search': {
+        const { entries } = await this.#inbox.search(given, given)
+        return { entries, count: await this.#inbox.count(given, 2) }
+      }
+      case 'activity':
+        return this.#inbox.activity({ from: START, to: START + 200, bucketMs: given.bucketMs })
       case 'select':
         return this.#inbox.list(given, { newestFirst: given.newestFirst })
       case 'prune':

@@ -1,13 +1,23 @@
 import type { EntryId } from '../../callback/callback.js'
-import type { ActResult, OperatorAction } from '../operations.js'
-import { actionRefusal, missingRefusal, refusal, type ActRefusal } from '../operator-action.js'
-import { MOVES, type InboxState } from '../states.js'
+import type { ActResult, OperatorAction, OperatorDecision } from '../operations.js'
+import { actionRefusal, missingRefusal, type ActRefusal, type Decision } from '../operator-action.js'
+import { MOVES, type InboxState, type StoredState } from '../states.js'
+import {
+  isRefusal,
+  restoredDue,
+  restoredEnd,
+  undoneDecision,
+  type EntryBefore,
+  type LatestDecision,
+} from '../undo.js'
 import { rowId } from './entry-id.js'
-import { related, SHOWN_STATE, typesWithHandlers } from './look.js'
+import { SHOWN_STATE } from './filter.js'
+import { related, typesWithHandlers } from './look.js'
 import { lockOrderKeys, promoteNext } from './order.js'
+import { LATEST_RESULT, withPastAttempt } from './past-attempts.js'
 import type { BigInteger } from './row.js'
 import { advisoryLock } from './schema.js'
-import { storedText } from './sql-text.js'
+import { originalText, storedText } from './sql-text.js'
 import type { Transaction } from './transaction.js'
 
 /** Thrown to undo what was done before the refusal was known. */
@@ -21,14 +31,15 @@ export class ActRefused extends Error {
 }
 
 /**
- * An operator's decision on an entry.
+ * Carries out an operator's decision on an entry, and records it.
  * @throws ActRefused
  */
 export async function act(
   tx: Transaction,
   id: EntryId,
   action: OperatorAction,
-  { by, again, schema }: { by: string; again: boolean; schema: string },
+  decision: Decision,
+  schema: string,
 ): Promise<ActResult> {
   const row = rowId(id)
   if (row === undefined) return missingRefusal(id)
@@ -38,21 +49,91 @@ export async function act(
   if (!fixed) return missingRefusal(id)
   const orderKeys = fixed.order_key === null ? [] : [String(fixed.order_key)]
   await lockOrderKeys(tx, orderKeys, schema)
-  const handled = await typesWithHandlers(tx)
-  const [entry] = await tx.all<{ state: InboxState }>(STATE, handled, row)
+  const [entry] = await tx.all<ActedOnRow>(STATE, await typesWithHandlers(tx), row)
   if (!entry) return missingRefusal(id)
-  // Before the decision, because from here on an arrival with this key or signature waits for the end of this transaction.
-  if (action === 'release' && entry.state === 'quarantined') await makeKnown(tx, row)
-  if (action === 'undo')
-    throw new ActRefused(refusal('state', `entry ${id} has no decision that could be taken back`))
-  const refused = actionRefusal(action, { id, state: entry.state }, await related(tx, id), again)
-  if (refused !== undefined) throw new ActRefused(refused)
-  if (action === 'release') await tx.run(CALL_AS_SUBSCRIBED, row)
-  const { to } = MOVES[action]
-  await tx.run(action === 'discard' ? DISCARD : MAKE_DUE, row, to, tx.now)
-  await tx.run(RECORD, row, tx.now, action, storedText(by))
+  const { by, reason, again } = decision
+  const before = action === 'undo' ? undefined : entryBefore(entry)
+  if (action === 'undo') await undo(tx, { id, row, entry, again })
+  else await decide(tx, action, { id, row, entry, again })
+  await tx.run(
+    RECORD,
+    row,
+    tx.now,
+    action,
+    storedText(by),
+    reason === undefined ? null : storedText(reason),
+    before === undefined ? null : JSON.stringify(before),
+  )
   await promoteNext(tx, orderKeys)
   return { done: true }
+}
+
+interface ActedOn {
+  readonly id: EntryId
+  readonly row: string
+  readonly entry: ActedOnRow
+  readonly again: boolean
+}
+
+async function decide(tx: Transaction, action: OperatorDecision, { id, row, entry, again }: ActedOn) {
+  // Before the decision, because from here on an arrival with this key or signature waits for the end of this transaction.
+  if (action === 'release' && entry.shown_state === 'quarantined') await makeKnown(tx, row)
+  const shown = { id, state: entry.shown_state }
+  const refused = actionRefusal(action, shown, await related(tx, id), again)
+  if (refused !== undefined) throw new ActRefused(refused)
+  if (action === 'release') await tx.run(CALL_AS_SUBSCRIBED, row)
+  await tx.run(action === 'discard' ? DISCARD : MAKE_DUE, row, MOVES[action].to, tx.now)
+}
+
+async function undo(tx: Transaction, { id, row, entry, again }: ActedOn): Promise<void> {
+  const [latest] = await tx.all<{ action: OperatorAction; before: string | null }>(LATEST, row)
+  const before = undoneDecision(
+    { id, state: entry.state, token: entry.token, copies: entry.copies, known: entry.known },
+    latest && latestDecision(latest),
+    await related(tx, id),
+    again,
+  )
+  if (isRefusal(before)) throw new ActRefused(before)
+  // Before the update, because the signature is of a known entry until then.
+  if (entry.known && !before.known) await tx.run(FORGET_SIGNATURE, row)
+  const { dueAt, dueSetAt } = restoredDue(before, tx.now)
+  await tx.run(
+    RESTORE,
+    row,
+    before.state,
+    storedText(before.eventType),
+    dueAt,
+    dueSetAt,
+    before.attempts,
+    before.replayed,
+    restoredEnd(before, tx.now, entry.copies),
+    before.known,
+  )
+}
+
+function latestDecision({
+  action,
+  before,
+}: {
+  action: OperatorAction
+  before: string | null
+}): LatestDecision {
+  return { action, before: before === null ? undefined : (JSON.parse(before) as EntryBefore) }
+}
+
+function entryBefore(entry: ActedOnRow): EntryBefore {
+  return {
+    state: entry.state,
+    eventType: originalText(entry.event_type),
+    dueAt: entry.due_at === null ? null : Number(entry.due_at),
+    dueSetAt: Number(entry.due_set_at),
+    attempts: entry.attempts,
+    replayed: entry.replayed,
+    finishedAt: entry.finished_at === null ? null : Number(entry.finished_at),
+    known: entry.known,
+    token: entry.token,
+    copies: entry.copies,
+  }
 }
 
 /** No effect if its key or its signature belongs to another entry: repeats are then recognised by that entry. */
@@ -61,7 +142,25 @@ async function makeKnown(tx: Transaction, id: string): Promise<void> {
 }
 
 const ORDER_KEY = 'SELECT order_key FROM entries WHERE id = $1::bigint'
-const STATE = `SELECT ${SHOWN_STATE} AS state FROM entries WHERE id = $2::bigint FOR UPDATE`
+const STATE = `
+  SELECT ${SHOWN_STATE} AS shown_state, state, event_type, due_at, due_set_at, attempts, replayed, finished_at, known,
+    token, copies
+  FROM entries WHERE id = $2::bigint FOR UPDATE`
+const LATEST = 'SELECT action, before FROM history WHERE entry_id = $1::bigint ORDER BY id DESC LIMIT 1'
+
+interface ActedOnRow {
+  readonly shown_state: InboxState
+  readonly state: StoredState
+  readonly event_type: string
+  readonly due_at: BigInteger | null
+  readonly due_set_at: BigInteger
+  readonly attempts: number
+  readonly replayed: boolean
+  readonly finished_at: BigInteger | null
+  readonly known: boolean
+  readonly token: number
+  readonly copies: number
+}
 
 // If another transaction stores the same key or signature meanwhile, this fails with unique_violation. The transaction is then
 // run again, and sees that entry.
@@ -82,9 +181,25 @@ const CALL_AS_SUBSCRIBED = 'UPDATE entries SET event_type = subscribed_type WHER
 
 const MAKE_DUE = `
   UPDATE entries SET state = $2::text, due_at = $3::bigint, due_set_at = $3::bigint, ready = order_key IS NULL,
-    attempts = 0, replayed = true, finished_at = NULL
+    replayed = true, finished_at = NULL,
+    past_attempts = CASE WHEN begun_at IS NULL THEN past_attempts
+      ELSE ${withPastAttempt(LATEST_RESULT, 'handled_at')} END,
+    begun_at = NULL, handled_at = NULL, attempts = 0
   WHERE id = $1::bigint`
 const DISCARD = `
   UPDATE entries SET state = $2::text, due_at = NULL, ready = false, finished_at = $3::bigint WHERE id = $1::bigint`
+
+const FORGET_SIGNATURE = `
+  DELETE FROM signatures USING entries
+  WHERE entries.id = $1::bigint AND signatures.signed_at = entries.signed_at
+    AND signatures.signature = entries.signature AND signatures.entry_id = entries.id`
+// What shares an order key becomes ready in its turn.
+const RESTORE = `
+  UPDATE entries SET state = $2::text, event_type = $3::text, due_at = $4::bigint, due_set_at = $5::bigint,
+    ready = $4::bigint IS NOT NULL AND order_key IS NULL, attempts = $6::integer, replayed = $7::boolean,
+    finished_at = $8::bigint, known = $9::boolean
+  WHERE id = $1::bigint`
+
 const RECORD = `
-  INSERT INTO history (entry_id, at, action, person) VALUES ($1::bigint, $2::bigint, $3::text, $4::text)`
+  INSERT INTO history (entry_id, at, action, person, reason, before)
+  VALUES ($1::bigint, $2::bigint, $3::text, $4::text, $5::text, $6::text)`

@@ -12,6 +12,9 @@ const OWN: readonly Column[] = [
   ['order_key', 'bigint', ({ orderKey }) => (orderKey === undefined ? null : orderKeyOf(orderKey))],
   ['signed_at', 'bigint', ({ callback }) => String(Number(callback.signedAt))],
   ['received_at', 'bigint', ({ callback }) => String(Number(callback.receivedAt))],
+  ['body_id', 'text', ({ bodyId }) => storedOrNull(bodyId)],
+  ['trace_context', 'text', ({ traceContext }) => storedOrNull(traceContext)],
+  ['headers', 'text', ({ headers }) => (headers === undefined ? null : JSON.stringify(headers))],
 ]
 
 /** What is alike for the callbacks of a subscription. Arrivals that follow each other and are alike share one element. */

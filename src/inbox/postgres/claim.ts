@@ -1,6 +1,7 @@
 import type { AskedTypes } from '../handled-types.js'
 import type { ClaimedEntry, ClaimEntries, Claims, ClaimToken } from '../inbox.js'
 import { CALLBACK_COLUMNS, callbackOf, type BigInteger, type CallbackRow } from './row.js'
+import { LATEST_RESULT, withPastAttempt } from './past-attempts.js'
 import { storedText } from './sql-text.js'
 import type { Transaction } from './transaction.js'
 
@@ -141,7 +142,7 @@ function selection(waits: string, runs: string): { claim: string; after: string 
       state = 'running', due_at = NULL, lease_until = $4::bigint, due_set_at = $2::bigint, token = token + 1
     FROM taken WHERE entries.id = taken.id
     RETURNING entries.id, token, attempts, replayed, taken.due_at AS was_due_at, secret_fingerprint, body,
-      ${CALLBACK_COLUMNS}`,
+      trace_context, ${CALLBACK_COLUMNS}`,
     after: `${types}
     SELECT least(
       (SELECT min(due.due_at) FROM types CROSS JOIN LATERAL (
@@ -174,7 +175,10 @@ const HELD = `
 // A claim counts as one attempt, also if `begin` is called twice for it. Here and below no column of an index is changed.
 const BEGIN = `
   UPDATE entries SET lease_until = $3::bigint, due_set_at = $4::bigint,
-    attempts = attempts + (begun_by <> entries.token)::integer, begun_by = entries.token
+    attempts = attempts + (begun_by <> entries.token)::integer, begun_by = entries.token,
+    past_attempts = CASE WHEN begun_by <> entries.token AND begun_at IS NOT NULL
+      THEN ${withPastAttempt(LATEST_RESULT, 'handled_at')} ELSE past_attempts END,
+    begun_at = CASE WHEN begun_by = entries.token THEN begun_at ELSE $4::bigint END, handled_at = NULL
   ${HELD}`
 
 const EXTEND = `UPDATE entries SET lease_until = $3::bigint, due_set_at = $4::bigint ${HELD}`

@@ -1,6 +1,7 @@
 import type { EntryId } from '../../callback/callback.js'
 import { handledTypes } from '../handled-types.js'
-import { keyHashRange } from '../identity.js'
+import { attemptsOf } from '../attempt-history.js'
+import type { ArrivedHeaders } from '../inbox.js'
 import type {
   Entry,
   EntryFilter,
@@ -14,7 +15,9 @@ import { NO_ENTRIES } from '../no-entries.js'
 import type { InboxState } from '../states.js'
 import { rowId } from './entry-id.js'
 import { bufferOf, CALLBACK_COLUMNS, summaryOf, type BigInteger, type SummaryRow } from './row.js'
-import { originalText, storedText } from './sql-text.js'
+import { conditionsOf, SHOWN_STATE, Values } from './filter.js'
+import { pastAttemptsOf } from './past-attempts.js'
+import { originalText } from './sql-text.js'
 import type { Transaction } from './transaction.js'
 
 export async function stats(tx: Transaction): Promise<InboxStats> {
@@ -36,49 +39,44 @@ export async function list(
   filter: EntryFilter,
   { afterId, limit = 100, newestFirst = false }: EntryPage = {},
 ): Promise<EntrySummary[]> {
-  const { states, eventType, idempotencyKey, reason, before, after } = filter
-  const values: unknown[] = [await typesWithHandlers(tx)]
+  const values = new Values()
+  values.given(await typesWithHandlers(tx), 'text[]')
   const conditions: string[] = []
-  const given = (value: unknown, type: string) => `$${values.push(value)}::${type}`
   if (afterId !== undefined) {
     const id = rowId(afterId)
     if (id === undefined) return []
-    conditions.push(`id ${newestFirst ? '<' : '>'} ${given(id, 'bigint')}`)
+    conditions.push(`id ${newestFirst ? '<' : '>'} ${values.given(id, 'bigint')}`)
   }
-  if (states) conditions.push(`${SHOWN_STATE} = ANY (${given(states, 'text[]')})`, ...storedStates(states))
-  if (eventType !== undefined) conditions.push(`event_type = ${given(storedText(eventType), 'text')}`)
-  if (idempotencyKey !== undefined) {
-    const [first, last] = keyHashRange(idempotencyKey)
-    conditions.push(`key_hash BETWEEN ${given(first, 'bytea')} AND ${given(last, 'bytea')}`)
-    conditions.push(`idempotency_key = ${given(storedText(idempotencyKey), 'text')}`)
-  }
-  // By this collation only A to Z have small letters.
-  if (reason !== undefined)
-    conditions.push(
-      `position(lower(${given(storedText(reason), 'text')} COLLATE "C") IN lower(reason COLLATE "C")) > 0`,
-    )
-  if (before !== undefined) conditions.push(`received_at < ${given(before, 'float8')}`)
-  if (after !== undefined) conditions.push(`received_at > ${given(after, 'float8')}`)
+  conditions.push(...conditionsOf(filter, values))
   const where = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''
   const direction = newestFirst ? 'DESC' : ''
-  const sql = `SELECT ${SUMMARY_COLUMNS} FROM entries ${where} ORDER BY id ${direction} LIMIT ${given(limit, 'bigint')}`
-  return (await tx.all<SummaryRow>(sql, ...values)).map(summaryOf)
+  const sql = `SELECT ${SUMMARY_COLUMNS} FROM entries ${where} ORDER BY id ${direction} LIMIT ${values.given(limit, 'bigint')}`
+  return (await tx.all<SummaryRow>(sql, ...values.list)).map(summaryOf)
 }
 
 export async function show(tx: Transaction, id: EntryId): Promise<Entry | undefined> {
   const row = rowId(id)
   if (row === undefined) return undefined
-  const [found] = await tx.all<SummaryRow & { body: Uint8Array }>(SHOW, await typesWithHandlers(tx), row)
+  const [found] = await tx.all<ShownRow>(SHOW, await typesWithHandlers(tx), row)
   if (!found) return undefined
   const history = await tx.all<HistoryRow>(HISTORY, row)
+  const { headers, trace_context: traceContext, begun_at: begunAt, handled_at: handledAt } = found
   return {
     ...summaryOf(found),
     rawBody: bufferOf(found.body),
-    attemptHistory: [],
-    history: history.map(({ at, action, person }) => ({
+    headers: headers === null ? undefined : (JSON.parse(headers) as ArrivedHeaders),
+    traceContext: traceContext === null ? undefined : originalText(traceContext),
+    attemptHistory: attemptsOf(pastAttemptsOf(found.past_attempts), {
+      number: Math.max(found.attempts, 1),
+      startedAt: begunAt === null ? null : Number(begunAt),
+      handledAt: handledAt === null ? null : Number(handledAt),
+      isRunning: found.is_running,
+    }),
+    history: history.map(({ at, action, person, reason }) => ({
       at: new Date(Number(at)),
       action,
       by: originalText(person),
+      ...(reason !== null && { reason: originalText(reason) }),
     })),
   }
 }
@@ -107,15 +105,6 @@ export async function typesWithHandlers(tx: Transaction): Promise<string[] | nul
   return types === 'any' ? null : [...types]
 }
 
-/** With $1 as `typesWithHandlers` returns it. */
-export const SHOWN_STATE =
-  "CASE WHEN state IN ('stored', 'retrying') AND event_type <> ALL ($1::text[]) THEN 'unhandled' ELSE state END"
-
-/** What lets the server use the index that does not contain the handled entries. */
-function storedStates(states: readonly InboxState[]): string[] {
-  return states.includes('handled') ? [] : ["state <> 'handled'"]
-}
-
 interface CountRow {
   readonly state: InboxState
   readonly count: BigInteger
@@ -126,10 +115,21 @@ interface TotalRow {
   readonly oldest_unfinished: BigInteger | null
 }
 
+interface ShownRow extends SummaryRow {
+  readonly body: Uint8Array
+  readonly headers: string | null
+  readonly trace_context: string | null
+  readonly begun_at: BigInteger | null
+  readonly handled_at: BigInteger | null
+  readonly past_attempts: string | null
+  readonly is_running: boolean
+}
+
 interface HistoryRow {
   readonly at: BigInteger
   readonly action: OperatorAction
   readonly person: string
+  readonly reason: string | null
 }
 
 interface RelatedRow {
@@ -140,8 +140,9 @@ interface RelatedRow {
   readonly accepted: boolean
 }
 
-const SUMMARY_COLUMNS = `
-  id, ${SHOWN_STATE} AS state, attempts, finished_at, reason, copies, ${CALLBACK_COLUMNS},
+/** With $1 as `typesWithHandlers` returns it. */
+export const SUMMARY_COLUMNS = `
+  id, ${SHOWN_STATE} AS state, attempts, finished_at, reason, copies, body_id, ${CALLBACK_COLUMNS},
   CASE WHEN state = 'running' THEN lease_until
     WHEN ready AND ${SHOWN_STATE} <> 'unhandled' THEN due_at END AS shown_due_at`
 
@@ -154,8 +155,11 @@ const TOTAL = `
     ORDER BY id LIMIT 1
   ) AS oldest_unfinished`
 
-const SHOW = `SELECT ${SUMMARY_COLUMNS}, body FROM entries WHERE id = $2::bigint`
-const HISTORY = 'SELECT at, action, person FROM history WHERE entry_id = $1::bigint ORDER BY id'
+const SHOW = `
+  SELECT ${SUMMARY_COLUMNS}, body, headers, trace_context, begun_at, handled_at, past_attempts::text AS past_attempts,
+    state = 'running' AND begun_by = token AS is_running
+  FROM entries WHERE id = $2::bigint`
+const HISTORY = 'SELECT at, action, person, reason FROM history WHERE entry_id = $1::bigint ORDER BY id'
 
 // Each part of the union is a search by an index.
 const RELATED = `

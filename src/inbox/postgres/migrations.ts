@@ -115,6 +115,31 @@ export const MIGRATIONS: readonly Migration[] = [
   CREATE TABLE handled_types (event_type text PRIMARY KEY, seen_at bigint NOT NULL);
 `,
   },
+  {
+    // Code for version 1 leaves these columns NULL: it records no attempts, and its decisions cannot be taken back.
+    compatibleFrom: 1,
+    sql: `
+  ALTER TABLE entries
+    -- the Id of the body
+    ADD COLUMN body_id text,
+    -- when the handlers began the last time, and when they succeeded; NULL once the attempt is among past_attempts
+    ADD COLUMN begun_at bigint,
+    ADD COLUMN handled_at bigint,
+    -- a list of lists: number, start, end, result, code, error
+    ADD COLUMN past_attempts jsonb,
+    ADD COLUMN trace_context text,
+    -- JSON, as text because it may contain U+0000
+    ADD COLUMN headers text;
+  CREATE INDEX entries_by_body_id ON entries (body_id, id) WHERE body_id IS NOT NULL;
+  CREATE INDEX entries_ended ON entries (state, finished_at) WHERE state IN ('dead', 'discarded');
+  CREATE INDEX entries_quarantined ON entries (received_at) WHERE state = 'quarantined';
+
+  ALTER TABLE history
+    ADD COLUMN reason text,
+    -- JSON: what the decision changed, as it was before
+    ADD COLUMN before text;
+`,
+  },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

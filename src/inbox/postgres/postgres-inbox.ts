@@ -1,11 +1,5 @@
 import type { EntryId } from '../../callback/callback.js'
-import {
-  ACTIVITY_STATES,
-  ActivityCounts,
-  type ActivityBucket,
-  type ActivityRequest,
-  type ActivityState,
-} from '../activity.js'
+import type { ActivityBucket, ActivityRequest } from '../activity.js'
 import { AskedTypes } from '../handled-types.js'
 import type {
   AddResult,
@@ -34,7 +28,10 @@ import type {
   RelatedEntry,
 } from '../operations.js'
 import { InboxClock } from '../inbox-clock.js'
+import { decisionOf } from '../operator-action.js'
+import { countInSteps, searchInSteps } from '../search.js'
 import { act, ActRefused } from './act.js'
+import { activity } from './activity.js'
 import { addAll } from './add.js'
 import { Batches } from './batches.js'
 import { begin, claim, extend, recordTypes, setTimesAnew } from './claim.js'
@@ -52,6 +49,7 @@ import {
 } from './options.js'
 import { prune } from './prune.js'
 import { migrate } from './schema.js'
+import { countStep, EXAMINED_BY_STEP, searchStep } from './search.js'
 import { settle } from './settle.js'
 import type { PostgresTransaction } from './guarded-transaction.js'
 import { transact } from './transact.js'
@@ -153,25 +151,22 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
     return this.#transaction((tx) => list(tx, filter, page))
   }
 
-  async search(filter: EntryFilter, page: EntryPage = {}): Promise<EntrySearch> {
-    const entries = await this.list(filter, page)
-    const isFull = entries.length === (page.limit ?? 100)
-    return isFull && entries.length > 0 ? { entries, next: entries.at(-1)!.id } : { entries }
+  search(filter: EntryFilter, page: EntryPage = {}): Promise<EntrySearch> {
+    return this.#transaction((tx) => {
+      const step = (afterId: EntryId | undefined, limit: number) =>
+        searchStep(tx, filter, { ...page, afterId, limit })
+      return searchInSteps(page, step, EXAMINED_BY_STEP)
+    })
   }
 
-  async count(filter: EntryFilter, max: number): Promise<EntryCount> {
-    const { length } = await this.list(filter, { limit: max + 1 })
-    return { count: Math.min(length, max), more: length > max }
+  count(filter: EntryFilter, max: number): Promise<EntryCount> {
+    return this.#transaction((tx) =>
+      countInSteps(max, (afterId) => countStep(tx, filter, afterId), EXAMINED_BY_STEP),
+    )
   }
 
-  async activity(request: ActivityRequest): Promise<readonly ActivityBucket[]> {
-    const counts = new ActivityCounts(request)
-    for (const { state, finishedAt, receivedAt } of await this.list(
-      { states: ACTIVITY_STATES },
-      { limit: 10_000 },
-    ))
-      counts.add(state as ActivityState, Number(state === 'quarantined' ? receivedAt : finishedAt))
-    return counts.result()
+  activity(request: ActivityRequest): Promise<readonly ActivityBucket[]> {
+    return this.#transaction((tx) => activity(tx, request))
   }
 
   show(id: EntryId): Promise<Entry | undefined> {
@@ -182,15 +177,10 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
     return this.#transaction((tx) => related(tx, id))
   }
 
-  async act(
-    id: EntryId,
-    action: OperatorAction,
-    by: string,
-    { again = false }: ActOptions = {},
-  ): Promise<ActResult> {
+  async act(id: EntryId, action: OperatorAction, by: string, options?: ActOptions): Promise<ActResult> {
+    const decision = decisionOf(by, options)
     try {
-      const decision = { by, again, schema: this.#schema }
-      const result = await this.#transaction((tx) => act(tx, id, action, decision))
+      const result = await this.#transaction((tx) => act(tx, id, action, decision, this.#schema))
       if (action !== 'discard' && result.done) this.#announcements.announce()
       return result
     } catch (error) {

@@ -17,10 +17,11 @@ export interface CallbackRow {
   readonly description: string | null
   readonly subscription_id: string | null
   readonly secret_fingerprint: string
+  readonly trace_context: string | null
   readonly body: Uint8Array
 }
 
-export interface SummaryRow extends Omit<CallbackRow, 'secret_fingerprint' | 'body'> {
+export interface SummaryRow extends Omit<CallbackRow, NotInSummary> {
   readonly id: BigInteger
   readonly state: InboxState
   readonly attempts: number
@@ -28,7 +29,10 @@ export interface SummaryRow extends Omit<CallbackRow, 'secret_fingerprint' | 'bo
   readonly finished_at: BigInteger | null
   readonly reason: string | null
   readonly copies: number
+  readonly body_id: string | null
 }
+
+type NotInSummary = 'secret_fingerprint' | 'trace_context' | 'body'
 
 export const CALLBACK_COLUMNS =
   'event_type, idempotency_key, signed_at, received_at, subscribed_type, callback_url, description, subscription_id'
@@ -42,6 +46,7 @@ export function callbackOf(row: CallbackRow): VerifiedCallback {
     rawBody: bufferOf(row.body),
     subscription: subscriptionOf(row),
     ...(row.secret_fingerprint !== '' && { secretFingerprint: originalText(row.secret_fingerprint) }),
+    ...(row.trace_context !== null && { traceContext: originalText(row.trace_context) }),
   }
 }
 
@@ -51,6 +56,7 @@ export function summaryOf(row: SummaryRow): EntrySummary {
     state: row.state,
     eventType: originalText(row.event_type),
     idempotencyKey: originalText(row.idempotency_key),
+    bodyId: row.body_id === null ? undefined : originalText(row.body_id),
     subscription: subscriptionOf(row),
     signedAt: new Date(Number(row.signed_at)),
     receivedAt: new Date(Number(row.received_at)),
@@ -66,9 +72,7 @@ export function bufferOf(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
-function subscriptionOf(
-  row: Omit<CallbackRow, 'secret_fingerprint' | 'body'>,
-): VerifiedCallback['subscription'] {
+function subscriptionOf(row: Omit<CallbackRow, NotInSummary>): VerifiedCallback['subscription'] {
   const eventTypeName = originalText(row.subscribed_type)
   const callbackUrl = originalText(row.callback_url)
   const { description, subscription_id: ownId } = row

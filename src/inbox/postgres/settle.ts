@@ -1,7 +1,9 @@
 import type { EntryId } from '../../callback/callback.js'
+import { ATTEMPT_RESULT } from '../attempt-history.js'
 import type { ClaimEnd, SettledClaim } from '../inbox.js'
 import { MOVES } from '../states.js'
 import { lockOrderKeys, promoteNext } from './order.js'
+import { LATEST_RESULT, withPastAttempt } from './past-attempts.js'
 import type { BigInteger } from './row.js'
 import { storedText } from './sql-text.js'
 import type { Transaction } from './transaction.js'
@@ -25,6 +27,8 @@ export async function settle(
     ends.map(({ end }) => ('error' in end ? storedText(end.error) : null)),
     ends.map(({ end }) => end.move === 'handBack'),
     tx.now,
+    ends.map(({ end }) => ATTEMPT_RESULT[end.move]),
+    ends.map(({ end }) => ('code' in end && end.code) || null),
   )
   const promoted = await promoteNext(tx, keys)
   return {
@@ -56,8 +60,17 @@ const SETTLE = `
     attempts = attempts - (given.handed_back AND begun_by = entries.token)::integer,
     -- What was interrupted before and is handed back is still to be handled by itself.
     interrupted = given.handed_back AND begun_by > 0,
-    begun_by = CASE WHEN given.handed_back THEN begun_by ELSE 0 END
-  FROM unnest($1::bigint[], $2::integer[], $3::text[], $4::bigint[], $5::text[], $6::boolean[])
-    AS given (id, token, state, delay_ms, error, handed_back)
+    begun_by = CASE WHEN given.handed_back THEN begun_by ELSE 0 END,
+    -- One that succeeds stays the latest, which changes the least.
+    past_attempts = CASE
+      WHEN begun_at IS NULL OR (given.state = 'handled' AND begun_by = entries.token) THEN past_attempts
+      WHEN begun_by = entries.token THEN ${withPastAttempt('given.result', '$7::bigint', 'given.code', 'given.error')}
+      ELSE ${withPastAttempt(LATEST_RESULT, 'handled_at')}
+    END,
+    begun_at = CASE WHEN given.state = 'handled' AND begun_by = entries.token THEN begun_at END,
+    handled_at = CASE WHEN given.state = 'handled' AND begun_by = entries.token THEN $7::bigint END
+  FROM unnest(
+    $1::bigint[], $2::integer[], $3::text[], $4::bigint[], $5::text[], $6::boolean[], $8::text[], $9::text[]
+  ) AS given (id, token, state, delay_ms, error, handed_back, result, code)
   WHERE entries.id = given.id AND entries.token = given.token AND entries.state = 'running'
   RETURNING entries.id, due_at <= $7::bigint AS is_due`

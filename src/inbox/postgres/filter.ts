@@ -1,0 +1,45 @@
+import { keyHashRange } from '../identity.js'
+import type { EntryFilter } from '../operations.js'
+import { storedText } from './sql-text.js'
+
+/** Collects the values of a statement. Each is named in its SQL by what `given` returns. */
+export class Values {
+  readonly list: unknown[] = []
+
+  given(value: unknown, type: string): string {
+    return `$${this.list.push(value)}::${type}`
+  }
+}
+
+/** With $1 as `typesWithHandlers` returns it. */
+export const SHOWN_STATE =
+  "CASE WHEN state IN ('stored', 'retrying') AND event_type <> ALL ($1::text[]) THEN 'unhandled' ELSE state END"
+
+/** SQL for each condition of a filter. The first of the values is that of `SHOWN_STATE`. */
+export function conditionsOf(filter: EntryFilter, values: Values): string[] {
+  const { states, eventType, idempotencyKey, bodyId, subscriptionId, reason, before, after } = filter
+  const conditions: string[] = []
+  const text = (value: string) => values.given(storedText(value), 'text')
+  if (states) {
+    conditions.push(`${SHOWN_STATE} = ANY (${values.given(states, 'text[]')})`)
+    // What lets the server use the index that does not contain the handled entries.
+    if (!states.includes('handled')) conditions.push("state <> 'handled'")
+  }
+  if (eventType !== undefined) conditions.push(`event_type = ${text(eventType)}`)
+  if (idempotencyKey !== undefined) {
+    const [first, last] = keyHashRange(idempotencyKey)
+    conditions.push(`key_hash BETWEEN ${values.given(first, 'bytea')} AND ${values.given(last, 'bytea')}`)
+    conditions.push(`idempotency_key = ${text(idempotencyKey)}`)
+  }
+  if (bodyId !== undefined) conditions.push(`body_id IS NOT NULL AND body_id = ${text(bodyId)}`)
+  if (subscriptionId !== undefined)
+    conditions.push(
+      `coalesce(subscription_id, subscribed_type || ' ' || callback_url) = ${text(subscriptionId)}`,
+    )
+  // By this collation only A to Z have small letters.
+  if (reason !== undefined)
+    conditions.push(`position(lower(${text(reason)} COLLATE "C") IN lower(reason COLLATE "C")) > 0`)
+  if (before !== undefined) conditions.push(`received_at < ${values.given(before, 'float8')}`)
+  if (after !== undefined) conditions.push(`received_at > ${values.given(after, 'float8')}`)
+  return conditions
+}

@@ -1,0 +1,29 @@
+import { ATTEMPTS_KEPT, type PastAttempt } from '../attempt-history.js'
+import { originalText } from './sql-text.js'
+
+/**
+ * SQL for `past_attempts` with one more: the attempt that began at `begun_at`. The arguments are SQL. In an UPDATE, it uses the
+ * values from before.
+ */
+export function withPastAttempt(
+  result: string,
+  endedAt = 'NULL::bigint',
+  code = 'NULL::text',
+  error = 'NULL::text',
+): string {
+  const kept = `CASE WHEN jsonb_array_length(past_attempts) >= ${ATTEMPTS_KEPT}
+    THEN past_attempts - 0 ELSE coalesce(past_attempts, '[]'::jsonb) END`
+  // Code of an earlier version counts attempts, and does not record them.
+  const attempt = `greatest(attempts, 1), begun_at, ${endedAt}, ${result}, ${code}, ${error}`
+  return `(${kept}) || jsonb_build_array(jsonb_build_array(${attempt}))`
+}
+
+/** The result of the attempt that began at `begun_at`, when the next one begins. */
+export const LATEST_RESULT = "CASE WHEN handled_at IS NULL THEN 'interrupted' ELSE 'handled' END"
+
+export function pastAttemptsOf(json: string | null): readonly PastAttempt[] {
+  if (json === null) return []
+  return (JSON.parse(json) as PastAttempt[]).map(([number, startedAt, endedAt, result, code, error]) => {
+    return [number, startedAt, endedAt, result, code, error === null ? null : originalText(error)]
+  })
+}

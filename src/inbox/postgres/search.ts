@@ -1,0 +1,133 @@
+import type { EntryId } from '../../callback/callback.js'
+import { keyHashRange } from '../identity.js'
+import type { EntryFilter, EntryPage, EntrySummary } from '../operations.js'
+import { CLOCK_MARGIN_MS, type SearchStep } from '../search.js'
+import type { InboxState, StoredState } from '../states.js'
+import { rowId } from './entry-id.js'
+import { conditionsOf, Values } from './filter.js'
+import { SUMMARY_COLUMNS, typesWithHandlers } from './look.js'
+import { summaryOf, type BigInteger, type SummaryRow } from './row.js'
+import { storedText } from './sql-text.js'
+import type { Transaction } from './transaction.js'
+
+/** How many entries one step examines. */
+export const EXAMINED_BY_STEP = 20_000
+
+/** The first entries of the search that match, of a bounded number of those that an index gives. */
+export async function searchStep(
+  tx: Transaction,
+  filter: EntryFilter,
+  { afterId, limit = 100, newestFirst = false }: EntryPage,
+): Promise<SearchStep<EntrySummary[]>> {
+  const values = new Values()
+  values.given(await typesWithHandlers(tx), 'text[]')
+  const candidates = await candidatesOf(tx, filter, { afterId, newestFirst, values })
+  if (candidates === undefined) return { found: [], next: undefined }
+  const conditions = ['id IN (SELECT id FROM candidates)', ...conditionsOf(filter, values)]
+  const direction = newestFirst ? 'DESC' : ''
+  const rows = await tx.all<SummaryRow>(
+    `WITH candidates AS MATERIALIZED (${candidates.ids})
+    SELECT ${SUMMARY_COLUMNS} FROM entries WHERE ${conditions.join(' AND ')}
+    ORDER BY id ${direction} LIMIT ${values.given(limit, 'bigint')}`,
+    ...values.list,
+  )
+  const found = rows.map(summaryOf)
+  return { found, next: found.length >= limit ? found.at(-1)?.id : candidates.last }
+}
+
+/** How many match, of a bounded number of those that an index gives. */
+export async function countStep(
+  tx: Transaction,
+  filter: EntryFilter,
+  afterId: EntryId | undefined,
+): Promise<SearchStep<number>> {
+  const values = new Values()
+  values.given(await typesWithHandlers(tx), 'text[]')
+  const candidates = await candidatesOf(tx, filter, { afterId, newestFirst: false, values })
+  if (candidates === undefined) return { found: 0, next: undefined }
+  const conditions = ['id IN (SELECT id FROM candidates)', ...conditionsOf(filter, values)]
+  const [row] = await tx.all<{ count: BigInteger }>(
+    `WITH candidates AS MATERIALIZED (${candidates.ids})
+    SELECT count(*) AS count, $1::text[] AS handled FROM entries WHERE ${conditions.join(' AND ')}`,
+    ...values.list,
+  )
+  return { found: Number(row!.count), next: candidates.last }
+}
+
+interface CandidateOptions {
+  readonly afterId: EntryId | undefined
+  readonly newestFirst: boolean
+  readonly values: Values
+}
+
+interface Candidates {
+  /** SQL that selects their ids. */
+  readonly ids: string
+  /** The last of them in the order of the search; undefined if no others follow. */
+  readonly last: EntryId | undefined
+}
+
+/** Undefined if there are none. */
+async function candidatesOf(
+  tx: Transaction,
+  filter: EntryFilter,
+  { afterId, newestFirst, values }: CandidateOptions,
+): Promise<Candidates | undefined> {
+  const after = afterId === undefined ? undefined : rowId(afterId)
+  if (afterId !== undefined && after === undefined) return undefined
+  const bounds: string[] = []
+  if (after !== undefined) bounds.push(`id ${newestFirst ? '<' : '>'} ${values.given(after, 'bigint')}`)
+  if (filter.after !== undefined)
+    bounds.push(`id >= ${values.given(await firstArrivedFrom(tx, filter.after - CLOCK_MARGIN_MS), 'bigint')}`)
+  if (filter.before !== undefined)
+    bounds.push(`id < ${values.given(await firstArrivedFrom(tx, filter.before + CLOCK_MARGIN_MS), 'bigint')}`)
+  const last = `ORDER BY id ${newestFirst ? 'DESC' : ''} LIMIT ${EXAMINED_BY_STEP}`
+  const sources = sourcesOf(filter, values).map(
+    (source) => `(SELECT id FROM entries WHERE ${[source, ...bounds].join(' AND ')} ${last})`,
+  )
+  if (sources.length === 0) return undefined
+  const ids = `SELECT id FROM (${sources.join(' UNION ALL ')}) AS candidate ${last}`
+  const [row] = await tx.all<{ count: BigInteger; last: BigInteger | null }>(
+    `SELECT count(*) AS count, ${newestFirst ? 'min' : 'max'}(id) AS last, $1::text[] AS handled FROM (${ids}) AS ids`,
+    ...values.list,
+  )
+  if (row!.last === null) return undefined
+  return { ids, last: Number(row!.count) < EXAMINED_BY_STEP ? undefined : String(row!.last) }
+}
+
+/** Conditions that together select all entries that can match, each by an index in the order of ids. */
+function sourcesOf({ idempotencyKey, bodyId, states }: EntryFilter, values: Values): string[] {
+  if (idempotencyKey !== undefined) {
+    const [first, last] = keyHashRange(idempotencyKey)
+    return [`key_hash BETWEEN ${values.given(first, 'bytea')} AND ${values.given(last, 'bytea')}`]
+  }
+  if (bodyId !== undefined)
+    return [`body_id IS NOT NULL AND body_id = ${values.given(storedText(bodyId), 'text')}`]
+  if (!states || states.includes('handled')) return ['true']
+  const stored = new Set(
+    states.flatMap((state) => (state === 'unhandled' ? UNHANDLED : [state as StoredState])),
+  )
+  return [...stored].map((state) => `state = '${state}' AND state <> 'handled'`)
+}
+
+const UNHANDLED = ['stored', 'retrying'] as const satisfies readonly InboxState[]
+
+/** The first id whose entry arrived at this time or later, by bisection; one more than the last id if none did. */
+async function firstArrivedFrom(tx: Transaction, at: number): Promise<string> {
+  const [row] = await tx.all<{ low: BigInteger }>(FIRST_ARRIVED_FROM, at)
+  return row ? String(row.low) : '0'
+}
+
+const IS_EARLIER = 'probe.id < high AND probe.received_at < $1::float8'
+const FIRST_ARRIVED_FROM = `
+  WITH RECURSIVE narrowed (low, high) AS (
+    SELECT min(id), max(id) + 1 FROM entries
+    UNION ALL
+    SELECT CASE WHEN ${IS_EARLIER} THEN probe.id + 1 ELSE low END,
+      CASE WHEN ${IS_EARLIER} THEN high ELSE (low + high) / 2 END
+    FROM narrowed LEFT JOIN LATERAL (
+      SELECT id, received_at FROM entries WHERE id >= (low + high) / 2 ORDER BY id LIMIT 1
+    ) AS probe ON true
+    WHERE low < high
+  )
+  SELECT low FROM narrowed WHERE low >= high`
