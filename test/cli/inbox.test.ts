@@ -30,9 +30,9 @@ async function withDeadLetter() {
   return { serve, port, cwd }
 }
 
-async function json(cwd: string, ...args: string[]) {
+async function json<Printed = never>(cwd: string, ...args: string[]): Promise<Printed> {
   const { stdout } = await countersign(['inbox', ...args, '--json'], { cwd })
-  return JSON.parse(stdout) as never
+  return JSON.parse(stdout) as Printed
 }
 
 describe('countersign inbox', () => {
@@ -71,6 +71,37 @@ describe('countersign inbox', () => {
       state: 'handled',
       history: [{ action: 'retry', by: 'ann' }],
     })
+  })
+
+  it('shows the attempts, the headers and the reasons of decisions, of which the latest is taken back', async () => {
+    const { cwd } = await withDeadLetter()
+    const because = ['--because', 'the account is closed']
+    expect((await countersign(['inbox', 'discard', '1', '--by', 'ann', ...because], { cwd })).code).toBe(0)
+    const undone = await countersign(['inbox', 'undo', '1', '--by', 'bob'], { cwd })
+    expect(undone).toMatchObject({ code: 0, stdout: 'entry 1: undo\n' })
+    const { stdout } = await countersign(['inbox', 'show', '1'], { cwd })
+    expect(stdout).toMatch(/state +dead/)
+    expect(stdout).toMatch(/bodyId +[0-9a-f-]{36}/)
+    expect(stdout).toMatch(/header +X-Event-Type: transfers\.book-completed/i)
+    expect(stdout).toMatch(/attempt +1, 2.+Z to 2.+Z: dead \(ERR_HANDLER_FAILED,\s+Error: not today\)/)
+    expect(stdout).toMatch(/history +2.+Z discard by ann: the account is closed/)
+    expect(stdout).toMatch(/history +2.+Z undo by bob/)
+    expect(await countersign(['inbox', 'undo', '1'], { cwd })).toMatchObject({
+      code: 3,
+      stderr: 'entry 1 has no decision that could be taken back\n',
+    })
+  })
+
+  it('lists by the Id of the body and by the subscription', async () => {
+    const { cwd } = await withDeadLetter()
+    const [{ bodyId, subscription }] = await json<[{ bodyId: string; subscription: { id: string } }]>(
+      cwd,
+      'list',
+    )
+    expect(await json(cwd, 'list', '--body-id', bodyId)).toMatchObject([{ id: '1' }])
+    expect(await json(cwd, 'list', '--body-id', 'other')).toEqual([])
+    expect(await json(cwd, 'list', '--subscription', subscription.id)).toMatchObject([{ id: '1' }])
+    expect(await json(cwd, 'list', '--subscription', 'other')).toEqual([])
   })
 
   it('releases what is in quarantine', async () => {
@@ -140,6 +171,8 @@ describe('countersign inbox', () => {
     [['list', '--older-than', '5'], 'Use a number and a unit'],
     [['prune', '--older-than', '1d', '--state', 'dead'], 'Use handled or discarded'],
     [['show', 'no id'], 'Use the id of an entry'],
+    [['discard', '1', '--because', 'a\nb'], 'without line feeds'],
+    [['undo'], 'missing required argument'],
   ])('refuses %j', async (args, message) => {
     const { cwd } = await withDeadLetter()
     const { code, stderr } = await countersign(['inbox', ...args], { cwd })

@@ -9,6 +9,7 @@ import { definePrune } from './inbox/prune.js'
 import { defineShow } from './inbox/show.js'
 import { defineStats } from './inbox/stats.js'
 import type { AddSubcommand } from './inbox/subcommand.js'
+import { defineUndo } from './inbox/undo.js'
 
 const EXIT_CODES = `Exit codes:
   0  done
@@ -34,12 +35,14 @@ ${EXIT_CODES}
 Examples:
   $ countersign inbox stats
   $ countersign inbox list --state dead,quarantined --newer-than 2d
+  $ countersign inbox list --body-id 7c9e6679-7425-40de-944b-e07fc1f90ae7
   $ countersign inbox show 17 --body
-  $ countersign inbox retry 17 18
+  $ countersign inbox retry 17 18 --because "the account is open again"
   $ countersign inbox retry --state dead --type transfers.book-completed --dry-run
   $ countersign inbox release --reason ERR_TIMESTAMP_OUT_OF_TOLERANCE --dry-run
   $ countersign inbox release 23
   $ countersign inbox discard --state quarantined --older-than 30d --yes
+  $ countersign inbox undo 23
   $ countersign inbox prune --older-than 14d
   $ countersign inbox export --state dead --output dead.jsonl
   $ countersign inbox migrate --print --role countersign_app`
@@ -62,6 +65,7 @@ const SUBCOMMANDS = [
   defineRetry,
   defineRelease,
   defineDiscard,
+  defineUndo,
   definePrune,
   defineExport,
   defineMigrate,

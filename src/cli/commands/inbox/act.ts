@@ -1,16 +1,16 @@
 import { userInfo } from 'node:os'
 import type { EntryId } from '../../../callback/callback.js'
 import type { InboxOperations, OperatorDecision } from '../../../inbox/operations.js'
-import { actionRefusal, missingRefusal, type ActRefusal } from '../../../inbox/operator-action.js'
+import { actionRefusal, missingRefusal } from '../../../inbox/operator-action.js'
 import { MOVES } from '../../../inbox/states.js'
-import { EXIT, printJson, UsageError, type ExitCode, type Io } from '../../io.js'
-import { entryId } from '../../option-values.js'
-import { printable } from '../../../base/printable.js'
+import { UsageError, type ExitCode, type Io } from '../../io.js'
+import { because, entryIds, refused, report, resultOf, type Result } from './act-results.js'
 import { addFilterOptions, every, filterOf, type FilterFlags } from './entry-filter.js'
 import { withInbox, type DefineSubcommand, type InboxFlags } from './subcommand.js'
 
 interface ActFlags extends InboxFlags, FilterFlags {
   readonly by?: string
+  readonly because?: string
   readonly dryRun?: true
   readonly handleAgain?: true
   readonly yes?: true
@@ -32,10 +32,11 @@ function defineAction(action: OperatorDecision, description: string): DefineSubc
     const command = addFilterOptions(subcommand(action, description))
       .argument(
         '[ids...]',
-        'the ids of the entries; or select them by state, type, key, reason or age',
-        (id: string, before: EntryId[] | undefined) => [...(before ?? []), entryId(id)],
+        'the ids of the entries; or select them by state, type, key, Id, subscription, reason or age',
+        entryIds,
       )
       .option('--by <name>', 'who decides this, for the history (default: the user of this system)')
+      .option('--because <text>', 'why, for the history', because)
       .option('--dry-run', 'say what would be done, and what would be refused and why')
       .option('--yes', 'do it to more than one entry that was not named by its number')
       .option('--json', 'print JSON')
@@ -73,32 +74,10 @@ async function act(
   for (const id of chosen) {
     if (flags.dryRun) results.push(await rehearse(inbox, action, id, again, rehearsed))
     else {
-      const result = await inbox.act(id, action, by, { again })
-      results.push(result.done ? { id, done: true } : refused(id, result))
+      results.push(resultOf(id, await inbox.act(id, action, by, { again, reason: flags.because })))
     }
   }
-  if (flags.json) printJson(io, { action, dryRun: flags.dryRun ?? false, results })
-  else {
-    for (const { id, why, reason } of results) {
-      const because = reason === undefined ? '' : ` (${printable(reason)})`
-      const done = `entry ${id}: ${flags.dryRun ? `would ${action}` : action}${because}`
-      const refused = flags.dryRun ? `entry ${id}: would be refused${because}: ${why}` : why
-      ;(why === undefined ? io.stdout : io.stderr).write(`${why === undefined ? done : refused}\n`)
-    }
-    if (results.length === 0) io.stdout.write('none\n')
-    if (results.some(({ code }) => code === 'repeat')) io.stderr.write(`countersign: ${HANDLE_AGAIN_HINT}\n`)
-  }
-  return results.some(({ why }) => why) ? EXIT.unexpected : EXIT.done
-}
-
-interface Result {
-  readonly id: EntryId
-  readonly done: boolean
-  /** Why it was refused, or would be. */
-  readonly why?: string
-  readonly code?: ActRefusal['code']
-  /** Why it is in quarantine. */
-  readonly reason?: string | undefined
+  return report(results, { action, dryRun: flags.dryRun ?? false, json: flags.json ?? false }, io)
 }
 
 /** What the action would do after it was done to the entries in `rehearsed`, to which this one is added. */
@@ -121,19 +100,12 @@ async function rehearse(
   return { id, done: false, reason }
 }
 
-function refused(id: EntryId, { code, message }: ActRefusal): Result {
-  return { id, done: false, why: message, code }
-}
-
-const HANDLE_AGAIN_HINT =
-  'to have a callback handled a second time all the same, name its entry by its number, with --handle-again'
-
 /** What the filter picks, of those whose state allows the action. */
 async function bulk(inbox: InboxOperations, action: OperatorDecision, flags: ActFlags): Promise<EntryId[]> {
   const filter = filterOf(flags)
   if (Object.values(filter).every((value) => value === undefined)) {
     throw new UsageError(
-      `say which entries to ${action}: by their numbers, or with --state, --type, --key, --reason or an age`,
+      `say which entries to ${action}: by their numbers, or with --state, --type, --key, --body-id, --subscription, --reason or an age`,
     )
   }
   if (action === 'retry' && filter.states?.includes('handled')) {

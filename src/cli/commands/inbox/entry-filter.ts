@@ -9,6 +9,8 @@ export interface FilterFlags {
   readonly state?: InboxState[]
   readonly type?: string
   readonly key?: string
+  readonly bodyId?: string
+  readonly subscription?: string
   readonly reason?: string
   readonly olderThan?: number
   readonly newerThan?: number
@@ -22,6 +24,8 @@ export function addFilterOptions(command: Command): Command {
     .option('--state <states>', 'in these states, separated by commas', states)
     .option('--type <type>', 'of this event type')
     .option('--key <uuid>', 'with this idempotency key', (key) => key.toLowerCase())
+    .option('--body-id <id>', 'with this Id in the body', someText)
+    .option('--subscription <id>', 'of the subscription with this id', someText)
     .option(
       '--reason <text>',
       'whose reason contains this: a code, such as ERR_SIGNATURE_REPLAYED, or a part of it',
@@ -31,12 +35,15 @@ export function addFilterOptions(command: Command): Command {
     .option('--newer-than <age>', 'received since then', age)
 }
 
-export function filterOf({ state, type, key, reason, olderThan, newerThan }: FilterFlags): EntryFilter {
+export function filterOf(flags: FilterFlags): EntryFilter {
+  const { state, type, key, bodyId, subscription, reason, olderThan, newerThan } = flags
   const now = Date.now()
   return {
     states: state,
     eventType: type,
     idempotencyKey: key,
+    bodyId,
+    subscriptionId: subscription,
     reason,
     before: olderThan === undefined ? undefined : now - olderThan,
     after: newerThan === undefined ? undefined : now - newerThan,

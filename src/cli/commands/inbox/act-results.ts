@@ -1,0 +1,68 @@
+import { InvalidArgumentError } from 'commander'
+import { CountersignError } from '../../../base/errors.js'
+import { printable } from '../../../base/printable.js'
+import type { EntryId } from '../../../callback/callback.js'
+import type { ActResult, OperatorAction } from '../../../inbox/operations.js'
+import { decisionReason, type ActRefusal } from '../../../inbox/operator-action.js'
+import { EXIT, printJson, type ExitCode, type Io } from '../../io.js'
+import { entryId } from '../../option-values.js'
+
+/** What became of one entry, or would become of it. */
+export interface Result {
+  readonly id: EntryId
+  readonly done: boolean
+  /** Why it was refused, or would be. */
+  readonly why?: string
+  readonly code?: ActRefusal['code']
+  /** Why it is in quarantine. */
+  readonly reason?: string | undefined
+}
+
+export function resultOf(id: EntryId, result: ActResult): Result {
+  return result.done ? { id, done: true } : refused(id, result)
+}
+
+export function refused(id: EntryId, { code, message }: ActRefusal): Result {
+  return { id, done: false, why: message, code }
+}
+
+interface Reported {
+  readonly action: OperatorAction
+  readonly dryRun: boolean
+  readonly json: boolean
+}
+
+export function report(results: readonly Result[], { action, dryRun, json }: Reported, io: Io): ExitCode {
+  if (json) printJson(io, { action, dryRun, results })
+  else {
+    for (const { id, why, reason } of results) {
+      const because = reason === undefined ? '' : ` (${printable(reason)})`
+      const done = `entry ${id}: ${dryRun ? `would ${action}` : action}${because}`
+      const refusal = dryRun ? `entry ${id}: would be refused${because}: ${why}` : why
+      ;(why === undefined ? io.stdout : io.stderr).write(`${why === undefined ? done : refusal}\n`)
+    }
+    if (results.length === 0) io.stdout.write('none\n')
+    if (results.some(({ code }) => code === 'repeat')) io.stderr.write(`countersign: ${HANDLE_AGAIN_HINT}\n`)
+  }
+  return results.some(({ why }) => why) ? EXIT.unexpected : EXIT.done
+}
+
+const HANDLE_AGAIN_HINT =
+  'to have a callback handled a second time all the same, name its entry by its number, with --handle-again'
+
+/** Collects the ids of an argument that may be repeated. */
+export function entryIds(id: string, before: EntryId[] | undefined): EntryId[] {
+  return [...(before ?? []), entryId(id)]
+}
+
+/** The value of --because. */
+export function because(text: string): string {
+  try {
+    return decisionReason({ reason: text })!
+  } catch (error) {
+    if (!(error instanceof CountersignError)) throw error
+    throw new InvalidArgumentError(
+      'Use at most 500 characters, without line feeds or other control characters.',
+    )
+  }
+}

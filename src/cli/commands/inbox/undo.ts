@@ -1,0 +1,41 @@
+import { userInfo } from 'node:os'
+import type { EntryId } from '../../../callback/callback.js'
+import type { InboxOperations } from '../../../inbox/operations.js'
+import type { ExitCode, Io } from '../../io.js'
+import { because, entryIds, report, resultOf, type Result } from './act-results.js'
+import { withInbox, type DefineSubcommand, type InboxFlags } from './subcommand.js'
+
+interface UndoFlags extends InboxFlags {
+  readonly by?: string
+  readonly because?: string
+  readonly handleAgain?: true
+  readonly json?: true
+}
+
+export const defineUndo: DefineSubcommand = (subcommand, io, finish) => {
+  subcommand('undo', 'Take back the latest decision on entries that no worker has claimed since.')
+    .argument('<ids...>', 'the ids of the entries', entryIds)
+    .option('--by <name>', 'who decides this, for the history (default: the user of this system)')
+    .option('--because <text>', 'why, for the history', because)
+    .option(
+      '--handle-again',
+      'also entries whose callback was handled or will be: it is then handled a second time',
+    )
+    .option('--json', 'print JSON')
+    .action(async (ids: EntryId[], flags: UndoFlags) => {
+      finish(await withInbox(flags, io, async (inbox) => undo(inbox, ids, flags, io)))
+    })
+}
+
+async function undo(
+  inbox: InboxOperations,
+  ids: readonly EntryId[],
+  flags: UndoFlags,
+  io: Io,
+): Promise<ExitCode> {
+  const by = flags.by ?? userInfo().username
+  const options = { again: flags.handleAgain ?? false, reason: flags.because }
+  const results: Result[] = []
+  for (const id of ids) results.push(resultOf(id, await inbox.act(id, 'undo', by, options)))
+  return report(results, { action: 'undo', dryRun: false, json: flags.json ?? false }, io)
+}
