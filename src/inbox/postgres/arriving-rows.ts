@@ -2,6 +2,7 @@ import { ownSubscriptionId } from '../../callback/callback.js'
 import type { Arrival } from '../inbox.js'
 import { IDENTITY_BYTES, writeIdentity } from '../identity.js'
 import { orderKeyOf } from './order.js'
+import { storedHeaders } from '../stored-headers.js'
 import { storedText } from './sql-text.js'
 
 type Column = readonly [name: string, type: 'text' | 'bigint', valueOf: (arrival: Arrival) => string | null]
@@ -14,7 +15,7 @@ const OWN: readonly Column[] = [
   ['received_at', 'bigint', ({ callback }) => String(Number(callback.receivedAt))],
   ['body_id', 'text', ({ bodyId }) => storedOrNull(bodyId)],
   ['trace_context', 'text', ({ traceContext }) => storedOrNull(traceContext)],
-  ['headers', 'text', ({ headers }) => (headers === undefined ? null : JSON.stringify(headers))],
+  ['headers', 'text', ({ headers }) => storedHeaders(headers)],
 ]
 
 /** What is alike for the callbacks of a subscription. Arrivals that follow each other and are alike share one element. */

@@ -1,7 +1,7 @@
 import type { EntryId } from '../../callback/callback.js'
 import { handledTypes } from '../handled-types.js'
 import { attemptsOf } from '../attempt-history.js'
-import type { ArrivedHeaders } from '../inbox.js'
+import { headersOf } from '../stored-headers.js'
 import type {
   Entry,
   EntryFilter,
@@ -64,7 +64,7 @@ export async function show(tx: Transaction, id: EntryId): Promise<Entry | undefi
   return {
     ...summaryOf(found),
     rawBody: bufferOf(found.body),
-    headers: headers === null ? undefined : (JSON.parse(headers) as ArrivedHeaders),
+    headers: headersOf(headers),
     traceContext: traceContext === null ? undefined : originalText(traceContext),
     attemptHistory: attemptsOf(pastAttemptsOf(found.past_attempts), {
       number: Math.max(found.attempts, 1),

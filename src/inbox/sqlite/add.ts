@@ -3,6 +3,7 @@ import { recognise } from '../../callback/recognition.js'
 import type { AddResult, Arrival, QuarantineCause } from '../inbox.js'
 import { QUARANTINE_REASON } from '../quarantine-reason.js'
 import type { StoredState } from '../states.js'
+import { storedHeaders } from '../stored-headers.js'
 import type { Connection } from './connection.js'
 import type { SqliteValue } from './driver.js'
 import { identityOf, type Identity } from '../identity.js'
@@ -120,7 +121,7 @@ function insert(
     body: rawBody,
     body_id: bodyId ?? null,
     trace_context: traceContext ?? null,
-    headers: headers === undefined ? null : JSON.stringify(headers),
+    headers: storedHeaders(headers),
   }
   return db.run(known === 1 ? INSERT_KNOWN : INSERT_SUSPECT, ...COLUMNS.map((column) => row[column]))
 }

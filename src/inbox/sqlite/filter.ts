@@ -26,8 +26,7 @@ export function conditionsOf(
     conditions.push(['key_hash BETWEEN ? AND ?', ...keyHashRange(idempotencyKey)])
     conditions.push(['idempotency_key = ?', idempotencyKey])
   }
-  // In these words, so that SQLite uses the index entries_by_body_id.
-  if (bodyId !== undefined) conditions.push(['body_id IS NOT NULL AND body_id = ?', bodyId])
+  if (bodyId !== undefined) conditions.push(['body_id = ?', bodyId])
   if (subscriptionId !== undefined)
     conditions.push([`ifnull(subscription_id, subscribed_type || ' ' || callback_url) = ?`, subscriptionId])
   if (reason !== undefined) conditions.push(['instr(lower(reason), lower(?)) > 0', reason])
@@ -35,6 +34,16 @@ export function conditionsOf(
   if (after !== undefined) conditions.push(['received_at > ?', after])
   return conditions
 }
+
+/** Selects by the index on the Ids of bodies, which is divided into groups of ids. */
+export const HAS_BODY_ID = `id IN (
+  WITH RECURSIVE groups (number) AS (
+    SELECT min(id) >> 10 FROM entries
+    UNION ALL SELECT number + 1 FROM groups WHERE number < (SELECT max(id) >> 10 FROM entries)
+  )
+  SELECT found.id FROM groups CROSS JOIN entries AS found INDEXED BY entries_by_body_id
+  WHERE found.id >> 10 = groups.number AND found.body_id IS NOT NULL AND found.body_id = ?
+)`
 
 export function joined(conditions: readonly Condition[]): { where: string; values: SqliteValue[] } {
   return {

@@ -1,6 +1,6 @@
 import type { EntryId } from '../../callback/callback.js'
 import { attemptsOf } from '../attempt-history.js'
-import type { ArrivedHeaders } from '../inbox.js'
+import { headersOf } from '../stored-headers.js'
 import type {
   Entry,
   EntryFilter,
@@ -11,7 +11,7 @@ import type {
 } from '../operations.js'
 import type { StoredState } from '../states.js'
 import type { Connection } from './connection.js'
-import { conditionsOf, joined, type Condition } from './filter.js'
+import { conditionsOf, HAS_BODY_ID, joined, type Condition } from './filter.js'
 import { shownState, unhandledTypes } from './handled-types.js'
 import { pastAttemptsOf } from './past-attempts.js'
 import type { Reader } from './read-inbox-file.js'
@@ -45,6 +45,7 @@ export function list(
     if (rowId === undefined) return []
     conditions.push([newestFirst ? 'id < ?' : 'id > ?', rowId])
   }
+  if (filter.bodyId !== undefined) conditions.push([HAS_BODY_ID, filter.bodyId])
   const unhandled = unhandledTypes(db)
   const { where, values } = joined([...conditions, ...conditionsOf(filter, unhandled)])
   // Most entries are handled: to look them up by that state, and then sort them, takes longer than to read them by id.
@@ -63,7 +64,7 @@ export function show(db: Connection, entryId: EntryId): Entry | undefined {
   return {
     ...summaryOf(row, shownState(row, unhandledTypes(db))),
     rawBody: bufferOf(row.body),
-    headers: row.headers === null ? undefined : (JSON.parse(row.headers) as ArrivedHeaders),
+    headers: headersOf(row.headers),
     traceContext: row.trace_context ?? undefined,
     attemptHistory: attemptsOf(pastAttemptsOf(row.past_attempts), {
       number: row.attempts,

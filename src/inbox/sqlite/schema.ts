@@ -140,9 +140,11 @@ export const MIGRATIONS = [
   -- JSON: see ../attempt-history.ts, PastAttempt
   ALTER TABLE entries ADD COLUMN past_attempts TEXT;
   ALTER TABLE entries ADD COLUMN trace_context TEXT;
-  -- JSON: see ../inbox.ts, ArrivedHeaders
+  -- JSON: see ../stored-headers.ts
   ALTER TABLE entries ADD COLUMN headers TEXT;
-  CREATE INDEX entries_by_body_id ON entries (body_id) WHERE body_id IS NOT NULL;
+  -- By groups of 1,024 ids: new entries are written beside each other and not all over the index, which costs an arrival a
+  -- tenth of its time. A search looks into each group.
+  CREATE INDEX entries_by_body_id ON entries (id >> 10, body_id) WHERE body_id IS NOT NULL;
   -- These two are in the order of ids and of arrival. They contain nothing that succeeds at its first attempts.
   CREATE INDEX entries_ended ON entries (state) WHERE state IN ('dead', 'discarded');
   CREATE INDEX entries_quarantined ON entries (received_at) WHERE state = 'quarantined';

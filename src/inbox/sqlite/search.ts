@@ -3,7 +3,7 @@ import { keyHashRange } from '../identity.js'
 import type { EntryFilter, EntryPage, EntrySummary } from '../operations.js'
 import { CLOCK_MARGIN_MS, type SearchStep } from '../search.js'
 import type { InboxState } from '../states.js'
-import { conditionsOf, joined, type Condition } from './filter.js'
+import { conditionsOf, HAS_BODY_ID, joined, type Condition } from './filter.js'
 import { shownState, unhandledTypes } from './handled-types.js'
 import type { Reader } from './read-inbox-file.js'
 import { entryIdOf, rowIdOf } from './row-id.js'
@@ -91,8 +91,7 @@ function sourcesOf({ idempotencyKey, bodyId, states }: EntryFilter): Source[] {
     // In the order of keys: the few that are found are sorted.
     return [['INDEXED BY entries_by_key', 'key_hash BETWEEN ? AND ?', ...keyHashRange(idempotencyKey)]]
   }
-  if (bodyId !== undefined)
-    return [['INDEXED BY entries_by_body_id', 'body_id IS NOT NULL AND body_id = ?', bodyId]]
+  if (bodyId !== undefined) return [['NOT INDEXED', HAS_BODY_ID, bodyId]]
   // Most entries are handled, and the index on the states has those by the time of their end.
   if (!states || states.includes('handled')) return [['NOT INDEXED', 'true']]
   const stored = new Set(states.flatMap((state) => STORED_AS[state]))

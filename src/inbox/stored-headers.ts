@@ -1,0 +1,21 @@
+import type { ArrivedHeaders } from './inbox.js'
+
+/**
+ * Headers as a row of an inbox keeps them: a list in JSON of alternating names and values, with one more element if they were
+ * cut. Shorter than JSON of the object, as they are written with each entry.
+ */
+export function storedHeaders(headers: ArrivedHeaders | undefined): string | null {
+  if (headers === undefined) return null
+  const list: (string | true)[] = headers.pairs.flat()
+  if (headers.isCut) list.push(true)
+  return JSON.stringify(list)
+}
+
+export function headersOf(stored: string | null): ArrivedHeaders | undefined {
+  if (stored === null) return undefined
+  const list = JSON.parse(stored) as string[]
+  const pairs = Array.from({ length: list.length >> 1 }, (_, index) => {
+    return [list[2 * index]!, list[2 * index + 1]!] as const
+  })
+  return { pairs, isCut: list.length % 2 === 1 }
+}
