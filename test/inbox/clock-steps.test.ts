@@ -1,9 +1,8 @@
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
-import { SqliteInbox } from '../../src/sqlite.js'
 import { arrival } from '../support/arrivals.js'
 import { fakeClock, type FakeClock } from '../support/fake-clock.js'
 import { work } from '../support/running-worker.js'
-import { inboxFile } from '../support/sqlite-file.js'
+import { inboxFile, inboxOn } from '../support/sqlite-file.js'
 import { until } from '../support/until.js'
 import { settle } from '../support/settle.js'
 
@@ -13,18 +12,9 @@ const LEASE_MS = 60_000
 const ORDINARY = { eventTypes: 'any', limit: 10, leaseMs: LEASE_MS } as const
 const INTERRUPTED = { ...ORDINARY, interrupted: true } as const
 
-const open: SqliteInbox[] = []
-afterEach(() => Promise.all(open.splice(0).map((inbox) => inbox.close())))
-
-function sqliteInbox(file: string, clock: FakeClock): SqliteInbox {
-  const inbox = new SqliteInbox({ file, clock })
-  open.push(inbox)
-  return inbox
-}
-
 describe.each([
   ['MemoryInbox', (clock: FakeClock) => new MemoryInbox({ clock })],
-  ['SqliteInbox', (clock: FakeClock) => sqliteInbox(inboxFile(), clock)],
+  ['SqliteInbox', (clock: FakeClock) => inboxOn(inboxFile(), { clock })],
 ])('after the clock was set back an hour, %s', (_name, createInbox) => {
   it('gives what is stored at once, also behind what shares its order key', async () => {
     const clock = fakeClock()
@@ -96,7 +86,7 @@ describe.each([
 it('a file that was last written by a clock far ahead is emptied, and the log says so', async () => {
   const file = inboxFile()
   const ahead = fakeClock(NOW + 24 * HOUR)
-  const before = sqliteInbox(file, ahead)
+  const before = inboxOn(file, { clock: ahead })
   for (const type of ['stored', 'retrying', 'running']) await before.add(arrival({ type }))
   for (const type of ['retrying', 'running']) {
     const { entries } = await before.claim({ ...ORDINARY, eventTypes: [type] })
@@ -107,7 +97,7 @@ it('a file that was last written by a clock far ahead is emptied, and the log sa
   await before.close()
 
   const clock = fakeClock(NOW)
-  const inbox = sqliteInbox(file, clock)
+  const inbox = inboxOn(file, { clock })
   const types = ['stored', 'retrying', 'running']
   const { becomes, log } = work({ clock, inbox, types })
   await becomes('1', 'handled')

@@ -3,7 +3,7 @@ import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { SqliteInbox } from '../../src/sqlite.js'
 import { arrival } from '../support/arrivals.js'
 import { fakeClock, type FakeClock } from '../support/fake-clock.js'
-import { inboxFile, openAside } from '../support/sqlite-file.js'
+import { inboxFile, inboxOn, openAside } from '../support/sqlite-file.js'
 
 const MINUTE = 60_000
 
@@ -47,18 +47,9 @@ describe('the types of a claim', () => {
   })
 })
 
-const open: SqliteInbox[] = []
-afterEach(() => Promise.all(open.splice(0).map((inbox) => inbox.close())))
-
-function sqliteInbox(file: string, clock: FakeClock): SqliteInbox {
-  const inbox = new SqliteInbox({ file, clock })
-  open.push(inbox)
-  return inbox
-}
-
 describe.each([
   ['MemoryInbox', (clock: FakeClock) => new MemoryInbox({ clock })],
-  ['SqliteInbox', (clock: FakeClock) => sqliteInbox(inboxFile(), clock)],
+  ['SqliteInbox', (clock: FakeClock) => inboxOn(inboxFile(), { clock })],
 ])('%s', (_name, createInbox) => {
   const ask = (inbox: MemoryInbox | SqliteInbox, ...eventTypes: string[]) =>
     inbox.claim({ eventTypes, limit: 0, leaseMs: 1 })
@@ -103,7 +94,7 @@ describe.each([
 
 it('SqliteInbox finds the unhandled entries by its indexes, without reading others', async () => {
   const file = inboxFile()
-  const inbox = sqliteInbox(file, fakeClock())
+  const inbox = inboxOn(file, { clock: fakeClock() })
   await inbox.open()
   const database = await openAside(file)
   for (const where of [

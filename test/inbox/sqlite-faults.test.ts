@@ -3,23 +3,13 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, wr
 import { dirname, join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { AddResult } from '../../src/inbox/inbox.js'
-import { SqliteInbox } from '../../src/sqlite.js'
 import { addEventually } from '../support/add-eventually.js'
 import { arrival } from '../support/arrivals.js'
 import { collectedLog } from '../support/collected-log.js'
 import { startProgram } from '../support/built-program.js'
 import { buildInboxProgram } from '../support/inbox-program.js'
 import { itWhere } from '../support/it-where.js'
-import { inboxFile, openAside, temporaryDirectory } from '../support/sqlite-file.js'
-
-const open: SqliteInbox[] = []
-afterEach(() => Promise.all(open.splice(0).map((inbox) => inbox.close())))
-
-function inboxOn(file: string, options: object = {}): SqliteInbox {
-  const inbox = new SqliteInbox({ file, ...options })
-  open.push(inbox)
-  return inbox
-}
+import { inboxFile, inboxOn, openAside, temporaryDirectory } from '../support/sqlite-file.js'
 
 describe('while another process holds the file', () => {
   it('goes on trying until it is released', async () => {

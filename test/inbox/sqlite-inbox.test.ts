@@ -5,10 +5,10 @@ import { loadDriver } from '../../src/inbox/sqlite/driver.js'
 import { SCHEMA_VERSION } from '../../src/inbox/sqlite/schema.js'
 import { SqliteInbox } from '../../src/sqlite.js'
 import { registerInboxTests } from '../../src/testing/inbox-tests.js'
-import { arrival } from '../support/arrivals.js'
+import { addWithImpossible, arrival } from '../support/arrivals.js'
 import { collectedLog } from '../support/collected-log.js'
 import { fakeClock } from '../support/fake-clock.js'
-import { commitsIn, inboxFile, openAside, temporaryDirectory } from '../support/sqlite-file.js'
+import { commitsIn, inboxFile, inboxOn, openAside, temporaryDirectory } from '../support/sqlite-file.js'
 
 registerInboxTests((retention) => {
   const clock = fakeClock()
@@ -17,15 +17,6 @@ registerInboxTests((retention) => {
     advance: (ms) => clock.advance(ms),
   }
 })
-
-const open: SqliteInbox[] = []
-afterEach(() => Promise.all(open.splice(0).map((inbox) => inbox.close())))
-
-function inboxOn(file: string, options: object = {}): SqliteInbox {
-  const inbox = new SqliteInbox({ file, ...options })
-  open.push(inbox)
-  return inbox
-}
 
 describe('SqliteInbox', () => {
   it('refuses options that it does not have', () => {
@@ -176,17 +167,7 @@ describe('SqliteInbox', () => {
 
     it('does not let one that cannot be done fail the others', async () => {
       const inbox = inboxOn(inboxFile())
-      const impossible = arrival()
-      const adding = [
-        arrival(),
-        { ...impossible, callback: { ...impossible.callback, receivedAt: new Date(NaN) } },
-        arrival(),
-      ].map((each) => inbox.add(each))
-      expect((await Promise.allSettled(adding)).map(({ status }) => status)).toEqual([
-        'fulfilled',
-        'rejected',
-        'fulfilled',
-      ])
+      expect(await addWithImpossible(inbox)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
       expect((await inbox.stats()).stored).toBe(2)
     })
 

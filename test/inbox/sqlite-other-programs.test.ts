@@ -2,23 +2,13 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { readInboxFile } from '../../src/inbox/sqlite/read-inbox-file.js'
 import { SCHEMA_VERSION } from '../../src/inbox/sqlite/schema.js'
-import { SqliteInbox } from '../../src/sqlite.js'
 import { addEventually } from '../support/add-eventually.js'
 import { arrival } from '../support/arrivals.js'
 import { collectedLog } from '../support/collected-log.js'
 import { startProgram } from '../support/built-program.js'
 import { buildInboxProgram } from '../support/inbox-program.js'
-import { inboxFile, openAside, temporaryDirectory } from '../support/sqlite-file.js'
+import { inboxFile, inboxOn, openAside, temporaryDirectory } from '../support/sqlite-file.js'
 import { settle } from '../support/settle.js'
-
-const open: SqliteInbox[] = []
-afterEach(() => Promise.all(open.splice(0).map((inbox) => inbox.close())))
-
-function inboxOn(file: string, options: object = {}): SqliteInbox {
-  const inbox = new SqliteInbox({ file, ...options })
-  open.push(inbox)
-  return inbox
-}
 
 /** What is beside the file and what is in it. */
 const snapshot = (file: string) => ({

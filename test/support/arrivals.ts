@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import type { Arrival } from '../../src/inbox/inbox.js'
+import type { Arrival, Inbox } from '../../src/inbox/inbox.js'
 import { subscription } from './running-receiver.js'
 
 export interface ArrivalOptions extends Partial<Pick<Arrival, 'suspicion' | 'orderKey' | 'signature'>> {
@@ -40,4 +40,15 @@ export function arrival({
     suspicion,
     orderKey,
   }
+}
+
+/** Adds three arrivals in one tick, the second of which cannot be stored. Returns whether each was. */
+export async function addWithImpossible(inbox: Pick<Inbox, 'add'>): Promise<string[]> {
+  const impossible = arrival()
+  const adding = [
+    arrival(),
+    { ...impossible, callback: { ...impossible.callback, receivedAt: new Date(NaN) } },
+    arrival(),
+  ].map((each) => inbox.add(each))
+  return (await Promise.allSettled(adding)).map(({ status }) => status)
 }

@@ -2,9 +2,12 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadDriver, type SqliteDatabase } from '../../src/inbox/sqlite/driver.js'
+import { SqliteInbox, type SqliteInboxOptions } from '../../src/sqlite.js'
 
 const directories: string[] = []
-afterEach(() => {
+const inboxes: SqliteInbox[] = []
+afterEach(async () => {
+  await Promise.all(inboxes.splice(0).map((inbox) => inbox.close()))
   for (const directory of directories.splice(0)) rmSync(directory, { recursive: true, force: true })
 })
 
@@ -18,6 +21,13 @@ export function temporaryDirectory(): string {
 /** Where an inbox can be until the test is over. */
 export function inboxFile(): string {
   return join(temporaryDirectory(), 'callbacks.db')
+}
+
+/** An inbox that is closed after the test. */
+export function inboxOn(file: string, options: Partial<SqliteInboxOptions> = {}): SqliteInbox {
+  const inbox = new SqliteInbox({ file, ...options })
+  inboxes.push(inbox)
+  return inbox
 }
 
 /** The file as another program would open it. To be closed by the test. */

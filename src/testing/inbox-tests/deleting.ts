@@ -17,7 +17,14 @@ import {
   STATES,
   underAnotherKey,
 } from './entries.js'
-import type { Suite } from './suite.js'
+import type { InboxUnderTest, Suite } from './suite.js'
+
+/** Lets more than SHORT pass, by both clocks, since the entry ended. */
+async function outlive({ inbox, advance }: InboxUnderTest, id: EntryId): Promise<void> {
+  const end = await endOf(inbox, id)
+  await advance(SHORT + 1)
+  await signAt(inbox, end + SHORT + 1)
+}
 
 export function registerDeleting(suite: Suite): void {
   const { describe, it } = suite
@@ -133,9 +140,7 @@ export function registerDeleting(suite: Suite): void {
         const { id } = await inbox.add(arrival)
         await inbox.add(repeated)
         await finishNext(inbox, 'complete')
-        const end = await endOf(inbox, id)
-        await advance(SHORT + 1)
-        await signAt(inbox, end + SHORT + 1)
+        await outlive({ inbox, advance }, id)
         assert.equal(await inbox.prune({ state: 'handled', limit: 10 }), 1)
         for (const each of [arrival, repeated, underAnotherKey(signedAnew(repeated))]) {
           const again = await inbox.add(each)
@@ -155,9 +160,7 @@ export function registerDeleting(suite: Suite): void {
         const arrival = createArrival()
         const { id } = await inbox.add(arrival)
         await finishNext(inbox, 'complete')
-        const end = await endOf(inbox, id)
-        await advance(SHORT + 1)
-        await signAt(inbox, end + SHORT + 1)
+        await outlive({ inbox, advance }, id)
         await inbox.prune({ state: 'handled', limit: 10 })
         const again = await inbox.add(signedAt(signedAnew(arrival), Number(arrival.callback.signedAt) + 1))
         assert.equal(again.result, 'stored')
@@ -171,9 +174,7 @@ export function registerDeleting(suite: Suite): void {
       async ({ inbox, advance }) => {
         const { id } = await inbox.add(createArrival())
         await finishNext(inbox, 'complete')
-        const end = await endOf(inbox, id)
-        await advance(SHORT + 1)
-        await signAt(inbox, end + SHORT + 1)
+        await outlive({ inbox, advance }, id)
         await inbox.prune({ state: 'handled', limit: 10, dryRun: true })
         assert.equal((await inbox.add(createArrival())).result, 'stored')
       },
@@ -186,9 +187,7 @@ export function registerDeleting(suite: Suite): void {
         const suspect = createArrival({ suspicion: 'stale' })
         const { id } = await inbox.add(suspect)
         await done(inbox.act(id, 'discard', 'ann'))
-        const end = await endOf(inbox, id)
-        await advance(SHORT + 1)
-        await signAt(inbox, end + SHORT + 1)
+        await outlive({ inbox, advance }, id)
         await inbox.prune({ state: 'discarded', limit: 10 })
         assert.equal((await inbox.add(suspect)).result, 'quarantined')
       },
@@ -200,9 +199,7 @@ export function registerDeleting(suite: Suite): void {
       async ({ inbox, advance }) => {
         const { id } = await inbox.add(createArrival())
         await finishNext(inbox, 'complete')
-        const end = await endOf(inbox, id)
-        await advance(SHORT + 1)
-        await signAt(inbox, end + SHORT + 1)
+        await outlive({ inbox, advance }, id)
         await done(inbox.act(id, 'retry', 'ann', { again: true }))
         assert.equal(await inbox.prune({ state: 'handled', limit: 10 }), 0)
         assert.equal(await stateOf(inbox, id), 'stored')
