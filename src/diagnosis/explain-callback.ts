@@ -13,6 +13,7 @@ import {
   type ExplainSettings,
 } from './options.js'
 import { headerLines, type ReceivedRequest } from './received-request.js'
+import { partsOf, requestUrls, type RequestUrls } from './request-urls.js'
 import { search, type SearchSpace } from './search.js'
 import { SearchLimit } from './search-limit.js'
 import { secretHypotheses } from './secret-changes.js'
@@ -20,7 +21,7 @@ import { signatureCandidates } from './signature-candidates.js'
 import { withoutMarkers } from './signature-marker.js'
 import { rankedSubscriptions } from './subscription-rank.js'
 import { timestampVariants } from './timestamp-variants.js'
-import { partsOf, requestUrls, urlHypotheses, type RequestUrls } from './url-changes.js'
+import { urlHypotheses } from './url-changes.js'
 import { verifiedFindings } from './verified-findings.js'
 
 export interface Explanation {

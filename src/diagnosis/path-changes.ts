@@ -1,5 +1,5 @@
 import type { Alternative, Hypothesis } from './change.js'
-import type { RequestUrls, UrlParts } from './url-changes.js'
+import type { RequestUrls, UrlParts } from './request-urls.js'
 
 /** Prefixes that gateways and frameworks add by default. */
 const COMMON_PREFIXES = ['/api', '/v1', '/prod', '/dev', '/staging', '/default']

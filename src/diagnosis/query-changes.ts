@@ -1,6 +1,6 @@
 import type { Alternative, Hypothesis } from './change.js'
 import { percentCode } from './path-changes.js'
-import type { RequestUrls, UrlParts } from './url-changes.js'
+import type { RequestUrls, UrlParts } from './request-urls.js'
 
 /** Every order of so many parameters is tried: 4 have 24 orders. */
 const MAX_PERMUTED = 4

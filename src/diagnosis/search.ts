@@ -3,7 +3,7 @@ import { joinSigned } from '../signature/string-to-sign.js'
 import type { Variant } from './change.js'
 import type { SearchLimit } from './search-limit.js'
 import { isSame, type ReceivedSignature } from './signature-marker.js'
-import type { UrlParts } from './url-changes.js'
+import type { UrlParts } from './request-urls.js'
 import { choices, type Inputs } from './variant-choices.js'
 
 /** The inputs of a signature that differ by subscription, each with the values that it may have had. */

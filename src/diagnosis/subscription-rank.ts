@@ -1,6 +1,6 @@
 import type { ExplainedSubscription } from './options.js'
 import { valuesOf, type HeaderLine } from './received-request.js'
-import type { RequestUrls } from './url-changes.js'
+import type { RequestUrls } from './request-urls.js'
 
 /** The subscriptions that the request is probably for come first: the search may end before all were tried. */
 export function rankedSubscriptions(

@@ -1,5 +1,5 @@
 import type { Variant } from './change.js'
-import type { UrlParts } from './url-changes.js'
+import type { UrlParts } from './request-urls.js'
 
 /** One value of each input: secret, URL, timestamp, hash of the body. */
 export type Inputs = readonly [Variant<Buffer>, Variant<UrlParts>, Variant<string>, Variant<string>]

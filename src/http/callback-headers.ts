@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { CallbackHeaders } from '../callback/callback.js'
 import type { HeaderValue } from '../signature/index.js'
-import type { CallbackHead } from './read-callback.js'
 
 const FIELDS = new Map<string, keyof CallbackHeaders>([
   ['authorization', 'authorization'],
@@ -24,16 +23,6 @@ export interface RequestHeaders {
 export interface RequestSource extends RequestHeaders {
   readonly httpVersion?: string | undefined
   readonly socket?: { readonly remoteFamily?: string | undefined } | undefined
-}
-
-export function requestHead(request: IncomingMessage & { originalUrl?: string }): CallbackHead {
-  return {
-    method: request.method,
-    path: request.originalUrl ?? request.url ?? '/',
-    headers: callbackHeaders(request),
-    mayLackHeaders: mayLackHeaders(request),
-    request,
-  }
 }
 
 /**

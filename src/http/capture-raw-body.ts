@@ -6,7 +6,7 @@ import { outcome } from '../callback/outcomes.js'
 import { answeredEvent } from '../events/publish-answer.js'
 import { logRefusalsOption, OutcomeLog, type OutcomeLogOptions } from './log-outcome.js'
 import { refuseMisuse, type Middleware } from './middleware.js'
-import { BODY_LIMIT_OPTIONS, bodyLimits, type BodyLimitOptions } from './raw-body.js'
+import { BODY_LIMIT_OPTIONS, bodyLimits, type BodyLimitOptions } from './body-limits.js'
 import { requestReader } from './request-reader.js'
 import { respond } from './respond.js'
 

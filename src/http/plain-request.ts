@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream'
 import { callbackHeaders, mayLackHeaders, type RequestHeaders } from './callback-headers.js'
-import { isUnread, type BodyLimits } from './raw-body.js'
+import type { BodyLimits } from './body-limits.js'
+import { isUnread } from './raw-body.js'
 import { readBody, type BodyFailureCode, type RawBody, type ReadBodyOptions } from './read-body.js'
-import type { CallbackHead } from './read-callback.js'
+import type { CallbackHead } from './callback-head.js'
 
 /** The bytes, or a source of them: a Node stream, a web stream, an async generator, or a promise of all bytes. */
 export type BodySource = Uint8Array | AsyncIterable<Uint8Array> | Promise<Uint8Array>

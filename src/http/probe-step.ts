@@ -5,7 +5,7 @@ import { loggedSubscription } from '../callback/subscriptions.js'
 import type { Logger } from '../logging/logger.js'
 import type { ProbedRequest, ProbeResponder, RecognisedProbe } from '../probe/responder.js'
 import { headerLines } from './callback-headers.js'
-import type { CallbackHead } from './read-callback.js'
+import type { CallbackHead } from './callback-head.js'
 
 /** What a receiver needs to answer probes. */
 export interface ProbeParts {

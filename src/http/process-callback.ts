@@ -3,15 +3,10 @@ import { isPending, started, type MaybePending } from '../base/pending.js'
 import type { CallbackRequest } from '../callback/callback.js'
 import { outcome, type Outcome } from '../callback/outcomes.js'
 import type { Credentials } from '../signature/credentials.js'
-import type { BodyLimits } from './raw-body.js'
+import type { BodyLimits } from './body-limits.js'
+import type { CallbackHead } from './callback-head.js'
 import { ProbeStep, type ProbeParts } from './probe-step.js'
-import {
-  callbackReader,
-  type CallbackHead,
-  type CallbackSource,
-  type Intake,
-  type JoinBatch,
-} from './read-callback.js'
+import { callbackReader, type CallbackSource, type Intake, type JoinBatch } from './read-callback.js'
 
 interface ProcessorParts {
   readonly limits: BodyLimits

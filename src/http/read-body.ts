@@ -6,7 +6,7 @@ import type { OutcomeCode } from '../callback/outcomes.js'
 import type { HeaderValue } from '../signature/index.js'
 import type { BodyMemory } from './body-memory.js'
 import { CoalescedBody } from './coalesced-body.js'
-import type { BodyLimits } from './raw-body.js'
+import type { BodyLimits } from './body-limits.js'
 
 export interface RawBody {
   /** The bytes as they arrived. */

@@ -5,21 +5,10 @@ import type { OutcomeCode } from '../callback/outcomes.js'
 import type { RecognisedProbe } from '../probe/responder.js'
 import type { Credentials } from '../signature/credentials.js'
 import { BodyMemory } from './body-memory.js'
-import type { RequestSource } from './callback-headers.js'
+import type { CallbackHead } from './callback-head.js'
 import type { ProbeStep } from './probe-step.js'
-import type { BodyLimits } from './raw-body.js'
+import type { BodyLimits } from './body-limits.js'
 import type { BodyFailureCode, RawBody, ReadBodyOptions } from './read-body.js'
-
-/** What is known of a request before its body is read. */
-export interface CallbackHead {
-  readonly method: string | undefined
-  readonly path: string
-  readonly headers: CallbackHeaders
-  /** Whether there were so many header lines that Node may have dropped some. */
-  readonly mayLackHeaders: boolean
-  /** The request itself, for what is needed of refused requests only. */
-  readonly request: RequestSource
-}
 
 /** A request, from any server. */
 export interface CallbackSource {

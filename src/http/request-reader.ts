@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { createBatches } from './batch.js'
-import { requestHead } from './callback-headers.js'
-import { readRawBody, type BodyLimits } from './raw-body.js'
+import { requestHead } from './callback-head.js'
+import type { BodyLimits } from './body-limits.js'
+import { readRawBody } from './raw-body.js'
 import type { ReadBodyOptions } from './read-body.js'
 import { callbackReader, type Intake } from './read-callback.js'
 

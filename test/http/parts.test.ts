@@ -1,7 +1,7 @@
 import express5 from 'express'
 import express4 from 'express4'
 import { captureRawBody, createReceiver, verifySignature, type CallbackEvent } from '../../src/index.js'
-import type { BodyLimitOptions } from '../../src/http/raw-body.js'
+import type { BodyLimitOptions } from '../../src/http/body-limits.js'
 import { sendRawRequest } from '../../src/testing/raw-request.js'
 import type { SignedCallback } from '../../src/testing/signed-callback.js'
 import { collectedLog } from '../support/collected-log.js'

@@ -1,0 +1,24 @@
+import type { IncomingMessage } from 'node:http'
+import type { CallbackHeaders } from '../callback/callback.js'
+import { callbackHeaders, mayLackHeaders, type RequestSource } from './callback-headers.js'
+
+/** What is known of a request before its body is read. */
+export interface CallbackHead {
+  readonly method: string | undefined
+  readonly path: string
+  readonly headers: CallbackHeaders
+  /** Whether there were so many header lines that Node may have dropped some. */
+  readonly mayLackHeaders: boolean
+  /** The request itself, for what is needed of refused requests only. */
+  readonly request: RequestSource
+}
+
+export function requestHead(request: IncomingMessage & { originalUrl?: string }): CallbackHead {
+  return {
+    method: request.method,
+    path: request.originalUrl ?? request.url ?? '/',
+    headers: callbackHeaders(request),
+    mayLackHeaders: mayLackHeaders(request),
+    request,
+  }
+}
