@@ -1,5 +1,6 @@
 import { explainCallback } from '../../src/diagnosis/index.js'
-import { DEPLOYMENTS, type Deployment } from './deployments.js'
+import { DEPLOYMENTS } from './deployments.js'
+import type { Deployment } from './deployments/deployment.js'
 import { CONFIGURED, received, signature, SIGNED } from './signed-elsewhere.js'
 
 const rows = DEPLOYMENTS.map((each) => [`${each.cause}: ${each.mistake}`, each] as const)

@@ -1,6 +1,7 @@
 import { explainCallback, type ReceivedRequest } from '../../src/diagnosis/index.js'
 import { markSignatures } from '../../src/diagnosis/signature-marker.js'
-import { CLOCKS, DEPLOYMENTS } from './deployments.js'
+import { DEPLOYMENTS } from './deployments.js'
+import { CLOCKS } from './deployments/clocks.js'
 import { CONFIGURED, received, signature, SIGNED } from './signed-elsewhere.js'
 
 /** The request as a capture has it. */
