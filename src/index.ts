@@ -1,10 +1,5 @@
-export {
-  createReceiver,
-  type ReceivedCallback,
-  type Receiver,
-  type ReceiverRequestListener,
-  type RequestListenerOptions,
-} from './receiver/receiver.js'
+export { createReceiver, type ReceivedCallback, type Receiver } from './receiver/receiver.js'
+export type { ReceiverRequestListener, RequestListenerOptions } from './receiver/request-listener.js'
 export type { CallbackAnswer } from './http/answer.js'
 export type { BodySource, PlainRequest } from './http/plain-request.js'
 export type { ReceiverOptions } from './receiver/settings.js'

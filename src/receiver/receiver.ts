@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { RequestListener } from 'node:http'
 import { RequestCapture } from '../capture/request-capture.js'
 import { createAuthenticator } from '../callback/authenticator.js'
 import { EventChannel } from '../events/event-channel.js'
@@ -20,7 +20,6 @@ import { plainHead, readPlainBody, type PlainRequest } from '../http/plain-reque
 import { callbackProcessor, type ProcessCallback } from '../http/process-callback.js'
 import { refuseMisuse, type Middleware } from '../http/middleware.js'
 import { silentLogger, type Logger } from '../logging/logger.js'
-import { checkKnownOptions, functionOption, invalidOption } from '../base/option-checks.js'
 import type { InboxOperations } from '../inbox/operations.js'
 import { publishedOperations } from '../inbox/published-operations.js'
 import { ProbeResponder } from '../probe/responder.js'
@@ -33,32 +32,17 @@ import { Pipeline } from './pipeline.js'
 import { RefusalDiagnosis } from './refusal-diagnosis.js'
 import { warnOfBodyParser } from './self-check/body-parser-ahead.js'
 import { selfCheck } from './self-check/self-check.js'
+import {
+  requestListener,
+  type ReceiverRequestListener,
+  type RequestListenerOptions,
+} from './request-listener.js'
 import { parseReceiverOptions, type ReceiverOptions, type ReceiverSettings } from './settings.js'
-
-/**
- * A `request` listener. As a `checkContinue` listener it also gets a function that sends `100 Continue`, and calls
- * it only if the body is wanted.
- */
-export type ReceiverRequestListener = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  sendContinue?: () => void,
-) => void
 
 /** What to answer a request, and its outcome. */
 export interface ReceivedCallback extends CallbackAnswer {
   /** For the operator only: the sender must not learn the reason. */
   readonly outcome: Outcome
-}
-
-export interface RequestListenerOptions {
-  /** The path of callbacks; a POST to another path is passed to the app. @default every path */
-  readonly path?: string | undefined
-  /**
-   * Whether no other listener of the server reads the requests. Callbacks are then collected into batches before
-   * their bodies are read, which is faster. @default false
-   */
-  readonly exclusive?: boolean | undefined
 }
 
 /**
@@ -209,25 +193,9 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
    * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
    */
   requestListener(app?: RequestListener, options: RequestListenerOptions = {}): ReceiverRequestListener {
-    const owner = 'receiver.requestListener'
-    if (app !== undefined) functionOption(owner, 'app', app, app)
-    checkKnownOptions(owner, options, ['path', 'exclusive'])
-    const { path, exclusive = false } = options
-    if (typeof exclusive !== 'boolean')
-      throw invalidOption(owner, 'exclusive', exclusive, 'use true or false')
-    // No request has such a path, so every callback would go to the app.
-    if (path !== undefined && (typeof path !== 'string' || !/^\/[^?#]*$/.test(path)))
-      throw invalidOption(owner, 'path', path, 'use a path without a query, such as "/hooks/transfers"')
-    const listener = exclusive
-      ? callbackListener(this.#process, { lingerMs: this.#lingerMs, exclusive })
-      : this.#listener
-    const isCallback = ({ method, url }: IncomingMessage): boolean =>
-      method === 'POST' && (path === undefined || url?.split('?', 1)[0] === path)
-    return function countersignRequestListener(request, response, sendContinue) {
-      if (!app || isCallback(request)) return void listener(request, response, sendContinue)
-      sendContinue?.()
-      app(request, response)
-    }
+    return requestListener(app, options, (exclusive) =>
+      exclusive ? callbackListener(this.#process, { lingerMs: this.#lingerMs, exclusive }) : this.#listener,
+    )
   }
 
   /**

@@ -1,0 +1,51 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { checkKnownOptions, functionOption, invalidOption } from '../base/option-checks.js'
+import type { CallbackListener } from '../http/callback-listener.js'
+
+/**
+ * A `request` listener. As a `checkContinue` listener it also gets a function that sends `100 Continue`, and calls
+ * it only if the body is wanted.
+ */
+export type ReceiverRequestListener = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  sendContinue?: () => void,
+) => void
+
+export interface RequestListenerOptions {
+  /** The path of callbacks; a POST to another path is passed to the app. @default every path */
+  readonly path?: string | undefined
+  /**
+   * Whether no other listener of the server reads the requests. Callbacks are then collected into batches before
+   * their bodies are read, which is faster. @default false
+   */
+  readonly exclusive?: boolean | undefined
+}
+
+/**
+ * A listener that gives callbacks to the listener of the receiver and other requests to `app`. `listenerOf` returns the former,
+ * for a server where it is exclusive or not.
+ * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
+ */
+export function requestListener(
+  app: RequestListener | undefined,
+  options: RequestListenerOptions,
+  listenerOf: (exclusive: boolean) => CallbackListener,
+): ReceiverRequestListener {
+  const owner = 'receiver.requestListener'
+  if (app !== undefined) functionOption(owner, 'app', app, app)
+  checkKnownOptions(owner, options, ['path', 'exclusive'])
+  const { path, exclusive = false } = options
+  if (typeof exclusive !== 'boolean') throw invalidOption(owner, 'exclusive', exclusive, 'use true or false')
+  // No request has such a path, so every callback would go to the app.
+  if (path !== undefined && (typeof path !== 'string' || !/^\/[^?#]*$/.test(path)))
+    throw invalidOption(owner, 'path', path, 'use a path without a query, such as "/hooks/transfers"')
+  const listener = listenerOf(exclusive)
+  const isCallback = ({ method, url }: IncomingMessage): boolean =>
+    method === 'POST' && (path === undefined || url?.split('?', 1)[0] === path)
+  return function countersignRequestListener(request, response, sendContinue) {
+    if (!app || isCallback(request)) return void listener(request, response, sendContinue)
+    sendContinue?.()
+    app(request, response)
+  }
+}
