@@ -8,7 +8,7 @@ import { signatureOf, type Match } from './search.js'
 import type { SearchLimit } from './search-limit.js'
 import { signatureCandidates } from './signature-candidates.js'
 import { isSame, withoutMarkers, type ReceivedSignature } from './signature-marker.js'
-import { partsOf } from './url-changes.js'
+import { partsOf } from './request-urls.js'
 
 /** Differences of two callbacks that are caused by one wrong clock differ by no more than deliveries take. */
 const SAME_DIFFERENCE_MS = 60_000

@@ -1,5 +1,5 @@
 import { headerValues } from '../http/callback-headers.js'
-import type { CallbackHead } from '../http/read-callback.js'
+import type { CallbackHead } from '../http/callback-head.js'
 import type { Authentication } from '../callback/authenticate.js'
 import type { Authenticator } from '../callback/authenticator.js'
 import type { CallbackRequest } from '../callback/callback.js'

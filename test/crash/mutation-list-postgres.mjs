@@ -27,7 +27,7 @@ export const POSTGRES_MUTATIONS = [
   {
     defect: 'every 50th transaction is rolled back instead of committed',
     changes: [
-      [TRANSACTION, "send(connection, 'COMMIT')", `send(connection, ${EVERY_50TH} ? 'ROLLBACK' : 'COMMIT')`],
+      [TRANSACTION, "connection.query('COMMIT')", `connection.query(${EVERY_50TH} ? 'ROLLBACK' : 'COMMIT')`],
       [TRANSACTION, "if (command === 'COMMIT') return result", "if (command !== '') return result"],
     ],
   },

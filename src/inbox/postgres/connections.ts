@@ -1,7 +1,13 @@
 import { setImmediate } from 'node:timers'
 import { textProperty } from '../../base/foreign-value.js'
 import { timer, withTimeout } from '../../base/timeout.js'
-import { createPool, type OwnPool, type PostgresClient, type PostgresPool } from './driver.js'
+import {
+  createPool,
+  type OwnPool,
+  type PostgresClient,
+  type PostgresPool,
+  type PostgresResult,
+} from './driver.js'
 import { busyError, closedError, isFault, unreachableError } from './inbox-error.js'
 
 export interface ConnectionsOptions {
@@ -21,8 +27,7 @@ export interface Connection {
    * Sends a query. The connection is given up if the answer does not come within three times `busyTimeoutMs`, as from a machine
    * that is gone.
    */
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the result of pg, which has several shapes
-  query(sql: string, values?: unknown[]): Promise<any>
+  query<Row>(sql: string, values?: unknown[]): Promise<PostgresResult<Row>>
   /** Why the connection is lost, if it is. */
   readonly lost: () => Error | undefined
   /** Ends the connection, as it may be in any state. */
@@ -128,8 +133,8 @@ export class Connections {
     client.on('end', onEnd)
     const connection: Connection = {
       client,
-      query: (sql, values) =>
-        new Promise((resolve, reject) => {
+      query: <Row>(sql: string, values?: unknown[]) =>
+        new Promise<PostgresResult<Row>>((resolve, reject) => {
           const limitMs = 3 * busyTimeoutMs
           const cancel = timer(limitMs, () => {
             lost ??= unreachableError(schema, `no answer within ${limitMs} ms`)
@@ -137,7 +142,7 @@ export class Connections {
             reject(lost)
           })
           const querying = lost ? Promise.reject(lost) : client.query(sql, values)
-          querying.then(resolve, reject).finally(cancel)
+          querying.then((result) => resolve(result as PostgresResult<Row>), reject).finally(cancel)
         }),
       lost: () => lost,
       destroy: () => end((lost ??= unreachableError(schema, 'the connection was given up'))),

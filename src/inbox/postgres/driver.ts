@@ -4,22 +4,30 @@ import { property } from '../../base/foreign-value.js'
 /** What is used of a `pg.Pool`. The types are structural, so that nobody needs `@types/pg`. */
 export interface PostgresPool {
   connect(): Promise<PostgresClient>
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- as in the types of pg
-  on(event: any, listener: (...given: any[]) => void): unknown
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- as in the types of pg
-  removeListener(event: any, listener: (...given: any[]) => void): unknown
+  on(event: 'error', listener: (error: Error) => void): unknown
+  on(event: 'connect', listener: (client: PostgresClient) => void): unknown
+  removeListener(event: 'error', listener: (error: Error) => void): unknown
+  removeListener(event: 'connect', listener: (client: PostgresClient) => void): unknown
   readonly options?: { readonly max?: number | undefined } | undefined
 }
 
 /** What is used of a `pg.PoolClient`. */
 export interface PostgresClient {
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the result of pg, which has several shapes
-  query(text: string, values?: unknown[]): Promise<any>
+  query(text: string, values?: unknown[]): Promise<PostgresResult>
   release(destroy?: Error | boolean): void
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- as in the types of pg
-  on(event: any, listener: (...given: any[]) => void): unknown
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- as in the types of pg
-  removeListener(event: any, listener: (...given: any[]) => void): unknown
+  on(event: 'error', listener: (error: Error) => void): unknown
+  on(event: 'end', listener: () => void): unknown
+  on(event: 'notification', listener: () => void): unknown
+  removeListener(event: 'error', listener: (error: Error) => void): unknown
+  removeListener(event: 'end', listener: () => void): unknown
+  removeListener(event: 'notification', listener: () => void): unknown
+}
+
+/** The result of one statement. For several statements in one text pg returns a list of them. */
+export interface PostgresResult<Row = unknown> {
+  readonly command: string
+  readonly rowCount: number | null
+  readonly rows: Row[]
 }
 
 /** A pool that the inbox has made for itself, and ends. */

@@ -25,17 +25,17 @@ export function lastSignedInDatabase(
   options: LookOptions,
   secrets: readonly SigningSecret[],
 ): Promise<{ seen: (LastSigned | undefined)[]; lookedAt: number; hasMore: false }> {
-  return lookAtDatabase(options, async ({ client }, schema) => {
+  return lookAtDatabase(options, async (connection, schema) => {
     const entries = `${quoteIdentifier(schema)}.entries`
     const seen: (LastSigned | undefined)[] = []
     for (const { secret, eventTypeName, callbackUrl } of secrets) {
-      const { rows } = await client.query(
+      const { rows } = await connection.query<{ entry: string; signed_at: string; received_at: string }>(
         `SELECT id::text AS entry, signed_at, received_at FROM ${entries}
         WHERE secret_fingerprint = $1 AND subscribed_type = $2 AND callback_url = $3
         ORDER BY signed_at DESC LIMIT 1`,
         [secretFingerprint(hmacKey(secret)), storedText(eventTypeName), storedText(callbackUrl)],
       )
-      const [row] = rows as { entry: string; signed_at: string; received_at: string }[]
+      const [row] = rows
       seen.push(
         row && {
           entry: row.entry,
@@ -44,9 +44,9 @@ export function lastSignedInDatabase(
         },
       )
     }
-    const { rows } = await client.query(
+    const { rows } = await connection.query<{ count: string }>(
       `SELECT count(*) AS count FROM ${entries} WHERE secret_fingerprint <> ''`,
     )
-    return { seen, lookedAt: Number(rows[0].count), hasMore: false }
+    return { seen, lookedAt: Number(rows[0]!.count), hasMore: false }
   })
 }

@@ -57,16 +57,16 @@ export interface DatabaseState {
 /** @throws CountersignError ERR_INBOX_NEWER, and as PostgresInbox does */
 export function databaseState(options: LookOptions): Promise<DatabaseState> {
   return lookAtDatabase(options, async (connection, schema) => {
-    const { rows } = await connection.query(
+    const { rows } = await connection.query<{ version: string; is_there: boolean }>(
       "SELECT current_setting('server_version') AS version, to_regclass($1) IS NOT NULL AS is_there",
       [`${quoteIdentifier(schema)}.schema_version`],
     )
     const notDurable = await settingsThatMayLose(connection)
     // A query on a table that is not there would end the transaction.
-    const found = rows[0].is_there ? await storedVersion(connection, schema) : undefined
+    const found = rows[0]!.is_there ? await storedVersion(connection, schema) : undefined
     if (found) checkCompatible(found, schema)
     return {
-      serverVersion: String(rows[0].version),
+      serverVersion: rows[0]!.version,
       schemaVersion: found?.version ?? 0,
       neededVersion: SCHEMA_VERSION,
       notDurable,

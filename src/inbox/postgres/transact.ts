@@ -106,8 +106,10 @@ const NOTICE_LOST_CLIENT =
 
 /** A procedure or a client library may have ended the transaction where no text of a query shows it. */
 async function checkSameTransaction(connection: Connection, xid: string): Promise<void> {
-  const { rows } = await connection.query('SELECT pg_current_xact_id_if_assigned()::text AS xid')
-  if (rows[0].xid !== xid) throw transactionControlError('what ended the transaction')
+  const { rows } = await connection.query<{ xid: string | null }>(
+    'SELECT pg_current_xact_id_if_assigned()::text AS xid',
+  )
+  if (rows[0]!.xid !== xid) throw transactionControlError('what ended the transaction')
 }
 
 async function useInbox(
@@ -115,19 +117,17 @@ async function useInbox(
   { schema, busyTimeoutMs }: Connections['options'],
 ): Promise<number> {
   const limits = { lock_timeout: String(busyTimeoutMs), statement_timeout: String(2 * busyTimeoutMs) }
-  const { rows } = await connection.query(
+  const { rows } = await connection.query<{ now: string }>(
     `SELECT ${setLocal({ search_path: searchPathOf(schema), ...limits })}, ${quoteIdentifier(schema)}.now_ms() AS now`,
   )
-  return Number(rows[0].now)
+  return Number(rows[0]!.now)
 }
 
 function statementsOf(connection: Connection, now: number) {
   return {
     now,
-    all: async <Row>(sql: string, ...values: unknown[]) =>
-      (await connection.query(sql, values)).rows as Row[],
-    run: async (sql: string, ...values: unknown[]) =>
-      ((await connection.query(sql, values)).rowCount as number | null) ?? 0,
+    all: async <Row>(sql: string, ...values: unknown[]) => (await connection.query<Row>(sql, values)).rows,
+    run: async (sql: string, ...values: unknown[]) => (await connection.query(sql, values)).rowCount ?? 0,
   }
 }
 
@@ -171,11 +171,11 @@ async function wasCommitted(connections: Connections, { xid, id, token }: Commit
       try {
         const status = await statusOf(connection, xid)
         // Asked after the status: an end that was committed before it is seen.
-        const { rows } = await connection.query(
+        const { rows } = await connection.query<{ state: string }>(
           `SELECT state FROM ${quoteIdentifier(schema)}.entries WHERE id = $1::bigint AND token = $2::integer`,
           [id, token],
         )
-        const state: unknown = rows[0]?.state
+        const state = rows[0]?.state
         if (state === 'handled') return true
         if (status === 'aborted' || status === null) return false
         // After a crash the server gives numbers anew: another transaction has this one.
@@ -193,10 +193,13 @@ async function wasCommitted(connections: Connections, { xid, id, token }: Commit
 }
 
 /** What the server knows of a transaction. Null: nothing any more. */
-async function statusOf(connection: Connection, xid: string): Promise<unknown> {
+async function statusOf(connection: Connection, xid: string): Promise<string | null> {
   try {
-    const { rows } = await connection.query('SELECT pg_xact_status($1::xid8) AS status', [xid])
-    return rows[0].status
+    const { rows } = await connection.query<{ status: string | null }>(
+      'SELECT pg_xact_status($1::xid8) AS status',
+      [xid],
+    )
+    return rows[0]!.status
   } catch (error) {
     // The number is in the future: the server has crashed, and the transaction was not on its disk.
     if (textProperty(error, 'code') === '22023') return 'aborted'

@@ -36,10 +36,10 @@ export async function transaction<Result>(
     const now = await begin(connection, settings)
     const result = await work({
       now,
-      all: async (sql, ...values) => (await send(connection, sql, values)).rows,
-      run: async (sql, ...values) => (await send(connection, sql, values)).rowCount ?? 0,
+      all: async <Row>(sql: string, ...values: unknown[]) => (await connection.query<Row>(sql, values)).rows,
+      run: async (sql, ...values) => (await connection.query(sql, values)).rowCount ?? 0,
     })
-    const { command } = await send(connection, 'COMMIT')
+    const { command } = await connection.query('COMMIT')
     if (command === 'COMMIT') return result
     // The answer to COMMIT of a transaction in which a statement failed.
     throw new Error(`the transaction ended with ${command}`)
@@ -76,8 +76,7 @@ async function begin(connection: Connection, settings: TransactionSettings): Pro
   }
   // All settings in one SELECT, because the driver makes objects of every result. The time is read in another one, which waits
   // no longer for a lock than they say.
-  const results: unknown = await send(
-    connection,
+  const results: unknown = await connection.query(
     `BEGIN ISOLATION LEVEL READ COMMITTED; SELECT ${setLocal(limits)}, ${SYNCHRONOUS}; ` +
       'SELECT now_ms() AS now, version, compatible_from FROM schema_version',
   )
@@ -106,22 +105,11 @@ export function setLocal(settings: Readonly<Record<string, string>>): string {
 export const SYNCHRONOUS =
   "CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') THEN set_config('synchronous_commit', 'on', true) END"
 
-function send(connection: Connection, sql: string, values?: unknown[]): Promise<QueryResult> {
-  return connection.query(sql, values)
-}
-
-interface QueryResult {
-  readonly command: string
-  readonly rowCount: number | null
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- each statement knows the type of its rows
-  readonly rows: any[]
-}
-
 /** Ends the connection if that fails. */
 export async function rollBack(connection: Connection): Promise<void> {
   if (connection.lost()) return
   try {
-    await send(connection, 'ROLLBACK')
+    await connection.query('ROLLBACK')
   } catch {
     // Its state is not known.
     connection.destroy()

@@ -1,10 +1,11 @@
 import { EventEmitter } from 'node:events'
 import { Connections } from '../../../src/inbox/postgres/connections.js'
+import type { PostgresResult } from '../../../src/inbox/postgres/driver.js'
 
 class FakeClient extends EventEmitter {
   isDestroyed = false
-  async query(): Promise<unknown> {
-    return { rows: [] }
+  async query(): Promise<PostgresResult> {
+    return { command: 'SELECT', rowCount: 0, rows: [] }
   }
   release(destroy?: Error | boolean): void {
     this.isDestroyed = Boolean(destroy)
