@@ -88,8 +88,11 @@ function finding(cause: Cause, certainty: Finding['certainty'], second?: Cause):
   }
 }
 
-/** Also a signature of another request that somebody put into a path. */
-const MAYBE_SIGNATURE = /[\w+=-]{40,}/g
+/**
+ * Also a signature of another request that somebody put into a path: a long word, or 43 characters of Base64 with its padding,
+ * which may have slashes. Its punctuation may be percent-encoded.
+ */
+const MAYBE_SIGNATURE = /(?:[\w+=-]|%(?:2[bf]|3d)){40,}|(?:[\w+/-]|%2[bf]){43}(?:=|%3d)/gi
 
 /** Names and URLs may hold a secret that was put there by mistake, and the request decides what paths and hosts were tried. */
 function shownText(secrets: readonly string[]): (text: string) => string {

@@ -82,6 +82,22 @@ test('a signature of the request in its path is not repeated', () => {
   expect(JSON.stringify(findings)).not.toContain(target.slice(1))
 })
 
+test.each([
+  ['percent-encoded', encodeURIComponent],
+  ['with its slashes', (text: string) => text],
+])('a signature of another request in the path is not repeated, %s', (_, write) => {
+  // Its Base64 has slashes and plus signs.
+  const other = Buffer.alloc(32, Buffer.from('ff7ffbef', 'hex')).toString('base64')
+  const target = `/hooks/${write(other)}`
+  const { findings } = explainCallback(received({ target }, { path: target }), {
+    subscriptions: [CONFIGURED],
+    maxMs: 10_000,
+  })
+  expect(findings[0]?.details.signedUrl).toMatch(/^partner\.example\.com.*…/)
+  for (let at = 0; at + 20 <= other.length; at++)
+    expect(JSON.stringify(findings)).not.toContain(write(other.slice(at, at + 20)))
+})
+
 // Configured by mistake, white space becomes an empty key when it is trimmed, and quotes when they are taken off.
 test.each([' ', '\n', '"', "''"])(
   'an empty key, with which anybody can sign, is never tried: %j',
