@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -126,7 +127,7 @@ describe('URLs', () => {
 })
 
 describe('several processes', () => {
-  test.each(['NODE_UNIQUE_ID', 'KUBERNETES_SERVICE_HOST', 'NODE_APP_INSTANCE', 'AWS_LAMBDA_FUNCTION_NAME'])(
+  test.each(['KUBERNETES_SERVICE_HOST', 'NODE_APP_INSTANCE', 'AWS_LAMBDA_FUNCTION_NAME'])(
     '%s with memory only is a hint',
     async (variable) => {
       const { codes, text } = await warnings({}, { [variable]: '1' })
@@ -134,6 +135,23 @@ describe('several processes', () => {
       expect(text).toContain(variable)
     },
   )
+
+  test('a worker of node:cluster with memory only is a hint, and its primary process is not', () => {
+    const script = `
+      const cluster = require('node:cluster')
+      const { createReceiver } = require(${JSON.stringify(join(__dirname, '../../dist/cjs/index.js'))})
+      const logger = { debug() {}, info() {}, error: console.error, warn: ({ code }, message) => console.log(cluster.isWorker, code, message) }
+      const receiver = createReceiver({ subscriptions: [${JSON.stringify(subscription)}], logger })
+      receiver.onAny(() => {}).start().then(() => receiver.stop()).then(() => {
+        if (cluster.isPrimary) cluster.fork()
+        else process.exit()
+      })`
+    const folder = mkdtempSync(join(tmpdir(), 'cluster-'))
+    writeFileSync(join(folder, 'program.cjs'), script)
+    const lines = execFileSync(process.execPath, [join(folder, 'program.cjs')], { encoding: 'utf8' })
+    rmSync(folder, { recursive: true })
+    expect(lines).toMatch(/^true WARN_STORE_NOT_SHARED .*this process is a worker of node:cluster.*\n$/)
+  })
 
   test('an inbox in memory is named as well', async () => {
     const { codes } = await warnings({ inbox: new MemoryInbox() }, { KUBERNETES_SERVICE_HOST: '10.0.0.1' })
@@ -152,7 +170,10 @@ describe('the clock', () => {
 
   function codes(timesyncFolder: string): unknown[] {
     const log = collectedLog()
-    selfCheck({ subscriptions: [], inMemory: true, logger: log }, { env: {}, timesyncFolder })
+    selfCheck(
+      { subscriptions: [], inMemory: true, logger: log },
+      { env: {}, isClusterWorker: false, timesyncFolder },
+    )
     return log.lines.map(({ fields }) => fields['code'])
   }
 

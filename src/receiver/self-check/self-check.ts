@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import { existsSync } from 'node:fs'
 import { parseUrl } from '../../base/parse-url.js'
 import type { PreparedSubscription } from '../../callback/prepared-subscription.js'
@@ -8,7 +9,6 @@ import { secretWeakness } from './weak-secret.js'
 
 /** Variables that a platform sets where it may run several processes of one application. */
 const PLATFORMS = {
-  NODE_UNIQUE_ID: 'node:cluster',
   NODE_APP_INSTANCE: 'pm2',
   KUBERNETES_SERVICE_HOST: 'Kubernetes',
   ECS_CONTAINER_METADATA_URI_V4: 'Amazon ECS',
@@ -29,6 +29,8 @@ interface Checked {
 
 export interface Environment {
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Node removes NODE_UNIQUE_ID from the environment of a worker when it starts. */
+  readonly isClusterWorker: boolean
   /** Where systemd-timesyncd says whether the clock is synchronised. Other programs do not say it in a file. */
   readonly timesyncFolder: string
 }
@@ -36,9 +38,14 @@ export interface Environment {
 /** Logs a warning for each likely mistake of the deployment. Nothing of it keeps the receiver from starting. */
 export function selfCheck(
   { subscriptions = [], inMemory, logger }: Checked,
-  { env, timesyncFolder }: Environment = { env: process.env, timesyncFolder: '/run/systemd/timesync' },
+  environment: Environment = {
+    env: process.env,
+    isClusterWorker: cluster.isWorker,
+    timesyncFolder: '/run/systemd/timesync',
+  },
 ): void {
-  if (inMemory) warnOfProcesses(env, logger)
+  const { env, timesyncFolder } = environment
+  if (inMemory) warnOfProcesses(environment, logger)
   warnOfSecrets(subscriptions, logger)
   warnOfUrls(subscriptions, env['NODE_ENV'] === 'production', logger)
   if (existsSync(timesyncFolder) && !existsSync(`${timesyncFolder}/synchronized`)) {
@@ -49,13 +56,16 @@ export function selfCheck(
   }
 }
 
-function warnOfProcesses(env: Environment['env'], logger: Logger): void {
+function warnOfProcesses({ env, isClusterWorker }: Environment, logger: Logger): void {
   const variable = (Object.keys(PLATFORMS) as (keyof typeof PLATFORMS)[]).find((name) => env[name])
-  if (variable === undefined) return
+  if (variable === undefined && !isClusterWorker) return
+  const sign = variable
+    ? `${variable} is set (${PLATFORMS[variable]})`
+    : 'this process is a worker of node:cluster'
   const message =
-    `handled callbacks are remembered in the memory of this process, and ${variable} is set (${PLATFORMS[variable]}): ` +
+    `handled callbacks are remembered in the memory of this process, and ${sign}: ` +
     'if there are several processes, each would handle the same callback. Use an inbox or a store that they share'
-  logger.warn({ code: 'WARN_STORE_NOT_SHARED', variable }, message)
+  logger.warn({ code: 'WARN_STORE_NOT_SHARED', ...(variable && { variable }) }, message)
 }
 
 function warnOfSecrets(subscriptions: readonly PreparedSubscription[], logger: Logger): void {
