@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { createReceiver, type ReceiverOptions, type Subscription } from '../../src/index.js'
 import { outcome } from '../../src/callback/outcomes.js'
 import { parseAuthenticatorOptions } from '../../src/callback/authenticator.js'
@@ -125,6 +127,29 @@ test('on a real socket, the answers before and after an explanation are the same
   expect(log.withCode(MISMATCH).map(({ fields }) => 'cause' in fields)).toEqual([false, true])
   expect(log.text()).not.toContain(SECRET)
   expect(log.text()).not.toContain(BASE64)
+})
+
+test('the answer has left before the search begins, however long that takes', async () => {
+  const blockedMs = 3_000
+  let calls = 0
+  const { port } = await runReceiver({
+    subscriptions: () => {
+      // The second call is for the explanation. A loop, because the search does not give way to anything either.
+      const endsAt = ++calls === 2 ? performance.now() + blockedMs : 0
+      while (performance.now() < endsAt);
+      return misconfigured
+    },
+  })
+  // In another process, as this one is blocked.
+  const client = `
+    const socket = require('node:net').connect(${port}, '127.0.0.1', () => {
+      const startedAt = performance.now()
+      socket.once('data', () => process.stdout.write(String(performance.now() - startedAt)) && socket.destroy())
+      socket.write(Buffer.from('${genuine().toHttp().toString('base64')}', 'base64'))
+    })`
+  const { stdout } = await promisify(execFile)(process.execPath, ['-e', client])
+  expect(calls).toBe(2)
+  expect(Number(stdout)).toBeLessThan(blockedMs)
 })
 
 test('10,000 forged requests cause one explanation in ten seconds', async () => {
