@@ -93,6 +93,7 @@ describe('countersign doctor', () => {
     [['no-url'], /Use an absolute http or https URL/],
     [[], /missing required argument/],
     [['https://a.example/', '--secret', 'x'], /unknown option '--secret'/],
+    [['https://a.example/', '-c', 'two.json'], /two\.json has no subscription with this URL/],
     [['https://a.example/', '--config', 'two.json'], /two\.json has no subscription with this URL/],
     [
       ['https://a.example/', '--pause-ms', '100', '--timeout-ms', '100'],

@@ -38,7 +38,7 @@ Examples:
 export const defineDoctor: DefineCommand = (command, io, finish) => {
   command
     .argument('<url>', 'the public URL, as it was subscribed', httpUrl)
-    .option('--config <file>', 'the configuration (default: countersign.config.mjs or .json)')
+    .option('-c, --config <file>', 'the configuration (default: countersign.config.mjs, .ts or .json)')
     .addOption(new Option('--ask', 'ask for the secret').conflicts(['secretEnv', 'secretFile']))
     .option('--event-type <name>', 'the event type of the subscription', eventTypeName)
     .option('--timeout-ms <ms>', 'how long one connection or one probe may take', duration, 15_000)
