@@ -30,6 +30,14 @@ export function secretHypotheses(others: OtherSecrets): readonly Hypothesis<Buff
           .map((each) => ({ value: each, change: 'the configured secret is only its beginning' })),
     },
     {
+      cause: 'secret-case',
+      // Of a secret in upper case, nobody can compute what it was.
+      alternatives: (value) =>
+        others.previous
+          .filter((each) => lowerCase(each) === lowerCase(value))
+          .map((each) => ({ value: each, change: 'a given secret that differs in its letter case' })),
+    },
+    {
       cause: 'secret-of-previous-rotation',
       alternatives: () => others.previous.map((value) => ({ value, change: 'a previous secret' })),
     },
@@ -43,6 +51,10 @@ export function secretHypotheses(others: OtherSecrets): readonly Hypothesis<Buff
       for (const each of alternatives(value)) if (each.value.length > 0) yield each
     },
   }))
+}
+
+function lowerCase(secret: Buffer): string {
+  return secret.toString('utf8').toLowerCase()
 }
 
 /** A hypothesis about text. Bytes that are not UTF-8 have no such alternatives. */

@@ -56,6 +56,12 @@ test('a secret of another subscription or of the past is named, whatever it is',
   )
 })
 
+test('a secret that lost its letter case is named if the original is given', () => {
+  const subscriptions = [{ ...CONFIGURED, secret: CONFIGURED.secret.toUpperCase() }]
+  const found = proven(received({}), { subscriptions, previousSecrets: [CONFIGURED.secret] })
+  expect(found).toEqual(['secret-case'])
+})
+
 const only =
   (changed: string, change: (value: string) => readonly (readonly [string, string])[]) =>
   (headers: Headers) =>
