@@ -1,12 +1,13 @@
-import { authenticate, DEFAULT_TOLERANCE, type Authentication, type Tolerance } from './authenticate.js'
+import { authenticate, type Authentication, type Tolerance } from './authenticate.js'
 import type { CallbackRequest } from './callback.js'
 import { isPending, type MaybePending } from '../base/pending.js'
 import { withTimeout } from '../base/timeout.js'
 import type { KnownSecrets } from '../logging/known-secrets.js'
 import type { Logger } from '../logging/logger.js'
-import { durationOption, functionOption, integerOption } from '../base/option-checks.js'
+import { durationOption, functionOption } from '../base/option-checks.js'
 import type { Credentials } from '../signature/credentials.js'
 import { subscriptionLookup, type SubscriptionLookup, type Subscriptions } from './subscriptions.js'
+import { toleranceOptions } from './tolerance.js'
 
 export interface AuthenticatorOptions {
   /** The subscriptions: a list, or a function that returns them for an event type and a request path. */
@@ -55,11 +56,8 @@ export function parseAuthenticatorOptions(
   logger: Logger,
   secrets: KnownSecrets,
 ): AuthenticatorSettings {
-  const limit = (name: keyof Tolerance) =>
-    integerOption(owner, name, options[name], { fallback: DEFAULT_TOLERANCE[name], min: 0 })
   return {
-    toleranceMs: limit('toleranceMs'),
-    futureToleranceMs: limit('futureToleranceMs'),
+    ...toleranceOptions(owner, options),
     clock: functionOption(owner, 'clock', options.clock, Date.now),
     dependencyTimeoutMs: dependencyTimeoutOption(owner, options.dependencyTimeoutMs),
     subscriptions: subscriptionLookup(owner, options.subscriptions, logger, secrets),

@@ -7,6 +7,7 @@ import {
 } from '../callback/authenticator.js'
 import type { PreparedSubscription } from '../callback/prepared-subscription.js'
 import type { Subscriptions } from '../callback/subscriptions.js'
+import { checkRetention } from '../callback/tolerance.js'
 import type { AnyEvent, EventMap } from '../handlers/handlers.js'
 import { HANDLING_OPTIONS, parseHandlingOptions, type HandlingOptions } from '../handlers/handling-options.js'
 import { logRefusalsOption, type OutcomeLogOptions } from '../http/log-outcome.js'
@@ -167,7 +168,7 @@ function inboxOption<Events extends object, Transaction>(
   checkInbox(OWNER, inbox)
   if (options.store)
     throw invalidOption(OWNER, 'store', options.store, 'it has no effect with an inbox: leave it out')
-  checkRetention('inbox', inbox.retentionMs, tolerance)
+  checkRetention(OWNER, 'inbox', inbox.retentionMs, tolerance)
   return {
     inbox,
     orderBy:
@@ -192,16 +193,6 @@ function storeOption(
     return new MemoryIdempotencyStore({ retentionMs, logger: fallback.logger, clock })
   }
   objectOption(OWNER, 'store', store, store, ['claim'])
-  checkRetention('store', store.retentionMs, tolerance)
+  checkRetention(OWNER, 'store', store.retentionMs, tolerance)
   return store
-}
-
-/** A callback that is still accepted must still be remembered. Otherwise it could be handled a second time. */
-function checkRetention(what: 'store' | 'inbox', retentionMs: number, tolerance: Tolerance): void {
-  const neededMs = tolerance.toleranceMs + tolerance.futureToleranceMs
-  if (retentionMs >= neededMs) return
-  const cure =
-    `the ${what} remembers for ${retentionMs} ms, less than toleranceMs plus futureToleranceMs (${neededMs}): ` +
-    'raise its retentionMs, or lower toleranceMs'
-  throw invalidOption(OWNER, 'toleranceMs', tolerance.toleranceMs, cure)
 }

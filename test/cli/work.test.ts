@@ -74,6 +74,16 @@ describe('countersign work', () => {
     ['without handlers', config('', ''), /there are no handlers/],
     ['with a wrong option', config('concurrency: 0,'), /countersign\.config\.mjs: concurrency is 0/],
     [
+      'with an inbox that forgets what receivers accept again',
+      config('inbox: { retentionMs: 1000 },'),
+      /countersign\.config\.mjs: toleranceMs is 86400000: the inbox remembers for 1000 ms/,
+    ],
+    [
+      'with receivers that accept for longer than the inbox remembers',
+      config('toleranceMs: 604_800_000,'),
+      /countersign\.config\.mjs: toleranceMs is 604800000: the inbox remembers for 604800000 ms/,
+    ],
+    [
       'with a port that is none',
       config('healthPort: 65_536,'),
       /countersign\.config\.mjs: healthPort is 65536/,

@@ -1,6 +1,7 @@
 import { parseServerOptions, SERVER_OPTIONS, type ServerSettings } from '../../server/server.js'
 import { adminSetting } from './admin-setting.js'
 import { captureSetting } from './capture-setting.js'
+import type { Tolerance } from '../../callback/authenticate.js'
 import { checkKnownOptions, invalidOption } from '../../base/option-checks.js'
 import { RECEIVER_OPTIONS, type ReceiverOptions } from '../../receiver/settings.js'
 import { hasDefaultConfig, loadConfigFile, type ConfigFile } from './config-file.js'
@@ -61,6 +62,8 @@ export interface Settings extends CommonSettings {
 /** For `work`. */
 export interface WorkSettings extends CommonSettings {
   readonly worker: Omit<WorkerOptions, 'inbox'>
+  /** Of the receivers, unchecked: a worker deletes old entries and must not delete what they would accept again. */
+  readonly tolerance: Partial<Tolerance>
   readonly health: HealthServerOptions
 }
 
@@ -145,6 +148,7 @@ export async function loadWorkSettings(flags: ServeFlags, io: Io): Promise<WorkS
   return {
     ...(await commonSettings(loaded, io)),
     worker: pick(loaded.values, WORKER_PASSED_ON),
+    tolerance: pick(loaded.values, ['toleranceMs', 'futureToleranceMs']),
     health: pick(loaded.values, ['host', 'healthPort']),
   }
 }

@@ -1,4 +1,5 @@
 import { CountersignError } from '../../base/errors.js'
+import { checkRetention, toleranceOptions } from '../../callback/tolerance.js'
 import { KnownSecrets } from '../../logging/known-secrets.js'
 import type { Logger } from '../../logging/logger.js'
 import { InboxWorker } from '../../worker/create-worker.js'
@@ -28,6 +29,7 @@ export async function standaloneWorker(settings: WorkSettings, logger: Logger): 
   const makeInbox = await loadInboxMaker(settings.inbox)
   const parsed = withOrigin(origin, () => {
     const inbox = makeInbox(options.clock, logger)
+    checkRetention(file.name, 'inbox', inbox.retentionMs, toleranceOptions(file.name, settings.tolerance))
     return parseWorkerOptions({ ...options, inbox, logger }, secrets)
   })
   const worker = new InboxWorker(parsed, secrets)
