@@ -34,8 +34,7 @@ export class PostgresServer {
   }
 
   /** Makes a cluster and starts it. `settings` are lines of postgresql.conf. */
-  static async start(settings: readonly string[] = []): Promise<PostgresServer> {
-    const folder = temporaryFolder()
+  static async start(settings: readonly string[] = [], folder = temporaryFolder()): Promise<PostgresServer> {
     const user = serverUser()
     if (user) chownSync(folder, user.uid, user.gid)
     const server = new PostgresServer(await freePort(), folder, user)
@@ -43,6 +42,12 @@ export class PostgresServer {
     server.configure(['max_connections = 60', 'shared_buffers = 32MB', ...settings])
     await server.restart()
     return server
+  }
+
+  /** Makes a folder that the server can write to. */
+  makeFolder(path: string): void {
+    mkdirSync(path)
+    if (this.#user) chownSync(path, this.#user.uid, this.#user.gid)
   }
 
   /** Appends lines to postgresql.conf. They are in force after `restart` or a reload. */
@@ -53,10 +58,7 @@ export class PostgresServer {
   /** Starts the server if it is not running. */
   async restart(): Promise<void> {
     const sockets = join(this.#folder, 'sockets')
-    if (!existsSync(sockets)) {
-      mkdirSync(sockets)
-      if (this.#user) chownSync(sockets, this.#user.uid, this.#user.gid)
-    }
+    if (!existsSync(sockets)) this.makeFolder(sockets)
     const args = ['-D', this.#data, '-p', String(this.port), '-h', '127.0.0.1', '-k', sockets]
     for (let tries = 1; ; tries++) {
       this.#process = new ServerProcess(POSTGRES!, args, { ...this.#user, cwd: this.#folder })
