@@ -29,8 +29,8 @@ export class Load {
         this.sent++
         const status = await post(agent, ports[turn % ports.length], callback)
         if (status === 200) this.acknowledged.add(key)
-        // The database is out of reach: a sender waits for a while.
-        else if (status === 503) await delay(20)
+        // The database is out of reach, or the process had no processor time until the body was late: a sender waits for a while.
+        else if (status === 503 || status === 408) await delay(20)
         else if (status !== undefined) throw new Error(`a genuine callback was answered ${status}`)
       }
     }
