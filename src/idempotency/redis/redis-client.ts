@@ -3,7 +3,7 @@ import { invalidOption } from '../../base/option-checks.js'
 
 /** `createClient` and `createClientPool` of the package `redis`. */
 export interface NodeRedisClient {
-  sendCommand(args: string[], options?: { timeout?: number }): Promise<unknown>
+  sendCommand(args: string[], options?: { abortSignal?: AbortSignal }): Promise<unknown>
 }
 
 /** `createCluster` of the package `redis`. */
@@ -13,7 +13,7 @@ export interface NodeRedisCluster {
     firstKey: string | undefined,
     isReadonly: boolean | undefined,
     args: string[],
-    options?: { timeout?: number },
+    options?: { abortSignal?: AbortSignal },
   ): Promise<unknown>
 }
 
@@ -23,7 +23,7 @@ export interface NodeRedisSentinel {
   sendCommand(
     isReadonly: boolean | undefined,
     args: string[],
-    options?: { timeout?: number },
+    options?: { abortSignal?: AbortSignal },
   ): Promise<unknown>
 }
 
@@ -36,13 +36,13 @@ export interface IoRedisClient {
 export type RedisClient = NodeRedisClient | NodeRedisCluster | NodeRedisSentinel | IoRedisClient
 
 /**
- * Sends a command. `key` is one of its keys, by which a cluster chooses the node. After `queueLimitMs`, a command that the
+ * Sends a command. `key` is one of its keys, by which a cluster chooses the node. When `signal` aborts, a command that the
  * client could not write to a connection yet is abandoned, where the client can do so.
  */
 export type SendCommand = (
   args: readonly [string, ...string[]],
   key: string,
-  queueLimitMs?: number,
+  signal?: AbortSignal,
 ) => Promise<unknown>
 
 /** @throws CountersignError ERR_OPTION_INVALID */
@@ -59,17 +59,17 @@ export function commandSender(owner: string, client: RedisClient): SendCommand {
   }
   if (has('masters')) {
     const cluster = client as NodeRedisCluster
-    return (args, key, queueLimitMs) => cluster.sendCommand(key, false, [...args], limit(queueLimitMs))
+    return (args, key, signal) => cluster.sendCommand(key, false, [...args], until(signal))
   }
   if (has('getSentinelNode')) {
     const sentinel = client as NodeRedisSentinel
-    return (args, _key, queueLimitMs) => sentinel.sendCommand(false, [...args], limit(queueLimitMs))
+    return (args, _key, signal) => sentinel.sendCommand(false, [...args], until(signal))
   }
   const single = client as NodeRedisClient
-  return (args, _key, queueLimitMs) => single.sendCommand([...args], limit(queueLimitMs))
+  return (args, _key, signal) => single.sendCommand([...args], until(signal))
 }
 
-const limit = (timeout: number | undefined) => (timeout === undefined ? {} : { timeout })
+const until = (abortSignal: AbortSignal | undefined) => (abortSignal === undefined ? {} : { abortSignal })
 
 /** A reply as text. Clients can be set to return bytes in place of texts. */
 export function textOf(reply: unknown): string {

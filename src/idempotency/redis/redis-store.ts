@@ -3,6 +3,7 @@ import { checkKnownOptions, integerOption, invalidOption } from '../../base/opti
 import { loggerOption, type Logger } from '../../logging/logger.js'
 import type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from '../store.js'
 import { checkDurability } from './durability-check.js'
+import { queueLimit } from './queue-limit.js'
 import { commandSender, type RedisClient, type SendCommand } from './redis-client.js'
 import { redisError } from './redis-error.js'
 import { runScript } from './run-script.js'
@@ -37,6 +38,7 @@ export interface RedisIdempotencyStoreOptions {
 export class RedisIdempotencyStore implements IdempotencyStore {
   readonly retentionMs: number
   readonly #send: SendCommand
+  readonly #queueLimit = queueLimit(QUEUE_LIMIT_MS)
   readonly #logger: Logger
   // A signature must be found under every other key, of another subscription as well: the event type, which selects the
   // subscription, is not signed, and subscriptions may share a secret and a URL. No part of a callback is common to all
@@ -102,7 +104,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
         String(Math.ceil(leaseMs)),
         String(this.retentionMs),
       ],
-      queueLimitMs: QUEUE_LIMIT_MS,
+      signal: this.#queueLimit(),
     })
     // Not before: without a connection, every claim would add the commands of the check to the client's queue.
     if (!this.#opened) this.open().catch(() => {})

@@ -1,0 +1,42 @@
+import { createClient } from 'redis'
+import { RedisIdempotencyStore } from '../../../src/redis.js'
+import { queueLimit } from '../../../src/idempotency/redis/queue-limit.js'
+import { freePort } from '../../support/server-program.js'
+
+describe('queueLimit', () => {
+  beforeEach(() => jest.useFakeTimers())
+  afterEach(() => jest.useRealTimers())
+
+  it('gives commands of the same time one signal, which aborts at the limit', () => {
+    const signal = queueLimit(5_000)
+    const first = signal()
+    expect(signal()).toBe(first)
+    jest.advanceTimersByTime(100)
+    const second = signal()
+    expect(second).not.toBe(first)
+    jest.advanceTimersByTime(4_900)
+    expect([first.aborted, second.aborted]).toEqual([true, false])
+    jest.advanceTimersByTime(100)
+    expect(second.aborted).toBe(true)
+  })
+})
+
+it('a client without a server keeps no claim in its queue, and warns of no leak', async () => {
+  const url = `redis://127.0.0.1:${await freePort()}`
+  const client = createClient({ url, socket: { reconnectStrategy: 50 } })
+  client.on('error', () => {})
+  client.connect().catch(() => {})
+  const warnings: unknown[] = []
+  const onWarning = (warning: unknown) => warnings.push(warning)
+  process.on('warning', onWarning)
+  const store = new RedisIdempotencyStore({ client, logger: false })
+  const hash = Buffer.alloc(32).toString('base64')
+  const claims = Array.from({ length: 20 }, (_, index) =>
+    store.claim({ key: `${index}`, bodyHash: hash, signature: hash, leaseMs: 1_000 }),
+  )
+  const results = await Promise.allSettled(claims)
+  expect(new Set(results.map(({ status }) => status))).toEqual(new Set(['rejected']))
+  expect(warnings).toEqual([])
+  process.off('warning', onWarning)
+  client.destroy()
+}, 20_000)
