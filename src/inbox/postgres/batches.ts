@@ -73,21 +73,24 @@ export class Batches<Item, Result> {
     const batch: Waiting<Item, Result>[] = []
     const left: Waiting<Item, Result>[] = []
     const heldBack = new Set(this.#orders)
+    const ownOrders = new Set<string>()
     let bytes = 0
     for (const waiting of this.#waiting) {
       const order = orderOf(waiting.item)
       const size = bytesOf(waiting.item)
       const fits = batch.length < MAX_ITEMS && (batch.length === 0 || bytes + size <= MAX_BYTES)
-      if (fits && (order === undefined || !heldBack.has(order))) {
+      const hasRoom = order === undefined || ownOrders.has(order) || ownOrders.size < MAX_ORDERS
+      if (fits && hasRoom && (order === undefined || !heldBack.has(order))) {
         bytes += size
         batch.push(waiting)
-        if (order !== undefined) this.#orders.add(order)
+        if (order !== undefined) ownOrders.add(order)
       } else {
         left.push(waiting)
         // The later ones of its order wait as well.
         if (order !== undefined) heldBack.add(order)
       }
     }
+    for (const order of ownOrders) this.#orders.add(order)
     this.#waiting = left
     return batch
   }
@@ -111,4 +114,6 @@ export class Batches<Item, Result> {
 /** How many batches are carried out at once. A larger number would mean smaller batches and more commits. */
 const MAX_RUNNING = 2
 const MAX_ITEMS = 256
+/** Each takes one of the locks of the server, which all its sessions share (max_locks_per_transaction). */
+const MAX_ORDERS = 32
 const MAX_BYTES = 8 * 1_048_576

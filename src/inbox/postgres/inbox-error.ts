@@ -16,7 +16,8 @@ type FaultCode =
 export function inboxError(error: unknown, schema: string): unknown {
   const code = faultOf(error)
   if (code === undefined || error instanceof CountersignError) return error
-  const detail = textProperty(error, 'message') ?? ''
+  // The server names the setting to raise in the hint, such as max_locks_per_transaction.
+  const detail = [textProperty(error, 'message'), textProperty(error, 'hint')].filter(Boolean).join('. ')
   const cure = isLoginRefused(error) ? LOGIN_REFUSED : CURES[code]
   return new CountersignError(code, `the inbox in schema "${schema}" ${cure} (${detail})`, { cause: error })
 }
