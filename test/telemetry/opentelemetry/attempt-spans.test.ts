@@ -14,7 +14,7 @@ describe('with an inbox', () => {
   it.each([
     ['in memory', () => new MemoryInbox()],
     ['in a file', () => new SqliteInbox({ file: inboxFile() })],
-  ])('%s has a trace for each attempt, which is linked to the receive span', async (where, createInbox) => {
+  ])('%s has a trace for each attempt, which is linked to the receive span', async (_where, createInbox) => {
     const { send, spans, becomes } = await observedInboxReceiver({
       inbox: createInbox(),
       handler: async (_event, { attempt }) => {
@@ -46,7 +46,7 @@ describe('with an inbox', () => {
           'error.type': 'ERR_HANDLER_FAILED',
         },
         status: 'ERROR',
-        links: where === 'in memory' ? [idOfSpan(receive)] : expect.any(Array),
+        links: [idOfSpan(receive)],
         parent: undefined,
       })
       expect(process.spanContext().traceId).not.toBe(receive.spanContext().traceId)
@@ -89,6 +89,25 @@ describe('with an inbox', () => {
       attributes: { 'error.type': 'ERR_INBOX_UNAVAILABLE' },
       status: 'ERROR',
     })
+  })
+
+  it('links the attempt of a worker that has its own connection to the inbox', async () => {
+    const file = inboxFile()
+    const ofReceiver = recordSpans()
+    const { receiver, send } = await runInboxReceiver({ inbox: new SqliteInbox({ file }), handler: null })
+    observeWith(ofReceiver).observe(receiver)
+    const ofWorker = recordSpans()
+    const worker = createWorker({ inbox: new SqliteInbox({ file }), pollMs: 5, logger: silent })
+    worker.on(TYPE, () => {})
+    observeWith(ofWorker).observe(worker)
+    await send(genuine())
+    const receive = await ofReceiver.named(`receive ${TYPE}`)
+    await worker.start()
+    const process = await ofWorker.named(`process ${TYPE}`)
+    expect(described(process)).toMatchObject({ parent: undefined, links: [idOfSpan(receive)] })
+    expect(described(await ofWorker.named(`complete ${TYPE}`)).parent).toBe(idOfSpan(process))
+    await worker.stop()
+    expect(ofReceiver.all()).toHaveLength(1)
   })
 
   it('observes a worker', async () => {
