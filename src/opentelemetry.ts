@@ -3,4 +3,4 @@ export {
   type OpenTelemetry,
   type OpenTelemetryOptions,
 } from './telemetry/opentelemetry/open-telemetry.js'
-export type { ObservedProcess } from './telemetry/observed-process.js'
+export type { ObservedProcess, ObserveOptions } from './telemetry/observed-process.js'

@@ -1,8 +1,7 @@
 export {
   prometheusMetrics,
   type MetricRegistry,
-  type ObserveOptions,
   type PrometheusMetrics,
   type PrometheusMetricsOptions,
 } from './telemetry/prometheus-metrics.js'
-export type { ObservedProcess } from './telemetry/observed-process.js'
+export type { ObservedProcess, ObserveOptions } from './telemetry/observed-process.js'

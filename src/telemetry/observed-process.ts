@@ -1,4 +1,4 @@
-import { invalidOption } from '../base/option-checks.js'
+import { checkKnownOptions, invalidOption } from '../base/option-checks.js'
 import type { EventSource } from '../events/event-channel.js'
 import type { ReadInbox } from './inbox-metrics.js'
 
@@ -6,6 +6,22 @@ import type { ReadInbox } from './inbox-metrics.js'
 export interface ObservedProcess {
   readonly events: EventSource
   readonly operations: ReadInbox | undefined
+}
+
+export interface ObserveOptions {
+  /**
+   * Names its inbox in the metrics. If two receivers of a process have different inboxes, give them different names.
+   * @default 'default'
+   */
+  readonly inbox?: string | undefined
+}
+
+/** The name of the inbox. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
+export function inboxName(owner: string, options: ObserveOptions): string {
+  checkKnownOptions(owner, options, ['inbox'])
+  const { inbox = 'default' } = options
+  if (typeof inbox === 'string' && inbox !== '') return inbox
+  throw invalidOption(owner, 'inbox', inbox, 'use a name, such as "payments"')
 }
 
 /** @throws CountersignError ERR_OPTION_INVALID */

@@ -1,11 +1,11 @@
-import { checkKnownOptions, integerOption, invalidOption, objectOption } from '../base/option-checks.js'
+import { checkKnownOptions, integerOption, objectOption } from '../base/option-checks.js'
 import { AnswerMetrics } from './answer-metrics.js'
 import { AttemptMetrics } from './attempt-metrics.js'
 import { BoundedNames } from './bounded-names.js'
 import { CONTENT_TYPE, exposition } from './exposition.js'
 import { InboxMetrics } from './inbox-metrics.js'
 import type { Metric } from './instruments.js'
-import { checkObserved, type ObservedProcess } from './observed-process.js'
+import { checkObserved, inboxName, type ObservedProcess, type ObserveOptions } from './observed-process.js'
 import { ProcessMetrics } from './process-metrics.js'
 
 export interface PrometheusMetricsOptions {
@@ -22,14 +22,6 @@ export interface PrometheusMetricsOptions {
 export interface MetricRegistry {
   // A method, so that the narrower parameter type of prom-client is accepted. prom-client need not be installed.
   registerMetric(metric: never): void
-}
-
-export interface ObserveOptions {
-  /**
-   * The label `inbox` of the figures of its inbox. If two receivers of a process have different inboxes, give them different
-   * names. @default 'default'
-   */
-  readonly inbox?: string | undefined
 }
 
 export interface PrometheusMetrics {
@@ -72,10 +64,7 @@ export function prometheusMetrics(options: PrometheusMetricsOptions = {}): Prome
     text: () => exposition(metrics),
     observe(target, observeOptions = {}) {
       const { events, operations } = checkObserved(OBSERVE, target)
-      checkKnownOptions(OBSERVE, observeOptions, ['inbox'])
-      const { inbox = 'default' } = observeOptions
-      if (typeof inbox !== 'string' || inbox === '')
-        throw invalidOption(OBSERVE, 'inbox', inbox, 'use a name, such as "payments"')
+      const inbox = inboxName(OBSERVE, observeOptions)
       if (observed++ === 0) ofProcess.start()
       const ends = [
         answers.observe(events),

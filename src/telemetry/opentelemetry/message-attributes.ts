@@ -1,5 +1,6 @@
 import type { Attributes } from '@opentelemetry/api'
 import { ownSubscriptionId, type VerifiedCallback } from '../../callback/callback.js'
+import { SYSTEM } from './conventions.js'
 
 /** The attributes of a span, as samplers see them. Without a verified callback nothing of the request is among them. */
 export function messageAttributes(
@@ -8,7 +9,7 @@ export function messageAttributes(
   callback: VerifiedCallback | undefined,
 ): Attributes {
   const attributes: Attributes = {
-    'messaging.system': 'countersign',
+    'messaging.system': SYSTEM,
     'messaging.operation.name': operation,
     'messaging.operation.type': type,
   }

@@ -1,14 +1,21 @@
 import { performance } from 'node:perf_hooks'
-import { trace, type TracerProvider } from '@opentelemetry/api'
+import { metrics, trace, type MeterProvider, type TracerProvider } from '@opentelemetry/api'
 import { checkKnownOptions, integerOption, invalidOption, objectOption } from '../../base/option-checks.js'
 import { BoundedNames } from '../bounded-names.js'
-import { checkObserved, type ObservedProcess } from '../observed-process.js'
+import { checkObserved, inboxName, type ObservedProcess, type ObserveOptions } from '../observed-process.js'
+import { CallbackMetrics } from './callback-metrics.js'
 import { CallbackSpans } from './callback-spans.js'
+import { SYSTEM } from './conventions.js'
 import { PerSecondLimit } from './per-second-limit.js'
 
 export interface OpenTelemetryOptions {
   /** Makes the spans. `false`: no spans. @default the provider that is registered with `@opentelemetry/api` */
   readonly tracerProvider?: TracerProvider | false | undefined
+  /**
+   * Makes the metrics. `false`: no metrics, for example because Prometheus has them. Unlike the provider of spans, it must be
+   * registered before this call. @default the provider that is registered with `@opentelemetry/api`
+   */
+  readonly meterProvider?: MeterProvider | false | undefined
   /**
    * Whether the `traceparent` of a verified callback becomes the parent of its span, and its `tracestate` is kept. The service
    * does not sign the header. Whoever holds a captured delivery could write spans into traces of your choosing, and have them
@@ -30,15 +37,15 @@ export interface OpenTelemetryOptions {
 
 export interface OpenTelemetry {
   /**
-   * Makes spans of what this receiver or worker does. Returns a function that ends it.
-   * @throws CountersignError ERR_OPTION_INVALID
+   * Makes spans and metrics of what this receiver or worker does. Returns a function that ends it.
+   * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
    */
-  observe(observed: ObservedProcess): () => void
+  observe(observed: ObservedProcess, options?: ObserveOptions): () => void
 }
 
 /**
- * Traces by the API of OpenTelemetry. docs/opentelemetry.md lists the spans and their attributes. Without a registered SDK it
- * has no effect.
+ * Traces and metrics by the API of OpenTelemetry. docs/opentelemetry.md lists the spans, the metrics and their attributes.
+ * Without a registered SDK it has no effect.
  *
  * @example
  *   openTelemetry().observe(receiver)
@@ -47,9 +54,12 @@ export interface OpenTelemetry {
  */
 export function openTelemetry(options: OpenTelemetryOptions = {}): OpenTelemetry {
   checkKnownOptions(OWNER, options, OPTIONS)
-  const { tracerProvider = trace, trustTraceparent = false, refusedSpansPerSecond, maxEventTypes } = options
+  const { tracerProvider = trace, meterProvider = metrics, trustTraceparent = false } = options
+  const { refusedSpansPerSecond, maxEventTypes } = options
   if (tracerProvider !== false)
     objectOption(OWNER, 'tracerProvider', tracerProvider, tracerProvider, ['getTracer'])
+  if (meterProvider !== false)
+    objectOption(OWNER, 'meterProvider', meterProvider, meterProvider, ['getMeter'])
   if (typeof trustTraceparent !== 'boolean')
     throw invalidOption(OWNER, 'trustTraceparent', trustTraceparent, 'use true or false')
   const perSecond = integerOption(OWNER, 'refusedSpansPerSecond', refusedSpansPerSecond, {
@@ -62,24 +72,32 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): OpenTelemetry
     tracerProvider === false
       ? undefined
       : new CallbackSpans({
-          tracer: tracerProvider.getTracer('countersign'),
+          tracer: tracerProvider.getTracer(SYSTEM),
           eventTypes,
           trustTraceparent,
           refusedSpans: new PerSecondLimit(perSecond, () => performance.now()),
         })
+  const measured =
+    meterProvider === false ? undefined : new CallbackMetrics(meterProvider.getMeter(SYSTEM), eventTypes)
 
   return {
-    observe(target) {
-      const { events } = checkObserved('openTelemetry.observe', target)
-      return spans ? spans.observe(events) : () => {}
+    observe(target, observeOptions = {}) {
+      const { events } = checkObserved(OBSERVE, target)
+      const inbox = inboxName(OBSERVE, observeOptions)
+      const ends = [spans?.observe(events), measured?.observe(target, inbox)]
+      return () => {
+        for (const end of ends) end?.()
+      }
     },
   }
 }
 
 const OWNER = 'openTelemetry'
+const OBSERVE = 'openTelemetry.observe'
 
 const OPTIONS = [
   'tracerProvider',
+  'meterProvider',
   'trustTraceparent',
   'refusedSpansPerSecond',
   'maxEventTypes',

@@ -4,6 +4,7 @@ import { textProperty } from '../../base/foreign-value.js'
 import { isPending, type MaybePending } from '../../base/pending.js'
 import { OUTCOMES, type Outcome, type OutcomeCode } from '../../callback/outcomes.js'
 import type { AttemptResult } from '../../events/steps.js'
+import { isFailure } from './conventions.js'
 
 /** Calls one of the functions with what a step resulted in. */
 export function onceEnded<Result>(
@@ -19,7 +20,7 @@ export function endReceive(span: Span, { code, outcome }: Pick<Outcome, 'code' |
   if (span.isRecording()) {
     span.setAttribute('countersign.outcome', outcome)
     span.setAttribute('countersign.code', code)
-    if (outcome === 'refused' || outcome === 'failed' || outcome === 'unavailable') fail(span, code)
+    if (isFailure(outcome)) fail(span, code)
   }
   // By the clock of the start. Without it the SDK takes the time of day, in whole milliseconds.
   span.end(performance.now())
