@@ -8,11 +8,13 @@ import { benchPostgres } from './postgres.bench.mjs'
 import { benchReceiver } from './receiver.bench.mjs'
 import { benchRedis } from './redis.bench.mjs'
 import { benchStart } from './start.bench.mjs'
+import { benchTelemetry } from './telemetry.bench.mjs'
 import { benchVerify } from './verify.bench.mjs'
 
 const PARTS = {
   verify: benchVerify,
   receiver: benchReceiver,
+  telemetry: benchTelemetry,
   memory: benchMemory,
   inbox: benchInbox,
   start: benchStart,
@@ -21,7 +23,7 @@ const PARTS = {
   diagnosis: benchDiagnosis,
 }
 /** They start servers or take minutes, so --quick leaves them out unless --only names them. */
-const ONLY_WHEN_NAMED = ['postgres', 'redis', 'diagnosis']
+const ONLY_WHEN_NAMED = ['telemetry', 'postgres', 'redis', 'diagnosis']
 
 const { values: options } = parseArgs({
   options: {

@@ -4,11 +4,17 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { context } from '@opentelemetry/api'
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import { MeterProvider } from '@opentelemetry/sdk-metrics'
 import { createNodeMiddleware, Webhooks } from '@octokit/webhooks'
 import express from 'express'
 import { createClient } from 'redis'
 import { createReceiver } from 'countersign'
 import { PostgresInbox } from 'countersign/postgres'
+import { openTelemetry } from 'countersign/opentelemetry'
+import { prometheusMetrics } from 'countersign/prometheus'
 import { RedisIdempotencyStore } from 'countersign/redis'
 import { SqliteInbox } from 'countersign/sqlite'
 import { parseServerOptions, startReceiverServer } from '../../dist/esm/server/server.js'
@@ -43,6 +49,27 @@ async function mountedOnRedis(url) {
   const store = new RedisIdempotencyStore({ client, logger: false })
   app.post(path, countersign({ store }).middleware())
   return createServer(app)
+}
+
+function observed(observe) {
+  const receiver = countersign()
+  observe(receiver)
+  const app = express()
+  app.post(path, receiver.middleware())
+  return createServer(app)
+}
+
+/** As the SDK for Node registers it. */
+function registerContextManager() {
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+}
+
+/** The SDK with an exporter that does nothing. */
+function tracing() {
+  registerContextManager()
+  const exporter = { export: (_spans, done) => done({ code: 0 }), shutdown: async () => {} }
+  const tracerProvider = new BasicTracerProvider({ spanProcessors: [new BatchSpanProcessor(exporter)] })
+  return openTelemetry({ tracerProvider, meterProvider: false })
 }
 
 // Without handlers: what is measured is how fast callbacks are durably accepted, not what is done with them later.
@@ -96,6 +123,14 @@ const servers = {
     app.post(path, (await accepting(inbox)).middleware())
     return createServer(app)
   },
+
+  'mounted, Prometheus': () => observed((receiver) => prometheusMetrics().observe(receiver)),
+  'mounted, traces': () => observed((receiver) => tracing().observe(receiver)),
+  'mounted, context manager': () => observed(registerContextManager),
+  'mounted, metrics of OpenTelemetry': () =>
+    observed((receiver) =>
+      openTelemetry({ meterProvider: new MeterProvider(), tracerProvider: false }).observe(receiver),
+    ),
 
   'mounted, Redis store': () => mountedOnRedis(process.env.BENCH_REDIS),
   'mounted, Redis store that syncs': () => mountedOnRedis(process.env.BENCH_REDIS_THAT_SYNCS),
