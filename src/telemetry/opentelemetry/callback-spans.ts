@@ -7,6 +7,7 @@ import {
   type Context,
   type Link,
   type Span,
+  type SpanOptions,
   type Tracer,
 } from '@opentelemetry/api'
 import { isPending, type MaybePending } from '../../base/pending.js'
@@ -38,26 +39,32 @@ interface SpanParts {
  */
 export class CallbackSpans {
   readonly #parts: SpanParts
-  /** The span that a callback is in. It is needed where no context manager is registered, and `context.active()` is always empty. */
-  readonly #contexts = new WeakMap<VerifiedCallback, Context>()
+  // Without a registered context manager, `context.active()` is always empty. Maps and no WeakMaps, because these grow until the next
+  // major garbage collection.
+  /** The receive spans of callbacks that have not been answered. */
+  readonly #receiving = new Map<VerifiedCallback, Context>()
+  /** The process spans of attempts that have not ended. */
+  readonly #processing = new Map<VerifiedCallback, Context>()
 
   constructor(parts: SpanParts) {
     this.#parts = parts
   }
 
   observe(events: EventSource): () => void {
+    let isObserved = true
     const ends = [
-      events.around('accept', (step, next) => this.#accept(step, next)),
+      events.around('accept', (step, next) => this.#accept(step, next, () => isObserved)),
       events.around('attempt', (step, next) => this.#attempt(step, next)),
       events.around('settle', (step, next) => this.#settle(step, next)),
       events.subscribe('answered', (event) => this.#answered(event)),
     ]
     return () => {
+      isObserved = false
       for (const end of ends) end()
     }
   }
 
-  #accept(step: AcceptStep, next: () => MaybePending<Outcome>): void {
+  #accept(step: AcceptStep, next: () => MaybePending<Outcome>, isObserved: () => boolean): void {
     const { callback, arrivedAt } = step
     const ambient = context.active()
     const { parent, links } = this.#origin(step, ambient)
@@ -68,12 +75,19 @@ export class CallbackSpans {
       parent,
     )
     const within = trace.setSpan(parent, span)
-    this.#contexts.set(callback, within)
+    this.#receiving.set(callback, within)
     step.traceContext = storedTraceContext(span.spanContext())
     onceEnded(
       context.with(within, next),
-      (outcome) => endReceive(span, outcome),
-      () => endReceive(span, { code: 'ERR_INTERNAL', outcome: 'failed' }),
+      (outcome) => {
+        // Otherwise `answered` follows.
+        if (!isObserved()) this.#receiving.delete(callback)
+        endReceive(span, outcome)
+      },
+      () => {
+        this.#receiving.delete(callback)
+        endReceive(span, { code: 'ERR_INTERNAL', outcome: 'failed' })
+      },
     )
   }
 
@@ -100,17 +114,17 @@ export class CallbackSpans {
     span.setAttribute('countersign.attempt', attempt)
     if (entry !== undefined) span.setAttribute('countersign.entry', entry)
     const within = trace.setSpan(parent, span)
-    this.#contexts.set(callback, within)
-    onceEnded(
-      context.with(within, next),
-      (result) => endProcess(span, result),
-      (error) => endProcess(span, { code: 'ERR_INTERNAL', error }),
-    )
+    this.#processing.set(callback, within)
+    const end = (result: AttemptResult) => {
+      this.#processing.delete(callback)
+      endProcess(span, result)
+    }
+    onceEnded(context.with(within, next), end, (error) => end({ code: 'ERR_INTERNAL', error }))
   }
 
   #withinRequest(callback: VerifiedCallback): { parent: Context; links: Link[] } {
     const active = context.active()
-    return { parent: trace.getSpan(active) ? active : (this.#contexts.get(callback) ?? active), links: [] }
+    return { parent: trace.getSpan(active) ? active : (this.#receiving.get(callback) ?? active), links: [] }
   }
 
   #settle(step: SettleStep, next: () => MaybePending<unknown>): void {
@@ -119,7 +133,7 @@ export class CallbackSpans {
     const recording = next()
     // A store in memory has nothing to wait for, and nothing to see.
     if (!isPending(recording)) return
-    const parent = this.#contexts.get(callback) ?? context.active()
+    const parent = this.#processing.get(callback) ?? context.active()
     const span = this.#start(move, callback, { kind: SpanKind.CLIENT, startTime }, parent, 'settle')
     recording.then(
       (held) => endSettle(span, held === false ? 'ERR_CLAIM_LOST' : undefined),
@@ -130,7 +144,7 @@ export class CallbackSpans {
   /** A request whose callback was not accepted: most are unauthenticated. */
   #answered({ outcome, durationMs }: AnsweredEvent): void {
     const { callback } = outcome
-    if (callback ? this.#contexts.has(callback) : !this.#parts.refusedSpans.admits()) return
+    if (callback ? this.#receiving.delete(callback) : !this.#parts.refusedSpans.admits()) return
     const startTime = performance.now() - durationMs
     const options = { kind: SpanKind.CONSUMER, startTime }
     endReceive(this.#start('receive', callback, options, context.active()), outcome)
@@ -139,7 +153,7 @@ export class CallbackSpans {
   #start(
     operation: string,
     callback: VerifiedCallback | undefined,
-    { kind, startTime, links }: { kind: SpanKind; startTime?: number; links?: Link[] },
+    options: Pick<SpanOptions, 'kind' | 'startTime' | 'links'>,
     parent: Context,
     type = operation,
   ): Span {
@@ -147,12 +161,8 @@ export class CallbackSpans {
     // Not `callback.type`: the header is not signed.
     const destination = callback && eventTypes.of(callback.subscription.eventTypeName)
     const name = destination === undefined ? operation : `${operation} ${destination}`
-    const options = { kind, attributes: messageAttributes(operation, type, callback) }
-    return tracer.startSpan(
-      name,
-      { ...options, ...(startTime !== undefined && { startTime }), ...(links && { links }) },
-      parent,
-    )
+    const attributes = messageAttributes(operation, type, callback)
+    return tracer.startSpan(name, { ...options, attributes }, parent)
   }
 }
 

@@ -26,15 +26,14 @@ export function parseTraceContext(traceparent: string, tracestate = ''): SpanCon
   return { ...context, isRemote: true, ...(traceState && { traceState }) }
 }
 
-/** A span as it is stored with an entry; undefined for a span that is not recorded, because nobody could find it. */
+/** A span as it is stored with an entry; undefined for a span that is not sampled, because nobody could find it. */
 export function storedTraceContext({
   traceId,
   spanId,
   traceFlags,
   traceState,
 }: SpanContext): string | undefined {
-  if ((traceFlags & TraceFlags.SAMPLED) === 0 || !isSpanContextValid({ traceId, spanId, traceFlags }))
-    return undefined
+  if ((traceFlags & TraceFlags.SAMPLED) === 0) return undefined
   const traceparent = `00-${traceId}-${spanId}-01`
   const tracestate = traceState?.serialize() ?? ''
   if (tracestate === '' || !TRACESTATE.test(tracestate)) return traceparent
