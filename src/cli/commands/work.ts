@@ -13,7 +13,7 @@ const HELP = `
 Handles the callbacks that receivers have stored in the inbox, and accepts none itself. Receivers and workers may read
 the same configuration: start the receivers with serve --no-worker, and the workers with work. A worker needs "inbox"
 and "handlers". It does not look up the secrets of the subscriptions. Of the file it takes the options of createWorker,
-and host, healthPort, admin, logLevel and logFormat. Any number of workers may share an inbox.
+and host, healthPort, admin, openTelemetry, logLevel and logFormat. Any number of workers may share an inbox.
 
 With --health-port, GET /healthz says whether the process is alive, GET /readyz whether it handles callbacks. With
 --admin-port or admin: { host, port, metricsToken }, GET /metrics on that address answers the metrics for Prometheus.
@@ -62,6 +62,7 @@ async function work(flags: ServeFlags, io: Io): Promise<never> {
   const admin = await withOriginOfPromise(settings.origin, () =>
     createAdmin('work', settings.admin, worker, log),
   )
+  settings.openTelemetry?.observe(worker)
   return runUntilSignal(
     { log, stopLimitMs: parsed.stopTimeoutMs, stopping: { message: 'waiting for running handlers' } },
     async () => {

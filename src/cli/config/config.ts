@@ -9,7 +9,9 @@ import { resolveSecrets } from './config-secrets.js'
 import { loadEnvFile, variable } from '../environment.js'
 import { secretsIn } from './connection-string.js'
 import { inboxSetting, readyInboxSetting, type ReadyInboxSetting } from './inbox-setting.js'
+import { openTelemetrySetting } from './open-telemetry-setting.js'
 import { withOrigin, type OptionOrigin } from './option-origin.js'
+import type { OpenTelemetry } from '../../telemetry/opentelemetry/open-telemetry.js'
 import type { Io } from '../io.js'
 import type { AdminSettings } from '../../server/admin-server.js'
 import type { HealthServerOptions } from '../../server/health-server.js'
@@ -45,6 +47,8 @@ export interface CommonSettings {
   readonly log: LogOptions
   /** Where `/metrics` is served; undefined: nowhere. */
   readonly admin: AdminSettings | undefined
+  /** Undefined: there are no spans, and its API is not loaded. */
+  readonly openTelemetry: OpenTelemetry | undefined
   /** Where an option was set, for messages: a flag, an environment variable, or the file. */
   readonly origin: OptionOrigin
 }
@@ -80,6 +84,7 @@ const KNOWN = [
   'worker',
   'healthPort',
   'admin',
+  'openTelemetry',
   'logLevel',
   'logFormat',
 ] as const
@@ -178,6 +183,7 @@ async function commonSettings({ file, values, origin }: ConfigValues, io: Io): P
     handlers: values.handlers,
     log: { level, format, secrets },
     admin: admin?.settings,
+    openTelemetry: await openTelemetrySetting(values.openTelemetry, origin),
     origin,
   }
 }
