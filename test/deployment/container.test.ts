@@ -40,7 +40,7 @@ describe('the container image', () => {
       expect(container.exitCode).toBe(0)
       expect(health()).toBe(1)
     },
-    30_000,
+    60_000,
   )
 
   it('does not run as root, and its user is named by a number', () => {

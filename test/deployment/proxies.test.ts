@@ -81,7 +81,7 @@ describe.each(DOCUMENTED_PROXIES)('docs/deployment, $name', ({ needs, isInstalle
       expect(stdout).toContain('no problems')
       expect(code).toBe(0)
     },
-    30_000,
+    60_000,
   )
 
   itWithProxy(
@@ -94,7 +94,7 @@ describe.each(DOCUMENTED_PROXIES)('docs/deployment, $name', ({ needs, isInstalle
       expect((await send('/readyz', 'GET')).status).toBe(404)
       expect((await send('/metrics', 'GET')).status).toBe(404)
     },
-    30_000,
+    60_000,
   )
 
   itWithProxy(

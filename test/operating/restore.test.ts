@@ -21,6 +21,7 @@ const config = (inbox: object) => `
   export default {
     subscriptions: [${JSON.stringify(SUBSCRIPTION)}],
     inbox: ${JSON.stringify(inbox)},
+    port: 0,
     pollMs: 20,
     handlers: { 'transfers.book-completed': ({ payload }) => appendFileSync('handled.txt', payload.Id + '\\n') },
   }`
@@ -47,7 +48,7 @@ async function handle(
 async function untilHandled(cwd: string, expected: string[]): Promise<void> {
   const file = join(cwd, 'handled.txt')
   const handled = () => (existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [])
-  await until(() => handled().length >= expected.length)
+  await until(() => handled().length >= expected.length, 30_000)
   expect(handled()).toEqual(expected)
 }
 
@@ -89,7 +90,7 @@ itWhere(findProgram('sqlite3') !== undefined, 'sqlite3')(
     const replaced = 'countersign inbox export --file replaced/callbacks.db --newer-than 2d'
     expect((await runShell(replaced, { cwd })).stdout.trim().split('\n')).toHaveLength(2)
   },
-  30_000,
+  60_000,
 )
 
 itWhere(hasPostgres && findProgram('pg_dump') !== undefined, 'PostgreSQL')(
