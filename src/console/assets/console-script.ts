@@ -75,6 +75,7 @@ export const CONSOLE_SCRIPT = `'use strict'
         })),
       ],
     }
+    place.replaceChildren()
     if (plot) plot.destroy()
     plot = new uPlot(options, [times, ...order.map((series) => sums[series])], place)
   }

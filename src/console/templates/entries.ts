@@ -1,5 +1,5 @@
 /** Rows of entries. The numbered ids are those that the live part replaces. */
-export const ENTRY_TABLE = `<div class="scroll" tabindex="0" role="region" aria-label="<%= it.label %>">
+export const ENTRY_TABLE = `<div class="scroll" tabindex="0" role="group" aria-label="<%= it.label %>">
 <table class="entries">
 <thead><tr><th scope="col">Received</th><th scope="col">State</th><th scope="col">Event type</th><th scope="col">Idempotency key</th><th scope="col">Id</th><th scope="col" class="number">Attempts</th><th scope="col">Reason</th></tr></thead>
 <tbody>

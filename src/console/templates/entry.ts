@@ -18,27 +18,27 @@ export const ENTRY = `<% layout('@layout', it.frame) %>
 <% } %></dl>
 <section aria-labelledby="attempts-title"><h2 id="attempts-title">Attempts</h2>
 <% if (it.attempts.length === 0) { %><p class="note">Its handlers have not begun.</p><% } else { %>
-<div class="scroll" tabindex="0" role="region" aria-label="Attempts"><table>
+<div class="scroll" tabindex="0" role="group" aria-label="Attempts"><table>
 <thead><tr><th scope="col" class="number">No.</th><th scope="col">Began</th><th scope="col" class="number">Took</th><th scope="col">Result</th><th scope="col">Code</th><th scope="col">Error</th></tr></thead>
 <tbody><% for (const attempt of it.attempts) { %><tr><td class="number"><%= attempt.number %></td><td><%~ include('@time', attempt.startedAt) %></td><td class="number"><%= attempt.took %></td><td><%= attempt.result %></td><td class="mono"><%= attempt.code %></td><td class="text"><%= attempt.error %></td></tr>
 <% } %></tbody></table></div><% } %>
 </section>
 <section aria-labelledby="history-title"><h2 id="history-title">Decisions</h2>
 <% if (it.history.length === 0) { %><p class="note">Nobody has decided about it.</p><% } else { %>
-<div class="scroll" tabindex="0" role="region" aria-label="Decisions"><table>
+<div class="scroll" tabindex="0" role="group" aria-label="Decisions"><table>
 <thead><tr><th scope="col">Time</th><th scope="col">Decision</th><th scope="col">By</th><th scope="col">Reason</th></tr></thead>
 <tbody><% for (const item of it.history) { %><tr><td><%~ include('@time', item.at) %></td><td><%= item.action %></td><td><%= item.by %></td><td class="text"><%= item.reason %></td></tr>
 <% } %></tbody></table></div><% } %>
 </section>
 <% if (it.related.length > 0) { %>
 <section aria-labelledby="related-title"><h2 id="related-title">Related entries</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="Related entries"><table>
+<div class="scroll" tabindex="0" role="group" aria-label="Related entries"><table>
 <thead><tr><th scope="col">Entry</th><th scope="col">State</th><th scope="col">What they share</th></tr></thead>
 <tbody><% for (const other of it.related) { %><tr><td><a class="mono" href="<%= other.href %>"><%= other.id %></a></td><td><%~ include('@state', other) %></td><td><%= other.shares %></td></tr>
 <% } %></tbody></table></div></section><% } %>
 <section aria-labelledby="headers-title"><h2 id="headers-title">Headers</h2>
 <% if (it.headers.length === 0) { %><p class="note">No headers are stored with it.</p><% } else { %>
-<div class="scroll" tabindex="0" role="region" aria-label="Headers"><table>
+<div class="scroll" tabindex="0" role="group" aria-label="Headers"><table>
 <thead><tr><th scope="col">Name</th><th scope="col">Value</th></tr></thead>
 <tbody><% for (const header of it.headers) { %><tr><th scope="row" class="mono"><%= header.name %></th><td class="mono text"><%= header.value %></td></tr>
 <% } %></tbody></table></div><% if (it.headersAreCut) { %><p class="note">Further headers are not stored.</p><% } %><% } %>
@@ -47,7 +47,7 @@ export const ENTRY = `<% layout('@layout', it.frame) %>
 <% if (it.payload) { %><ul class="switch" aria-label="View of the body"><% for (const view of it.payload.views) { %><li><a href="<%= view.href %>"<% if (view.isCurrent) { %> aria-current="true"<% } %>><%= view.text %></a></li>
 <% } %></ul><% } %></div>
 <% if (it.payload) { %><% if (it.payload.note) { %><p class="note"><%= it.payload.note %></p><% } %>
-<pre class="payload" tabindex="0" role="region" aria-label="Body"><%= it.payload.text %></pre>
+<pre class="payload" tabindex="0" role="group" aria-label="Body"><%= it.payload.text %></pre>
 <% } else { %><p class="note"><%= it.noBody %></p><% } %>
 </section>
 `

@@ -12,10 +12,10 @@ export const LIVE_OVERVIEW = `<ul class="tiles" aria-label="Entries by state">
 <ul class="switch" aria-label="Period of the chart">
 <% for (const range of it.ranges) { %><li><a href="<%= range.href %>"<% if (range.isCurrent) { %> aria-current="true"<% } %>><%= range.text %></a></li>
 <% } %></ul></div>
-<div id="chart" class="chart" role="img" aria-label="Chart of the entries that ended in the <%= it.rangeText %>, by outcome. The table below it has the figures." hx-morph-skip><noscript><p class="note">The chart needs JavaScript. The table has its figures.</p></noscript></div>
+<div id="chart" class="chart" role="img" aria-label="Chart of the entries that ended in the <%= it.rangeText %>, by outcome. The table below it has the figures." hx-morph-skip><p class="note">The chart needs JavaScript. The table has its figures.</p></div>
 <details>
 <summary>Figures of the chart</summary>
-<div class="scroll figures" tabindex="0" role="region" aria-label="Ended entries by time">
+<div class="scroll figures" tabindex="0" role="group" aria-label="Ended entries by time">
 <table id="activity" data-bucket-s="<%= it.bucketS %>">
 <thead><tr><th scope="col">From</th><% for (const outcome of it.outcomes) { %><th scope="col" class="number"><%= outcome %></th><% } %></tr></thead>
 <tbody>
@@ -41,7 +41,7 @@ export const OVERVIEW = `<% layout('@layout', it.frame) %>
 <section aria-labelledby="secrets-title">
 <h2 id="secrets-title">Secrets that verified callbacks</h2>
 <% if (it.secrets.length === 0) { %><p class="note"><%= it.noSecrets %></p><% } else { %>
-<div class="scroll" tabindex="0" role="region" aria-label="Secrets">
+<div class="scroll" tabindex="0" role="group" aria-label="Secrets">
 <table>
 <thead><tr><th scope="col">Fingerprint</th><th scope="col">Event type</th><th scope="col">Last verified a callback</th></tr></thead>
 <tbody>

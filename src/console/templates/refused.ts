@@ -1,5 +1,5 @@
 export const LIVE_REFUSED = `<% if (it.counts.length === 0) { %><p class="note">No request was refused since <%~ include('@time', it.since) %>.</p><% } else { %>
-<div class="scroll" tabindex="0" role="region" aria-label="Refused requests by reason"><table>
+<div class="scroll" tabindex="0" role="group" aria-label="Refused requests by reason"><table>
 <thead><tr><th scope="col">Code</th><th scope="col" class="number">Last hour</th><th scope="col" class="number">Since the start</th><th scope="col">Last</th><th scope="col">Reason</th></tr></thead>
 <tbody><% for (const row of it.counts) { %><tr><td class="mono"><%= row.code %></td><td class="number"><%= row.lastHour %></td><td class="number"><%= row.total %></td><td><%~ include('@time', row.lastAt) %></td><td class="text"><%= row.reason %></td></tr>
 <% } %></tbody></table></div><% } %>
@@ -12,14 +12,14 @@ export const REFUSED = `<% layout('@layout', it.frame) %>
 <div hx-get="live/refused" hx-trigger="every 5s" hx-swap="innerMorph"><%~ include('@liveRefused', it.live) %></div>
 <section aria-labelledby="causes-title"><h2 id="causes-title">Causes that were found</h2>
 <% if (it.causes.length === 0) { %><p class="note">The diagnosis has found no cause.</p><% } else { %>
-<div class="scroll" tabindex="0" role="region" aria-label="Causes"><table>
+<div class="scroll" tabindex="0" role="group" aria-label="Causes"><table>
 <thead><tr><th scope="col">Time</th><th scope="col">Cause</th><th scope="col">Certainty</th><th scope="col">What to do</th></tr></thead>
 <tbody><% for (const found of it.causes) { %><tr><td><%~ include('@time', found.at) %></td><td class="mono"><%= found.cause %></td><td><%= found.certainty %></td><td class="text"><%= found.cure %></td></tr>
 <% } %></tbody></table></div><% } %></section>
 <section aria-labelledby="latest-title"><h2 id="latest-title">The latest</h2>
 <% if (it.latest.length === 0) { %><p class="note">None.</p><% } else { %>
 <p class="note">Key and event type are what the sender wrote. Nothing of it is verified.</p>
-<div class="scroll" tabindex="0" role="region" aria-label="The latest refused requests"><table>
+<div class="scroll" tabindex="0" role="group" aria-label="The latest refused requests"><table>
 <thead><tr><th scope="col">Time</th><th scope="col">Code</th><th scope="col" class="number">Status</th><th scope="col">Idempotency key</th><th scope="col">Event type</th></tr></thead>
 <tbody><% for (const row of it.latest) { %><tr><td><%~ include('@time', row.at) %></td><td class="mono"><%= row.code %></td><td class="number"><%= row.status %></td><td class="mono"><%= row.idempotencyKey %></td><td><%= row.eventType %></td></tr>
 <% } %></tbody></table></div><% } %></section><% } %>
