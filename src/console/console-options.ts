@@ -30,7 +30,10 @@ export interface ConsoleViewOptions {
   readonly reasons?: 'required' | 'optional' | undefined
 }
 
-export interface ConsoleOptions extends ConsoleViewOptions {
+/** `Request` is what your framework passes, such as the `Request` of Express with the user that your login has set. */
+export interface ConsoleOptions<
+  Request extends IncomingMessage = IncomingMessage,
+> extends ConsoleViewOptions {
   /**
    * The receiver or worker of this process, whose inbox the console shows. It also shows which requests were refused, the
    * difference of the clocks, and the secrets in use.
@@ -42,8 +45,7 @@ export interface ConsoleOptions extends ConsoleViewOptions {
    * Who sends a request, by the session of your application. The name is written into the history of each decision. Undefined
    * refuses the request. Without this option everybody who reaches the console may look, and nobody may decide.
    */
-  readonly operator?:
-    ((request: IncomingMessage) => Operator | undefined | Promise<Operator | undefined>) | undefined
+  readonly operator?: ((request: Request) => Operator | undefined | Promise<Operator | undefined>) | undefined
   /** The current time, in milliseconds since 1970. @default Date.now */
   readonly clock?: (() => number) | undefined
   /** pino, console, or compatible; `false` for none. @default warnings and errors go to standard error */
@@ -80,12 +82,14 @@ export interface ConsoleViewSettings {
 const OWNER = 'createConsole'
 
 /** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
-export function parseConsoleOptions(options: ConsoleOptions): ConsoleSettings {
+export function parseConsoleOptions<Request extends IncomingMessage>(
+  options: ConsoleOptions<Request>,
+): ConsoleSettings {
   checkKnownOptions(OWNER, options, CONSOLE_OPTIONS)
   return {
     ...inspected(options),
     ...parseConsoleViewOptions(OWNER, options),
-    operator: functionOption(OWNER, 'operator', options.operator, nobodyNamed),
+    operator: functionOption(OWNER, 'operator', options.operator, nobodyNamed) as ConsoleSettings['operator'],
     clock: functionOption(OWNER, 'clock', options.clock, Date.now),
     logger: loggerOption(OWNER, options.logger),
   }
@@ -111,7 +115,10 @@ export function nobodyNamed(): Operator {
   return { name: 'not named', role: 'view' }
 }
 
-function inspected({ receiver, inbox }: ConsoleOptions): Pick<ConsoleSettings, 'operations' | 'events'> {
+function inspected({
+  receiver,
+  inbox,
+}: Pick<ConsoleOptions, 'receiver' | 'inbox'>): Pick<ConsoleSettings, 'operations' | 'events'> {
   if (receiver !== undefined && inbox !== undefined)
     throw invalidOption(OWNER, 'inbox', inbox, 'the receiver has an inbox: give one of both')
   if (receiver !== undefined) {

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { Middleware } from '../http/middleware.js'
 import { ApplicationAccess } from './access.js'
 import { consoleHandler, monotonic } from './console-handler.js'
@@ -22,7 +23,9 @@ export interface Console extends Middleware {
  *
  * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
-export function createConsole(options: ConsoleOptions): Console {
+export function createConsole<Request extends IncomingMessage = IncomingMessage>(
+  options: ConsoleOptions<Request>,
+): Console {
   const { operations, events, operator, clock, logger, ...view } = parseConsoleOptions(options)
   const activity = events && new ProcessActivity(events, clock, monotonic)
   const stats = new StatsReading(operations, monotonic)
