@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createReceiver } from 'countersign'
+import { createReceiver, MemoryInbox } from 'countersign'
 import { forwardTo } from 'countersign/bullmq'
 import { createClient } from 'countersign/client'
+import { createConsole } from 'countersign/console'
 import { verifyCallback } from 'countersign/signature'
 import { signedCallback, startServiceSimulator } from 'countersign/testing'
 import express from 'express'
@@ -29,6 +30,7 @@ assert.throws(() => forwardTo({}), { code: 'ERR_OPTION_INVALID', option: 'queue'
 
 const app = express()
 app.post('/hooks/transfers', receiver.middleware())
+app.use('/console', createConsole({ inbox: new MemoryInbox() }))
 const server = app.listen(0, '127.0.0.1')
 await once(server, 'listening')
 
@@ -41,6 +43,13 @@ for (const { path, ...request } of [genuine, genuine, forged]) {
 }
 assert.deepEqual(statuses, [200, 200, 401])
 assert.deepEqual(handled, ['64b87e81-f9c7-4125-8565-b199c6e65b4f'])
+
+// With the browser libraries, which are no dependencies of the package.
+const consoleAt = (path) => fetch(`http://127.0.0.1:${server.address().port}/console/${path}`)
+const page = await (await consoleAt('')).text()
+const scripts = [...page.matchAll(/ src="(assets\/[^"]+\.js)"/g)].map(([, path]) => path)
+assert.equal(scripts.length, 3)
+for (const script of scripts) assert.equal((await consoleAt(script)).status, 200)
 
 const simulator = await startServiceSimulator({ deliverTo: `http://127.0.0.1:${server.address().port}` })
 const client = createClient({ baseUrl: simulator.baseUrl, ...simulator.credentials })
