@@ -4,7 +4,7 @@ import { ApplicationAccess } from './access.js'
 import { consoleHandler, monotonic } from './console-handler.js'
 import { parseConsoleOptions, type ConsoleOptions } from './console-options.js'
 import { ProcessActivity } from './process-activity.js'
-import { StatsReading } from './stats-reading.js'
+import { InboxReading } from './inbox-reading.js'
 
 /** Middleware that answers every request that reaches it. */
 export interface Console extends Middleware {
@@ -28,9 +28,9 @@ export function createConsole<Request extends IncomingMessage = IncomingMessage>
 ): Console {
   const { operations, events, operator, clock, logger, ...view } = parseConsoleOptions(options)
   const activity = events && new ProcessActivity(events, clock, monotonic)
-  const stats = new StatsReading(operations, monotonic)
+  const reading = new InboxReading(operations, monotonic)
   const handle = consoleHandler(
-    { operations, stats, activity, clock, logger, ...view },
+    { operations, reading, activity, clock, logger, ...view },
     () => new ApplicationAccess(operator),
   )
   const middleware: Middleware = function countersignConsole(request, response) {

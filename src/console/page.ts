@@ -5,12 +5,12 @@ import type { ConsoleRequest } from './console-request.js'
 import type { Operator } from './operator.js'
 import type { ProcessActivity } from './process-activity.js'
 import type { Frame, Renderer } from './renderer.js'
-import type { StatsReading } from './stats-reading.js'
+import type { InboxReading } from './inbox-reading.js'
 
 /** What all pages of a console share. */
 export interface ConsoleParts {
   readonly operations: InboxOperations
-  readonly stats: StatsReading
+  readonly reading: InboxReading
   /** What the receiver or worker of this process has reported; undefined if the console has only an inbox. */
   readonly activity: ProcessActivity | undefined
   readonly renderer: Renderer

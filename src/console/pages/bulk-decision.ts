@@ -87,7 +87,7 @@ export const bulkDecision: SubmitPage = async (parts, visit, fields) => {
     visit.operator.name,
     { reason },
   )
-  parts.stats.forget()
+  parts.reading.forget()
   if (failed)
     parts.logger.error({ code: 'ERR_CONSOLE_FAILED', err: failed.error }, 'a decision was not completed')
   const { title, done } = WORDS[action]

@@ -30,7 +30,7 @@ export const decideOnEntry: SubmitPage = async (parts, visit, fields) => {
   }
   const again = fields.get('again') === 'yes'
   const result = await parts.operations.act(id, action, visit.operator.name, { again, reason })
-  parts.stats.forget()
+  parts.reading.forget()
   if (result.done) return seeOther(entryHref(id))
   if (result.code === 'not-found') return noEntry(parts, visit)
   const now = (await parts.operations.show(id)) ?? entry

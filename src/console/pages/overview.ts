@@ -49,14 +49,14 @@ function rangeIn({ request }: Visit): RangeName {
   return name === 'day' || name === 'week' ? name : 'hour'
 }
 
-async function liveView({ operations, stats, activity, clock }: ConsoleParts, range: RangeName) {
+async function liveView({ reading, activity, clock }: ConsoleParts, range: RangeName) {
   const { ms, bucketMs, rangeText } = RANGES[range]
   const now = clock()
   // Whole parts of the clock: the bars do not move while somebody looks at them.
   const to = Math.ceil((now + 1) / bucketMs) * bucketMs
   const [counts, buckets] = await Promise.all([
-    stats.get(),
-    operations.activity({ from: to - ms, to, bucketMs }),
+    reading.stats(),
+    reading.activity({ from: to - ms, to, bucketMs }),
   ])
   const { oldestUnfinished } = counts
   return {

@@ -14,7 +14,7 @@ import {
   type ConsoleViewSettings,
 } from '../console-options.js'
 import { ProcessActivity } from '../process-activity.js'
-import { StatsReading } from '../stats-reading.js'
+import { InboxReading } from '../inbox-reading.js'
 import { ConsoleUsers, type ConsoleUserOptions } from './console-users.js'
 import { isKnownHost } from './request-host.js'
 import { Sessions } from './sessions.js'
@@ -96,9 +96,9 @@ export function createStandaloneConsole(
     )
   }
   const activity = new ProcessActivity(events, Date.now, monotonic)
-  const stats = new StatsReading(operations, monotonic)
+  const reading = new InboxReading(operations, monotonic)
   const handle = consoleHandler(
-    { operations, stats, activity, bodies, reasonRequired, clock: Date.now, logger },
+    { operations, reading, activity, bodies, reasonRequired, clock: Date.now, logger },
     (renderer) => {
       if (users.count === 0) return new ApplicationAccess(nobodyNamed)
       const sessions = new Sessions(monotonic)

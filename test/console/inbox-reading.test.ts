@@ -1,0 +1,56 @@
+import { InboxReading } from '../../src/console/inbox-reading.js'
+import { NO_ENTRIES } from '../../src/inbox/no-entries.js'
+import { fakeClock } from '../support/fake-clock.js'
+
+function counting() {
+  const calls = { stats: 0, activity: 0 }
+  let fails = false
+  const now = fakeClock(0)
+  const operations = {
+    async stats() {
+      calls.stats++
+      if (fails) throw new Error('not readable')
+      return NO_ENTRIES
+    },
+    async activity() {
+      calls.activity++
+      return []
+    },
+  }
+  return { calls, now, reading: new InboxReading(operations, now), fail: (value: boolean) => (fails = value) }
+}
+
+const HOUR = { from: 0, to: 3_600_000, bucketMs: 60_000 }
+
+it('counts the states at most once a second, however many ask', async () => {
+  const { calls, now, reading } = counting()
+  for (let asked = 0; asked < 100; asked++) await reading.stats()
+  expect(calls.stats).toBe(1)
+  now.advance(1_000)
+  await reading.stats()
+  expect(calls.stats).toBe(2)
+})
+
+it('reads each period of the chart at most once in four seconds', async () => {
+  const { calls, now, reading } = counting()
+  for (let asked = 0; asked < 100; asked++) await reading.activity(HOUR)
+  expect(calls.activity).toBe(1)
+  await reading.activity({ ...HOUR, bucketMs: 30_000 })
+  expect(calls.activity).toBe(2)
+  now.advance(4_000)
+  await reading.activity(HOUR)
+  expect(calls.activity).toBe(3)
+})
+
+it('reads again after a decision and after a failure', async () => {
+  const { calls, reading, fail } = counting()
+  await reading.stats()
+  await reading.activity(HOUR)
+  reading.forget()
+  await reading.activity(HOUR)
+  fail(true)
+  await expect(reading.stats()).rejects.toThrow('not readable')
+  fail(false)
+  expect(await reading.stats()).toBe(NO_ENTRIES)
+  expect(calls).toEqual({ stats: 3, activity: 2 })
+})
