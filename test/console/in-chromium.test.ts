@@ -347,8 +347,16 @@ describeWithChromium('the console in a browser', () => {
     await page.getByRole('button', { name: 'Retry' }).click()
     await page.getByRole('cell', { name: 'ada' }).waitFor()
     expect((await inbox.show(id))!.history).toMatchObject([{ action: 'retry', by: 'ada' }])
+
+    // A page that is open elsewhere asks to sign in when its session has ended.
+    const other = await page.context().newPage()
+    await other.clock.install()
+    await other.goto(base)
+    await other.getByRole('heading', { name: 'Overview' }).waitFor()
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('button', { name: 'Sign in' }).waitFor()
+    await other.clock.runFor(5_000)
+    await other.getByRole('button', { name: 'Sign in' }).waitFor()
     expect(problems).toEqual([])
     console.close()
   })
