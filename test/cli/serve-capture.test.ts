@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { configModule, deliver, SUBSCRIPTION } from './configured.js'
 import { countersign, Sandbox } from './program.js'
@@ -22,7 +22,7 @@ describe('countersign serve', () => {
     const sent = () => deliver(port, { subscription: { ...SUBSCRIPTION, secret: SIGNED_WITH } })
     await sent()
     const captured = join(cwd, 'captured')
-    await until(() => readdirSync(cwd).includes('captured') && readdirSync(captured).length === 2)
+    await until(() => hasCapture(captured))
     expect(statSync(captured).mode & 0o777).toBe(0o700)
 
     // The first explanations of a process may run out of time, before its code is compiled.
@@ -50,7 +50,7 @@ describe('countersign serve', () => {
     const serve = sandbox.serve([], { cwd })
     await deliver(await serve.port(), { headers: { Authorization: null } })
     const captured = join(cwd, 'captured')
-    await until(() => readdirSync(cwd).includes('captured') && readdirSync(captured).length === 2)
+    await until(() => hasCapture(captured))
     const { code, stdout } = await countersign(['explain', 'captured', '--json'], { cwd })
     const { requests } = JSON.parse(stdout)
     expect(code).toBe(0)
@@ -73,7 +73,7 @@ describe('countersign serve', () => {
     const serve = sandbox.serve([], { cwd })
     await deliver(await serve.port(), { subscription: { ...SUBSCRIPTION, secret: SIGNED_WITH } })
     const captured = join(cwd, 'captured')
-    await until(() => readdirSync(cwd).includes('captured') && readdirSync(captured).length === 2)
+    await until(() => hasCapture(captured))
     const { code, stderr } = await countersign(['explain', '.'], { cwd: captured })
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('--secret-file') })
   })
@@ -87,3 +87,10 @@ describe('countersign serve', () => {
     expect(stderr).toContain('capture.folder: /proc/self/cwd is a symbolic link')
   })
 })
+
+/** Whether the request and what is known of it are written: a file that is there may still be empty. */
+function hasCapture(folder: string): boolean {
+  if (!existsSync(folder)) return false
+  const sizes = readdirSync(folder).map((name) => statSync(join(folder, name)).size)
+  return sizes.length === 2 && sizes.every((size) => size > 0)
+}
