@@ -104,9 +104,7 @@ function sourcesOf({ idempotencyKey, bodyId, states }: EntryFilter, values: Valu
   if (bodyId !== undefined)
     return [`body_id IS NOT NULL AND body_id = ${values.given(storedText(bodyId), 'text')}`]
   if (!states || states.includes('handled')) return ['true']
-  const stored = new Set(
-    states.flatMap((state) => (state === 'unhandled' ? UNHANDLED : [state as StoredState])),
-  )
+  const stored = new Set(states.flatMap((state) => (state === 'unhandled' ? UNHANDLED : [state])))
   return [...stored].map((state) => `state = '${state}' AND state <> 'handled'`)
 }
 
