@@ -7,7 +7,7 @@ import { parsePayload } from '../callback/payload.js'
 import { inboxOutcome, outcome, type Outcome, type OutcomeCode } from '../callback/outcomes.js'
 import { headerLines, type RequestHeaders } from '../http/callback-headers.js'
 import type { Authenticated, Acceptance } from './acceptance.js'
-import { arrivedHeaders } from './arrived-headers.js'
+import { headerKeeper } from './arrived-headers.js'
 import type { AddResult, Inbox } from '../inbox/inbox.js'
 import type { Worker } from '../worker/worker.js'
 
@@ -26,6 +26,7 @@ interface DurableAcceptanceParts {
 /** Stores callbacks before the answer. A worker handles them after it. */
 export class DurableAcceptance implements Acceptance {
   readonly #parts: DurableAcceptanceParts
+  readonly #keepHeaders = headerKeeper()
   readonly #storing = new Set<Promise<unknown>>()
   #started: Promise<void> | undefined
   #isOpen = false
@@ -115,7 +116,7 @@ export class DurableAcceptance implements Acceptance {
       bodyId: bodyIdOf(
         verdict === 'genuine' ? authenticated.callback.payload : parsePayload(callback.rawBody),
       ),
-      headers: arrivedHeaders(headerLines(request)),
+      headers: this.#keepHeaders(headerLines(request)),
       traceContext,
     })
   }
