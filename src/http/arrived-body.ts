@@ -35,10 +35,6 @@ export function mayArriveInThisTick(request: IncomingMessage, { contentLength }:
   return complete === false && isAlone && Number(contentLength) <= LARGEST_READ_BYTES
 }
 
-export function endOfTick(): Promise<void> {
-  return new Promise((resolve) => process.nextTick(resolve))
-}
-
 /** On Node 26 `read()` returns one piece, and before that all of them. The last call makes the stream emit `end`. */
 function readAll(request: IncomingMessage, length: number): Buffer {
   const first = request.read() as Buffer

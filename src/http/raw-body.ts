@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
-import { endOfTick, mayArriveInThisTick, readArrivedBody } from './arrived-body.js'
+import { mayArriveInThisTick, readArrivedBody } from './arrived-body.js'
 import { readBody, type BodyFailureCode, type RawBody, type ReadBodyOptions } from './read-body.js'
 
 /**
@@ -21,7 +21,8 @@ export function readRawBody(
   if (kept)
     return kept.length > options.limits.maxBodyBytes ? 'ERR_BODY_TOO_LARGE' : { bytes: kept, release() {} }
   const read = () => readStream(request, options)
-  return mayArriveInThisTick(request, options) ? endOfTick().then(read) : read()
+  // Microtasks run when Node has parsed what was read from the socket.
+  return mayArriveInThisTick(request, options) ? Promise.resolve().then(read) : read()
 }
 
 function readStream(

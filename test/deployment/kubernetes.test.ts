@@ -111,7 +111,7 @@ describe.each(DEPLOYMENTS)('$name of $file', ({ spec, pod }) => {
     const usesDatabase = 'DATABASE_URL_FILE' in env
     expect({ listen, admin }).toEqual({
       listen: { host: '0.0.0.0', port },
-      admin: { host: '0.0.0.0', port: 0, hasToken: true },
+      admin: { host: '0.0.0.0', port: 0, hasToken: true, console: null },
     })
     expect(inbox).toContain(usesDatabase ? '127.0.0.1:1' : 'callbacks.db')
     expect(problems.map(({ code }: { code: string }) => code)).toEqual(
