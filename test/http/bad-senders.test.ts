@@ -104,12 +104,8 @@ describe.each(HOST_NAMES)('in %s', (hostName) => {
       await closed
 
       expect(statuses(received())).toEqual([200, 401, 200, 200])
-      expect(outcomes.map(({ code }) => code)).toEqual([
-        'ERR_AUTHORIZATION_MISSING',
-        'HANDLED',
-        'HANDLED',
-        'HANDLED',
-      ])
+      const codes = outcomes.map(({ code }) => code)
+      expect(codes.sort()).toEqual(['ERR_AUTHORIZATION_MISSING', 'HANDLED', 'HANDLED', 'HANDLED'])
     })
 
     it('do not begin within the body of one that was refused', async () => {
