@@ -54,8 +54,8 @@ Prometheus. On an address other than 127.0.0.1 set metricsToken, which is { env 
 With admin: { console: { users: [{ name, password: { env: 'NAME' }, role }] } } the address also has the web console, at
 /console/. The role is view or decide. docs/console.md describes it.
 
-With openTelemetry: true, or an object with its options, there are spans and metrics by OpenTelemetry. Load your SDK first:
-NODE_OPTIONS="--import ./tracing.mjs" (npm install @opentelemetry/api).
+With openTelemetry: true, or an object with its options, there are spans and metrics by OpenTelemetry. Load your SDK
+first: NODE_OPTIONS="--import ./tracing.mjs" (npm install @opentelemetry/api).
 
 On SIGTERM and SIGINT, GET /readyz answers 503, and callbacks are accepted for another shutdownDelayMs. Then the
 process answers the requests that have arrived, waits for running handlers, and exits with 0. A second signal ends it
