@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Entry } from '../../src/inbox/operations.js'
+import { SqliteInbox } from '../../src/sqlite.js'
 import { arrival } from '../support/arrivals.js'
+import { inboxFile } from '../support/sqlite-file.js'
 import { BOB, browse, HOSTS, hiddenFields, runConsole, textOf } from './browse.js'
 import { seededInbox, NOW } from './seeded-inbox.js'
 
@@ -223,6 +225,23 @@ describe('the page of an entry', () => {
     const href = /href="(entry\?id=[^"]+)"/.exec((await get('entries')).text)![1]!
     expect((await get(href)).status).toBe(200)
   })
+})
+
+// By the operations alone: the suite of inboxes tests that they are the same for every inbox.
+test('an inbox in SQLite is shown and decided on as one in memory', async () => {
+  const inbox = new SqliteInbox({ file: inboxFile(), clock: () => NOW })
+  await inbox.open()
+  const { id } = await inbox.add({
+    ...arrival({ suspicion: 'it was signed long ago' }),
+    bodyId: 'payment-17',
+  })
+  const { get, post } = browse(await runConsole({ inbox, clock: () => NOW }))
+  expect(textOf(await get('./'))).toMatch(/1 quarantined .*it was signed long ago/)
+  expect(textOf(await get('entries?state=quarantined&bodyId=payment-17'))).toContain('payment-17')
+  const fields = { ...hiddenFields(await get(`entry?id=${id}`)), action: 'discard', reason: 'a test' }
+  expect((await post(`entry?id=${id}`, fields)).status).toBe(303)
+  expect(textOf(await get(`entry?id=${id}`))).toMatch(/discarded .*discard ada@example\.com a test/)
+  await inbox.close()
 })
 
 test('the overview counts by the parts of its period', async () => {
