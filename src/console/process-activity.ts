@@ -14,7 +14,10 @@ export interface RefusedRequest {
 }
 
 export interface FoundCause extends ExplainedEvent {
+  /** When it was found last. */
   readonly at: number
+  /** How often it was found. */
+  readonly count: number
 }
 
 export interface SecretUse {
@@ -36,7 +39,8 @@ export class ProcessActivity {
   readonly #counts: RefusalCounts
   readonly #skew: ClockSkew
   readonly #latest: RefusedRequest[] = []
-  readonly #causes: FoundCause[] = []
+  /** By cause and certainty; the one that was found last is the last. */
+  readonly #causes = new Map<string, FoundCause>()
   readonly #secrets = new Map<string, SecretUse>()
   readonly #ends: readonly (() => void)[]
 
@@ -51,9 +55,7 @@ export class ProcessActivity {
       events.subscribe('answered', ({ outcome }) => {
         if (outcome.callback) this.#addVerified(outcome.callback)
       }),
-      events.subscribe('explained', (event) =>
-        addLatest(this.#causes, MAX_CAUSES, { ...event, at: clock() }),
-      ),
+      events.subscribe('explained', (event) => this.#addCause(event)),
     ]
   }
 
@@ -68,7 +70,7 @@ export class ProcessActivity {
 
   /** The causes that were found, the latest first. */
   get causes(): readonly FoundCause[] {
-    return this.#causes
+    return [...this.#causes.values()].toReversed()
   }
 
   /** The secrets that have verified a callback, the latest first. */
@@ -88,6 +90,15 @@ export class ProcessActivity {
   #addRefusal({ outcome: { code, status }, idempotencyKey, eventType }: AnsweredEvent): void {
     this.#counts.add(code)
     addLatest(this.#latest, MAX_LATEST, { at: this.#clock(), code, status, idempotencyKey, eventType })
+  }
+
+  #addCause(event: ExplainedEvent): void {
+    const { cause, togetherWith = '', certainty } = event
+    const key = `${cause} ${togetherWith} ${certainty}`
+    const count = (this.#causes.get(key)?.count ?? 0) + 1
+    this.#causes.delete(key)
+    this.#causes.set(key, { ...event, at: this.#clock(), count })
+    if (this.#causes.size > MAX_CAUSES) this.#causes.delete(this.#causes.keys().next().value!)
   }
 
   #addVerified({ signedAt, receivedAt, secretFingerprint, subscription }: Verified): void {

@@ -3,6 +3,8 @@ import { request } from 'node:http'
 import { createConsole, type ConsoleOptions } from '../../src/console.js'
 import type { Arrival } from '../../src/inbox/inbox.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { EventChannel } from '../../src/events/event-channel.js'
+import { signedCallback } from '../../src/testing/signed-callback.js'
 import { collectedLog } from '../support/collected-log.js'
 import { FORGED, genuine, runReceiver, subscription } from '../support/running-receiver.js'
 import { ADA, BOB, browse, hiddenFields, HOSTS, runConsole, serveUntilEnd, textOf } from './browse.js'
@@ -322,6 +324,23 @@ describe('the page of refused requests', () => {
     expect(page.text).not.toMatch(/secret-payload|AAAA/)
   })
 
+  it('names each cause that the diagnosis found once, with how often', async () => {
+    const events = new EventChannel(() => {})
+    const operations = new MemoryInbox()
+    const { get } = browse(await runConsole({ receiver: { events, operations } }))
+    const found = { certainty: 'proven', cure: 'Configure the decoded text.' } as const
+    for (let times = 0; times < 3; times++)
+      events.publish('explained', { ...found, cause: 'secret-is-base64' })
+    events.publish('explained', { ...found, cause: 'url-path', togetherWith: 'secret-is-base64' })
+    const page = await get('refused')
+    expect(textOf(page)).toMatch(
+      / 1 url-path, secret-is-base64 proven .* 3 secret-is-base64 proven Configure/,
+    )
+    for (let cause = 0; cause < 100; cause++)
+      events.publish('explained', { ...found, cause: `cause-${cause}` })
+    expect((await get('refused')).text.match(/Configure the decoded/g)).toHaveLength(20)
+  })
+
   it('keeps a bounded number of them', async () => {
     const { receiver } = await runReceiver({ inbox: new MemoryInbox(), diagnosis: false })
     const { get } = browse(await runConsole({ receiver }))
@@ -337,6 +356,22 @@ describe('the page of refused requests', () => {
     const { inbox } = seededInbox()
     expect(textOf(await browse(await runConsole({ inbox })).get('refused'))).toContain('accepts no callbacks')
   })
+})
+
+test('the query of a callback URL, which may contain a token, is not shown', async () => {
+  const inbox = new MemoryInbox()
+  const withToken = { ...subscription, callbackUrl: `${subscription.callbackUrl}?token=query-token` }
+  const { send, receiver } = await runReceiver({ inbox, subscriptions: [withToken] })
+  await receiver.start()
+  await send(signedCallback({ subscription: withToken }))
+  await receiver.idle()
+  const { get } = browse(await runConsole({ receiver }))
+  const [entry] = await inbox.list({})
+  for (const path of ['./', 'entries', `entry?id=${entry!.id}`]) {
+    const { status, text } = await get(path)
+    expect([status, text.includes('query-token')]).toEqual([200, false])
+  }
+  await receiver.stop()
 })
 
 test('the overview names the secrets that verified callbacks by their fingerprint', async () => {

@@ -1,3 +1,5 @@
+import { ownSubscriptionId } from '../../callback/callback.js'
+import { withoutQuery } from '../../callback/subscriptions.js'
 import { printable, printableJson, printableLines } from '../../base/printable.js'
 import type {
   ActResult,
@@ -129,8 +131,10 @@ function factsOf(entry: Entry): Fact[] {
     ...fact('Event type', entry.eventType),
     ...fact('Idempotency key', entry.idempotencyKey),
     ...fact('Id of the body', bodyId),
-    ...fact('Subscription', subscription.description ?? subscription.id),
-    ...fact('Callback URL', subscription.callbackUrl.split('?', 1)[0]),
+    // The default id contains the URL, and the query of a URL may contain a token.
+    ...fact('Subscription', ownSubscriptionId(subscription)),
+    ...fact('Description', subscription.description),
+    ...fact('Callback URL', withoutQuery(subscription.callbackUrl)),
     ...time('Signed', entry.signedAt),
     ...time('Received', entry.receivedAt),
     ...time('Due', dueAt),

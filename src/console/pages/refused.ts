@@ -14,7 +14,8 @@ export const refusedPage: ReadPage = async ({ activity, renderer }, visit) => {
   return html(
     renderer.page('refused', frame, {
       live: activity && liveView(activity),
-      causes: (activity?.causes ?? []).map(({ at, cause, togetherWith, certainty, cure }) => ({
+      causes: (activity?.causes ?? []).map(({ at, count, cause, togetherWith, certainty, cure }) => ({
+        count: numberText(count),
         at: timeView(new Date(at)),
         cause: togetherWith === undefined ? cause : `${cause}, ${togetherWith}`,
         certainty,
