@@ -32,7 +32,9 @@ export function consoleHandler(
     setSecurityHeaders(request, response)
     try {
       const answer = await answerTo(request)
-      if (!request.complete && request.method === 'POST') response.setHeader('Connection', 'close')
+      // A body that was not read. HTTP/2 has no such header.
+      if (!request.complete && request.method === 'POST' && request.httpVersionMajor === 1)
+        response.setHeader('Connection', 'close')
       send(request, response, answer)
     } catch (error) {
       logger.error({ code: 'ERR_CONSOLE_FAILED', err: error }, 'a page of the console could not be made')
