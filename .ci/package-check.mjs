@@ -77,6 +77,8 @@ function checkContents(tarball) {
 }
 
 function isBuilt(file) {
+  // What entry points have in common.
+  if (/^dist\/esm\/shared\/[\w-]+\.js$/.test(file)) return true
   const source = /^dist\/(?:esm|cjs)\/(.*?)\.(?:d\.ts|js)$/.exec(file)?.[1]
   return source !== undefined && existsSync(join(root, 'src', `${source}.ts`))
 }
@@ -107,7 +109,7 @@ function loadEntryPoints(folder) {
 
 function loadOpenTelemetry(folder) {
   const names = ['countersign', 'countersign/opentelemetry']
-  const program = 'openTelemetry().observe(createReceiver({ subscriptions: [], logger: false }))'
+  const program = 'openTelemetry().observe(createReceiver({ subscriptions: () => [], logger: false }))'
   const required = names.map((name) => `...require('${name}')`).join(', ')
   run(folder, 'node', '-e', `const { createReceiver, openTelemetry } = { ${required} }; ${program}`)
   const imported = `import { createReceiver } from '${names[0]}'; import { openTelemetry } from '${names[1]}'`

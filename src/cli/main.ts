@@ -153,5 +153,5 @@ function isForTheUserToMend(error: unknown): boolean {
 
 function version(): string {
   const require = createRequire(import.meta.url)
-  return (require('../../../package.json') as { version: string }).version
+  return (require('countersign/package.json') as { version: string }).version
 }
