@@ -204,6 +204,7 @@ describe('the page of an entry', () => {
     const { get } = browse(await runConsole({ inbox }))
     for (const id of ['17', '', '..', '%00', 'a'.repeat(3_000)])
       expect((await get(`entry?id=${id}`)).status).toBe(404)
+    expect((await get('entry?id=17')).text).toContain('<h1>No such entry</h1>')
   })
 
   it('takes any id that an inbox makes', async () => {

@@ -40,7 +40,7 @@ export const STATE = `<span class="state <%= it.state %>"><%= it.state %></span>
 
 /** What a request is answered that has no page. */
 export const MESSAGE = `<% layout('@layout', it.frame) %>
-<h1><%= it.title %></h1>
+<h1><%= it.frame.title %></h1>
 <p><%= it.text %></p>
 <p><a href="./">Overview</a></p>
 `
