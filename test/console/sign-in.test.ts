@@ -167,16 +167,16 @@ describe('a console without users', () => {
 })
 
 describe('the Host header', () => {
-  const statusWith = async (base: string, host: string): Promise<number> => {
+  const answerTo = async (base: string, host: string): Promise<IncomingMessage> => {
     const { request } = await import('node:http')
     return new Promise((resolve, reject) => {
-      const sent = request(base, { headers: { Host: host }, agent: false }, (response) => {
-        response.resume()
-        resolve(response.statusCode!)
-      })
+      const sent = request(base, { headers: { Host: host }, agent: false }, (response) =>
+        resolve(response.resume()),
+      )
       sent.on('error', reject).end()
     })
   }
+  const statusWith = async (base: string, host: string) => (await answerTo(base, host)).statusCode
 
   it('must name this machine on a loopback address, or a configured host', async () => {
     const { base } = await run({ hosts: ['callbacks.internal'] })
@@ -190,6 +190,16 @@ describe('the Host header', () => {
       expect([host, await statusWith(base, host)]).toEqual([host, 200])
     for (const host of ['evil.example', '127.0.0.1.evil.example', 'localhost.evil.example', '10.0.0.5'])
       expect([host, await statusWith(base, host)]).toEqual([host, 421])
+  })
+
+  it('is answered with the headers of every page when it is refused', async () => {
+    const { base } = await run({})
+    const { headers } = await answerTo(base, 'evil.example')
+    expect(headers).toMatchObject({
+      'content-security-policy': expect.stringContaining("default-src 'none'"),
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'no-store',
+    })
   })
 
   it('may be any on another address, where a session is needed anyway', async () => {

@@ -15,6 +15,7 @@ import {
 } from '../console-options.js'
 import { ProcessActivity } from '../process-activity.js'
 import { InboxReading } from '../inbox-reading.js'
+import { securityHeaders } from '../security-headers.js'
 import { ConsoleUsers, type ConsoleUserOptions } from './console-users.js'
 import { isKnownHost } from './request-host.js'
 import { Sessions } from './sessions.js'
@@ -105,9 +106,11 @@ export function createStandaloneConsole(
       return new SignedInAccess({ users, sessions, limit: new SignInLimit(monotonic), renderer, logger })
     },
   )
+  const setSecurityHeaders = securityHeaders()
   return {
     handle(request, response) {
       if (!checksHost || isKnownHost(request, hosts)) return void handle(request, response)
+      setSecurityHeaders(request, response)
       send(
         request,
         response,
