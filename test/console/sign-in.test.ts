@@ -130,6 +130,15 @@ describe('a console with users', () => {
     expect((await post('entry?id=1', { action: 'discard' })).status).toBe(401)
   })
 
+  it.each(['a/b', 'entries/', '/', 'a%2fb', 'nothing'])(
+    'answers 401 and does not redirect for %s, which is no page',
+    async (path) => {
+      const { base } = await run()
+      const answer = await fetch(`${base}${path}`, { redirect: 'manual' })
+      expect([answer.status, await answer.text()]).toEqual([401, expect.stringContaining('not signed in')])
+    },
+  )
+
   it.each([
     'https://evil.example/',
     '//evil.example',

@@ -41,8 +41,12 @@ export class SignedInAccess implements Access {
     const secret = secretInCookie(request, SESSION)
     const isPolled = path?.startsWith('/live/') === true
     const operator = secret === undefined ? undefined : this.#parts.sessions.find(secret, !isPolled)
-    if (secret === undefined || operator === undefined)
-      return { answer: isPolled || method === 'POST' ? this.#ended() : seeOther(signInHref(parsed)) }
+    if (secret === undefined || operator === undefined) {
+      // The address of the sign-in page is relative. Below another folder it would lead to this answer again.
+      const isPage = PAGES.has(path === '' ? '/' : (path ?? ''))
+      const canLead = isPage && !isPolled && method !== 'POST'
+      return { answer: canLead ? seeOther(signInHref(parsed)) : this.#ended() }
+    }
     if (path === '/sign-out') return { answer: await this.#signOut(request, method, secret, operator.name) }
     return { operator, browserSecret: secret, canSignOut: true }
   }
