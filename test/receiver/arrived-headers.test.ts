@@ -31,12 +31,43 @@ describe('headerKeeper', () => {
     'X-Auth-Request-Token',
     'X-Api-Key',
     'X-Client-Secret',
+    'Ocp-Apim-Subscription-Key',
+    'X-Sig',
+    'X-Goog-IAP-JWT-Assertion',
+    'X-Amzn-Oidc-Data',
+    'X-CSRF',
   ])('leaves out %s', (name) => {
     expect(headerKeeper()([name, 'value', 'Host', 'a'])).toEqual({ pairs: [['Host', 'a']], isCut: false })
   })
 
-  it('leaves out a copy of the signature, whatever the header is called', () => {
-    expect(headerKeeper()(['X-Copy', `HMAC-SHA256 Signature=${'A'.repeat(43)}=`]).pairs).toEqual([])
+  it.each([
+    'HMAC-SHA256 Signature=abc',
+    'Lm5bB6iKCiRqMyGDe0Y0A1uhsQVNvVKnqKp4XvXFDjA=',
+    'v1,Lm5bB6iKCiRqMyGDe0Y0A1uhsQVNvVKnqKp4XvXFDjA=',
+    'Bearer abc',
+    'Basic YWRhOmFkYQ==',
+    'eyJhbGciOiJIUzI1NiJ9.e30.abc',
+  ])('leaves out %s, whatever the header is called', (value) => {
+    expect(headerKeeper()(['X-Copy', value]).pairs).toEqual([])
+  })
+
+  it.each([
+    ['/callbacks?code=hidden', '/callbacks'],
+    ['https://partner.example.com/callbacks?code=hidden', 'https://partner.example.com/callbacks'],
+    ['/callbacks', '/callbacks'],
+    ['is it a question?', 'is it a question?'],
+    ['Mozilla/5.0 (+https://sender.example/?a)', 'Mozilla/5.0 (+https://sender.example/?a)'],
+  ])('keeps no query of an address: %s', (value, kept) => {
+    expect(headerKeeper()(['X-Original-URL', value]).pairs).toEqual([['X-Original-URL', kept]])
+  })
+
+  it('examines hostile values in linear time', () => {
+    const value = (pattern: string) => pattern.repeat(100_000 / pattern.length)
+    const started = process.cpuUsage()
+    for (const pattern of ['/', 'a', ' ', '://', 'eyJ', 'eyJ-', 'a='.padStart(42, 'b'), '\t/'])
+      expect(headerKeeper()(['x', value(pattern), 'y', `/${value(pattern)}`])).toMatchObject({ isCut: true })
+    // Quadratic time would be several seconds.
+    expect(process.cpuUsage(started).user).toBeLessThan(2_000_000)
   })
 
   it('cuts what is beyond 4 KiB, and says so', () => {
