@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import getRawBody from 'raw-body'
 
-/** The longest form has a reason of 500 characters and a filter. */
-const MAX_FORM_BYTES = 32_768
+/** The longest form has 500 ids with states, a reason of 500 characters and a filter. */
+const MAX_FORM_BYTES = 65_536
 
 export type Form =
   | { readonly fields: URLSearchParams }

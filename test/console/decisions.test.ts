@@ -147,7 +147,7 @@ describe('a decision on all that match', () => {
     const { get } = browse(await runConsole({ inbox }))
     const page = await get('decide?state=dead&action=retry')
     expect(textOf(page)).toMatch(/2 entries match\. .*State dead .*Retry 2 entries/)
-    expect(hiddenFields(page)['ids']).toBe(`${ids[0]} ${ids[1]}`)
+    expect(hiddenFields(page)['ids']).toBe(`dead/${ids[0]} dead/${ids[1]}`)
     const { history } = (await inbox.show(ids[0]!))!
     expect(history).toEqual([])
   })
@@ -180,6 +180,20 @@ describe('a decision on all that match', () => {
       new RegExp(`1 entry was retried\\. .*Not done .*${one} entry ${one} is discarded`),
     )
     expect((await inbox.show(other))!.state).toBe('stored')
+  })
+
+  it('is not carried out for an entry that another operator has decided on since', async () => {
+    const { inbox, add } = seededInbox()
+    const [one, other] = [await add(DEAD), await add(DEAD)]
+    const browsing = browse(await runConsole({ inbox }))
+    const fields = hiddenFields(await browsing.get('decide?state=dead&action=discard'))
+    await inbox.act(one, 'retry', 'bob')
+    const done = await browsing.post('decide', fields)
+    expect(textOf(done)).toMatch(
+      new RegExp(`1 entry was discarded\\. .*entry ${one} is stored: it has changed since the preview`),
+    )
+    expect((await inbox.show(one))!.state).toBe('stored')
+    expect((await inbox.show(other))!.state).toBe('discarded')
   })
 
   it('says so when the inbox fails on the way', async () => {
@@ -228,7 +242,7 @@ describe('a decision on all that match', () => {
   it.each([
     ['no entries', { ids: '' }],
     ['too many entries', { ids: Array.from({ length: 501 }, (_, id) => id).join(' ') }],
-    ['ids that cannot be decoded', { ids: '%zz' }],
+    ['ids that cannot be decoded', { ids: 'dead/%zz' }],
     ['another decision', { action: 'undo' }],
   ])('is refused when the form has %s', async (_, more) => {
     const { inbox, add } = seededInbox()

@@ -1,5 +1,6 @@
 import { actOnMatching, previewMatching } from '../../inbox/act-on-matching.js'
-import type { OperatorDecision } from '../../inbox/operations.js'
+import type { EntryId } from '../../callback/callback.js'
+import type { InboxOperations, OperatorDecision } from '../../inbox/operations.js'
 import { MOVES, type InboxState } from '../../inbox/states.js'
 import { decisionReason } from '../decision-reason.js'
 import { html, type Answer } from '../answer.js'
@@ -24,8 +25,8 @@ const WORDS = {
 } as const satisfies Record<OperatorDecision, object>
 
 /**
- * The preview: how many entries match, and which. The form has the ids, so that nothing is decided that the operator did not
- * have before them, whatever arrives until then.
+ * The preview: how many entries match, and which. The form has the ids and the states, so that nothing is decided that the operator
+ * did not have before them, whatever happens until then.
  */
 export const bulkPreview: ReadPage = async (parts, visit) => {
   const { query } = visit.request
@@ -57,7 +58,7 @@ export const bulkPreview: ReadPage = async (parts, visit) => {
       rows: entries.slice(0, SHOWN).map(entryRow),
       formToken: visit.formToken,
       action,
-      ids: entries.map(({ id }) => encodeURIComponent(id)).join(' '),
+      ids: entries.map(({ id, state }) => `${state}/${encodeURIComponent(id)}`).join(' '),
       back: hrefWith('entries', list.parts),
       backHref: hrefWith('entries', list.parts),
       reasonRequired: parts.reasonRequired,
@@ -69,8 +70,8 @@ export const bulkPreview: ReadPage = async (parts, visit) => {
 /** Decides on the entries of the preview. `again` is never set. */
 export const bulkDecision: SubmitPage = async (parts, visit, fields) => {
   const action = actionIn(fields)
-  const ids = idsIn(fields)
-  if (!action || ids === undefined)
+  const seen = seenIn(fields)
+  if (!action || seen === undefined)
     return messagePage(
       parts,
       visit,
@@ -81,8 +82,8 @@ export const bulkDecision: SubmitPage = async (parts, visit, fields) => {
   const { reason, problem } = decisionReason(fields.get('reason') ?? '', parts.reasonRequired)
   if (problem !== undefined) return messagePage(parts, visit, 400, 'A reason is needed', problem)
   const { results, counts, failed } = await actOnMatching(
-    parts.operations,
-    ids,
+    { act: actIfUnchanged(parts.operations, seen) },
+    [...seen.keys()],
     action,
     visit.operator.name,
     { reason },
@@ -125,12 +126,32 @@ function isPossible(action: OperatorDecision, { filter, problem }: ListQuery): b
   return states.every((state) => from.includes(state) && state !== 'handled')
 }
 
-function idsIn(fields: URLSearchParams): string[] | undefined {
+/** The entries of the preview by id, with the states in which it showed them. */
+function seenIn(fields: URLSearchParams): ReadonlyMap<EntryId, string> | undefined {
+  const listed = (fields.get('ids') ?? '').split(' ').filter(Boolean)
+  if (listed.length === 0 || listed.length > MAX_ENTRIES) return undefined
   try {
-    const ids = (fields.get('ids') ?? '').split(' ').filter(Boolean).map(decodeURIComponent)
-    return ids.length > 0 && ids.length <= MAX_ENTRIES ? ids : undefined
+    return new Map(
+      listed.map((one) => {
+        const [state = '', id = ''] = one.split('/', 2)
+        return [decodeURIComponent(id), state]
+      }),
+    )
   } catch {
     return undefined
+  }
+}
+
+/** The state may permit the decision and yet be another one: an entry that somebody has retried since must not be discarded. */
+function actIfUnchanged(
+  operations: Pick<InboxOperations, 'act' | 'show'>,
+  seen: ReadonlyMap<EntryId, string>,
+): InboxOperations['act'] {
+  return async (id, ...decision) => {
+    const entry = await operations.show(id)
+    if (!entry || entry.state === seen.get(id)) return operations.act(id, ...decision)
+    const message = `entry ${id} is ${entry.state}: it has changed since the preview`
+    return { done: false, code: 'state', message }
   }
 }
 
