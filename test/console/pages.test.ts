@@ -126,6 +126,16 @@ describe('the list', () => {
     },
   )
 
+  it.each(['state=lost', 'after=yesterday', `reason=${'x'.repeat(201)}`])(
+    'does not search for %s when a page polls',
+    async (filter) => {
+      const { inbox } = seededInbox()
+      const search = jest.spyOn(inbox, 'search')
+      const page = await browse(await runConsole({ inbox })).get(`live/entries?${filter}`)
+      expect([page.status, search.mock.calls.length]).toEqual([400, 0])
+    },
+  )
+
   it('announces new entries, and follows the states of those that it shows', async () => {
     const { inbox, clock, add } = seededInbox()
     const id = await add('stored')

@@ -55,7 +55,9 @@ export const liveEntries: ReadPage = async (parts, visit) => {
   const list = listQuery(query)
   const ids = query.getAll('id').slice(0, PAGE_SIZE)
   const limit = ids.length + MAX_NEW
-  const { entries } = await parts.operations.search(list.filter, { newestFirst: true, limit })
+  const { entries } = list.problem
+    ? NOTHING
+    : await parts.operations.search(list.filter, { newestFirst: true, limit })
   const byId = new Map(entries.map((entry) => [entry.id, entry]))
   const firstKnown = entries.findIndex(({ id }) => ids.includes(id))
   // If none of the rows is found, all of them have changed, and what was found may be older.
@@ -68,7 +70,7 @@ export const liveEntries: ReadPage = async (parts, visit) => {
       return { index, state: entry?.state, attempts: entry?.attempts }
     }),
   }
-  return html(parts.renderer.fragment('liveEntries', view))
+  return html(parts.renderer.fragment('liveEntries', view), list.problem ? 400 : 200)
 }
 
 const NOTHING: ListPage = { entries: [], olderFrom: undefined, newerTo: undefined, isUnfinished: false }
