@@ -1,5 +1,4 @@
-import { isIPv6 } from 'node:net'
-import { isLoopback } from '../../base/loopback.js'
+import { isLoopbackAddress } from '../../base/loopback.js'
 import type { Logger } from '../../logging/logger.js'
 import { parseAdminOptions, type AdminServerOptions, type AdminSettings } from '../../server/admin-server.js'
 import type { ConfigFile } from './config-file.js'
@@ -55,9 +54,9 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Other machines may reach any address but the loopback addresses. */
+/** Other machines may reach any address that is not a loopback address. */
 export function warnOfOpenMetrics({ host, metricsToken }: AdminSettings, log: Logger): void {
-  if (metricsToken !== undefined || isLoopback(isIPv6(host) ? `[${host}]` : host)) return
+  if (metricsToken !== undefined || isLoopbackAddress(host)) return
   const message =
     `everybody who can connect to ${host} can read /metrics: set admin.metricsToken, ` +
     `or set admin.host to 127.0.0.1 and run the monitoring on this machine`

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { isIPv6 } from 'node:net'
-import { isLoopback } from '../../base/loopback.js'
+import { isLoopbackAddress } from '../../base/loopback.js'
 import { checkKnownOptions, invalidOption, partOf, type OptionPart } from '../../base/option-checks.js'
 import type { Logger } from '../../logging/logger.js'
 import { ApplicationAccess } from '../access.js'
@@ -22,11 +21,12 @@ import { Sessions } from './sessions.js'
 import { SignedInAccess } from './signed-in-access.js'
 import { SignInLimit } from './sign-in-limit.js'
 
-/** The console of a process that has no application around it. */
+/** The options of the console in `serve` and `work`. */
 export interface StandaloneConsoleOptions extends ConsoleViewOptions {
   /**
-   * Who may sign in. Without users everybody who reaches the address may look, and nobody may decide; that is possible on a
-   * loopback address only.
+   * Who may sign in, at most 1,000 users. Without users every request has the role `view`. Users are required if the address is
+   * not a loopback address.
+   * @default []
    */
   readonly users?: readonly ConsoleUserOptions[] | undefined
   /** The names under which browsers reach the console through a proxy, such as `callbacks.internal.example`. @default [] */
@@ -36,7 +36,7 @@ export interface StandaloneConsoleOptions extends ConsoleViewOptions {
 export interface StandaloneConsoleSettings extends ConsoleViewSettings {
   readonly users: ConsoleUsers
   readonly hosts: readonly string[]
-  /** Whether the Host header must be known. */
+  /** Whether a request is refused if its Host header names neither this machine nor one of `hosts`. */
   readonly checksHost: boolean
 }
 
@@ -52,7 +52,7 @@ const KNOWN = [
   'reasons',
 ] as const satisfies readonly (keyof StandaloneConsoleOptions)[]
 
-/** `address`: what the console listens on. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
+/** `address`: the host name or address that the console listens on. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
 export function parseStandaloneConsole(
   owner: string,
   place: OptionPart,
@@ -63,7 +63,7 @@ export function parseStandaloneConsole(
   const { users = [], hosts = [] } = options
   const view = parseConsoleViewOptions(owner, options, place)
   const parsed = new ConsoleUsers(owner, partOf(place, 'users'), users)
-  const isLocal = isLoopback(isIPv6(address) ? `[${address}]` : address)
+  const isLocal = isLoopbackAddress(address)
   if (!isLocal && parsed.count === 0) {
     const cure = `give at least one user a password, because other machines can reach ${address}; or set admin.host to 127.0.0.1`
     throw invalidOption(owner, partOf(place, 'users'), undefined, cure, 'empty')
