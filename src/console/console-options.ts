@@ -22,7 +22,7 @@ export interface ConsoleProcess {
 
 export interface ConsoleViewOptions {
   /**
-   * Which role may see the bodies of callbacks: `decide`, also `view`, or `never` any.
+   * The least role that may see the bodies of callbacks. `view`: both roles. `decide`: only `decide`. `never`: no role.
    * @default 'decide'
    */
   readonly bodies?: BodyAccess | undefined
@@ -39,11 +39,12 @@ export interface ConsoleOptions<
    * difference of the clocks, and the secrets in use.
    */
   readonly receiver?: ConsoleProcess | undefined
-  /** An inbox, for a process that has neither a receiver nor a worker. Give one of both. */
+  /** An inbox, for a process that has neither a receiver nor a worker. Give either `receiver` or `inbox`. */
   readonly inbox?: InboxOperations | undefined
   /**
-   * Who sends a request, by the session of your application. The name is written into the history of each decision. Undefined
-   * refuses the request. Without this option everybody who reaches the console may look, and nobody may decide.
+   * Returns who sends a request, by the session of your application. The name is written into the history of each decision.
+   * If it returns undefined, the request is answered 403.
+   * @default every request has the role `view`
    */
   readonly operator?: ((request: Request) => Operator | undefined | Promise<Operator | undefined>) | undefined
   /** The current time, in milliseconds since 1970. @default Date.now */
@@ -52,7 +53,7 @@ export interface ConsoleOptions<
   readonly logger?: Logger | false | undefined
 }
 
-export const CONSOLE_OPTIONS = [
+const CONSOLE_OPTIONS = [
   'receiver',
   'inbox',
   'operator',
@@ -110,7 +111,7 @@ export function parseConsoleViewOptions(
   return { bodies, reasonRequired: reasons === 'required' }
 }
 
-/** Everybody may look, and nobody may decide. */
+/** The operator of every request if the application names none: only the role `view`. */
 export function nobodyNamed(): Operator {
   return { name: 'not named', role: 'view' }
 }

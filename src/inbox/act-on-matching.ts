@@ -12,7 +12,7 @@ import { decisionReason } from './operator-action.js'
 import { MOVES, type InboxState } from './states.js'
 
 /** How many entries one bulk decision changes at most. */
-export const MAX_MATCHING = 1_000
+const MAX_MATCHING = 1_000
 /** How many entries are decided on at the same time: a PostgreSQL inbox needs a connection for each. */
 const AT_ONCE = 8
 

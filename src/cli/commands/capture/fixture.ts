@@ -27,7 +27,7 @@ export interface Fixture {
 }
 
 /** A fixture is part of a repository, so everybody may know its secret. */
-export const FIXTURE_SECRET = 'only-for-fixtures~everybody-knows-it'
+const FIXTURE_SECRET = 'only-for-fixtures~everybody-knows-it'
 const OTHER_EVENT_TYPE = 'transfers.book-completed'
 
 /**
