@@ -5,13 +5,13 @@ import type { ConsoleRequest } from './console-request.js'
 import { randomSecret } from './form-token.js'
 import { isOperator, type Operator } from './operator.js'
 
-/** Who sends a request, or what it is answered instead of a page. */
+/** The operator who sends a request, or the answer to a request that no operator sends. */
 export type Admission =
   | {
       readonly operator: Operator
-      /** Known to this browser and to nobody else; see `formToken`. */
+      /** A secret that only this browser knows. `formToken` uses it. */
       readonly browserSecret: string
-      /** Headers that keep it there. */
+      /** Response headers that store the secret in the browser, or that renew it. */
       readonly headers?: Readonly<Record<string, string>>
       /** Whether there is a session that the operator can end. */
       readonly canSignOut: boolean

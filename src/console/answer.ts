@@ -15,12 +15,12 @@ export function html(body: string, status = 200, headers: Answer['headers'] = {}
   return { status, contentType: HTML, body, headers }
 }
 
-/** After a POST: the browser loads the page with GET, so that a reload does not send the form again. */
+/** The answer to a POST (303). The browser then loads the page with GET, so a reload does not send the form again. */
 export function seeOther(location: string, headers: Answer['headers'] = {}): Answer {
   return { status: 303, contentType: HTML, body: '', headers: { ...headers, Location: location } }
 }
 
-/** The name of an asset contains a hash of its content. */
+/** The name of an asset contains a hash of its content, so the browser may cache it without a time limit. */
 export function assetAnswer({ contentType, body }: Asset): Answer {
   return {
     status: 200,
@@ -30,7 +30,7 @@ export function assetAnswer({ contentType, body }: Asset): Answer {
   }
 }
 
-/** The bytes of a body, which no browser may take for a page. */
+/** The bytes of a body. A browser must save them and must not show them as a page, which could contain a script. */
 export function download(body: Buffer, fileName: string): Answer {
   return {
     status: 200,

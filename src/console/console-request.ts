@@ -3,16 +3,16 @@ import type { IncomingMessage } from 'node:http'
 /** What the console reads of a request. */
 export interface ConsoleRequest {
   readonly method: string
-  /** Below the mount path, decoded; `/` is the overview. Undefined if it cannot be decoded. */
+  /** The decoded path below the mount path; `/` is the overview. Undefined if it cannot be decoded. */
   readonly path: string | undefined
   readonly query: URLSearchParams
   /** Whether the address of the request is the mount path without a slash at its end. */
   readonly lacksSlash: boolean
-  /** The last segment of the mount path, as it stands in the address. */
+  /** The last segment of the mount path, as the address spells it. */
   readonly mountSegment: string
 }
 
-/** Longer addresses are refused. The filters of a list are far below it. */
+/** Longer addresses are refused. The address of a list with all filters is much shorter. */
 export const MAX_URL_LENGTH = 8_192
 
 /** `originalUrl` is what Express and compatible frameworks keep when they remove the mount path from `url`. */

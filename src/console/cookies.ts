@@ -9,7 +9,7 @@ export function secretInCookie({ headers }: IncomingMessage, name: string): stri
   return undefined
 }
 
-/** A cookie that scripts cannot read and that no other site can have sent. */
+/** A cookie that scripts cannot read, and that the browser does not send with requests of other sites. */
 export function cookieHeader(
   request: IncomingMessage,
   name: string,
@@ -22,7 +22,10 @@ export function cookieHeader(
   return parts.join('; ')
 }
 
-/** The header of a proxy counts as well. A client that forges it only keeps its own cookie from being sent over http. */
+/**
+ * X-Forwarded-Proto is trusted without a check. A client that forges it only makes its own cookie `Secure`, and its browser then
+ * does not send this cookie over http.
+ */
 function isHttps({ socket, headers }: IncomingMessage): boolean {
   return 'encrypted' in socket || headers['x-forwarded-proto'] === 'https'
 }

@@ -1,6 +1,6 @@
 const MAX_LENGTH = 500
 
-/** The reason of a decision as the history takes it, or a sentence about what is wrong with it. */
+/** The reason of a decision in the form that the history accepts, or a message that says what is wrong with it. */
 export function decisionReason(
   given: string,
   isRequired: boolean,

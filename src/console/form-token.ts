@@ -4,8 +4,8 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 export const TOKEN_FIELD = 'token'
 
 /**
- * The token of the forms of one browser (CSRF). Other sites can send a form to the console, but know neither the secret of the
- * browser, which is in a cookie, nor the token, which is made of it.
+ * The token in the forms of one browser, against CSRF. Another site can send a form to the console. It does not know the secret
+ * of the browser, which is in a cookie, or the token, which is computed from that secret.
  */
 export function formToken(browserSecret: string, operatorName: string): string {
   return createHmac('sha256', browserSecret)
@@ -19,7 +19,7 @@ export function isFormToken(token: string | null, browserSecret: string, operato
   return given.length === expected.length && timingSafeEqual(given, expected)
 }
 
-/** 256 bits, which nobody can guess. */
+/** 256 random bits. */
 export function randomSecret(): string {
   return randomBytes(32).toString('base64url')
 }

@@ -9,7 +9,7 @@ export type Form =
   /** The status of the answer. */
   | { readonly refused: 400 | 413 | 415 }
 
-/** The fields of a submitted form, read within a limit, or as a body parser of the application has left them. */
+/** The fields of a submitted form. They are read up to a limit, or taken from `body` if a body parser has read them. */
 export async function readForm(request: IncomingMessage & { readonly body?: unknown }): Promise<Form> {
   const [mediaType = ''] = (request.headers['content-type'] ?? '').split(';', 1)
   if (mediaType.trim().toLowerCase() !== 'application/x-www-form-urlencoded') return { refused: 415 }

@@ -3,7 +3,7 @@ import type { InboxOperations, InboxStats } from '../inbox/operations.js'
 import { SharedReading } from './shared-reading.js'
 
 const STATS_MS = 1_000
-/** A chart has wide bars, and to count a week takes longer. */
+/** Longer than for the states: a week takes longer to count, and a bar of the chart changes slowly. */
 const ACTIVITY_MS = 4_000
 
 /** What the overview shows of an inbox. */
@@ -11,7 +11,7 @@ export class InboxReading {
   readonly #operations: Pick<InboxOperations, 'stats' | 'activity'>
   readonly #now: () => number
   readonly #stats: SharedReading<InboxStats>
-  /** By the length of a bar: each period of the chart has another. */
+  /** By the length of a bar in milliseconds. Each period of the chart has a different one. */
   readonly #activity = new Map<number, SharedReading<readonly ActivityBucket[]>>()
 
   /** `now`: a monotonic clock in milliseconds. */
@@ -31,7 +31,7 @@ export class InboxReading {
     return shared.get(() => this.#operations.activity(request))
   }
 
-  /** After a decision, which must be visible at once. */
+  /** Makes the next call read the inbox again. Called after a decision, so that the page shows its result. */
   forget(): void {
     this.#stats.forget()
     for (const shared of this.#activity.values()) shared.forget()

@@ -1,4 +1,4 @@
-/** What somebody may do in the console: `view` may look, `decide` may also retry, release, discard and undo. */
+/** What an operator may do in the console. `view`: see the pages. `decide`: also retry, release, discard and undo. */
 export type ConsoleRole = 'view' | 'decide'
 
 /** Who uses the console. */
@@ -10,14 +10,14 @@ export interface Operator {
 
 const MAX_NAME = 100
 
-/** Whether this is an operator. An application may return anything. */
+/** Whether the value is a valid operator. It comes from the application, so it can have any type. */
 export function isOperator(value: unknown): value is Operator {
   if (typeof value !== 'object' || value === null) return false
   const { name, role } = value as Record<string, unknown>
   return isOperatorName(name) && (role === 'view' || role === 'decide')
 }
 
-/** Whether the text can stand in the history of an entry. */
+/** Whether the value is a name that the history of an entry may contain. */
 export function isOperatorName(name: unknown): name is string {
   if (typeof name !== 'string' || name.trim() === '' || name.length > MAX_NAME) return false
   // Control and formatting characters could make one name look like another.

@@ -28,14 +28,14 @@ export type BodyAccess = 'decide' | 'view' | 'never'
 export interface Visit {
   readonly request: ConsoleRequest
   readonly operator: Operator
-  /** For the forms of the page. */
+  /** The token that the forms of the page contain. */
   readonly formToken: string
-  /** For the layout: the operator, and how to sign out. */
+  /** Values for the layout: the operator, and the token of the sign-out form. */
   readonly frame: Pick<Frame, 'operator' | 'token'>
 }
 
-/** A page that is read, and what a fragment of it is. */
+/** Answers a GET with a page or a fragment of a page. */
 export type ReadPage = (parts: ConsoleParts, visit: Visit) => Promise<Answer>
 
-/** A form that was submitted. Its token and its origin have been checked. */
+/** Answers a submitted form. The token and the origin of the form are already checked. */
 export type SubmitPage = (parts: ConsoleParts, visit: Visit, fields: URLSearchParams) => Promise<Answer>

@@ -4,7 +4,7 @@ import type { AnsweredEvent, ExplainedEvent } from '../events/lifecycle-events.j
 import { ClockSkew } from '../telemetry/clock-skew.js'
 import { RefusalCounts, type RefusalCount } from './refusal-counts.js'
 
-/** A refused request. Key and event type are what the sender wrote. */
+/** A refused request. Key and event type are unverified. */
 export interface RefusedRequest {
   readonly at: number
   readonly code: OutcomeCode
@@ -26,13 +26,13 @@ export interface SecretUse {
   readonly at: number
 }
 
-/** Unauthenticated senders cause refusals, so that their number is no limit. */
+/** Unauthenticated senders can cause any number of refusals, so the memory for them must be bounded. */
 const MAX_LATEST = 50
 const MAX_CAUSES = 20
-/** A `subscriptions` function may return any number of secrets. */
+/** A bound, because a `subscriptions` function may return any number of secrets. */
 const MAX_SECRETS = 100
 
-/** What the pages show of the receiver or worker of this process, collected from its event channel, in bounded memory. */
+/** The facts about the receiver or worker of this process that the pages show. It collects them from the event channel. */
 export class ProcessActivity {
   readonly since: number
   readonly #clock: () => number
@@ -78,7 +78,7 @@ export class ProcessActivity {
     return [...this.#secrets.values()].toReversed()
   }
 
-  /** How far the clock of this machine is ahead of that of the service, in milliseconds, at most. */
+  /** An upper bound of how far the clock of this machine is ahead of the clock of the service, in milliseconds. */
   get skewMs(): number | undefined {
     return this.#skew.ms
   }

@@ -10,7 +10,7 @@ export interface RefusalCount {
 interface Counted {
   total: number
   lastAt: number
-  /** Of each of the last 60 minutes: the minute since 1970, and how many. */
+  /** The count of each of the last 60 minutes. `minute` is in minutes since 1970. */
   readonly minutes: { minute: number; count: number }[]
 }
 

@@ -29,11 +29,11 @@ const TEMPLATES = {
 
 export type TemplateName = keyof typeof TEMPLATES
 
-/** What the layout shows beside the content of a page. */
+/** Values for the layout around the content of a page. */
 export interface Frame {
   readonly title: string
   readonly operator?: Operator | undefined
-  /** Set if there is a session that can be ended. */
+  /** The token of the sign-out form. Undefined if the operator cannot sign out. */
   readonly token?: string | undefined
   readonly current?: string | undefined
   readonly hasChart?: boolean
@@ -46,7 +46,7 @@ const PAGES = [
   { href: 'refused', text: 'Refused' },
 ]
 
-/** Renders pages. Every value is escaped, unless a template marks it as the output of another template. */
+/** Renders pages. Every value is escaped, except the output of another template, which is escaped already. */
 export class Renderer {
   readonly #eta = new Eta({ autoEscape: true })
   readonly #paths: Assets['paths']

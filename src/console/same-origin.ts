@@ -3,7 +3,7 @@ import { parseUrl } from '../base/parse-url.js'
 
 /**
  * Whether a page of the same origin sent the form. Browsers send `Sec-Fetch-Site` with every request to an https address or to
- * this machine, and `Origin` with every POST. A request with neither does not come from a browser.
+ * this machine, and `Origin` with every POST. A request with neither header does not come from a browser, so it is refused.
  */
 export function isSameOrigin({ headers }: IncomingMessage): boolean {
   const site = headers['sec-fetch-site']

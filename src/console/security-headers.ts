@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import helmet from 'helmet'
 
 /**
- * Sets the headers that limit what a page may do: it loads scripts, styles and images from the console only, sends forms to it
- * only, and is shown in no frame. There is no `unsafe-inline`, so that a payload that was shown unescaped could not run.
+ * Sets the headers that limit what a page may do. It loads scripts, styles and images from the console only, sends forms to the
+ * console only, and cannot be shown in a frame. Without `unsafe-inline`, a payload could not run even if it were not escaped.
  */
 export function securityHeaders(): (request: IncomingMessage, response: ServerResponse) => void {
   const middleware = helmet({
@@ -22,9 +22,9 @@ export function securityHeaders(): (request: IncomingMessage, response: ServerRe
     },
     xFrameOptions: { action: 'deny' },
     referrerPolicy: { policy: 'no-referrer' },
-    // It would hold for the whole host, of which the console is a part.
+    // This header applies to the whole host, and the console is only a part of it.
     strictTransportSecurity: false,
   })
-  // It sets headers and calls back at once.
+  // helmet sets the headers and calls its callback synchronously.
   return (request, response) => middleware(request, response, () => {})
 }

@@ -1,6 +1,6 @@
 /**
- * Reads something of the inbox once for all who ask for it within a time. Every open page asks every few seconds, and the inbox
- * must not work more because more operators look at it.
+ * Reads a value of the inbox once for all calls within `freshMs` milliseconds. Every open page polls every few seconds. More open
+ * pages must not cause more work for the inbox.
  */
 export class SharedReading<Value> {
   readonly #freshMs: number
@@ -19,14 +19,14 @@ export class SharedReading<Value> {
     this.#readAt = this.#now()
     const reading = read()
     this.#reading = reading
-    // The next one who asks reads again.
+    // The next call must read again instead of repeating the error.
     reading.catch(() => {
       if (this.#reading === reading) this.#reading = undefined
     })
     return reading
   }
 
-  /** After a decision, which must be visible at once. */
+  /** Makes the next call read again. Called after a decision, so that the page shows its result. */
   forget(): void {
     this.#reading = undefined
   }

@@ -11,7 +11,7 @@ export interface Asset {
 
 /** The files that the pages load, by name. A name contains a hash of the content, so that browsers may keep the file. */
 export interface Assets {
-  /** Relative to the pages. */
+  /** The addresses of the files, relative to the pages. */
   readonly paths: {
     readonly style: string
     readonly chartStyle: string

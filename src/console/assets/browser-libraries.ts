@@ -10,7 +10,7 @@ export interface BrowserLibraries {
 }
 
 /**
- * Reads them from the development dependencies of the repository. The package has no such dependencies: .ci/build.mjs replaces
+ * Reads the files from the development dependencies of the repository. The package has no such dependencies: .ci/build.mjs replaces
  * this module in `dist` with one that contains the texts. An ES module and a CommonJS module have no common way to find a file
  * beside them.
  */

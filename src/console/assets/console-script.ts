@@ -1,6 +1,6 @@
 /**
  * The script of all pages. It shows times in the time zone of the reader, and draws the chart from the table of its figures. It
- * looks again whenever a part of the page was replaced.
+ * does both again after htmx has replaced a part of the page.
  */
 export const CONSOLE_SCRIPT = `'use strict'
 ;(() => {
@@ -97,7 +97,7 @@ export const CONSOLE_SCRIPT = `'use strict'
   if (live) new MutationObserver(plan).observe(live, { childList: true, subtree: true, characterData: true })
   addEventListener('resize', plan)
   dark.addEventListener('change', plan)
-  // A session that has ended: the page of the same address asks to sign in.
+  // The session has ended. The same address now has the sign-in page, so the page is loaded again.
   document.addEventListener('htmx:after:request', (event) => {
     const response = event.detail && event.detail.ctx && event.detail.ctx.response
     if (response && response.status === 401) location.reload()

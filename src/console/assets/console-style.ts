@@ -1,4 +1,4 @@
-/** The style of all pages: one column, dense tables, light and dark by the setting of the reader. */
+/** The style of all pages: one column, dense tables, light or dark colours by the setting of the browser. */
 export const CONSOLE_STYLE = `:root {
   color-scheme: light dark;
   --page: #f6f7f9;

@@ -11,7 +11,7 @@ import { numberText } from '../views/time.js'
 import { messagePage } from './message.js'
 import type { ConsoleParts, ReadPage, SubmitPage, Visit } from '../page.js'
 
-/** How many entries one confirmation is for. The form contains their ids. */
+/** How many entries one form can decide on at most. The form contains their ids. */
 const MAX_ENTRIES = 500
 /** How many of them the preview shows. */
 const SHOWN = 50
@@ -25,8 +25,8 @@ const WORDS = {
 } as const satisfies Record<OperatorDecision, object>
 
 /**
- * The preview: how many entries match, and which. The form has the ids and the states, so that nothing is decided that the operator
- * did not have before them, whatever happens until then.
+ * The preview: how many entries match, and which ones. The form has their ids and states, so that entries that arrive or change
+ * after the preview are not decided on.
  */
 export const bulkPreview: ReadPage = async (parts, visit) => {
   const { query } = visit.request
@@ -122,7 +122,7 @@ function isPossible(action: OperatorDecision, { filter, problem }: ListQuery): b
   const from: readonly InboxState[] = MOVES[action].from
   const { states = [] } = filter
   if (problem !== undefined || states.length === 0) return false
-  // A second handling is decided one by one.
+  // To handle an entry a second time, an operator must decide on this entry alone.
   return states.every((state) => from.includes(state) && state !== 'handled')
 }
 
@@ -155,7 +155,7 @@ function actIfUnchanged(
   }
 }
 
-/** Only the list: a link in a form must not lead anywhere else. */
+/** The address of the list. `back` comes from a form, so any other address is replaced: it could be of another site. */
 function backHref(back: string): string {
   return /^entries(?:\?|$)/.test(back) ? back : 'entries'
 }

@@ -8,10 +8,10 @@ import { html } from '../answer.js'
 import type { ConsoleParts, ReadPage, Visit } from '../page.js'
 
 const PAGE_SIZE = 50
-/** How many new entries the live line counts. */
+/** How many new entries the line above the list counts at most. */
 const MAX_NEW = 100
 
-/** One page of a list, the newest entry first. `from` and `to` are the entries at its ends, which are not on it. */
+/** One page of a list, the newest entry first. `from` and `to` are the entries before and after those of the page. */
 interface ListPage {
   readonly entries: readonly EntrySummary[]
   /** The entry after which an older page begins. */
@@ -49,7 +49,7 @@ export const entriesPage: ReadPage = async (parts, visit) => {
   )
 }
 
-/** New entries are announced and not inserted: no row may move under the pointer. */
+/** New entries are counted above the list and not inserted: an operator could otherwise click on a row that has just moved. */
 export const liveEntries: ReadPage = async (parts, visit) => {
   const { query } = visit.request
   const list = listQuery(query)
@@ -60,10 +60,10 @@ export const liveEntries: ReadPage = async (parts, visit) => {
     : await parts.operations.search(list.filter, { newestFirst: true, limit })
   const byId = new Map(entries.map((entry) => [entry.id, entry]))
   const firstKnown = entries.findIndex(({ id }) => ids.includes(id))
-  // If none of the rows is found, all of them have changed, and what was found may be older.
-  const isNew = firstKnown === -1 ? (ids.length === 0 ? entries.length : 0) : firstKnown
+  // If none of the rows is found, all of them have left the list, and the entries that were found may be older than the rows.
+  const newCount = firstKnown === -1 ? (ids.length === 0 ? entries.length : 0) : firstKnown
   const view = {
-    news: isNew === 0 ? '' : `${numberText(isNew)}${isNew >= MAX_NEW ? ' or more' : ''} new`,
+    news: newCount === 0 ? '' : `${numberText(newCount)}${newCount >= MAX_NEW ? ' or more' : ''} new`,
     newestHref: hrefWith('entries', list.parts),
     rows: ids.map((id, index) => {
       const entry = byId.get(id)
@@ -106,7 +106,7 @@ async function newerThan(
 ): Promise<ListPage> {
   const found = await parts.operations.search(list.filter, { afterId: to, limit: PAGE_SIZE })
   const entries = found.entries.toReversed()
-  // The first page, if there is nothing newer.
+  // If there are no newer entries, this shows the first page.
   if (entries.length === 0 && found.next === undefined) return olderThan(undefined, parts, list)
   return { entries, olderFrom: entries.at(-1)?.id ?? to, newerTo: found.next, isUnfinished: false }
 }
@@ -131,7 +131,7 @@ function bulkLinks({ operator }: Visit, { filter, parts, problem }: ListQuery) {
   if (operator.role !== 'decide' || problem !== undefined || states.length === 0) return []
   return BULK.filter(({ action }) => {
     const from: readonly InboxState[] = MOVES[action].from
-    // A second handling is decided one by one.
+    // To handle an entry a second time, an operator must decide on this entry alone.
     return states.every((state) => from.includes(state) && state !== 'handled')
   }).map(({ action, text }) => ({ text, href: hrefWith('decide', parts, [['action', action]]) }))
 }

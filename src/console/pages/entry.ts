@@ -18,7 +18,7 @@ import { download, html, type Answer } from '../answer.js'
 import { messagePage } from './message.js'
 import type { ConsoleParts, ReadPage, Visit } from '../page.js'
 
-/** A longer body is shown in part; the download has all of it. */
+/** The page shows at most this many bytes of a body. The download has all of them. */
 const MAX_SHOWN_BYTES = 65_536
 
 export const entryPage: ReadPage = async (parts, visit) => {
@@ -27,7 +27,7 @@ export const entryPage: ReadPage = async (parts, visit) => {
   return entry ? showEntry(parts, visit, entry) : noEntry(parts, visit)
 }
 
-/** The bytes of the body, as they arrived. */
+/** Answers with the bytes of the body, as they arrived. */
 export const bodyDownload: ReadPage = async (parts, visit) => {
   if (!maySeeBody(parts, visit))
     return messagePage(parts, visit, 403, 'Not permitted', 'Your role does not permit you to see bodies.')
@@ -40,7 +40,7 @@ export function noEntry(parts: ConsoleParts, visit: Visit): Answer {
   return messagePage(parts, visit, 404, 'No such entry', text)
 }
 
-/** What a decision that was not carried out adds to the page. */
+/** Why a decision was not carried out. The page of the entry shows it. */
 export interface Refusal {
   readonly status: 400 | 409
   readonly message: string
@@ -89,7 +89,7 @@ export async function showEntry(
   return html(parts.renderer.page('entry', frame, view), refusal?.status)
 }
 
-/** Changes with every decision and every attempt. A form that was made for another version is refused. */
+/** A value that changes with every decision and every attempt. A form for an older version of the entry is refused. */
 export function seenVersion({ state, history, attempts }: Entry): string {
   return `${state} ${history.length} ${attempts}`
 }
@@ -110,7 +110,7 @@ function decisionsOn({ state, history }: Entry): { action: OperatorAction; text:
     return from.includes(state)
   })
   const last = history.at(-1)
-  // The inbox decides whether it is still possible. A running or handled entry was claimed since.
+  // A running or handled entry was claimed after the decision. For the other states the inbox checks whether undo is possible.
   const canUndo = last && last.action !== 'undo' && state !== 'running' && state !== 'handled'
   return [...possible, ...(canUndo ? [{ action: 'undo' as const, text: `Undo “${last.action}”` }] : [])]
 }

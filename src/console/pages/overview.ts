@@ -6,7 +6,7 @@ import type { ConsoleParts, ReadPage, Visit } from '../page.js'
 
 const HOUR_MS = 3_600_000
 
-/** The periods of the chart. The number of bars is about the same. */
+/** The periods of the chart. Each has 48 to 60 bars. */
 const RANGES = {
   hour: { text: 'Hour', rangeText: 'last hour', ms: HOUR_MS, bucketMs: 60_000 },
   day: { text: 'Day', rangeText: 'last day', ms: 24 * HOUR_MS, bucketMs: HOUR_MS / 2 },
@@ -52,7 +52,7 @@ function rangeIn({ request }: Visit): RangeName {
 async function liveView({ reading, activity, clock }: ConsoleParts, range: RangeName) {
   const { ms, bucketMs, rangeText } = RANGES[range]
   const now = clock()
-  // Whole parts of the clock: the bars do not move while somebody looks at them.
+  // Bars begin at multiples of their length since 1970, so that they keep their positions when the page is updated.
   const to = Math.ceil((now + 1) / bucketMs) * bucketMs
   const [counts, buckets] = await Promise.all([
     reading.stats(),

@@ -3,11 +3,11 @@ import { checkKnownOptions, invalidOption, partOf, type OptionPart } from '../..
 import { isOperatorName, type ConsoleRole, type Operator } from '../operator.js'
 
 export interface ConsoleUserOptions {
-  /** Stands in the history of each entry that this user decides about. 1 to 100 characters. */
+  /** The name that the history of an entry has for a decision of this user. 1 to 100 characters. */
   readonly name: string
   /** 12 to 1,000 characters. */
   readonly password: string
-  /** What the user may do. */
+  /** `view`: see the pages. `decide`: also retry, release, discard and undo. */
   readonly role: ConsoleRole
 }
 
@@ -21,7 +21,7 @@ const MAX_PASSWORD = 1_000
 const MAX_USERS = 1_000
 const NOBODY = hashOf('')
 
-/** Those who may sign in. */
+/** The users who may sign in. */
 export class ConsoleUsers {
   readonly #users: ReadonlyMap<string, ConsoleUser>
 
@@ -55,7 +55,7 @@ export class ConsoleUsers {
     return this.#users.size
   }
 
-  /** The user of this name, if the password is right. Takes the same time for a name that nobody has. */
+  /** The user of this name, if the password is right. An unknown name takes the same time as a wrong password. */
   find(name: string, password: string): Operator | undefined {
     const user = this.#users.get(name)
     const isRight = timingSafeEqual(hashOf(password), user?.passwordHash ?? NOBODY)
@@ -81,7 +81,7 @@ function parseUser(owner: string, place: OptionPart, options: ConsoleUserOptions
   return { operator: { name, role }, passwordHash: hashOf(password) }
 }
 
-/** Hashes have the same length, which `timingSafeEqual` needs. The password itself is in the configuration. */
+/** `timingSafeEqual` needs values of one length. A fast hash is enough: the hash is never stored. */
 function hashOf(password: string): Buffer {
   return createHash('sha256').update(password).digest()
 }

@@ -7,15 +7,15 @@ interface Session {
   idleFrom: number
 }
 
-/** A working day. */
+/** How long a session lasts at most. */
 export const SESSION_MS = 12 * 3_600_000
-/** Without a page that the operator opened. What an open page polls by itself does not count. */
+/** A session ends if the operator opens no page for this time. The polling of an open page does not count. */
 const IDLE_MS = 3_600_000
 const MAX_SESSIONS = 1_000
 
-/** Who is signed in, in the memory of this process: a restart ends all sessions. */
+/** The sessions of signed-in users. They are in the memory of this process, so a restart ends all of them. */
 export class Sessions {
-  /** By its secret, which only the cookie of the browser has. The one that began first is the first. */
+  /** By the secret in the cookie of the browser. In the order in which the sessions began. */
   readonly #sessions = new Map<string, Session>()
   readonly #now: () => number
 
@@ -24,7 +24,7 @@ export class Sessions {
     this.#now = now
   }
 
-  /** Resolves to the secret of a new session. */
+  /** Begins a session and returns its secret. */
   begin(operator: Operator): string {
     const now = this.#now()
     if (this.#sessions.size >= MAX_SESSIONS) this.#removeOne(now)
@@ -33,7 +33,7 @@ export class Sessions {
     return secret
   }
 
-  /** Who has this session. `isActivity` keeps it from ending by itself. */
+  /** The user of a session, or undefined if it has ended. With `isActivity` the idle time starts again. */
   find(secret: string, isActivity: boolean): Operator | undefined {
     const session = this.#sessions.get(secret)
     if (!session) return undefined
@@ -50,7 +50,7 @@ export class Sessions {
     this.#sessions.delete(secret)
   }
 
-  /** One that has ended, or the oldest. */
+  /** Removes a session that has ended, or the oldest one if none has. */
   #removeOne(now: number): void {
     let removed = this.#sessions.keys().next().value
     for (const [secret, session] of this.#sessions) {

@@ -5,13 +5,13 @@ interface Failures {
 
 const WINDOW_MS = 300_000
 const MAX_BY_ADDRESS = 10
-/** An attacker with many addresses has no more attempts than this. */
+/** A limit for all addresses together, because an attacker can use many addresses. */
 const MAX_IN_ALL = 100
 const MAX_ADDRESSES = 1_000
 
-/** Bounds the passwords that can be tried: failures per address, and in all, in five minutes. */
+/** Limits how many wrong passwords can be tried in five minutes: for each address, and for all addresses together. */
 export class SignInLimit {
-  /** The address whose first failure is the oldest is the first. */
+  /** In the order of the first failure of each address. */
   readonly #byAddress = new Map<string, Failures>()
   readonly #now: () => number
   #inAll: Failures = { count: 0, endsAt: -Infinity }

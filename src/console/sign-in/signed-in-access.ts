@@ -22,7 +22,7 @@ interface SignInParts {
 }
 
 const SESSION = 'countersign-session'
-/** Before there is a session: another site must not be able to sign a browser in. */
+/** The cookie of the sign-in form. Its token keeps another site from signing the browser in as a user of that site. */
 const FORM = 'countersign-sign-in'
 const NOBODY = 'nobody has signed in'
 
@@ -78,7 +78,7 @@ export class SignedInAccess implements Access {
     const operator = users.find(name, fields.get('password') ?? '')
     if (!operator) {
       limit.failed(address)
-      // Without the name: people type their password there.
+      // The name is not logged, because users sometimes type their password into this field.
       logger.warn({ code: 'WARN_SIGN_IN_FAILED', address }, 'signing in to the console failed')
       return this.#form(request, parsed, { status: 403, problem: 'Name or password is wrong.', name })
     }
@@ -128,7 +128,7 @@ interface SignInProblem {
   readonly headers: Record<string, string>
 }
 
-/** The address of the sign-in page that leads back to the page that was asked for. */
+/** The address of the sign-in page, with the requested page to return to. */
 function signInHref({ path = '/', query }: ConsoleRequest, to = addressOf(path, query)): string {
   return to === '' ? 'sign-in' : `sign-in?${new URLSearchParams({ to }).toString()}`
 }
@@ -138,7 +138,7 @@ function addressOf(path: string, query: URLSearchParams): string {
   return `${path.slice(1)}${text === '' ? '' : `?${text}`}`
 }
 
-/** Where to go after signing in: only to a page of the console. */
+/** The page to go to after signing in. Only pages of the console are allowed, because anybody can make a link with `to`. */
 function targetIn({ query }: ConsoleRequest): string {
   const [path = '', ...rest] = (query.get('to') ?? '').split('?')
   const isPage = PAGES.get(`/${path}`)?.read !== undefined && !path.startsWith('live/')

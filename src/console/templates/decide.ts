@@ -1,4 +1,4 @@
-/** What a decision on all matching entries would do. Nothing has been done. */
+/** The preview of a decision on all matching entries. */
 export const DECIDE = `<% layout('@layout', it.frame) %>
 <h1><%= it.title %></h1>
 <% if (it.problem) { %><p class="problem" role="alert"><%= it.problem %></p><% } %>
@@ -19,7 +19,7 @@ export const DECIDE = `<% layout('@layout', it.frame) %>
 <% } else { %><p><a href="<%= it.backHref %>">Back to the list</a></p><% } %>
 `
 
-/** What was done. */
+/** The result of a decision on many entries. */
 export const DECIDED = `<% layout('@layout', it.frame) %>
 <h1><%= it.title %></h1>
 <% if (it.problem) { %><p class="problem" role="alert"><%= it.problem %></p><% } %>

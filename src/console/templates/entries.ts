@@ -1,4 +1,4 @@
-/** Rows of entries. The numbered ids are those that the live part replaces. */
+/** Rows of entries. htmx replaces the elements with numbered ids by those of `@liveEntries`. */
 export const ENTRY_TABLE = `<div class="scroll" tabindex="0" role="group" aria-label="<%= it.label %>">
 <table class="entries">
 <thead><tr><th scope="col">Received</th><th scope="col">State</th><th scope="col">Event type</th><th scope="col">Idempotency key</th><th scope="col">Id</th><th scope="col" class="number">Attempts</th><th scope="col">Reason</th></tr></thead>
@@ -17,7 +17,7 @@ export const ENTRY_TABLE = `<div class="scroll" tabindex="0" role="group" aria-l
 </div>
 `
 
-/** What the list polls: the line of new entries, and the states of the rows that are shown. */
+/** The answer that the list polls: the line about new entries, and the states of the rows on the page. */
 export const LIVE_ENTRIES = `<% if (it.news) { %><a href="<%= it.newestHref %>"><%= it.news %></a><% } %>
 <% for (const row of it.rows) { %><span id="state-<%= row.index %>" hx-swap-oob="innerHTML"><% if (row.state) { %><%~ include('@state', row) %><% } else { %><span class="state changed">changed</span><% } %></span>
 <% if (row.state) { %><span id="attempts-<%= row.index %>" hx-swap-oob="innerHTML"><%= row.attempts %></span><% } %>

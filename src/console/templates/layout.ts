@@ -1,4 +1,4 @@
-/** The frame of every page. `it.body` is the content of the page. */
+/** The layout of every page. `it.body` is the content of the page. */
 export const LAYOUT = `<!doctype html>
 <html lang="en">
 <head>
@@ -38,7 +38,7 @@ export const TIME = `<time datetime="<%= it.iso %>" title="<%= it.utc %>"><%= it
 
 export const STATE = `<span class="state <%= it.state %>"><%= it.state %></span>`
 
-/** What a request is answered that has no page. */
+/** The answer to a request for which there is no page. */
 export const MESSAGE = `<% layout('@layout', it.frame) %>
 <h1><%= it.frame.title %></h1>
 <p><%= it.text %></p>

@@ -1,4 +1,4 @@
-/** Everything on the overview that follows without a reload. */
+/** The part of the overview that is updated without a reload. */
 export const LIVE_OVERVIEW = `<ul class="tiles" aria-label="Entries by state">
 <% for (const tile of it.tiles) { %><li><a class="tile <%= tile.state %><%= tile.needsDecision ? ' attention' : '' %>" href="<%= tile.href %>">
 <span class="count"><%= tile.count %></span> <span class="label"><%= tile.state %></span></a></li>

@@ -4,7 +4,7 @@ import type { InboxState } from '../../inbox/states.js'
 export const MEANING: Readonly<Record<InboxState, string>> = {
   stored: 'It is stored, and a worker handles it next.',
   running: 'A worker handles it now.',
-  retrying: 'Its handlers failed. A worker tries again by itself. Retry does so at once.',
+  retrying: 'Its handlers failed. A worker tries again later. Retry makes it try again now.',
   handled: 'All its handlers have succeeded. A retry handles it a second time.',
   dead: 'Its handlers failed, and it is not tried again. Remove the cause, then retry; or discard it if it must never be handled.',
   unhandled:

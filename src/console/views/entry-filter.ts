@@ -2,7 +2,7 @@ import type { EntryFilter } from '../../inbox/operations.js'
 import { NO_ENTRIES } from '../../inbox/no-entries.js'
 import type { InboxState } from '../../inbox/states.js'
 
-/** The states in the order in which the pages show them: those that want attention first. */
+/** The states in the order in which the pages show them: first those that need a decision. */
 export const STATE_ORDER = [
   'dead',
   'quarantined',
@@ -14,7 +14,7 @@ export const STATE_ORDER = [
   'discarded',
 ] as const satisfies readonly InboxState[]
 
-/** The states in which only a person can do something. */
+/** The states that an entry leaves only by a decision, or when a handler is registered. */
 export const NEEDS_DECISION: readonly InboxState[] = ['dead', 'quarantined', 'unhandled']
 
 interface FilterField {
@@ -34,12 +34,12 @@ export const FILTER_FIELDS: readonly FilterField[] = [
   { name: 'before', label: 'Received before (UTC)', type: 'datetime-local', maxLength: 30 },
 ]
 
-/** What is asked for in the address of a list. */
+/** The filter in the address of a list. */
 export interface ListQuery {
   readonly filter: EntryFilter
   /** The parts of the filter as they were written, for links and the form. */
   readonly parts: readonly (readonly [name: string, value: string])[]
-  /** A sentence about a part that cannot be understood. */
+  /** A message about a part of the filter that is not valid. */
   readonly problem?: string
 }
 
@@ -63,7 +63,7 @@ export function listQuery(query: URLSearchParams): ListQuery {
     idempotencyKey: text('key')?.toLowerCase(),
     bodyId: text('bodyId'),
     reason: text('reason'),
-    // The inbox compares with "after", the label says "from".
+    // The inbox excludes the time `after`. The label says "from", which includes it.
     after: after === undefined ? undefined : after - 1,
     before,
   }
@@ -77,7 +77,7 @@ export function listQuery(query: URLSearchParams): ListQuery {
   return { filter, parts, ...(problem === undefined ? {} : { problem }) }
 }
 
-/** Milliseconds since 1970 of a local time of a form, which is taken as UTC; NaN if it is none. */
+/** Milliseconds since 1970. A form sends a time without a zone, which is read as UTC. NaN if the text is not a time. */
 function timeIn(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   if (!/^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?Z?)?$/.test(text)) return Number.NaN

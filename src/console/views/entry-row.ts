@@ -14,7 +14,7 @@ export interface EntryRow {
   readonly reason: string
 }
 
-/** A list shows the beginning of a longer reason; the page of the entry shows all of it. */
+/** How many characters of a reason a list shows. The page of the entry shows all of them. */
 const MAX_REASON = 300
 
 export function entryRow(entry: EntrySummary): EntryRow {
@@ -32,7 +32,7 @@ export function entryRow(entry: EntrySummary): EntryRow {
   }
 }
 
-/** The id is in the query: an inbox may make ids such as `..`, which browsers remove from a path. */
+/** The id is in the query, not in the path: an inbox may use ids such as `..`, which browsers remove from a path. */
 export function entryHref(id: string): string {
   return `entry?${new URLSearchParams({ id }).toString()}`
 }

@@ -13,7 +13,7 @@ export function jsonLayout(text: string): string | undefined {
   let depth = 0
   const endLine = (): void => {
     lines.push(line)
-    // Deep nesting must not make the text longer than linear.
+    // The indent is limited, so that the length stays linear also for deep nesting.
     line = '  '.repeat(Math.min(depth, MAX_INDENT))
   }
   for (const [token] of text.matchAll(TOKEN)) {

@@ -24,7 +24,7 @@ export function durationText(ms: number): string {
   let rest = Math.max(0, Math.round(ms))
   for (const [unit, length] of UNITS) {
     const count = Math.floor(rest / length)
-    // Milliseconds say nothing beside a longer unit.
+    // Milliseconds are not shown beside a longer unit.
     if (unit === 'ms' && parts.length > 0) break
     if (count > 0) parts.push(`${count} ${unit}`)
     else if (parts.length > 0) break
@@ -34,7 +34,7 @@ export function durationText(ms: number): string {
   return parts.length === 0 ? '0 ms' : parts.join(' ')
 }
 
-/** A whole number with separators of thousands, as it is written in English. */
+/** A whole number with English thousands separators. */
 export function numberText(count: number): string {
   return count.toLocaleString('en')
 }
