@@ -4,8 +4,8 @@ import type { ArrivedHeaders, Inbox } from './inbox.js'
 import type { InboxState } from './states.js'
 
 /**
- * What operators do with an inbox: `countersign inbox` works on anything that has it. The receiver does not need it. The
- * worker uses `stats`, if it is there, to warn of unhandled entries.
+ * The operations of operators on an inbox. `countersign inbox` and the console need them. The receiver does not. The worker uses
+ * `stats`, if the inbox has it, to warn of unhandled entries.
  */
 export interface InboxOperations extends Pick<
   Inbox,
@@ -18,8 +18,8 @@ export interface InboxOperations extends Pick<
   list(filter: EntryFilter, page?: EntryPage): Promise<EntrySummary[]>
 
   /**
-   * As `list`, but each call examines a bounded number of entries. It stays quick where few of many entries match. A page may
-   * then have fewer entries than `limit`, or none, although others follow: see `EntrySearch`, `next`.
+   * Like `list`, but each call examines a bounded number of entries, so it is fast also if few of many entries match. A page may
+   * have fewer entries than `limit`, or none, although more entries match. Then `next` of the result is set.
    */
   search(filter: EntryFilter, page?: EntryPage): Promise<EntrySearch>
 
@@ -27,8 +27,8 @@ export interface InboxOperations extends Pick<
   count(filter: EntryFilter, max: number): Promise<EntryCount>
 
   /**
-   * How many entries ended, or were quarantined, in each part of a time range, by their present state: a dead letter that was
-   * retried is no longer counted as dead, and what was deleted is not counted.
+   * How many entries ended, or were quarantined, in each part of a time range. An entry counts by its present state, so a dead
+   * letter that was retried no longer counts as dead. Deleted entries are not counted.
    * @throws CountersignError ERR_OPTION_INVALID
    */
   activity(request: ActivityRequest): Promise<readonly ActivityBucket[]>
@@ -43,9 +43,9 @@ export interface InboxOperations extends Pick<
   related(id: EntryId): Promise<RelatedEntry[]>
 
   /**
-   * Records and carries out an operator's decision on one entry. It is refused if there is no such entry, if the state of the
-   * entry does not allow it, and, unless `again` is set, if it would handle a callback a second time: the entry was handled,
-   * or a related entry was handled or will be.
+   * Carries out an operator's decision on one entry, and records it. It is refused if there is no such entry, or if the state of the
+   * entry does not allow it. Unless `again` is set, it is also refused if it would handle a callback a second time: if the entry
+   * was handled, or if a related entry was handled or will be.
    * @throws CountersignError ERR_OPTION_INVALID if the reason is too long or has control characters
    */
   act(id: EntryId, action: OperatorAction, by: string, options?: ActOptions): Promise<ActResult>
@@ -55,14 +55,14 @@ export interface InboxOperations extends Pick<
 export interface CompleteInbox extends Inbox, Omit<InboxOperations, keyof Inbox> {}
 
 /**
- * `retry`: handle it again. `release`: handle what was in quarantine, as the event type of its subscription, whatever its
- * header said. `discard`: never handle it.
+ * `retry`: handle the entry again. `release`: handle an entry that is in quarantine. It then has the event type of its subscription,
+ * not that of its header, which is not signed. `discard`: never handle the entry.
  */
 export type OperatorDecision = 'retry' | 'release' | 'discard'
 
 /**
- * `undo`: take back the latest decision on the entry, which gets back its state, reason and times. Possible until a worker
- * claims the entry, and once for each decision. The release of a callback that was repeated since cannot be taken back.
+ * `undo`: take back the latest decision on the entry. The entry gets back its state, reason and times. This is possible until a
+ * worker claims the entry, and once for each decision. It is not possible for a release if the callback was repeated since.
  */
 export type OperatorAction = OperatorDecision | 'undo'
 
@@ -81,9 +81,9 @@ export type ActResult =
     }
 
 export interface ActOptions {
-  /** Do it although the callback is then handled a second time. */
+  /** Whether the decision may cause the callback to be handled a second time. @default false */
   readonly again?: boolean | undefined
-  /** Why, for the history: at most 500 characters, without control characters such as line feeds. */
+  /** The reason, for the history. At most 500 characters, without control characters such as line feeds. @default none */
   readonly reason?: string | undefined
 }
 
@@ -106,7 +106,7 @@ export interface EntryFilter {
   readonly bodyId?: string | undefined
   /** The id of the subscription; the event type and the URL if it has no id of its own. */
   readonly subscriptionId?: string | undefined
-  /** The reason contains this text, whether in capital letters or not (A to Z). */
+  /** A text that the reason contains. The case of the letters A to Z is ignored. */
   readonly reason?: string | undefined
   /** Received before or after this time, in milliseconds since 1970. */
   readonly before?: number | undefined
@@ -145,15 +145,15 @@ export interface EntrySummary {
 }
 
 export interface EntrySearch {
-  /** Those that were found, in order. */
+  /** The entries of this page, in the order of the search. */
   readonly entries: EntrySummary[]
-  /** Set if there may be more: pass it as `afterId`. */
+  /** Set if more entries may match. Pass it as `afterId` to get the next page. */
   readonly next?: EntryId | undefined
 }
 
 export interface EntryCount {
   readonly count: number
-  /** Whether more entries match, or were not examined. */
+  /** Whether more entries match, or may match because they were not examined. */
   readonly more: boolean
 }
 
@@ -163,21 +163,21 @@ export interface Entry extends EntrySummary {
   readonly headers?: ArrivedHeaders | undefined
   /** See `VerifiedCallback`. */
   readonly traceContext?: string | undefined
-  /** The latest attempts, oldest first, at most 50. Those before a person retried the entry are among them. */
+  /** The latest 50 attempts, oldest first. They include the attempts before an operator retried the entry. */
   readonly attemptHistory: readonly Attempt[]
-  /** What operators did, oldest first. */
+  /** The decisions of operators, oldest first. */
   readonly history: readonly OperatorRecord[]
 }
 
-/** One time that the handlers of an entry began. */
+/** One run of the handlers of an entry. */
 export interface Attempt {
-  /** From 1; from 1 again after a person retried the entry. */
+  /** Counts from 1, and again from 1 after an operator retried the entry. */
   readonly number: number
   readonly startedAt: Date
-  /** Undefined while it is running, and if the process died or lost its lease. */
+  /** Undefined while the attempt is running, and if its process died or lost the lease. */
   readonly endedAt?: Date | undefined
   readonly result: AttemptResult
-  /** Such as `ERR_HANDLER_FAILED`. */
+  /** The code of the failure, such as `ERR_HANDLER_FAILED`. */
   readonly code?: string | undefined
   readonly error?: string | undefined
 }
@@ -185,9 +185,9 @@ export interface Attempt {
 /**
  * - `running`: no end is recorded yet.
  * - `handled`: all handlers succeeded.
- * - `retrying`: it failed, and the entry was to be tried again.
+ * - `retrying`: it failed, and the entry is tried again.
  * - `dead`: it failed, and the entry became a dead letter.
- * - `interrupted`: the lease ended, or the process, before an end was recorded.
+ * - `interrupted`: the process died, or its lease ended, before an end was recorded.
  * - `handedBack`: the worker gave the entry back without a result. It does not count as an attempt.
  */
 export type AttemptResult = 'running' | 'handled' | 'retrying' | 'dead' | 'interrupted' | 'handedBack'

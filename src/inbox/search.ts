@@ -6,19 +6,19 @@ import type { EntryCount, EntryPage, EntrySearch, EntrySummary } from './operati
 const MAX_EXAMINED = 20_000
 
 /**
- * How far the clocks of the receivers may differ. The order of ids is that of arrival, and times are looked up by bisection of
- * the ids, with this margin.
+ * How far the clocks of receivers may differ, in milliseconds. Ids increase with the arrival, so a search by time finds its ids by
+ * bisection. The clocks can differ, so the search examines this much more time on both sides.
  */
 export const CLOCK_MARGIN_MS = 3_600_000
 
-/** What a step found. It examines a bounded number of entries. */
+/** The result of one step, which examines a bounded number of entries. */
 export interface SearchStep<Found> {
   readonly found: Found
   /** The last entry that was examined, or the last one of a full page. Undefined if no further one can match. */
   readonly next: EntryId | undefined
 }
 
-/** Searches by several steps, so that no step takes long. */
+/** Searches in several steps, so that each step is short. Between the steps the event loop does other work. */
 export async function searchInSteps(
   { afterId, limit = 100 }: EntryPage,
   step: (afterId: EntryId | undefined, limit: number) => Promise<SearchStep<EntrySummary[]>>,
@@ -37,7 +37,7 @@ export async function searchInSteps(
   return next === undefined ? { entries } : { entries, next }
 }
 
-/** Counts by several steps, as `searchInSteps`. */
+/** Counts in several steps, as `searchInSteps` does. */
 export async function countInSteps(
   max: number,
   step: (afterId: EntryId | undefined) => Promise<SearchStep<number>>,

@@ -3,7 +3,7 @@ import type { OperatorAction, RelatedEntry } from './operations.js'
 import { refusal, repeatRefusal, type ActRefusal } from './operator-action.js'
 import { MOVES, type StoredState } from './states.js'
 
-/** What a decision changed in an entry, as it was before. Times are in milliseconds since 1970. */
+/** The fields of an entry before a decision. Times are in milliseconds since 1970. */
 export interface EntryBefore {
   readonly state: StoredState
   readonly eventType: string
@@ -13,7 +13,7 @@ export interface EntryBefore {
   readonly replayed: boolean
   readonly finishedAt: number | null
   readonly known: boolean
-  /** Not changed by a decision, but by a claim and by a repeat. */
+  /** Claims change `token`, and repeats change `copies`. Decisions change neither, so these show what has happened since. */
   readonly token: number
   readonly copies: number
 }
@@ -25,14 +25,14 @@ export interface LatestDecision {
   readonly before?: EntryBefore | undefined
 }
 
-/** What is asked of the entry, as it is now. */
+/** The fields of the entry now. */
 export interface UndoneEntry extends Pick<EntryBefore, 'state' | 'known' | 'token' | 'copies'> {
   readonly id: EntryId
 }
 
 /**
- * What to restore, or why the latest decision cannot be taken back. An entry that would be due again is not handled a second
- * time unless `again` permits that, as for a retry.
+ * The fields to restore, or why the latest decision cannot be taken back. As for a retry, it is refused if the callback would be
+ * handled a second time, unless `again` is set.
  */
 export function undoneDecision(
   entry: UndoneEntry,
@@ -54,7 +54,7 @@ export function undoneDecision(
       'state',
       `a worker has claimed entry ${id} since the ${action}, which cannot be taken back now`,
     )
-  // Such a repeat was answered as a duplicate, or is in quarantine because of this entry.
+  // The repeat was answered as a duplicate of this entry, or is in quarantine because of it. It relies on this decision.
   const isRepeated = entry.copies !== before.copies || related.some(({ shares }) => shares === 'signature')
   if (entry.known !== before.known && isRepeated)
     return refusal(
@@ -69,13 +69,13 @@ export function isRefusal(undone: EntryBefore | ActRefusal): undone is ActRefusa
   return 'done' in undone
 }
 
-/** When the entry is due again. Counted from now if the clock has been set back since that time was set. */
+/** When the entry is due after undo. If the clock has been set back since, the delay counts from now. */
 export function restoredDue({ dueAt, dueSetAt }: EntryBefore, now: number) {
   const setAt = Math.min(dueSetAt, now)
   return { dueAt: dueAt === null ? null : setAt + (dueAt - dueSetAt), dueSetAt: setAt }
 }
 
-/** When the entry ended. A repeat that arrived since counts as of now: it must be recognised for as long as any other. */
+/** When the entry ended. It is now if a repeat has arrived since: later repeats must be recognised for the full retention. */
 export function restoredEnd(
   { finishedAt, copies }: EntryBefore,
   now: number,

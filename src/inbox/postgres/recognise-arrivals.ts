@@ -5,7 +5,7 @@ import { InboxConflict } from './inbox-error.js'
 import type { BigInteger } from './row.js'
 import type { Transaction } from './transaction.js'
 
-/** What the inbox knows of an arrival, and what follows from it. */
+/** The entries that an arrival has its key or its signature in common with, and the decision that follows. */
 export interface Recognised {
   readonly arrival: Arrival
   readonly recognition: Recognition
@@ -15,7 +15,7 @@ export interface Recognised {
   readonly signedId: BigInteger | null
 }
 
-/** Looks all of them up with one statement. Nothing is recorded. */
+/** Looks up all arrivals with one statement. It records nothing. */
 export async function recogniseArrivals(
   tx: Transaction,
   arrivals: readonly Arrival[],
@@ -41,8 +41,8 @@ export async function recogniseArrivals(
 }
 
 /**
- * Counts duplicates, all with one statement. A new signature of a known callback is stored as well, so that it cannot be
- * replayed, neither with another key nor after the entry's retention.
+ * Counts all duplicates with one statement. If a known callback has a new signature, the signature is stored too. It can then not
+ * be replayed with another key, or after the retention of the entry.
  */
 export async function countDuplicates(tx: Transaction, duplicates: readonly Recognised[]): Promise<void> {
   if (duplicates.length === 0) return
@@ -58,7 +58,7 @@ export async function countDuplicates(tx: Transaction, duplicates: readonly Reco
   const isComplete =
     Number(row!.counted) === entries.size &&
     Number(row!.remembered) === duplicates.filter(isSignedAnew).length
-  // An entry was deleted meanwhile, or somebody else knows one of the signatures by now.
+  // Meanwhile another transaction has deleted an entry, or has stored one of the signatures.
   if (!isComplete) throw new InboxConflict('an entry has changed')
 }
 
@@ -73,7 +73,7 @@ interface FoundRow {
   readonly is_forgotten: boolean
 }
 
-// LATERAL with a limit: each arrival is looked up by the index, whatever the statistics of the table say.
+// LATERAL with a limit makes PostgreSQL look up each arrival by the index, also if its statistics are out of date.
 const FIND = `
   SELECT known.id AS known_id, known.body_hash = given.body_hash AS same_body,
     (SELECT entry_id FROM signatures WHERE signed_at = given.signed_at AND signature = given.signature) AS signed_id,
@@ -85,7 +85,7 @@ const FIND = `
     ) AS known ON true
   ORDER BY position`
 
-// The entries are locked in the order of their ids, or two transactions could wait for each other.
+// The entries are locked in the order of their ids, because otherwise two transactions could wait for each other.
 const COUNT = `
   WITH given AS (
     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::boolean[]) AS given (id, signed_at, signature, is_new)

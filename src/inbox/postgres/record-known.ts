@@ -9,9 +9,9 @@ import { storedText } from './sql-text.js'
 import type { Transaction } from './transaction.js'
 
 /**
- * Decides on arrivals that are suspect, or whose key or signature was found to be known, and records them. Returns the results
- * in their order. Duplicates take two statements in all, because a sender that retries sends many at once. What becomes of
- * each of the others depends on those before it.
+ * Decides on arrivals that are suspect, or whose key or signature is known, and records them. Returns the results in the order of
+ * the arrivals. All duplicates together take two statements, because a sender that retries sends many at once. Each of the other
+ * arrivals is recorded alone, because its result depends on the arrivals before it.
  */
 export async function recordKnown(tx: Transaction, arrivals: readonly Arrival[]): Promise<AddResult[]> {
   if (arrivals.length === 0) return []
@@ -27,7 +27,10 @@ export async function recordKnown(tx: Transaction, arrivals: readonly Arrival[])
   return results
 }
 
-/** Those that stay duplicates whatever becomes of the others. Of a new signature that is only the first one. */
+/**
+ * The arrivals that are duplicates for any result of the other arrivals, by index. If several have the same new signature, only
+ * the first one is such a duplicate.
+ */
 function independentDuplicates(recognised: readonly Recognised[]): Map<number, Recognised> {
   const duplicates = new Map<number, Recognised>()
   const newSignatures = new Set<string>()
@@ -39,7 +42,7 @@ function independentDuplicates(recognised: readonly Recognised[]): Map<number, R
   return duplicates
 }
 
-/** Decides on an arrival that is suspect, or whose key or signature was found to be known, and records it. */
+/** Decides on one arrival that is suspect, or whose key or signature is known, and records it. */
 async function recordOne(tx: Transaction, arrival: Arrival): Promise<AddResult> {
   const [found] = await recogniseArrivals(tx, [arrival])
   const { recognition, knownId, signedId } = found!
@@ -56,7 +59,7 @@ async function recordOne(tx: Transaction, arrival: Arrival): Promise<AddResult> 
     case 'forgotten':
       return quarantine(tx, arrival, recognition, QUARANTINE_REASON.forgotten)
     case 'new': {
-      // What made it known has been deleted, or was an arrival of the same batch that is in quarantine now.
+      // The entry with its key has been deleted since, or that entry is of the same batch and was put in quarantine.
       const id = (await insertNew(tx, [arrival])).get(0)
       if (id === undefined) throw new InboxConflict('a new callback was not stored')
       return { result: 'stored', id }
@@ -64,7 +67,7 @@ async function recordOne(tx: Transaction, arrival: Arrival): Promise<AddResult> 
   }
 }
 
-/** One entry for a signature, so that whoever holds one captured delivery cannot fill the disk. Further copies are counted. */
+/** Stores one entry for each signature and counts copies. An attacker with one captured delivery must not fill the disk. */
 async function quarantine(
   tx: Transaction,
   arrival: Arrival,

@@ -10,10 +10,10 @@ import { summaryOf, type BigInteger, type SummaryRow } from './row.js'
 import { storedText } from './sql-text.js'
 import type { Transaction } from './transaction.js'
 
-/** How many entries one step examines. */
+/** How many entries one step examines at most. */
 export const EXAMINED_BY_STEP = 20_000
 
-/** The first entries of the search that match, of a bounded number of those that an index gives. */
+/** The first entries that match, among the next `EXAMINED_BY_STEP` candidates. */
 export async function searchStep(
   tx: Transaction,
   filter: EntryFilter,
@@ -35,7 +35,7 @@ export async function searchStep(
   return { found, next: found.length >= limit ? found.at(-1)?.id : candidates.last }
 }
 
-/** How many match, of a bounded number of those that an index gives. */
+/** How many entries match, among the next `EXAMINED_BY_STEP` candidates. */
 export async function countStep(
   tx: Transaction,
   filter: EntryFilter,
@@ -60,14 +60,15 @@ interface CandidateOptions {
   readonly values: Values
 }
 
+/** The entries that one step examines. An index selects them. */
 interface Candidates {
-  /** SQL that selects their ids. */
+  /** SQL that selects the ids of the candidates. */
   readonly ids: string
-  /** The last of them in the order of the search; undefined if no others follow. */
+  /** The last candidate in the order of the search. Undefined if there are no more candidates. */
   readonly last: EntryId | undefined
 }
 
-/** Undefined if there are none. */
+/** Undefined if there are no candidates. */
 async function candidatesOf(
   tx: Transaction,
   filter: EntryFilter,
@@ -95,7 +96,7 @@ async function candidatesOf(
   return { ids, last: Number(row!.count) < EXAMINED_BY_STEP ? undefined : String(row!.last) }
 }
 
-/** Conditions that together select all entries that can match, each by an index in the order of ids. */
+/** Conditions that together select all entries that can match. Each is served by an index in the order of ids. */
 function sourcesOf({ idempotencyKey, bodyId, states }: EntryFilter, values: Values): string[] {
   if (idempotencyKey !== undefined) {
     const [first, last] = keyHashRange(idempotencyKey)
@@ -110,7 +111,7 @@ function sourcesOf({ idempotencyKey, bodyId, states }: EntryFilter, values: Valu
 
 const UNHANDLED = ['stored', 'retrying'] as const satisfies readonly InboxState[]
 
-/** The first id whose entry arrived at this time or later, by bisection; one more than the last id if none did. */
+/** The first id whose entry arrived at this time or later, found by bisection. If there is none, the last id plus one. */
 async function firstArrivedFrom(tx: Transaction, at: number): Promise<string> {
   const [row] = await tx.all<{ low: BigInteger }>(FIRST_ARRIVED_FROM, at)
   return row ? String(row.low) : '0'

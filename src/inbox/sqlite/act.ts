@@ -37,7 +37,7 @@ export function act(
   return { done: true }
 }
 
-/** Returns what the entry was before, or why the decision is refused. */
+/** Returns the fields of the entry before the decision, or why the decision is refused. */
 function decide(db: Connection, entry: ActedOnRow, action: OperatorDecision, again: boolean, now: number) {
   const { id } = entry
   const entryId = entryIdOf(id)
@@ -52,7 +52,7 @@ function decide(db: Connection, entry: ActedOnRow, action: OperatorDecision, aga
   return entryBefore(entry, now)
 }
 
-/** Returns what was restored, or why that is refused. */
+/** Returns the restored fields, or why undo is refused. */
 function undo(db: Connection, entry: ActedOnRow, again: boolean, now: number) {
   const { id, state, token, copies } = entry
   const entryId = entryIdOf(id)
@@ -111,7 +111,7 @@ interface ActedOnRow {
   readonly event_type: string
   readonly order_key: string | null
   readonly due_at: number | null
-  /** Null of an entry of an earlier version that has ended. */
+  /** Null if the entry had ended before the file was migrated to this version. */
   readonly due_set_at: number | null
   readonly attempts: number
   readonly replayed: 0 | 1
@@ -129,12 +129,12 @@ const LATEST = 'SELECT action, before FROM history WHERE entry_id = ? ORDER BY i
 
 const RECORD = 'INSERT INTO history (entry_id, at, action, person, reason, before) VALUES (?, ?, ?, ?, ?, ?)'
 
-/** Unless its key or its signature belongs to another entry, by which repeats are then still recognised. */
+/** It has no effect if another entry is known by the same key or signature. Repeats are then recognised by that entry. */
 const MAKE_KNOWN = `
   UPDATE OR IGNORE entries SET known = 1
   WHERE id = ? AND NOT EXISTS (SELECT 1 FROM more_signatures WHERE signature = entries.signature)`
 
-// The type in the header is not signed: what the signature proves is the subscription.
+// The event type in the header is not signed. The signature proves only the subscription.
 const CALL_AS_SUBSCRIBED = 'UPDATE entries SET event_type = subscribed_type WHERE id = ?'
 
 const MAKE_DUE = `
@@ -147,7 +147,7 @@ const MAKE_DUE = `
 
 const DISCARD = 'UPDATE entries SET state = ?, due_at = NULL, ready = 0, finished_at = ? WHERE id = ?'
 
-// What shares an order key becomes ready in its turn.
+// Entries that share an order key become ready one after the other: `promoteNext` does that.
 const RESTORE = `
   UPDATE entries SET
     state = ?1, event_type = ?2, due_at = ?3, due_set_at = ?4, ready = ?3 IS NOT NULL AND order_key IS NULL,

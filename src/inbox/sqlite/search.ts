@@ -9,10 +9,10 @@ import type { Reader } from './read-inbox-file.js'
 import { entryIdOf, rowIdOf } from './row-id.js'
 import { SUMMARY_COLUMNS, summaryOf, type SummaryRow } from './row.js'
 
-/** How many entries one step examines: a step blocks the event loop for a few milliseconds. */
+/** How many entries one step examines at most. A step of this size blocks the event loop for a few milliseconds. */
 export const EXAMINED_BY_STEP = 2_000
 
-/** The first entries of the search that match, of a bounded number of those that an index gives. */
+/** The first entries that match, among the next `EXAMINED_BY_STEP` candidates. */
 export function searchStep(
   db: Reader,
   filter: EntryFilter,
@@ -30,7 +30,7 @@ export function searchStep(
   return { found, next: found.length >= limit ? found.at(-1)?.id : candidates.last }
 }
 
-/** How many match, of a bounded number of those that an index gives. */
+/** How many entries match, among the next `EXAMINED_BY_STEP` candidates. */
 export function countStep(db: Reader, filter: EntryFilter, afterId: EntryId | undefined): SearchStep<number> {
   const candidates = candidatesOf(db, filter, afterId, false)
   if (!candidates) return { found: 0, next: undefined }
@@ -42,14 +42,15 @@ export function countStep(db: Reader, filter: EntryFilter, afterId: EntryId | un
   return { found: count, next: candidates.last }
 }
 
+/** The entries that one step examines. An index selects them. */
 interface Candidates {
-  /** Whether an entry is one of them. */
+  /** The condition that an entry is a candidate. */
   readonly isOne: Condition
-  /** The last of them in the order of the search; undefined if no others follow. */
+  /** The last candidate in the order of the search. Undefined if there are no more candidates. */
   readonly last: EntryId | undefined
 }
 
-/** Undefined if there are none. */
+/** Undefined if there are no candidates. */
 function candidatesOf(
   db: Reader,
   filter: EntryFilter,
@@ -82,17 +83,20 @@ function candidatesOf(
   }
 }
 
-/** Which index SQLite has to use, and a condition with its values: it may choose another one, and read and sort far more. */
+/**
+ * The index that SQLite must use, and a condition with its values. Without the name of the index SQLite may choose another one,
+ * and then read and sort many more entries.
+ */
 type Source = readonly [index: string, ...condition: Condition]
 
-/** Sources that together give all entries that can match, each in the order of ids. */
+/** Sources that together contain all entries that can match. Each has them in the order of ids. */
 function sourcesOf({ idempotencyKey, bodyId, states }: EntryFilter): Source[] {
   if (idempotencyKey !== undefined) {
-    // In the order of keys: the few that are found are sorted.
+    // This index is in the order of keys. Only a few entries share a key, so they are sorted.
     return [['INDEXED BY entries_by_key', 'key_hash BETWEEN ? AND ?', ...keyHashRange(idempotencyKey)]]
   }
   if (bodyId !== undefined) return [['NOT INDEXED', HAS_BODY_ID, bodyId]]
-  // Most entries are handled, and the index on the states has those by the time of their end.
+  // Most entries are handled. The index on the states has handled entries in the order of their ends, not of their ids.
   if (!states || states.includes('handled')) return [['NOT INDEXED', 'true']]
   const stored = new Set(states.flatMap((state) => STORED_AS[state]))
   return [...stored].map((state) => [...SOURCE[state], state])
@@ -123,7 +127,7 @@ const SOURCE: Readonly<Record<UnfinishedState, typeof NOT_ENDED | typeof ENDED>>
   discarded: ENDED,
 }
 
-/** The ids between which all entries of the time range are. `to` is not included. */
+/** A range of ids that contains all entries of the time range. `to` is not included. */
 function idRange(db: Reader, { before, after }: EntryFilter): { from: number; to: number } {
   return {
     from: after === undefined ? 0 : firstArrivedFrom(db, after - CLOCK_MARGIN_MS),
@@ -131,7 +135,7 @@ function idRange(db: Reader, { before, after }: EntryFilter): { from: number; to
   }
 }
 
-/** The first id whose entry arrived at this time or later, by bisection; one more than the last id if none did. */
+/** The first id whose entry arrived at this time or later, found by bisection. If there is none, the last id plus one. */
 function firstArrivedFrom(db: Reader, at: number): number {
   const { first, last } = db.get<{ first: number | null; last: number | null }>(FIRST_AND_LAST)!
   let from = first ?? 0
