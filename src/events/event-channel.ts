@@ -18,7 +18,7 @@ export interface EventSource {
 
   /**
    * Calls `hook` around each step of this name, for example to run handlers in an `AsyncLocalStorage`. The hook calls `next` once,
-   * before it returns. If it throws or does not call `next`, the step is taken without it. Returns the function that ends it.
+   * before it returns. If it throws or does not call `next`, the step runs without it. Returns a function that removes the hook.
    * @throws CountersignError ERR_HANDLER_INVALID
    */
   around<Name extends StepName>(name: Name, hook: StepHook<Name>): () => void

@@ -2,9 +2,9 @@ import { CountersignError } from '../base/errors.js'
 import { isPending, type MaybePending } from '../base/pending.js'
 import { STEP_NAMES, type StepHook, type StepName, type Steps } from './steps.js'
 
-/** The hooks around the steps of callbacks. What a hook throws goes to `onError`, and the step is taken all the same. */
+/** The hooks around the steps of callbacks. If a hook throws, `onError` gets the error, and the step runs without the hook. */
 export class StepHooks {
-  /** The innermost first. */
+  /** For each step, the innermost hook first. */
   readonly #hooks = new Map<StepName, readonly StepHook<never>[]>()
   readonly #onError: (error: unknown, step: object) => void
 
@@ -29,7 +29,7 @@ export class StepHooks {
     return this.#hooks.has(name)
   }
 
-  /** Takes a step with its hooks around it, the first one outermost. */
+  /** Runs a step with its hooks around it. The hook that was added first is the outermost. */
   run<Name extends StepName, Result extends Steps[Name]['result']>(
     name: Name,
     step: Steps[Name]['step'],
@@ -73,7 +73,7 @@ export class StepHooks {
     return next()
   }
 
-  /** Without this, the rejection of an async hook would end the process. */
+  /** Reports the rejection of an async hook. An unhandled rejection would end the process. */
   async #watch(returned: Promise<unknown>, step: object): Promise<void> {
     try {
       await returned

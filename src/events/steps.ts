@@ -4,49 +4,49 @@ import type { VerifiedCallback } from '../callback/callback.js'
 import type { Outcome, OutcomeCode } from '../callback/outcomes.js'
 import type { ClaimedEvent } from './lifecycle-events.js'
 
-/** A callback whose signature matched is stored, or handled before the answer. It may be suspect or a repeat. */
+/** The step that stores a callback, or handles it before the answer. Its signature matched. It may be suspect or a repeat. */
 export interface AcceptStep {
   readonly callback: VerifiedCallback
-  /** When the headers of its request had arrived, by `performance.now()`. */
+  /** When the headers of the request had arrived, in milliseconds by `performance.now()`. */
   readonly arrivedAt: number
-  /** The values of a header of its request, in the order in which they arrived. The service signs no header but its timestamp. */
+  /** The values of a header of the request, in the order of arrival. Only the header of the timestamp is signed. */
   headerValues(name: string): readonly string[]
   /**
-   * Set it before `next` is called to have it stored with the entry: `callback.traceContext` of the later attempts. A W3C
-   * traceparent, and after a newline the tracestate, if there is one. No effect without an inbox.
+   * A trace context to store with the entry. Later attempts have it in `callback.traceContext`. Set it before you call `next`. It is
+   * a W3C traceparent, followed by a line feed and the tracestate if there is one. Without an inbox it has no effect.
    */
   traceContext?: string | undefined
 }
 
-/** The handlers of a claimed callback are called, and the end of the attempt is recorded. */
+/** The step that calls the handlers of a claimed callback, and records the end of the attempt. */
 export type AttemptStep = ClaimedEvent
 
 export interface AttemptResult {
-  /** `HANDLED`, or why not. Undefined if no handler was called and the entry became due again. */
+  /** `HANDLED`, or the code of the failure. Undefined if no handler was called and the entry became due again. */
   readonly code: OutcomeCode | undefined
-  /** What the handler threw. */
+  /** The value that the handler threw. */
   readonly error?: unknown
 }
 
-/** The end of an attempt is recorded by the inbox or the idempotency store. */
+/** The step in which the inbox or the idempotency store records the end of an attempt. */
 export interface SettleStep extends ClaimedEvent {
-  /** `release`: without an inbox, the claim is given back. `handBack`: no handler was called. */
+  /** How the attempt ended. `release`: without an inbox, the claim is given back. `handBack`: no handler was called. */
   readonly move: 'complete' | 'release' | 'reschedule' | 'deadLetter' | 'handBack'
 }
 
-/** The steps of a callback that other code can run around, by name, with what each step results in. */
+/** The steps of a callback that hooks can surround, by name, with the result of each step. */
 export interface Steps {
   readonly accept: { readonly step: AcceptStep; readonly result: Outcome }
   readonly attempt: { readonly step: AttemptStep; readonly result: AttemptResult }
-  /** Results in `false` if the claim had been lost. */
+  /** The result is `false` if the claim was lost before. */
   readonly settle: { readonly step: SettleStep; readonly result: unknown }
 }
 
 export type StepName = keyof Steps
 
 /**
- * Runs around a step. It calls `next` once, before it returns; `next` takes the step and returns its result, or a promise of it.
- * What the hook returns has no effect.
+ * A function that runs around a step. It must call `next` once, before it returns. `next` runs the step and returns its result, or a
+ * promise of the result. The value that the hook returns has no effect.
  */
 export type StepHook<Name extends StepName = StepName> = (
   step: Steps[Name]['step'],
