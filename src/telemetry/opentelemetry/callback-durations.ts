@@ -8,7 +8,7 @@ import type { SettleStep } from '../../events/steps.js'
 import type { BoundedNames } from '../bounded-names.js'
 import { isFailure, SYSTEM } from './conventions.js'
 
-/** As the convention asks for, in seconds. */
+/** The bucket boundaries that the convention requires, in seconds. */
 const LIMITS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 const AGE_LIMITS = [1, 2, 5, 10, 30, 60, 300, 900, 3_600, 14_400, 86_400]
 
@@ -72,7 +72,7 @@ export class CallbackDurations {
   #settle({ callback, move }: SettleStep, next: () => MaybePending<unknown>): void {
     const startedAt = performance.now()
     const recording = next()
-    // A store in memory has nothing to wait for.
+    // A store in memory ends at once, so there is nothing to measure.
     if (!isPending(recording)) return
     const end = (error?: string) => {
       const attributes = this.#attributes(move, 'settle', callback, error)
@@ -105,7 +105,7 @@ export class CallbackDurations {
       'messaging.operation.name': name,
       'messaging.operation.type': type,
     }
-    // Not `callback.type`: the header is not signed.
+    // `callback.type` is not used, because it comes from a header that is not signed.
     if (callback) {
       attributes['messaging.destination.name'] = this.#eventTypes.of(callback.subscription.eventTypeName)
     }

@@ -34,13 +34,13 @@ interface SpanParts {
 
 /**
  * Spans by the messaging conventions of OpenTelemetry
- * (https://opentelemetry.io/docs/specs/semconv/messaging/messaging-spans): `receive` for a request, `process` for an attempt,
- * and within it one for the record of its end.
+ * (https://opentelemetry.io/docs/specs/semconv/messaging/messaging-spans): `receive` for a request, `process` for an attempt, and
+ * within `process` a span for the record of its end.
  */
 export class CallbackSpans {
   readonly #parts: SpanParts
-  // Without a registered context manager, `context.active()` is always empty. Maps and no WeakMaps, because these grow until the next
-  // major garbage collection.
+  // These are needed because `context.active()` is always empty without a registered context manager. They are no WeakMaps, because a
+  // WeakMap grows until the next major garbage collection.
   /** The receive spans of callbacks that have not been answered. */
   readonly #receiving = new Map<VerifiedCallback, Context>()
   /** The process spans of attempts that have not ended. */
@@ -80,7 +80,7 @@ export class CallbackSpans {
     onceEnded(
       context.with(within, next),
       (outcome) => {
-        // Otherwise `answered` follows.
+        // If the receiver is still observed, `answered` follows and deletes it.
         if (!isObserved()) this.#receiving.delete(callback)
         endReceive(span, outcome)
       },
@@ -91,10 +91,10 @@ export class CallbackSpans {
     )
   }
 
-  /** What the receive span belongs to. Where the sender is not trusted, its traceparent is only a link. */
+  /** The parent and the links of the receive span. If the sender is not trusted, its traceparent is only a link. */
   #origin(step: AcceptStep, ambient: Context): { parent: Context; links: Link[] } {
     const traceparents = step.headerValues('traceparent')
-    // Of several it is not known which one is meant.
+    // If there are several, it is not known which one the sender meant.
     const [traceparent] = traceparents.length === 1 ? traceparents : []
     if (traceparent === undefined) return { parent: ambient, links: [] }
     const { trustTraceparent } = this.#parts
@@ -131,7 +131,7 @@ export class CallbackSpans {
     const { callback, move } = step
     const startTime = performance.now()
     const recording = next()
-    // A store in memory has nothing to wait for, and nothing to see.
+    // A store in memory ends at once, so a span would show nothing.
     if (!isPending(recording)) return
     const parent = this.#processing.get(callback) ?? context.active()
     const span = this.#start(move, callback, { kind: SpanKind.CLIENT, startTime }, parent, 'settle')
@@ -141,7 +141,7 @@ export class CallbackSpans {
     )
   }
 
-  /** A request whose callback was not accepted: most are unauthenticated. */
+  /** Makes the span of a request that had no `accept` step. Most such requests are unauthenticated, so their spans are limited. */
   #answered({ outcome, durationMs }: AnsweredEvent): void {
     const { callback } = outcome
     if (callback ? this.#receiving.delete(callback) : !this.#parts.refusedSpans.admits()) return
@@ -158,7 +158,7 @@ export class CallbackSpans {
     type = operation,
   ): Span {
     const { tracer, eventTypes } = this.#parts
-    // Not `callback.type`: the header is not signed.
+    // `callback.type` is not used, because it comes from a header that is not signed.
     const destination = callback && eventTypes.of(callback.subscription.eventTypeName)
     const name = destination === undefined ? operation : `${operation} ${destination}`
     const attributes = messageAttributes(operation, type, callback)
@@ -166,7 +166,7 @@ export class CallbackSpans {
   }
 }
 
-/** A worker may handle it hours later, in another process: a trace of its own, with a link. */
+/** A worker may handle the entry hours later in another process. So the attempt has its own trace, with a link to the request. */
 function afterRequest({ traceContext }: VerifiedCallback): { parent: Context; links: Link[] } {
   const received = traceContext === undefined ? undefined : parseStoredTraceContext(traceContext)
   return { parent: ROOT_CONTEXT, links: received ? [{ context: received }] : [] }

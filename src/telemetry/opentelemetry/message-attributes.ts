@@ -2,7 +2,7 @@ import type { Attributes } from '@opentelemetry/api'
 import { ownSubscriptionId, type VerifiedCallback } from '../../callback/callback.js'
 import { SYSTEM } from './conventions.js'
 
-/** The attributes of a span, as samplers see them. Without a verified callback nothing of the request is among them. */
+/** The attributes that a span has from its start, so that samplers see them. An unverified request adds no values of its own. */
 export function messageAttributes(
   operation: string,
   type: string,

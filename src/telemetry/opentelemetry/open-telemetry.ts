@@ -17,9 +17,9 @@ export interface OpenTelemetryOptions {
    */
   readonly meterProvider?: MeterProvider | false | undefined
   /**
-   * Whether the `traceparent` of a verified callback becomes the parent of its span, and its `tracestate` is kept. The service
-   * does not sign the header. Whoever holds a captured delivery could write spans into traces of your choosing, and have them
-   * sampled. By default the header is only a link.
+   * Whether the `traceparent` of a verified callback becomes the parent of its span, and its `tracestate` is kept. By default the
+   * header is only a link. The service does not sign this header. With `true`, an attacker who has a captured delivery can choose
+   * the trace of the span, and whether it is sampled.
    * @default false
    */
   readonly trustTraceparent?: boolean | undefined
@@ -29,7 +29,7 @@ export interface OpenTelemetryOptions {
    */
   readonly refusedSpansPerSecond?: number | undefined
   /**
-   * How many event types become part of span names and attributes of metrics, from 1 to 1,000; further ones are `other`. The types
+   * How many event types become part of span names and attributes of metrics, from 1 to 1,000. Further types are `other`. The types
    * are those of the subscriptions whose secret matched. @default 100
    */
   readonly maxEventTypes?: number | undefined
@@ -37,7 +37,7 @@ export interface OpenTelemetryOptions {
 
 export interface OpenTelemetry {
   /**
-   * Makes spans and metrics of what this receiver or worker does. Returns a function that ends it.
+   * Makes spans and metrics of this receiver or worker. Returns a function that stops it.
    * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
    */
   observe(observed: ObservedProcess, options?: ObserveOptions): () => void

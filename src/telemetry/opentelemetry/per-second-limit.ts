@@ -1,4 +1,4 @@
-/** Admits a number of things per second, and no more. */
+/** Admits at most a given number of calls per second. */
 export class PerSecondLimit {
   readonly #perSecond: number
   readonly #now: () => number

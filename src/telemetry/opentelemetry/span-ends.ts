@@ -6,7 +6,7 @@ import { OUTCOMES, type Outcome, type OutcomeCode } from '../../callback/outcome
 import type { AttemptResult } from '../../events/steps.js'
 import { isFailure } from './conventions.js'
 
-/** Calls one of the functions with what a step resulted in. */
+/** Calls `onResult` or `onError` when a step has ended. */
 export function onceEnded<Result>(
   result: MaybePending<Result>,
   onResult: (result: Result) => void,
@@ -22,7 +22,7 @@ export function endReceive(span: Span, { code, outcome }: Pick<Outcome, 'code' |
     span.setAttribute('countersign.code', code)
     if (isFailure(outcome)) fail(span, code)
   }
-  // By the clock of the start. Without it the SDK takes the time of day, in whole milliseconds.
+  // The start has the time of `performance.now()` too. Without this argument the SDK takes the time of day in whole milliseconds.
   span.end(performance.now())
 }
 
@@ -30,7 +30,7 @@ export function endProcess(span: Span, { code, error }: AttemptResult): void {
   if (span.isRecording() && code !== undefined && code !== 'HANDLED') {
     fail(span, code)
     const type = textProperty(error, 'name')
-    // Not its message, which may contain what the handler knows.
+    // The message of the error is left out, because it may contain data of the payload.
     if (type !== undefined) span.addEvent('exception', { 'exception.type': type.slice(0, 100) })
   }
   span.end()

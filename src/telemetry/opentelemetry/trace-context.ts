@@ -5,9 +5,9 @@ const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(
 const LENGTH = 55
 /** A later version may be longer. */
 const MAX_LENGTH = 200
-/** The limit of an inbox, in bytes. */
+/** How many bytes an inbox stores at most. */
 const MAX_STORED_BYTES = 600
-/** The least that has to be accepted of a tracestate, in characters (https://www.w3.org/TR/trace-context/#tracestate-limits). */
+/** Every implementation must accept a tracestate of this length, in characters (https://www.w3.org/TR/trace-context/#tracestate-limits). */
 const MAX_TRACESTATE_LENGTH = 512
 const TRACESTATE = /^[\x20-\x7e\t]*$/
 
@@ -26,7 +26,7 @@ export function parseTraceContext(traceparent: string, tracestate = ''): SpanCon
   return { ...context, isRemote: true, ...(traceState && { traceState }) }
 }
 
-/** A span as it is stored with an entry; undefined for a span that is not sampled, because nobody could find it. */
+/** The text that is stored with an entry for a span. Undefined if the span is not sampled: a link to it would lead nowhere. */
 export function storedTraceContext({
   traceId,
   spanId,
@@ -41,7 +41,7 @@ export function storedTraceContext({
   return Buffer.byteLength(both) <= MAX_STORED_BYTES ? both : traceparent
 }
 
-/** The span that was stored with an entry. The text may have been written by another version, or by hand. */
+/** The span that was stored with an entry. Another version or another program may have written the text, so it is checked. */
 export function parseStoredTraceContext(stored: string): SpanContext | undefined {
   const [traceparent = '', tracestate] = stored.split('\n', 2)
   return parseTraceContext(traceparent, tracestate)
