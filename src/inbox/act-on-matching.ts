@@ -13,7 +13,7 @@ import { MOVES, type InboxState } from './states.js'
 
 /** How many entries one bulk decision changes at most. */
 const MAX_MATCHING = 1_000
-/** How many entries are decided on at the same time: a PostgreSQL inbox needs a connection for each. */
+/** How many decisions run at the same time. A PostgreSQL inbox needs a connection for each. */
 const AT_ONCE = 8
 
 export interface PreviewOptions {
@@ -21,29 +21,29 @@ export interface PreviewOptions {
   readonly limit?: number | undefined
 }
 
-/** The entries that a bulk decision is about. */
+/** The entries that a bulk decision would change. */
 export interface MatchingPreview {
-  /** Oldest first. Their ids are what `actOnMatching` takes. */
+  /** The entries, oldest first. Pass their ids to `actOnMatching`. */
   readonly entries: readonly EntrySummary[]
-  /** Whether more entries match, or were not examined. */
+  /** Whether more entries match, or may match because they were not examined. */
   readonly more: boolean
 }
 
 /** The result of a bulk decision. */
 export interface MatchingResult {
-  /** For each entry that was decided on, in the order of the ids. */
+  /** One result for each decision, in the order of the ids. */
   readonly results: readonly MatchedResult[]
   /** How many decisions were carried out, and how many were refused, by code. */
   readonly counts: Readonly<Record<'done' | Extract<ActResult, { done: false }>['code'], number>>
-  /** Set if the inbox failed: the remaining ids were not decided on, or it is not known whether they were. */
+  /** Set if the inbox failed. For the ids in `remaining` the decision was not carried out, or its result is unknown. */
   readonly failed?: { readonly error: unknown; readonly remaining: readonly EntryId[] } | undefined
 }
 
 export type MatchedResult = { readonly id: EntryId } & ActResult
 
 /**
- * The entries that match a filter and whose state allows the action. Handled entries are never among those to retry: an
- * operator names them one by one.
+ * Finds the entries that match a filter and whose state allows the action. `retry` never finds handled entries: to handle one a
+ * second time, an operator must name it.
  * @throws CountersignError ERR_OPTION_UNKNOWN, ERR_OPTION_INVALID; or the error of the inbox
  */
 export async function previewMatching(
@@ -71,8 +71,9 @@ export async function previewMatching(
 }
 
 /**
- * Carries out an operator's decision on each of these entries, which `previewMatching` found: what matches the filter only since
- * then is not touched. Each entry is refused or not by itself, as `act` does: without `again` nothing is handled a second time.
+ * Carries out an operator's decision on each of the entries that `previewMatching` found. Entries that match the filter only since
+ * then are not changed. `act` accepts or refuses the decision on each entry separately. Without `again`, no callback is handled a
+ * second time.
  * @throws CountersignError ERR_OPTION_INVALID
  */
 export async function actOnMatching(
@@ -109,7 +110,7 @@ export async function actOnMatching(
   return { results, counts }
 }
 
-/** Each page examines a bounded number of entries. */
+/** How many pages a preview reads at most. Each page examines a bounded number of entries. */
 const MAX_PAGES = 20
 
 /** The states in which a bulk decision looks for entries. */

@@ -4,19 +4,19 @@ import type { InboxState } from './states.js'
 /** A time range, and the length of its parts, in milliseconds. Times are since 1970. */
 export interface ActivityRequest {
   readonly from: number
-  /** Not included. */
+  /** The end of the range. This time is not included. */
   readonly to: number
-  /** The range may have at most 1,000 parts. The last one ends at `to`. */
+  /** The length of a part. The range may have at most 1,000 parts. The last part ends at `to`. */
   readonly bucketMs: number
 }
 
-/** How many entries came to an end within one part of a time range. */
+/** How many entries ended within one part of a time range. */
 export interface ActivityBucket extends Readonly<Record<ActivityState, number>> {
   /** When this part begins. */
   readonly at: Date
 }
 
-/** By the time at which an entry ended; of `quarantined` by the time of its arrival. */
+/** The states that are counted by time: by the time of the end, and `quarantined` by the time of the arrival. */
 export const ACTIVITY_STATES = [
   'handled',
   'dead',

@@ -1,8 +1,8 @@
 import type { ArrivedHeaders } from './inbox.js'
 
 /**
- * Headers as a row of an inbox keeps them: a list in JSON of alternating names and values, with one more element if they were
- * cut. Shorter than JSON of the object, as they are written with each entry.
+ * Headers in the form in which a row of an inbox stores them: a JSON list of alternating names and values, with one more element if
+ * they were cut. This is shorter than the JSON of the object. Every entry has it.
  */
 export function storedHeaders(headers: ArrivedHeaders | undefined): string | null {
   if (headers === undefined) return null

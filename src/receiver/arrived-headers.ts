@@ -1,6 +1,6 @@
 import type { ArrivedHeaders } from '../inbox/inbox.js'
 
-/** What is kept of the headers of a callback: names and values together, in characters, of which Node makes one of each byte. */
+/** The limit for all names and values together. Node decodes headers as Latin-1, so one character is one byte. */
 const MAX_HEADER_BYTES = 4_096
 
 // Authorization, Cookie and alike, and whatever a proxy calls a copy of them: also the keys and assertions that gateways add.

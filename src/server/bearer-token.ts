@@ -1,6 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 
-/** Whether a value of the header Authorization has this token (RFC 6750, section 2.1). Takes the same time for every token. */
+/**
+ * Returns a function that says whether a value of the header Authorization has this token (RFC 6750, section 2.1). Its time does not
+ * depend on how many characters of a wrong token are right.
+ */
 export function bearerTokenCheck(token: string): (authorization: string | undefined) => boolean {
   const expected = digest(token)
   return (authorization = '') => {
@@ -17,7 +20,7 @@ export function bearerTokenProblem(token: unknown): string | undefined {
   return /^[\w.~+/-]+=*$/.test(token) ? undefined : 'a text with characters that a token cannot have'
 }
 
-/** A sender may try any number of tokens. A random text of 16 characters cannot be guessed. */
+/** A random text of 16 characters cannot be guessed, although a client may try any number of tokens. */
 const MIN_LENGTH = 16
 const MAX_LENGTH = 1_000
 

@@ -1,20 +1,20 @@
 import type { ActivityState } from '../activity.js'
 import type { Reader } from './read-inbox-file.js'
 
-/** Entries of one state that ended in a time range; of `quarantined`, that arrived in it. `to` is not included. */
+/** The entries of a state that ended in a time range, or that arrived in it for `quarantined`. `to` is not included. */
 export interface EndedRange {
   readonly state: ActivityState
   readonly from: number
   readonly to: number
 }
 
-/** How many entries one count reads. A range with more is counted in two halves. */
+/** How many entries one count reads at most. A range with more entries is counted in two halves. */
 const MAX_COUNTED = 20_000
 
-/** At least so many parts, so that few of them have to be counted in halves. */
+/** With this many parts, only few of them have to be counted in halves. */
 const MIN_PARTS = 64
 
-/** The ranges in at least 64 parts altogether, each within one of them. */
+/** Divides the ranges into about `MIN_PARTS` parts or more in total. No part is in two ranges. */
 export function inParts(ranges: readonly EndedRange[]): EndedRange[] {
   const parts = Math.ceil(MIN_PARTS / ranges.length)
   return ranges.flatMap(({ state, from, to }) => {
@@ -27,7 +27,7 @@ export function inParts(ranges: readonly EndedRange[]): EndedRange[] {
   })
 }
 
-/** Counts the last range and removes it, or replaces it by its halves. It is left as it is if the count throws. */
+/** Counts the last range and removes it, or replaces it by its two halves. If the count throws, the list is unchanged. */
 export function countLastRange(
   db: Reader,
   ranges: EndedRange[],
@@ -42,7 +42,7 @@ export function countLastRange(
   ranges.push({ state, from: middle, to }, { state, from, to: middle })
 }
 
-// SQLite would choose the index on the states for all of them.
+// Without `INDEXED BY`, SQLite would choose the index on the states for each of them.
 const COUNT: Readonly<Record<ActivityState, string>> = {
   handled: counting('entries_by_state', "state = 'handled'", 'finished_at'),
   dead: counting('entries_by_state', "state = 'dead'", 'finished_at'),

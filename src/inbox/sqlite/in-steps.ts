@@ -1,13 +1,16 @@
 import { setImmediate as nextTick } from 'node:timers/promises'
 import type { Reader } from './read-inbox-file.js'
 
-/** How long one step blocks the event loop, in milliseconds. A query that began is completed. */
+/** How long one step blocks the event loop, in milliseconds. A query that is running at its end is completed. */
 const STEP_MS = 3
 
-/** Runs queries in steps, with other work between them. `read` runs one step. */
+/** Runs one step with the database. */
 export type ReadStep = (step: (db: Reader) => void) => Promise<void>
 
-/** Runs `query` until `isDone`. If it throws because the file is locked, it is run again. */
+/**
+ * Calls `query` until `isDone`, in steps with other work between them. If `query` throws because the file is locked, it is called
+ * again.
+ */
 export async function inSteps(
   read: ReadStep,
   isDone: () => boolean,

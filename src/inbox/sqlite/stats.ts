@@ -7,8 +7,8 @@ import { inSteps, type ReadStep } from './in-steps.js'
 import type { Reader } from './read-inbox-file.js'
 
 /**
- * How many entries are in each state. Counted in steps: of many entries, one that changes its state meanwhile may be counted
- * twice or not at all.
+ * How many entries are in each state. It counts in steps. An entry that changes its state between two steps may be counted twice or
+ * not at all.
  */
 export async function stats(read: ReadStep): Promise<InboxStats> {
   const counting = new Counting()
@@ -20,7 +20,7 @@ export async function stats(read: ReadStep): Promise<InboxStats> {
   return counting.result()
 }
 
-/** As `stats`, in one step. */
+/** Like `stats`, but in one step. */
 export function statsAtOnce(db: Reader): InboxStats {
   const counting = new Counting()
   while (!counting.isDone) counting.step(db)
@@ -54,7 +54,7 @@ class Counting {
   }
 }
 
-/** A bounded piece of the work. It removes itself from the list when nothing of it remains. */
+/** A part of the count, which each call continues by a bounded amount of work. It removes itself from the list at its end. */
 type Task = (db: Reader) => void
 
 function addTasks(tasks: Task[], counts: Record<InboxState, number>): void {
@@ -101,7 +101,7 @@ const FIRST_AND_LAST = `
   SELECT (SELECT min(finished_at) FROM entries WHERE state = ?1) AS first,
     (SELECT max(finished_at) FROM entries WHERE state = ?1) AS last`
 
-/** Moves what is unhandled to that state. Returns when the oldest of the others arrived. */
+/** Counts unhandled entries under that state instead of their stored one. Returns when the oldest other unfinished entry arrived. */
 function countUnhandled(db: Reader, counts: Record<InboxState, number>): Date | undefined {
   const unhandled = JSON.stringify([...unhandledTypes(db)])
   const oldest = db.get<{ received_at: number }>(OLDEST_UNFINISHED, unhandled)
@@ -117,7 +117,7 @@ interface StateCount {
   readonly count: number
 }
 
-// By the indexes on the types of these entries: SQLite would choose that on the states, and read every entry that waits.
+// The indexes contain the event type. Without `INDEXED BY`, SQLite would use the index on the states and read all waiting entries.
 const UNHANDLED_COUNTS = `
   SELECT state, count(*) AS count FROM (
     SELECT state FROM json_each(?1) CROSS JOIN entries INDEXED BY entries_ready
