@@ -1,5 +1,5 @@
 import type { Alternative, Hypothesis, Weight } from './change.js'
-import { secretEncodings, secretSyntax } from './secret-spellings.js'
+import { secretEncodings, secretSyntax } from './secret-encodings.js'
 
 /** Secrets that are not those of the subscription, as bytes. */
 export interface OtherSecrets {
@@ -31,7 +31,7 @@ export function secretHypotheses(others: OtherSecrets): readonly Hypothesis<Buff
     },
     {
       cause: 'secret-case',
-      // Of a secret in upper case, nobody can compute what it was.
+      // A secret that was changed to upper case cannot be restored. So it is compared with the other secrets.
       alternatives: (value) =>
         others.previous
           .filter((each) => lowerCase(each) === lowerCase(value))
