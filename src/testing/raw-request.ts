@@ -1,5 +1,5 @@
 import { Socket, type ConnectOpts, type SocketConstructorOpts } from 'node:net'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { headerValues, MalformedMessage, readBody, readHead, type MessageHead } from './http-message.js'
 
 export interface RawTarget {
@@ -128,7 +128,7 @@ async function writePieces(socket: Socket, pieces: readonly Uint8Array[]): Promi
     if (!socket.writable) return
     await new Promise((resolve) => socket.write(piece, resolve))
     // Lets a server in the same process read this piece separately.
-    await nextTurn()
+    await nextTick()
   }
 }
 
@@ -150,8 +150,8 @@ class PatientSocket extends Socket {
 
   override destroy(error?: Error): this {
     if (!error) return super.destroy()
-    void nextTurn()
-      .then(() => nextTurn())
+    void nextTick()
+      .then(() => nextTick())
       .then(() => super.destroy(error))
     return this
   }

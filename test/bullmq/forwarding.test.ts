@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import { forwardTo, type JobQueue } from '../../src/bullmq.js'
@@ -114,7 +114,7 @@ describe('a queue that does not answer', () => {
     expect(added).toHaveBeenCalledTimes(101)
 
     answer.resolve()
-    await nextTurn()
+    await nextTick()
     await forward(event, context())
   })
 })

@@ -144,7 +144,7 @@ describe('what may not be in the log', () => {
         signedCallback({ subscription: { ...SUBSCRIPTION, secret: 'forged' } }),
         signedCallback({
           subscription: SUBSCRIPTION,
-          headers: { Authorization: 'Bearer a-token-of-a-stranger' },
+          headers: { Authorization: 'Bearer a-token-of-another-client' },
         }),
       ]
       const statuses: number[] = []
@@ -166,7 +166,7 @@ describe('what may not be in the log', () => {
       for (const text of [
         ...secrets,
         ...signatures,
-        'a-token-of-a-stranger',
+        'a-token-of-another-client',
         'body-of-a-callback',
         'query-token',
       ]) {

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { EventChannel } from '../../src/events/event-channel.js'
 import { publishAnswer } from '../../src/events/publish-answer.js'
 import { outcome } from '../../src/callback/outcomes.js'
@@ -65,7 +65,7 @@ describe('a channel', () => {
     channel.subscribe('answered', listener)
     channel.publish('answered', answered)
     expect(listener).toHaveBeenCalledTimes(1)
-    await nextTurn()
+    await nextTick()
     expect(errors).toEqual([
       [new Error('thrown'), answered],
       [new Error('rejected'), answered],

@@ -178,7 +178,7 @@ describe('on a server that lets long headers through', () => {
   })
 })
 
-describe('the log line of a stranger', () => {
+describe('the log line of an unauthenticated request', () => {
   it('holds no character that a terminal takes for a command, and no more than a hundred of the sender', async () => {
     const { send, log } = await runReceiver()
     const request = editHead(genuine({ headers: { Authorization: null } }).toHttp(), (head) =>

@@ -397,4 +397,4 @@ async function send(
   return { running, response: await running.send(last!) }
 }
 
-// A stranger must not be able to tell what was stored from what was put in quarantine, nor why anything was refused.
+// An unauthenticated sender must not learn whether a callback was stored or quarantined, or why it was refused.

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { connection } from '../support/connection.js'
 import { genuine, runReceiver, subscription } from '../support/running-receiver.js'
 import { storeWith } from '../support/stores.js'
@@ -11,7 +11,7 @@ afterEach(() => jest.useRealTimers())
 
 /** Long enough for each limit to have its timer set. */
 async function slowly<Value>(step: () => Value): Promise<Awaited<Value>> {
-  for (let turn = 0; turn < 5; turn++) await nextTurn()
+  for (let turn = 0; turn < 5; turn++) await nextTick()
   return await step()
 }
 

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { deletableBefore } from '../../src/inbox/retention.js'
 import { SqliteInbox } from '../../src/sqlite.js'
 import { arrival } from '../support/arrivals.js'
@@ -19,7 +19,7 @@ async function runAt(at: number, file: string): Promise<void> {
   const { inbox, calls } = interposed(sqlite)
   const { worker } = work({ clock, inbox })
   await until(() => calls.prune >= 2)
-  await nextTurn()
+  await nextTick()
   await worker.stop(1_000)
   await sqlite.close()
 }

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import type { AddResult } from '../../src/inbox/inbox.js'
 import { addEventually } from '../support/add-eventually.js'
 import { arrival } from '../support/arrivals.js'
@@ -21,7 +21,7 @@ describe('while another process holds the file', () => {
     let added: AddResult | undefined
     const adding = inbox.add(arrival()).then((result) => (added = result))
     // Long enough for several tries, during which this process does other things.
-    for (let turns = 0; turns < 1000; turns++) await nextTurn()
+    for (let turns = 0; turns < 1000; turns++) await nextTick()
     expect(added).toBeUndefined()
     other.exec('ROLLBACK')
     expect((await adding).result).toBe('stored')
@@ -63,7 +63,7 @@ describe('while another process holds the file', () => {
     other.exec('BEGIN EXCLUSIVE; CREATE TABLE passing (id INTEGER)')
     const inbox = inboxOn(file)
     const opening = inbox.open()
-    for (let turns = 0; turns < 100; turns++) await nextTurn()
+    for (let turns = 0; turns < 100; turns++) await nextTick()
     other.exec('ROLLBACK')
     await opening
     other.close()

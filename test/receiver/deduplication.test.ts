@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import type { CallbackPayload, ClaimResult, StandardSchema } from '../../src/index.js'
 import { deferred } from '../support/deferred.js'
 import { fakeClock } from '../support/fake-clock.js'
@@ -97,7 +97,7 @@ describe('a callback that comes again after its handler failed', () => {
     let answered = false
     const answer = running.send(genuine()).finally(() => (answered = true))
     await until(() => running.handled.length === 1)
-    for (let turn = 0; turn < 10; turn++) await nextTurn()
+    for (let turn = 0; turn < 10; turn++) await nextTick()
     expect(answered).toBe(false)
     release.resolve()
     expect(await answer).toMatchObject({ status: 500 })
@@ -132,13 +132,13 @@ describe('concurrent twins', () => {
   it('are handled once, however slowly the store answers', async () => {
     const store = storeWith({
       async claim(take) {
-        for (let turn = 0; turn < 5; turn++) await nextTurn()
+        for (let turn = 0; turn < 5; turn++) await nextTick()
         const result = await take()
-        for (let turn = 0; turn < 5; turn++) await nextTurn()
+        for (let turn = 0; turn < 5; turn++) await nextTick()
         return result
       },
       async complete(record) {
-        for (let turn = 0; turn < 5; turn++) await nextTurn()
+        for (let turn = 0; turn < 5; turn++) await nextTick()
         return record()
       },
     })
@@ -204,7 +204,7 @@ describe('a store that', () => {
       expect(await running.send(genuine())).toMatchObject({ status: 503 })
       away.resolve()
       // A rejection that nobody waits for would end the process, and fails a test that still runs.
-      for (let turn = 0; turn < 10; turn++) await nextTurn()
+      for (let turn = 0; turn < 10; turn++) await nextTick()
       expect(codes(running)).toEqual(['ERR_STORE_UNAVAILABLE'])
       expect(running.log.lines).toHaveLength(1)
     },
@@ -329,7 +329,7 @@ describe('a handler whose time is up', () => {
     await running.send(callback)
     expect(running.handled).toHaveLength(1)
     finish.resolve()
-    await nextTurn()
+    await nextTick()
     await running.send(callback)
 
     expect(codes(running)).toEqual(['ERR_HANDLER_TIMEOUT', 'ERR_CALLBACK_IN_PROGRESS', 'HANDLED'])

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import pino from 'pino'
 import { createReceiver, type Subscription } from '../../src/index.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
@@ -17,7 +17,7 @@ const uncaught: unknown[] = []
 const onUncaught = (error: unknown) => uncaught.push(error)
 beforeAll(() => process.on('unhandledRejection', onUncaught).on('uncaughtException', onUncaught))
 afterEach(async () => {
-  await nextTurn()
+  await nextTick()
   expect(uncaught.splice(0).length).toBe(0)
 })
 afterAll(() => process.off('unhandledRejection', onUncaught).off('uncaughtException', onUncaught))
@@ -81,7 +81,7 @@ describe('a hostile value', () => {
     )
     handler = () => {}
     await send(next())
-    while ((await entries()).at(-1)!.state !== 'handled') await nextTurn()
+    while ((await entries()).at(-1)!.state !== 'handled') await nextTick()
   })
 
   it('that a schema throws is a handler that failed', async () => {
@@ -175,7 +175,7 @@ describe('a hostile value', () => {
     const { send } = await runReceiver({ store, dependencyTimeoutMs: 1 })
     expect((await send(next())).status).toBe(503)
     late[0]!()
-    await nextTurn()
+    await nextTick()
   })
 
   it('that an inbox throws or rejects with keeps neither callbacks from an answer nor the worker from going on', async () => {
@@ -186,13 +186,13 @@ describe('a hostile value', () => {
         for (const method of ['add', 'claim', 'settle', 'extend', 'prune'] as const)
           set(method, hostile as never)
         expect((await send(next())).status).toBe(503)
-        await nextTurn()
+        await nextTick()
       }),
       { numRuns: randomRuns(50) },
     )
     for (const method of ['add', 'claim', 'settle', 'extend', 'prune'] as const) set(method, undefined)
     expect((await send(next())).status).toBe(200)
-    while ((await entries()).at(-1)!.state !== 'handled') await nextTurn()
+    while ((await entries()).at(-1)!.state !== 'handled') await nextTick()
   })
 
   it('that a clock throws is an answer of 500', async () => {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { createReceiver } from '../../src/index.js'
 import { collectedLog } from '../support/collected-log.js'
 import { connection } from '../support/connection.js'
@@ -96,7 +96,7 @@ describe('stop()', () => {
       stopTimeoutMs: 20,
       async handler(_event, { signal }) {
         await new Promise((resolve) => signal.addEventListener('abort', resolve))
-        for (let turn = 0; turn < 10; turn++) await nextTurn()
+        for (let turn = 0; turn < 10; turn++) await nextTick()
         inOrder = true
       },
     })

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { createWorker, DoNotRetryError, MemoryInbox } from '../../src/index.js'
 import { arrival } from '../support/arrivals.js'
 import { deferred } from '../support/deferred.js'
@@ -13,7 +13,7 @@ const keyOf = ({ headers }: { headers: Record<string, string> }) => headers['X-I
 async function isResolved(promise: Promise<unknown>): Promise<boolean> {
   let resolved = false
   void promise.then(() => (resolved = true))
-  for (let turn = 0; turn < 50; turn++) await nextTurn()
+  for (let turn = 0; turn < 50; turn++) await nextTick()
   return resolved
 }
 

@@ -15,7 +15,7 @@ it('computes what it has been asked before only once', () => {
   expect(computed).toEqual(['a'])
 })
 
-it('forgets the oldest when there are too many, as a stranger may choose the texts', () => {
+it('forgets the oldest when there are too many, because an unauthenticated sender chooses the texts', () => {
   const { computed, lookUp } = counted(2)
   for (const text of ['a', 'b', 'c', 'c', 'b', 'a']) lookUp(text)
   expect(computed).toEqual(['a', 'b', 'c', 'a'])

@@ -17,7 +17,7 @@ const IMPORTS = `
   import http from 'node:http'
   import path from 'node:path'
   import { createInterface } from 'node:readline'
-  import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+  import { setImmediate as nextTick, setTimeout as delay } from 'node:timers/promises'
   import { createReceiver, createWorker } from '../../src/index.js'
   import { SqliteInbox } from '../../src/inbox/sqlite/sqlite-inbox.js'
   import { addEventually } from './add-eventually.js'

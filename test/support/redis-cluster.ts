@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { createClient } from 'redis'
 import { RedisServer } from './redis-server.js'
 import { freePort } from './server-program.js'
@@ -27,7 +27,7 @@ export class RedisCluster {
     }
     for (const client of clients) {
       const isReady = async () => /cluster_state:ok[^]*cluster_known_nodes:3/.test(await clusterInfo(client))
-      while (!(await isReady())) await nextTurn()
+      while (!(await isReady())) await nextTick()
       client.destroy()
     }
     return new RedisCluster(nodes)

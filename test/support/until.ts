@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTick } from 'node:timers/promises'
 
 // Taken before a test can replace the timers.
 const { setTimeout } = globalThis
@@ -11,7 +11,7 @@ const BUSY_TURNS = 100
  * second must not keep other processes from the processor.
  */
 export async function nextLook(looks: number): Promise<void> {
-  if (looks < BUSY_TURNS) await nextTurn()
+  if (looks < BUSY_TURNS) await nextTick()
   else await new Promise<void>((resolve) => setTimeout(resolve, 1))
 }
 

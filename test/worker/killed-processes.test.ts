@@ -30,7 +30,7 @@ const RECEIVER = `
     record({ entry, attempt, pid: process.pid })
     isDoomed ||= kills
     // What was claimed together begins in one turn of the event loop.
-    await nextTurn()
+    await nextTick()
     if (kills) process.kill(process.pid, 'SIGKILL')
     if (isDoomed) await new Promise(() => {})
     record({ entry, ended: true })

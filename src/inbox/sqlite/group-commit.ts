@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import { setImmediate as nextTick, setTimeout as delay } from 'node:timers/promises'
 import { CountersignError } from '../../base/errors.js'
 import { commitChannel, type CommitMeasurement } from '../../base/measurements.js'
 import type { Logger } from '../../logging/logger.js'
@@ -92,7 +92,7 @@ export class GroupCommit {
 
   async #drain(): Promise<void> {
     while (this.#waiting.length > 0) {
-      await nextTurn()
+      await nextTick()
       const busy = await this.#commit(this.#waiting.splice(0, MAX_BATCH))
       if (busy.length === 0) continue
       this.#waiting.unshift(...busy)
