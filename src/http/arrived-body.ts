@@ -10,7 +10,7 @@ export function readArrivedBody(
   { limits, memory, contentLength }: ReadBodyOptions,
 ): RawBody | BodyFailureCode | undefined {
   const { complete, readableLength: length, readableFlowing } = request
-  // Not `complete`: some adapters set it before the stream has its bytes, and Node sets it later.
+  // `complete` is not used here. Some adapters set it before the stream has its bytes, and Node sets it later.
   const hasArrived = length > 0 && length === Number(contentLength)
   if (!hasArrived || length > limits.maxBodyBytes) return undefined
   if (readableFlowing !== null || request.listenerCount('readable') > 0) return undefined
@@ -30,7 +30,7 @@ const LARGEST_READ_BYTES = 65_536
  */
 export function mayArriveInThisTick(request: IncomingMessage, { contentLength }: ReadBodyOptions): boolean {
   const { complete, readableFlowing } = request
-  // Other code that listens may get the body first, and this code would then get nothing.
+  // If other code listens, it may get the body first. This code would then get nothing.
   const isAlone = readableFlowing === null && request.listenerCount('readable') === 0
   return complete === false && isAlone && Number(contentLength) <= LARGEST_READ_BYTES
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { CallbackHeaders } from '../callback/callback.js'
 import { callbackHeaders, mayLackHeaders, type RequestSource } from './callback-headers.js'
 
-/** What is known of a request before its body is read. */
+/** The values of a request that are known before its body is read. */
 export interface CallbackHead {
   readonly method: string | undefined
   readonly path: string

@@ -136,7 +136,7 @@ export class RefusalDiagnosis {
     const { subscriptions, dependencyTimeoutMs, clock, toleranceMs, futureToleranceMs } = this.#authentication
     try {
       const receivedAt = new Date(clock())
-      // The other callbacks of the batch have their turn first.
+      // The search blocks the event loop, so the other callbacks of the batch are answered first.
       await afterThisTick()
       const { idempotencyKey, eventType } = answeredEvent(outcome, head.headers, durationMs)
       const hints = { eventType: single(head.headers.eventType), path: head.path }
@@ -145,7 +145,7 @@ export class RefusalDiagnosis {
         dependencyTimeoutMs,
         'subscriptions()',
       )
-      // Its 22 modules are loaded when they are needed: with them `import 'countersign'` takes a tenth longer.
+      // Loaded only when needed, because its 22 modules would make `import 'countersign'` a tenth slower.
       const { explainCallback } = await import('../diagnosis/index.js')
       const { verified, findings, stoppedBy } = this.#measured((maxMs) =>
         explainCallback(

@@ -37,7 +37,7 @@ export function requestListener(
   checkKnownOptions(owner, options, ['path', 'exclusive'])
   const { path, exclusive = false } = options
   if (typeof exclusive !== 'boolean') throw invalidOption(owner, 'exclusive', exclusive, 'use true or false')
-  // No request has such a path, so every callback would go to the app.
+  // A request never has such a path, so every callback would go to the app.
   if (path !== undefined && (typeof path !== 'string' || !/^\/[^?#]*$/.test(path)))
     throw invalidOption(owner, 'path', path, 'use a path without a query, such as "/hooks/transfers"')
   const listener = listenerOf(exclusive)

@@ -95,7 +95,7 @@ function consoleListener(
     }
     const end = url.slice(CONSOLE_PATH.length)
     if (!url.startsWith(CONSOLE_PATH) || !/^(?:[/?]|$)/.test(end)) return otherwise(request, response)
-    // As Express mounts a router.
+    // The console expects `originalUrl` and `url` as Express sets them for a mounted router.
     Object.assign(request, { originalUrl: url, url: end.startsWith('/') ? end : `/${end}` })
     console.handle(request, response)
   }

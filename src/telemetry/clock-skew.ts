@@ -18,18 +18,18 @@ export class ClockSkew {
 
   /** To be called for verified callbacks only: the timestamp of a forged one could be anything. */
   add(signedAt: Date, receivedAt: Date): void {
-    this.#turn()
+    this.#moveWindow()
     this.#current = Math.min(this.#current, receivedAt.getTime() - signedAt.getTime())
   }
 
   /** In milliseconds; undefined if no callback was verified within 5 to 10 minutes. */
   get ms(): number | undefined {
-    this.#turn()
+    this.#moveWindow()
     const smallest = Math.min(this.#current, this.#previous)
     return smallest === Infinity ? undefined : smallest
   }
 
-  #turn(): void {
+  #moveWindow(): void {
     const now = this.#now()
     if (now < this.#windowEndsAt) return
     this.#previous = now < this.#windowEndsAt + WINDOW_MS ? this.#current : Infinity

@@ -64,7 +64,7 @@ interface Summary {
 }
 
 interface ConsoleSummary {
-  /** How many may sign in. 0: everybody on this machine may look. */
+  /** The number of users. 0: no sign-in is required, and nobody may decide. */
   readonly users: number
   readonly bodies: string
   readonly reasonRequired: boolean

@@ -66,7 +66,7 @@ export interface Settings extends CommonSettings {
 /** For `work`. */
 export interface WorkSettings extends CommonSettings {
   readonly worker: Omit<WorkerOptions, 'inbox'>
-  /** Of the receivers, unchecked: a worker deletes old entries and must not delete what they would accept again. */
+  /** The tolerances of the receivers, unchecked. A worker must not delete entries whose callbacks receivers would accept again. */
   readonly tolerance: Partial<Tolerance>
   readonly health: HealthServerOptions
 }

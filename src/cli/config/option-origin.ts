@@ -12,7 +12,7 @@ export function withOrigin<Result>(origin: OptionOrigin, parse: () => Result): R
   }
 }
 
-/** As `withOrigin`, for what is loaded only when it is used. */
+/** Like `withOrigin`, for an async `parse`. */
 export async function withOriginOfPromise<Result>(
   origin: OptionOrigin,
   parse: () => Promise<Result>,

@@ -4,7 +4,7 @@ import type { ConfigFile } from './config-file.js'
 import { resolveOption } from './config-secrets.js'
 
 export interface RedisSetting {
-  /** With a password in it, as it is given to the client. */
+  /** The URL for the client. It may contain a password. */
   readonly url: URL
   readonly prefix?: string | undefined
   readonly retentionMs?: number | undefined
@@ -31,7 +31,7 @@ export async function redisSetting(
   return { ...options, url: parsedUrl(owner, text) }
 }
 
-/** A URL may hold a password, so a wrong one is not repeated. */
+/** The error does not contain a wrong URL, because a URL may contain a password. */
 function parsedUrl(owner: string, text: unknown): URL {
   const url = typeof text === 'string' ? parseUrl(text) : undefined
   if (url && ['redis:', 'rediss:'].includes(url.protocol) && url.hostname !== '' && isDecodable(url.password))
@@ -55,7 +55,7 @@ function isDecodable(text: string): boolean {
   }
 }
 
-/** What may not be in any output. */
+/** The texts that no output may contain: the URL, and its password as written and decoded. */
 export function secretsOfUrl({ url: { password, href } }: RedisSetting): string[] {
   return password === '' ? [] : [href, password, decodeURIComponent(password)]
 }

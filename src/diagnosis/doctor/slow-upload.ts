@@ -3,7 +3,7 @@ import type { Exchange } from './exchange.js'
 import { doctorFinding, type DoctorFinding } from './findings.js'
 import { unansweredFinding } from './unanswered.js'
 
-/** What became of a body whose halves were sent with a pause between them. */
+/** The findings about a body whose two halves were sent with a pause between them. */
 export function slowUpload(exchange: Exchange, report: ProbeReport | undefined): DoctorFinding[] {
   const { durationMs, pauseMs } = exchange
   const cut = (seen: string) => [doctorFinding('slow-upload-cut', seen)]
@@ -11,9 +11,9 @@ export function slowUpload(exchange: Exchange, report: ProbeReport | undefined):
   const { refusedFor, durationMs: arrivedWithinMs, body } = report
   if (refusedFor === 'ERR_BODY_TIMEOUT')
     return cut(`by the receiver after ${arrivedWithinMs} ms: bodyTimeoutMs`)
-  // What does not arrive, or is not read, takes no time.
+  // Without a body that has arrived and was read, there is no time to compare.
   if (!body?.bytes) return []
-  // A proxy that forwards what it has makes the receiver wait as long as the sender did.
+  // Through a proxy that forwards each part at once, the body takes as long to arrive as the sender took to send it.
   if (arrivedWithinMs >= pauseMs / 2) return []
   return [
     doctorFinding('body-buffered', `a body that took ${pauseMs} ms arrived within ${arrivedWithinMs} ms`),

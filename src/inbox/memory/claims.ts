@@ -86,7 +86,7 @@ export function settle(
   return entry
 }
 
-/** To be called after the clock was set back. Returns how far ahead of it the latest due time was set, in milliseconds. */
+/** Corrects all times after the clock was set back. Returns how far ahead of the clock the latest due time was, in milliseconds. */
 export function setTimesAnew({ all, typesSeenAt, unfinished }: MemoryEntries, now: number): number {
   for (const entry of all.values())
     if (entry.finishedAt !== undefined) entry.finishedAt = Math.min(entry.finishedAt, now)

@@ -65,7 +65,7 @@ export function listOf(
     .map((entry) => summaryOf(entry, stateOf(entry)))
 }
 
-/** By the states that are stored, which are all that an activity has. */
+/** Counts entries by time. It uses their stored states, because an activity never contains a computed state. */
 export function activityOf(
   entries: Iterable<MemoryEntry>,
   request: ActivityRequest,

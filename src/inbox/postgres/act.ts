@@ -193,7 +193,7 @@ const FORGET_SIGNATURE = `
   DELETE FROM signatures USING entries
   WHERE entries.id = $1::bigint AND signatures.signed_at = entries.signed_at
     AND signatures.signature = entries.signature AND signatures.entry_id = entries.id`
-// What shares an order key becomes ready in its turn.
+// Entries that share an order key become ready one after the other, by another statement.
 const RESTORE = `
   UPDATE entries SET state = $2::text, event_type = $3::text, due_at = $4::bigint, due_set_at = $5::bigint,
     ready = $4::bigint IS NOT NULL AND order_key IS NULL, attempts = $6::integer, replayed = $7::boolean,

@@ -7,7 +7,7 @@ import { storedText } from './sql-text.js'
 
 type Column = readonly [name: string, type: 'text' | 'bigint', valueOf: (arrival: Arrival) => string | null]
 
-/** What each arrival has of its own: one array for each column, so that one statement serves any number of arrivals. */
+/** The columns that differ between arrivals. Each is one array, so that one statement can store any number of arrivals. */
 const OWN: readonly Column[] = [
   ['idempotency_key', 'text', ({ callback }) => storedText(callback.idempotencyKey)],
   ['order_key', 'bigint', ({ orderKey }) => (orderKey === undefined ? null : orderKeyOf(orderKey))],
@@ -18,7 +18,7 @@ const OWN: readonly Column[] = [
   ['headers', 'text', ({ headers }) => storedHeaders(headers)],
 ]
 
-/** What is alike for the callbacks of a subscription. Arrivals that follow each other and are alike share one element. */
+/** The columns that are equal for all callbacks of a subscription. Consecutive arrivals with equal values share one element. */
 const SHARED: readonly Column[] = [
   ['event_type', 'text', ({ callback }) => storedText(callback.type)],
   ['subscribed_type', 'text', ({ callback }) => storedText(callback.subscription.eventTypeName)],

@@ -22,7 +22,7 @@ export function conditionsOf(filter: EntryFilter, values: Values): string[] {
   const text = (value: string) => values.given(storedText(value), 'text')
   if (states) {
     conditions.push(`${SHOWN_STATE} = ANY (${values.given(states, 'text[]')})`)
-    // What lets the server use the index that does not contain the handled entries.
+    // With this condition the server can use the index that does not contain handled entries.
     if (!states.includes('handled')) conditions.push("state <> 'handled'")
   }
   if (eventType !== undefined) conditions.push(`event_type = ${text(eventType)}`)
@@ -36,7 +36,7 @@ export function conditionsOf(filter: EntryFilter, values: Values): string[] {
     conditions.push(
       `coalesce(subscription_id, subscribed_type || ' ' || callback_url) = ${text(subscriptionId)}`,
     )
-  // By this collation only A to Z have small letters.
+  // With this collation, lower() changes only A to Z.
   if (reason !== undefined)
     conditions.push(`position(lower(${text(reason)} COLLATE "C") IN lower(reason COLLATE "C")) > 0`)
   if (before !== undefined) conditions.push(`received_at < ${values.given(before, 'float8')}`)

@@ -40,7 +40,7 @@ export interface PostgresInboxOptions {
    * @default 4_000
    */
   readonly busyTimeoutMs?: number | undefined
-  /** pino, console, or alike; `false` for none. @default warnings and errors go to standard error */
+  /** pino, console, or compatible; `false` for none. @default warnings and errors go to standard error */
   readonly logger?: Logger | false | undefined
 }
 

@@ -18,7 +18,7 @@ export function withPastAttempt(
   return `(${kept}) || jsonb_build_array(jsonb_build_array(${attempt}))`
 }
 
-/** The result of the attempt that began at `begun_at`, when the next one begins. */
+/** SQL for the result of the attempt that began at `begun_at`. It is evaluated when the next attempt begins. */
 export const LATEST_RESULT = "CASE WHEN handled_at IS NULL THEN 'interrupted' ELSE 'handled' END"
 
 export function pastAttemptsOf(json: string | null): readonly PastAttempt[] {

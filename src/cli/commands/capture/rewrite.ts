@@ -11,7 +11,7 @@ export interface RewriteContext {
 /** A function of the user that returns what is put in place of a payload. */
 export type Rewrite = (payload: unknown, context: RewriteContext) => unknown
 
-/** Without it, a promise that never settles would end the program without a word. */
+/** How long one call may take, in milliseconds. Without this timer, a promise that never settles ends Node without a message. */
 const TIMEOUT_MS = 60_000
 
 /** @throws CountersignError if the module cannot be loaded, or has no function */

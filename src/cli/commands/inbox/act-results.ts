@@ -7,7 +7,7 @@ import { decisionReason, type ActRefusal } from '../../../inbox/operator-action.
 import { EXIT, printJson, type ExitCode, type Io } from '../../io.js'
 import { entryId } from '../../option-values.js'
 
-/** What became of one entry, or would become of it. */
+/** The result of a decision on one entry, or with `--dry-run` the expected result. */
 export interface Result {
   readonly id: EntryId
   readonly done: boolean
