@@ -40,6 +40,14 @@ describe.each(HOSTS)('the console in %s', (host) => {
     expect(seen.size).toBeGreaterThan(30)
   })
 
+  it('has a heading on a page that says what went wrong', async () => {
+    const { get } = browse(await runConsole({ inbox: seededInbox().inbox }, host))
+    const missing = await get('nothing-here')
+    expect(missing.status).toBe(404)
+    expect(textOf(missing)).toMatch(/No such page The console has no page with this address\./)
+    expect(missing.text).toContain('<h1>No such page</h1>')
+  })
+
   it('decides', async () => {
     const { inbox, clock, add } = seededInbox()
     const id = await add(DEAD)
