@@ -1,32 +1,47 @@
+/** A reading is shared for at least so many times its duration. Readings then use a fiftieth of the time. */
+const TIMES_DURATION = 50
+
+/** The longest time for which a reading is shared, in milliseconds, however long it took. */
+const MAX_FRESH_MS = 30_000
+
 /**
- * Reads a value of the inbox once for all calls within `freshMs` milliseconds. Every open page polls every few seconds. More open
- * pages must not cause more work for the inbox.
+ * Reads something of the inbox once for all who ask for it within a time. Every open page asks every few seconds, and the inbox
+ * must not work more because more operators look at it. To count a million entries takes long enough to slow down the callbacks
+ * that arrive, so the time grows with the duration of the reading.
  */
 export class SharedReading<Value> {
-  readonly #freshMs: number
+  readonly #leastFreshMs: number
   readonly #now: () => number
   #reading: Promise<Value> | undefined
-  #readAt = -Infinity
+  #freshUntil = -Infinity
 
-  /** `now`: a monotonic clock in milliseconds. */
-  constructor(freshMs: number, now: () => number) {
-    this.#freshMs = freshMs
+  /** `leastFreshMs`: how long a reading is shared at least. `now`: a monotonic clock in milliseconds. */
+  constructor(leastFreshMs: number, now: () => number) {
+    this.#leastFreshMs = leastFreshMs
     this.#now = now
   }
 
   get(read: () => Promise<Value>): Promise<Value> {
-    if (this.#reading && this.#now() - this.#readAt < this.#freshMs) return this.#reading
-    this.#readAt = this.#now()
+    const startedAt = this.#now()
+    if (this.#reading && startedAt < this.#freshUntil) return this.#reading
     const reading = read()
     this.#reading = reading
-    // The next call must read again instead of repeating the error.
-    reading.catch(() => {
-      if (this.#reading === reading) this.#reading = undefined
-    })
+    this.#freshUntil = startedAt + MAX_FRESH_MS
+    reading.then(
+      () => {
+        if (this.#reading !== reading) return
+        const wanted = Math.max(this.#leastFreshMs, TIMES_DURATION * (this.#now() - startedAt))
+        this.#freshUntil = startedAt + Math.min(wanted, MAX_FRESH_MS)
+      },
+      // The next one who asks reads again.
+      () => {
+        if (this.#reading === reading) this.#reading = undefined
+      },
+    )
     return reading
   }
 
-  /** Makes the next call read again. Called after a decision, so that the page shows its result. */
+  /** After a decision, which must be visible at once. */
   forget(): void {
     this.#reading = undefined
   }

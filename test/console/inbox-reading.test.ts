@@ -5,10 +5,14 @@ import { fakeClock } from '../support/fake-clock.js'
 function counting() {
   const calls = { stats: 0, activity: 0 }
   let fails = false
+  let durationMs = 0
+  let paused = Promise.resolve()
   const now = fakeClock(0)
   const operations = {
     async stats() {
       calls.stats++
+      await paused
+      now.advance(durationMs)
       if (fails) throw new Error('not readable')
       return NO_ENTRIES
     },
@@ -17,7 +21,20 @@ function counting() {
       return []
     },
   }
-  return { calls, now, reading: new InboxReading(operations, now), fail: (value: boolean) => (fails = value) }
+  return {
+    calls,
+    now,
+    reading: new InboxReading(operations, now),
+    fail: (value: boolean) => (fails = value),
+    /** How long each reading takes from now on. */
+    takes: (ms: number) => (durationMs = ms),
+    /** Readings end when the result is called. */
+    pause: () => {
+      let end = () => {}
+      paused = new Promise((resolve) => (end = resolve))
+      return end
+    },
+  }
 }
 
 const HOUR = { from: 0, to: 3_600_000, bucketMs: 60_000 }
@@ -53,4 +70,36 @@ it('reads again after a decision and after a failure', async () => {
   fail(false)
   expect(await reading.stats()).toBe(NO_ENTRIES)
   expect(calls).toEqual({ stats: 3, activity: 2 })
+})
+
+it('reads a slow inbox less often: the readings take at most a fiftieth of the time', async () => {
+  const { calls, now, reading, takes } = counting()
+  takes(200)
+  await reading.stats()
+  now.advance(9_799)
+  await reading.stats()
+  expect(calls.stats).toBe(1)
+  now.advance(1)
+  await reading.stats()
+  expect(calls.stats).toBe(2)
+})
+
+it('reads a very slow inbox again after half a minute', async () => {
+  const { calls, now, reading, takes } = counting()
+  takes(4_000)
+  await reading.stats()
+  now.advance(26_000)
+  await reading.stats()
+  expect(calls.stats).toBe(2)
+})
+
+it('shares a reading that has not ended', async () => {
+  const { calls, now, reading, pause } = counting()
+  const resume = pause()
+  const first = reading.stats()
+  now.advance(20_000)
+  const second = reading.stats()
+  resume()
+  await Promise.all([first, second])
+  expect(calls.stats).toBe(1)
 })
