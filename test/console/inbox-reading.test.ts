@@ -14,7 +14,7 @@ function counting() {
       await paused
       now.advance(durationMs)
       if (fails) throw new Error('not readable')
-      return NO_ENTRIES
+      return { ...NO_ENTRIES }
     },
     async activity() {
       calls.activity++
@@ -68,7 +68,7 @@ it('reads again after a decision and after a failure', async () => {
   fail(true)
   await expect(reading.stats()).rejects.toThrow('not readable')
   fail(false)
-  expect(await reading.stats()).toBe(NO_ENTRIES)
+  expect(await reading.stats()).toEqual(NO_ENTRIES)
   expect(calls).toEqual({ stats: 3, activity: 2 })
 })
 
@@ -91,6 +91,29 @@ it('reads a very slow inbox again after half a minute', async () => {
   now.advance(26_000)
   await reading.stats()
   expect(calls.stats).toBe(2)
+})
+
+it('shows what it has while a slow inbox is read again, for at most a minute', async () => {
+  const { calls, now, reading, takes, pause } = counting()
+  takes(2_000)
+  const first = await reading.stats()
+  now.advance(28_000)
+  const resume = pause()
+  expect(await reading.stats()).toBe(first)
+  expect(calls.stats).toBe(2)
+  now.advance(29_999)
+  expect(await reading.stats()).toBe(first)
+  now.advance(1)
+  const third = reading.stats()
+  resume()
+  expect(await third).not.toBe(first)
+})
+
+it('waits for an inbox that is read fast', async () => {
+  const { now, reading } = counting()
+  const first = await reading.stats()
+  now.advance(1_000)
+  expect(await reading.stats()).not.toBe(first)
 })
 
 it('shares a reading that has not ended', async () => {
