@@ -4,16 +4,16 @@ const TIMES_DURATION = 50
 /** The longest time for which a reading is shared, in milliseconds, however long it took. */
 const MAX_FRESH_MS = 30_000
 
-/** Who asks does not wait for a reading that takes longer than this, in milliseconds, but gets the one before it ... */
+/** If a reading took longer than this, in milliseconds, calls get its value while the next reading runs. */
 const SLOW_MS = 50
 
-/** ... if it is not older than this, in milliseconds. */
+/** The greatest age of such a value, in milliseconds. */
 const MAX_AGE_MS = 60_000
 
 /**
- * Reads something of the inbox once for all who ask for it within a time. Every open page asks every few seconds, and the inbox
- * must not work more because more operators look at it. To count a million entries takes long enough to slow down the callbacks
- * that arrive, so the time grows with the duration of the reading.
+ * Reads a value of the inbox once for all calls within a time. Every open page polls every few seconds. More open pages must not
+ * cause more work for the inbox. The time grows with the duration of the reading, because counting a million entries would
+ * otherwise slow down the callbacks that arrive.
  */
 export class SharedReading<Value> {
   readonly #leastFreshMs: number
@@ -35,7 +35,7 @@ export class SharedReading<Value> {
     return latest && now < latest.shownUntil ? latest.reading : this.#running!.reading
   }
 
-  /** After a decision, which must be visible at once. */
+  /** Makes the next call read again. Called after a decision, so that the page shows its result. */
   forget(): void {
     this.#latest = undefined
     this.#running = undefined
@@ -58,7 +58,7 @@ export class SharedReading<Value> {
         const { reading } = running
         end({ reading, freshUntil: startedAt + freshMs, shownUntil: startedAt + shownMs })
       },
-      // The next one who asks reads again.
+      // The next call must read again instead of repeating the error.
       () => end(undefined),
     )
   }
@@ -72,6 +72,6 @@ interface Running<Value> {
 interface Finished<Value> {
   readonly reading: Promise<Value>
   readonly freshUntil: number
-  /** Until when it is shown while the next one runs. */
+  /** Until when calls get it while the next reading runs. */
   readonly shownUntil: number
 }
