@@ -48,7 +48,7 @@ test('on HTTP/2 a decision is carried out, and a form that is too large is refus
     'sec-fetch-site': 'same-origin',
     cookie: String(page.response['set-cookie']).split(';')[0]!,
   }
-  const tooLarge = new URLSearchParams({ ...fields, action: 'discard', reason: 'x'.repeat(40_000) })
+  const tooLarge = new URLSearchParams({ ...fields, action: 'discard', reason: 'x'.repeat(70_000) })
   expect((await ask(client, form, tooLarge.toString())).status).toBe(413)
   expect((await inbox.show(id))!.state).toBe('dead')
   const decision = new URLSearchParams({ ...fields, action: 'discard' })

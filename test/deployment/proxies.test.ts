@@ -47,11 +47,12 @@ async function deployed(start: (ports: readonly [number, number]) => Promise<Doc
       )
       sent.once('error', reject).end(body)
     })
-  const deliver = () => {
+  const newCallback = () => {
     const { path, headers, body } = signedCallback({ subscription: SUBSCRIPTION })
-    return send(path, 'POST', { ...headers, 'Content-Length': body.length }, body)
+    return () => send(path, 'POST', { ...headers, 'Content-Length': body.length }, body)
   }
-  return { cwd, ports, serve, receivers, proxy, send, deliver }
+  const deliver = () => newCallback()()
+  return { cwd, ports, serve, receivers, proxy, send, deliver, newCallback }
 }
 
 async function storedIn(cwd: string): Promise<number> {
@@ -62,6 +63,9 @@ async function storedIn(cwd: string): Promise<number> {
     await inbox.close()
   }
 }
+
+/** Of some 250 callbacks. Without the rules of the proxies for repeats there would be more. */
+const MAX_REPEATS = 2
 
 describe.each(DOCUMENTED_PROXIES)('docs/deployment, $name', ({ needs, isInstalled, start }) => {
   const itWithProxy = itWhere(isInstalled, needs)
@@ -100,11 +104,18 @@ describe.each(DOCUMENTED_PROXIES)('docs/deployment, $name', ({ needs, isInstalle
   itWithProxy(
     'loses no callback when one of two receivers is stopped, and when one is killed',
     async () => {
-      const { cwd, ports, serve, receivers, deliver } = await deployed(start)
+      const { cwd, ports, serve, receivers, newCallback } = await deployed(start)
       const statuses: (number | undefined)[] = []
+      let repeats = 0
       const over = new AbortController()
       const sender = async () => {
-        while (!over.signal.aborted) statuses.push((await deliver()).status)
+        while (!over.signal.aborted) {
+          const deliver = newCallback()
+          let { status } = await deliver()
+          // On a busy machine a proxy may give up a try in time for neither receiver.
+          for (; status === 502 && repeats < MAX_REPEATS; repeats++) status = (await deliver()).status
+          statuses.push(status)
+        }
       }
       const senders = Promise.all(Array.from({ length: 8 }, sender))
       const more = (count: number) => {

@@ -32,7 +32,7 @@ describeWithRedis.each(CLIENT_NAMES)('receivers that share a Redis server, with 
   })
 
   it('answer 503 while the server is gone, and go on by themselves', async () => {
-    const running = await runReceiver({ store: storeOf(0), dependencyTimeoutMs: 300 })
+    const running = await runReceiver({ store: storeOf(0), dependencyTimeoutMs: 1_000 })
     expect((await running.send(genuine())).status).toBe(200)
     await server.kill()
     const callback = genuine()
