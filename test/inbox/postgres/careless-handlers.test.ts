@@ -18,6 +18,8 @@ describeWithDatabase('a transactional handler that is careless', (database) => {
     )
     await database.query('TRUNCATE ledger')
     pool = new pg.Pool({ connectionString: database.connectionString, max: 5 })
+    // `pool.end()` resolves before the connections are closed, and the server may end them first.
+    pool.on('error', () => {})
     inbox = database.inboxOn(schema, { connectionString: undefined, pool, busyTimeoutMs: 1_000 })
   })
   afterEach(async () => {
