@@ -25,6 +25,17 @@ export interface LatestDecision {
   readonly before?: EntryBefore | undefined
 }
 
+/** A decision as SQL inboxes store it. */
+export interface StoredDecision {
+  readonly action: OperatorAction
+  /** JSON of an `EntryBefore`. Null if an earlier version recorded the decision. */
+  readonly before: string | null
+}
+
+export function latestDecision({ action, before }: StoredDecision): LatestDecision {
+  return { action, before: before === null ? undefined : (JSON.parse(before) as EntryBefore) }
+}
+
 /** The fields of the entry now. */
 export interface UndoneEntry extends Pick<EntryBefore, 'state' | 'known' | 'token' | 'copies'> {
   readonly id: EntryId

@@ -67,7 +67,8 @@ export interface AdminPages {
 }
 
 /**
- * `/metrics`, `/healthz`, `/readyz` and, if there is one, the console at `/console/`, on an address that callbacks do not reach. All other requests are answered 404.
+ * `/metrics`, `/healthz`, `/readyz` and, if there is one, the console at `/console/`, on an address that callbacks do not reach. All
+ * other requests are answered 404.
  * @throws CountersignError ERR_LISTEN_FAILED
  */
 export function startAdminServer(

@@ -3,12 +3,13 @@ import type { ActResult, OperatorAction, OperatorDecision } from '../operations.
 import { actionRefusal, missingRefusal, type ActRefusal, type Decision } from '../operator-action.js'
 import { MOVES, type InboxState, type StoredState } from '../states.js'
 import {
+  type EntryBefore,
   isRefusal,
+  latestDecision,
   restoredDue,
   restoredEnd,
+  type StoredDecision,
   undoneDecision,
-  type EntryBefore,
-  type LatestDecision,
 } from '../undo.js'
 import { rowId } from './entry-id.js'
 import { SHOWN_STATE } from './filter.js'
@@ -86,7 +87,7 @@ async function decide(tx: Transaction, action: OperatorDecision, { id, row, entr
 }
 
 async function undo(tx: Transaction, { id, row, entry, again }: ActedOn): Promise<void> {
-  const [latest] = await tx.all<{ action: OperatorAction; before: string | null }>(LATEST, row)
+  const [latest] = await tx.all<StoredDecision>(LATEST, row)
   const before = undoneDecision(
     { id, state: entry.state, token: entry.token, copies: entry.copies, known: entry.known },
     latest && latestDecision(latest),
@@ -109,16 +110,6 @@ async function undo(tx: Transaction, { id, row, entry, again }: ActedOn): Promis
     restoredEnd(before, tx.now, entry.copies),
     before.known,
   )
-}
-
-function latestDecision({
-  action,
-  before,
-}: {
-  action: OperatorAction
-  before: string | null
-}): LatestDecision {
-  return { action, before: before === null ? undefined : (JSON.parse(before) as EntryBefore) }
 }
 
 function entryBefore(entry: ActedOnRow): EntryBefore {

@@ -3,12 +3,13 @@ import type { ActResult, OperatorAction, OperatorDecision } from '../operations.
 import { actionRefusal, missingRefusal, type Decision } from '../operator-action.js'
 import { MOVES, type StoredState } from '../states.js'
 import {
+  type EntryBefore,
   isRefusal,
+  latestDecision,
   restoredDue,
   restoredEnd,
+  type StoredDecision,
   undoneDecision,
-  type EntryBefore,
-  type LatestDecision,
 } from '../undo.js'
 import type { Connection } from './connection.js'
 import { shownState, unhandledTypes } from './handled-types.js'
@@ -56,7 +57,7 @@ function decide(db: Connection, entry: ActedOnRow, action: OperatorDecision, aga
 function undo(db: Connection, entry: ActedOnRow, again: boolean, now: number) {
   const { id, state, token, copies } = entry
   const entryId = entryIdOf(id)
-  const latest = db.get<{ action: OperatorAction; before: string | null }>(LATEST, id)
+  const latest = db.get<StoredDecision>(LATEST, id)
   const before = undoneDecision(
     { id: entryId, state, token, copies, known: entry.known === 1 },
     latest && latestDecision(latest),
@@ -78,16 +79,6 @@ function undo(db: Connection, entry: ActedOnRow, again: boolean, now: number) {
     id,
   )
   return before
-}
-
-function latestDecision({
-  action,
-  before,
-}: {
-  action: OperatorAction
-  before: string | null
-}): LatestDecision {
-  return { action, before: before === null ? undefined : (JSON.parse(before) as EntryBefore) }
 }
 
 function entryBefore(entry: ActedOnRow, now: number): EntryBefore {
