@@ -99,16 +99,16 @@ itWhere(prometheus !== undefined, 'prometheus')(
       `--web.listen-address=127.0.0.1:${port}`,
     ]
     const server = new ServerProcess(prometheus!, args, { cwd })
-    const query = async (path: string): Promise<{ data: any }> => {
+    const query = async <Data>(path: string): Promise<{ data?: Data }> => {
       const response = await fetch(`http://127.0.0.1:${port}/api/v1/${path}`)
-      return (await response.json()) as { data: any }
+      return (await response.json()) as { data?: Data }
     }
     const empty = async () => {
       const without = []
       for (const { title, expr } of queries) {
         const instant = expr.replaceAll('$__rate_interval', '10s')
-        const { data } = await query(`query?query=${encodeURIComponent(instant)}`)
-        if (!(data?.result?.length > 0)) without.push(title)
+        const { data } = await query<{ result: unknown[] }>(`query?query=${encodeURIComponent(instant)}`)
+        if (!data?.result?.length) without.push(title)
       }
       return without
     }
@@ -116,8 +116,8 @@ itWhere(prometheus !== undefined, 'prometheus')(
     try {
       await server.ready(async () => (without = await empty()).length === 0, 30_000).catch(() => undefined)
       expect(without).toEqual([])
-      const { data } = await query('rules')
-      const health = data.groups.flatMap(({ rules }: any) => rules.map((rule: any) => rule.health))
+      const { data } = await query<{ groups: { rules: { health: string }[] }[] }>('rules')
+      const health = data!.groups.flatMap(({ rules }) => rules.map((rule) => rule.health))
       expect(new Set(health)).toEqual(new Set(['ok']))
     } finally {
       await server.stop('SIGTERM')

@@ -1,4 +1,5 @@
 import {
+  type Histogram,
   AggregationTemporality,
   InMemoryMetricExporter,
   MeterProvider,
@@ -29,7 +30,7 @@ function measure() {
         descriptor.name,
         {
           ...descriptor,
-          points: dataPoints.map(({ attributes, value }) => ({ attributes, value: value as any })),
+          points: dataPoints.map(({ attributes, value }) => ({ attributes, value: value as Histogram })),
         },
       ]),
     )
