@@ -1,4 +1,4 @@
-import { hasConfig, loadValues, type ConfigValues } from '../config/config.js'
+import { hasConfig, loadValues, type ConfigValues } from '../config/config-values.js'
 import { configuredSubscriptions, type ConfiguredSubscription } from '../config/config-subscriptions.js'
 import { loadEnvFile } from '../environment.js'
 import { addInboxFileOptions } from '../config/inbox-file.js'

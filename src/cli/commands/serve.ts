@@ -1,5 +1,6 @@
 import { startReceiverServer } from '../../server/server.js'
-import { loadSettings, type ServeFlags } from '../config/config.js'
+import type { ServeFlags } from '../config/config-values.js'
+import { loadSettings } from '../config/settings.js'
 import { createAdmin } from '../admin.js'
 import { addEnvFileOption } from '../environment.js'
 import { UsageError, type DefineCommand, type Io } from '../io.js'

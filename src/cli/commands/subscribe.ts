@@ -1,5 +1,5 @@
 import { CountersignError } from '../../base/errors.js'
-import { hasConfig, loadValues } from '../config/config.js'
+import { hasConfig, loadValues } from '../config/config-values.js'
 import { configuredSubscriptions } from '../config/config-subscriptions.js'
 import {
   AFTER_PREPARE,

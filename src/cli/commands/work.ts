@@ -1,5 +1,6 @@
 import { parseHealthServerOptions, startHealthServer } from '../../server/health-server.js'
-import { loadWorkSettings, type ServeFlags } from '../config/config.js'
+import type { ServeFlags } from '../config/config-values.js'
+import { loadWorkSettings } from '../config/settings.js'
 import { withOrigin, withOriginOfPromise } from '../config/option-origin.js'
 import { standaloneWorker } from '../config/standalone-worker.js'
 import { createAdmin } from '../admin.js'

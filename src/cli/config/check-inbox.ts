@@ -8,7 +8,6 @@ import { probeInboxFile } from '../../inbox/sqlite/probe-inbox-file.js'
 import { readInboxFile, schemaVersionOf } from '../../inbox/sqlite/read-inbox-file.js'
 import { SCHEMA_VERSION } from '../../inbox/sqlite/schema.js'
 import type { ReadyInboxSetting } from './inbox-setting.js'
-import { table } from '../table.js'
 
 /** How many entries the inbox holds; null where there is none of this package. */
 export type InboxEntries =
@@ -58,28 +57,4 @@ async function checkDatabase(
   } finally {
     await inbox.close()
   }
-}
-
-export function readableDatabase(database: DatabaseState | null): string {
-  if (!database) return ''
-  const { serverVersion, schemaVersion, neededVersion } = database
-  const schema =
-    schemaVersion === 0
-      ? `not there yet: the start creates version ${neededVersion}`
-      : schemaVersion < neededVersion
-        ? `version ${schemaVersion}: the start migrates it to version ${neededVersion}`
-        : `version ${schemaVersion}`
-  return `  PostgreSQL ${serverVersion}\n  schema: ${schema}\n`
-}
-
-export function readableEntries(entries: InboxEntries): string {
-  if (entries === null) return ''
-  if (entries === 'older schema') return '  older schema: the start migrates it\n'
-  if (typeof entries === 'string') return `  ${entries}\n`
-  const { oldestUnfinished, ...counts } = entries
-  const there = Object.entries(counts).filter(([, count]) => count > 0)
-  if (there.length === 0) return '  nothing in it\n'
-  const rows = there.map(([state, count]) => [`  ${state}`, count.toLocaleString('en')])
-  const oldest = oldestUnfinished && `  the oldest unfinished one arrived ${oldestUnfinished.toISOString()}\n`
-  return table(rows) + (oldest ?? '')
 }

@@ -8,7 +8,7 @@ import {
   DEFAULT_RETENTION_MS,
   type Retention,
 } from '../../inbox/retention.js'
-import { hasConfig, loadValues, type ConfigValues } from './config.js'
+import { hasConfig, loadValues, type ConfigValues } from './config-values.js'
 import { addEnvFileOption, loadEnvFile, variable } from '../environment.js'
 import { connectionStringOf, isConnectionString, refusePassword } from './connection-string.js'
 import { DEFAULT_FILE, inboxSetting, type DatabaseOptions, type InboxSetting } from './inbox-setting.js'

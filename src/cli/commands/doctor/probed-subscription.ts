@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline'
 import { secretProblem } from '../../../signature/secret.js'
-import { hasConfig, loadValues } from '../../config/config.js'
+import { hasConfig, loadValues } from '../../config/config-values.js'
 import { configuredSubscriptions, type ConfiguredSubscription } from '../../config/config-subscriptions.js'
 import { UsageError, type Io } from '../../io.js'
 import { readSecret, type SecretFlags } from '../../secret-option.js'

@@ -1,6 +1,6 @@
 import { dirname, relative, resolve, sep } from 'node:path'
 import { withoutQuery } from '../../../callback/subscriptions.js'
-import type { ConfigValues } from '../../config/config.js'
+import type { ConfigValues } from '../../config/config-values.js'
 import type { SecretReference } from '../../config/config-entry.js'
 import type { ConfiguredSubscription } from '../../config/config-subscriptions.js'
 import {

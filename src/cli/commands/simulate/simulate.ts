@@ -1,0 +1,134 @@
+import { CountersignError } from '../../../base/errors.js'
+import { withoutQuery } from '../../../callback/subscriptions.js'
+import { silentLogger } from '../../../logging/logger.js'
+import type { RetryPolicy } from '../../../simulator/delivery.js'
+import type { Fault, FaultName } from '../../../simulator/fault.js'
+import { startServiceSimulator, type ServiceSimulator } from '../../../simulator/service-simulator.js'
+import type { ServiceSubscription } from '../../../simulator/subscription-book.js'
+import { loadEnvFile, variable } from '../../environment.js'
+import { EXIT, UsageError, type ExitCode, type Io } from '../../io.js'
+import { readSecret, type SecretFlags } from '../../secret-option.js'
+import { announce, requestLogger } from './announce.js'
+import { clientSecret, type ClientSecretFlags } from './client-secret.js'
+import type { FaultChoice } from './faults.js'
+import { printDeliveries, type ReceiverKind } from './print.js'
+import { untilListening } from './target.js'
+
+/** The command line of `simulate`. */
+export interface SimulateFlags extends SecretFlags, ClientSecretFlags {
+  readonly port: number
+  readonly clientId?: string
+  readonly deliverTo?: string
+  readonly callbackUrl?: string
+  readonly eventType: string
+  readonly callbacks: number
+  readonly faults: readonly FaultChoice[]
+  readonly slowMs: number
+  readonly toleranceMs: number
+  readonly futureToleranceMs: number
+  readonly bodyTimeoutMs: number
+  readonly concurrency: number
+  readonly shuffle?: true
+  readonly seed?: number
+  readonly retryDelaysMs?: readonly number[]
+  readonly retryTimestamp: RetryPolicy['timestamp']
+  readonly subscriptionStatus?: number
+  readonly accountStatus?: number
+  readonly repeatedSubscription: 'beside' | 'replace'
+  readonly receiver: ReceiverKind
+  readonly waitMs: number
+  readonly once?: true
+  readonly envFile?: string
+  readonly json?: true
+}
+
+/** Simulates the service until a signal arrives, or with --once until the callbacks are delivered. */
+export async function simulate(flags: SimulateFlags, io: Io): Promise<ExitCode> {
+  if (flags.envFile !== undefined) await loadEnvFile(flags.envFile, io)
+  // Read before the server listens, so that missing input is reported first.
+  const secret = flags.callbackUrl === undefined ? undefined : await readSecret(flags, io)
+  const { clientSecret: ours, place } = await clientSecret(flags, io)
+  const simulator = await startServiceSimulator({
+    port: flags.port,
+    clientId: flags.clientId ?? variable(io, 'COUNTERSIGN_CLIENT_ID'),
+    clientSecret: ours,
+    deliverTo: flags.deliverTo,
+    seed: flags.seed,
+    toleranceMs: flags.toleranceMs,
+    futureToleranceMs: flags.futureToleranceMs,
+    retry: flags.retryDelaysMs && { delaysMs: flags.retryDelaysMs, timestamp: flags.retryTimestamp },
+    subscriptionResponse: answered(flags.subscriptionStatus),
+    accountResponse: answered(flags.accountStatus),
+    repeatedSubscription: flags.repeatedSubscription,
+    logger: flags.json ? silentLogger : requestLogger(io),
+  })
+  const stop = new AbortController()
+  const onSignal = () => stop.abort()
+  // Once: a second signal has its default effect and ends the process.
+  process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
+  try {
+    if (flags.callbackUrl !== undefined) {
+      const { callbackUrl, eventType: eventTypeName } = flags
+      simulator.subscribe({ callbackUrl, eventTypeName, secret })
+    }
+    announce(simulator, place, flags, io)
+    return await deliverAll(simulator, flags, io, stop.signal)
+  } catch (error) {
+    if (!stop.signal.aborted) throw error
+    return flags.once ? EXIT.failed : EXIT.done
+  } finally {
+    process.off('SIGINT', onSignal).off('SIGTERM', onSignal)
+    await simulator.close()
+  }
+}
+
+const answered = (status: number | undefined) => (status === undefined ? undefined : { status })
+
+/** Runs until the signal, with which it rejects, or with --once until the first subscription has its callbacks. */
+async function deliverAll(
+  simulator: ServiceSimulator,
+  flags: SimulateFlags,
+  io: Io,
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  const served = new Set<string>()
+  for (let count = 1; ; count++) {
+    await simulator.subscribed({ count, signal })
+    for (const subscription of simulator.subscriptions.filter(({ id }) => !served.has(id))) {
+      served.add(subscription.id)
+      try {
+        const areRight = await deliver(simulator, subscription, flags, io, signal)
+        if (flags.once) return areRight ? EXIT.done : EXIT.unexpected
+      } catch (error) {
+        if (!(error instanceof CountersignError)) throw error
+        const message = `cannot deliver to ${JSON.stringify(withoutQuery(subscription.callbackUrl))}: use --deliver-to`
+        if (flags.once) throw new UsageError(message)
+        io.stderr.write(`countersign: ${message}\n`)
+      }
+    }
+  }
+}
+
+async function deliver(
+  simulator: ServiceSimulator,
+  subscription: ServiceSubscription,
+  flags: SimulateFlags,
+  io: Io,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { faults, callbacks, concurrency, shuffle } = flags
+  await untilListening(flags.deliverTo ?? subscription.callbackUrl, flags.waitMs, signal)
+  const list = faults.flatMap((fault) =>
+    Array.from({ length: callbacks }, () => ({
+      subscription,
+      ...(fault !== 'none' && { fault: withSettings(fault, flags) }),
+      signal,
+    })),
+  )
+  const deliveries = await simulator.deliverMany(list, { concurrency, shuffle })
+  return printDeliveries(subscription, deliveries, flags, io)
+}
+
+function withSettings(fault: FaultName, { slowMs }: SimulateFlags): Fault | FaultName {
+  return fault === 'slow' ? { kind: fault, overMs: slowMs } : fault
+}
