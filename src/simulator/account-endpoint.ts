@@ -1,6 +1,6 @@
 import { ApiRefusal, jsonFields, type ApiCall } from './api-call.js'
 import type { ServiceAccount } from './api-types.js'
-import type { SimulatorSettings } from './options.js'
+import type { SimulatorSettings } from './settings.js'
 
 export const ACCOUNTS = '/accounts/v1/'
 

@@ -1,6 +1,6 @@
 import { parseHttpDate } from '../signature/index.js'
 import type { Authenticity } from './fault.js'
-import type { SimulatorSettings } from './options.js'
+import type { SimulatorSettings } from './settings.js'
 import type { PlannedRequest } from './planned-request.js'
 
 /**

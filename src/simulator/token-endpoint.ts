@@ -3,7 +3,7 @@ import { isUuid } from '../base/uuid.js'
 import { headerValues } from '../testing/http-message.js'
 import { ApiRefusal, formFields, mediaType, type ApiCall } from './api-call.js'
 import type { SimulatedResponse } from './api-types.js'
-import { CLIENT_SECRET, type SimulatorSettings } from './options.js'
+import { CLIENT_SECRET, type SimulatorSettings } from './settings.js'
 
 type TokenSettings = Pick<
   SimulatorSettings,
