@@ -1,5 +1,5 @@
-import { CountersignError } from '../base/errors.js'
 import type { MaybePending } from '../base/pending.js'
+import { FunctionsByName } from './functions-by-name.js'
 import { LIFECYCLE_EVENT_NAMES, type LifecycleEventName, type LifecycleEvents } from './lifecycle-events.js'
 import { StepHooks } from './step-hooks.js'
 import type { StepHook, StepName, Steps } from './steps.js'
@@ -30,7 +30,12 @@ export interface EventSource {
  * listeners.
  */
 export class EventChannel implements EventSource {
-  readonly #listeners = new Map<LifecycleEventName, readonly LifecycleListener<never>[]>()
+  readonly #listeners = new FunctionsByName(LIFECYCLE_EVENT_NAMES, {
+    method: 'subscribe',
+    named: 'an event',
+    plural: 'events',
+    role: 'listener',
+  })
   readonly #onListenerError: (error: unknown, event: object) => void
   readonly #hooks: StepHooks
 
@@ -40,15 +45,7 @@ export class EventChannel implements EventSource {
   }
 
   subscribe<Name extends LifecycleEventName>(name: Name, listener: LifecycleListener<Name>): () => void {
-    checkSubscription(name, listener)
-    // A new function for each call: the same listener may be subscribed twice.
-    const subscribed: LifecycleListener<Name> = (event) => listener(event)
-    this.#listeners.set(name, [...(this.#listeners.get(name) ?? []), subscribed])
-    return () => {
-      const others = this.#listeners.get(name)?.filter((each) => each !== subscribed) ?? []
-      if (others.length > 0) this.#listeners.set(name, others)
-      else this.#listeners.delete(name)
-    }
+    return this.#listeners.add(name, listener)
   }
 
   /**
@@ -60,7 +57,7 @@ export class EventChannel implements EventSource {
   }
 
   publish<Name extends LifecycleEventName>(name: Name, event: LifecycleEvents[Name]): void {
-    for (const listener of this.#listeners.get(name) ?? []) {
+    for (const listener of this.#listeners.of(name)) {
       try {
         const returned = listener(event as never)
         if (returned !== undefined) void this.#watch(returned, event)
@@ -96,14 +93,4 @@ export class EventChannel implements EventSource {
       this.#onListenerError(error, event)
     }
   }
-}
-
-function checkSubscription(name: unknown, listener: unknown): void {
-  if (!(LIFECYCLE_EVENT_NAMES as readonly unknown[]).includes(name)) {
-    const shown = typeof name === 'string' ? JSON.stringify(name.slice(0, 100)) : `a ${typeof name}`
-    const message = `subscribe: ${shown} is not an event. The events are ${LIFECYCLE_EVENT_NAMES.join(', ')}.`
-    throw new CountersignError('ERR_HANDLER_INVALID', message)
-  }
-  if (typeof listener === 'function') return
-  throw new CountersignError('ERR_HANDLER_INVALID', 'subscribe: the listener must be a function.')
 }

@@ -1,11 +1,15 @@
-import { CountersignError } from '../base/errors.js'
 import { isPending, type MaybePending } from '../base/pending.js'
+import { FunctionsByName } from './functions-by-name.js'
 import { STEP_NAMES, type StepHook, type StepName, type Steps } from './steps.js'
 
 /** The hooks around the steps of callbacks. If a hook throws, `onError` gets the error, and the step runs without the hook. */
 export class StepHooks {
-  /** For each step, the innermost hook first. */
-  readonly #hooks = new Map<StepName, readonly StepHook<never>[]>()
+  readonly #hooks = new FunctionsByName(STEP_NAMES, {
+    method: 'around',
+    named: 'a step',
+    plural: 'steps',
+    role: 'hook',
+  })
   readonly #onError: (error: unknown, step: object) => void
 
   constructor(onError: (error: unknown, step: object) => void) {
@@ -14,15 +18,7 @@ export class StepHooks {
 
   /** @throws CountersignError ERR_HANDLER_INVALID */
   add<Name extends StepName>(name: Name, hook: StepHook<Name>): () => void {
-    checkHook(name, hook)
-    // A new function for each call: the same hook may be added twice.
-    const added: StepHook<Name> = (step, next) => hook(step, next)
-    this.#hooks.set(name, [added, ...(this.#hooks.get(name) ?? [])])
-    return () => {
-      const others = this.#hooks.get(name)?.filter((each) => each !== added) ?? []
-      if (others.length > 0) this.#hooks.set(name, others)
-      else this.#hooks.delete(name)
-    }
+    return this.#hooks.add(name, hook)
   }
 
   has(name: StepName): boolean {
@@ -36,7 +32,7 @@ export class StepHooks {
     work: () => MaybePending<Result>,
   ): MaybePending<Result> {
     let taken = work
-    for (const hook of this.#hooks.get(name) ?? []) {
+    for (const hook of this.#hooks.of(name).toReversed()) {
       const inner = taken
       taken = () => this.#around(hook as StepHook<Name>, step, inner)
     }
@@ -81,14 +77,4 @@ export class StepHooks {
       this.#onError(error, step)
     }
   }
-}
-
-function checkHook(name: unknown, hook: unknown): void {
-  if (!(STEP_NAMES as readonly unknown[]).includes(name)) {
-    const shown = typeof name === 'string' ? JSON.stringify(name.slice(0, 100)) : `a ${typeof name}`
-    const message = `around: ${shown} is not a step. The steps are ${STEP_NAMES.join(', ')}.`
-    throw new CountersignError('ERR_HANDLER_INVALID', message)
-  }
-  if (typeof hook === 'function') return
-  throw new CountersignError('ERR_HANDLER_INVALID', 'around: the hook must be a function.')
 }
