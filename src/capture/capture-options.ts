@@ -1,4 +1,5 @@
-import { lstatSync } from 'node:fs'
+import { accessSync, constants, lstatSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { checkKnownOptions, integerOption, invalidOption, wrongOption } from '../base/option-checks.js'
 import { folderProblem } from './capture-folder.js'
 
@@ -50,8 +51,7 @@ export function captureOption(owner: string, value: CaptureOptions | undefined):
     throw invalidOption(owner, place('what'), what, 'use "refused" or "all"')
   if (typeof keepSignatures !== 'boolean')
     throw invalidOption(owner, place('keepSignatures'), keepSignatures, 'use true or false')
-  const stats = lstatSync(folder, { throwIfNoEntry: false })
-  const problem = stats && folderProblem(stats, folder)
+  const problem = problemOf(folder)
   if (problem !== undefined) throw wrongOption(owner, 'capture', `capture.folder: ${problem}.`)
   const number = (name: 'keep' | 'maxBytes' | 'perSecond', limits: Parameters<typeof integerOption>[3]) =>
     integerOption(owner, `capture.${name}`, value[name], limits)
@@ -62,5 +62,24 @@ export function captureOption(owner: string, value: CaptureOptions | undefined):
     maxBytes: number('maxBytes', { fallback: 16_777_216, min: 1_024 }),
     perSecond: number('perSecond', { fallback: 10, min: 1 }),
     keepSignatures,
+  }
+}
+
+/** What keeps requests from being written there, as far as it can be seen without creating the folder. */
+function problemOf(folder: string): string | undefined {
+  let place = resolve(folder)
+  for (;;) {
+    try {
+      const stats = lstatSync(place)
+      const problem = place === resolve(folder) ? folderProblem(stats, folder) : undefined
+      if (problem === undefined) accessSync(place, constants.W_OK | constants.X_OK)
+      return problem
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      // The root folder always exists.
+      if (code !== 'ENOENT')
+        return `${place} cannot be written (${code}): choose another folder, or change its mode`
+      place = dirname(place)
+    }
   }
 }

@@ -1,5 +1,15 @@
 #!/usr/bin/env node
+import { complain, EXIT } from './io.js'
 import { main } from './main.js'
+
+// A configuration that waits for a promise that never settles leaves the event loop empty. Node would exit with 13 and no message.
+process.once('beforeExit', () => {
+  complain(
+    process,
+    'a promise of the configuration or of the handlers never settled: nothing is left to wait for',
+  )
+  process.exit(EXIT.usage)
+})
 
 const exitCode = await main(process.argv.slice(2), process)
 // Not process.exitCode: a handlers module may have open connections, which would keep the process alive. Not before

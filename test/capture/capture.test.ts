@@ -236,6 +236,14 @@ describe('refused at the start', () => {
     await expect(run()).rejects.toThrow(`"chmod 700 ${folder}" first`)
   })
 
+  test('a folder that cannot be created, with the place and the reason', async () => {
+    const file = join(parent, 'file')
+    writeFileSync(file, '')
+    await expect(run({ folder: join(file, 'captured') })).rejects.toThrow(
+      `${join(file, 'captured')} cannot be written (ENOTDIR): choose another folder`,
+    )
+  })
+
   test.each([
     { keep: 0 },
     { keep: 10_001 },

@@ -219,6 +219,16 @@ describe('a configuration error names the place, the value and the cure', () => 
       { [MJS_FILE]: 'throw new Error("no database")' },
       'countersign.config.mjs cannot be loaded: Error: no database',
     ],
+    [
+      'metrics on the address of the callbacks',
+      json({ port: 4000, admin: { port: 4000 } }),
+      `${JSON_FILE}: admin: port is 4000: use another port, because port is 4000 as well.`,
+    ],
+    [
+      'metrics on the port of the callbacks, on every address',
+      json({ host: '0.0.0.0', port: 4000, admin: { port: 4000 } }),
+      /use another port, because port is 4000 as well\.$/,
+    ],
   ])('%s', async (_what, files, message) => {
     const text = (await refusal(files)).trimEnd()
     if (typeof message === 'string') expect(text).toBe(message)
@@ -237,12 +247,31 @@ describe('a configuration error names the place, the value and the cure', () => 
       { COUNTERSIGN_PORT: '65536' },
       'COUNTERSIGN_PORT: port is 65536: use a whole number from 0 to 65535.',
     ],
+    [
+      ['--admin-port', '3000'],
+      {},
+      '--admin-port: admin: port is 3000: use another port, because port is 3000',
+    ],
     [[], { COUNTERSIGN_PORT: 'http' }, 'COUNTERSIGN_PORT: port is "http": use a whole number.'],
     [[], { COUNTERSIGN_LOG_LEVEL: 'loud' }, 'COUNTERSIGN_LOG_LEVEL: logLevel is "loud": use one of'],
     [['--json', '--no-such'], {}, "unknown option '--no-such'"],
   ])('that was set outside the file: %j %j', async (args, env, message) => {
     const { code, stderr } = await check(json({}), args, env)
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) })
+  })
+
+  it('that has an admin which is no object, with the file as its origin, although a flag sets the port', async () => {
+    const text = await refusal(json({ admin: '9464' }), ['--admin-port', '9465'])
+    expect(text).toBe(`${JSON_FILE}: admin: options is of type string: pass one object with named options.\n`)
+  })
+
+  it('that waits for a promise that never settles', async () => {
+    const cwd = await sandbox.directory({ [MJS_FILE]: 'await new Promise(() => {})' })
+    expect(await countersignProcess(['serve', '--check'], { cwd })).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/^countersign: a promise of the configuration .* never settled/),
+    })
   })
 
   it('without the text of a file that is not JSON, as a secret may be in it', async () => {

@@ -22,6 +22,18 @@ function config(options = '', handlers = HANDLERS): string {
 const SECRET = { CALLBACK_SECRET: SUBSCRIPTION.secret }
 
 describe('countersign work', () => {
+  it('refuses one address for health checks and metrics', async () => {
+    const cwd = await sandbox.directory({ 'countersign.config.mjs': config() })
+    const { code, stderr } = await countersign(['work', '--health-port', '4000', '--admin-port', '4000'], {
+      cwd,
+    })
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr:
+        'countersign: --admin-port: admin: port is 4000: use another port, because healthPort is 4000 as well.\n',
+    })
+  })
+
   it('handles what a receiver that only stores has accepted, from the same configuration and without a secret', async () => {
     const cwd = await sandbox.directory({ 'countersign.config.mjs': config() })
     const serve = sandbox.serve(['--no-worker'], { cwd, env: SECRET })

@@ -1,5 +1,6 @@
 import { parseHealthServerOptions, startHealthServer } from '../../server/health-server.js'
 import type { ServeFlags } from '../config/config-values.js'
+import { refuseAddressOfAdmin } from '../config/admin-setting.js'
 import { loadWorkSettings } from '../config/settings.js'
 import { withOrigin, withOriginOfPromise } from '../config/option-origin.js'
 import { standaloneWorker } from '../config/standalone-worker.js'
@@ -59,6 +60,7 @@ async function work(flags: ServeFlags, io: Io): Promise<never> {
   const settings = await loadWorkSettings(flags, io)
   const log = await createLog(settings.log)
   const { host, port } = withOrigin(settings.origin, () => parseHealthServerOptions(settings.health))
+  refuseAddressOfAdmin(settings.admin, 'healthPort', { host, port }, settings.origin)
   const { worker, parsed } = await standaloneWorker(settings, log)
   const admin = await withOriginOfPromise(settings.origin, () =>
     createAdmin('work', settings.admin, worker, log),

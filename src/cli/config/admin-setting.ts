@@ -1,4 +1,5 @@
 import { isLoopbackAddress } from '../../base/loopback.js'
+import { invalidOption } from '../../base/option-checks.js'
 import type { Logger } from '../../logging/logger.js'
 import { parseAdminOptions, type AdminServerOptions, type AdminSettings } from '../../server/admin-server.js'
 import type { ConfigFile } from './config-file.js'
@@ -52,6 +53,26 @@ async function withPasswords(
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/**
+ * Two servers of one process cannot listen on one address. The system's own error says that another program has it.
+ * @throws CountersignError ERR_OPTION_INVALID
+ */
+export function refuseAddressOfAdmin(
+  admin: AdminSettings | undefined,
+  option: 'port' | 'healthPort',
+  { host, port }: { readonly host: string; readonly port: number | undefined },
+  origin: OptionOrigin,
+): void {
+  if (!admin || admin.port === 0 || admin.port !== port) return
+  if (host !== admin.host && !isEveryAddress(host) && !isEveryAddress(admin.host)) return
+  const cure = `use another port, because ${option} is ${port} as well`
+  throw invalidOption(origin('admin'), { option: 'admin', part: 'admin: port' }, admin.port, cure)
+}
+
+function isEveryAddress(host: string): boolean {
+  return host === '0.0.0.0' || host === '::'
 }
 
 /** Other machines may reach any address that is not a loopback address. */

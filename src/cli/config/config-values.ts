@@ -97,12 +97,10 @@ function override(
     origins.set('worker', '--no-worker')
   }
   const adminPort = flags.adminPort ?? variable(io, ADMIN_PORT)
-  if (adminPort !== undefined) {
+  // A value of another kind is left as it is, so that the message about it names the file.
+  if (adminPort !== undefined && (content.admin === undefined || isObject(content.admin))) {
     // The port differs between processes that share a file; the host does not.
-    values.admin = {
-      ...(content.admin as object | undefined),
-      port: numberIn(adminPort, ADMIN_PORT, 'admin'),
-    }
+    values.admin = { ...content.admin, port: numberIn(adminPort, ADMIN_PORT, 'admin') }
     origins.set('admin', flags.adminPort === undefined ? ADMIN_PORT : '--admin-port')
   }
   for (const option of Object.keys(OVERRIDES) as (keyof typeof OVERRIDES)[]) {
@@ -117,6 +115,10 @@ function override(
     }
   }
   return { values, origins }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function numberIn(text: string | number, name: string, option: Option): number {

@@ -9,7 +9,7 @@ import { WORKER_OPTIONS, type WorkerOptions } from '../../worker/worker-options.
 import { loadEnvFile, variable } from '../environment.js'
 import type { Io } from '../io.js'
 import { LOG_FORMATS, LOG_LEVELS, type LogOptions } from '../log.js'
-import { adminSetting } from './admin-setting.js'
+import { adminSetting, refuseAddressOfAdmin } from './admin-setting.js'
 import { captureSetting } from './capture-setting.js'
 import type { ConfigFile } from './config-file.js'
 import { resolveSecrets } from './config-secrets.js'
@@ -75,12 +75,14 @@ export async function loadSettings(flags: ServeFlags, io: Io): Promise<Settings>
   const redis = await redisSetting(values.store, file, io.env)
   const settings = await commonSettings({ ...loaded, values: { ...values, subscriptions } }, io)
   const worker = hasWorker(loaded, settings.inbox)
+  const server = withOrigin(settings.origin, () => parseServerOptions(pick(values, SERVER_OPTIONS)))
+  refuseAddressOfAdmin(settings.admin, 'port', server, settings.origin)
   return {
     ...settings,
     worker,
     handlers: worker ? settings.handlers : undefined,
     log: { ...settings.log, secrets: [...settings.log.secrets, ...(redis ? secretsOfUrl(redis) : [])] },
-    server: withOrigin(settings.origin, () => parseServerOptions(pick(values, SERVER_OPTIONS))),
+    server,
     // Not checked here: parseReceiverOptions does.
     receiver: {
       ...pick(values, PASSED_TO_RECEIVER),
