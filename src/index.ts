@@ -66,6 +66,7 @@ export type { FinishedCallback, WaitForOptions } from './inbox/wait-for-callback
 export {
   actOnMatching,
   previewMatching,
+  type MatchedEntry,
   type MatchedResult,
   type MatchingPreview,
   type MatchingResult,

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import getRawBody from 'raw-body'
 
-/** The longest form has 500 ids with states, a reason of 500 characters and a filter. */
+/** The longest form names 500 entries, and has a reason of 500 characters and a filter. */
 const MAX_FORM_BYTES = 65_536
 
 export type Form =

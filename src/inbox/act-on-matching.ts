@@ -7,8 +7,9 @@ import type {
   EntrySummary,
   InboxOperations,
   OperatorAction,
+  SeenEntry,
 } from './operations.js'
-import { decisionReason } from './operator-action.js'
+import { decisionOf } from './operator-action.js'
 import { MOVES, type InboxState } from './states.js'
 
 /** How many entries one bulk decision changes at most. */
@@ -23,7 +24,7 @@ export interface PreviewOptions {
 
 /** The entries that a bulk decision would change. */
 export interface MatchingPreview {
-  /** The entries, oldest first. Pass their ids to `actOnMatching`. */
+  /** The entries, oldest first. Pass them to `actOnMatching`. */
   readonly entries: readonly EntrySummary[]
   /** Whether more entries match, or may match because they were not examined. */
   readonly more: boolean
@@ -31,13 +32,16 @@ export interface MatchingPreview {
 
 /** The result of a bulk decision. */
 export interface MatchingResult {
-  /** One result for each decision, in the order of the ids. */
+  /** One result for each decision, in the order of the entries. */
   readonly results: readonly MatchedResult[]
   /** How many decisions were carried out, and how many were refused, by code. */
   readonly counts: Readonly<Record<'done' | Extract<ActResult, { done: false }>['code'], number>>
-  /** Set if the inbox failed. For the ids in `remaining` the decision was not carried out, or its result is unknown. */
+  /** Set if the inbox failed. For the entries in `remaining` the decision was not carried out, or its result is unknown. */
   readonly failed?: { readonly error: unknown; readonly remaining: readonly EntryId[] } | undefined
 }
+
+/** An entry of a preview. */
+export type MatchedEntry = Pick<EntrySummary, 'id'> & SeenEntry
 
 export type MatchedResult = { readonly id: EntryId } & ActResult
 
@@ -72,38 +76,40 @@ export async function previewMatching(
 
 /**
  * Carries out an operator's decision on each of the entries that `previewMatching` found. Entries that match the filter only since
- * then are not changed. `act` accepts or refuses the decision on each entry separately. Without `again`, no callback is handled a
+ * then, and entries that have changed since, are not touched. `act` accepts or refuses the decision on each entry separately. Without `again`, no callback is handled a
  * second time.
  * @throws CountersignError ERR_OPTION_INVALID
  */
 export async function actOnMatching(
   operations: Pick<InboxOperations, 'act'>,
-  ids: readonly EntryId[],
+  entries: readonly MatchedEntry[],
   action: OperatorAction,
   by: string,
-  options: ActOptions = {},
+  options: Omit<ActOptions, 'expected'> = {},
 ): Promise<MatchingResult> {
-  if (ids.length > MAX_MATCHING)
+  if (entries.length > MAX_MATCHING)
     throw wrongOption(
       'actOnMatching',
-      'ids',
-      `ids has ${ids.length} ids: pass at most ${MAX_MATCHING} at a time.`,
+      'entries',
+      `entries has ${entries.length} entries: pass at most ${MAX_MATCHING} at a time.`,
     )
-  decisionReason(options)
+  decisionOf(by, options)
   const results: MatchedResult[] = []
-  const counts = { done: 0, 'not-found': 0, state: 0, repeat: 0 }
-  for (let start = 0; start < ids.length; start += AT_ONCE) {
-    const batch = ids.slice(start, start + AT_ONCE)
-    const ended = await Promise.allSettled(batch.map((id) => operations.act(id, action, by, options)))
+  const counts = { done: 0, 'not-found': 0, changed: 0, state: 0, repeat: 0 }
+  for (let start = 0; start < entries.length; start += AT_ONCE) {
+    const batch = entries.slice(start, start + AT_ONCE)
+    const ended = await Promise.allSettled(
+      batch.map((entry) => operations.act(entry.id, action, by, { ...options, expected: entry })),
+    )
     for (const [index, each] of ended.entries()) {
       if (each.status === 'rejected') continue
-      results.push({ id: batch[index]!, ...each.value })
+      results.push({ id: batch[index]!.id, ...each.value })
       counts[each.value.done ? 'done' : each.value.code]++
     }
     const failure = ended.find((each) => each.status === 'rejected')
     if (failure) {
       const failed = batch.filter((_, index) => ended[index]!.status === 'rejected')
-      const remaining = [...failed, ...ids.slice(start + AT_ONCE)]
+      const remaining = [...failed, ...entries.slice(start + AT_ONCE)].map(({ id }) => id)
       return { results, counts, failed: { error: failure.reason, remaining } }
     }
   }

@@ -45,8 +45,8 @@ export interface InboxOperations extends Pick<
   /**
    * Carries out an operator's decision on one entry, and records it. It is refused if there is no such entry, or if the state of the
    * entry does not allow it. Unless `again` is set, it is also refused if it would handle a callback a second time: if the entry
-   * was handled, or if a related entry was handled or will be.
-   * @throws CountersignError ERR_OPTION_INVALID if the reason is too long or has control characters
+   * was handled, or if a related entry was handled or will be. `by` is a name of 1 to 100 characters, without control characters.
+   * @throws CountersignError ERR_OPTION_INVALID if the name or the reason is too long or has control characters
    */
   act(id: EntryId, action: OperatorAction, by: string, options?: ActOptions): Promise<ActResult>
 }
@@ -72,10 +72,11 @@ export type ActResult =
       readonly done: false
       /**
        * - `not-found`: there is no such entry.
+       * - `changed`: it is no longer as `expected` says.
        * - `state`: the state of the entry does not allow it.
        * - `repeat`: it would handle a callback a second time, which `again` permits.
        */
-      readonly code: 'not-found' | 'state' | 'repeat'
+      readonly code: 'not-found' | 'changed' | 'state' | 'repeat'
       /** A sentence that names the entry, and the other one where there is one. */
       readonly message: string
     }
@@ -85,7 +86,15 @@ export interface ActOptions {
   readonly again?: boolean | undefined
   /** The reason, for the history. At most 500 characters, without control characters such as line feeds. @default none */
   readonly reason?: string | undefined
+  /**
+   * The entry as the operator saw it: a result of `list`, `search` or `show`. If the entry has changed since, the decision is
+   * refused. The inbox compares in the step that decides. @default undefined, which decides on the entry as it is
+   */
+  readonly expected?: SeenEntry | undefined
 }
+
+/** What attempts and decisions change in an entry. */
+export type SeenEntry = Pick<EntrySummary, 'state' | 'attempts' | 'finishedAt'>
 
 /** An entry that shares the idempotency key or a signature of another one. */
 export interface RelatedEntry {

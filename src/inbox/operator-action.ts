@@ -1,6 +1,6 @@
 import { wrongOption } from '../base/option-checks.js'
 import type { EntryId } from '../callback/callback.js'
-import type { ActOptions, ActResult, OperatorDecision, RelatedEntry } from './operations.js'
+import type { ActOptions, ActResult, OperatorDecision, RelatedEntry, SeenEntry } from './operations.js'
 import { MOVES, type InboxState } from './states.js'
 
 /** An action that was refused, and why. */
@@ -44,16 +44,64 @@ export function repeatRefusal(
   return other && refusal('repeat', relatedRefusal(other))
 }
 
-/** Who decides, why, and whether the callback may be handled a second time. */
+/** Why the decision is refused on an entry that has changed since the operator saw it; undefined if it has not. */
+export function changedRefusal(
+  { id, ...now }: ActedOn & SeenEntry,
+  expected: SeenEntry | undefined,
+): ActRefusal | undefined {
+  if (
+    !expected ||
+    (expected.state === now.state &&
+      expected.attempts === now.attempts &&
+      expected.finishedAt?.getTime() === now.finishedAt?.getTime())
+  )
+    return undefined
+  return refusal('changed', `entry ${id} is ${now.state}: it has changed since you saw it`)
+}
+
+/** Who decides, why, on which version of the entry, and whether the callback may be handled a second time. */
 export interface Decision {
   readonly by: string
   readonly reason: string | undefined
   readonly again: boolean
+  readonly expected: SeenEntry | undefined
 }
 
 /** @throws CountersignError ERR_OPTION_INVALID */
 export function decisionOf(by: string, options: ActOptions = {}): Decision {
-  return { by, reason: decisionReason(options), again: options.again ?? false }
+  return {
+    by: operatorName(by),
+    reason: decisionReason(options),
+    again: options.again ?? false,
+    expected: options.expected,
+  }
+}
+
+const MAX_NAME_LENGTH = 100
+
+/** Whether the value is a name that the history of an entry may contain. */
+export function isOperatorName(name: unknown): name is string {
+  if (typeof name !== 'string' || name.trim() === '' || name.length > MAX_NAME_LENGTH) return false
+  // Control and formatting characters could make one name look like another.
+  return !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(name)
+}
+
+/**
+ * Who decides, as it goes into the history.
+ * @throws CountersignError ERR_OPTION_INVALID
+ */
+export function operatorName(by: unknown): string {
+  if (isOperatorName(by)) return by
+  const cure = `pass a name of 1 to ${MAX_NAME_LENGTH} characters, without control or formatting characters`
+  const shown =
+    typeof by !== 'string'
+      ? `is of type ${typeof by}`
+      : by.length > MAX_NAME_LENGTH
+        ? `has ${by.length} characters`
+        : by.trim() === ''
+          ? 'is empty'
+          : 'has control or formatting characters'
+  throw wrongOption('inbox.act', 'by', `by ${shown}: ${cure}.`)
 }
 
 const MAX_REASON_LENGTH = 500

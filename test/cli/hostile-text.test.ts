@@ -7,6 +7,7 @@ import { SUBSCRIPTION } from './configured.js'
 import { expectHarmless, HOSTILE, startFakeService } from './fake-service.js'
 import { countersign, Sandbox } from './program.js'
 import { settle } from '../support/settle.js'
+import { openAside } from '../support/sqlite-file.js'
 
 const sandbox = new Sandbox()
 afterEach(() => sandbox.clean())
@@ -39,8 +40,12 @@ async function hostileFolder(): Promise<string> {
     entries: [claim],
   } = await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 60_000 })
   await settle(inbox, claim!, { move: 'deadLetter', error: `Error: ${TEXT}` })
-  await inbox.act('1', 'retry', TEXT)
+  await inbox.act('1', 'retry', 'ann')
   await inbox.close()
+  // Earlier versions accepted any name.
+  const database = await openAside(join(cwd, 'callbacks.db'))
+  database.prepare('UPDATE history SET person = ?').run(TEXT)
+  database.close()
   return cwd
 }
 
@@ -56,7 +61,7 @@ describe('text from outside never commands the terminal', () => {
     [['inbox', 'export']],
     [['inbox', 'export', '--output', join('none', TEXT)]],
     [['inbox', 'retry', '--state', 'quarantined', '--dry-run']],
-    [['inbox', 'release', '2', '--by', TEXT]],
+    [['inbox', 'release', '2', '--by', ONE_LINE]],
     [['inbox', 'discard', '1', '2', '3', '--json']],
     [['inbox', 'prune', '--older-than', '1d']],
     [['inbox', 'stats', '--file', TEXT]],

@@ -147,7 +147,10 @@ describe('a decision on all that match', () => {
     const { get } = browse(await runConsole({ inbox }))
     const page = await get('decide?state=dead&action=retry')
     expect(textOf(page)).toMatch(/2 entries match\. .*State dead .*Retry 2 entries/)
-    expect(hiddenFields(page)['ids']).toBe(`dead/${ids[0]} dead/${ids[1]}`)
+    const [first, second] = await inbox.list({})
+    expect(hiddenFields(page)['entries']).toBe(
+      `dead/1/${Number(first!.finishedAt)}/${ids[0]} dead/1/${Number(second!.finishedAt)}/${ids[1]}`,
+    )
     const { history } = (await inbox.show(ids[0]!))!
     expect(history).toEqual([])
   })
@@ -190,7 +193,7 @@ describe('a decision on all that match', () => {
     await inbox.act(one, 'retry', 'bob')
     const done = await browsing.post('decide', fields)
     expect(textOf(done)).toMatch(
-      new RegExp(`1 entry was discarded\\. .*entry ${one} is stored: it has changed since the preview`),
+      new RegExp(`1 entry was discarded\\. .*entry ${one} is stored: it has changed since you saw it`),
     )
     expect((await inbox.show(one))!.state).toBe('stored')
     expect((await inbox.show(other))!.state).toBe('discarded')
@@ -240,9 +243,10 @@ describe('a decision on all that match', () => {
   })
 
   it.each([
-    ['no entries', { ids: '' }],
-    ['too many entries', { ids: Array.from({ length: 501 }, (_, id) => id).join(' ') }],
-    ['ids that cannot be decoded', { ids: 'dead/%zz' }],
+    ['no entries', { entries: '' }],
+    ['too many entries', { entries: Array.from({ length: 501 }, (_, id) => `dead/1/0/${id}`).join(' ') }],
+    ['ids that cannot be decoded', { entries: 'dead/1/0/%zz' }],
+    ['entries without what was seen of them', { entries: '1' }],
     ['another decision', { action: 'undo' }],
   ])('is refused when the form has %s', async (_, more) => {
     const { inbox, add } = seededInbox()

@@ -289,7 +289,7 @@ describeWithChromium('the console in a browser', () => {
         headers,
       },
     )
-    await inbox.act(id, 'discard', hostile('by'), { reason: hostile('why').slice(0, 500) })
+    await inbox.act(id, 'discard', hostile('by').slice(0, 100), { reason: hostile('why').slice(0, 500) })
     const operator = () => ({ ...ADA, name: `<img src=x onerror=alert(6)>` })
     const base = await runConsole({ inbox, operator })
     const { page, problems } = await open(base)

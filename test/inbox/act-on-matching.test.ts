@@ -73,14 +73,8 @@ describe('actOnMatching', () => {
     const { inbox } = await withDeadLetters(10)
     const { entries } = await previewMatching(inbox, {}, 'discard')
     const { id: late } = await inbox.add(arrival())
-    const result = await actOnMatching(
-      inbox,
-      entries.map(({ id }) => id),
-      'discard',
-      'ann',
-      { reason: 'the account is closed' },
-    )
-    expect(result.counts).toEqual({ done: 10, 'not-found': 0, state: 0, repeat: 0 })
+    const result = await actOnMatching(inbox, entries, 'discard', 'ann', { reason: 'the account is closed' })
+    expect(result.counts).toEqual({ done: 10, 'not-found': 0, changed: 0, state: 0, repeat: 0 })
     expect(result.results.map(({ id }) => id)).toEqual(entries.map(({ id }) => id))
     expect((await inbox.show(late))?.state).toBe('stored')
     expect((await inbox.show(entries[0]!.id))?.history).toMatchObject([
@@ -94,13 +88,24 @@ describe('actOnMatching', () => {
     const { id: handled } = await inbox.add(arrival())
     const [claim] = (await inbox.claim(CLAIM)).entries
     await settle(inbox, claim!, { move: 'complete' })
-    const all = [...ids, handled, '999']
-    const { counts, results } = await actOnMatching(inbox, all, 'retry', 'ann')
-    expect(counts).toEqual({ done: 1, 'not-found': 1, state: 1, repeat: 1 })
+    const all = await inbox.list({})
+    const missing = { ...all[0]!, id: '999' }
+    const { counts, results } = await actOnMatching(inbox, [...all, missing], 'retry', 'ann')
+    expect(counts).toEqual({ done: 1, 'not-found': 1, changed: 0, state: 1, repeat: 1 })
     expect(results[2]).toMatchObject({ id: handled, done: false, code: 'repeat' })
     expect((await inbox.show(handled))?.state).toBe('handled')
-    const again = await actOnMatching(inbox, [handled], 'retry', 'ann', { again: true })
+    const again = await actOnMatching(inbox, all.slice(2), 'retry', 'ann', { again: true })
     expect(again.counts.done).toBe(1)
+  })
+
+  it('does not act on an entry that has changed since the preview, though its state allows the action', async () => {
+    const { inbox, ids } = await withDeadLetters(2)
+    const { entries } = await previewMatching(inbox, {}, 'discard')
+    await inbox.act(ids[0]!, 'retry', 'bob')
+    const { counts, results } = await actOnMatching(inbox, entries, 'discard', 'ann')
+    expect(counts).toEqual({ done: 1, 'not-found': 0, changed: 1, state: 0, repeat: 0 })
+    expect(results[0]).toMatchObject({ id: ids[0], code: 'changed' })
+    expect((await inbox.show(ids[0]!))?.state).toBe('stored')
   })
 
   it('releases one of two repeats that both match', async () => {
@@ -109,8 +114,10 @@ describe('actOnMatching', () => {
     await inbox.add(suspect)
     await inbox.add({ ...suspect, signature: arrival().signature })
     const { entries } = await previewMatching(inbox, { states: ['quarantined'] }, 'release')
-    const ids = entries.map(({ id }) => id)
-    expect((await actOnMatching(inbox, ids, 'release', 'ann')).counts).toMatchObject({ done: 1, repeat: 1 })
+    expect((await actOnMatching(inbox, entries, 'release', 'ann')).counts).toMatchObject({
+      done: 1,
+      repeat: 1,
+    })
   })
 
   it('ends when the inbox fails, and says what remains', async () => {
@@ -122,18 +129,20 @@ describe('actOnMatching', () => {
       .mockImplementation((...given) =>
         ++calls === 10 ? Promise.reject(new Error('the disk is away')) : act(...given),
       )
-    const { counts, failed } = await actOnMatching(inbox, ids, 'discard', 'ann')
+    const { counts, failed } = await actOnMatching(inbox, await inbox.list({}), 'discard', 'ann')
     expect(counts.done).toBe(15)
     expect(failed).toEqual({ error: new Error('the disk is away'), remaining: [ids[9], ...ids.slice(16)] })
   })
 
-  it('refuses a wrong reason and too many ids before it acts', async () => {
+  it('refuses a wrong reason, a wrong name and too many entries before it acts', async () => {
     const { inbox, ids } = await withDeadLetters(1)
-    await expect(actOnMatching(inbox, ids, 'discard', 'ann', { reason: 'a\nb' })).rejects.toMatchObject({
+    const [entry] = await inbox.list({})
+    await expect(actOnMatching(inbox, [entry!], 'discard', 'ann', { reason: 'a\nb' })).rejects.toMatchObject({
       option: 'reason',
     })
-    const many = Array.from({ length: 1_001 }, () => ids[0]!)
-    await expect(actOnMatching(inbox, many, 'discard', 'ann')).rejects.toMatchObject({ option: 'ids' })
+    await expect(actOnMatching(inbox, [entry!], 'discard', 'a\nb')).rejects.toMatchObject({ option: 'by' })
+    const many = Array.from({ length: 1_001 }, () => entry!)
+    await expect(actOnMatching(inbox, many, 'discard', 'ann')).rejects.toMatchObject({ option: 'entries' })
     expect((await inbox.show(ids[0]!))?.state).toBe('dead')
   })
 })

@@ -1,6 +1,5 @@
-import { actOnMatching, previewMatching } from '../../inbox/act-on-matching.js'
-import type { EntryId } from '../../callback/callback.js'
-import type { InboxOperations, OperatorDecision } from '../../inbox/operations.js'
+import { actOnMatching, previewMatching, type MatchedEntry } from '../../inbox/act-on-matching.js'
+import type { OperatorDecision } from '../../inbox/operations.js'
 import { MOVES, type InboxState } from '../../inbox/states.js'
 import { decisionReason } from '../decision-reason.js'
 import { html, type Answer } from '../answer.js'
@@ -25,8 +24,8 @@ const WORDS = {
 } as const satisfies Record<OperatorDecision, object>
 
 /**
- * The preview: how many entries match, and which ones. The form has their ids and states, so that entries that arrive or change
- * after the preview are not decided on.
+ * The preview: how many entries match, and which ones. The form has their ids and what attempts and decisions change in
+ * them, so that entries that arrive or change after the preview are not decided on.
  */
 export const bulkPreview: ReadPage = async (parts, visit) => {
   const { query } = visit.request
@@ -58,7 +57,7 @@ export const bulkPreview: ReadPage = async (parts, visit) => {
       rows: entries.slice(0, SHOWN).map(entryRow),
       formToken: visit.formToken,
       action,
-      ids: entries.map(({ id, state }) => `${state}/${encodeURIComponent(id)}`).join(' '),
+      entries: entries.map(seenText).join(' '),
       back: hrefWith('entries', list.parts),
       backHref: hrefWith('entries', list.parts),
       reasonRequired: parts.reasonRequired,
@@ -82,8 +81,8 @@ export const bulkDecision: SubmitPage = async (parts, visit, fields) => {
   const { reason, problem } = decisionReason(fields.get('reason') ?? '', parts.reasonRequired)
   if (problem !== undefined) return messagePage(parts, visit, 400, 'A reason is needed', problem)
   const { results, counts, failed } = await actOnMatching(
-    { act: actIfUnchanged(parts.operations, seen) },
-    [...seen.keys()],
+    parts.operations,
+    seen,
     action,
     visit.operator.name,
     { reason },
@@ -126,32 +125,29 @@ function isPossible(action: OperatorDecision, { filter, problem }: ListQuery): b
   return states.every((state) => from.includes(state) && state !== 'handled')
 }
 
-/** The entries of the preview by id, with the states in which it showed them. */
-function seenIn(fields: URLSearchParams): ReadonlyMap<EntryId, string> | undefined {
-  const listed = (fields.get('ids') ?? '').split(' ').filter(Boolean)
-  if (listed.length === 0 || listed.length > MAX_ENTRIES) return undefined
-  try {
-    return new Map(
-      listed.map((one) => {
-        const [state = '', id = ''] = one.split('/', 2)
-        return [decodeURIComponent(id), state]
-      }),
-    )
-  } catch {
-    return undefined
-  }
+/** An entry of the preview, as the form has it: state, attempts, time of the end and id. */
+function seenText({ id, state, attempts, finishedAt }: MatchedEntry): string {
+  return `${state}/${attempts}/${finishedAt?.getTime() ?? ''}/${encodeURIComponent(id)}`
 }
 
-/** The state may permit the decision and yet be another one: an entry that somebody has retried since must not be discarded. */
-function actIfUnchanged(
-  operations: Pick<InboxOperations, 'act' | 'show'>,
-  seen: ReadonlyMap<EntryId, string>,
-): InboxOperations['act'] {
-  return async (id, ...decision) => {
-    const entry = await operations.show(id)
-    if (!entry || entry.state === seen.get(id)) return operations.act(id, ...decision)
-    const message = `entry ${id} is ${entry.state}: it has changed since the preview`
-    return { done: false, code: 'state', message }
+const SEEN = /^([a-z]+)\/(\d{1,9})\/(\d{0,15})\/([^/]+)$/
+
+/** The entries of the preview; undefined if the form is not one of this console. */
+function seenIn(fields: URLSearchParams): MatchedEntry[] | undefined {
+  const listed = (fields.get('entries') ?? '').split(' ').filter(Boolean)
+  if (listed.length === 0 || listed.length > MAX_ENTRIES) return undefined
+  try {
+    return listed.map((text) => {
+      const [, state, attempts, finishedAt, id] = SEEN.exec(text)!
+      return {
+        id: decodeURIComponent(id!),
+        state: state as InboxState,
+        attempts: Number(attempts),
+        finishedAt: finishedAt === '' ? undefined : new Date(Number(finishedAt)),
+      }
+    })
+  } catch {
+    return undefined
   }
 }
 

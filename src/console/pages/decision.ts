@@ -18,8 +18,7 @@ export const decideOnEntry: SubmitPage = async (parts, visit, fields) => {
   if (!action) return refused(400, 'There is no such decision.')
   const { reason, problem } = decisionReason(givenReason, parts.reasonRequired)
   if (problem !== undefined) return refused(400, problem)
-  // The inbox checks the state in the same step as it changes it. This check is for what it cannot know: that the operator
-  // saw an older attempt or decision.
+  // This check names the operator who decided meanwhile. The inbox compares with `entry` once more, in the step that decides.
   if (fields.get('seen') !== seenVersion(entry)) {
     const last = entry.history.at(-1)
     const who = last ? ` The latest decision is “${last.action}” by ${last.by}.` : ''
@@ -29,7 +28,11 @@ export const decideOnEntry: SubmitPage = async (parts, visit, fields) => {
     )
   }
   const again = fields.get('again') === 'yes'
-  const result = await parts.operations.act(id, action, visit.operator.name, { again, reason })
+  const result = await parts.operations.act(id, action, visit.operator.name, {
+    again,
+    reason,
+    expected: entry,
+  })
   parts.reading.forget()
   if (result.done) return seeOther(entryHref(id))
   if (result.code === 'not-found') return noEntry(parts, visit)

@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { checkKnownOptions, invalidOption, partOf, type OptionPart } from '../../base/option-checks.js'
-import { isOperatorName, type ConsoleRole, type Operator } from '../operator.js'
+import { isOperatorName } from '../../inbox/operator-action.js'
+import type { ConsoleRole, Operator } from '../operator.js'
 
 export interface ConsoleUserOptions {
   /** The name that the history of an entry has for a decision of this user. 1 to 100 characters. */

@@ -9,7 +9,7 @@ export const DECIDE = `<% layout('@layout', it.frame) %>
 <form class="decide" method="post" action="decide" aria-label="Confirm">
 <input type="hidden" name="token" value="<%= it.formToken %>">
 <input type="hidden" name="action" value="<%= it.action %>">
-<input type="hidden" name="ids" value="<%= it.ids %>">
+<input type="hidden" name="entries" value="<%= it.entries %>">
 <input type="hidden" name="back" value="<%= it.back %>">
 <label class="field"><span>Reason of your decision<%= it.reasonRequired ? '' : ' (optional)' %></span>
 <input type="text" name="reason" maxlength="500" autocomplete="off"<% if (it.reasonRequired) { %> required<% } %>></label>

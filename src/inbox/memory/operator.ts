@@ -1,6 +1,6 @@
 import type { EntryId } from '../../callback/callback.js'
 import type { ActResult, Entry, OperatorAction, OperatorRecord, RelatedEntry } from '../operations.js'
-import { actionRefusal, missingRefusal, type Decision } from '../operator-action.js'
+import { actionRefusal, changedRefusal, missingRefusal, type Decision } from '../operator-action.js'
 import { MOVES } from '../states.js'
 import { isRefusal, restoredDue, restoredEnd, undoneDecision, type EntryBefore } from '../undo.js'
 import type { MemoryEntries } from './entries.js'
@@ -40,12 +40,14 @@ export function act(
   decision: Decision,
   now: number,
 ): ActResult {
-  const { by, reason, again } = decision
+  const { by, reason, again, expected } = decision
   const entry = entries.all.get(id)
   if (!entry) return missingRefusal(id)
+  const shown = summaryOf(entry, entries.shownStates()(entry))
+  const changed = changedRefusal(shown, expected)
+  if (changed !== undefined) return changed
   const record = { at: new Date(now), action, by, ...(reason !== undefined && { reason }) }
   if (action === 'undo') return undo(entries, entry, record, again)
-  const shown = { id, state: entries.shownStates()(entry) }
   const refusal = actionRefusal(action, shown, related(entries, id), again)
   if (refusal !== undefined) return refusal
   const before = entryBefore(entries, entry)

@@ -1,6 +1,12 @@
 import type { EntryId } from '../../callback/callback.js'
 import type { ActResult, OperatorAction, OperatorDecision } from '../operations.js'
-import { actionRefusal, missingRefusal, type ActRefusal, type Decision } from '../operator-action.js'
+import {
+  actionRefusal,
+  changedRefusal,
+  missingRefusal,
+  type ActRefusal,
+  type Decision,
+} from '../operator-action.js'
 import { MOVES, type InboxState, type StoredState } from '../states.js'
 import {
   type EntryBefore,
@@ -52,7 +58,9 @@ export async function act(
   await lockOrderKeys(tx, orderKeys, schema)
   const [entry] = await tx.all<ActedOnRow>(STATE, await typesWithHandlers(tx), row)
   if (!entry) return missingRefusal(id)
-  const { by, reason, again } = decision
+  const { by, reason, again, expected } = decision
+  const changed = changedRefusal(seenEntry(id, entry), expected)
+  if (changed !== undefined) return changed
   const before = action === 'undo' ? undefined : entryBefore(entry)
   if (action === 'undo') await undo(tx, { id, row, entry, again })
   else await decide(tx, action, { id, row, entry, again })
@@ -110,6 +118,10 @@ async function undo(tx: Transaction, { id, row, entry, again }: ActedOn): Promis
     restoredEnd(before, tx.now, entry.copies),
     before.known,
   )
+}
+
+function seenEntry(id: EntryId, { shown_state: state, attempts, finished_at: finishedAt }: ActedOnRow) {
+  return { id, state, attempts, finishedAt: finishedAt === null ? undefined : new Date(Number(finishedAt)) }
 }
 
 function entryBefore(entry: ActedOnRow): EntryBefore {

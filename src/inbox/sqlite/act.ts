@@ -1,7 +1,7 @@
 import type { EntryId } from '../../callback/callback.js'
 import type { ActResult, OperatorAction, OperatorDecision } from '../operations.js'
-import { actionRefusal, missingRefusal, type Decision } from '../operator-action.js'
-import { MOVES, type StoredState } from '../states.js'
+import { actionRefusal, changedRefusal, missingRefusal, type Decision } from '../operator-action.js'
+import { MOVES, type InboxState, type StoredState } from '../states.js'
 import {
   type EntryBefore,
   isRefusal,
@@ -29,8 +29,12 @@ export function act(
   const id = rowIdOf(entryId)
   const entry = id === undefined ? undefined : db.get<ActedOnRow>(ACTED_ON, id)
   if (!entry) return missingRefusal(entryId)
-  const { by, reason = null, again } = decision
-  const before = action === 'undo' ? undo(db, entry, again, now) : decide(db, entry, action, again, now)
+  const { by, reason = null, again, expected } = decision
+  const state = shownState(entry, unhandledTypes(db))
+  const changed = changedRefusal(seenEntry(entryId, entry, state), expected)
+  if (changed !== undefined) return changed
+  const before =
+    action === 'undo' ? undo(db, entry, again, now) : decide(db, { entry, state }, action, again, now)
   if (isRefusal(before)) return before
   const kept = action === 'undo' ? null : JSON.stringify(before)
   db.run(RECORD, entry.id, now, action, by, reason, kept)
@@ -39,11 +43,16 @@ export function act(
 }
 
 /** Returns the fields of the entry before the decision, or why the decision is refused. */
-function decide(db: Connection, entry: ActedOnRow, action: OperatorDecision, again: boolean, now: number) {
+function decide(
+  db: Connection,
+  { entry, state }: { readonly entry: ActedOnRow; readonly state: InboxState },
+  action: OperatorDecision,
+  again: boolean,
+  now: number,
+) {
   const { id } = entry
   const entryId = entryIdOf(id)
-  const shown = { id: entryId, state: shownState(entry, unhandledTypes(db)) }
-  const refusal = actionRefusal(action, shown, related(db, entryId), again)
+  const refusal = actionRefusal(action, { id: entryId, state }, related(db, entryId), again)
   if (refusal !== undefined) return refusal
   if (action === 'release') {
     db.run(MAKE_KNOWN, id)
@@ -79,6 +88,10 @@ function undo(db: Connection, entry: ActedOnRow, again: boolean, now: number) {
     id,
   )
   return before
+}
+
+function seenEntry(id: EntryId, { attempts, finished_at: finishedAt }: ActedOnRow, state: InboxState) {
+  return { id, state, attempts, finishedAt: finishedAt === null ? undefined : new Date(finishedAt) }
 }
 
 function entryBefore(entry: ActedOnRow, now: number): EntryBefore {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { EntryId } from '../../callback/callback.js'
+import type { SeenEntry } from '../../inbox/operations.js'
 import { MOVES, type InboxState } from '../../inbox/states.js'
 import {
   addIn,
@@ -216,6 +217,61 @@ export function registerOperating({ describe, it }: Suite): void {
           }
         })
       }
+    }
+
+    for (const action of ['discard', 'retry', 'undo'] as const) {
+      it(`does not ${action} an entry that has changed since the person saw it`, async ({ inbox }) => {
+        const { id } = await inbox.add(createArrival())
+        await finishNext(inbox, 'deadLetter')
+        await done(inbox.act(id, 'discard', 'ann'))
+        await done(inbox.act(id, 'undo', 'ann'))
+        if (action === 'undo') await done(inbox.act(id, 'retry', 'ann'))
+        const [seen] = await inbox.list({})
+        const now = await inbox.show(id)
+        const { state, attempts, finishedAt } = seen!
+        const others: SeenEntry[] = [
+          { state: state === 'dead' ? 'stored' : 'dead', attempts, finishedAt },
+          { state, attempts: attempts + 1, finishedAt },
+          { state, attempts, finishedAt: new Date(Number(finishedAt ?? 0) + 1) },
+          { state, attempts, finishedAt: finishedAt === undefined ? new Date(0) : undefined },
+        ]
+        for (const expected of others) {
+          const result = await inbox.act(id, action, 'bob', { expected })
+          assert.deepEqual(result, {
+            done: false,
+            code: 'changed',
+            message: `entry ${id} is ${state}: it has changed since you saw it`,
+          })
+        }
+        assert.deepEqual(await inbox.show(id), now)
+        await done(inbox.act(id, action, 'bob', { expected: seen }))
+      })
+    }
+
+    it('lets one of two persons act on a dead letter that both saw, though it is one again', async ({
+      inbox,
+    }) => {
+      const { id } = await inbox.add(createArrival())
+      await finishNext(inbox, 'deadLetter')
+      const seen = (await inbox.show(id))!
+      await done(inbox.act(id, 'retry', 'ann', { expected: seen }))
+      await claimNext(inbox)
+      assert.equal(
+        await refusalOf(inbox.act(id, 'discard', 'bob', { expected: seen })),
+        `entry ${id} is running: it has changed since you saw it`,
+      )
+    })
+
+    for (const by of ['', ' ', 'x'.repeat(101), 'ann\nbob', 'ann\u202ebob', undefined as unknown as string]) {
+      it(`refuses the name ${JSON.stringify(by)?.slice(0, 20)}`, async ({ inbox }) => {
+        const { id } = await inbox.add(createArrival())
+        await assert.rejects(async () => inbox.act(id, 'discard', by), {
+          code: 'ERR_OPTION_INVALID',
+          option: 'by',
+        })
+        assert.deepEqual((await inbox.show(id))!.history, [])
+        await done(inbox.act(id, 'discard', 'x'.repeat(100)))
+      })
     }
 
     it('records what was done, when and by whom', async ({ inbox }) => {

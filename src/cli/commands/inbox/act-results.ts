@@ -1,10 +1,11 @@
+import { userInfo } from 'node:os'
 import { InvalidArgumentError } from 'commander'
 import { CountersignError } from '../../../base/errors.js'
 import { printable } from '../../../base/printable.js'
 import type { EntryId } from '../../../callback/callback.js'
 import type { ActResult, OperatorAction } from '../../../inbox/operations.js'
-import { decisionReason, type ActRefusal } from '../../../inbox/operator-action.js'
-import { EXIT, printJson, type ExitCode, type Io } from '../../io.js'
+import { decisionReason, operatorName, type ActRefusal } from '../../../inbox/operator-action.js'
+import { EXIT, printJson, UsageError, type ExitCode, type Io } from '../../io.js'
 import { entryId } from '../../option-values.js'
 
 /** The result of a decision on one entry, or with `--dry-run` the expected result. */
@@ -57,12 +58,32 @@ export function entryIds(id: string, before: EntryId[] | undefined): EntryId[] {
 
 /** The value of --because. */
 export function because(text: string): string {
+  const cure = 'Use at most 500 characters, without line feeds or other control characters.'
+  return checked(() => decisionReason({ reason: text })!, cure)
+}
+
+/** The value of --by. */
+export function decider(text: string): string {
+  return checked(
+    () => operatorName(text),
+    'Use 1 to 100 characters, without control or formatting characters.',
+  )
+}
+
+/** The name that the history gets without --by. */
+export function systemUser(): string {
   try {
-    return decisionReason({ reason: text })!
+    return operatorName(userInfo().username)
+  } catch {
+    throw new UsageError('this user of the system has no name that the history could have: add --by NAME')
+  }
+}
+
+function checked(parse: () => string, cure: string): string {
+  try {
+    return parse()
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error
-    throw new InvalidArgumentError(
-      'Use at most 500 characters, without line feeds or other control characters.',
-    )
+    throw new InvalidArgumentError(cure)
   }
 }

@@ -1,10 +1,18 @@
-import { userInfo } from 'node:os'
 import type { EntryId } from '../../../callback/callback.js'
-import type { InboxOperations, OperatorDecision } from '../../../inbox/operations.js'
+import type { InboxOperations, OperatorDecision, SeenEntry } from '../../../inbox/operations.js'
 import { actionRefusal, missingRefusal } from '../../../inbox/operator-action.js'
 import { MOVES } from '../../../inbox/states.js'
 import { UsageError, type ExitCode, type Io } from '../../io.js'
-import { because, entryIds, refused, report, resultOf, type Result } from './act-results.js'
+import {
+  because,
+  decider,
+  entryIds,
+  refused,
+  report,
+  resultOf,
+  systemUser,
+  type Result,
+} from './act-results.js'
 import { addFilterOptions, every, filterOf, type FilterFlags } from './entry-filter.js'
 import { withInbox, type DefineSubcommand, type InboxFlags } from './subcommand.js'
 
@@ -35,7 +43,7 @@ function defineAction(action: OperatorDecision, description: string): DefineSubc
         'the ids of the entries; or select them by state, type, key, Id, subscription, reason or age',
         entryIds,
       )
-      .option('--by <name>', 'who decides this, for the history (default: the user of this system)')
+      .option('--by <name>', 'who decides this, for the history (default: the user of this system)', decider)
       .option('--because <text>', 'why, for the history', because)
       .option('--dry-run', 'say what would be done, and what would be refused and why')
       .option('--yes', 'do it to more than one entry that was not named by its number')
@@ -62,22 +70,30 @@ async function act(
   const again = flags.handleAgain ?? false
   if (again && ids.length === 0)
     throw new UsageError('--handle-again is for entries that are named by their numbers, not for a filter')
-  const chosen = ids.length > 0 ? ids : await bulk(inbox, action, flags)
+  const chosen: readonly Chosen[] =
+    ids.length > 0 ? ids.map((id) => ({ id })) : await bulk(inbox, action, flags)
   if (ids.length === 0 && chosen.length > 1 && !flags.dryRun && !flags.yes) {
     throw new UsageError(
       `${action} would change ${chosen.length} entries: look with --dry-run, and then add --yes`,
     )
   }
-  const by = flags.by ?? userInfo().username
+  const by = flags.by ?? systemUser()
   const results: Result[] = []
   const rehearsed = new Set<EntryId>()
-  for (const id of chosen) {
+  for (const { id, expected } of chosen) {
     if (flags.dryRun) results.push(await rehearse(inbox, action, id, again, rehearsed))
     else {
-      results.push(resultOf(id, await inbox.act(id, action, by, { again, reason: flags.because })))
+      const decided = await inbox.act(id, action, by, { again, reason: flags.because, expected })
+      results.push(resultOf(id, decided))
     }
   }
   return report(results, { action, dryRun: flags.dryRun ?? false, json: flags.json ?? false }, io)
+}
+
+interface Chosen {
+  readonly id: EntryId
+  /** What the filter found. Undefined if the operator named the entry, and so decides on it as it is. */
+  readonly expected?: SeenEntry
 }
 
 /** What the action would do after it was done to the entries in `rehearsed`, to which this one is added. */
@@ -101,7 +117,7 @@ async function rehearse(
 }
 
 /** What the filter picks, of those whose state allows the action. */
-async function bulk(inbox: InboxOperations, action: OperatorDecision, flags: ActFlags): Promise<EntryId[]> {
+async function bulk(inbox: InboxOperations, action: OperatorDecision, flags: ActFlags): Promise<Chosen[]> {
   const filter = filterOf(flags)
   if (Object.values(filter).every((value) => value === undefined)) {
     throw new UsageError(
@@ -114,7 +130,11 @@ async function bulk(inbox: InboxOperations, action: OperatorDecision, flags: Act
     )
   }
   const allowed = MOVES[action].from.filter((state) => state !== 'handled')
-  const ids: EntryId[] = []
-  for await (const { id } of every(inbox, { ...filter, states: filter.states ?? allowed })) ids.push(id)
-  return ids
+  const found: Chosen[] = []
+  for await (const { id, state, attempts, finishedAt } of every(inbox, {
+    ...filter,
+    states: filter.states ?? allowed,
+  }))
+    found.push({ id, expected: { state, attempts, finishedAt } })
+  return found
 }

@@ -1,8 +1,7 @@
-import { userInfo } from 'node:os'
 import type { EntryId } from '../../../callback/callback.js'
 import type { InboxOperations } from '../../../inbox/operations.js'
 import type { ExitCode, Io } from '../../io.js'
-import { because, entryIds, report, resultOf, type Result } from './act-results.js'
+import { because, decider, entryIds, report, resultOf, systemUser, type Result } from './act-results.js'
 import { withInbox, type DefineSubcommand, type InboxFlags } from './subcommand.js'
 
 interface UndoFlags extends InboxFlags {
@@ -15,7 +14,7 @@ interface UndoFlags extends InboxFlags {
 export const defineUndo: DefineSubcommand = (subcommand, io, finish) => {
   subcommand('undo', 'Take back the latest decision on entries that no worker has claimed since.')
     .argument('<ids...>', 'the ids of the entries', entryIds)
-    .option('--by <name>', 'who decides this, for the history (default: the user of this system)')
+    .option('--by <name>', 'who decides this, for the history (default: the user of this system)', decider)
     .option('--because <text>', 'why, for the history', because)
     .option(
       '--handle-again',
@@ -33,7 +32,7 @@ async function undo(
   flags: UndoFlags,
   io: Io,
 ): Promise<ExitCode> {
-  const by = flags.by ?? userInfo().username
+  const by = flags.by ?? systemUser()
   const options = { again: flags.handleAgain ?? false, reason: flags.because }
   const results: Result[] = []
   for (const id of ids) results.push(resultOf(id, await inbox.act(id, 'undo', by, options)))
