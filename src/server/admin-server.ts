@@ -1,4 +1,5 @@
-import type { RequestListener } from 'node:http'
+import type { IncomingMessage, RequestListener } from 'node:http'
+import { hostsOption, isKnownHost } from '../base/known-hosts.js'
 import { checkKnownOptions, integerOption, invalidOption } from '../base/option-checks.js'
 import {
   parseStandaloneConsole,
@@ -17,6 +18,11 @@ export interface AdminServerOptions {
   readonly port: number
   /** `/metrics` is answered 401 without `Authorization: Bearer` and this token, of 16 to 1,000 characters. @default none */
   readonly metricsToken?: string | undefined
+  /**
+   * The names by which the monitoring reaches this address, such as `countersign.internal`. Without a token, `/metrics` is answered
+   * 421 if the Host header has none of them, no loopback address and not the address of the connection. @default []
+   */
+  readonly hosts?: readonly string[] | undefined
   /** Serves the web console at `/console/`. @default none */
   readonly console?: StandaloneConsoleOptions | undefined
 }
@@ -25,6 +31,7 @@ export interface AdminSettings {
   readonly host: string
   readonly port: number
   readonly metricsToken: string | undefined
+  readonly hosts: readonly string[]
   readonly console: StandaloneConsoleSettings | undefined
 }
 
@@ -39,8 +46,8 @@ const CONSOLE = { option: 'admin', part: 'admin: console' }
 
 /** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
 export function parseAdminOptions(owner: string, options: AdminServerOptions): AdminSettings {
-  checkKnownOptions(owner, options, ['host', 'port', 'metricsToken', 'console'], OPTION)
-  const { host = '127.0.0.1', port, metricsToken, console } = options
+  checkKnownOptions(owner, options, ['host', 'port', 'metricsToken', 'hosts', 'console'], OPTION)
+  const { host = '127.0.0.1', port, metricsToken, hosts = [], console } = options
   if (typeof host !== 'string' || host === '') {
     const cure = 'use a host name or address, such as "127.0.0.1"'
     throw invalidOption(owner, { option: 'admin', part: 'admin: host' }, host, cure)
@@ -55,6 +62,7 @@ export function parseAdminOptions(owner: string, options: AdminServerOptions): A
     host,
     port: integerOption(owner, 'admin: port', port, { fallback: -1, min: 0, max: 65_535 }),
     metricsToken,
+    hosts: hostsOption(owner, { option: 'admin', part: 'admin: hosts' }, hosts),
     console: console === undefined ? undefined : parseStandaloneConsole(owner, CONSOLE, console, host),
   }
 }
@@ -73,11 +81,11 @@ export interface AdminPages {
  */
 export function startAdminServer(
   { isReady, metrics, console }: AdminPages,
-  { host, port, metricsToken }: Omit<AdminSettings, 'console'>,
+  { host, port, metricsToken, hosts }: Omit<AdminSettings, 'console'>,
   owner: string,
 ): Promise<SmallServer> {
-  const isAllowed = metricsToken === undefined ? () => true : bearerTokenCheck(metricsToken)
-  const others = metricsListener(metrics, isAllowed)
+  const refusal = metricsToken === undefined ? hostRefusal(hosts) : tokenRefusal(metricsToken)
+  const others = metricsListener(metrics, refusal)
   const listener = healthChecks(isReady, console ? consoleListener(console, others) : others)
   return startSmallServer(listener, host, port, owner)
 }
@@ -102,10 +110,24 @@ function consoleListener(
   }
 }
 
-function metricsListener(
-  metrics: Exposition,
-  isAllowed: (authorization: string | undefined) => boolean,
-): RequestListener {
+/** Why a request gets no metrics; undefined if it gets them. */
+type Refusal = (
+  request: IncomingMessage,
+) => { readonly status: number; readonly headers: Record<string, string>; readonly text: string } | undefined
+
+function tokenRefusal(token: string): Refusal {
+  const isToken = bearerTokenCheck(token)
+  const refused = { status: 401, headers: { 'WWW-Authenticate': 'Bearer' }, text: '' }
+  return ({ headers }) => (isToken(headers.authorization) ? undefined : refused)
+}
+
+function hostRefusal(hosts: readonly string[]): Refusal {
+  const text = 'The Host header names no host of this address: see admin.hosts.\n'
+  const refused = { status: 421, headers: { 'Content-Type': 'text/plain; charset=utf-8' }, text }
+  return (request) => (isKnownHost(request, hosts) ? undefined : refused)
+}
+
+function metricsListener(metrics: Exposition, refusal: Refusal): RequestListener {
   return (request, response) => {
     const isRead = request.method === 'GET' || request.method === 'HEAD'
     if (!isRead || pathOf(request.url) !== '/metrics') {
@@ -113,8 +135,10 @@ function metricsListener(
       return
     }
     // Before the metrics are read, which asks the inbox.
-    if (!isAllowed(request.headers.authorization)) {
-      response.writeHead(401, { 'WWW-Authenticate': 'Bearer', 'Content-Length': 0 }).end()
+    const refused = refusal(request)
+    if (refused) {
+      const { status, headers, text } = refused
+      response.writeHead(status, { ...headers, 'Content-Length': text.length }).end(text)
       return
     }
     metrics.text().then(

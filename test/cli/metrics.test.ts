@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { request, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http'
 import { samplesOf } from '../telemetry/samples.js'
 import { configModule, deliver, SUBSCRIPTION } from './configured.js'
 import { countersign, Sandbox } from './program.js'
@@ -8,6 +10,13 @@ afterEach(() => sandbox.clean())
 const inDirectory = (config = configModule('')) => sandbox.directory({ 'countersign.config.mjs': config })
 const TOKEN = '0123456789abcdef-_.~+/AB=='
 const METRICS = /metrics on (http:\/\/127\.0\.0\.1:\d+)\/metrics/
+
+/** `fetch` does not send another Host header. */
+async function statusForHost(origin: string, path: string, host: string, headers: OutgoingHttpHeaders = {}) {
+  const sent = request(`${origin}${path}`, { headers: { ...headers, Host: host }, agent: false }).end()
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  return response.resume().statusCode
+}
 
 describe('the admin address', () => {
   it('answers the metrics of serve, health checks, and nothing else', async () => {
@@ -87,6 +96,26 @@ describe('the admin address', () => {
       expect(await answer('/metrics', authorization)).toEqual([401, 'Bearer', false])
     expect(await answer('/readyz')).toEqual([200, null, false])
     expect(serve.output).not.toContain(TOKEN)
+  })
+
+  it('without a token, answers the metrics to requests for a host of its own', async () => {
+    const config = configModule('', 'admin: { port: 0, hosts: ["countersign.internal"] }')
+    const serve = sandbox.serve([], { cwd: await inDirectory(config) })
+    const [, origin] = await serve.outputMatch(METRICS)
+    const port = new URL(origin!).port
+    for (const host of [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`, 'countersign.internal'])
+      expect([host, await statusForHost(origin!, '/metrics', host)]).toEqual([host, 200])
+    for (const host of ['evil.example', `127.0.0.1.evil.example:${port}`, '10.0.0.5', 'a b'])
+      expect([host, await statusForHost(origin!, '/metrics', host)]).toEqual([host, 421])
+    expect(await statusForHost(origin!, '/healthz', '10.0.0.5')).toBe(200)
+  })
+
+  it('with a token, answers the metrics by any host name', async () => {
+    const config = configModule('', `admin: { port: 0, metricsToken: "${TOKEN}" }`)
+    const serve = sandbox.serve([], { cwd: await inDirectory(config) })
+    const [, origin] = await serve.outputMatch(METRICS)
+    const headers = { Authorization: `Bearer ${TOKEN}` }
+    expect(await statusForHost(origin!, '/metrics', 'metrics.example', headers)).toBe(200)
   })
 
   it('refuses a token that can be guessed or cannot be sent, and does not repeat it', async () => {

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { hostsOption, isKnownHost } from '../../base/known-hosts.js'
 import { isLoopbackAddress } from '../../base/loopback.js'
 import { checkKnownOptions, invalidOption, partOf, type OptionPart } from '../../base/option-checks.js'
 import type { Logger } from '../../logging/logger.js'
@@ -16,7 +17,6 @@ import { ProcessActivity } from '../process-activity.js'
 import { InboxReading } from '../inbox-reading.js'
 import { securityHeaders } from '../security-headers.js'
 import { ConsoleUsers, type ConsoleUserOptions } from './console-users.js'
-import { isKnownHost } from './request-host.js'
 import { Sessions } from './sessions.js'
 import { SignedInAccess } from './signed-in-access.js'
 import { SignInLimit } from './sign-in-limit.js'
@@ -68,15 +68,8 @@ export function parseStandaloneConsole(
     const cure = `give at least one user a password, because other machines can reach ${address}; or set admin.host to 127.0.0.1`
     throw invalidOption(owner, partOf(place, 'users'), undefined, cure, 'empty')
   }
-  const isHost = (host: unknown) => typeof host === 'string' && /^[a-z0-9.-]{1,253}$/.test(host)
-  if (!Array.isArray(hosts) || !hosts.every(isHost))
-    throw invalidOption(
-      owner,
-      partOf(place, 'hosts'),
-      hosts,
-      'use a list of host names in lower case, without a port',
-    )
-  return { ...view, users: parsed, hosts, checksHost: isLocal || hosts.length > 0 }
+  const named = hostsOption(owner, partOf(place, 'hosts'), hosts)
+  return { ...view, users: parsed, hosts: named, checksHost: isLocal || named.length > 0 }
 }
 
 /** A console for `serve` and `work`. @throws CountersignError ERR_OPTION_INVALID if there is no inbox that it could show */
