@@ -4,8 +4,9 @@ import {
   parseStandaloneConsole,
   type StandaloneConsoleOptions,
 } from '../../src/console/sign-in/standalone-console.js'
+import { KnownBrowsers } from '../../src/console/sign-in/known-browsers.js'
 import { Sessions } from '../../src/console/sign-in/sessions.js'
-import { SignInLimit } from '../../src/console/sign-in/sign-in-limit.js'
+import { SignInLimit, type SignInAttempt } from '../../src/console/sign-in/sign-in-limit.js'
 import { EventChannel } from '../../src/events/event-channel.js'
 import { collectedLog } from '../support/collected-log.js'
 import { fakeClock } from '../support/fake-clock.js'
@@ -104,13 +105,25 @@ describe('a console with users', () => {
     expect((await get('./')).status).toBe(303)
   })
 
-  it('refuses ten failures from one address, and then also the right password', async () => {
+  it('refuses further attempts for a while after five failures, also with the right password', async () => {
     const browsing = await run()
-    for (let failures = 0; failures < 10; failures++)
+    for (let failures = 0; failures < 5; failures++)
       expect((await signIn(browsing, 'ada', `wrong password ${failures}`)).status).toBe(403)
     const answer = await signIn(browsing)
-    expect([answer.status, Number(answer.headers.get('Retry-After'))]).toEqual([429, expect.closeTo(300, -1)])
+    expect([answer.status, answer.headers.get('Retry-After')]).toEqual([429, '1'])
+    expect(textOf(answer)).toContain('There were too many wrong passwords. Try again in 1 s.')
     expect((await browsing.get('./')).status).toBe(303)
+  })
+
+  it('does not lock a user out of a browser that is known, whoever guesses at the same address', async () => {
+    const browsing = await run()
+    expect((await signIn(browsing)).status).toBe(303)
+    const attacker = browse(browsing.base)
+    for (let failures = 0; failures < 6; failures++)
+      expect((await signIn(attacker, 'ada', 'wrong password')).status).toBe(failures < 5 ? 403 : 429)
+    expect((await signIn(attacker)).status).toBe(429)
+    expect((await signIn(attacker, 'bob', USERS[1].password)).status).toBe(303)
+    expect((await signIn(browsing)).status).toBe(303)
   })
 
   it('ends the session on the server when somebody signs out', async () => {
@@ -272,36 +285,109 @@ describe('sessions', () => {
 })
 
 describe('the limit of attempts', () => {
-  it('is 10 for an address, and is over after five minutes', () => {
-    const now = fakeClock(0)
-    const limit = new SignInLimit(now)
-    for (let failures = 0; failures < 10; failures++) {
-      expect(limit.waitMs('a')).toBe(0)
-      limit.failed('a')
+  const ADA_HERE = { name: 'ada', address: '10.0.0.1' }
+  const DAY_MS = 86_400_000
+
+  /** Tries a password whenever that is possible, for so long. Returns how many were tried. */
+  function guessFor(ms: number, attempt: () => SignInAttempt, { limit, now }: ReturnType<typeof limited>) {
+    const end = now() + ms
+    let guesses = 0
+    for (;;) {
+      const next = attempt()
+      const waitMs = limit.waitMs(next)
+      if (now() + waitMs >= end) return guesses
+      now.advance(waitMs)
+      limit.failed(next)
+      guesses++
     }
-    expect([limit.waitMs('a'), limit.waitMs('b')]).toEqual([300_000, 0])
-    now.advance(300_000)
-    expect(limit.waitMs('a')).toBe(0)
+  }
+
+  function limited() {
+    const now = fakeClock(0)
+    return { now, limit: new SignInLimit(now) }
+  }
+
+  it('delays a user at an address twice as long after each failure, up to 15 minutes', () => {
+    const { now, limit } = limited()
+    const waits: number[] = []
+    for (let failures = 0; failures < 16; failures++) {
+      limit.failed(ADA_HERE)
+      waits.push(limit.waitMs(ADA_HERE) / 1_000)
+      now.advance(waits.at(-1)! * 1_000)
+      expect(limit.waitMs(ADA_HERE)).toBe(0)
+    }
+    expect(waits).toEqual([0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900])
   })
 
-  it('is 100 for all addresses together', () => {
-    const limit = new SignInLimit(fakeClock(0))
-    for (let address = 0; address < 100; address++) limit.failed(`10.0.0.${address}`)
-    expect(limit.waitMs('another')).toBe(300_000)
+  it('delays neither another user at the address, nor the user at another address', () => {
+    const { limit } = limited()
+    for (let failures = 0; failures < 20; failures++) limit.failed(ADA_HERE)
+    expect(limit.waitMs({ ...ADA_HERE, name: 'bob' })).toBe(0)
+    expect(limit.waitMs({ ...ADA_HERE, address: '10.0.0.2' })).toBe(0)
+  })
+
+  it('starts again after a success, and after a day without failures', () => {
+    for (const end of ['success', 'day']) {
+      const { limit, now } = limited()
+      for (let failures = 0; failures < 20; failures++) limit.failed(ADA_HERE)
+      if (end === 'success') limit.succeeded(ADA_HERE)
+      else now.advance(DAY_MS)
+      limit.failed(ADA_HERE)
+      expect(limit.waitMs(ADA_HERE)).toBe(0)
+    }
+  })
+
+  it('leaves at most 110 guesses a day for one user from one address', () => {
+    expect(guessFor(DAY_MS, () => ADA_HERE, limited())).toBe(109)
+  })
+
+  it('leaves at most 1,540 guesses a day for any number of users and addresses', () => {
+    let count = 0
+    const attempt = () => ({ name: `user ${count % 7}`, address: `10.0.0.${count++}` })
+    expect(guessFor(DAY_MS, attempt, limited())).toBe(1_539)
+  })
+
+  it('does not delay a browser with which the user signed in before, for the failures of others', () => {
+    const { limit, now } = limited()
+    const known = { ...ADA_HERE, knownBrowser: 'a secret' }
+    guessFor(DAY_MS, () => ADA_HERE, { limit, now })
+    for (let address = 0; address < 200; address++) limit.failed({ name: 'ada', address: `${address}` })
+    expect(limit.waitMs(ADA_HERE)).toBeGreaterThan(0)
+    expect(limit.waitMs({ name: 'bob', address: 'elsewhere' })).toBeGreaterThan(0)
+    expect(limit.waitMs(known)).toBe(0)
+    expect(guessFor(DAY_MS, () => known, { limit, now })).toBe(109)
   })
 
   it.each([
-    [999, 100_000],
-    [1_000, 0],
-  ])('keeps a bounded number of addresses: after %d others', (others, waitMs) => {
-    const now = fakeClock(0)
-    const limit = new SignInLimit(now)
-    limit.failed('before')
-    now.advance(100_000)
-    for (let failures = 0; failures < 10; failures++) limit.failed('first')
-    for (let address = 0; address < others; address++) limit.failed(`${address}`)
-    // The limit for all together is over.
-    now.advance(200_000)
-    expect(limit.waitMs('first')).toBe(waitMs)
+    [999, true],
+    [1_000, false],
+  ])('keeps a bounded number of users and addresses: after %d others', (others, isKept) => {
+    const { limit, now } = limited()
+    for (let failures = 0; failures < 20; failures++) limit.failed(ADA_HERE)
+    for (let address = 0; address < others; address++) limit.failed({ name: 'bob', address: `${address}` })
+    // The failures of all together are forgotten, and this one is not.
+    now.advance(DAY_MS - 1)
+    limit.failed(ADA_HERE)
+    expect(limit.waitMs(ADA_HERE) > 0).toBe(isKept)
+  })
+})
+
+describe('known browsers', () => {
+  it('are known for the user who signed in last', () => {
+    const browsers = new KnownBrowsers()
+    browsers.remember('one', 'ada')
+    expect([browsers.isKnown('one', 'ada'), browsers.isKnown('one', 'bob')]).toEqual([true, false])
+    expect(browsers.isKnown('two', 'ada')).toBe(false)
+    browsers.remember('one', 'bob')
+    expect([browsers.isKnown('one', 'ada'), browsers.isKnown('one', 'bob')]).toEqual([false, true])
+  })
+
+  it('are at most 1,000: the one that signed in longest ago is forgotten', () => {
+    const browsers = new KnownBrowsers()
+    browsers.remember('again', 'ada')
+    browsers.remember('once', 'ada')
+    browsers.remember('again', 'ada')
+    for (let count = 0; count < 999; count++) browsers.remember(`${count}`, 'bob')
+    expect([browsers.isKnown('once', 'ada'), browsers.isKnown('again', 'ada')]).toEqual([false, true])
   })
 })

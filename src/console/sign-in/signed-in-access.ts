@@ -9,21 +9,28 @@ import { formToken, isFormToken, randomSecret, TOKEN_FIELD } from '../form-token
 import { PAGES } from '../pages/pages.js'
 import type { Renderer } from '../renderer.js'
 import { isSameOrigin } from '../same-origin.js'
+import { durationText } from '../views/time.js'
 import type { ConsoleUsers } from './console-users.js'
+import type { KnownBrowsers } from './known-browsers.js'
 import { SESSION_MS, type Sessions } from './sessions.js'
-import type { SignInLimit } from './sign-in-limit.js'
+import type { SignInAttempt, SignInLimit } from './sign-in-limit.js'
 
 interface SignInParts {
   readonly users: ConsoleUsers
   readonly sessions: Sessions
   readonly limit: SignInLimit
+  readonly browsers: KnownBrowsers
   readonly renderer: Renderer
   readonly logger: Logger
 }
 
 const SESSION = 'countersign-session'
-/** The cookie of the sign-in form. Its token keeps another site from signing the browser in as a user of that site. */
-const FORM = 'countersign-sign-in'
+/**
+ * The cookie of the browser, which the sign-in form sets. The token of the form belongs to it. This keeps another site from signing the
+ * browser in as a user of that site. It outlives sessions, because a known browser is not delayed by the failures of others.
+ */
+const BROWSER = 'countersign-sign-in'
+const BROWSER_S = 30 * 86_400
 const NOBODY = 'nobody has signed in'
 
 /** The users of the console sign in with a password. */
@@ -52,8 +59,8 @@ export class SignedInAccess implements Access {
   }
 
   async #signIn(request: IncomingMessage, parsed: ConsoleRequest): Promise<Answer> {
-    const { users, sessions, limit, logger } = this.#parts
-    const browserSecret = secretInCookie(request, FORM)
+    const { users, sessions, limit, browsers, logger } = this.#parts
+    const browserSecret = secretInCookie(request, BROWSER)
     const form = await readForm(request)
     if ('refused' in form)
       return this.#form(request, parsed, { status: form.refused, problem: 'The form cannot be read.' })
@@ -69,19 +76,24 @@ export class SignedInAccess implements Access {
       })
     const address = request.socket.remoteAddress ?? ''
     const name = (fields.get('name') ?? '').slice(0, 100)
-    const waitMs = limit.waitMs(address)
+    const knownBrowser = browsers.isKnown(browserSecret, name) ? browserSecret : undefined
+    const attempt: SignInAttempt = { name, address, knownBrowser }
+    const waitMs = limit.waitMs(attempt)
     if (waitMs > 0) {
-      const problem = 'There were too many attempts. Wait some minutes.'
-      const headers = { 'Retry-After': String(Math.ceil(waitMs / 1_000)) }
+      const waitS = Math.ceil(waitMs / 1_000)
+      const problem = `There were too many wrong passwords. Try again in ${durationText(waitS * 1_000)}.`
+      const headers = { 'Retry-After': String(waitS) }
       return this.#form(request, parsed, { status: 429, problem, name, headers })
     }
     const operator = users.find(name, fields.get('password') ?? '')
     if (!operator) {
-      limit.failed(address)
+      limit.failed(attempt)
       // The name is not logged, because users sometimes type their password into this field.
       logger.warn({ code: 'WARN_SIGN_IN_FAILED', address }, 'signing in to the console failed')
       return this.#form(request, parsed, { status: 403, problem: 'Name or password is wrong.', name })
     }
+    limit.succeeded(attempt)
+    browsers.remember(browserSecret, operator.name)
     logger.info({ name: operator.name, role: operator.role, address }, 'signed in to the console')
     const session = cookieHeader(request, SESSION, sessions.begin(operator), SESSION_MS / 1_000)
     return seeOther(targetIn(parsed), { 'Set-Cookie': session })
@@ -100,7 +112,7 @@ export class SignedInAccess implements Access {
     parsed: ConsoleRequest,
     { status = 200, problem, name = '', headers = {} }: Partial<SignInProblem> = {},
   ): Answer {
-    const known = secretInCookie(request, FORM)
+    const known = secretInCookie(request, BROWSER)
     const browserSecret = known ?? randomSecret()
     const view = {
       problem,
@@ -108,7 +120,8 @@ export class SignedInAccess implements Access {
       formToken: formToken(browserSecret, NOBODY),
       href: signInHref(parsed, parsed.query.get('to') ?? ''),
     }
-    const cookie = known === undefined ? { 'Set-Cookie': cookieHeader(request, FORM, browserSecret) } : {}
+    // Set anew each time, so that it does not end for somebody who signs in each day.
+    const cookie = { 'Set-Cookie': cookieHeader(request, BROWSER, browserSecret, BROWSER_S) }
     return html(this.#parts.renderer.page('signIn', { title: 'Sign in' }, view), status, {
       ...headers,
       ...cookie,

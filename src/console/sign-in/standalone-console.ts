@@ -17,6 +17,7 @@ import { ProcessActivity } from '../process-activity.js'
 import { InboxReading } from '../inbox-reading.js'
 import { securityHeaders } from '../security-headers.js'
 import { ConsoleUsers, type ConsoleUserOptions } from './console-users.js'
+import { KnownBrowsers } from './known-browsers.js'
 import { Sessions } from './sessions.js'
 import { SignedInAccess } from './signed-in-access.js'
 import { SignInLimit } from './sign-in-limit.js'
@@ -95,8 +96,14 @@ export function createStandaloneConsole(
     { operations, reading, activity, bodies, reasonRequired, clock: Date.now, logger },
     (renderer) => {
       if (users.count === 0) return new ApplicationAccess(nobodyNamed)
-      const sessions = new Sessions(monotonic)
-      return new SignedInAccess({ users, sessions, limit: new SignInLimit(monotonic), renderer, logger })
+      return new SignedInAccess({
+        users,
+        sessions: new Sessions(monotonic),
+        limit: new SignInLimit(monotonic),
+        browsers: new KnownBrowsers(),
+        renderer,
+        logger,
+      })
     },
   )
   const setSecurityHeaders = securityHeaders()
