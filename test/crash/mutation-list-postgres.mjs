@@ -122,8 +122,8 @@ export const POSTGRES_MUTATIONS = [
     changes: [
       [
         INBOX,
-        'const { held, isAnyDue } = await this.#lease((tx) => settle(tx, possible, this.#schema))',
-        `void this.#lease((tx) => settle(tx, possible, this.#schema)).catch(() => {})
+        'const { held, isAnyDue } = await this.#leases.settle(ends)',
+        `void this.#leases.settle(ends).catch(() => {})
          const { held, isAnyDue } = { held: new Set(ends.map(({ claim }) => claim.id)), isAnyDue: true }`,
       ],
     ],

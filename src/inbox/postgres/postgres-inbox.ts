@@ -1,6 +1,5 @@
 import type { EntryId } from '../../callback/callback.js'
 import type { ActivityBucket, ActivityRequest } from '../activity.js'
-import { AskedTypes } from '../handled-types.js'
 import type {
   AddResult,
   Arrival,
@@ -27,19 +26,15 @@ import type {
   OperatorAction,
   RelatedEntry,
 } from '../operations.js'
-import { InboxClock } from '../inbox-clock.js'
 import { decisionOf } from '../operator-action.js'
 import { countInSteps, searchInSteps } from '../search.js'
 import { act, ActRefused } from './act.js'
 import { activity } from './activity.js'
 import { addAll } from './add.js'
 import { Batches } from './batches.js'
-import { begin, claim, extend, recordTypes, setTimesAnew } from './claim.js'
-import { Connections, type Connection } from './connections.js'
-import { warnIfNotDurable } from './durability.js'
-import { rowId } from './entry-id.js'
-import { closedError, inboxError, isFault } from './inbox-error.js'
-import { LeaseConnection } from './lease-connection.js'
+import { InboxDatabase } from './inbox-database.js'
+import { closedError, isFault } from './inbox-error.js'
+import { LeaseOperations } from './lease-operations.js'
 import { list, related, show, stats } from './look.js'
 import { Announcements, DueListener } from './notifications.js'
 import {
@@ -48,13 +43,11 @@ import {
   type PostgresInboxSettings,
 } from './options.js'
 import { prune } from './prune.js'
-import { migrate } from './schema.js'
 import { countStep, EXAMINED_BY_STEP, searchStep } from './search.js'
-import { settle } from './settle.js'
 import type { PostgresTransaction } from './guarded-transaction.js'
 import { transact } from './transact.js'
 import { TransactionPlaces } from './transaction-places.js'
-import { retryConflicts, transaction, type Transaction } from './transaction.js'
+import type { Transaction } from './transaction.js'
 
 /**
  * An inbox in a PostgreSQL database, for any number of processes on any number of machines. All arrivals of one tick of the
@@ -69,19 +62,13 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
   readonly discardedRetentionMs: number
   /** How many transactional handlers can run at once: 4 fewer than there are connections, but at least 1. */
   readonly maxTransactions: number | undefined
-  readonly #schema: string
   readonly #settings: PostgresInboxSettings
-  readonly #connections: Connections
-  readonly #leases: LeaseConnection
+  readonly #database: InboxDatabase
+  readonly #leases: LeaseOperations
   readonly #listener: DueListener
   readonly #announcements: Announcements
   readonly #arrivals: Batches<Arrival, AddResult>
   readonly #places: TransactionPlaces
-  readonly #askedTypes = new AskedTypes()
-  /** Given the times of the database's clock, to notice when that is set back. */
-  readonly #clock: InboxClock
-  #databaseNow = 0
-  #ready: Promise<void> | undefined
   #closed: Promise<void> | undefined
 
   constructor(options: PostgresInboxOptions) {
@@ -90,13 +77,11 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
     this.discardedRetentionMs = settings.discardedRetentionMs
     this.maxTransactions = settings.maxTransactions
     this.#settings = settings
-    this.#schema = settings.schema
     this.#places = new TransactionPlaces(settings.maxTransactions ?? Infinity)
-    this.#connections = new Connections(settings)
-    this.#leases = new LeaseConnection(this.#connections)
-    this.#listener = new DueListener(this.#connections)
-    this.#announcements = new Announcements(this.#connections)
-    this.#clock = new InboxClock(() => this.#databaseNow)
+    this.#database = new InboxDatabase(settings)
+    this.#leases = new LeaseOperations(this.#database, settings.schema)
+    this.#listener = new DueListener(this.#database.connections)
+    this.#announcements = new Announcements(this.#database.connections)
     this.#arrivals = new Batches({
       run: (arrivals) => this.#addAll(arrivals),
       isFault,
@@ -108,7 +93,7 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
   /** Brings the schema up to date, which needs a role that may do so. */
   async open(): Promise<void> {
     this.#checkNotClosed()
-    await this.#makeReady()
+    await this.#database.makeReady()
   }
 
   async add(arrival: Arrival): Promise<AddResult> {
@@ -117,28 +102,23 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
   }
 
   async claim(request: ClaimEntries): Promise<Claims> {
-    const { claims, steps, aheadMs } = await this.#lease(async (tx) => {
-      const steps = this.#clock.unhandledSteps
-      const aheadMs = steps === 0 ? 0 : await setTimesAnew(tx)
-      await recordTypes(tx, request, this.#askedTypes)
-      return { claims: await claim(tx, request), steps, aheadMs }
-    })
-    this.#askedTypes.recorded(request.eventTypes, this.#databaseNow)
-    // Only after the commit, because the transaction may have been rolled back and run again.
-    return steps === 0 ? claims : { ...claims, clockSetBackMs: this.#clock.handled(steps, aheadMs) }
+    this.#checkNotClosed()
+    return this.#leases.claim(request)
   }
 
-  begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
-    return this.#lease((tx) => begin(tx, claims.filter(hasRowId), leaseMs))
+  async begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
+    this.#checkNotClosed()
+    return this.#leases.begin(claims, leaseMs)
   }
 
-  extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
-    return this.#lease((tx) => extend(tx, claims.filter(hasRowId), leaseMs))
+  async extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
+    this.#checkNotClosed()
+    return this.#leases.extend(claims, leaseMs)
   }
 
   async settle(ends: readonly SettledClaim[]): Promise<ReadonlySet<EntryId>> {
-    const possible = ends.filter((each) => hasRowId(each.claim))
-    const { held, isAnyDue } = await this.#lease((tx) => settle(tx, possible, this.#schema))
+    this.#checkNotClosed()
+    const { held, isAnyDue } = await this.#leases.settle(ends)
     if (isAnyDue) this.#announcements.announce()
     return held
   }
@@ -180,7 +160,7 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
   async act(id: EntryId, action: OperatorAction, by: string, options?: ActOptions): Promise<ActResult> {
     const decision = decisionOf(by, options)
     try {
-      const result = await this.#transaction((tx) => act(tx, id, action, decision, this.#schema))
+      const result = await this.#transaction((tx) => act(tx, id, action, decision, this.#settings.schema))
       if (action !== 'discard' && result.done) this.#announcements.announce()
       return result
     } catch (error) {
@@ -204,7 +184,7 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
     work: (transaction: PostgresTransaction) => Promise<ClaimEnd>,
   ): Promise<'committed' | 'lost'> {
     await this.open()
-    const run = () => transact(this.#connections, claimed, options, work)
+    const run = () => transact(this.#database.connections, claimed, options, work)
     const result = await this.#places.run(run, this.#settings)
     this.#announcements.announce()
     if (typeof result === 'string') return result
@@ -221,92 +201,22 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
     this.#listener.close()
     await this.#arrivals.idle()
     await this.#announcements.idle()
-    await this.#leases.close()
-    await this.#connections.close()
+    await this.#database.close()
   }
 
   #checkNotClosed(): void {
-    if (this.#closed) throw closedError(this.#schema)
-  }
-
-  /** Safe to call twice, and again after it failed: the reason may be gone. */
-  #makeReady(): Promise<void> {
-    return (this.#ready ??= this.#migrate().catch((error: unknown) => {
-      this.#ready = undefined
-      throw inboxError(error, this.#schema)
-    }))
-  }
-
-  async #migrate(): Promise<void> {
-    await this.#leases.run(async (connection) => {
-      try {
-        await migrate(connection, this.#schema)
-        await warnIfNotDurable(connection, this.#settings.logger)
-      } catch (error) {
-        const reason = inboxError(connection.lost() ?? error, this.#schema)
-        connection.destroy()
-        throw reason
-      }
-    })
+    if (this.#closed) throw closedError(this.#settings.schema)
   }
 
   async #addAll(arrivals: readonly Arrival[]): Promise<readonly AddResult[]> {
-    const { results, isAnyDue } = await this.#commit((tx) => addAll(tx, arrivals, this.#schema))
+    const { schema } = this.#settings
+    const { results, isAnyDue } = await this.#database.commit((tx) => addAll(tx, arrivals, schema))
     if (isAnyDue) this.#announcements.announce()
     return results
   }
 
   async #transaction<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result> {
     this.#checkNotClosed()
-    return this.#commit(work)
+    return this.#database.commit(work)
   }
-
-  /** On a connection of the pool. */
-  async #commit<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result> {
-    await this.#makeReady()
-    return retryConflicts(async () => {
-      const connection = await this.#acquire()
-      try {
-        return await transaction(connection, this.#settings, work)
-      } finally {
-        connection.release()
-      }
-    })
-  }
-
-  /** On the connection for leases. */
-  async #lease<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result> {
-    this.#checkNotClosed()
-    await this.#makeReady()
-    const lockTimeoutMs = Math.min(this.#settings.busyTimeoutMs, LEASE_LOCK_TIMEOUT_MS)
-    const settings = { ...this.#settings, lockTimeoutMs }
-    const attempt = () =>
-      this.#leases.run((connection) =>
-        transaction(connection, settings, (tx) => {
-          this.#databaseNow = tx.now
-          this.#clock.now()
-          return work(tx)
-        }),
-      )
-    try {
-      return await retryConflicts(attempt)
-    } catch (error) {
-      throw inboxError(error, this.#schema)
-    }
-  }
-
-  async #acquire(): Promise<Connection> {
-    try {
-      return await this.#connections.acquire()
-    } catch (error) {
-      throw inboxError(error, this.#schema)
-    }
-  }
-}
-
-/** Shorter than for callbacks: what waits for a lock here holds up every other entry of the worker. */
-const LEASE_LOCK_TIMEOUT_MS = 500
-
-function hasRowId({ id }: ClaimToken): boolean {
-  return rowId(id) !== undefined
 }

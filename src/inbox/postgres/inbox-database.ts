@@ -1,0 +1,88 @@
+import { Connections, type Connection } from './connections.js'
+import { warnIfNotDurable } from './durability.js'
+import { inboxError } from './inbox-error.js'
+import { LeaseConnection } from './lease-connection.js'
+import type { PostgresInboxSettings } from './options.js'
+import { migrate } from './schema.js'
+import { retryConflicts, transaction, type Transaction } from './transaction.js'
+
+type Work<Result> = (tx: Transaction) => Promise<Result>
+
+/** Runs the transactions of one inbox, and brings the schema up to date before the first one. */
+export class InboxDatabase {
+  readonly connections: Connections
+  readonly #settings: PostgresInboxSettings
+  readonly #leases: LeaseConnection
+  #ready: Promise<void> | undefined
+
+  constructor(settings: PostgresInboxSettings) {
+    this.#settings = settings
+    this.connections = new Connections(settings)
+    this.#leases = new LeaseConnection(this.connections)
+  }
+
+  /** Safe to call twice, and again after it failed: the reason may be gone. */
+  makeReady(): Promise<void> {
+    return (this.#ready ??= this.#migrate().catch((error: unknown) => {
+      this.#ready = undefined
+      throw inboxError(error, this.#settings.schema)
+    }))
+  }
+
+  /** On a connection of the pool. */
+  async commit<Result>(work: Work<Result>): Promise<Result> {
+    await this.makeReady()
+    return retryConflicts(async () => {
+      const connection = await this.#acquire()
+      try {
+        return await transaction(connection, this.#settings, work)
+      } finally {
+        connection.release()
+      }
+    })
+  }
+
+  /** On the connection for leases. */
+  async lease<Result>(work: Work<Result>): Promise<Result> {
+    await this.makeReady()
+    const lockTimeoutMs = Math.min(this.#settings.busyTimeoutMs, LEASE_LOCK_TIMEOUT_MS)
+    const settings = { ...this.#settings, lockTimeoutMs }
+    const attempt = () => this.#leases.run((connection) => transaction(connection, settings, work))
+    try {
+      return await retryConflicts(attempt)
+    } catch (error) {
+      throw inboxError(error, this.#settings.schema)
+    }
+  }
+
+  /** A pool of the user stays open. */
+  async close(): Promise<void> {
+    await this.#leases.close()
+    await this.connections.close()
+  }
+
+  async #migrate(): Promise<void> {
+    const { schema, logger } = this.#settings
+    await this.#leases.run(async (connection) => {
+      try {
+        await migrate(connection, schema)
+        await warnIfNotDurable(connection, logger)
+      } catch (error) {
+        const reason = inboxError(connection.lost() ?? error, schema)
+        connection.destroy()
+        throw reason
+      }
+    })
+  }
+
+  async #acquire(): Promise<Connection> {
+    try {
+      return await this.connections.acquire()
+    } catch (error) {
+      throw inboxError(error, this.#settings.schema)
+    }
+  }
+}
+
+/** Shorter than for callbacks: what waits for a lock here holds up every other entry of the worker. */
+const LEASE_LOCK_TIMEOUT_MS = 500
