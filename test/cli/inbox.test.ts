@@ -1,33 +1,38 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Handler } from '../../src/index.js'
+import { SqliteInbox } from '../../src/sqlite.js'
+import { ago } from '../http/answers.js'
+import { runInboxReceiver, type RunningInboxReceiver } from '../support/running-inbox-receiver.js'
+import { genuine } from '../support/running-receiver.js'
 import { deliver, SUBSCRIPTION } from './configured.js'
-import { countersign, Sandbox, type Serving } from './program.js'
+import { countersign, Sandbox } from './program.js'
 
 const sandbox = new Sandbox()
 afterEach(() => sandbox.clean())
 
 const KEY = '0b5bcbd6-4a39-4bd7-8b5a-1d4a4a3f3b10'
-const FAILING = `(event) => { throw new Error('not today') }`
 
-/** A receiver that goes on running beside the commands. */
-async function receiving(handler: string): Promise<{ serve: Serving; port: number; cwd: string }> {
-  const cwd = await sandbox.directory({
-    'countersign.config.mjs': `export default {
-      subscriptions: [${JSON.stringify(SUBSCRIPTION)}],
-      maxAttempts: 1,
-      handlers: { 'transfers.book-completed': ${handler} },
-    }`,
-  })
-  const serve = sandbox.serve([], { cwd })
-  return { serve, port: await serve.port(), cwd }
+/** A receiver of this process that goes on running beside the commands, which are another process. */
+async function receiving(handler: Handler): Promise<RunningInboxReceiver & { cwd: string }> {
+  const cwd = await sandbox.directory({})
+  const inbox = new SqliteInbox({ file: join(cwd, 'callbacks.db') })
+  const subscriptions = [SUBSCRIPTION]
+  return { ...(await runInboxReceiver({ inbox, handler, maxAttempts: 1, subscriptions })), cwd }
 }
 
-/** One callback that nobody could handle. */
-async function withDeadLetter() {
-  const { serve, port, cwd } = await receiving(FAILING)
-  await deliver(port, { idempotencyKey: KEY })
-  await serve.line(({ msg }) => msg === 'entry is a dead letter')
-  return { serve, port, cwd }
+const failing = () => {
+  throw new Error('not today')
+}
+
+/** Callbacks that nobody could handle. */
+async function withDeadLetters(count: number) {
+  const running = await receiving(failing)
+  for (let id = 1; id <= count; id++) {
+    await running.send(genuine({ subscription: SUBSCRIPTION, ...(id === 1 && { idempotencyKey: KEY }) }))
+    await running.becomes(`${id}`, 'dead')
+  }
+  return running
 }
 
 async function json<Printed = never>(cwd: string, ...args: string[]): Promise<Printed> {
@@ -36,13 +41,22 @@ async function json<Printed = never>(cwd: string, ...args: string[]): Promise<Pr
 }
 
 describe('countersign inbox', () => {
-  it('counts the entries by state, while the receiver runs', async () => {
-    const { cwd } = await withDeadLetter()
+  it('counts the entries by state, while a receiver of the same configuration runs', async () => {
+    const cwd = await sandbox.directory({
+      'countersign.config.mjs': `export default {
+        subscriptions: [${JSON.stringify(SUBSCRIPTION)}],
+        maxAttempts: 1,
+        handlers: { 'transfers.book-completed': () => { throw new Error('not today') } },
+      }`,
+    })
+    const serve = sandbox.serve([], { cwd })
+    await deliver(await serve.port())
+    await serve.line(({ msg }) => msg === 'entry is a dead letter')
     expect(await json(cwd, 'stats')).toMatchObject({ dead: 1, handled: 0, quarantined: 0 })
   })
 
   it('lists what fits the filters', async () => {
-    const { cwd } = await withDeadLetter()
+    const { cwd } = await withDeadLetters(1)
     const dead = await json(cwd, 'list', '--state', 'dead', '--key', KEY.toUpperCase(), '--newer-than', '1h')
     expect(dead).toMatchObject([{ id: '1', state: 'dead', idempotencyKey: KEY, reason: 'Error: not today' }])
     expect(await json(cwd, 'list', '--older-than', '1h')).toEqual([])
@@ -50,7 +64,7 @@ describe('countersign inbox', () => {
   })
 
   it('shows one entry, its body only when asked, and never a secret or a signature', async () => {
-    const { cwd } = await withDeadLetter()
+    const { cwd } = await withDeadLetters(1)
     const quiet = await countersign(['inbox', 'show', '1'], { cwd })
     expect(quiet.stdout).toMatch(/state +dead/)
     expect(quiet.stdout).not.toMatch(/"Id"|Signature=|query-token/)
@@ -60,13 +74,14 @@ describe('countersign inbox', () => {
   })
 
   it('retries a dead letter, which the running receiver handles as a replay, and records who did', async () => {
-    const handler = `(event, { logger }) => { if (!event.replayed) throw new Error('not today'); logger.info({}, 'again') }`
-    const { serve, port, cwd } = await receiving(handler)
-    await deliver(port)
-    await serve.line(({ msg }) => msg === 'entry is a dead letter')
+    const { send, handled, becomes, cwd } = await receiving(({ replayed }) => {
+      if (!replayed) throw new Error('not today')
+    })
+    await send(genuine({ subscription: SUBSCRIPTION }))
+    await becomes('1', 'dead')
     expect(await countersign(['inbox', 'retry', '1', '--by', 'ann'], { cwd })).toMatchObject({ code: 0 })
-    await serve.line(({ msg }) => msg === 'again')
-    await serve.line(({ msg }) => msg === 'entry handled')
+    await becomes('1', 'handled')
+    expect(handled.map(({ replayed }) => replayed)).toEqual([false, true])
     expect(await json(cwd, 'show', '1')).toMatchObject({
       state: 'handled',
       history: [{ action: 'retry', by: 'ann' }],
@@ -74,7 +89,7 @@ describe('countersign inbox', () => {
   })
 
   it('shows the attempts, the headers and the reasons of decisions, of which the latest is taken back', async () => {
-    const { cwd } = await withDeadLetter()
+    const { cwd } = await withDeadLetters(1)
     const because = ['--because', 'the account is closed']
     expect((await countersign(['inbox', 'discard', '1', '--by', 'ann', ...because], { cwd })).code).toBe(0)
     const undone = await countersign(['inbox', 'undo', '1', '--by', 'bob'], { cwd })
@@ -93,7 +108,7 @@ describe('countersign inbox', () => {
   })
 
   it('lists by the Id of the body and by the subscription', async () => {
-    const { cwd } = await withDeadLetter()
+    const { cwd } = await withDeadLetters(1)
     const [{ bodyId, subscription }] = await json<[{ bodyId: string; subscription: { id: string } }]>(
       cwd,
       'list',
@@ -105,24 +120,23 @@ describe('countersign inbox', () => {
   })
 
   it('releases what is in quarantine', async () => {
-    const { serve, port, cwd } = await receiving('() => {}')
-    await deliver(port, { timestamp: new Date(Date.now() - 48 * 3_600_000) })
-    await serve.line(({ outcome }) => outcome === 'quarantined')
+    const { send, handled, becomes, cwd } = await receiving(() => {})
+    await send(genuine({ subscription: SUBSCRIPTION, timestamp: ago(48 * 3_600_000) }))
+    await becomes('1', 'quarantined')
     expect(await countersign(['inbox', 'release', '1'], { cwd })).toMatchObject({ code: 0 })
-    await serve.line(({ msg }) => msg === 'entry handled')
+    await becomes('1', 'handled')
+    expect(handled).toHaveLength(1)
   })
 
   it('says why an entry is not in a state for it, and ends with 3', async () => {
-    const { cwd } = await withDeadLetter()
+    const { cwd } = await withDeadLetters(1)
     const { code, stderr } = await countersign(['inbox', 'release', '1', '7'], { cwd })
     expect(code).toBe(3)
     expect(stderr).toBe('entry 1 is dead; release is for entries that are quarantined\nthere is no entry 7\n')
   })
 
   it('does nothing to several entries that were not named, before it is told --yes', async () => {
-    const { serve, port, cwd } = await withDeadLetter()
-    await deliver(port)
-    await serve.line(({ entry, msg }) => entry === '2' && msg === 'entry is a dead letter')
+    const { cwd } = await withDeadLetters(2)
     expect(await countersign(['inbox', 'discard', '--state', 'dead'], { cwd })).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('discard would change 2 entries'),
@@ -135,12 +149,12 @@ describe('countersign inbox', () => {
   })
 
   it('does not act on everything when no entry is named', async () => {
-    const { cwd } = await withDeadLetter()
+    const { cwd } = await withDeadLetters(1)
     expect(await countersign(['inbox', 'retry', '--yes'], { cwd })).toMatchObject({ code: 2 })
   })
 
   it('prunes only what was handled or discarded, and keeps what repeats must still be known by', async () => {
-    const { cwd } = await withDeadLetter()
+    const { cwd } = await withDeadLetters(1)
     expect(await json(cwd, 'prune', '--older-than', '0s')).toEqual({ pruned: 0, dryRun: false })
     await countersign(['inbox', 'discard', '1'], { cwd })
     expect(await json(cwd, 'prune', '--older-than', '0s')).toEqual({ pruned: 0, dryRun: false })
@@ -148,7 +162,7 @@ describe('countersign inbox', () => {
   })
 
   it('exports lines of JSON, into a file that nobody else may read and that was not there', async () => {
-    const { cwd } = await withDeadLetter()
+    const { cwd } = await withDeadLetters(1)
     const args = ['inbox', 'export', '--output', 'out.jsonl']
     expect(await countersign(args, { cwd })).toMatchObject({ code: 0 })
     const [line] = (await readFile(join(cwd, 'out.jsonl'), 'utf8')).trim().split('\n')
@@ -174,7 +188,7 @@ describe('countersign inbox', () => {
     [['discard', '1', '--because', 'a\nb'], 'without line feeds'],
     [['undo'], 'missing required argument'],
   ])('refuses %j', async (args, message) => {
-    const { cwd } = await withDeadLetter()
+    const { cwd } = await withDeadLetters(1)
     const { code, stderr } = await countersign(['inbox', ...args], { cwd })
     expect(code).toBe(2)
     expect(stderr).toContain(message)

@@ -1,6 +1,10 @@
 // Runs one command line after the other in one process: what a start of Node and the loading of modules cost is paid once.
+import { fstatSync, readSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { main } from '../../dist/esm/cli/main.js'
+
+// Each run of `serve` or `work` that fails leaves a listener for the end of the process.
+process.setMaxListeners(0)
 
 process.on('message', async ({ args, cwd, env, input }) => {
   const output = { stdout: '', stderr: '' }
@@ -19,7 +23,16 @@ process.on('message', async ({ args, cwd, env, input }) => {
   Object.assign(process.env, env)
   const stdin = Readable.from([Buffer.from(input)], { objectMode: false })
   const { stdout, stderr } = process
+  const logStart = fstatSync(stdout.fd).size
   const code = await main(args, { stdin, stdout, stderr, env: process.env, cwd: () => process.cwd() })
   for (const undo of restore) undo()
+  output.stdout += logSince(logStart)
   process.send({ code, ...output })
 })
+
+/** The log of the program writes to the file descriptor of standard output, which is a file here. */
+function logSince(start) {
+  const bytes = Buffer.alloc(fstatSync(process.stdout.fd).size - start)
+  readSync(process.stdout.fd, bytes, 0, bytes.length, start)
+  return bytes.toString()
+}

@@ -1,6 +1,6 @@
-import { fork, spawn, type ChildProcess } from 'node:child_process'
+import { fork, spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,10 +24,11 @@ export interface Ran {
 
 /**
  * Runs a command line to its end, in a process that is shared by the tests of a file, or in one of its own where it needs
- * one. What the two have in common is all of the program but bin.ts.
+ * one. What the two have in common is all of the program but bin.ts. `serve` and `work` come to an end here if they cannot
+ * start; `Sandbox` has them where they can.
  */
 export async function countersign(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
-  return needsProcess(args, options) ? countersignProcess(args, options) : host.run(args, options)
+  return needsProcess(options) ? countersignProcess(args, options) : host.run(args, options)
 }
 
 /** Runs the program to its end, in a process of its own. */
@@ -188,7 +189,11 @@ class ProgramHost {
   }
 
   #start(): ChildProcess {
-    const child = fork(HOST, { execArgv: [], env: environment({}), stdio: 'inherit' })
+    // The host reads there what the log of the program has written without the stream of standard output.
+    const log = openSync(join(process.env['COUNTERSIGN_TEST_RUN']!, `log-${process.pid}`), 'w+')
+    const stdio: StdioOptions = ['ignore', log, 'inherit', 'ipc']
+    const child = fork(HOST, { execArgv: [], env: environment({}), stdio })
+    closeSync(log)
     this.#ended = once(child, 'exit').then(([code, signal]) => {
       this.#child = undefined
       throw new Error(`the process ended in a run of the program: ${code ?? signal}`)
@@ -201,11 +206,8 @@ class ProgramHost {
 const host = new ProgramHost()
 afterAll(() => host.end())
 
-function needsProcess(args: readonly string[], { cwd }: RunOptions): boolean {
-  // It ends by process.exit().
-  const serves =
-    ['serve', 'work'].includes(args[0]!) && !['--check', '--help'].some((flag) => args.includes(flag))
-  return serves || host.isBusy || (cwd !== undefined && hasOtherModules(cwd))
+function needsProcess({ cwd }: RunOptions): boolean {
+  return host.isBusy || (cwd !== undefined && hasOtherModules(cwd))
 }
 
 const modulesIn = new Map<string, string>()

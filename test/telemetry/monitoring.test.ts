@@ -87,7 +87,7 @@ itWhere(prometheus !== undefined, 'prometheus')(
     const cwd = temporaryFolder()
     const target = `127.0.0.1:${(scraped.address() as AddressInfo).port}`
     const config = {
-      global: { scrape_interval: '1s', evaluation_interval: '1s' },
+      global: { scrape_interval: '200ms', evaluation_interval: '200ms' },
       rule_files: [join(folder, 'alerts.yml')],
       scrape_configs: [{ job_name: 'countersign', static_configs: [{ targets: [target] }] }],
     }

@@ -14,6 +14,7 @@ import {
   type ParsedRequest,
   type RecordedRequest,
 } from '../../src/testing/recorded-requests.js'
+import { randomRuns } from '../support/random-runs.js'
 
 const FIXTURES = join(__dirname, '../../fixtures/recorded')
 
@@ -258,7 +259,7 @@ describe('parseRecordedRequest', () => {
           expect(error).toMatchObject({ code: 'ERR_RECORDED_REQUEST_MALFORMED' })
         }
       }),
-      { numRuns: 2_000 },
+      { numRuns: randomRuns(2_000) },
     )
   })
 
@@ -339,7 +340,7 @@ describe('beside the parser of Node', () => {
         if (byNode) expect(parsed).toEqual(byNode)
         compared += byNode ? 1 : 0
       }),
-      { numRuns: 400 },
+      { numRuns: randomRuns(400) },
     )
     expect(compared).toBeGreaterThan(50)
   })
