@@ -19,16 +19,17 @@ const SERVERS = [
   'standalone',
 ]
 
-/** Callbacks per second and their 99th percentile, of the receiver and of what else people use or write. */
-export async function benchReceiver({ quick }) {
-  const { rounds, roundSeconds } = quick
-    ? { rounds: 6, roundSeconds: 0.3 }
-    : { rounds: 24, roundSeconds: 0.6 }
-  const options = { rounds, roundSeconds, warmUp: quick ? 1500 : 4000 }
-  const rows = rowsOf(await startServers(SERVERS, options))
-  if (quick) return [...rows, ...(await idle({ ...options, rounds: 4 }))]
-  for (const connections of [8, 256]) rows.push(...(await closedLoop(connections, options)))
-  return [...rows, ...(await idle(options)), ...(await openLoop(options))]
+/**
+ * Callbacks per second and their 99th percentile, of the receiver and of what else people use or write. Yields the rows of each
+ * measurement when it ends, because all of them take minutes.
+ */
+export async function* benchReceiver({ quick }) {
+  const options = quick ? { roundSeconds: 0.3, warmUp: 1500 } : { roundSeconds: 0.6, warmUp: 4000 }
+  yield rowsOf(await startServers(SERVERS, { ...options, rounds: quick ? 6 : 16 }))
+  yield await idle({ ...options, rounds: quick ? 4 : 12 })
+  if (quick) return
+  for (const connections of [8, 256]) yield await closedLoop(connections, { ...options, rounds: 12 })
+  for (const load of [0.25, 0.5, 0.75]) yield await openLoop(load, { ...options, rounds: 8 })
 }
 
 /** How long a single callback takes on a server that has nothing else to do. */
@@ -52,13 +53,8 @@ async function closedLoop(connections, options) {
     ['mounted', 'bare express', MOUNTED_AIM],
     ['standalone', 'bare node:http', 0.65],
   ]
-  const results = await startServers(
-    pairs.flat().filter((each) => SERVERS.includes(each)),
-    {
-      ...options,
-      connections,
-    },
-  )
+  const names = pairs.flatMap(([name, baseline]) => [baseline, name])
+  const results = await startServers(names, { ...options, connections })
   const perSecond = (name) => results[name].map((result) => result.perSecond)
   return pairs.map(([name, baseline, atLeast]) => ({
     part: 'receiver',
@@ -70,25 +66,23 @@ async function closedLoop(connections, options) {
   }))
 }
 
-/** Latencies while callbacks arrive at fixed times, at parts of what bare Express can answer. */
-async function openLoop(options) {
+/** Latencies while callbacks arrive at fixed times, at a part of what bare Express can answer. */
+async function openLoop(load, options) {
   const inboxes = ['mounted, inbox', 'mounted, inbox and worker']
   const names = ['bare express', 'mounted', ...inboxes, 'standalone']
+  const results = await startServers(names, { ...options, load })
+  const at = `open loop at ${load} of bare express`
+  const series = (name, field) => results[name].map((result) => result[field])
   const rows = []
-  for (const load of [0.25, 0.5, 0.75]) {
-    const results = await startServers(names, { ...options, rounds: 8, load })
-    const at = `open loop at ${load} of bare express`
-    const series = (name, field) => results[name].map((result) => result[field])
-    for (const name of names) {
-      for (const field of ['p50', 'p99', 'p999']) {
-        const measured = milliseconds(median(series(name, field)))
-        rows.push({ part: 'receiver', what: `${name}, ${at}, ${field}`, measured })
-      }
-      const measured = `${(median(series(name, 'cpuPerRequest')) * 1e6).toFixed(1)} µs`
-      rows.push({ part: 'receiver', what: `${name}, ${at}, processor time per callback`, measured })
+  for (const name of names) {
+    for (const field of ['p50', 'p99', 'p999']) {
+      const measured = milliseconds(median(series(name, field)))
+      rows.push({ part: 'receiver', what: `${name}, ${at}, ${field}`, measured })
     }
-    if (load === 0.5) for (const name of inboxes) rows.push(...delayRows(name, at, series))
+    const measured = `${(median(series(name, 'cpuPerRequest')) * 1e6).toFixed(1)} µs`
+    rows.push({ part: 'receiver', what: `${name}, ${at}, processor time per callback`, measured })
   }
+  if (load === 0.5) for (const name of inboxes) rows.push(...delayRows(name, at, series))
   return rows
 }
 

@@ -34,22 +34,32 @@ const { values: options } = parseArgs({
 })
 const inShort = Object.keys(PARTS).filter((part) => !ONLY_WHEN_NAMED.includes(part))
 
-const rows = []
-for (const part of options.only ?? (options.quick ? inShort : Object.keys(PARTS))) {
-  if (!Object.hasOwn(PARTS, part))
-    throw new Error(`--only takes ${Object.keys(PARTS).join(', ')}, not ${part}`)
-  for (const row of await PARTS[part](options)) rows.push({ ...row, met: row.aim ? isMet(row) : undefined })
-}
+const parts = options.only ?? (options.quick ? inShort : Object.keys(PARTS))
+const unknown = parts.find((part) => !Object.hasOwn(PARTS, part))
+if (unknown) throw new Error(`--only takes ${Object.keys(PARTS).join(', ')}, not ${unknown}`)
 
+const rows = []
+if (!options.json) console.log(`Node ${process.version}. In brackets, the middle half of the rounds.`)
+for (const part of parts) {
+  for await (const measured of groupsOf(PARTS[part](options))) {
+    const group = measured.map((row) => ({ ...row, met: row.aim ? isMet(row) : undefined }))
+    rows.push(...group)
+    if (!options.json && group.length > 0) printTable(group)
+  }
+}
 if (options.json) console.log(JSON.stringify({ node: process.version, rows }, null, 2))
-else if (rows.length > 0) printTable(rows)
+
+/** The rows of a part: all at once, or in groups as they are measured if the part takes minutes. */
+async function* groupsOf(measuring) {
+  if (Symbol.asyncIterator in measuring) yield* measuring
+  else yield await measuring
+}
 
 function isMet({ ratio, value = ratio.median, aim: { atMost = Infinity, atLeast = 0, below = Infinity } }) {
   return value <= atMost && value >= atLeast && value < below
 }
 
 function printTable(rows) {
-  console.log(`Node ${process.version}. In brackets, the middle half of the rounds.\n`)
   const cells = rows.map(({ what, measured, ratio, value, of, aim, met }) => [
     what,
     measured,
@@ -62,13 +72,13 @@ function printTable(rows) {
   ])
   const table = [['what', 'measured', 'compared', 'ratio', 'aim', ''], ...cells]
   const widths = table[0].map((_, column) => Math.max(...table.map((row) => row[column].length)))
-  for (const row of table)
-    console.log(
-      row
-        .map((cell, column) => cell.padEnd(widths[column]))
-        .join('  ')
-        .trimEnd(),
-    )
+  const lines = table.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column]))
+      .join('  ')
+      .trimEnd(),
+  )
+  console.log(`\n${lines.join('\n')}`)
 }
 
 function aimText({ atMost, atLeast, below }) {
