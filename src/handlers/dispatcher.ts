@@ -3,8 +3,9 @@ import type { CallbackEvent } from '../callback/callback.js'
 import { isInstance } from '../base/foreign-value.js'
 import { isPending, type MaybePending } from '../base/pending.js'
 import { deadline, withTimeout } from '../base/timeout.js'
-import { childLogger, type Logger } from '../logging/logger.js'
-import type { HandlerContext, Handlers, RegisteredHandler, TransactionalContext } from './handlers.js'
+import type { Logger } from '../logging/logger.js'
+import { Context, TransactionContext } from './handler-context.js'
+import type { Handlers, RegisteredHandler } from './handlers.js'
 import { applySchema, PayloadInvalidError } from './payload-schema.js'
 import { asksForRetry } from './retry-later.js'
 import type { StandardSchema } from './standard-schema.js'
@@ -175,71 +176,5 @@ function failureCode(error: unknown) {
 class LeaseTooShortError extends Error {
   constructor(timeoutMs: number) {
     super(`the handler was not started: less of the lease is left than its timeout of ${timeoutMs} ms`)
-  }
-}
-
-/** Creates the signal and the logger on demand: most handlers use neither. */
-class Context implements HandlerContext {
-  readonly attempt: number
-  readonly #event: CallbackEvent
-  readonly #parentLogger: Logger
-  readonly #stop: AbortSignal
-  #logger: Logger | undefined
-  #controller: AbortController | undefined
-  #onStop: (() => void) | undefined
-  #abortedWith: Error | undefined
-
-  constructor(event: CallbackEvent, attempt: number, logger: Logger, stop: AbortSignal) {
-    this.attempt = attempt
-    this.#event = event
-    this.#parentLogger = logger
-    this.#stop = stop
-  }
-
-  get logger(): Logger {
-    const { idempotencyKey, type } = this.#event
-    return (this.#logger ??= childLogger(this.#parentLogger, {
-      idempotencyKey,
-      eventType: type,
-      attempt: this.attempt,
-    }))
-  }
-
-  get signal(): AbortSignal {
-    if (!this.#controller) {
-      const controller = (this.#controller = new AbortController())
-      this.#onStop = () => controller.abort(this.#stop.reason)
-      if (this.#abortedWith) controller.abort(this.#abortedWith)
-      else if (this.#stop.aborted) this.#onStop()
-      else this.#stop.addEventListener('abort', this.#onStop, { once: true })
-    }
-    return this.#controller.signal
-  }
-
-  abort(error: Error): void {
-    this.#abortedWith = error
-    this.#controller?.abort(error)
-    // Immediately, because a handler that ignores its signal may never return.
-    this.close()
-  }
-
-  // Without this, each callback would leave a listener on the receiver's own signal.
-  close(): void {
-    if (this.#onStop) this.#stop.removeEventListener('abort', this.#onStop)
-  }
-}
-
-class TransactionContext extends Context implements TransactionalContext<unknown> {
-  readonly transaction: unknown
-
-  constructor(
-    event: CallbackEvent,
-    attempt: number,
-    logger: Logger,
-    stop: AbortSignal,
-    transaction: unknown,
-  ) {
-    super(event, attempt, logger, stop)
-    this.transaction = transaction
   }
 }

@@ -1,0 +1,69 @@
+import type { CallbackEvent } from '../callback/callback.js'
+import { childLogger, type Logger } from '../logging/logger.js'
+import type { HandlerContext, TransactionalContext } from './handlers.js'
+
+/** Creates the signal and the logger on demand: most handlers use neither. */
+export class Context implements HandlerContext {
+  readonly attempt: number
+  readonly #event: CallbackEvent
+  readonly #parentLogger: Logger
+  readonly #stop: AbortSignal
+  #logger: Logger | undefined
+  #controller: AbortController | undefined
+  #onStop: (() => void) | undefined
+  #abortedWith: Error | undefined
+
+  constructor(event: CallbackEvent, attempt: number, logger: Logger, stop: AbortSignal) {
+    this.attempt = attempt
+    this.#event = event
+    this.#parentLogger = logger
+    this.#stop = stop
+  }
+
+  get logger(): Logger {
+    const { idempotencyKey, type } = this.#event
+    return (this.#logger ??= childLogger(this.#parentLogger, {
+      idempotencyKey,
+      eventType: type,
+      attempt: this.attempt,
+    }))
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      const controller = (this.#controller = new AbortController())
+      this.#onStop = () => controller.abort(this.#stop.reason)
+      if (this.#abortedWith) controller.abort(this.#abortedWith)
+      else if (this.#stop.aborted) this.#onStop()
+      else this.#stop.addEventListener('abort', this.#onStop, { once: true })
+    }
+    return this.#controller.signal
+  }
+
+  abort(error: Error): void {
+    this.#abortedWith = error
+    this.#controller?.abort(error)
+    // Immediately, because a handler that ignores its signal may never return.
+    this.close()
+  }
+
+  // Without this, each callback would leave a listener on the receiver's own signal.
+  close(): void {
+    if (this.#onStop) this.#stop.removeEventListener('abort', this.#onStop)
+  }
+}
+
+export class TransactionContext extends Context implements TransactionalContext<unknown> {
+  readonly transaction: unknown
+
+  constructor(
+    event: CallbackEvent,
+    attempt: number,
+    logger: Logger,
+    stop: AbortSignal,
+    transaction: unknown,
+  ) {
+    super(event, attempt, logger, stop)
+    this.transaction = transaction
+  }
+}
