@@ -1,5 +1,5 @@
 import { SUBSCRIPTION } from './configured.js'
-import { countersign } from './program.js'
+import { countersign, countersignProcess } from './program.js'
 import {
   check,
   type Checked,
