@@ -46,6 +46,9 @@ describe('countersign rotate', () => {
     const cwd = await sandbox.directory(config({ file: 'old.secret' }))
     const ran = await countersign(['rotate', ...FILE], { cwd, env: service.env })
     expect(ran.code).toBe(0)
+    expect(ran.stderr).toContain(
+      'Until then it answers 401 to callbacks that are signed with the new secret.',
+    )
     expect(ran.stdout).toContain(`secret: [{ file: 'new.secret' }, { file: 'old.secret' }]`)
     const secret = await readFile(join(cwd, 'new.secret'), 'utf8')
     const { secretText, ...sent } = JSON.parse(service.calls()[0]!.body) as { secretText: string }
@@ -92,7 +95,8 @@ describe('countersign rotate', () => {
     const service = await startFakeService(sandbox)
     const cwd = await sandbox.directory(config({ file: 'old.secret' }))
     const prepared = await countersign(['rotate', ...FILE, '--prepare', '--json'], { cwd })
-    const { entry } = JSON.parse(prepared.stdout) as { entry: object }
+    const { entry, next } = JSON.parse(prepared.stdout) as { entry: object; next: string[] }
+    expect(next[0]).toMatch(/restart the receiver\.$/)
     await writeFile(join(cwd, CONFIG), JSON.stringify({ subscriptions: [entry], handlers: {} }))
     const port = await sandbox.serve([], { cwd }).port()
     const created = await countersign(['rotate', ...FILE, '--existing-secret', '--json'], {
@@ -116,7 +120,7 @@ describe('countersign rotate', () => {
     const { cwd } = await receiving(config({ file: 'old.secret' }))
     const ran = await countersign(['rotate', ...FILE], { cwd, env: service.env })
     expect(ran.stderr).toContain('the old secret, file old.secret: last signed 2026-11-03T09:14:27.000Z')
-    expect(ran.stderr).toContain(`in the place of subscriptions[0]`)
+    expect(ran.stderr).toContain(`Replace subscriptions[0] with this entry`)
   })
 
   it('does without an inbox, and without the old secret', async () => {
@@ -174,7 +178,7 @@ describe('countersign rotate', () => {
   }
 
   it.each<[Record<string, string>, string[], string]>([
-    [config(OLD, OTHER), FILE, 'which subscription? Say with --event-type and --callback-url'],
+    [config(OLD, OTHER), FILE, 'which subscription? Use --event-type and --callback-url'],
     [config(OLD), [...FILE, '--event-type', 'other'], 'has no such subscription'],
     [{}, FILE, 'which subscription? Use --event-type and --callback-url, or name a --config'],
     [{}, ['--status'], '--status needs a configuration'],
@@ -183,9 +187,9 @@ describe('countersign rotate', () => {
     [
       config({ file: 'old.secret' }),
       ['--secret-file', 'old.secret', '--existing-secret'],
-      'is the one that subscriptions[0] has already',
+      'subscriptions[0] already has the secret',
     ],
-    [config(OLD), ['--secret-file', 'old.secret', '--existing-secret'], 'has already'],
+    [config(OLD), ['--secret-file', 'old.secret', '--existing-secret'], 'already has'],
     [
       { 'countersign.config.mjs': 'export default { subscriptions: () => [] }' },
       ['--status'],

@@ -198,11 +198,11 @@ describe('serve --check --strict', () => {
     expect((await check(files, ['--strict'])).code).toBe(0)
   })
 
-  it('goes with --check', async () => {
+  it('needs --check', async () => {
     const { code, stderr } = await countersign(['serve', '--strict'])
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: expect.stringContaining('--strict goes with --check'),
+      stderr: expect.stringContaining('--strict needs --check'),
     })
   })
 })

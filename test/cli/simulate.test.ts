@@ -122,7 +122,7 @@ describe('countersign simulate --once', () => {
     const { code, stdout } = await simulateOnce(port, '--faults', 'none,wrong-secret')
     expect({ code, stdout }).toEqual({
       code: 3,
-      stdout: expect.stringMatching(/wrong-secret .* 200 .*EXPECTED 401\n2 sent, 1 answers WRONG\n$/),
+      stdout: expect.stringMatching(/wrong-secret .* 200 .*EXPECTED 401\n2 sent, WRONG answers: 1\n$/),
     })
   })
 

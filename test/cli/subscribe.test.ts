@@ -16,7 +16,7 @@ describe('countersign subscribe', () => {
     const there = { ...files, 'countersign.config.json': config({ file: 'a.secret' }) }
     const ran = await subscribe(service, [...FILE, '--existing-secret'], there)
     expect(ran).toMatchObject({ code: 0, stdout: '' })
-    expect(ran.stderr).toContain('The configuration has this subscription already')
+    expect(ran.stderr).toContain('The configuration already has this subscription')
     expect(ran.stderr).not.toContain('Add this entry')
 
     const missing = { ...files, 'countersign.config.json': config({ file: 'b.secret' }) }

@@ -89,7 +89,7 @@ describe('countersign verify', () => {
     [['alone.http'], /alone\.json does not exist/],
     [['alone.http', ...BY_HAND], /Not an HTTP\/1\.1 request/],
     [['alone.txt'], /does not end in \.http/],
-    [['alone.http', '--secret-env', 'COUNTERSIGN_SECRET'], /a secret goes with a --callback-url/],
+    [['alone.http', '--secret-env', 'COUNTERSIGN_SECRET'], /a secret needs a --callback-url/],
     [['alone.http', '--callback-url', 'partner.example.com'], /--callback-url: .*is no absolute URL/],
   ])('ends with 2 on wrong usage: %j', async (args, message) => {
     const cwd = await sandbox.directory({ 'alone.http': 'no HTTP', 'alone.txt': '' })

@@ -23,7 +23,7 @@ where these are the same. Without a configuration event type and URL are the sub
       put the entry into the configuration, start the receiver with it
   $ countersign rotate --secret-file new.secret --existing-secret     create the subscription
   $ countersign rotate --status                                       when was each secret last used?
-      once the old one is no longer used, take it out of the entry
+      when the old one is no longer used, remove it from the entry
 
 How the service ends the old subscription is not documented. While both exist it may send each event twice, under two
 idempotency keys.
@@ -79,6 +79,6 @@ async function choose(
   )
   if (chosen.length > 0) return chosen
   throw new UsageError(
-    `${config.file.name} has no such subscription: look at --event-type and --callback-url, and at --id`,
+    `${config.file.name} has no such subscription: check --event-type, --callback-url and --id`,
   )
 }

@@ -107,8 +107,8 @@ export const defineServe: DefineCommand = (command, io, finish) => {
     .addHelpText('after', HELP)
     .action(async (flags: ServeFlags & { check?: true; strict?: true; json?: true }) => {
       if (flags.json && !flags.check)
-        throw new UsageError('--json goes with --check; for the log it is --log-format json')
-      if (flags.strict && !flags.check) throw new UsageError('--strict goes with --check')
+        throw new UsageError('--json needs --check; for a JSON log use --log-format json')
+      if (flags.strict && !flags.check) throw new UsageError('--strict needs --check')
       if (!flags.check) return serve(flags, io)
       const { checkConfig } = await import('../config/check-config.js')
       finish(await checkConfig(flags, io))

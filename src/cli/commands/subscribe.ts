@@ -5,6 +5,7 @@ import {
   AFTER_PREPARE,
   checkSubscription,
   createOrPrepare,
+  UNTIL_THEN,
   type NewSubscription,
 } from '../service/create-subscription.js'
 import { addEnvFileOption } from '../environment.js'
@@ -73,8 +74,8 @@ async function subscribe(flags: SubscribeFlags, io: Io): Promise<ExitCode> {
   const subscription = { eventTypeName, callbackUrl, description }
   const isConfigured = flags.existingSecret && (await hasSubscription(subscription, kept.secret, io))
   const configure = isConfigured
-    ? 'The configuration has this subscription already: see that the receiver runs with it.'
-    : 'Add this entry to the subscriptions of the configuration, look with "countersign serve --check", and start the receiver.'
+    ? 'The configuration already has this subscription. Check that the receiver runs with it.'
+    : `Add this entry to the subscriptions of the configuration, check it with "countersign serve --check", and start the receiver with it.${account ? UNTIL_THEN : ''}`
   const report = {
     kept,
     entry: { ...subscription, secrets: [kept.reference] },

@@ -68,7 +68,9 @@ async function readRecording(file: string, flags: VerifyFlags, io: Io): Promise<
   const path = resolve(io.cwd(), file)
   if (flags.callbackUrl === undefined) {
     if (flags.secretEnv !== undefined || flags.secretFile !== undefined) {
-      throw new UsageError('a secret goes with a --callback-url; without them, FILE.json says both')
+      throw new UsageError(
+        'a secret needs a --callback-url as well; without both, they are those of FILE.json',
+      )
     }
     const { bytes, subscription } = await loadRecordedRequest(path)
     return { bytes, ...subscription }

@@ -56,7 +56,7 @@ function defaultName(directory: string): string {
   if (name) return name
   const message =
     `there is no countersign.config.mjs or countersign.config.json in ${directory}: write one, or name one with --config. ` +
-    'countersign.config.ts is taken, too, where Node loads TypeScript.'
+    'countersign.config.ts works as well if Node loads TypeScript.'
   throw new CountersignError('ERR_CONFIG_NOT_FOUND', message)
 }
 

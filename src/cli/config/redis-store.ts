@@ -83,7 +83,8 @@ async function connect(
   }) as RedisClientType
   // Each attempt to reconnect fails with an error of its own.
   client.on('error', (error: unknown) => {
-    if (hasConnected && !isLost) logger.warn({ err: error }, `${place(url)} is gone; reconnecting`)
+    if (hasConnected && !isLost)
+      logger.warn({ err: error }, `the connection to ${place(url)} was lost; reconnecting`)
     isLost = true
   })
   client.on('ready', () => {

@@ -44,6 +44,9 @@ export function checkSubscription(eventTypeName: string, callbackUrl: string): v
   if (urlProblem) throw new UsageError(`--callback-url: ${urlProblem}`)
 }
 
+/** Why the first step is urgent once the subscription exists. */
+export const UNTIL_THEN = ' Until then it answers 401 to callbacks that are signed with the new secret.'
+
 /** The last of the steps to take after --prepare. */
 export const AFTER_PREPARE = 'Run the same command with --existing-secret in place of --prepare.'
 

@@ -20,8 +20,8 @@ export async function writeSecretFile(path: string, name: string): Promise<strin
     const { code } = error as NodeJS.ErrnoException
     throw new UsageError(
       code === 'EEXIST'
-        ? `${name} is there already and is not overwritten: name a new file, or use what is in it with --existing-secret`
-        : `cannot make the secret file ${name} (${code})`,
+        ? `${name} exists and is not overwritten: name a new file, or use its secret with --existing-secret`
+        : `cannot create the secret file ${name} (${code})`,
     )
   }
   const secret = generateSecret()
@@ -67,7 +67,7 @@ export async function appendSecretLine(name: string, file: string, io: Io): Prom
     line = `${text === '' || text.endsWith('\n') ? '' : '\n'}${name}=${secret}\n`
     if (name in parseEnv(text)) {
       throw new UsageError(
-        `${name} is in ${file} already and is not overwritten: use another name, or what is there with --existing-secret`,
+        `${file} already has ${name}, which is not overwritten: use another name, or its value with --existing-secret`,
       )
     }
     // The existing text may not be an env file at all.
@@ -81,7 +81,7 @@ export async function appendSecretLine(name: string, file: string, io: Io): Prom
     await writeDurably(handle, line, path)
   } catch (error) {
     throw new UsageError(
-      `cannot write ${file} (${(error as NodeJS.ErrnoException).code}): look at its last line`,
+      `cannot write ${file} (${(error as NodeJS.ErrnoException).code}): check its last line`,
     )
   }
   return secret

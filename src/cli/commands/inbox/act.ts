@@ -51,7 +51,7 @@ function defineAction(action: OperatorDecision, description: string): DefineSubc
     if (action !== 'discard') {
       command.option(
         '--handle-again',
-        'also entries, named by their numbers, whose callback was handled or will be: it is then handled a second time',
+        'also for callbacks that were handled or will be: they are handled a second time; needs the numbers of the entries',
       )
     }
     command.action(async (ids: EntryId[] | undefined, flags: ActFlags) => {
@@ -74,7 +74,7 @@ async function act(
     ids.length > 0 ? ids.map((id) => ({ id })) : await bulk(inbox, action, flags)
   if (ids.length === 0 && chosen.length > 1 && !flags.dryRun && !flags.yes) {
     throw new UsageError(
-      `${action} would change ${chosen.length} entries: look with --dry-run, and then add --yes`,
+      `${action} would change ${chosen.length} entries: check them with --dry-run, and then add --yes`,
     )
   }
   const by = flags.by ?? systemUser()

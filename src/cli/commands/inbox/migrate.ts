@@ -29,7 +29,7 @@ export const defineMigrate: DefineSubcommand = (subcommand, io, finish) => {
       someText,
     )
     .action(async (flags: MigrateFlags) => {
-      if (flags.role !== undefined && !flags.print) throw new UsageError('--role goes with --print')
+      if (flags.role !== undefined && !flags.print) throw new UsageError('--role needs --print')
       const found = await findBuiltInInbox(flags, io)
       finish(flags.print ? await print(found, flags, io) : await migrate(found, io))
     })

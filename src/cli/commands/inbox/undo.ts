@@ -18,7 +18,7 @@ export const defineUndo: DefineSubcommand = (subcommand, io, finish) => {
     .option('--because <text>', 'why, for the history', because)
     .option(
       '--handle-again',
-      'also entries whose callback was handled or will be: it is then handled a second time',
+      'also for callbacks that were handled or will be: they are handled a second time',
     )
     .option('--json', 'print JSON')
     .action(async (ids: EntryId[], flags: UndoFlags) => {

@@ -7,6 +7,7 @@ import {
   AFTER_PREPARE,
   checkSubscription,
   createOrPrepare,
+  UNTIL_THEN,
   type CreationReport,
 } from '../../service/create-subscription.js'
 import type { InboxFlags } from '../../config/inbox-file.js'
@@ -37,7 +38,7 @@ export async function rotate(
   const [old, ...others] = chosen
   if (others.length > 0) {
     throw new UsageError(
-      `which subscription? Say with --event-type and --callback-url, or with --id: ${chosen.map(named).join(', ')}`,
+      `which subscription? Use --event-type and --callback-url, or --id: ${chosen.map(named).join(', ')}`,
     )
   }
   const {
@@ -55,9 +56,7 @@ export async function rotate(
   // The entry may already have the new secret, from --prepare.
   const before = old?.secrets.filter((each) => !isSame(each.reference, reference)) ?? []
   if (old && (before.length === 0 || before.some((each) => each.secret === kept.secret))) {
-    throw new UsageError(
-      `the secret in ${kept.place} is the one that ${old.place} has already: name a new one`,
-    )
+    throw new UsageError(`${old.place} already has the secret in ${kept.place}: name a new one`)
   }
   const isConfigured = old !== undefined && before.length < old.secrets.length
   const subscription = { eventTypeName, callbackUrl, description: flags.description ?? old?.description }
@@ -69,11 +68,11 @@ export async function rotate(
     isConfigured,
     next: [
       isConfigured
-        ? `The configuration has both secrets in ${old.place} already: see that the receiver runs with it.`
-        : `Put this entry in the place of ${old?.place ?? 'the old one'}, with both secrets, and start the receiver with it.`,
+        ? `The configuration already has both secrets in ${old.place}. Check that the receiver runs with it.`
+        : `Replace ${old?.place ?? 'the old entry'} with this entry, which has both secrets, and restart the receiver.${flags.prepare ? '' : UNTIL_THEN}`,
       ...(flags.prepare ? [AFTER_PREPARE] : []),
       'Watch with "countersign rotate --status" until the old secret is no longer used.',
-      'Then take it out of the entry. How the service ends the old subscription is not documented: ask whoever runs it.',
+      'Then remove it from the entry. The service does not document how the old subscription ends: ask the service.',
     ],
     before: seen ? readableBefore(seen) : [],
     more: seen && { before: seen },

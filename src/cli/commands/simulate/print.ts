@@ -64,7 +64,7 @@ export function printDeliveries(
     }),
   )
   const wrong = rows.filter(({ isRight }) => !isRight).length
-  io.stdout.write(`${rows.length} sent, ${wrong === 0 ? 'every answer right' : `${wrong} answers WRONG`}\n`)
+  io.stdout.write(`${rows.length} sent, ${wrong === 0 ? 'every answer right' : `WRONG answers: ${wrong}`}\n`)
   return areRight
 }
 
