@@ -13,7 +13,7 @@ import { defineUndo } from './inbox/undo.js'
 
 const EXIT_CODES = `Exit codes:
   0  done
-  1  failed: the file cannot be used
+  1  failed: the inbox cannot be used
   2  wrong usage, or there is no such file
   3  an entry's state did not allow it, or its callback would be handled a second time; the message says which and why
 `
@@ -25,7 +25,7 @@ The inbox may also be in a PostgreSQL database: that of the configuration, or of
 COUNTERSIGN_INBOX. A connection string with a password is not accepted on the command line, which others can see.
 
 The file is that of --file, else of COUNTERSIGN_INBOX, else of the configuration (--config, COUNTERSIGN_CONFIG, or
-countersign.config.mjs, .ts or .json where you stand), else callbacks.db. The secrets of the configuration are not
+countersign.config.mjs, .ts or .json in the current folder), else callbacks.db. The secrets of the configuration are not
 needed, and its handlers are not run.
 
 States: ${Object.keys(NO_ENTRIES).join(', ')}.
