@@ -1,6 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { SqliteValue } from '../../src/inbox/sqlite/driver.js'
+import type { Reader } from '../../src/inbox/sqlite/read-inbox-file.js'
+import { stats } from '../../src/inbox/sqlite/stats.js'
 import { SqliteInbox } from '../../src/sqlite.js'
 import { arrival } from '../support/arrivals.js'
 import { inboxFile, openAside } from '../support/sqlite-file.js'
@@ -93,5 +96,41 @@ describe('SqliteInbox with many entries', () => {
     await inbox.search({ eventType: 'none' })
     clearImmediate(counting)
     expect(turns).toBeGreaterThanOrEqual(9)
+  })
+})
+
+describe('SqliteInbox with many unfinished entries', () => {
+  it.each([
+    ['no worker has a handler for', 'other', { stored: 1, unhandled: ENTRIES }],
+    ['wait', 'usual', { stored: ENTRIES + 1, unhandled: 0 }],
+  ])('counts those that %s in bounded steps, and finds the oldest of the others', async (_, type, counts) => {
+    const file = inboxFile()
+    const own = new SqliteInbox({ file })
+    await own.open()
+    await own.claim({ eventTypes: ['usual'], limit: 1, leaseMs: 1_000 })
+    const database = await openAside(file)
+    database.exec(`
+      WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n <= ${ENTRIES})
+      INSERT INTO entries (state, known, event_type, idempotency_key, key_hash, body_hash, signature, due_at, ready, signed_at,
+        received_at, subscribed_type, callback_url, body)
+      SELECT 'stored', 1, iif(n > ${ENTRIES}, 'usual', '${type}'), n, randomblob(16), x'00', randomblob(16), n, 1, n, n, 'usual',
+        'https://a.example/', x'7b7d'
+      FROM numbers`)
+    const examined: number[] = []
+    const db: Reader = {
+      get: <Row>(sql: string, ...values: SqliteValue[]) => {
+        const row = database.prepare(sql).get(...values) as (Row & { examined?: number }) | undefined
+        if (row?.examined !== undefined) examined.push(row.examined)
+        return row
+      },
+      all: <Row>(sql: string, ...values: SqliteValue[]) => database.prepare(sql).all(...values) as Row[],
+    }
+    const counted = await stats(async (step) => step(db))
+    database.close()
+    await own.close()
+    expect(counted).toMatchObject(counts)
+    expect(counted.oldestUnfinished).toEqual(new Date(type === 'usual' ? 1 : ENTRIES + 1))
+    expect(examined.reduce((sum, each) => sum + each)).toBe(ENTRIES + 1)
+    expect(Math.max(...examined)).toBeLessThanOrEqual(5_000)
   })
 })

@@ -9,7 +9,7 @@ export interface EndedRange {
 }
 
 /** How many entries one count reads at most. A range with more entries is counted in two halves. */
-const MAX_COUNTED = 20_000
+export const MAX_COUNTED = 5_000
 
 /** With this many parts, only few of them have to be counted in halves. */
 const MIN_PARTS = 64

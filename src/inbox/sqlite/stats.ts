@@ -1,7 +1,7 @@
 import { NO_ENTRIES } from '../no-entries.js'
 import type { InboxStats } from '../operations.js'
 import type { InboxState, StoredState } from '../states.js'
-import { countLastRange, inParts, type EndedRange } from './count-ended.js'
+import { countLastRange, inParts, MAX_COUNTED, type EndedRange } from './count-ended.js'
 import { unhandledTypes } from './handled-types.js'
 import { inSteps, type ReadStep } from './in-steps.js'
 import type { Reader } from './read-inbox-file.js'
@@ -27,68 +27,112 @@ export function statsAtOnce(db: Reader): InboxStats {
   return counting.result()
 }
 
+/** A part of the count, which each call continues by a bounded amount of work. It returns whether it is complete. */
+type Task = (db: Reader) => boolean
+
 class Counting {
   readonly #counts = { ...NO_ENTRIES }
-  readonly #tasks: Task[]
+  /** The last one is next. */
+  readonly #tasks: Task[] = [
+    (db) => this.#findOldest(db),
+    ...ENDED_STATES.map((state) => this.#endedTask(state)),
+    this.#quarantinedTask(),
+    ...UNFINISHED_STATES.map((state) => this.#unfinishedTask(state)),
+    (db) => this.#findTypes(db),
+  ]
+  /** The types that no worker has a handler for, as JSON. Undefined if there are none. */
+  #unhandledTypes: string | undefined
+  #oldestId = Infinity
   #oldestUnfinished: Date | undefined
-
-  constructor() {
-    const countUnhandledLast: Task = (db) => {
-      this.#oldestUnfinished = countUnhandled(db, this.#counts)
-      this.#tasks.pop()
-    }
-    this.#tasks = [countUnhandledLast]
-    addTasks(this.#tasks, this.#counts)
-  }
 
   get isDone(): boolean {
     return this.#tasks.length === 0
   }
 
   step(db: Reader): void {
-    this.#tasks.at(-1)!(db)
+    if (this.#tasks.at(-1)!(db)) this.#tasks.pop()
   }
 
   result(): InboxStats {
     return { ...this.#counts, oldestUnfinished: this.#oldestUnfinished }
   }
-}
 
-/** A part of the count, which each call continues by a bounded amount of work. It removes itself from the list at its end. */
-type Task = (db: Reader) => void
+  #findTypes(db: Reader): boolean {
+    const types = [...unhandledTypes(db)]
+    if (types.length > 0) this.#unhandledTypes = JSON.stringify(types)
+    return true
+  }
 
-function addTasks(tasks: Task[], counts: Record<InboxState, number>): void {
-  for (const state of NOT_ENDED_STATES) {
+  /** Counts unhandled entries under that state instead of their stored one. */
+  #unfinishedTask(state: (typeof UNFINISHED_STATES)[number]): Task {
     let afterId = 0
-    tasks.push((db) => {
-      const { count, last } = db.get<{ count: number; last: number | null }>(COUNT_NOT_ENDED, state, afterId)!
-      counts[state] += count
-      if (count === COUNTED_AT_ONCE) afterId = last!
-      else tasks.pop()
-    })
+    return (db) => {
+      const types = state === 'running' ? undefined : this.#unhandledTypes
+      const [sql, limit, ...values] =
+        types === undefined
+          ? ([COUNT_BY_INDEX, MAX_COUNTED] as const)
+          : ([COUNT_WITH_TYPES, MAX_LOOKED_UP, types] as const)
+      const found = db.get<UnfinishedRow>(sql, state, afterId, limit, ...values)!
+      this.#counts[state] += found.examined - found.unhandled
+      this.#counts.unhandled += found.unhandled
+      this.#oldestId = Math.min(this.#oldestId, found.first ?? Infinity)
+      afterId = found.last ?? afterId
+      return found.examined < limit
+    }
   }
-  for (const state of ENDED_STATES) {
+
+  #quarantinedTask(): Task {
+    let afterId = 0
+    return (db) => {
+      const { examined, last } = db.get<UnfinishedRow>(COUNT_BY_INDEX, 'quarantined', afterId, MAX_COUNTED)!
+      this.#counts.quarantined += examined
+      afterId = last ?? afterId
+      return examined < MAX_COUNTED
+    }
+  }
+
+  #endedTask(state: (typeof ENDED_STATES)[number]): Task {
     let ranges: EndedRange[] | undefined
-    tasks.push((db) => {
+    return (db) => {
       ranges ??= rangesOf(db, state)
-      if (ranges.length > 0) countLastRange(db, ranges, (_, __, count) => (counts[state] += count))
-      if (ranges.length === 0) tasks.pop()
-    })
+      if (ranges.length > 0) countLastRange(db, ranges, (_, __, count) => (this.#counts[state] += count))
+      return ranges.length === 0
+    }
+  }
+
+  #findOldest(db: Reader): boolean {
+    const oldest = Number.isFinite(this.#oldestId)
+      ? db.get<{ received_at: number }>('SELECT received_at FROM entries WHERE id = ?', this.#oldestId)
+      : undefined
+    this.#oldestUnfinished = oldest && new Date(oldest.received_at)
+    return true
   }
 }
 
-const NOT_ENDED_STATES = [
-  'stored',
-  'running',
-  'retrying',
-  'quarantined',
-] as const satisfies readonly StoredState[]
-const ENDED_STATES = ['handled', 'dead', 'discarded'] as const satisfies readonly StoredState[]
+const UNFINISHED_STATES = ['stored', 'running', 'retrying'] as const satisfies readonly StoredState[]
+const ENDED_STATES = ['handled', 'dead', 'discarded'] as const satisfies readonly InboxState[]
 
-const COUNTED_AT_ONCE = 20_000
-const COUNT_NOT_ENDED = `
-  SELECT count(*) AS count, max(id) AS last FROM (
-    SELECT id FROM entries WHERE state = ? AND finished_at IS NULL AND id > ? ORDER BY id LIMIT ${COUNTED_AT_ONCE}
+interface UnfinishedRow {
+  /** How many entries were read. With fewer than the limit there are no more. */
+  readonly examined: number
+  readonly unhandled: number
+  /** The first one that is not unhandled. */
+  readonly first: number | null
+  readonly last: number | null
+}
+
+const COUNT_BY_INDEX = `
+  SELECT count(*) AS examined, 0 AS unhandled, min(id) AS first, max(id) AS last FROM (
+    SELECT id FROM entries INDEXED BY entries_by_state
+    WHERE state = ?1 AND finished_at IS NULL AND id > ?2 ORDER BY id LIMIT ?3
+  )`
+
+/** Fewer, because the index does not contain the event type: each entry is looked up in the table. */
+const MAX_LOOKED_UP = 1_000
+const COUNT_WITH_TYPES = `
+  SELECT count(*) AS examined, total(is_unhandled) AS unhandled, min(iif(is_unhandled, NULL, id)) AS first, max(id) AS last FROM (
+    SELECT id, event_type IN (SELECT value FROM json_each(?4)) AS is_unhandled FROM entries INDEXED BY entries_by_state
+    WHERE state = ?1 AND finished_at IS NULL AND id > ?2 ORDER BY id LIMIT ?3
   )`
 
 function rangesOf(db: Reader, state: (typeof ENDED_STATES)[number]): EndedRange[] {
@@ -100,43 +144,3 @@ function rangesOf(db: Reader, state: (typeof ENDED_STATES)[number]): EndedRange[
 const FIRST_AND_LAST = `
   SELECT (SELECT min(finished_at) FROM entries WHERE state = ?1) AS first,
     (SELECT max(finished_at) FROM entries WHERE state = ?1) AS last`
-
-/** Counts unhandled entries under that state instead of their stored one. Returns when the oldest other unfinished entry arrived. */
-function countUnhandled(db: Reader, counts: Record<InboxState, number>): Date | undefined {
-  const unhandled = JSON.stringify([...unhandledTypes(db)])
-  const oldest = db.get<{ received_at: number }>(OLDEST_UNFINISHED, unhandled)
-  for (const { state, count } of db.all<StateCount>(UNHANDLED_COUNTS, unhandled)) {
-    counts[state] -= count
-    counts.unhandled += count
-  }
-  return oldest && new Date(oldest.received_at)
-}
-
-interface StateCount {
-  readonly state: StoredState
-  readonly count: number
-}
-
-// The indexes contain the event type. Without `INDEXED BY`, SQLite would use the index on the states and read all waiting entries.
-const UNHANDLED_COUNTS = `
-  SELECT state, count(*) AS count FROM (
-    SELECT state FROM json_each(?1) CROSS JOIN entries INDEXED BY entries_ready
-    WHERE event_type = value AND ready = 1 AND begun_by = 0
-    UNION ALL
-    SELECT state FROM json_each(?1) CROSS JOIN entries INDEXED BY entries_begun
-    WHERE event_type = value AND ready = 1 AND begun_by > 0
-    UNION ALL
-    SELECT state FROM json_each(?1) CROSS JOIN entries INDEXED BY entries_waiting
-    WHERE event_type = value AND ready = 0 AND due_at IS NOT NULL
-  ) WHERE state IN ('stored', 'retrying') GROUP BY state`
-
-const OLDEST_UNFINISHED = `
-  SELECT received_at FROM entries WHERE id = (
-    SELECT min(id) FROM (
-      SELECT min(id) AS id FROM entries
-      WHERE state = 'stored' AND finished_at IS NULL AND event_type NOT IN (SELECT value FROM json_each(?1))
-      UNION ALL SELECT min(id) FROM entries WHERE state = 'running' AND finished_at IS NULL
-      UNION ALL SELECT min(id) FROM entries
-      WHERE state = 'retrying' AND finished_at IS NULL AND event_type NOT IN (SELECT value FROM json_each(?1))
-    )
-  )`
