@@ -2,7 +2,7 @@ import { channel } from 'node:diagnostics_channel'
 
 /** The callbacks of one batch of requests: `{ size }`. */
 export const BATCH_CHANNEL = 'countersign.batch'
-/** One commit of an inbox: `{ size, durationMs }`; `size` is the number of calls that shared it. */
+/** One commit of an inbox, from its start until it is durable: `{ size, durationMs }`; `size` is the number of calls that shared it. */
 export const COMMIT_CHANNEL = 'countersign.commit'
 
 export interface BatchMeasurement {

@@ -1,7 +1,5 @@
 import { chmodSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Connection } from '../../src/inbox/sqlite/connection.js'
-import { loadDriver } from '../../src/inbox/sqlite/driver.js'
 import { SCHEMA_VERSION } from '../../src/inbox/sqlite/schema.js'
 import { SqliteInbox } from '../../src/sqlite.js'
 import { registerInboxTests } from '../../src/testing/inbox-tests.js'
@@ -51,16 +49,6 @@ describe('SqliteInbox', () => {
     clock.advance(2)
     expect(await inbox.prune({ state: 'discarded', limit: 10 })).toBe(1)
     expect((await inbox.add(arrival())).id).not.toBe(id)
-  })
-
-  it('waits for the disk at each commit, also in a file that was there', async () => {
-    const driver = await loadDriver()
-    const file = inboxFile()
-    new Connection(driver, file).close()
-    const connection = new Connection(driver, file)
-    expect(connection.get('PRAGMA synchronous')).toEqual({ synchronous: 2 })
-    expect(connection.get('PRAGMA journal_mode')).toEqual({ journal_mode: 'wal' })
-    connection.close()
   })
 
   it('makes files that nobody else can read', async () => {

@@ -1,9 +1,9 @@
-import type { AddResult, Inbox } from '../../src/inbox/inbox.js'
+import type { AddResult, Arrival, Inbox } from '../../src/inbox/inbox.js'
 import { arrival } from './arrivals.js'
 import { nextLook } from './until.js'
 
 /** Stores a callback as soon as the inbox does not refuse it. */
-export async function addEventually(inbox: Inbox): Promise<AddResult> {
+export async function addEventually(inbox: Inbox, what: Arrival = arrival()): Promise<AddResult> {
   const now = performance.now.bind(performance)
   // An inbox that could not be opened tries again after a second: time passes a hundred times as fast here.
   const startedAt = now()
@@ -11,7 +11,7 @@ export async function addEventually(inbox: Inbox): Promise<AddResult> {
   try {
     for (let looks = 0; ; looks++) {
       try {
-        return await inbox.add(arrival())
+        return await inbox.add(what)
       } catch {
         await nextLook(looks)
       }

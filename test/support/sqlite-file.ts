@@ -39,6 +39,7 @@ export async function openAside(file: string): Promise<SqliteDatabase> {
 /** How many transactions the write-ahead log holds (https://sqlite.org/fileformat2.html#the_write_ahead_log). */
 export function commitsIn(file: string): number {
   const log = readFileSync(`${file}-wal`)
+  if (log.length === 0) return 0
   const salts = log.subarray(16, 24)
   const frameSize = 24 + log.readUInt32BE(8)
   let commits = 0

@@ -1,16 +1,21 @@
 import { accessSync, closeSync, constants, existsSync, openSync } from 'node:fs'
 import { CountersignError } from '../../base/errors.js'
 import type { SqliteDatabase, SqliteDriver, SqliteStatement } from './driver.js'
+import { isBusy } from './inbox-error.js'
+import { LogSync } from './log-sync.js'
 import { lookFirst, refuseLostLog } from './look-first.js'
 import { bytesIn, OpenFiles, type FilesState } from './open-files.js'
 import { checkedVersion, migrate, SCHEMA_VERSION } from './schema.js'
 import { checkTrustedFile } from './trusted-file.js'
 
-/** An open file. Its methods are synchronous. `transaction` takes long, because it waits for the disk. */
+/** An open file. Its methods are synchronous, except `sync`. */
 export class Connection {
   readonly #database: SqliteDatabase
   readonly #file: string
   readonly #files: OpenFiles
+  readonly #log: LogSync
+  /** How many rows had been changed by this connection before the latest sync that succeeded. */
+  #syncedChanges = 0
   readonly #statements = new Map<string, SqliteStatement>()
   readonly sqliteVersion: string
 
@@ -21,6 +26,7 @@ export class Connection {
     refuseLostLog(driver, file)
     this.#file = file
     this.#database = new driver.DatabaseSync(file)
+    let log: LogSync | undefined
     try {
       // Short, because the wait blocks the event loop. GroupCommit tries again for longer.
       this.#database.exec(`PRAGMA busy_timeout = ${BUSY_WAIT_MS}`)
@@ -32,9 +38,12 @@ export class Connection {
       }
       this.#database.exec(PRAGMAS)
       migrate(this.#database, file)
+      this.#log = log = new LogSync(file)
       this.#files = new OpenFiles(file)
+      this.#emptyFoundLog()
       this.sqliteVersion = this.get<{ version: string }>('SELECT sqlite_version() AS version')!.version
     } catch (error) {
+      log?.close()
       this.#database.close()
       throw error
     }
@@ -55,6 +64,27 @@ export class Connection {
     checkedVersion(this.#database, this.#file)
     const message = `${this.#file} was replaced by a file of an older version while it was open. It is opened anew`
     throw new CountersignError('ERR_INBOX_REPLACED', message)
+  }
+
+  /**
+   * Resolves once everything that has been committed, also by other processes, is on the disk. Does nothing where this
+   * connection has changed nothing since the last time.
+   */
+  async sync(): Promise<void> {
+    const { changes } = this.get<{ changes: number }>('SELECT total_changes() AS changes')!
+    if (changes === this.#syncedChanges) return
+    await this.#log.sync()
+    this.#syncedChanges = changes
+  }
+
+  /**
+   * Copies the whole log into the database, waits until the disk has both, and lets the log begin anew. Throws an error with
+   * the code of SQLite for a locked file while another process reads or writes.
+   */
+  emptyLog(): void {
+    const { busy } = this.get<{ busy: number }>('PRAGMA wal_checkpoint(TRUNCATE)')!
+    if (busy !== 0) throw Object.assign(new Error('another process uses the log'), { errcode: 5 })
+    this.#log.syncNow()
   }
 
   /** The size of the log, and how much of it cannot be copied into the database now, in bytes. */
@@ -86,7 +116,7 @@ export class Connection {
     return [...this.#prepared(sql).all(...values)] as Row[]
   }
 
-  /** Runs `work` and commits. The changes are durable when this returns. If this throws, nothing was changed. */
+  /** Runs `work` and commits. The changes are durable after `sync`. If this throws, nothing was changed. */
   transaction<Result>(work: () => Result): Result {
     this.run('BEGIN IMMEDIATE')
     try {
@@ -112,6 +142,7 @@ export class Connection {
     const state = this.filesState()
     if (state === 'replaced' && !(bytesIn(`${this.#file}-wal`) === 0 && this.#leaveWal())) return false
     this.#statements.clear()
+    this.#log.close()
     try {
       // Every other connection then has the same log, so the locks on it work.
       if (state === 'moved' || !this.#leaveWal()) this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
@@ -136,6 +167,16 @@ export class Connection {
     }
   }
 
+  /** It may be that of a process that died after a sync had failed: see `KeptConnection`. */
+  #emptyFoundLog(): void {
+    try {
+      this.emptyLog()
+    } catch (error) {
+      // Others have the file open.
+      if (!isBusy(error)) throw error
+    }
+  }
+
   #prepared(sql: string): SqliteStatement {
     let statement = this.#statements.get(sql)
     if (!statement) {
@@ -148,10 +189,11 @@ export class Connection {
 
 const BUSY_WAIT_MS = 10
 
-// synchronous: one sync of the disk for each commit. It must be set, because @photostructure/sqlite opens an existing WAL
-// file with NORMAL, which loses the latest commits at a loss of power. fullfsync: without it macOS does not sync the disk.
+// synchronous: a commit does not wait for the disk; `sync` does. SQLite still syncs the log before a checkpoint and before it
+// writes over it, and the database before it forgets a log. FULL would sync at each commit and block the event loop meanwhile.
+// fullfsync: without it macOS does not wait for the disk.
 const PRAGMAS = `
-  PRAGMA synchronous = FULL;
+  PRAGMA synchronous = NORMAL;
   PRAGMA fullfsync = ON;
   PRAGMA checkpoint_fullfsync = ON;
   PRAGMA cache_size = -32000;

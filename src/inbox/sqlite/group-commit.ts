@@ -1,12 +1,9 @@
 import { setImmediate as nextTick, setTimeout as delay } from 'node:timers/promises'
-import { CountersignError } from '../../base/errors.js'
 import { commitChannel, type CommitMeasurement } from '../../base/measurements.js'
 import type { Logger } from '../../logging/logger.js'
-import { Connection } from './connection.js'
-import { loadDriver, type SqliteDriver } from './driver.js'
-import { inboxError, isBusy, isFault, needsReopening } from './inbox-error.js'
-import { watchLog } from './log-watch.js'
-import type { FilesState } from './open-files.js'
+import type { Connection } from './connection.js'
+import { inboxError, isBusy, isFault } from './inbox-error.js'
+import { closedError, KeptConnection } from './kept-connection.js'
 
 interface GroupCommitOptions {
   readonly file: string
@@ -25,34 +22,30 @@ interface Waiting {
 }
 
 /**
- * Runs the operations of one event loop tick in one transaction, so that they share one sync of the disk. Keeps the file open,
- * and opens it again after a fault that this may cure.
+ * Runs operations in common transactions, so that they share one sync of the disk. While a sync runs, the event loop goes on, and
+ * the operations that arrive are collected for the next transaction.
  */
 export class GroupCommit {
   readonly #options: GroupCommitOptions
+  readonly #kept: KeptConnection
   readonly #waiting: Waiting[] = []
   #draining: Promise<void> | undefined
-  #driver: SqliteDriver | undefined
-  #connection: Connection | undefined
-  #lastFailure: { readonly error: unknown; readonly at: number } | undefined
-  #hasWarned = false
-  /** The connection whose files were replaced, once that has been logged. */
-  #refusedFor: Connection | undefined
-  readonly #watchLog: (connection: Connection) => void
   #closed: Promise<void> | undefined
-  #isClosed = false
 
   constructor(options: GroupCommitOptions) {
     this.#options = options
-    this.#watchLog = watchLog(options.file, options.logger)
+    this.#kept = new KeptConnection(options.file, options.logger)
   }
 
   async open(): Promise<void> {
-    this.#lastFailure = undefined
+    this.#kept.forgetFailure()
     await this.read(() => {})
   }
 
-  /** Resolves once the changes of the operation are durable. If it rejects, nothing was changed. It may be run several times. */
+  /**
+   * Resolves once the changes of the operation, and what it has read, are durable. If it rejects, nothing was changed, unless a
+   * sync of the disk failed. The operation may be run several times.
+   */
   write<Result>(operation: Operation<Result>): Promise<Result> {
     if (this.#closed) return Promise.reject(closedError(this.#options.file))
     return new Promise<Result>((resolve, reject) => {
@@ -62,16 +55,13 @@ export class GroupCommit {
     })
   }
 
-  /** Runs an operation that only reads. It sees what has been committed. */
+  /** Runs an operation that only reads. It sees what has been committed, also what is not durable yet. */
   async read<Result>(operation: Operation<Result>): Promise<Result> {
     const giveUpAt = performance.now() + this.#options.busyTimeoutMs
     for (;;) {
       if (this.#closed) throw closedError(this.#options.file)
       try {
-        return await this.#use((connection) => {
-          connection.checkVersion()
-          return operation(connection)
-        })
+        return await this.#kept.read(operation)
       } catch (error) {
         if (!isBusy(error) || performance.now() >= giveUpAt) throw inboxError(error, this.#options.file)
       }
@@ -86,8 +76,7 @@ export class GroupCommit {
 
   async #close(): Promise<void> {
     await this.#draining
-    this.#isClosed = true
-    this.#drop()
+    this.#kept.close()
   }
 
   async #drain(): Promise<void> {
@@ -105,15 +94,14 @@ export class GroupCommit {
   async #commit(batch: readonly Waiting[]): Promise<readonly Waiting[]> {
     try {
       const startedAt = performance.now()
-      const results = await this.#use((connection) =>
-        connection.transaction(() => batch.map(({ operation }) => operation(connection))),
+      const results = await this.#kept.change((connection) =>
+        batch.map(({ operation }) => operation(connection)),
       )
       if (commitChannel.hasSubscribers) {
         const durationMs = performance.now() - startedAt
         commitChannel.publish({ size: batch.length, durationMs } satisfies CommitMeasurement)
       }
       batch.forEach(({ resolve }, index) => resolve(results[index]))
-      if (this.#connection) this.#watchLog(this.#connection)
       return []
     } catch (error) {
       const now = performance.now()
@@ -131,103 +119,12 @@ export class GroupCommit {
     }
     return []
   }
-
-  async #use<Result>(operation: Operation<Result>): Promise<Result> {
-    try {
-      for (;;) {
-        const connection = await this.#open()
-        // An earlier operation of the same tick may have had a fault and closed the file.
-        if (connection === this.#connection) return operation(connection)
-      }
-    } catch (error) {
-      this.#afterFailure(error)
-      throw error
-    }
-  }
-
-  async #open(): Promise<Connection> {
-    const { file } = this.#options
-    const state = this.#connection?.filesState()
-    if (this.#connection && state === 'current') return this.#connection
-    // Opening takes long. While it cannot succeed, callbacks must not cause an attempt each.
-    if (this.#lastFailure && performance.now() - this.#lastFailure.at < REOPEN_AFTER_MS)
-      throw this.#lastFailure.error
-    if (this.#connection) this.#letGo(this.#connection, state)
-    this.#driver ??= await loadDriver()
-    if (this.#isClosed) throw closedError(file)
-    // Another call may have opened it meanwhile.
-    this.#connection ??= new Connection(this.#driver, file)
-    this.#lastFailure = undefined
-    this.#warnOfOldSqlite(this.#connection.sqliteVersion)
-    return this.#connection
-  }
-
-  #letGo(connection: Connection, state: FilesState | undefined): void {
-    const { file, logger } = this.#options
-    const what = state === 'moved' ? 'the file of the inbox' : 'the -wal or -shm beside the inbox'
-    if (connection.close()) {
-      const message = `${what} was deleted or replaced while it was open: it is opened anew, unless others still hold it`
-      logger.error({ code: 'ERR_INBOX_REPLACED', file }, message)
-      this.#connection = undefined
-      return
-    }
-    const message =
-      `${what} was replaced while it was open, and another program may be writing: nothing is written any more. Stop ` +
-      'every process that uses the file, see that it is sound (PRAGMA integrity_check), and then start them again'
-    const error = new CountersignError('ERR_INBOX_REPLACED', `${file}: ${message}`)
-    if (this.#refusedFor !== connection) logger.error({ code: error.code, file }, message)
-    this.#refusedFor = connection
-    this.#lastFailure = { error, at: performance.now() }
-    throw error
-  }
-
-  #afterFailure(error: unknown): void {
-    if (this.#connection && needsReopening(error)) this.#drop()
-    if (!this.#connection && !isBusy(error) && this.#lastFailure?.error !== error)
-      this.#lastFailure = { error, at: performance.now() }
-  }
-
-  #drop(): void {
-    const connection = this.#connection
-    try {
-      // A connection that may not be closed is kept, and refused again: a second one would share the index of its log.
-      if (connection?.close() === false) return
-    } catch (error) {
-      const fields = { file: this.#options.file, err: error }
-      this.#options.logger.warn(fields, 'the file of the inbox could not be closed properly')
-    }
-    this.#connection = undefined
-  }
-
-  #warnOfOldSqlite(version: string): void {
-    if (this.#hasWarned) return
-    this.#hasWarned = true
-    if (!isOlder(version, SAFE_SQLITE)) return
-    const message =
-      `SQLite before ${SAFE_SQLITE.join('.')} may damage a file that several processes write: update Node, or let one ` +
-      'process alone use the inbox'
-    this.#options.logger.warn({ code: 'WARN_SQLITE_OLD', version }, message)
-  }
 }
 
 /** How many operations share a transaction at most: a batch blocks the event loop. */
 const MAX_BATCH = 256
-const REOPEN_AFTER_MS = 1_000
-
-/** The first version without the race when a WAL is reset (https://sqlite.org/wal.html#walresetbug). */
-const SAFE_SQLITE = [3, 51, 3]
-
-function isOlder(version: string, than: readonly number[]): boolean {
-  const parts = version.split('.').map(Number)
-  const differing = than.findIndex((part, index) => part !== parts[index])
-  return differing >= 0 && parts[differing]! < than[differing]!
-}
 
 // With jitter. Without it, two processes that wait for each other would collide again each time.
 function pause(): Promise<void> {
   return delay(5 + Math.random() * 20)
-}
-
-function closedError(file: string): CountersignError {
-  return new CountersignError('ERR_INBOX_CLOSED', `the inbox ${file} is closed`)
 }

@@ -1,0 +1,174 @@
+import { CountersignError } from '../../base/errors.js'
+import type { Logger } from '../../logging/logger.js'
+import { Connection } from './connection.js'
+import { loadDriver, type SqliteDriver } from './driver.js'
+import { isBusy, needsReopening } from './inbox-error.js'
+import { watchLog } from './log-watch.js'
+import type { FilesState } from './open-files.js'
+
+/** Keeps the file of an inbox open, and opens it again after a fault that this may cure. */
+export class KeptConnection {
+  readonly #file: string
+  readonly #logger: Logger
+  #driver: SqliteDriver | undefined
+  #connection: Connection | undefined
+  #lastFailure: { readonly error: unknown; readonly at: number } | undefined
+  #hasWarned = false
+  /** The connection whose files were replaced, once that has been logged. */
+  #refusedFor: Connection | undefined
+  /** A sync has failed. The log may hold commits that are readable and will never be on the disk, whatever later syncs say. */
+  #isLogDoubtful = false
+  readonly #watchLog: (connection: Connection) => void
+  #isClosed = false
+
+  constructor(file: string, logger: Logger) {
+    this.#file = file
+    this.#logger = logger
+    this.#watchLog = watchLog(file, logger)
+  }
+
+  read<Result>(operation: (connection: Connection) => Result): Promise<Result> {
+    return this.#use((connection) => {
+      connection.checkVersion()
+      return operation(connection)
+    })
+  }
+
+  /**
+   * Runs an operation in a transaction. Resolves once its changes, and what it has read, are durable. If this rejects, nothing
+   * was changed; unless the sync failed: then the changes may be durable or not.
+   */
+  async change<Result>(operation: (connection: Connection) => Result): Promise<Result> {
+    const { result, synced } = await this.#use((connection) => {
+      if (this.#isLogDoubtful) this.#emptyLog(connection)
+      const result = connection.transaction(() => operation(connection))
+      // Begun at once: an operation that comes next may close the connection.
+      return { result, synced: connection.sync() }
+    })
+    try {
+      await synced
+    } catch (error) {
+      this.#isLogDoubtful = true
+      this.#lastFailure = { error, at: performance.now() }
+      throw error
+    }
+    if (this.#connection) this.#watchLog(this.#connection)
+    return result
+  }
+
+  /** The next operation opens the file, also if that has just failed. */
+  forgetFailure(): void {
+    this.#lastFailure = undefined
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#drop()
+  }
+
+  async #use<Result>(operation: (connection: Connection) => Result): Promise<Result> {
+    try {
+      for (;;) {
+        const connection = await this.#open()
+        // An earlier operation of the same tick may have had a fault and closed the file.
+        if (connection === this.#connection) return operation(connection)
+      }
+    } catch (error) {
+      this.#afterFailure(error)
+      throw error
+    }
+  }
+
+  async #open(): Promise<Connection> {
+    const state = this.#connection?.filesState()
+    if (this.#connection && state === 'current') return this.#connection
+    // Opening takes long. While it cannot succeed, callbacks must not cause an attempt each.
+    this.#throwLastFailure()
+    if (this.#connection) this.#letGo(this.#connection, state)
+    this.#driver ??= await loadDriver()
+    if (this.#isClosed) throw closedError(this.#file)
+    // Another call may have opened it meanwhile.
+    this.#connection ??= new Connection(this.#driver, this.#file)
+    if (!this.#isLogDoubtful) this.#lastFailure = undefined
+    this.#warnOfOldSqlite(this.#connection.sqliteVersion)
+    return this.#connection
+  }
+
+  #throwLastFailure(): void {
+    if (this.#lastFailure && performance.now() - this.#lastFailure.at < TRY_AGAIN_AFTER_MS)
+      throw this.#lastFailure.error
+  }
+
+  /**
+   * After a failed sync the system takes pages to be on the disk that are not. A later sync does not write them, and says
+   * nothing. Therefore everything is copied into the database, which is synced, and the log begins anew.
+   */
+  #emptyLog(connection: Connection): void {
+    this.#throwLastFailure()
+    connection.emptyLog()
+    this.#isLogDoubtful = false
+    this.#lastFailure = undefined
+  }
+
+  #letGo(connection: Connection, state: FilesState | undefined): void {
+    const file = this.#file
+    const what = state === 'moved' ? 'the file of the inbox' : 'the -wal or -shm beside the inbox'
+    if (connection.close()) {
+      const message = `${what} was deleted or replaced while it was open: it is opened anew, unless others still hold it`
+      this.#logger.error({ code: 'ERR_INBOX_REPLACED', file }, message)
+      this.#connection = undefined
+      return
+    }
+    const message =
+      `${what} was replaced while it was open, and another program may be writing: nothing is written any more. Stop ` +
+      'every process that uses the file, see that it is sound (PRAGMA integrity_check), and then start them again'
+    const error = new CountersignError('ERR_INBOX_REPLACED', `${file}: ${message}`)
+    if (this.#refusedFor !== connection) this.#logger.error({ code: error.code, file }, message)
+    this.#refusedFor = connection
+    this.#lastFailure = { error, at: performance.now() }
+    throw error
+  }
+
+  #afterFailure(error: unknown): void {
+    if (error === this.#lastFailure?.error) return
+    if (this.#connection && needsReopening(error)) this.#drop()
+    if (!this.#connection && !isBusy(error)) this.#lastFailure = { error, at: performance.now() }
+  }
+
+  #drop(): void {
+    const connection = this.#connection
+    try {
+      // A connection that may not be closed is kept, and refused again: a second one would share the index of its log.
+      if (connection?.close() === false) return
+    } catch (error) {
+      const fields = { file: this.#file, err: error }
+      this.#logger.warn(fields, 'the file of the inbox could not be closed properly')
+    }
+    this.#connection = undefined
+  }
+
+  #warnOfOldSqlite(version: string): void {
+    if (this.#hasWarned) return
+    this.#hasWarned = true
+    if (!isOlder(version, SAFE_SQLITE)) return
+    const message =
+      `SQLite before ${SAFE_SQLITE.join('.')} may damage a file that several processes write: update Node, or let one ` +
+      'process alone use the inbox'
+    this.#logger.warn({ code: 'WARN_SQLITE_OLD', version }, message)
+  }
+}
+
+export function closedError(file: string): CountersignError {
+  return new CountersignError('ERR_INBOX_CLOSED', `the inbox ${file} is closed`)
+}
+
+const TRY_AGAIN_AFTER_MS = 1_000
+
+/** The first version without the race when a WAL is reset (https://sqlite.org/wal.html#walresetbug). */
+const SAFE_SQLITE = [3, 51, 3]
+
+function isOlder(version: string, than: readonly number[]): boolean {
+  const parts = version.split('.').map(Number)
+  const differing = than.findIndex((part, index) => part !== parts[index])
+  return differing >= 0 && parts[differing]! < than[differing]!
+}
