@@ -9,7 +9,8 @@ const MAX_LENGTH = 1_024
 export function eventTypeNameProblem(eventTypeName: unknown): string | undefined {
   const cure = 'use a name such as "transfers.book-completed"'
   if (typeof eventTypeName !== 'string') {
-    return `eventTypeName is ${eventTypeName === null ? 'null' : `of type ${typeof eventTypeName}`}: ${cure}`
+    const isAbsent = eventTypeName === null || eventTypeName === undefined
+    return `eventTypeName is ${isAbsent ? String(eventTypeName) : `of type ${typeof eventTypeName}`}: ${cure}`
   }
   if (eventTypeName.length > MAX_LENGTH) {
     return `eventTypeName is a text of ${eventTypeName.length} characters: use at most ${MAX_LENGTH}`

@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { defaultSubscriptionId, type PublicSubscription, type Subscription } from './callback.js'
+import { eventTypeNameProblem } from '../base/event-type-name.js'
 import {
   checkKnownOptions,
   invalidOption,
@@ -79,10 +80,9 @@ export class SubscriptionPreparer {
     const { owner } = place
     checkKnownOptions(owner, subscription, KNOWN, place)
     const { id, eventTypeName, callbackUrl, secret, description } = subscription
-    if (typeof eventTypeName !== 'string' || eventTypeName === '') {
-      const cure = 'use the name that was subscribed, such as "transfers.book-completed"'
-      throw invalidOption(owner, partOf(place, 'eventTypeName'), eventTypeName, cure)
-    }
+    // Callbacks could never carry such a name: each of them would look as if its event type had been rewritten.
+    const problem = eventTypeNameProblem(eventTypeName)
+    refuse(problem && `${problem}.`, place)
     if (description !== undefined && typeof description !== 'string')
       throw invalidOption(owner, partOf(place, 'description'), description, 'use a text, or leave it out')
     if (id !== undefined && !isId(id)) {
