@@ -169,7 +169,7 @@ export const OUTCOMES = {
   ERR_RETRY_LATER: {
     status: 503,
     outcome: 'unavailable',
-    reason: 'a handler threw RetryLaterError: something that it needs is out of reach',
+    reason: 'a handler threw RetryLaterError: a dependency cannot be reached',
     retryAfter: true,
   },
   ERR_CLAIM_LOST: {

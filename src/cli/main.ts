@@ -142,11 +142,11 @@ export async function main(argv: readonly string[], outer: Io): Promise<ExitCode
       return error.exitCode === 0 ? EXIT.done : EXIT.usage
     }
     complain(io, textProperty(error, 'message') ?? 'an unexpected error')
-    return isForTheUserToMend(error) ? EXIT.usage : EXIT.failed
+    return isMistakeOfUser(error) ? EXIT.usage : EXIT.failed
   }
 }
 
-function isForTheUserToMend(error: unknown): boolean {
+function isMistakeOfUser(error: unknown): boolean {
   if (isInstance(error, CountersignError)) return !NOT_CONFIGURED.has(error.code)
   return [UsageError, SignatureInputError, RecordedRequestError].some((known) => isInstance(error, known))
 }

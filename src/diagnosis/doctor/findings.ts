@@ -172,7 +172,7 @@ export const DOCTOR_FINDINGS = {
   'http2-failed': {
     severity: 'problem',
     message: 'The server offers HTTP/2, but a probe over HTTP/2 did not get through.',
-    cure: 'Mend HTTP/2 in the proxy, or switch it off.',
+    cure: 'Correct HTTP/2 in the proxy, or switch it off.',
   },
   'slow-path': {
     severity: 'problem',
