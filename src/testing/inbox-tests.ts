@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { registerArriving } from './inbox-tests/arriving.js'
 import { registerAsking } from './inbox-tests/asking.js'
 import { registerAttempts } from './inbox-tests/attempts.js'
+import { registerBeginning } from './inbox-tests/beginning.js'
 import { registerClaiming } from './inbox-tests/claiming.js'
 import { registerDeleting } from './inbox-tests/deleting.js'
+import { registerEnding } from './inbox-tests/ending.js'
 import { registerMissingHandlers } from './inbox-tests/missing-handlers.js'
 import { registerOperating } from './inbox-tests/operating.js'
 import { registerOrdering } from './inbox-tests/ordering.js'
@@ -60,6 +62,8 @@ export function registerInboxTests(
 
     registerArriving(suite)
     registerClaiming(suite)
+    registerBeginning(suite)
+    registerEnding(suite)
     registerOrdering(suite)
     registerOperating(suite)
     registerRepeating(suite)
