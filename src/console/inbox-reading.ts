@@ -6,7 +6,10 @@ const STATS_MS = 1_000
 /** Longer than for the states: a week takes longer to count, and a bar of the chart changes slowly. */
 const ACTIVITY_MS = 4_000
 
-/** What the overview shows of an inbox. */
+/** A page is shown without a figure that takes longer to read, in milliseconds. */
+const WAIT_MS = 50
+
+/** What the overview shows of an inbox. Each value is undefined if the inbox takes long to count; a later call then gets it. */
 export class InboxReading {
   readonly #operations: Pick<InboxOperations, 'stats' | 'activity'>
   readonly #now: () => number
@@ -21,14 +24,14 @@ export class InboxReading {
     this.#stats = new SharedReading(STATS_MS, now)
   }
 
-  stats(): Promise<InboxStats> {
-    return this.#stats.get(() => this.#operations.stats())
+  stats(): Promise<InboxStats | undefined> {
+    return this.#stats.getWithin(WAIT_MS, () => this.#operations.stats())
   }
 
-  activity(request: ActivityRequest): Promise<readonly ActivityBucket[]> {
+  activity(request: ActivityRequest): Promise<readonly ActivityBucket[] | undefined> {
     let shared = this.#activity.get(request.bucketMs)
     if (!shared) this.#activity.set(request.bucketMs, (shared = new SharedReading(ACTIVITY_MS, this.#now)))
-    return shared.get(() => this.#operations.activity(request))
+    return shared.getWithin(WAIT_MS, () => this.#operations.activity(request))
   }
 
   /** Makes the next call read the inbox again. Called after a decision, so that the page shows its result. */

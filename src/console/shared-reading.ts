@@ -1,3 +1,5 @@
+import { timer } from '../base/timeout.js'
+
 /** A reading is shared for at least so many times its duration. Readings then use a fiftieth of the time. */
 const TIMES_DURATION = 50
 
@@ -20,6 +22,8 @@ export class SharedReading<Value> {
   readonly #now: () => number
   #latest: Finished<Value> | undefined
   #running: Running<Value> | undefined
+  /** A reading that failed after the calls that waited for it had returned. */
+  #failed: { readonly reading: Promise<Value>; readonly at: number } | undefined
 
   /** `leastFreshMs`: how long a reading is shared at least. `now`: a monotonic clock in milliseconds. */
   constructor(leastFreshMs: number, now: () => number) {
@@ -35,10 +39,35 @@ export class SharedReading<Value> {
     return latest && now < latest.shownUntil ? latest.reading : this.#running!.reading
   }
 
+  /**
+   * Like `get`, but it waits for at most `waitMs`, and then resolves to undefined. The reading goes on. A later call gets its value, or
+   * rejects with its error.
+   */
+  async getWithin(waitMs: number, read: () => Promise<Value>): Promise<Value | undefined> {
+    const failed = this.#failed
+    this.#failed = undefined
+    if (failed && this.#now() < failed.at + MAX_FRESH_MS) return failed.reading
+    const reading = this.get(read)
+    let isLate = false
+    let cancel = () => {}
+    const late = new Promise<undefined>((resolve) => {
+      cancel = timer(waitMs, () => {
+        isLate = true
+        resolve(undefined)
+      })
+    })
+    reading.then(cancel, () => {
+      cancel()
+      if (isLate) this.#failed = { reading, at: this.#now() }
+    })
+    return Promise.race([reading, late])
+  }
+
   /** Makes the next call read again. Called after a decision, so that the page shows its result. */
   forget(): void {
     this.#latest = undefined
     this.#running = undefined
+    this.#failed = undefined
   }
 
   #run(read: () => Promise<Value>, startedAt: number): void {

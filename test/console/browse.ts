@@ -2,6 +2,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express from 'express'
 import express4 from 'express4'
+import { nextLook } from '../support/until.js'
 import { createConsole, type ConsoleOptions, type Operator } from '../../src/console.js'
 
 export const ADA: Operator = { name: 'ada@example.com', role: 'decide' }
@@ -44,6 +45,7 @@ export interface PageAnswer {
 
 export interface Browsing {
   readonly base: string
+  /** Asks again while the page says that the inbox is being counted, as the page does itself. */
   get(path: string, headers?: Record<string, string>): Promise<PageAnswer>
   /** Submits the form as a browser does, unless a part is given otherwise. */
   post(path: string, fields: Record<string, string>, headers?: Record<string, string>): Promise<PageAnswer>
@@ -64,7 +66,13 @@ export function browse(base: string): Browsing {
   }
   return {
     base,
-    get: (path, headers = {}) => ask(path, { headers }),
+    async get(path, headers = {}) {
+      for (let looks = 0; ; looks++) {
+        const page = await ask(path, { headers })
+        if (!page.text.includes('id="counting"')) return page
+        await nextLook(looks)
+      }
+    },
     post: (path, fields, headers = {}) =>
       ask(path, {
         method: 'POST',

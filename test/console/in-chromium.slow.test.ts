@@ -114,6 +114,27 @@ describeWithChromium('the console in a browser', () => {
     },
   )
 
+  it('asks for the figures of a large inbox each second until it is counted', async () => {
+    const { base, inbox } = await everything()
+    const stats = inbox.stats.bind(inbox)
+    let end = () => {}
+    const counted = new Promise<void>((resolve) => (end = resolve))
+    jest.spyOn(inbox, 'stats').mockImplementation(() => counted.then(stats))
+    const { page, problems } = await open(base)
+    // A page without missing figures asks for the first time after five seconds.
+    let polls = 0
+    page.on('response', (response) => {
+      if (response.url().includes('live/overview') && ++polls === 2) end()
+    })
+    await page.goto(base)
+    expect(await numberOf(page, 'handled')).toBe('…')
+    expect(await findings(page)).toEqual([])
+    await page.locator('.tile.handled .count', { hasText: '60' }).waitFor({ timeout: 4_500 })
+    expect(await page.locator('#counting').count()).toBe(0)
+    await page.locator('#chart canvas').waitFor()
+    expect(problems).toEqual([])
+  })
+
   it('carries out every decision on one entry, and takes one back', async () => {
     const { base, inbox, add, dead } = await everything()
     const { page, problems } = await open(base)

@@ -1,3 +1,4 @@
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { InboxReading } from '../../src/console/inbox-reading.js'
 import { NO_ENTRIES } from '../../src/inbox/no-entries.js'
 import { fakeClock } from '../support/fake-clock.js'
@@ -125,4 +126,31 @@ it('shares a reading that has not ended', async () => {
   resume()
   await Promise.all([first, second])
   expect(calls.stats).toBe(1)
+})
+
+it('does not wait for an inbox that is counted for long: a later call gets the value', async () => {
+  const { calls, reading, pause } = counting()
+  const resume = pause()
+  expect(await reading.stats()).toBeUndefined()
+  expect(await reading.stats()).toBeUndefined()
+  resume()
+  await reading.stats()
+  expect(await reading.stats()).toEqual(NO_ENTRIES)
+  expect(calls.stats).toBe(1)
+})
+
+it('tells a later call, within half a minute, of a failure that none has waited for', async () => {
+  const { now, reading, pause, fail } = counting()
+  for (const laterMs of [29_999, 30_000]) {
+    fail(true)
+    const resume = pause()
+    expect(await reading.stats()).toBeUndefined()
+    resume()
+    await nextTick()
+    fail(false)
+    now.advance(laterMs)
+    if (laterMs < 30_000) await expect(reading.stats()).rejects.toThrow('not readable')
+    expect(await reading.stats()).toEqual(NO_ENTRIES)
+    reading.forget()
+  }
 })

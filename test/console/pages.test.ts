@@ -279,3 +279,30 @@ test('the overview counts by the parts of its period', async () => {
   expect(await countsIn('week')).toBe(2)
   expect(textOf(await get('./'))).toContain(new Date(NOW).toISOString().slice(0, 10))
 })
+
+test('the overview of an inbox that takes long to count is shown without its figures', async () => {
+  const { inbox, add } = seededInbox()
+  await add(DEAD)
+  let end = () => {}
+  const counted = new Promise<void>((resolve) => (end = resolve))
+  const stats = inbox.stats.bind(inbox)
+  const activity = inbox.activity.bind(inbox)
+  jest.spyOn(inbox, 'stats').mockImplementation(() => counted.then(stats))
+  jest.spyOn(inbox, 'activity').mockImplementation((request) => counted.then(() => activity(request)))
+  const base = await runConsole({ inbox })
+  for (const path of ['./', 'live/overview?range=day']) {
+    const text = await (await fetch(new URL(path, base))).text()
+    expect(text).toContain('The inbox is large and is being counted.')
+    expect(text).toContain(
+      `hx-get="live/overview?range=${path === './' ? 'hour' : 'day'}" hx-trigger="every 1s"`,
+    )
+    expect([...text.matchAll(/class="count">([^<]*)</g)].map(([, count]) => count)).toEqual(
+      Array(8).fill('…'),
+    )
+    expect(text).not.toContain('<table id="activity"')
+  }
+  end()
+  const page = await browse(base).get('./')
+  expect(textOf(page)).toMatch(/ 1 dead /)
+  expect(page.text).toContain('<table id="activity"')
+})

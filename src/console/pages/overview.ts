@@ -58,14 +58,17 @@ async function liveView({ reading, activity, clock }: ConsoleParts, range: Range
     reading.stats(),
     reading.activity({ from: to - ms, to, bucketMs }),
   ])
-  const { oldestUnfinished } = counts
+  const oldestUnfinished = counts?.oldestUnfinished
   return {
+    range,
+    isCounting: counts === undefined || buckets === undefined,
     tiles: STATE_ORDER.map((state) => ({
       state,
-      count: numberText(counts[state]),
+      count: counts ? numberText(counts[state]) : '…',
       href: `entries?state=${state}`,
-      needsDecision: counts[state] > 0 && NEEDS_DECISION.includes(state),
+      needsDecision: counts !== undefined && counts[state] > 0 && NEEDS_DECISION.includes(state),
     })),
+    hasOldest: counts !== undefined,
     oldest: oldestUnfinished && {
       age: durationText(now - oldestUnfinished.getTime()),
       at: timeView(oldestUnfinished),
@@ -79,7 +82,7 @@ async function liveView({ reading, activity, clock }: ConsoleParts, range: Range
     })),
     bucketS: bucketMs / 1_000,
     outcomes: OUTCOMES,
-    rows: buckets.map((bucket): { at: TimeView; counts: number[] } => ({
+    rows: buckets?.map((bucket): { at: TimeView; counts: number[] } => ({
       at: timeView(bucket.at),
       counts: OUTCOMES.map((outcome) => bucket[outcome]),
     })),

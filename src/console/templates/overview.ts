@@ -1,10 +1,11 @@
 /** The part of the overview that is updated without a reload. */
-export const LIVE_OVERVIEW = `<ul class="tiles" aria-label="Entries by state">
+export const LIVE_OVERVIEW = `<% if (it.isCounting) { %><p class="note" id="counting" role="status" hx-get="live/overview?range=<%= it.range %>" hx-trigger="every 1s" hx-target="#live" hx-swap="innerMorph">The inbox is large and is being counted. The missing figures follow; without JavaScript, reload the page.</p>
+<% } %><ul class="tiles" aria-label="Entries by state">
 <% for (const tile of it.tiles) { %><li><a class="tile <%= tile.state %><%= tile.needsDecision ? ' attention' : '' %>" href="<%= tile.href %>">
 <span class="count"><%= tile.count %></span> <span class="label"><%= tile.state %></span></a></li>
 <% } %></ul>
 <dl class="facts">
-<div><dt>Oldest unfinished entry</dt><dd><% if (it.oldest) { %><%= it.oldest.age %>, since <%~ include('@time', it.oldest.at) %><% } else { %>none<% } %></dd></div>
+<div><dt>Oldest unfinished entry</dt><dd><% if (it.oldest) { %><%= it.oldest.age %>, since <%~ include('@time', it.oldest.at) %><% } else { %><%= it.hasOldest ? 'none' : '…' %><% } %></dd></div>
 <div><dt>Clock of this machine</dt><dd><%= it.clock %></dd></div>
 </dl>
 <section aria-labelledby="chart-title">
@@ -13,7 +14,7 @@ export const LIVE_OVERVIEW = `<ul class="tiles" aria-label="Entries by state">
 <% for (const range of it.ranges) { %><li><a href="<%= range.href %>"<% if (range.isCurrent) { %> aria-current="true"<% } %>><%= range.text %></a></li>
 <% } %></ul></div>
 <div id="chart" class="chart" role="img" aria-label="Chart of the entries that ended in the <%= it.rangeText %>, by outcome. The table below it has the figures." hx-morph-skip><p class="note">The chart needs JavaScript. The table has its figures.</p></div>
-<details>
+<% if (it.rows) { %><details>
 <summary>Figures of the chart</summary>
 <div class="scroll figures" tabindex="0" role="group" aria-label="Ended entries by time">
 <table id="activity" data-bucket-s="<%= it.bucketS %>">
@@ -23,7 +24,7 @@ export const LIVE_OVERVIEW = `<ul class="tiles" aria-label="Entries by state">
 <% } %></tbody>
 </table>
 </div>
-</details>
+</details><% } %>
 </section>
 `
 
