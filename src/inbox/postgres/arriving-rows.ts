@@ -1,57 +1,56 @@
 import { ownSubscriptionId } from '../../callback/callback.js'
 import type { Arrival } from '../inbox.js'
 import { IDENTITY_BYTES, writeIdentity } from '../identity.js'
+import { bigintArray, byteaArray, integerArray, textArray } from './binary-arrays.js'
 import { orderKeyOf } from './order.js'
 import { storedHeaders } from '../stored-headers.js'
 import { storedText } from './sql-text.js'
 
-type Column = readonly [name: string, type: 'text' | 'bigint', valueOf: (arrival: Arrival) => string | null]
+type TextColumn = readonly [name: string, valueOf: (arrival: Arrival) => string | null]
+type BigintColumn = readonly [name: string, valueOf: (arrival: Arrival) => bigint | null]
 
-/** The columns that differ between arrivals. Each is one array, so that one statement can store any number of arrivals. */
-const OWN: readonly Column[] = [
-  ['idempotency_key', 'text', ({ callback }) => storedText(callback.idempotencyKey)],
-  ['order_key', 'bigint', ({ orderKey }) => (orderKey === undefined ? null : orderKeyOf(orderKey))],
-  ['signed_at', 'bigint', ({ callback }) => String(Number(callback.signedAt))],
-  ['received_at', 'bigint', ({ callback }) => String(Number(callback.receivedAt))],
-  ['body_id', 'text', ({ bodyId }) => storedOrNull(bodyId)],
-  ['trace_context', 'text', ({ traceContext }) => storedOrNull(traceContext)],
-  ['headers', 'text', ({ headers }) => storedHeaders(headers)],
+/** The columns that differ between arrivals. */
+const TEXTS: readonly TextColumn[] = [
+  ['idempotency_key', ({ callback }) => storedText(callback.idempotencyKey)],
+  ['body_id', ({ bodyId }) => storedOrNull(bodyId)],
+  ['trace_context', ({ traceContext }) => storedOrNull(traceContext)],
+  ['headers', ({ headers }) => storedHeaders(headers)],
+]
+const BIGINTS: readonly BigintColumn[] = [
+  ['order_key', ({ orderKey }) => (orderKey === undefined ? null : BigInt(orderKeyOf(orderKey)))],
+  ['signed_at', ({ callback }) => BigInt(Number(callback.signedAt))],
+  ['received_at', ({ callback }) => BigInt(Number(callback.receivedAt))],
 ]
 
 /** The columns that are equal for all callbacks of a subscription. Consecutive arrivals with equal values share one element. */
-const SHARED: readonly Column[] = [
-  ['event_type', 'text', ({ callback }) => storedText(callback.type)],
-  ['subscribed_type', 'text', ({ callback }) => storedText(callback.subscription.eventTypeName)],
-  ['callback_url', 'text', ({ callback }) => storedText(callback.subscription.callbackUrl)],
-  ['description', 'text', ({ callback }) => storedOrNull(callback.subscription.description)],
-  ['subscription_id', 'text', ({ callback }) => storedOrNull(ownSubscriptionId(callback.subscription))],
-  ['secret_fingerprint', 'text', ({ callback }) => storedText(callback.secretFingerprint ?? '')],
+const SHARED: readonly TextColumn[] = [
+  ['event_type', ({ callback }) => storedText(callback.type)],
+  ['subscribed_type', ({ callback }) => storedText(callback.subscription.eventTypeName)],
+  ['callback_url', ({ callback }) => storedText(callback.subscription.callbackUrl)],
+  ['description', ({ callback }) => storedOrNull(callback.subscription.description)],
+  ['subscription_id', ({ callback }) => storedOrNull(ownSubscriptionId(callback.subscription))],
+  ['secret_fingerprint', ({ callback }) => storedText(callback.secretFingerprint ?? '')],
 ]
 
-/** The parameters of a statement that reads `ARRIVING`. Identities and bodies are sent as one binary value. */
+/** The first parameters of `store_new`: one array for each column. All identities are one value. */
 export function columnsOf(arrivals: readonly Arrival[]): unknown[] {
-  const own: (string | null)[][] = OWN.map(() => [])
-  const shared: (string | null)[][] = SHARED.map(() => [])
+  const representatives: Arrival[] = []
   const sharedAt: number[] = []
-  const bodyAt: number[] = []
-  const bodyBytes: number[] = []
-  let end = arrivals.length * IDENTITY_BYTES
-  const bytes = Buffer.alloc(end + arrivals.reduce((sum, { callback }) => sum + callback.rawBody.length, 0))
-  let previous: Arrival | undefined
+  const identities = Buffer.allocUnsafe(arrivals.length * IDENTITY_BYTES)
   for (const [index, arrival] of arrivals.entries()) {
-    for (const [column, [, , valueOf]] of OWN.entries()) own[column]!.push(valueOf(arrival))
-    if (previous === undefined || !areAlike(previous, arrival))
-      for (const [column, [, , valueOf]] of SHARED.entries()) shared[column]!.push(valueOf(arrival))
-    previous = arrival
-    sharedAt.push(shared[0]!.length)
-    writeIdentity(arrival, bytes, index * IDENTITY_BYTES)
-    const { rawBody } = arrival.callback
-    bytes.set(rawBody, end)
-    bodyAt.push(end + 1)
-    bodyBytes.push(rawBody.length)
-    end += rawBody.length
+    const last = representatives.at(-1)
+    if (last === undefined || !areAlike(last, arrival)) representatives.push(arrival)
+    sharedAt.push(representatives.length)
+    writeIdentity(arrival, identities, index * IDENTITY_BYTES)
   }
-  return [...own, ...shared, integers(sharedAt), integers(bodyAt), integers(bodyBytes), bytes]
+  return [
+    ...TEXTS.map(([, valueOf]) => textArray(arrivals.map(valueOf))),
+    ...BIGINTS.map(([, valueOf]) => bigintArray(arrivals.map(valueOf))),
+    ...SHARED.map(([, valueOf]) => textArray(representatives.map(valueOf))),
+    integerArray(sharedAt),
+    byteaArray(arrivals.map(({ callback }) => callback.rawBody)),
+    identities,
+  ]
 }
 
 function areAlike({ callback: one }: Arrival, { callback: other }: Arrival): boolean {
@@ -69,38 +68,28 @@ function storedOrNull(text: string | undefined): string | null {
   return text === undefined ? null : storedText(text)
 }
 
-/** An array of PostgreSQL as text, which costs less than to have the driver quote each number. */
-function integers(numbers: readonly number[]): string {
-  return `{${numbers.join(',')}}`
-}
+const TYPES = [
+  ...TEXTS.map(() => 'text[]'),
+  ...BIGINTS.map(() => 'bigint[]'),
+  ...SHARED.map(() => 'text[]'),
+  'integer[]',
+  'bytea[]',
+  'bytea',
+]
+/** The parameters that `columnsOf` returns. */
+export const COLUMN_PARAMETERS = TYPES.map((type, index) => `$${index + 1}::${type}`)
+/** The parameter with this place after those. */
+export const parameterAfterColumns = (place: number): string => `$${COLUMN_PARAMETERS.length + place}`
 
-const PLACES = ['shared_at', 'body_at', 'body_bytes'] as const
-const HASHES = ['key_hash', 'body_hash', 'signature'] as const
+const NAMES = [...TEXTS, ...BIGINTS, ...SHARED].map(([name]) => name)
+const [SHARED_AT, BODIES, IDENTITIES] = COLUMN_PARAMETERS.slice(NAMES.length)
 
-const parameter = (number: number, type: string) => `$${number}::${type}`
-const BYTES = parameter(OWN.length + SHARED.length + PLACES.length + 1, 'bytea')
-/** The parameter after those that `columnsOf` returns. */
-export const NOW = `$${OWN.length + SHARED.length + PLACES.length + 2}`
-
-const ROWS = [...OWN.map(([, type]) => type), ...PLACES.map(() => 'integer')]
-  .map((type, at) => parameter(at < OWN.length ? at + 1 : at + 1 + SHARED.length, `${type}[]`))
-  .join(', ')
-const NAMES = [...OWN.map(([name]) => name), ...PLACES, 'position'].join(', ')
-const SHARED_VALUES = SHARED.map(
-  ([name, type], at) => `(${parameter(OWN.length + at + 1, `${type}[]`)})[shared_at] AS ${name}`,
-)
-const HASH_VALUES = HASHES.map(
-  (name, at) =>
-    `substring(${BYTES} FROM ((position - 1) * ${IDENTITY_BYTES})::integer + ${1 + at * 16} FOR 16) AS ${name}`,
-)
-
-/** The arrivals as rows, in their order, without their bodies. */
-export const ARRIVING = `(
-    SELECT given.*, ${[...SHARED_VALUES, ...HASH_VALUES].join(', ')}
-    FROM unnest(${ROWS}) WITH ORDINALITY AS given (${NAMES})
-  ) AS arriving`
-
-const AS_ARRIVED = [...OWN.map(([name]) => name), ...SHARED.map(([name]) => name), ...HASHES].join(', ')
-/** The columns of an entry that are as they arrived, and their values. Only here are the bodies copied. */
-export const COLUMNS = `${AS_ARRIVED}, body`
-export const VALUES = `${AS_ARRIVED}, substring(${BYTES} FROM body_at FOR body_bytes)`
+/** The columns of an entry that are as they arrived. */
+export const COLUMNS = [...NAMES, 'body', 'key_hash', 'body_hash', 'signature'].join(', ')
+/** Their values in a statement with one arrival. */
+export const VALUES_OF_ONE = [
+  ...COLUMN_PARAMETERS.slice(0, -SHARED.length - 3).map((parameter) => `(${parameter})[1]`),
+  ...COLUMN_PARAMETERS.slice(-SHARED.length - 3, -3).map((parameter) => `(${parameter})[(${SHARED_AT})[1]]`),
+  `(${BODIES})[1]`,
+  ...[1, 17, 33].map((from) => `substring(${IDENTITIES} FROM ${from} FOR 16)`),
+].join(', ')

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { setImmediate } from 'node:timers'
+import { clearTimeout, setImmediate, setTimeout } from 'node:timers'
 import { commitChannel, type CommitMeasurement } from '../../base/measurements.js'
 
 export interface BatchesOptions<Item, Result> {
@@ -19,8 +19,9 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * Carries out the items of one event loop tick as a batch. Items that arrive while earlier batches are being carried out form
- * the next one. If a batch fails because of one item, its items are carried out one by one, so that the others succeed.
+ * Carries out the items of one event loop tick as a batch. Items that arrive while a batch is being carried out form the next
+ * one, which begins when that batch has ended. It begins earlier if it is full or if that batch takes long, as when a lock is held.
+ * If a batch fails because of one item, its items are carried out one by one, so that the others succeed.
  */
 export class Batches<Item, Result> {
   readonly #options: BatchesOptions<Item, Result>
@@ -29,6 +30,8 @@ export class Batches<Item, Result> {
   /** The orders of the items that are being carried out. */
   readonly #orders = new Set<string>()
   #isScheduled = false
+  #latestBeganAt = 0
+  #retry: NodeJS.Timeout | undefined
 
   constructor(options: BatchesOptions<Item, Result>) {
     this.#options = options
@@ -53,11 +56,14 @@ export class Batches<Item, Result> {
   }
 
   #start(): void {
-    while (this.#running.size < MAX_RUNNING) {
+    while (this.#mayBegin()) {
       const batch = this.#take()
       if (batch.length === 0) return
+      this.#latestBeganAt = performance.now()
       const running = this.#carryOut(batch).finally(() => {
         this.#running.delete(running)
+        clearTimeout(this.#retry)
+        this.#retry = undefined
         for (const { item } of batch) {
           const order = this.#options.orderOf(item)
           if (order !== undefined) this.#orders.delete(order)
@@ -66,6 +72,18 @@ export class Batches<Item, Result> {
       })
       this.#running.add(running)
     }
+  }
+
+  #mayBegin(): boolean {
+    if (this.#running.size === 0) return true
+    if (this.#running.size === MAX_RUNNING || this.#waiting.length === 0) return false
+    const waitMs = this.#latestBeganAt + PATIENCE_MS - performance.now()
+    if (waitMs <= 0 || this.#waiting.length >= MAX_ITEMS) return true
+    this.#retry ??= setTimeout(() => {
+      this.#retry = undefined
+      this.#start()
+    }, waitMs)
+    return false
   }
 
   #take(): Waiting<Item, Result>[] {
@@ -113,6 +131,8 @@ export class Batches<Item, Result> {
 
 /** How many batches are carried out at once. A larger number would mean smaller batches and more commits. */
 const MAX_RUNNING = 2
+/** How long the items that wait are gathered while a batch is being carried out. A batch usually takes a few milliseconds. */
+const PATIENCE_MS = 20
 const MAX_ITEMS = 256
 /** Each takes one of the locks of the server, which all its sessions share (max_locks_per_transaction). */
 const MAX_ORDERS = 32

@@ -1,10 +1,12 @@
+import { randomUUID } from 'node:crypto'
+import { timer } from '../../base/timeout.js'
 import { Connections, type Connection } from './connections.js'
 import { warnIfNotDurable } from './durability.js'
 import { inboxError } from './inbox-error.js'
 import { LeaseConnection } from './lease-connection.js'
 import type { PostgresInboxSettings } from './options.js'
 import { migrate } from './schema.js'
-import { retryConflicts, transaction, type Transaction } from './transaction.js'
+import { allOn, retryConflicts, transaction, type Transaction } from './transaction.js'
 
 type Work<Result> = (tx: Transaction) => Promise<Result>
 
@@ -40,6 +42,43 @@ export class InboxDatabase {
         connection.release()
       }
     })
+  }
+
+  /**
+   * Runs one statement that is a transaction of its own, on a connection of the pool. It is cancelled when it takes longer than
+   * twice `busyTimeoutMs`: a limit of the server would have to be set by a statement before it.
+   */
+  async statement<Result>(work: (all: Transaction['all']) => Promise<Result>): Promise<Result> {
+    await this.makeReady()
+    const { schema, busyTimeoutMs } = this.#settings
+    return retryConflicts(async () => {
+      const connection = await this.#acquire()
+      const mark = `/* countersign ${randomUUID()} */`
+      const all = allOn(connection)
+      const end = timer(2 * busyTimeoutMs, () => void this.#cancel(mark))
+      try {
+        return await work((sql, ...values) => all(`${mark} ${sql}`, ...values))
+      } catch (error) {
+        throw inboxError(connection.lost() ?? error, schema)
+      } finally {
+        end()
+        connection.release()
+      }
+    })
+  }
+
+  /** The text of a statement identifies it behind PgBouncer as well. */
+  async #cancel(mark: string): Promise<void> {
+    try {
+      const connection = await this.connections.acquire()
+      try {
+        await connection.query(CANCEL, [`${mark} %`])
+      } finally {
+        connection.release()
+      }
+    } catch {
+      // The connection is given up a moment later. The server then notices it when the statement has ended.
+    }
   }
 
   /** On the connection for leases. */
@@ -83,6 +122,9 @@ export class InboxDatabase {
     }
   }
 }
+
+const CANCEL =
+  'SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE $1 AND pid <> pg_backend_pid()'
 
 /** Shorter than for callbacks: what waits for a lock here holds up every other entry of the worker. */
 const LEASE_LOCK_TIMEOUT_MS = 500

@@ -1,3 +1,5 @@
+import { STORE_NEW_FUNCTION } from './store-new-function.js'
+
 /** A step from one version of the schema to the next. */
 export interface Migration {
   /** Statements with the bare names of the tables. Never changed once published. */
@@ -140,6 +142,8 @@ export const MIGRATIONS: readonly Migration[] = [
     ADD COLUMN before text;
 `,
   },
+  // Code for older versions stores with statements of its own.
+  { compatibleFrom: 1, sql: STORE_NEW_FUNCTION },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

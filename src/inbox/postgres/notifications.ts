@@ -19,7 +19,7 @@ export class Announcements {
       `NOTIFY ${channelOf(connections.options.schema)}; COMMIT`
   }
 
-  /** Several calls while one notification is being sent lead to one more. */
+  /** The first call leads to a notification at once. Several calls while it is being sent, or shortly afterwards, lead to one more. */
   announce(): void {
     this.#isPending = true
     this.#announcing ??= this.#announce().finally(() => (this.#announcing = undefined))
@@ -40,9 +40,13 @@ export class Announcements {
       } catch {
         connection?.destroy()
       }
+      // What is announced meanwhile takes one notification. Each one wakes every worker.
+      await new Promise((resolve) => setTimeout(resolve, NOTIFY_INTERVAL_MS))
     }
   }
 }
+
+const NOTIFY_INTERVAL_MS = 10
 
 /** Listens for notifications while somebody watches, on a connection of its own. */
 export class DueListener {

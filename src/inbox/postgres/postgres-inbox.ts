@@ -30,10 +30,9 @@ import { decisionOf } from '../operator-action.js'
 import { countInSteps, searchInSteps } from '../search.js'
 import { act, ActRefused } from './act.js'
 import { activity } from './activity.js'
-import { addAll } from './add.js'
-import { Batches } from './batches.js'
+import { Arrivals } from './arrivals.js'
 import { InboxDatabase } from './inbox-database.js'
-import { closedError, isFault } from './inbox-error.js'
+import { closedError } from './inbox-error.js'
 import { LeaseOperations } from './lease-operations.js'
 import { list, related, show, stats } from './look.js'
 import { Announcements, DueListener } from './notifications.js'
@@ -67,7 +66,7 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
   readonly #leases: LeaseOperations
   readonly #listener: DueListener
   readonly #announcements: Announcements
-  readonly #arrivals: Batches<Arrival, AddResult>
+  readonly #arrivals: Arrivals
   readonly #places: TransactionPlaces
   #closed: Promise<void> | undefined
 
@@ -82,12 +81,8 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
     this.#leases = new LeaseOperations(this.#database, settings.schema)
     this.#listener = new DueListener(this.#database.connections)
     this.#announcements = new Announcements(this.#database.connections)
-    this.#arrivals = new Batches({
-      run: (arrivals) => this.#addAll(arrivals),
-      isFault,
-      bytesOf: ({ callback }) => callback.rawBody.length,
-      orderOf: ({ orderKey }) => orderKey,
-    })
+    const onDue = () => this.#announcements.announce()
+    this.#arrivals = new Arrivals(this.#database, settings, onDue)
   }
 
   /** Brings the schema up to date, which needs a role that may do so. */
@@ -206,13 +201,6 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
 
   #checkNotClosed(): void {
     if (this.#closed) throw closedError(this.#settings.schema)
-  }
-
-  async #addAll(arrivals: readonly Arrival[]): Promise<readonly AddResult[]> {
-    const { schema } = this.#settings
-    const { results, isAnyDue } = await this.#database.commit((tx) => addAll(tx, arrivals, schema))
-    if (isAnyDue) this.#announcements.announce()
-    return results
   }
 
   async #transaction<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result> {

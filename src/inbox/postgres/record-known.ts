@@ -1,19 +1,23 @@
 import type { AddResult, Arrival, QuarantineCause } from '../inbox.js'
 import { QUARANTINE_REASON } from '../quarantine-reason.js'
-import { ARRIVING, COLUMNS, columnsOf, NOW, VALUES } from './arriving-rows.js'
+import { COLUMNS, columnsOf, parameterAfterColumns, VALUES_OF_ONE } from './arriving-rows.js'
 import { InboxConflict } from './inbox-error.js'
 import { insertNew } from './insert-new.js'
 import { countDuplicates, isSignedAnew, recogniseArrivals, type Recognised } from './recognise-arrivals.js'
 import type { BigInteger } from './row.js'
 import { storedText } from './sql-text.js'
-import type { Transaction } from './transaction.js'
+import type { Transaction, TransactionSettings } from './transaction.js'
 
 /**
  * Decides on arrivals that are suspect, or whose key or signature is known, and records them. Returns the results in the order of
  * the arrivals. All duplicates together take two statements, because a sender that retries sends many at once. Each of the other
  * arrivals is recorded alone, because its result depends on the arrivals before it.
  */
-export async function recordKnown(tx: Transaction, arrivals: readonly Arrival[]): Promise<AddResult[]> {
+export async function recordKnown(
+  tx: Transaction,
+  arrivals: readonly Arrival[],
+  settings: TransactionSettings,
+): Promise<AddResult[]> {
   if (arrivals.length === 0) return []
   const duplicates = independentDuplicates(await recogniseArrivals(tx, arrivals))
   await countDuplicates(tx, [...duplicates.values()])
@@ -21,7 +25,9 @@ export async function recordKnown(tx: Transaction, arrivals: readonly Arrival[])
   for (const [index, arrival] of arrivals.entries()) {
     const duplicate = duplicates.get(index)
     results.push(
-      duplicate ? { result: 'duplicate', id: String(duplicate.knownId) } : await recordOne(tx, arrival),
+      duplicate
+        ? { result: 'duplicate', id: String(duplicate.knownId) }
+        : await recordOne(tx, arrival, settings),
     )
   }
   return results
@@ -43,7 +49,11 @@ function independentDuplicates(recognised: readonly Recognised[]): Map<number, R
 }
 
 /** Decides on one arrival that is suspect, or whose key or signature is known, and records it. */
-async function recordOne(tx: Transaction, arrival: Arrival): Promise<AddResult> {
+async function recordOne(
+  tx: Transaction,
+  arrival: Arrival,
+  settings: TransactionSettings,
+): Promise<AddResult> {
   const [found] = await recogniseArrivals(tx, [arrival])
   const { recognition, knownId, signedId } = found!
   switch (recognition) {
@@ -60,7 +70,7 @@ async function recordOne(tx: Transaction, arrival: Arrival): Promise<AddResult> 
       return quarantine(tx, arrival, recognition, QUARANTINE_REASON.forgotten)
     case 'new': {
       // The entry with its key has been deleted since, or that entry is of the same batch and was put in quarantine.
-      const id = (await insertNew(tx, [arrival])).get(0)
+      const id = (await insertNew(tx.all, [arrival], settings))?.[0]
       if (id === undefined) throw new InboxConflict('a new callback was not stored')
       return { result: 'stored', id }
     }
@@ -80,10 +90,10 @@ async function quarantine(
   return row!.is_new ? { result: 'quarantined', id, why } : { result: 'duplicate', id }
 }
 
+const [NOW, REASON] = [parameterAfterColumns(1), parameterAfterColumns(2)]
 // xmax is 0 in a row that this statement inserted, and another number in a row that it updated.
 const QUARANTINE = `
   INSERT INTO entries (state, known, due_set_at, ready, reason, ${COLUMNS})
-  SELECT 'quarantined', false, ${NOW}::bigint, false, $${Number(NOW.slice(1)) + 1}::text, ${VALUES}
-  FROM ${ARRIVING}
+  VALUES ('quarantined', false, ${NOW}::bigint, false, ${REASON}::text, ${VALUES_OF_ONE})
   ON CONFLICT (signed_at, signature) WHERE NOT known DO UPDATE SET copies = entries.copies + 1
   RETURNING id, xmax = 0 AS is_new`

@@ -9,6 +9,16 @@ export interface StoredVersion {
 }
 
 /**
+ * Refuses a schema that this version of the package cannot work on, and one that is empty.
+ * @throws CountersignError ERR_INBOX_NEWER, ERR_INBOX_FORBIDDEN
+ */
+export function checkStoredVersion(found: StoredVersion | undefined, schema: string): void {
+  if (!found)
+    throw new CountersignError('ERR_INBOX_FORBIDDEN', `schema "${schema}" is empty: open the inbox first`)
+  checkCompatible(found, schema)
+}
+
+/**
  * Refuses a schema that this version of the package cannot work on. A newer one may be compatible: then old and new processes
  * work beside each other during an update.
  * @throws CountersignError ERR_INBOX_NEWER

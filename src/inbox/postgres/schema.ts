@@ -52,7 +52,7 @@ export function grantStatements(role: string, schema = DEFAULT_SCHEMA): string {
 GRANT SELECT ON ${within}.schema_version TO ${to};
 GRANT SELECT, INSERT, UPDATE, DELETE ON ${tables} TO ${to};
 GRANT USAGE ON SEQUENCE ${within}.entries_id TO ${to};
-GRANT EXECUTE ON FUNCTION ${within}.now_ms() TO ${to};
+GRANT EXECUTE ON FUNCTION ${within}.now_ms(), ${within}.store_new TO ${to};
 `
 }
 

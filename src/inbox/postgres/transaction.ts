@@ -1,7 +1,7 @@
 import { CountersignError } from '../../base/errors.js'
 import type { Connection } from './connections.js'
 import { inboxError, isConflict } from './inbox-error.js'
-import { checkCompatible } from './schema-version.js'
+import { checkStoredVersion } from './schema-version.js'
 import { quoteLiteral, searchPathOf } from './sql-text.js'
 
 /** One transaction. Every statement finds the tables of the inbox by their bare names. */
@@ -36,7 +36,7 @@ export async function transaction<Result>(
     const now = await begin(connection, settings)
     const result = await work({
       now,
-      all: async <Row>(sql: string, ...values: unknown[]) => (await connection.query<Row>(sql, values)).rows,
+      all: allOn(connection),
       run: async (sql, ...values) => (await connection.query(sql, values)).rowCount ?? 0,
     })
     const { command } = await connection.query('COMMIT')
@@ -47,6 +47,10 @@ export async function transaction<Result>(
     await rollBack(connection)
     throw inboxError(connection.lost() ?? error, schema)
   }
+}
+
+export function allOn(connection: Connection): Transaction['all'] {
+  return async <Row>(sql: string, ...values: unknown[]) => (await connection.query<Row>(sql, values)).rows
 }
 
 /** How often a transaction is run again because of what others did at the same time. */
@@ -82,10 +86,8 @@ async function begin(connection: Connection, settings: TransactionSettings): Pro
   )
   const last = (results as { rows: BeginRow[] }[]).at(-1)!
   const row = last.rows[0]
-  if (!row)
-    throw new CountersignError('ERR_INBOX_FORBIDDEN', `schema "${schema}" is empty: open the inbox first`)
-  checkCompatible({ version: row.version, compatibleFrom: row.compatible_from }, schema)
-  return Number(row.now)
+  checkStoredVersion(row && { version: row.version, compatibleFrom: row.compatible_from }, schema)
+  return Number(row!.now)
 }
 
 interface BeginRow {

@@ -178,13 +178,16 @@ describeWithDatabase(
       await proxy.stop()
     })
 
-    it('is lost during COMMIT, rejects, and recognises the repeat', async () => {
+    it.each([
+      ['COMMIT', 'COMMIT\0', { orderKey: 'account 1' }],
+      ['the statement that is a commit as well', 'store_new', {}],
+    ])('is lost during %s, rejects, and recognises the repeat', async (_what, sent, own) => {
       const proxy = await TcpProxy.start(database.server.port)
       const connectionString = database.connectionString.replace(/:\d+\//, `:${proxy.port}/`)
       const { inbox } = await opened({ connectionString })
       let cuts = 0
-      proxy.cutAfter = (bytes) => bytes.includes('COMMIT\0') && !bytes.includes('NOTIFY') && cuts++ === 0
-      const given = arrival()
+      proxy.cutAfter = (bytes) => bytes.includes(sent) && !bytes.includes('NOTIFY') && cuts++ === 0
+      const given = arrival(own)
       await expect(inbox.add(given)).rejects.toMatchObject({ code: 'ERR_INBOX_UNREACHABLE' })
       expect(cuts).toBeGreaterThan(0)
       expect((await inbox.add(given)).result).toBe('duplicate')

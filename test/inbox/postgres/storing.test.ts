@@ -1,0 +1,141 @@
+import pg from 'pg'
+import { arrival } from '../../support/arrivals.js'
+import { describeWithAnyDatabase } from '../../support/postgres-inbox.js'
+import { nextLook } from '../../support/until.js'
+
+const ANY = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
+
+describeWithAnyDatabase('storing callbacks in PostgreSQL', (database) => {
+  /** An inbox on a pool that keeps the text of each statement. */
+  const watched = async () => {
+    const pool = new pg.Pool({ connectionString: database.connectionString, max: 4 })
+    const statements: string[] = []
+    pool.on('connect', (client) => {
+      const send = client.query.bind(client) as (...given: unknown[]) => unknown
+      client.query = ((...given: unknown[]) => {
+        statements.push(String(given[0]))
+        return send(...given)
+      }) as typeof client.query
+    })
+    const schema = database.newSchema()
+    const inbox = database.inboxOn(schema, { pool })
+    await inbox.open()
+    const close = async () => {
+      await inbox.close()
+      await pool.end()
+    }
+    return { schema, inbox, statements, close }
+  }
+  /** Resolves once a transaction waits for another one. */
+  const somebodyWaits = async () => {
+    const waits = "SELECT 1 FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted"
+    for (let looks = 0; (await database.query(waits)).rowCount === 0; looks++) await nextLook(looks)
+  }
+  const withoutNotify = (statements: readonly string[]) =>
+    statements.filter((text) => !text.includes('NOTIFY'))
+
+  it('takes one statement for new callbacks that arrive together, and no other one', async () => {
+    const { inbox, statements, close } = await watched()
+    statements.length = 0
+    const results = await Promise.all(Array.from({ length: 100 }, () => inbox.add(arrival())))
+    expect(new Set(results.map(({ result }) => result))).toEqual(new Set(['stored']))
+    expect(new Set(results.map(({ id }) => id)).size).toBe(100)
+    expect(withoutNotify(statements)).toHaveLength(1)
+    await close()
+  })
+
+  it('does not hold up new callbacks while one of them waits for the transaction of somebody else', async () => {
+    const schema = database.newSchema()
+    const inbox = database.inboxOn(schema)
+    await inbox.open()
+    const client = new pg.Client(database.connectionString)
+    await client.connect()
+    const twin = arrival()
+    await client.query(
+      `BEGIN; INSERT INTO ${schema}.signatures VALUES (${Number(twin.callback.signedAt)},
+        decode('${Buffer.from(twin.signature, 'base64').subarray(0, 16).toString('hex')}', 'hex'), 0, false)`,
+    )
+    const adding = inbox.add(twin)
+    await somebodyWaits()
+    expect((await inbox.add(arrival())).result).toBe('stored')
+    await client.query('ROLLBACK')
+    expect((await adding).result).toBe('stored')
+    await client.end()
+  })
+
+  it('notifies at once, and then at most every 10 ms', async () => {
+    const { inbox, statements, close } = await watched()
+    statements.length = 0
+    const startedAt = performance.now()
+    for (let count = 0; count < 40; count++) await inbox.add(arrival())
+    const elapsedMs = performance.now() - startedAt
+    const notifications = statements.length - withoutNotify(statements).length
+    expect(notifications).toBeGreaterThan(0)
+    expect(notifications).toBeLessThanOrEqual(1 + elapsedMs / 10)
+    await close()
+  })
+
+  it.each([
+    ["default_transaction_isolation = 'serializable'"],
+    ["default_transaction_isolation = 'repeatable read'"],
+    ["default_transaction_isolation = 'read committed'"],
+  ])('commits to the disk and reads what others have committed, for a role with %s', async (isolation) => {
+    const schema = database.newSchema()
+    const { pathname } = new URL(database.connectionString)
+    const role = `careless ${isolation}`
+    const name = pg.escapeIdentifier(role)
+    await database.query(`CREATE ROLE ${name} LOGIN SUPERUSER`)
+    for (const setting of ['synchronous_commit = off', 'search_path = nowhere', isolation])
+      await database.query(`ALTER ROLE ${name} SET ${setting}`)
+    const url = new URL(database.connectionString)
+    const connectionString = `postgres://${encodeURIComponent(role)}@${url.host}${pathname}`
+    const inbox = database.inboxOn(schema, { connectionString })
+    await inbox.open()
+    // Deferred to the commit, so that it sees the settings that the commit has.
+    await database.query(
+      `CREATE TABLE ${schema}.seen (setting text);
+      CREATE FUNCTION ${schema}.note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        INSERT INTO ${schema}.seen VALUES (current_setting('synchronous_commit') || ' ' || current_setting('transaction_isolation'));
+        RETURN NULL;
+      END $$;
+      CREATE CONSTRAINT TRIGGER note AFTER INSERT ON ${schema}.entries DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION ${schema}.note()`,
+    )
+    const given = arrival()
+    const { id } = await inbox.add(given)
+    expect(await inbox.add(given)).toEqual({ result: 'duplicate', id })
+    const { rows } = await database.query(`SELECT setting FROM ${schema}.seen`)
+    expect(rows).toEqual([{ setting: 'on read committed' }])
+  })
+
+  it('takes back the signature of a callback whose key is known, if the callback has another body', async () => {
+    const schema = database.newSchema()
+    const inbox = database.inboxOn(schema)
+    const given = arrival()
+    await inbox.add(given)
+    const conflict = { ...given, ...arrival({ body: '{"Id":"other"}' }), key: given.key }
+    conflict.callback = { ...conflict.callback, idempotencyKey: given.callback.idempotencyKey }
+    expect(await inbox.add(conflict)).toMatchObject({ result: 'quarantined', why: 'conflict' })
+    const { rows } = await database.query(`SELECT count(*)::integer AS count FROM ${schema}.signatures`)
+    expect(rows).toEqual([{ count: 1 }])
+  })
+
+  it('stores a callback that a transaction has deleted meanwhile as one that may be a replay', async () => {
+    const schema = database.newSchema()
+    const inbox = database.inboxOn(schema)
+    const given = arrival()
+    const { id } = await inbox.add(given)
+    const client = new pg.Client(database.connectionString)
+    await client.connect()
+    await client.query(
+      `BEGIN; DELETE FROM ${schema}.entries WHERE id = ${id}; DELETE FROM ${schema}.signatures;
+      INSERT INTO ${schema}.deleted VALUES (1, ${Number(given.callback.signedAt)})`,
+    )
+    const adding = inbox.add(given)
+    await somebodyWaits()
+    await client.query('COMMIT')
+    expect(await adding).toMatchObject({ result: 'quarantined', why: 'forgotten' })
+    expect((await inbox.claim(ANY)).entries).toEqual([])
+    await client.end()
+  })
+})
