@@ -1,4 +1,7 @@
-// The defects of PostgresInbox that mutations.mjs introduces, as in mutation-list.mjs.
+// The defects of PostgresInbox that mutations.mjs introduces, as in mutation-list.mjs. `kill` is the step at which they show, and
+// `options` are those of run.mjs, beside the ones that all of them have.
+const DATABASE = 'inbox/postgres/inbox-database.ts'
+const STORE_NEW = 'inbox/postgres/store-new-function.ts'
 const INBOX = 'inbox/postgres/postgres-inbox.ts'
 const CLAIM = 'inbox/postgres/claim.ts'
 const SETTLE = 'inbox/postgres/settle.ts'
@@ -15,6 +18,7 @@ const EVERY_50TH = '((globalThis as any).count = ((globalThis as any).count ?? 0
 export const POSTGRES_MUTATIONS = [
   {
     defect: '`add` resolves before COMMIT',
+    kill: 'before commit',
     changes: [
       [
         INBOX,
@@ -26,13 +30,24 @@ export const POSTGRES_MUTATIONS = [
   },
   {
     defect: 'every 50th transaction is rolled back instead of committed',
+    kill: 'after claim',
     changes: [
       [TRANSACTION, "connection.query('COMMIT')", `connection.query(${EVERY_50TH} ? 'ROLLBACK' : 'COMMIT')`],
+      [
+        DATABASE,
+        'return await work((sql, ...values) => all(`${mark} ${sql}`, ...values))',
+        `const isRolledBack = ${EVERY_50TH}
+         if (isRolledBack) await connection.query('BEGIN')
+         const result = await work((sql, ...values) => all(\`\${mark} \${sql}\`, ...values))
+         if (isRolledBack) await connection.query('ROLLBACK')
+         return result`,
+      ],
       [TRANSACTION, "if (command === 'COMMIT') return result", "if (command !== '') return result"],
     ],
   },
   {
     defect: 'commits do not wait for the disk',
+    kill: 'database, at random',
     changes: [
       [
         TRANSACTION,
@@ -40,10 +55,16 @@ export const POSTGRES_MUTATIONS = [
         '`BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = off; SELECT',
       ],
       [TRANSACTION, "IN ('off', 'local')", "IN ('none')"],
+      [
+        STORE_NEW,
+        "set_config('synchronous_commit', 'on', true) END",
+        "'' END, set_config('synchronous_commit', 'off', true)",
+      ],
     ],
   },
   {
     defect: "the handler's writes are committed before the end is recorded",
+    kill: 'after COMMIT, before it is reported',
     changes: [
       [
         TRANSACT,
@@ -54,6 +75,7 @@ export const POSTGRES_MUTATIONS = [
   },
   {
     defect: 'the end is recorded before the handler, in a transaction of its own',
+    kill: 'in the handler',
     changes: [
       [
         TRANSACT,
@@ -68,6 +90,7 @@ export const POSTGRES_MUTATIONS = [
   },
   {
     defect: 'repeats are not recognised by their key',
+    kill: 'after claim',
     changes: [
       [
         'inbox/postgres/arriving-rows.ts',
@@ -78,16 +101,21 @@ export const POSTGRES_MUTATIONS = [
   },
   {
     defect: 'an interrupted entry is not claimed again',
+    kill: 'in the handler',
     changes: [
       [CLAIM, "selection('interrupted', 'begun_by > 0')", "selection('interrupted', 'begun_by < 0')"],
     ],
   },
   {
     defect: '`claim` ignores leases',
+    kill: 'after claim',
+    options: ['--workers', '2', '--handler-ms', '60'],
     changes: [[CLAIM, '${running} AND lease_until <= $2::bigint\n', '${running} AND $2::bigint > 0\n']],
   },
   {
     defect: 'claims lock no rows',
+    kill: 'after claim',
+    options: ['--workers', '2', '--handler-ms', '60'],
     changes: [
       [
         CLAIM,
@@ -104,21 +132,28 @@ export const POSTGRES_MUTATIONS = [
   },
   {
     defect: 'the end of an entry is recorded for any claim, also in a transaction',
+    kill: 'in the handler',
+    options: ['--workers', '2', '--handler-ms', '60'],
     changes: [[SETTLE, 'AND entries.token = given.token AND', 'AND']],
     tests: [TRANSACT_TESTS],
   },
   {
     defect: 'a transaction is committed although the claim was lost',
+    kill: 'in the handler',
+    options: ['--workers', '2', '--handler-ms', '60'],
     changes: [[TRANSACT, 'if (held.size === 0) {', 'if (held.size < 0) {']],
     tests: [TRANSACT_TESTS],
   },
   {
     defect: 'a COMMIT without an answer counts as committed',
+    kill: 'database, during COMMIT of a handler',
     changes: [[TRANSACT, 'if (await wasCommitted(connections, committing))', 'if (committing)']],
     tests: [TRANSACT_TESTS],
   },
   {
     defect: '`settle` resolves before COMMIT',
+    kill: 'after complete',
+    isPlain: true,
     changes: [
       [
         INBOX,
@@ -131,16 +166,19 @@ export const POSTGRES_MUTATIONS = [
   },
   {
     defect: 'the begin of an entry is not recorded',
+    kill: 'in the handler',
     changes: [[CLAIM, ', begun_by = entries.token\n', '\n']],
     tests: [CONFORMANCE],
   },
   {
     defect: 'order keys are not locked',
+    kill: 'before commit',
     changes: [[ORDER, 'if (keys.length > 0) await tx.run(LOCK', 'if (keys.length < 0) await tx.run(LOCK']],
     tests: [TWO_POOLS],
   },
   {
     defect: 'the next entry of an order key is not promoted',
+    kill: 'before COMMIT of the handler',
     changes: [[SETTLE, 'await promoteNext(tx, keys)', 'await promoteNext(tx, [])']],
     tests: [CONFORMANCE],
   },

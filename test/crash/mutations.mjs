@@ -1,7 +1,8 @@
 // Introduces known defects, one at a time, and reports what the crash test says of each: the table in docs/crash-matrix.md.
 //   node test/crash/mutations.mjs [--inbox sqlite] [--kills 36] [--only words]
 // Each defect is made in a copy of the sources. Where the crash test passes, one of the tests that the list names must fail,
-// which passes without the defect.
+// which passes without the defect. With SQLite the processes are killed at all steps, `--kills` times. With PostgreSQL, where
+// each step has a server of its own, they are killed at the step that the list names, a sixth of `--kills` times.
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,22 +22,30 @@ const { values } = parseArgs({
 })
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const LISTS = { sqlite: MUTATIONS, postgres: POSTGRES_MUTATIONS }
-const FLEET = ['--transactional', '--receivers', '2', '--workers', '2']
 const OPTIONS = {
-  sqlite: ['--at-once', '3'],
-  postgres: ['--inbox', 'postgres', ...FLEET, '--at-once', '4'],
+  sqlite: () => ['--kills', values.kills, '--at-once', '3'],
+  postgres({ kill, options = [], isPlain = false }) {
+    const kills = String(Math.ceil(Number(values.kills) / 6))
+    const handlers = isPlain ? [] : ['--transactional']
+    const common = ['--receivers', '1', '--workers', '1', '--drain-ms', '15000', ...handlers]
+    return ['--inbox', 'postgres', '--only', kill, '--kills', kills, ...common, ...options]
+  },
 }
 const VIOLATIONS = ['lost', 'stuck', 'twice at once', 'repeats without a kill', 'missing rows', 'extra rows']
 
-console.log('| defect | the crash test | the test that fails |\n| --- | --- | --- |')
+console.log('| defect | killed | the crash test | the test that fails |\n| --- | --- | --- | --- |')
+const soundTests = new Map()
 let isComplete = true
 for (const mutation of LISTS[values.inbox].filter(({ defect }) => defect.includes(values.only))) {
   const copy = mutated(mutation)
   try {
-    const seen = crashTest(copy)
-    const failing = seen ? '' : (mutation.tests ?? []).find((test) => !fails(root, test) && fails(copy, test))
+    const seen = crashTest(copy, mutation)
+    const failing = seen
+      ? ''
+      : (mutation.tests ?? []).find((test) => passesWithout(test) && fails(copy, test))
     if (failing === undefined) isComplete = false
-    console.log(`| ${mutation.defect} | ${seen ?? 'passed'} | ${failing ?? 'NONE'} |`)
+    const cells = [mutation.defect, mutation.kill ?? 'at all steps', seen ?? 'passed', failing ?? 'NONE']
+    console.log(`| ${cells.join(' | ')} |`)
   } finally {
     rmSync(copy, { recursive: true, force: true })
   }
@@ -72,8 +81,8 @@ function mutated({ defect, changes }) {
 }
 
 /** The promises that did not hold, or undefined. */
-function crashTest(copy) {
-  const args = [join(copy, 'test/crash/run.mjs'), '--kills', values.kills, ...OPTIONS[values.inbox]]
+function crashTest(copy, mutation) {
+  const args = [join(copy, 'test/crash/run.mjs'), ...OPTIONS[values.inbox](mutation)]
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 400_000 })
   if (status === 0) return undefined
   const counts = totalsOf(stdout)
@@ -91,6 +100,11 @@ function totalsOf(output) {
     if (cells[1] === 'in all') titles.forEach((title, index) => totals.set(title, Number(cells[index])))
   }
   return totals
+}
+
+function passesWithout(test) {
+  if (!soundTests.has(test)) soundTests.set(test, !fails(root, test))
+  return soundTests.get(test)
 }
 
 function fails(copy, test) {

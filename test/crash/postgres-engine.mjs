@@ -41,8 +41,11 @@ export const postgres = {
     const { query } = pg.Client.prototype
     const wroteRow = new WeakSet()
     pg.Client.prototype.query = function (...args) {
-      if (args[0] === WRITE_ROW) wroteRow.add(this)
-      if (args[0] !== 'COMMIT') return query.apply(this, args)
+      const [text] = args
+      if (text === WRITE_ROW) wroteRow.add(this)
+      // This statement is a transaction of its own.
+      if (typeof text === 'string' && text.includes('.store_new(')) strike('before commit')
+      if (text !== 'COMMIT') return query.apply(this, args)
       strike('before commit')
       if (!wroteRow.delete(this)) return query.apply(this, args)
       strike('before COMMIT of the handler')

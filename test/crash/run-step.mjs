@@ -16,10 +16,9 @@ const SUBSCRIPTION = {
 }
 /** How long a process may take to pass a named step so often. */
 const STEP_LIMIT_MS = 5_000
-/** After so long without any progress, what is left is stuck. */
-const DRAIN_LIMIT_MS = 30_000
 
-export async function runStep({ engineName, fleetSize, isTransactional, ...strikes }) {
+/** After `drainMs` without any progress, what is left is stuck. */
+export async function runStep({ engineName, fleetSize, isTransactional, handlerMs, drainMs, ...strikes }) {
   const { step, at = step, roles, second = 0, kills, killsDatabase, both, random } = strikes
   const directory = mkdtempSync(join(tmpdir(), 'countersign-crash-'))
   const engine = ENGINES[engineName]
@@ -28,7 +27,15 @@ export async function runStep({ engineName, fleetSize, isTransactional, ...strik
   const ledger = join(directory, 'ledger.jsonl')
   writeFileSync(ledger, '')
   const handles = fleetSize.worker === 0
-  const given = { engine: engineName, settings, ledger, subscription: SUBSCRIPTION, handles, isTransactional }
+  const given = {
+    engine: engineName,
+    settings,
+    ledger,
+    subscription: SUBSCRIPTION,
+    handles,
+    isTransactional,
+    handlerMs,
+  }
   const load = new Load(SUBSCRIPTION)
   const killedAt = new Map()
   const outages = []
@@ -59,7 +66,7 @@ export async function runStep({ engineName, fleetSize, isTransactional, ...strik
       timer.abort()
       if (struck.killedAt) killedAt.set(struck.pid, struck.killedAt)
     }
-    const left = await drain(given, others)
+    const left = await drain(given, others, drainMs)
     const lines = readFileSync(ledger, 'utf8')
       .split('\n')
       .filter(Boolean)
@@ -92,18 +99,18 @@ async function restart(database, outages, struck) {
 }
 
 /** Leaves one process alone that handles for as long as there is work. */
-async function drain({ engine, settings, handles }, others) {
+async function drain({ engine, settings, handles }, others, limitMs) {
   await others.become(handles ? { receiver: 1, worker: 0 } : { receiver: 0, worker: 1 })
   // Patient, because this process stands still while it makes the database of another step.
-  const inbox = await ENGINES[engine].create({ ...settings, busyTimeoutMs: DRAIN_LIMIT_MS })
+  const inbox = await ENGINES[engine].create({ ...settings, busyTimeoutMs: limitMs })
   await inbox.open()
-  let giveUpAt = Date.now() + DRAIN_LIMIT_MS
+  let giveUpAt = Date.now() + limitMs
   let unfinished = Infinity
   while (unfinished > 0 && Date.now() < giveUpAt) {
     const { stored, running, retrying, dead, unhandled, quarantined } = await inbox.stats()
     const before = unfinished
     unfinished = stored + running + retrying + dead + unhandled + quarantined
-    if (unfinished < before) giveUpAt = Date.now() + DRAIN_LIMIT_MS
+    if (unfinished < before) giveUpAt = Date.now() + limitMs
     await delay(20)
   }
   await others.become({ receiver: 0, worker: 0 })

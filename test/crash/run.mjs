@@ -1,9 +1,9 @@
 // Kills real processes under load, at every step and at random, and compares what is left with the promises of the inbox.
 //   node test/crash/run.mjs [--kills 210] [--seed 1] [--write] [--inbox sqlite] [--receivers 1] [--workers 0] [--at-once 1]
-//     [--transactional] [--only words]
+//     [--transactional] [--only words] [--handler-ms 4] [--drain-ms 30000]
 // Without workers the receivers handle what they store. With workers they only store. With `--inbox postgres` the database is
 // killed as well. `--at-once` runs several steps beside each other, each with an inbox of its own. `--only` runs the steps
-// whose name has these words.
+// whose name has these words. A handler takes up to `--handler-ms`. What makes no progress for `--drain-ms` at the end is stuck.
 import { parseArgs } from 'node:util'
 import { ENGINES } from './engines.mjs'
 import { resultTables, writeResult } from './result-tables.mjs'
@@ -20,6 +20,8 @@ const { values } = parseArgs({
     'at-once': { type: 'string', default: '1' },
     transactional: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
+    'handler-ms': { type: 'string', default: '4' },
+    'drain-ms': { type: 'string', default: '30000' },
     write: { type: 'boolean', default: false },
   },
 })
@@ -29,7 +31,10 @@ if (isTransactional && (inbox !== 'postgres' || workers === '0'))
   throw new Error('--transactional needs --inbox postgres and --workers')
 const fleetSize = { receiver: Number(receivers), worker: Number(workers) }
 const isAlone = fleetSize.receiver + fleetSize.worker === 1
-const steps = stepsOf({ isAlone, hasDatabase: inbox === 'postgres', isTransactional })
+const steps = stepsOf({ isAlone, hasDatabase: inbox === 'postgres', isTransactional }).filter(({ step }) =>
+  step.includes(values.only),
+)
+const limits = { handlerMs: Number(values['handler-ms']), drainMs: Number(values['drain-ms']) }
 
 // At the exit each process and each server that runs is killed.
 process.setMaxListeners(0)
@@ -42,11 +47,11 @@ const waiting = steps
     kills: Math.floor((Number(values.kills) + index) / steps.length),
     random: generator(random() * 2 ** 32),
   }))
-  .filter(({ step, kills }) => kills > 0 && step.includes(values.only))
+  .filter(({ kills }) => kills > 0)
 const results = new Map(waiting.map(({ step }) => [step, undefined]))
 const lane = async () => {
   for (let each; (each = waiting.shift());) {
-    const result = await runStep({ engineName: inbox, fleetSize, isTransactional, ...each })
+    const result = await runStep({ engineName: inbox, fleetSize, isTransactional, ...limits, ...each })
     results.set(each.step, result)
     console.error(each.step, JSON.stringify(result))
   }

@@ -49,7 +49,7 @@ const record = (line) =>
 export async function handler({ idempotencyKey: key }, { transaction }) {
   record({ key, at: 'start' })
   try {
-    await delay(Math.random() * 4)
+    await delay(Math.random() * given.handlerMs)
     strike('in the handler')
     if (isTransactional) {
       await engine.writeRow(transaction, key)
