@@ -21,10 +21,14 @@ export class Arrivals {
     this.#database = database
     this.#settings = settings
     this.#onDue = onDue
-    const bytesOf = ({ callback }: Arrival) => callback.rawBody.length
-    const orderOf = ({ orderKey }: Arrival) => orderKey
-    this.#new = new Batches({ run: (batch) => this.#storeNew(batch), isFault, bytesOf, orderOf })
-    this.#others = new Batches({ run: (batch) => this.#add(batch), isFault, bytesOf, orderOf })
+    const options = {
+      isFault,
+      bytesOf: ({ callback }: Arrival) => callback.rawBody.length,
+      orderOf: ({ orderKey }: Arrival) => orderKey,
+      patienceMs: PATIENCE_MS,
+    }
+    this.#new = new Batches({ ...options, run: (batch) => this.#storeNew(batch) })
+    this.#others = new Batches({ ...options, run: (batch) => this.#add(batch) })
   }
 
   async add(arrival: Arrival): Promise<AddResult> {
@@ -54,3 +58,6 @@ export class Arrivals {
     return results
   }
 }
+
+/** A batch usually takes a few milliseconds. One that takes longer waits for a lock or for the disk. */
+const PATIENCE_MS = 20

@@ -10,6 +10,8 @@ export interface BatchesOptions<Item, Result> {
   readonly bytesOf: (item: Item) => number
   /** Items with the same text are never in two batches at once, so that they stay in their order. */
   readonly orderOf: (item: Item) => string | undefined
+  /** How long the items that wait are gathered while a batch is being carried out. */
+  readonly patienceMs: number
 }
 
 interface Waiting<Item, Result> {
@@ -77,7 +79,7 @@ export class Batches<Item, Result> {
   #mayBegin(): boolean {
     if (this.#running.size === 0) return true
     if (this.#running.size === MAX_RUNNING || this.#waiting.length === 0) return false
-    const waitMs = this.#latestBeganAt + PATIENCE_MS - performance.now()
+    const waitMs = this.#latestBeganAt + this.#options.patienceMs - performance.now()
     if (waitMs <= 0 || this.#waiting.length >= MAX_ITEMS) return true
     this.#retry ??= setTimeout(() => {
       this.#retry = undefined
@@ -131,8 +133,6 @@ export class Batches<Item, Result> {
 
 /** How many batches are carried out at once. A larger number would mean smaller batches and more commits. */
 const MAX_RUNNING = 2
-/** How long the items that wait are gathered while a batch is being carried out. A batch usually takes a few milliseconds. */
-const PATIENCE_MS = 20
 const MAX_ITEMS = 256
 /** Each takes one of the locks of the server, which all its sessions share (max_locks_per_transaction). */
 const MAX_ORDERS = 32
