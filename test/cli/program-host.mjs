@@ -1,10 +1,19 @@
 // Runs one command line after the other in one process: what a start of Node and the loading of modules cost is paid once.
 import { fstatSync, readSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { Readable } from 'node:stream'
+import timers from 'node:timers/promises'
 import { main } from '../../dist/esm/cli/main.js'
 
 // Each run of `serve` or `work` that fails leaves a listener for the end of the process.
 process.setMaxListeners(0)
+
+// A client pauses before it repeats a request. How long is proven where the client is tested. The pauses of the simulator
+// are what it simulates.
+let pausesAreShort = true
+const { setTimeout: pause } = timers
+timers.setTimeout = (ms, ...rest) => pause(pausesAreShort ? Math.min(ms, 5) : ms, ...rest)
+syncBuiltinESMExports()
 
 process.on('message', async ({ args, cwd, env, input }) => {
   const output = { stdout: '', stderr: '' }
@@ -18,6 +27,7 @@ process.on('message', async ({ args, cwd, env, input }) => {
     }
     return () => (process[name].write = write)
   })
+  pausesAreShort = args[0] !== 'simulate'
   process.chdir(cwd)
   for (const name of Object.keys(process.env)) delete process.env[name]
   Object.assign(process.env, env)

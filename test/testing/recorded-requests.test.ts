@@ -321,6 +321,7 @@ describe('beside the parser of Node', () => {
         fc.constantFrom('\r\n', ' ', '\t', ':', 'a: b\r\n', '\n'),
       ),
     })
+    const runs = randomRuns(400)
     let compared = 0
     await fc.assert(
       fc.asyncProperty(damage, async ({ index, at, removed, added }) => {
@@ -340,8 +341,8 @@ describe('beside the parser of Node', () => {
         if (byNode) expect(parsed).toEqual(byNode)
         compared += byNode ? 1 : 0
       }),
-      { numRuns: randomRuns(400) },
+      { numRuns: runs },
     )
-    expect(compared).toBeGreaterThan(50)
+    expect(compared).toBeGreaterThan(runs / 8)
   })
 })
