@@ -114,7 +114,7 @@ describe('an entry that is named by its number', () => {
       const cwd = await directory()
       const refused = await run(cwd, action, id)
       expect(refused).toMatchObject({ code: 3, stdout: '', stderr: expect.stringContaining(why) })
-      expect(refused.stderr).toContain('with --handle-again')
+      expect(refused.stderr).toContain('add --handle-again')
       const done = await run(cwd, action, id, '--handle-again')
       expect(done).toMatchObject({ code: 0, stdout: `entry ${id}: ${action}\n`, stderr: '' })
       expect((await statesIn(cwd))[id === '1' ? 0 : 1]).toBe('stored')
