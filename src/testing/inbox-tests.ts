@@ -11,6 +11,7 @@ import { registerOperating } from './inbox-tests/operating.js'
 import { registerOrdering } from './inbox-tests/ordering.js'
 import { registerRepeating } from './inbox-tests/repeating.js'
 import { registerSearching } from './inbox-tests/searching.js'
+import { registerTwoClocks } from './inbox-tests/two-clocks.js'
 import { registerUndoing } from './inbox-tests/undoing.js'
 import { createArrival, LONG } from './inbox-tests/entries.js'
 import type { InboxUnderTest, RetentionUnderTest, Suite } from './inbox-tests/suite.js'
@@ -69,6 +70,7 @@ export function registerInboxTests(
     registerRepeating(suite)
     registerMissingHandlers(suite)
     registerDeleting(suite)
+    registerTwoClocks(suite)
     registerAsking(suite)
     registerAttempts(suite)
     registerUndoing(suite)
