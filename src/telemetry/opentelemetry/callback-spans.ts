@@ -32,6 +32,12 @@ interface SpanParts {
   readonly refusedSpans: PerSecondLimit
 }
 
+/** Where a span belongs. */
+interface Origin {
+  readonly parent: Context
+  readonly links: Link[]
+}
+
 /**
  * Spans by the messaging conventions of OpenTelemetry
  * (https://opentelemetry.io/docs/specs/semconv/messaging/messaging-spans): `receive` for a request, `process` for an attempt, and
@@ -68,12 +74,9 @@ export class CallbackSpans {
     const { callback, arrivedAt } = step
     const ambient = context.active()
     const { parent, links } = this.#origin(step, ambient)
-    const span = this.#start(
-      'receive',
-      callback,
-      { kind: SpanKind.CONSUMER, startTime: arrivedAt, links },
-      parent,
-    )
+    const attributes = messageAttributes('receive', 'receive', callback)
+    const options = { kind: SpanKind.CONSUMER, attributes, startTime: arrivedAt, links }
+    const span = this.#start('receive', callback, options, parent)
     const within = trace.setSpan(parent, span)
     this.#receiving.set(callback, within)
     step.traceContext = storedTraceContext(span.spanContext())
@@ -92,7 +95,7 @@ export class CallbackSpans {
   }
 
   /** The parent and the links of the receive span. If the sender is not trusted, its traceparent is only a link. */
-  #origin(step: AcceptStep, ambient: Context): { parent: Context; links: Link[] } {
+  #origin(step: AcceptStep, ambient: Context): Origin {
     const traceparents = step.headerValues('traceparent')
     // If there are several, it is not known which one the sender meant.
     const [traceparent] = traceparents.length === 1 ? traceparents : []
@@ -110,7 +113,9 @@ export class CallbackSpans {
   #attempt(step: AttemptStep, next: () => MaybePending<AttemptResult>): void {
     const { callback, entry, attempt } = step
     const { parent, links } = entry === undefined ? this.#withinRequest(callback) : afterRequest(callback)
-    const span = this.#start('process', callback, { kind: SpanKind.CONSUMER, links }, parent)
+    const attributes = messageAttributes('process', 'process', callback)
+    const span = this.#start('process', callback, { kind: SpanKind.CONSUMER, attributes, links }, parent)
+    // Not at the start: the SDK copies the attributes of the start three times.
     span.setAttribute('countersign.attempt', attempt)
     if (entry !== undefined) span.setAttribute('countersign.entry', entry)
     const within = trace.setSpan(parent, span)
@@ -122,9 +127,12 @@ export class CallbackSpans {
     onceEnded(context.with(within, next), end, (error) => end({ code: 'ERR_INTERNAL', error }))
   }
 
-  #withinRequest(callback: VerifiedCallback): { parent: Context; links: Link[] } {
+  #withinRequest(callback: VerifiedCallback): Origin {
     const active = context.active()
-    return { parent: trace.getSpan(active) ? active : (this.#receiving.get(callback) ?? active), links: [] }
+    return {
+      parent: trace.getSpan(active) ? active : (this.#receiving.get(callback) ?? active),
+      links: [],
+    }
   }
 
   #settle(step: SettleStep, next: () => MaybePending<unknown>): void {
@@ -134,7 +142,8 @@ export class CallbackSpans {
     // A store in memory ends at once, so a span would show nothing.
     if (!isPending(recording)) return
     const parent = this.#processing.get(callback) ?? context.active()
-    const span = this.#start(move, callback, { kind: SpanKind.CLIENT, startTime }, parent, 'settle')
+    const attributes = messageAttributes(move, 'settle', callback)
+    const span = this.#start(move, callback, { kind: SpanKind.CLIENT, attributes, startTime }, parent)
     recording.then(
       (held) => endSettle(span, held === false ? 'ERR_CLAIM_LOST' : undefined),
       () => endSettle(span, '_OTHER'),
@@ -146,28 +155,27 @@ export class CallbackSpans {
     const { callback } = outcome
     if (callback ? this.#receiving.delete(callback) : !this.#parts.refusedSpans.admits()) return
     const startTime = performance.now() - durationMs
-    const options = { kind: SpanKind.CONSUMER, startTime }
+    const attributes = messageAttributes('receive', 'receive', callback)
+    const options = { kind: SpanKind.CONSUMER, attributes, startTime }
     endReceive(this.#start('receive', callback, options, context.active()), outcome)
   }
 
   #start(
     operation: string,
     callback: VerifiedCallback | undefined,
-    options: Pick<SpanOptions, 'kind' | 'startTime' | 'links'>,
+    options: SpanOptions,
     parent: Context,
-    type = operation,
   ): Span {
     const { tracer, eventTypes } = this.#parts
     // `callback.type` is not used, because it comes from a header that is not signed.
     const destination = callback && eventTypes.of(callback.subscription.eventTypeName)
     const name = destination === undefined ? operation : `${operation} ${destination}`
-    const attributes = messageAttributes(operation, type, callback)
-    return tracer.startSpan(name, { ...options, attributes }, parent)
+    return tracer.startSpan(name, options, parent)
   }
 }
 
 /** A worker may handle the entry hours later in another process. So the attempt has its own trace, with a link to the request. */
-function afterRequest({ traceContext }: VerifiedCallback): { parent: Context; links: Link[] } {
+function afterRequest({ traceContext }: VerifiedCallback): Origin {
   const received = traceContext === undefined ? undefined : parseStoredTraceContext(traceContext)
   return { parent: ROOT_CONTEXT, links: received ? [{ context: received }] : [] }
 }
