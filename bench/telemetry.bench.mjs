@@ -6,6 +6,8 @@ const SERVERS = [
   'mounted, Prometheus',
   'mounted, traces',
   'mounted, context manager',
+  'mounted, SDK alone: one span',
+  'mounted, SDK alone: two spans',
   'mounted, metrics of OpenTelemetry',
 ]
 
@@ -40,13 +42,17 @@ export async function benchTelemetry({ quick }) {
     perSecond('mounted'),
     perSecond('mounted, Prometheus', 'mounted', { atLeast: 0.98 }),
     perSecond('mounted, traces', 'mounted', { atLeast: 0.95 }),
-    perSecond('mounted, traces', 'mounted, context manager'),
+    perSecond('mounted, SDK alone: one span', 'mounted'),
+    perSecond('mounted, SDK alone: two spans', 'mounted'),
+    perSecond('mounted, traces', 'mounted, SDK alone: two spans'),
     perSecond('mounted, context manager', 'mounted'),
     perSecond('mounted, metrics of OpenTelemetry', 'mounted'),
     cpu('mounted'),
     cpu('mounted, Prometheus', 'mounted'),
     cpu('mounted, traces', 'mounted'),
-    cpu('mounted, traces', 'mounted, context manager'),
+    cpu('mounted, SDK alone: one span', 'mounted'),
+    cpu('mounted, SDK alone: two spans', 'mounted'),
+    cpu('mounted, traces', 'mounted, SDK alone: two spans'),
     cpu('mounted, metrics of OpenTelemetry', 'mounted'),
   ]
 }

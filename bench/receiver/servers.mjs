@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { context } from '@opentelemetry/api'
+import { context, SpanKind } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { MeterProvider } from '@opentelemetry/sdk-metrics'
@@ -65,11 +65,35 @@ function registerContextManager() {
 }
 
 /** The SDK with an exporter that does nothing. */
-function tracing() {
+function sdk() {
   registerContextManager()
   const exporter = { export: (_spans, done) => done({ code: 0 }), shutdown: async () => {} }
-  const tracerProvider = new BasicTracerProvider({ spanProcessors: [new BatchSpanProcessor(exporter)] })
-  return openTelemetry({ tracerProvider, meterProvider: false })
+  return new BasicTracerProvider({ spanProcessors: [new BatchSpanProcessor(exporter)] })
+}
+
+/** Starts and ends so many spans for each callback, with the attributes that the spans of Countersign have, and does no more. */
+function sdkAlone(spans) {
+  return (receiver) => {
+    const tracer = sdk().getTracer('bench')
+    receiver.events.subscribe('answered', ({ outcome: { callback } }) => {
+      for (let made = 0; made < spans; made++) {
+        const attributes = {
+          'messaging.system': 'countersign',
+          'messaging.operation.name': 'receive',
+          'messaging.operation.type': 'receive',
+          'messaging.destination.name': callback.subscription.eventTypeName,
+          'messaging.message.id': callback.idempotencyKey,
+          'messaging.message.body.size': callback.rawBody.length,
+        }
+        tracer
+          .startSpan(`receive ${callback.subscription.eventTypeName}`, {
+            kind: SpanKind.CONSUMER,
+            attributes,
+          })
+          .end()
+      }
+    })
+  }
 }
 
 // Without handlers: what is measured is how fast callbacks are durably accepted, not what is done with them later.
@@ -125,7 +149,10 @@ const servers = {
   },
 
   'mounted, Prometheus': () => observed((receiver) => prometheusMetrics().observe(receiver)),
-  'mounted, traces': () => observed((receiver) => tracing().observe(receiver)),
+  'mounted, traces': () =>
+    observed((receiver) => openTelemetry({ tracerProvider: sdk(), meterProvider: false }).observe(receiver)),
+  'mounted, SDK alone: one span': () => observed(sdkAlone(1)),
+  'mounted, SDK alone: two spans': () => observed(sdkAlone(2)),
   'mounted, context manager': () => observed(registerContextManager),
   'mounted, metrics of OpenTelemetry': () =>
     observed((receiver) =>
