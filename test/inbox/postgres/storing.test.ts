@@ -63,18 +63,6 @@ describeWithAnyDatabase('storing callbacks in PostgreSQL', (database) => {
     await client.end()
   })
 
-  it('notifies at once, and then at most every 10 ms', async () => {
-    const { inbox, statements, close } = await watched()
-    statements.length = 0
-    const startedAt = performance.now()
-    for (let count = 0; count < 40; count++) await inbox.add(arrival())
-    const elapsedMs = performance.now() - startedAt
-    const notifications = statements.length - withoutNotify(statements).length
-    expect(notifications).toBeGreaterThan(0)
-    expect(notifications).toBeLessThanOrEqual(1 + elapsedMs / 10)
-    await close()
-  })
-
   it.each([
     ["default_transaction_isolation = 'serializable'"],
     ["default_transaction_isolation = 'repeatable read'"],
