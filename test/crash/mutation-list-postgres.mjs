@@ -94,8 +94,8 @@ export const POSTGRES_MUTATIONS = [
     changes: [
       [
         'inbox/postgres/arriving-rows.ts',
-        'writeIdentity(arrival, bytes, index * IDENTITY_BYTES)',
-        'writeIdentity({ ...arrival, key: crypto.randomUUID() }, bytes, index * IDENTITY_BYTES)',
+        'writeIdentity(arrival, identities, index * IDENTITY_BYTES)',
+        'writeIdentity({ ...arrival, key: crypto.randomUUID() }, identities, index * IDENTITY_BYTES)',
       ],
     ],
   },
@@ -167,7 +167,7 @@ export const POSTGRES_MUTATIONS = [
   {
     defect: 'the begin of an entry is not recorded',
     kill: 'in the handler',
-    changes: [[CLAIM, ', begun_by = entries.token\n', '\n']],
+    changes: [[CLAIM, '::integer, begun_by = entries.token,', '::integer,']],
     tests: [CONFORMANCE],
   },
   {

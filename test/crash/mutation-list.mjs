@@ -4,7 +4,7 @@ const CLAIMS = 'inbox/sqlite/claims.ts'
 const INBOX = 'inbox/sqlite/sqlite-inbox.ts'
 const ADD_WRITES = 'return this.#commits.write((db) => add(db, arrival, this.#clock.now()))'
 const SETTLE_WRITES = 'return this.#commits.write((db) => settle(db, ends, this.#clock.now()))'
-const BEGINS = "if (!(await this.#begin(run))) return { end: { move: 'handBack' } }"
+const BEGINS = "if (!(await records.begin(run))) return { end: { move: 'handBack' } }"
 
 const INBOX_TESTS = ['test/inbox/sqlite-inbox.test.ts', 'test/inbox/sqlite-processes.test.ts']
 const WORKER_TESTS = ['test/worker/worker-leases.test.ts', 'test/worker/worker.test.ts']
@@ -35,10 +35,10 @@ export const MUTATIONS = [
     defect: 'an entry is completed before its handler',
     changes: [
       [
-        'worker/worker.ts',
+        'worker/attempt.ts',
         BEGINS,
         `${BEGINS}
-         await this.#options.inbox.settle([{ claim: run.entry, end: { move: 'complete' } }])`,
+         await parts.inbox.settle([{ claim: run.entry, end: { move: 'complete' } }])`,
       ],
     ],
   },
@@ -114,7 +114,7 @@ export const MUTATIONS = [
   },
   {
     defect: 'leases are not renewed',
-    changes: [['worker/worker.ts', 'if (claims.length === 0) return', 'if (claims.length >= 0) return']],
+    changes: [['worker/leases.ts', 'if (claims.length === 0) return', 'if (claims.length >= 0) return']],
     tests: WORKER_TESTS,
   },
   {

@@ -1,8 +1,9 @@
 // Introduces known defects, one at a time, and reports what the crash test says of each: the table in docs/crash-matrix.md.
-//   node test/crash/mutations.mjs [--inbox sqlite] [--kills 36] [--only words]
+//   node test/crash/mutations.mjs [--inbox sqlite] [--kills 36] [--only words] [--check]
 // Each defect is made in a copy of the sources. Where the crash test passes, one of the tests that the list names must fail,
 // which passes without the defect. With SQLite the processes are killed at all steps, `--kills` times. With PostgreSQL, where
-// each step has a server of its own, they are killed at the step that the list names, a sixth of `--kills` times.
+// each step has a server of its own, they are killed at the step that the list names, a sixth of `--kills` times. `--check` only says whether the sources still have
+// what each defect changes.
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,6 +19,7 @@ const { values } = parseArgs({
     inbox: { type: 'string', default: 'sqlite' },
     kills: { type: 'string', default: '36' },
     only: { type: 'string', default: '' },
+    check: { type: 'boolean', default: false },
   },
 })
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -33,6 +35,10 @@ const OPTIONS = {
 }
 const VIOLATIONS = ['lost', 'stuck', 'twice at once', 'repeats without a kill', 'missing rows', 'extra rows']
 
+if (values.check) {
+  for (const mutation of [...MUTATIONS, ...POSTGRES_MUTATIONS]) mutatedTexts(mutation)
+  process.exit()
+}
 console.log('| defect | killed | the crash test | the test that fails |\n| --- | --- | --- | --- |')
 const soundTests = new Map()
 let isComplete = true
@@ -53,21 +59,12 @@ for (const mutation of LISTS[values.inbox].filter(({ defect }) => defect.include
 process.exitCode = isComplete ? 0 : 1
 
 /** A copy of the project with the defect. */
-function mutated({ defect, changes }) {
+function mutated(mutation) {
   const copy = mkdtempSync(join(tmpdir(), 'countersign-mutation-'))
   for (const part of ['src', 'test', 'fixtures', 'docs', 'package.json', 'jest.config.ts'])
     cpSync(join(root, part), join(copy, part), { recursive: true })
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
-  for (const [file, before, after] of changes) {
-    const path = join(copy, 'src', file)
-    const text = readFileSync(path, 'utf8')
-    if (text.split(before).length !== 2)
-      throw new Error(`${defect}: ${file} does not have this once: ${before}`)
-    writeFileSync(
-      path,
-      text.replace(before, () => after),
-    )
-  }
+  for (const [file, text] of mutatedTexts(mutation)) writeFileSync(join(copy, 'src', file), text)
   const sources = readdirSync(join(copy, 'src'), { recursive: true }).filter((name) => name.endsWith('.ts'))
   buildSync({
     entryPoints: sources.map((name) => join(copy, 'src', name)),
@@ -78,6 +75,21 @@ function mutated({ defect, changes }) {
     logLevel: 'error',
   })
   return copy
+}
+
+/** The sources that the defect changes, by their names. */
+function mutatedTexts({ defect, changes }) {
+  const texts = new Map()
+  for (const [file, before, after] of changes) {
+    const text = texts.get(file) ?? readFileSync(join(root, 'src', file), 'utf8')
+    if (text.split(before).length !== 2)
+      throw new Error(`${defect}: ${file} does not have this once: ${before}`)
+    texts.set(
+      file,
+      text.replace(before, () => after),
+    )
+  }
+  return texts
 }
 
 /** The promises that did not hold, or undefined. */
