@@ -68,6 +68,10 @@ async function refusals(port: number, count: number): Promise<string[]> {
   return statuses
 }
 
+/** What a pipe and its reader take of lines of some 300 bytes, 64 KiB each, and what the program keeps beside that, 1 MiB. */
+const MORE_THAN_A_PIPE = 1_000
+const MORE_THAN_KEPT = 5_000
+
 const isRefusal = (line: string) => line.includes('callback refused')
 
 describe.each(['json', 'readable'])('the %s log, when its reader stands still', (format) => {
@@ -75,12 +79,12 @@ describe.each(['json', 'readable'])('the %s log, when its reader stands still', 
 
   it('keeps no callback waiting; what is not kept is counted, and said once it is read again', async () => {
     const { refuse, read } = await stalled('logRefusalsPerSecond: 1_000_000,', args)
-    const statuses = await refuse(6_000)
+    const statuses = await refuse(MORE_THAN_KEPT)
     expect(new Set(statuses)).toEqual(new Set(['401']))
     const output = await read('WARN_LOG_LINES_DROPPED')
     const dropped = Number(/dropped"?[=:](\d+)/.exec(output)![1])
     expect(dropped).toBeGreaterThan(0)
-    expect(output.split('\n').filter(isRefusal).length + dropped).toBe(6_000)
+    expect(output.split('\n').filter(isRefusal).length + dropped).toBe(MORE_THAN_KEPT)
   }, 60_000)
 })
 
@@ -91,7 +95,7 @@ it('a log whose reader stands still does not keep the process from ending', asyn
       '--log-format',
       format,
     ])
-    await refuse(3_000)
+    await refuse(MORE_THAN_A_PIPE)
     const ended = once(child, 'exit')
     child.kill('SIGTERM')
     expect(await ended).toEqual([0, null])
@@ -125,12 +129,12 @@ describe('the end of the process', () => {
     async (_how, handlers, code, last) => {
       const options = `logRefusalsPerSecond: 1_000_000, ${handlers}`
       const { refuse, read, child, exit, port } = await stalled(options)
-      await refuse(2_000)
+      await refuse(MORE_THAN_A_PIPE)
       if (handlers) void fetch(`http://127.0.0.1:${port}/`, { method: 'PUT' }).catch(() => {})
       else child.kill('SIGTERM')
       const output = await read(last)
       expect(await exit).toEqual([code, null])
-      expect(output.split('\n').filter(isRefusal).length).toBeGreaterThanOrEqual(2_000)
+      expect(output.split('\n').filter(isRefusal).length).toBeGreaterThanOrEqual(MORE_THAN_A_PIPE)
     },
     60_000,
   )

@@ -4,6 +4,7 @@ import { createReceiver } from '../../src/index.js'
 import { collectedLog } from '../support/collected-log.js'
 import { connection } from '../support/connection.js'
 import { deferred } from '../support/deferred.js'
+import { fakeTimeouts } from '../support/fake-timeouts.js'
 import { HOST_NAMES } from '../support/hosts.js'
 import { genuine, runReceiver, subscription } from '../support/running-receiver.js'
 import { until } from '../support/until.js'
@@ -133,9 +134,12 @@ describe('stop()', () => {
       handlerTimeoutMs: 100,
       handler: () => new Promise(() => {}),
     })
+    const pass = fakeTimeouts()
     const answer = send(genuine())
     await until(() => handled.length === 1)
-    await receiver.stop()
+    const stopped = receiver.stop()
+    await pass(5_000)
+    await stopped
     expect(await answer).toMatchObject({ status: 500 })
   })
 

@@ -2,6 +2,7 @@ import { NO_ENTRIES } from '../../src/inbox/no-entries.js'
 import { InboxMetrics } from '../../src/telemetry/inbox-metrics.js'
 import { deferred } from '../support/deferred.js'
 import { fakeClock } from '../support/fake-clock.js'
+import { fakeTimeouts } from '../support/fake-timeouts.js'
 
 const list = async () => []
 
@@ -27,7 +28,10 @@ describe('the figures of an inbox', () => {
       return { ...NO_ENTRIES, stored: 0 }
     })
     monotonic.advance(5_000)
-    expect((await readable!.get()).values).toEqual([{ labels: { inbox: 'default' }, value: 0 }])
+    const pass = fakeTimeouts()
+    const reading = readable!.get()
+    await pass(2_000)
+    expect((await reading).values).toEqual([{ labels: { inbox: 'default' }, value: 0 }])
     monotonic.advance(60_000)
     expect(await stored()).toBeUndefined()
     expect(stats).toHaveBeenCalledTimes(3)

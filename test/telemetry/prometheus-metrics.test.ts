@@ -7,6 +7,7 @@ import { SqliteInbox } from '../../src/sqlite.js'
 import { signedCallback } from '../../src/testing/signed-callback.js'
 import { arrival } from '../support/arrivals.js'
 import { fakeClock } from '../support/fake-clock.js'
+import { fakeTimeouts } from '../support/fake-timeouts.js'
 import { itWhere } from '../support/it-where.js'
 import { runInboxReceiver } from '../support/running-inbox-receiver.js'
 import { FORGED, genuine, runReceiver, SECRET, subscription } from '../support/running-receiver.js'
@@ -177,7 +178,10 @@ describe('prometheusMetrics', () => {
     const { samples, send } = await observed({ inbox })
     inbox.stats = () => new Promise(() => {})
     await send(genuine())
-    const found = await samples()
+    const pass = fakeTimeouts()
+    const sampled = samples()
+    await pass(2_000)
+    const found = await sampled
     expect(found.get('countersign_inbox_readable{inbox="default"}')).toBe(0)
     expect([...found.keys()].filter((name) => name.startsWith('countersign_inbox_entries'))).toEqual([])
     expect(found.get(`countersign_callbacks_total{outcome="stored",code="STORED",${TYPE}}`)).toBe(1)

@@ -2,11 +2,10 @@ import type { ClaimedEntry } from '../../src/inbox/inbox.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { deferred } from '../support/deferred.js'
 import { fakeClock } from '../support/fake-clock.js'
+import { fakeTimeouts } from '../support/fake-timeouts.js'
 import { away, interposed, never } from '../support/interposed-inbox.js'
 import { work, type WorkOptions } from '../support/running-worker.js'
 import { until } from '../support/until.js'
-
-afterEach(() => jest.useRealTimers())
 
 function interposedWork(options: WorkOptions = {}) {
   const clock = fakeClock()
@@ -20,6 +19,9 @@ const isSettled = async (promise: Promise<unknown>) => {
   await new Promise((resolve) => setImmediate(resolve))
   return settled
 }
+
+/** A stop that is given 5 ms is over by then, whatever hangs. */
+const STOPS_MS = 5_000
 
 describe('start', () => {
   it('is safe to call twice', async () => {
@@ -95,9 +97,13 @@ describe('stop', () => {
 
   it('leaves behind what does not listen; its lease runs out', async () => {
     const { worker, store, called, clock, inbox, calls, log } = interposedWork()
+    const pass = fakeTimeouts()
     const id = await store()
+    worker.wake()
     const run = await called(1)
-    await worker.stop(5)
+    const stopped = worker.stop(5)
+    await pass(STOPS_MS)
+    await stopped
     run.succeed()
     await until(() => log.withCode('WARN_LEASE_LOST').length === 1)
     expect(calls.settle).toBe(0)
@@ -133,7 +139,10 @@ describe('stop', () => {
     const before = calls.claim
     await until(() => calls.claim > before)
     const id = await store()
-    await worker.stop(5)
+    const pass = fakeTimeouts()
+    const stopped = worker.stop(5)
+    await pass(STOPS_MS)
+    await stopped
     gate.resolve()
     await until(() => claimed !== undefined)
     await new Promise((resolve) => setImmediate(resolve))
@@ -142,20 +151,19 @@ describe('stop', () => {
     expect(await inbox.show(id)).toMatchObject({ state: 'stored', attempts: 0 })
   })
 
-  // Both at once, as each waits for a second.
-  it('does not wait for ever for a claim or a prune that hangs', async () => {
-    const stops = (['claim', 'prune'] as const).map(async (method) => {
-      const { worker, set, calls } = interposedWork({ start: false })
-      set(method, never)
-      worker.start()
-      await until(() => calls[method] === 1)
-      await worker.stop(5)
-    })
-    await Promise.all(stops)
+  it.each(['claim', 'prune'] as const)('does not wait for ever for a %s that hangs', async (method) => {
+    const pass = fakeTimeouts()
+    const { worker, set, calls } = interposedWork({ start: false })
+    set(method, never)
+    worker.start()
+    await until(() => calls[method] === 1)
+    const stopped = worker.stop(5)
+    await pass(STOPS_MS)
+    await stopped
   })
 
   it('does not wait for ever for an end that cannot be recorded', async () => {
-    jest.useFakeTimers({ doNotFake: ['setImmediate', 'clearImmediate', 'nextTick', 'queueMicrotask'] })
+    const pass = fakeTimeouts()
     const { worker, store, set, called, calls } = interposedWork()
     await store()
     worker.wake()
@@ -164,11 +172,11 @@ describe('stop', () => {
     run.succeed()
     await until(() => calls.settle >= 1)
     const stopped = worker.stop(5)
-    await jest.advanceTimersByTimeAsync(5_000)
+    await pass(STOPS_MS)
     await stopped
     const after = calls.settle
     expect(after).toBeGreaterThan(1)
-    await jest.advanceTimersByTimeAsync(5_000)
+    await pass(STOPS_MS)
     expect(calls.settle).toBe(after)
   })
 })

@@ -60,7 +60,8 @@ describe('a handler whose time is up', () => {
         leaseMs: 60_000,
         pollMs: 1_000,
         concurrency: 1,
-        handler: () => new Promise(() => {}),
+        // Until the end of the test.
+        handler: 'manual',
       })
       const pass = async (ms: number) => {
         clock.advance(ms)

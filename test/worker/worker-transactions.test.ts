@@ -13,6 +13,7 @@ import { arrival } from '../support/arrivals.js'
 import { collectedLog } from '../support/collected-log.js'
 import { deferred } from '../support/deferred.js'
 import { fakeClock } from '../support/fake-clock.js'
+import { fakeTimeouts } from '../support/fake-timeouts.js'
 import { subscription } from '../support/running-receiver.js'
 import { becomes } from '../support/running-worker.js'
 import { TransactionalMemoryInbox, type MemoryTransaction } from '../support/transactional-memory-inbox.js'
@@ -248,7 +249,10 @@ describe('a transactional handler', () => {
     )
     await worker.start()
     await until(() => inbox.transactions.length === 1)
-    await worker.stop()
+    const pass = fakeTimeouts()
+    const stopped = worker.stop()
+    await pass(5_000)
+    await stopped
     resolve()
     await until(() => inbox.transactions[0]!.isOver)
     expect(inbox.committed).toEqual([])
