@@ -57,15 +57,14 @@ const EXPORTED = {
 }
 
 // Names are public the day they are published: this list changes on purpose, or not at all.
-describe.each(Object.entries(EXPORTED))('%s', (specifier, names) => {
-  test('exports these names as an ES module', () => {
-    const program = `console.log(JSON.stringify(Object.keys(await import('${specifier}'))))`
-    expect(namesPrintedBy('module', program)).toEqual(names)
-  })
+describe.each([
+  ['an ES module', 'module', 'await import(each)'],
+  ['CommonJS', 'commonjs', 'require(each)'],
+])('as %s', (_, inputType, load) => {
+  const exported = namesOf(inputType, load)
 
-  test('exports the same names as CommonJS', () => {
-    const program = `console.log(JSON.stringify(Object.keys(require('${specifier}'))))`
-    expect(namesPrintedBy('commonjs', program)).toEqual(names)
+  test.each(Object.entries(EXPORTED))('%s exports these names', (specifier, names) => {
+    expect(exported[specifier]).toEqual(names)
   })
 })
 
@@ -100,9 +99,13 @@ test('comments and help name only pages that are packed', () => {
 })
 
 /** From a Node of its own: Jest resolves modules its own way. */
-function namesPrintedBy(inputType: 'module' | 'commonjs', program: string): string[] {
+function namesOf(inputType: string, load: string): Record<string, string[]> {
+  const program = `
+    const names = {}
+    for (const each of ${JSON.stringify(Object.keys(EXPORTED))}) names[each] = Object.keys(${load}).sort()
+    console.log(JSON.stringify(names))`
   const args = [`--input-type=${inputType}`, '--eval', program]
-  return JSON.parse(execFileSync(process.execPath, args, { cwd: root, encoding: 'utf8' })).sort()
+  return JSON.parse(execFileSync(process.execPath, args, { cwd: root, encoding: 'utf8' }))
 }
 
 function leaves(value: unknown): string[] {

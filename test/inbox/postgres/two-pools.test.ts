@@ -4,8 +4,12 @@ import type { ClaimedEntry } from '../../../src/inbox/inbox.js'
 import type { PostgresInbox } from '../../../src/postgres.js'
 import { addWithImpossible, arrival } from '../../support/arrivals.js'
 import { describeWithAnyDatabase } from '../../support/postgres-inbox.js'
+import { randomRuns } from '../../support/random-runs.js'
 import { until } from '../../support/until.js'
 
+/** What a race comes to differs from time to time. */
+const RACES = randomRuns(30)
+const PER_KEY = randomRuns(40)
 const ANY = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
 
 describeWithAnyDatabase('several pools', (database) => {
@@ -51,7 +55,7 @@ describeWithAnyDatabase('several pools', (database) => {
 
   it('store one of a signature that arrives under several keys, and quarantine one', async () => {
     const inboxes = await pair()
-    for (let round = 0; round < 20; round++) {
+    for (let round = 0; round < RACES; round++) {
       const { signature } = arrival()
       const adding = Array.from({ length: 10 }, (_, index) =>
         inboxes[index % 2]!.add(arrival({ signature, body: '{}' })),
@@ -60,12 +64,12 @@ describeWithAnyDatabase('several pools', (database) => {
       expect(results.filter((each) => each === 'stored')).toHaveLength(1)
       expect(results.filter((each) => each === 'quarantined')).toHaveLength(1)
     }
-    expect(await inboxes[0].stats()).toMatchObject({ stored: 20, quarantined: 20 })
+    expect(await inboxes[0].stats()).toMatchObject({ stored: RACES, quarantined: RACES })
   })
 
   it('lose nothing when keys and signatures cross each other', async () => {
     const inboxes = await pair()
-    for (let round = 0; round < 30; round++) {
+    for (let round = 0; round < RACES; round++) {
       const [one, other] = [arrival(), arrival()]
       const crossed = [
         { ...one, signature: other.signature },
@@ -85,7 +89,7 @@ describeWithAnyDatabase('several pools', (database) => {
 
   it('remember a new signature of a repeat, or store it under its other key, and never both', async () => {
     const inboxes = await pair()
-    for (let round = 0; round < 30; round++) {
+    for (let round = 0; round < RACES; round++) {
       const first = arrival()
       await inboxes[0].add(first)
       const { signature } = arrival()
@@ -103,7 +107,7 @@ describeWithAnyDatabase('several pools', (database) => {
     const keys = ['account 1', 'account 2', 'account 3']
     const expected = new Map<string, string[]>(keys.map((key) => [key, []]))
     const adding = (async () => {
-      for (let i = 0; i < 40; i++)
+      for (let i = 0; i < PER_KEY; i++)
         for (const orderKey of keys) {
           const { id } = await inboxes[i % 2]!.add(arrival({ orderKey, type: orderKey }))
           expected.get(orderKey)!.push(id)
@@ -113,7 +117,7 @@ describeWithAnyDatabase('several pools', (database) => {
     const running = new Set<string>()
     let count = 0
     const work = async (inbox: PostgresInbox) => {
-      while (count < 120) {
+      while (count < keys.length * PER_KEY) {
         const { entries } = await inbox.claim(ANY)
         for (const { callback } of entries) {
           expect(running.has(callback.type)).toBe(false)
