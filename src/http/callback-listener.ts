@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { MaybePending } from '../base/pending.js'
 import type { Outcome } from '../callback/outcomes.js'
 import { createBatches } from './batch.js'
 import { requestHead, type CallbackHead } from './callback-head.js'
@@ -15,7 +14,7 @@ export type CallbackListener = (
   response: ServerResponse,
   /** Given when the sender waits for `100 Continue` before it sends the body (RFC 9110, section 10.1.1). */
   sendContinue?: () => void,
-) => MaybePending<void>
+) => Promise<void>
 
 interface ListenerOptions {
   /** How long the rest of a refused body is read and discarded, in milliseconds. */

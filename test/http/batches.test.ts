@@ -35,6 +35,18 @@ describe.each(HOST_NAMES)('two hundred callbacks in one write, in %s,', (hostNam
   })
 })
 
+it.each(HOST_NAMES)('answers a callback when its whole batch has been handled, in %s', async (hostName) => {
+  const answeredBefore: number[] = []
+  const { port, outcomes } = await runReceiver({
+    in: hostName,
+    handler: () => answeredBefore.push(outcomes.length),
+  })
+  const { socket } = await connection(port)
+  socket.write(Buffer.concat([genuine(), genuine(), genuine()].map((callback) => callback.toHttp())))
+  await until(() => outcomes.length === 3)
+  expect(answeredBefore).toEqual([0, 0, 0])
+})
+
 describe('between the end of a body and its batch', () => {
   it('stop() has no handler begin, and the sender told to come back', async () => {
     const handler = jest.fn()
