@@ -25,6 +25,7 @@ compile('CommonJS', '-p', '.ci/tsconfig.cjs.json')
 // Without this marker Node would read the CommonJS files as ES modules, as the package says "type": "module".
 writeFileSync(join(root, 'dist/cjs/package.json'), '{"type":"commonjs"}\n')
 writeBrowserLibraries()
+writeOwnLocation()
 await joinModules()
 const bin = join(root, 'dist/esm/cli/bin.js')
 if (existsSync(bin)) chmodSync(bin, 0o755)
@@ -46,6 +47,12 @@ function writeBrowserLibraries() {
     join(root, 'dist/cjs', module),
     `'use strict'\nObject.defineProperty(exports, '__esModule', { value: true })\nexports.browserLibraries = browserLibraries\n${body}`,
   )
+}
+
+/** ES modules have no `__filename`, and the CommonJS pass does not compile `import.meta`. */
+function writeOwnLocation() {
+  const module = 'export function ownLocation() {\n  return import.meta.url\n}\n'
+  writeFileSync(join(root, 'dist/esm/inbox/sqlite/own-location.js'), module)
 }
 
 /** The package does not contain the source map that the last line names. */

@@ -115,7 +115,7 @@ describe('the log', () => {
     const reader = await openAside(file)
     reader.exec('BEGIN; SELECT count(*) FROM entries')
     for (let round = 0; round < 4; round++) await Promise.all(megabytes(20).map((each) => inbox.add(each)))
-    for (let round = 0; round < 3; round++) await inbox.add(arrival())
+    for (let round = 0; round < 10; round++) await inbox.add(arrival())
     reader.exec('ROLLBACK')
     reader.close()
     expect(log.withCode('WARN_INBOX_LOG_LARGE')).toMatchObject([

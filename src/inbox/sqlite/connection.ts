@@ -87,6 +87,16 @@ export class Connection {
     this.#log.syncNow()
   }
 
+  /** How many pages the log holds. */
+  logFrames(): number {
+    return this.get<{ log: number }>('PRAGMA wal_checkpoint(NOOP)')!.log
+  }
+
+  /** From now on SQLite copies the log in a commit when it holds that many pages. */
+  checkpointAt(frames: number): void {
+    this.#database.exec(`PRAGMA wal_autocheckpoint = ${frames}`)
+  }
+
   /** The size of the log, and how much of it cannot be copied into the database now, in bytes. */
   checkpoint(): { logBytes: number; heldBytes: number } {
     const { logBytes } = this.#files

@@ -19,6 +19,8 @@ export interface SqliteStatement {
 export type SqliteValue = string | number | Uint8Array | null
 
 export interface SqliteDriver {
+  /** The module to import. */
+  readonly name: string
   readonly DatabaseSync: new (file: string, options?: { readOnly: boolean }) => SqliteDatabase
 }
 
@@ -33,7 +35,8 @@ export async function loadDriver(): Promise<SqliteDriver> {
   for (const name of names) {
     try {
       // By a variable, as the types of Node 20 do not know the one and not every install has the other.
-      return (await import(name)) as SqliteDriver
+      const { DatabaseSync } = (await import(name)) as Pick<SqliteDriver, 'DatabaseSync'>
+      return { name, DatabaseSync }
     } catch (error) {
       failures.push(error)
     }
@@ -45,5 +48,5 @@ export async function loadDriver(): Promise<SqliteDriver> {
   throw new CountersignError('ERR_SQLITE_MISSING', message, { cause: new AggregateError(failures) })
 }
 
-const BUILT_IN = 'node:sqlite'
+export const BUILT_IN = 'node:sqlite'
 const PACKAGE = '@photostructure/sqlite'

@@ -76,7 +76,7 @@ export class GroupCommit {
 
   async #close(): Promise<void> {
     await this.#draining
-    this.#kept.close()
+    await this.#kept.close()
   }
 
   async #drain(): Promise<void> {

@@ -1,5 +1,6 @@
 import { CountersignError } from '../../base/errors.js'
 import type { Logger } from '../../logging/logger.js'
+import { Checkpoints } from './checkpoints.js'
 import { Connection } from './connection.js'
 import { loadDriver, type SqliteDriver } from './driver.js'
 import { isBusy, needsReopening } from './inbox-error.js'
@@ -12,6 +13,8 @@ export class KeptConnection {
   readonly #logger: Logger
   #driver: SqliteDriver | undefined
   #connection: Connection | undefined
+  /** Undefined with a SQLite in which two connections of a process may not copy the log. */
+  #checkpoints: Checkpoints | undefined
   #lastFailure: { readonly error: unknown; readonly at: number } | undefined
   #hasWarned = false
   /** The connection whose files were replaced, once that has been logged. */
@@ -39,11 +42,14 @@ export class KeptConnection {
    * was changed; unless the sync failed: then the changes may be durable or not.
    */
   async change<Result>(operation: (connection: Connection) => Result): Promise<Result> {
+    await this.#checkpoints?.mayCommit()
     const { result, synced } = await this.#use((connection) => {
       if (this.#isLogDoubtful) this.#emptyLog(connection)
       const result = connection.transaction(() => operation(connection))
       // Begun at once: an operation that comes next may close the connection.
-      return { result, synced: connection.sync() }
+      const synced = connection.sync()
+      this.#checkpoints?.committed(connection)
+      return { result, synced }
     })
     try {
       await synced
@@ -52,7 +58,7 @@ export class KeptConnection {
       this.#lastFailure = { error, at: performance.now() }
       throw error
     }
-    if (this.#connection) this.#watchLog(this.#connection)
+    if (this.#connection && !this.#checkpoints?.isRunning) this.#watchLog(this.#connection)
     return result
   }
 
@@ -61,9 +67,10 @@ export class KeptConnection {
     this.#lastFailure = undefined
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.#isClosed = true
-    this.#drop()
+    await this.#checkpoints?.close()
+    await this.#drop()
   }
 
   async #use<Result>(operation: (connection: Connection) => Result): Promise<Result> {
@@ -74,7 +81,7 @@ export class KeptConnection {
         if (connection === this.#connection) return operation(connection)
       }
     } catch (error) {
-      this.#afterFailure(error)
+      await this.#afterFailure(error)
       throw error
     }
   }
@@ -84,14 +91,26 @@ export class KeptConnection {
     if (this.#connection && state === 'current') return this.#connection
     // Opening takes long. While it cannot succeed, callbacks must not cause an attempt each.
     this.#throwLastFailure()
-    if (this.#connection) this.#letGo(this.#connection, state)
+    if (this.#connection) {
+      if (this.#checkpoints?.isRunning) {
+        await this.#checkpoints.idle()
+        return this.#open()
+      }
+      this.#letGo(this.#connection, state)
+    }
     this.#driver ??= await loadDriver()
     if (this.#isClosed) throw closedError(this.#file)
     // Another call may have opened it meanwhile.
-    this.#connection ??= new Connection(this.#driver, this.#file)
+    this.#connection ??= this.#opened(new Connection(this.#driver, this.#file), this.#driver)
     if (!this.#isLogDoubtful) this.#lastFailure = undefined
-    this.#warnOfOldSqlite(this.#connection.sqliteVersion)
     return this.#connection
+  }
+
+  #opened(connection: Connection, driver: SqliteDriver): Connection {
+    if (isOlder(connection.sqliteVersion, SAFE_SQLITE)) this.#warnOfOldSqlite(connection.sqliteVersion)
+    else this.#checkpoints ??= new Checkpoints(driver, this.#file)
+    this.#checkpoints?.opened(connection)
+    return connection
   }
 
   #throwLastFailure(): void {
@@ -129,14 +148,16 @@ export class KeptConnection {
     throw error
   }
 
-  #afterFailure(error: unknown): void {
+  async #afterFailure(error: unknown): Promise<void> {
     if (error === this.#lastFailure?.error) return
-    if (this.#connection && needsReopening(error)) this.#drop()
+    if (this.#connection && needsReopening(error)) await this.#drop()
     if (!this.#connection && !isBusy(error)) this.#lastFailure = { error, at: performance.now() }
   }
 
-  #drop(): void {
+  async #drop(): Promise<void> {
     const connection = this.#connection
+    await this.#checkpoints?.idle()
+    if (connection !== this.#connection) return
     try {
       // A connection that may not be closed is kept, and refused again: a second one would share the index of its log.
       if (connection?.close() === false) return
@@ -150,7 +171,6 @@ export class KeptConnection {
   #warnOfOldSqlite(version: string): void {
     if (this.#hasWarned) return
     this.#hasWarned = true
-    if (!isOlder(version, SAFE_SQLITE)) return
     const message =
       `SQLite before ${SAFE_SQLITE.join('.')} may damage a file that several processes write: update Node, or let one ` +
       'process alone use the inbox'

@@ -1,0 +1,86 @@
+import { CheckpointThread } from './checkpoint-thread.js'
+import type { Connection } from './connection.js'
+import type { SqliteDriver } from './driver.js'
+
+/**
+ * Copies the log of a file into its database, which takes two syncs of the disk, without blocking the event loop. The first part
+ * is copied while commits continue. For the rest, which is short, the commits wait: the log can begin anew only when it has been
+ * copied completely.
+ */
+export class Checkpoints {
+  readonly #driver: SqliteDriver
+  readonly #file: string
+  #thread: CheckpointThread | undefined
+  #isPossible = true
+  #running: Promise<void> | undefined
+  #restIsNext = false
+  #commitsWait = false
+  /** How long the log was after it was copied the last time, in pages: a reader may have kept it from beginning anew. */
+  #copiedFrames = 0
+
+  constructor(driver: SqliteDriver, file: string) {
+    this.#driver = driver
+    this.#file = file
+  }
+
+  /** To be called when the file was opened. */
+  opened(connection: Connection): void {
+    connection.checkpointAt(this.#isPossible ? FRAMES_WITHOUT_THREAD : FRAMES)
+  }
+
+  /** To be called after each commit: begins to copy when the log is long. */
+  committed(connection: Connection): void {
+    if (this.#running || !this.#isPossible) return
+    const frames = connection.logFrames()
+    // Another process has let it begin anew.
+    if (frames < this.#copiedFrames) this.#copiedFrames = 0
+    const isLong = frames - this.#copiedFrames >= FRAMES
+    this.#commitsWait = isLong && this.#restIsNext
+    this.#restIsNext = isLong && !this.#restIsNext
+    if (!isLong) return
+    this.#running = this.#run(connection).finally(() => {
+      this.#running = undefined
+      this.#commitsWait = false
+    })
+  }
+
+  /** Resolves when the next transaction may begin. */
+  async mayCommit(): Promise<void> {
+    if (this.#commitsWait) await this.#running
+  }
+
+  get isRunning(): boolean {
+    return this.#running !== undefined
+  }
+
+  /** Resolves when nothing is being copied. A file must not be closed before. */
+  async idle(): Promise<void> {
+    await this.#running
+  }
+
+  async close(): Promise<void> {
+    await this.#running
+    this.#isPossible = false
+    await this.#thread?.close()
+  }
+
+  async #run(connection: Connection): Promise<void> {
+    try {
+      this.#thread ??= new CheckpointThread(this.#driver, this.#file)
+      await this.#thread.run(this.#commitsWait ? 'RESTART' : 'PASSIVE')
+      if (this.#commitsWait) this.#copiedFrames = connection.logFrames()
+    } catch {
+      // Another process may have locked the file, and the next commits try again. If that goes on, or without a thread, SQLite
+      // does it in a commit.
+      if (!this.#thread || this.#thread.hasEnded) {
+        this.#isPossible = false
+        connection.checkpointAt(FRAMES)
+      }
+    }
+  }
+}
+
+/** How long the log becomes before it is copied, in pages. Also the default of SQLite. */
+const FRAMES = 1_000
+/** How long it becomes before SQLite copies it in a commit although there is a thread. */
+const FRAMES_WITHOUT_THREAD = 8_000
