@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { startServers } from './receiver.bench.mjs'
+import { startChild, startServers } from './receiver.bench.mjs'
 import { median, ratio } from './statistics.mjs'
 
 const SERVERS = [
@@ -11,11 +12,15 @@ const SERVERS = [
   'standalone, inbox',
 ]
 
-/** Durably accepted callbacks per second, and what entries cost in an inbox that is nearly empty or very full. */
+/**
+ * Durably accepted callbacks per second, how late the answers are, and what entries cost in an inbox that is nearly empty or very
+ * full.
+ */
 export async function benchInbox(options) {
   const rows = []
   for (const connections of [64, 256]) rows.push(...(await accept(connections, options)))
-  return [...rows, ...costs(options)]
+  for (const load of options.quick ? [0.5] : [0.25, 0.5, 0.75]) rows.push(...(await latency(load, options)))
+  return [...rows, ...(await drain(options)), ...costs(options)]
 }
 
 async function accept(connections, { quick }) {
@@ -52,6 +57,94 @@ async function accept(connections, { quick }) {
       aim: { atMost: 1.2 },
     },
   ]
+}
+
+/** Callbacks arrive at fixed times, at a part of what the slowest of these servers can store and handle. */
+async function latency(load, { quick }) {
+  const [without, ...inboxes] = ['mounted', 'mounted, inbox', 'mounted, inbox and worker']
+  const options = quick
+    ? { rounds: 3, roundSeconds: 0.5, warmUp: 1000 }
+    : { rounds: 12, roundSeconds: 1, warmUp: 3000 }
+  const results = await onSlowDisk(() =>
+    startServers([...inboxes.toReversed(), without], { ...options, load }),
+  )
+  const series = (name, field) => results[name].map((result) => result[field])
+  return inboxes.flatMap((name) => {
+    const delays = series(name, 'p50').map((p50, round) => (p50 - results[without][round].p50) * 1000)
+    const what = `${name}, disk with 1 ms more, ${load} of capacity`
+    const aims = load === 0.5 ? { p50: { atMost: 3 }, p99: { atMost: 2 } } : {}
+    return [
+      {
+        part: 'inbox',
+        what: `${what}, median delay by the inbox`,
+        measured: `${median(delays).toFixed(2)} ms`,
+        value: median(delays),
+        of: `ms later than ${without}`,
+        aim: aims.p50,
+      },
+      {
+        part: 'inbox',
+        what: `${what}, 99th percentile`,
+        measured: `${(median(series(name, 'p99')) * 1000).toFixed(2)} ms`,
+        ratio: ratio(series(name, 'p99'), series(without, 'p99')),
+        of: `${name} ÷ ${without}`,
+        aim: aims.p99,
+      },
+    ]
+  })
+}
+
+async function onSlowDisk(work) {
+  const { NODE_OPTIONS: before } = process.env
+  process.env.NODE_OPTIONS = `--import=${new URL('inbox/slow-disk.mjs', import.meta.url)}`
+  try {
+    return await work()
+  } finally {
+    if (before === undefined) delete process.env.NODE_OPTIONS
+    else process.env.NODE_OPTIONS = before
+  }
+}
+
+/** How fast a worker empties a full inbox while callbacks arrive, and how late those are answered. */
+async function drain({ quick }) {
+  const backlog = quick ? 10_000 : 200_000
+  const perSecond = 500
+  return onSlowDisk(async () => {
+    const receiver = startChild('inbox/backlog.mjs', 1, backlog)
+    const load = startChild('receiver/load.mjs', 0)
+    const p99s = []
+    let seconds
+    try {
+      const [{ port }] = await once(receiver.child, 'message')
+      while (seconds === undefined) {
+        await load.ask({ prepare: { kind: 'callback', count: perSecond } })
+        p99s.push((await load.ask({ send: { port, perSecond } })).p99 * 1000)
+        seconds = (await receiver.ask({})).seconds
+      }
+    } finally {
+      for (const { child } of [receiver, load]) child.kill()
+    }
+    const what = `backlog of ${backlog.toLocaleString('en')} while ${perSecond} a second arrive`
+    const rate = backlog / seconds
+    return [
+      {
+        part: 'inbox',
+        what: `${what}, handled`,
+        measured: `${Math.round(rate)}/s`,
+        value: rate,
+        of: 'entries per second',
+        aim: { atLeast: 5_000 },
+      },
+      {
+        part: 'inbox',
+        what: `${what}, 99th percentile of the answers`,
+        measured: `${median(p99s).toFixed(1)} ms`,
+        value: median(p99s),
+        of: 'ms',
+        aim: { below: 50 },
+      },
+    ]
+  })
 }
 
 function costs({ quick }) {
