@@ -8,7 +8,7 @@ import type { CapturedFiles } from './captured-request.js'
 /** Access of any kind for the group and for others. */
 const FOR_OTHERS = 0o077
 
-/** Only such files are counted and removed. The rest of the folder belongs to somebody else. */
+/** Only files with such a name are counted and removed. Other files in the folder are not captures. */
 const OWN_NAME = /^(\d{8}T\d{9}Z-\d{6}-[\da-f]{8}-[a-z\d-]{1,60})\.(?:http|json)$/
 
 interface Bounds {

@@ -5,7 +5,7 @@ export const HIDDEN = '[hidden]'
 const MAY_SIGN = /auth|signature|hmac/i
 const CREDENTIALS = /cookie|token|secret|passw|api-?key|session|credential/i
 const MARKER = /(\[salted-sha256:[^\]]*\])/
-/** Of a longer word without spaces, nobody knows what it is. `HMAC-SHA256` and dates are shorter. */
+/** A longer word without spaces may be a credential. `HMAC-SHA256` and the words of dates are shorter. */
 const LONG_WORD = /[\w.~+/=-]{16,}/g
 const AFTER_SCHEME = /\b(basic|bearer|digest|token|apikey)[ =:]+[^\s,;[]+/gi
 

@@ -34,7 +34,7 @@ export class RequestCapture {
     this.#folder = new CaptureFolder(settings.folder, settings)
     this.#clock = clock
     this.#logger = logger
-    // What is refused so often is no news, and is counted in the log already.
+    // Further requests are not captured. The log counts them already.
     this.#perCode = new LogThrottle(settings.perSecond, () => {})
     this.#failures = new LogThrottle(1, (_kind, suppressed, overMs) =>
       logger.warn({ code: FAILED, suppressed, overMs }, `${suppressed} more requests were not captured`),

@@ -13,5 +13,5 @@ process.once('beforeExit', () => {
 
 const exitCode = await main(process.argv.slice(2), process)
 // Not process.exitCode: a handlers module may have open connections, which would keep the process alive. Not before
-// the output is written, or the reader is known to be gone.
+// the output is written, or its reader has closed the pipe.
 process.stdout.write('', () => process.exit(exitCode))

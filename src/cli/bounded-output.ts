@@ -75,7 +75,7 @@ export class BoundedOutput {
     else this.#waiting.shift()
   }
 
-  /** The reader is gone, or the disk is full. Callbacks must still be handled. */
+  /** The reader has closed the pipe, or the disk is full. Callbacks must still be handled. */
   #drop(): void {
     this.#dropped += this.#waiting.length
     this.#waiting = []

@@ -22,7 +22,7 @@ export const NOT_CONFIGURED: ReadonlySet<string> = new Set(['ERR_LISTEN_FAILED',
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
-/** Gives a command its options, its help and its action. When the action has run, `finish` is told its exit code. */
+/** Gives a command its options, its help and its action. When the action has run, it passes its exit code to `finish`. */
 export type DefineCommand = (command: Command, io: Io, finish: (code: ExitCode) => void) => void
 
 /** The user has to change something: exit code 2, with a message that says what. */

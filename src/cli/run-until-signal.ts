@@ -18,7 +18,7 @@ export type Stop = (why: { readonly failed: boolean }) => Promise<void>
 
 /** Added to the limit of a stop: to close connections, and to write the last log lines. */
 const STOP_SLACK_MS = 5_000
-/** Node fires a longer timer at once. */
+/** Node fires a timer that is longer than this immediately. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /**
@@ -34,7 +34,7 @@ export async function runUntilSignal(
     {
       delay: Math.min(stopLimitMs + STOP_SLACK_MS, LONGEST_TIMER_MS),
       logger: false,
-      // An event loop that runs dry before the start has finished is a failure, and has its exit code already.
+      // If the event loop becomes empty before the start has finished, the exit code of the failure is already set.
       skip: ['beforeExit'],
       onSecondSignal: (signal) => log.warn({ signal }, 'a second signal: ending immediately'),
       onSecondError: (error) => log.fatal({ err: asError(error) }, 'a second error: ending immediately'),

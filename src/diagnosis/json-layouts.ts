@@ -1,7 +1,7 @@
 /** A JSON text as its tokens, which keeps the spelling of strings and numbers and the order of keys. */
 export type JsonTokens = readonly string[]
 
-/** How a program writes JSON: what stands after a colon, after a comma, and within brackets. */
+/** How a program writes JSON: the white space after a colon, after a comma, and within brackets. */
 export interface JsonLayout {
   readonly name: string
   readonly colon: string
@@ -42,7 +42,7 @@ export function jsonTokens(text: string): JsonTokens | undefined {
   return tokens
 }
 
-/** Linear: each backslash is looked at once, for the quote after it. */
+/** Linear: each backslash is read once. */
 function endOfString(text: string, start: number): number {
   for (let at = start + 1; ; at++) {
     at = text.indexOf('"', at)

@@ -74,7 +74,7 @@ export function search<Subscription>(
 
   const asReceived = [bodyHash]
   tryAll(0, 0, asReceived)
-  // To list the changes takes time, too.
+  // Listing the changes takes time as well.
   if (matches.length > 0 || limit.isOver) return { matches, triedSingles }
   spaces = spacesOf('changed')
   for (let weight = 1; weight <= MAX_SINGLE_WEIGHT; weight++) tryAll(1, weight, asReceived)

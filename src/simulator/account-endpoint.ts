@@ -54,7 +54,7 @@ function idIn(path: string): string {
     // A URL parser resolves . and .. even if they are percent-encoded.
     if (SEGMENT.test(segment) && accountId !== '.' && accountId !== '..') return accountId
   } catch {
-    // The refusal below is for this case, too.
+    // The refusal below covers this case as well.
   }
   throw new ApiRefusal(404, 'no-such-path', 'the path must end with an account id, percent-encoded in UTF-8')
 }

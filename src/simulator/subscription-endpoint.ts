@@ -66,7 +66,7 @@ function decode(secretText: string): string {
     if (bytes.toString('base64') === secretText)
       return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
-    // The refusal below is for this case, too.
+    // The refusal below covers this case as well.
   }
   throw new ApiRefusal(400, 'field', 'secretText must be the Base64 of the secret text in UTF-8')
 }

@@ -99,7 +99,7 @@ async function explain(names: readonly string[], flags: ExplainFlags, io: Io): P
 
 function readable(explained: Explained, width: number): string {
   const { name, verified, findings, stoppedBy, refusedFor } = explained
-  // That nothing was proven is no news beside a finding with signs of its own.
+  // Beside a likely finding, the message that nothing was proven adds nothing.
   const shown = findings.length > 1 ? findings.filter(({ cause }) => cause !== 'forged-or-unknown') : findings
   const blocks = shown.map((finding) => `\n${fields(rowsOf(finding), width)}`)
   const isOpen = !verified && findings.every(({ certainty }) => certainty !== 'proven')

@@ -47,7 +47,7 @@ Examples:
   $ countersign inbox export --state dead --output dead.jsonl
   $ countersign inbox migrate --print --role countersign_app`
 
-/** What is the same for all subcommands stands in the help of the command above them. */
+/** The help of `inbox` has the parts that are the same for all subcommands. */
 function subcommandHelp(name: string): string {
   const examples = HELP.split('\n').filter((line) => line.startsWith(`  $ countersign inbox ${name}`))
   return `

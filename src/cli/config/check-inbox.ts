@@ -9,7 +9,7 @@ import { readInboxFile, schemaVersionOf } from '../../inbox/sqlite/read-inbox-fi
 import { SCHEMA_VERSION } from '../../inbox/sqlite/schema.js'
 import type { ReadyInboxSetting } from './inbox-setting.js'
 
-/** How many entries the inbox holds; null where there is none of this package. */
+/** How many entries the inbox holds; null if there is no inbox, or one of the application. */
 export type InboxEntries =
   InboxStats | 'no file yet' | 'no schema yet' | 'older schema' | 'not readable' | null
 
@@ -20,8 +20,8 @@ export interface CheckedInbox {
 }
 
 /**
- * Tries whether the inbox can be used, and counts what is in it. It is neither made nor brought up to date: another
- * receiver may be using it.
+ * Checks that the inbox can be used, and counts its entries. The inbox is neither created nor migrated, because another
+ * receiver may use it.
  * @throws CountersignError as the receiver's start would
  */
 export async function checkInbox(inbox: ReadyInboxSetting, log: Logger): Promise<CheckedInbox> {

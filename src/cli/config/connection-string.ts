@@ -35,7 +35,7 @@ export function refusePassword(connectionString: string, flag: string): void {
   throw new UsageError(message)
 }
 
-/** What of it may be in no output: the text itself, and the password as it is written and as it is meant. */
+/** The parts that no output may contain: the text itself, and the password, percent-encoded and decoded. */
 export function secretsIn(connectionString: string): string[] {
   const url = parseUrl(connectionString)
   return [connectionString, ...(url ? passwordsOf(url) : [])]

@@ -77,7 +77,7 @@ async function connect(
   const client = createClient({
     url: url.href,
     socket: {
-      // A start that fails says so; what has been connected reconnects for ever.
+      // A start without a connection fails with a message. A connection that was lost later is retried without a limit.
       reconnectStrategy: (retries, cause) => (hasConnected ? Math.min(50 * (retries + 1), 2_000) : cause),
     },
   }) as RedisClientType

@@ -42,7 +42,7 @@ interface StandaloneReceiver {
   readonly receiver: Receiver
   readonly parsed: ReceiverSettings
   readonly handled: Handled
-  /** The store that the configuration describes, which whoever starts the receiver closes. */
+  /** The store that the configuration describes. The caller that starts the receiver closes the store. */
   readonly store: ConfiguredStore | undefined
 }
 

@@ -60,7 +60,7 @@ export async function appendSecretLine(name: string, file: string, io: Io): Prom
     if (process.platform !== 'win32' && (stat.mode & 0o077) !== 0) {
       throw new UsageError(`${file} can be read by others: "chmod 600 ${file}" first`)
     }
-    // The file has another name, which was not checked, and the secret would be under that name, too.
+    // The file has a second name in a folder that was not checked. Somebody could read the secret there.
     if (stat.nlink > 1) throw new UsageError(`${file} has ${stat.nlink} hard links: name a file that has one`)
     const text = await handle.readFile('utf8')
     secret = generateSecret()

@@ -127,7 +127,7 @@ function startTimer(): () => Pick<Exchange, 'startedAtMs' | 'durationMs'> {
   return () => ({ startedAtMs, durationMs: Math.round(performance.now() - start) })
 }
 
-/** As far as it came. */
+/** The text of the answer, as far as the answer arrived. */
 async function textOf(stream: Readable): Promise<string> {
   let text = ''
   try {

@@ -48,7 +48,7 @@ export function createProbe({ secret, eventTypeName, sentAtMs, bodyBytes = 0 }: 
       'X-Idempotency-Key': randomUUID(),
       'X-Event-Type': eventTypeName,
       'Authorization-Timestamp': formatHttpDate(new Date(sentAtMs)),
-      // Random bytes: no HMAC of the secret travels in the place where a callback has its signature.
+      // Random bytes, so that the place of a signature never contains an HMAC of the secret.
       Authorization: formatAuthorization(randomBytes(32).toString('base64')),
     },
     body: bodyOf(marker, bodyBytes),

@@ -32,7 +32,7 @@ const OTHER_EVENT_TYPE = 'transfers.book-completed'
 
 /**
  * A captured request with another body, another key and a new signature. Of its headers only event type and timestamp are
- * kept: others may name people, machines and networks. A text says why there is none.
+ * kept: others may name people, machines and networks. If the result is a text, it is the reason why there is no fixture.
  */
 export async function fixtureOf(
   bytes: Buffer,

@@ -55,7 +55,7 @@ function ofUrl(
   return matching ?? (possible.length === 1 ? possible[0] : undefined)
 }
 
-/** One line of the standard input. Of a terminal, without showing what is typed. */
+/** One line of the standard input. If it is a terminal, the typed characters are not shown. */
 async function askForSecret({ stdin, stderr }: Io): Promise<string> {
   // Without an output, readline shows nothing; in raw mode, neither does the terminal.
   const lines = createInterface({ input: stdin, terminal: stdin.isTTY })

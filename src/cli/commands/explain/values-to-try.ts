@@ -56,7 +56,7 @@ async function readUrlFile(path: string, written: string): Promise<string> {
   }
 }
 
-/** Lines of the standard input, each list ended by an empty line. Of a terminal, without showing what is typed. */
+/** Lists of lines of the standard input, each ended by an empty line. If it is a terminal, the typed characters are not shown. */
 async function ask({ stdin, stderr }: Io): Promise<ValuesToTry> {
   // Without an output, readline shows nothing; in raw mode, neither does the terminal.
   const lines = createInterface({ input: stdin, terminal: stdin.isTTY })

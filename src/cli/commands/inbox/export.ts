@@ -19,7 +19,7 @@ export const defineExport: DefineSubcommand = (subcommand, io, finish) => {
 }
 
 async function exportEntries(inbox: InboxOperations, flags: ExportFlags, io: Io): Promise<ExitCode> {
-  // Never over an existing file, and for nobody else's eyes: it holds payloads.
+  // The file holds payloads: only its owner may read it, and an existing file is not overwritten.
   const file =
     flags.output === undefined ? undefined : await open(resolve(io.cwd(), flags.output), 'wx', 0o600)
   try {
