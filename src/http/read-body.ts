@@ -50,14 +50,15 @@ export function readBody(
 
     const startedAt = performance.now()
     let pieces = 0
-    const onData = (piece: Buffer | string): void => {
+    const onData = (piece: unknown): void => {
       // A timer cannot fire while the event loop processes the pieces that arrive: 64 KB may have ten thousand of
       // them.
       if (++pieces % CHECK_TIME_EVERY === 0 && performance.now() - startedAt > bodyTimeoutMs)
         return fail('ERR_BODY_TIMEOUT')
-      // A decoder was attached to the stream after the check.
-      if (typeof piece === 'string') return fail('ERR_BODY_ALREADY_READ')
-      if (!body.write(piece)) fail('ERR_BODY_MEMORY_FULL')
+      const bytes = bytesOf(piece)
+      // A decoder was attached to the stream after the check, or an adapter passed a stream of objects.
+      if (!bytes) return fail('ERR_BODY_ALREADY_READ')
+      if (!body.write(bytes)) fail('ERR_BODY_MEMORY_FULL')
     }
     const onEnd = (): void => body.end()
     const onAbort = (): void => void body.emit('aborted')
@@ -93,6 +94,12 @@ export function readBody(
     for (const event of ABORTS) stream.on(event, onAbort)
     stream.on('data', onData).on('end', onEnd)
   })
+}
+
+/** A stream in object mode may have pieces of any type. */
+function bytesOf(piece: unknown): Buffer | undefined {
+  if (Buffer.isBuffer(piece)) return piece
+  return ArrayBuffer.isView(piece) ? Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength) : undefined
 }
 
 function failureCode(error: getRawBody.RawBodyError | BodyFailure): BodyFailureCode {

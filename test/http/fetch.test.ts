@@ -167,6 +167,11 @@ describe('receiver.receive()', () => {
     ['a function that returns bytes', (bytes) => () => bytes],
     ['a promise of bytes', (bytes) => async () => new Uint8Array(bytes)],
     ['a Node stream', (bytes) => () => Readable.from([bytes], { objectMode: false })],
+    [
+      'a Node stream in object mode, with pieces that are no Buffers',
+      (bytes) => () =>
+        Readable.from([new Uint8Array(bytes.subarray(0, 5)), new Uint8Array(bytes.subarray(5))]),
+    ],
     ['a web stream', (bytes) => () => new Blob([new Uint8Array(bytes)]).stream()],
     [
       'an async generator',
@@ -211,6 +216,8 @@ describe('receiver.receive()', () => {
     ['a parsed body', { Id: '7' }, 'ERR_BODY_ALREADY_READ'],
     ['text', '{"Id":"7"}', 'ERR_BODY_ALREADY_READ'],
     ['nothing', undefined, 'ERR_BODY_ALREADY_READ'],
+    ['a stream of texts', () => Readable.from(['{"Id"', ':"7"}']), 'ERR_BODY_ALREADY_READ'],
+    ['a stream of objects', () => Readable.from([{ Id: '7' }]), 'ERR_BODY_ALREADY_READ'],
     ['a function that throws', () => { throw new Error('no') }, 'ERR_BODY_ABORTED'], // prettier-ignore
     ['a promise that rejects', () => Promise.reject(new Error('no')), 'ERR_BODY_ABORTED'],
     ['too many bytes', new Uint8Array(2_000), 'ERR_BODY_TOO_LARGE'],
