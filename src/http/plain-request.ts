@@ -9,7 +9,9 @@ import type { CallbackHead } from './callback-head.js'
 export type BodySource = Uint8Array | AsyncIterable<Uint8Array> | Promise<Uint8Array>
 
 /** A request as plain values, from any server. */
-export interface PlainRequest extends RequestHeaders {
+export interface PlainRequest extends Pick<RequestHeaders, 'rawHeaders'> {
+  /** By name, or as pairs of names and values, such as `Headers` of the Fetch API. Not used if there are `rawHeaders`. */
+  readonly headers?: RequestHeaders['headers'] | Iterable<readonly [name: string, value: string]>
   readonly method: string
   /** Path and query. They are only hints for a `subscriptions` function: the signature covers the callback URL. */
   readonly path: string
@@ -17,8 +19,11 @@ export interface PlainRequest extends RequestHeaders {
   readonly body: Uint8Array | (() => BodySource)
 }
 
-export function plainHead(request: PlainRequest): CallbackHead {
-  const { method, path } = request
+export function plainHead({ method, path, rawHeaders, headers }: PlainRequest): CallbackHead {
+  // `Headers` and `Map` have no own properties: they would look like a request without headers.
+  const request: RequestHeaders = isIterable(headers)
+    ? { rawHeaders: rawHeaders?.length ? rawHeaders : [...headers].flat() }
+    : { rawHeaders, headers }
   return {
     method,
     path,
@@ -26,6 +31,10 @@ export function plainHead(request: PlainRequest): CallbackHead {
     mayLackHeaders: mayLackHeaders(request),
     request,
   }
+}
+
+function isIterable(headers: PlainRequest['headers']): headers is Iterable<readonly [string, string]> {
+  return typeof (headers as Partial<Iterable<unknown>> | undefined)?.[Symbol.iterator] === 'function'
 }
 
 /**

@@ -187,6 +187,16 @@ describe('receiver.receive()', () => {
     expect((await receiver.receive(plain(callback, bodyOf(callback.body)))).status).toBe(200)
   })
 
+  it.each<[string, (headers: Record<string, string>) => NonNullable<PlainRequest['headers']>]>([
+    ['Headers of the Fetch API', (headers) => new Headers(headers)],
+    ['a Map', (headers) => new Map(Object.entries(headers))],
+  ])('takes headers as %s', async (_kind, headersOf) => {
+    const { receiver } = run()
+    const { method, path, headers, body } = genuine()
+    const { status } = await receiver.receive({ method, path, headers: headersOf(headers), body })
+    expect(status).toBe(200)
+  })
+
   it('sees repeated headers in a raw list', async () => {
     const { receiver } = run()
     const { method, path, headers, body } = genuine()
