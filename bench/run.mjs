@@ -1,6 +1,7 @@
 // What Countersign costs beside what it cannot avoid and beside what else there is, with the aims it is held to.
 // Ratios of one run, from rounds that alternate: absolute figures differ from one machine and hour to the next.
 import { parseArgs } from 'node:util'
+import { benchConsole } from './console.bench.mjs'
 import { benchDiagnosis } from './diagnosis.bench.mjs'
 import { benchInbox } from './inbox.bench.mjs'
 import { benchMemory } from './memory.bench.mjs'
@@ -21,9 +22,10 @@ const PARTS = {
   postgres: benchPostgres,
   redis: benchRedis,
   diagnosis: benchDiagnosis,
+  console: benchConsole,
 }
 /** They start servers or take minutes, so --quick leaves them out unless --only names them. */
-const ONLY_WHEN_NAMED = ['telemetry', 'postgres', 'redis', 'diagnosis']
+const ONLY_WHEN_NAMED = ['telemetry', 'postgres', 'redis', 'diagnosis', 'console']
 
 const { values: options } = parseArgs({
   options: {

@@ -12,12 +12,14 @@ import { createNodeMiddleware, Webhooks } from '@octokit/webhooks'
 import express from 'express'
 import { createClient } from 'redis'
 import { createReceiver } from 'countersign'
+import { createConsole } from 'countersign/console'
 import { PostgresInbox } from 'countersign/postgres'
 import { openTelemetry } from 'countersign/opentelemetry'
 import { prometheusMetrics } from 'countersign/prometheus'
 import { RedisIdempotencyStore } from 'countersign/redis'
 import { SqliteInbox } from 'countersign/sqlite'
 import { parseServerOptions, startReceiverServer } from '../../dist/esm/server/server.js'
+import { fillSqlite } from '../console/many-entries.mjs'
 import { AppendOnlyInbox, OneTransactionEach } from '../inbox/compared-inboxes.mjs'
 import { path, subscription } from './requests.mjs'
 
@@ -104,6 +106,32 @@ async function accepting(inbox) {
   return receiver
 }
 
+async function veryFull(use = async () => {}) {
+  const inbox = new SqliteInbox({ file: file('very-full.db') })
+  await inbox.open()
+  fillSqlite(file('very-full.db'), Number(process.env.BENCH_ENTRIES), 'nearly all handled')
+  const app = express()
+  const receiver = await accepting(inbox)
+  app.post(path, receiver.middleware())
+  await use(receiver)
+  return createServer(app)
+}
+
+async function pollConsole(receiver) {
+  const server = createServer()
+  const console = createConsole({ receiver, logger: false, operator: () => ({ name: 'ada', role: 'view' }) })
+  server.on('request', (request, response) => console(request, response, () => {}))
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const pages = ['overview?range=hour', 'overview?range=week', 'entries?state=dead']
+  for (const [at, page] of pages.entries())
+    setTimeout(() => {
+      setInterval(
+        () => fetch(`http://127.0.0.1:${server.address().port}/live/${page}`).then((answer) => answer.text()),
+        5_000,
+      )
+    }, at * 1_667)
+}
+
 const file = (name) => join(directory, name)
 
 const servers = {
@@ -147,6 +175,10 @@ const servers = {
     app.post(path, (await accepting(inbox)).middleware())
     return createServer(app)
   },
+
+  'mounted, very full inbox': () => veryFull(),
+  // Three pages are open. Each asks every five seconds.
+  'mounted, very full inbox, console open': () => veryFull(pollConsole),
 
   'mounted, Prometheus': () => observed((receiver) => prometheusMetrics().observe(receiver)),
   'mounted, traces': () =>

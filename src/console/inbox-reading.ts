@@ -7,7 +7,7 @@ const STATS_MS = 1_000
 const ACTIVITY_MS = 4_000
 
 /** A page is shown without a figure that takes longer to read, in milliseconds. */
-const WAIT_MS = 50
+const WAIT_MS = 30
 
 /** What the overview shows of an inbox. Each value is undefined if the inbox takes long to count; a later call then gets it. */
 export class InboxReading {

@@ -1,0 +1,73 @@
+// Inboxes with very many entries, written by SQL because one by one they would take minutes.
+import { DatabaseSync } from '@photostructure/sqlite'
+import pg from 'pg'
+
+const WEEK_MS = 7 * 24 * 3_600_000
+const CALLBACK_URL = 'https://partner.example.com/hooks/transfers'
+const BODY = JSON.stringify({ Id: '1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed', note: 'x'.repeat(240) })
+const HEADERS = JSON.stringify({ pairs: [['User-Agent', 'x'.repeat(400)]], isCut: false })
+
+/** The SQL for the state of entry `n`, and for its event type. */
+export const MIXES = {
+  'nearly all handled': {
+    state: (count) => `CASE WHEN n > ${count - 2_000} THEN 'stored' WHEN n % 500 = 0 THEN 'dead'
+      WHEN n % 500 = 1 THEN 'quarantined' WHEN n % 500 = 2 THEN 'discarded' ELSE 'handled' END`,
+    type: "CASE n % 4 WHEN 0 THEN 'transfers.book-completed' WHEN 1 THEN 'accounts.closed' ELSE 'cards.issued' END",
+  },
+  'all stored': { state: () => "'stored'", type: "'transfers.book-completed'" },
+  'all unhandled': { state: () => "'stored'", type: "'transfers.without-handler'" },
+  'all dead': { state: () => "'dead'", type: "'transfers.book-completed'" },
+}
+const HANDLED_TYPES = ['transfers.book-completed', 'accounts.closed', 'cards.issued']
+
+export function fillSqlite(file, count, mix) {
+  const { state, type } = MIXES[mix]
+  const { start, step } = times(count)
+  const database = new DatabaseSync(file)
+  database.exec('PRAGMA synchronous = OFF; PRAGMA cache_size = -200000')
+  database.exec(`
+    WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count}),
+    stated AS (SELECT n, ${state(count)} AS state, ${type} AS type, ${start} + CAST(n * ${step} AS INTEGER) AS at FROM numbers)
+    INSERT INTO entries (id, state, known, event_type, idempotency_key, key_hash, body_hash, signature, due_at, due_set_at, ready,
+      signed_at, received_at, finished_at, subscribed_type, callback_url, body, headers, attempts, reason, secret_fingerprint)
+    SELECT n, state, state <> 'quarantined', type, printf('%036d', n), randomblob(16), x'00', randomblob(16),
+      iif(state = 'stored', at, NULL), at, state = 'stored', at, at,
+      iif(state IN ('handled', 'dead', 'discarded'), at, NULL), type, '${CALLBACK_URL}', CAST('${BODY}' AS BLOB), '${HEADERS}',
+      state <> 'stored', iif(state IN ('dead', 'quarantined'), 'ERR_HANDLER_FAILED: the ledger did not answer', NULL), 'abcdef'
+    FROM stated`)
+  for (const each of HANDLED_TYPES)
+    database.prepare('INSERT OR REPLACE INTO handled_types VALUES (?, ?)').run(each, Date.now())
+  database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  database.close()
+}
+
+export async function fillPostgres(connectionString, count, mix) {
+  const { state, type } = MIXES[mix]
+  const { start, step } = times(count)
+  const client = new pg.Client(connectionString)
+  await client.connect()
+  try {
+    await client.query('SET search_path = countersign; SET synchronous_commit = off')
+    await client.query(`
+      INSERT INTO entries (state, known, event_type, idempotency_key, key_hash, body_hash, signature, due_at, due_set_at, ready,
+        signed_at, received_at, finished_at, subscribed_type, callback_url, body, headers, attempts, reason, secret_fingerprint)
+      SELECT state, state <> 'quarantined', type, lpad(n::text, 36, '0'), decode(md5('k' || n), 'hex'), '\\x00', decode(md5('s' || n), 'hex'),
+        CASE WHEN state = 'stored' THEN at END, at, state = 'stored', at, at,
+        CASE WHEN state IN ('handled', 'dead', 'discarded') THEN at END, type, '${CALLBACK_URL}', '${BODY}'::bytea, '${HEADERS}',
+        (state <> 'stored')::integer, CASE WHEN state IN ('dead', 'quarantined') THEN 'ERR_HANDLER_FAILED: no answer' END, 'abcdef'
+      FROM (
+        SELECT n, ${state(count)} AS state, ${type} AS type, (${start} + n * ${step})::bigint AS at
+        FROM generate_series(1, ${count}) AS numbers (n)
+      ) AS stated`)
+    for (const each of HANDLED_TYPES)
+      await client.query('INSERT INTO handled_types VALUES ($1, $2)', [each, Date.now()])
+    await client.query('VACUUM ANALYZE entries')
+  } finally {
+    await client.end()
+  }
+}
+
+/** They arrived evenly over the last week. */
+function times(count) {
+  return { start: Date.now() - WEEK_MS, step: WEEK_MS / count }
+}
