@@ -16,19 +16,23 @@ export async function activity(
   const counts = new ActivityCounts(request)
   const { from, to, bucketMs } = request
   for (const row of await tx.all<BucketRow>(COUNTS, from, to, bucketMs))
-    counts.add(row.state, from + Number(row.bucket) * bucketMs, Number(row.count))
+    counts.add(row.state, Number(row.start), Number(row.count))
   return counts.result()
 }
 
 interface BucketRow {
   readonly state: ActivityState
-  readonly bucket: BigInteger
+  readonly start: BigInteger
   readonly count: BigInteger
 }
 
+// One count for each part takes two thirds of the time of a count that groups the entries by a computed part.
 const COUNTS = ACTIVITY_STATES.map((state) => {
   const at = state === 'quarantined' ? 'received_at' : 'finished_at'
   return `
-  SELECT '${state}' AS state, (${at} - $1::bigint) / $3::bigint AS bucket, count(*) AS count
-  FROM entries WHERE state = '${state}' AND ${at} >= $1::bigint AND ${at} < $2::bigint GROUP BY 2`
+  SELECT '${state}' AS state, start, (
+    SELECT count(*) FROM entries
+    WHERE state = '${state}' AND ${at} >= start AND ${at} < least(start + $3::bigint, $2::bigint)
+  ) AS count
+  FROM generate_series($1::bigint, $2::bigint - 1, $3::bigint) AS start`
 }).join(' UNION ALL ')
