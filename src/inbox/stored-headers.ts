@@ -6,7 +6,9 @@ import type { ArrivedHeaders } from './inbox.js'
  */
 export function storedHeaders(headers: ArrivedHeaders | undefined): string | null {
   if (headers === undefined) return null
-  const list: (string | true)[] = headers.pairs.flat()
+  const list: (string | true)[] = []
+  // Not flat(), which takes longer than all the rest.
+  for (const [name, value] of headers.pairs) list.push(name, value)
   if (headers.isCut) list.push(true)
   return JSON.stringify(list)
 }

@@ -111,6 +111,7 @@ export const POSTGRES_MUTATIONS = [
     kill: 'after claim',
     options: ['--workers', '2', '--handler-ms', '60'],
     changes: [[CLAIM, '${running} AND lease_until <= $2::bigint\n', '${running} AND $2::bigint > 0\n']],
+    tests: [CONFORMANCE],
   },
   {
     defect: 'claims lock no rows',

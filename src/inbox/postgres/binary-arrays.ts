@@ -3,14 +3,14 @@
  * element to be escaped, and bytes to be written as hexadecimal digits.
  */
 export function textArray(texts: readonly (string | null)[]): Buffer {
-  // A UTF-16 code unit takes at most 3 bytes in UTF-8.
-  const room = texts.reduce((sum, text) => sum + LENGTH_BYTES + 3 * (text?.length ?? 0), HEADER_BYTES)
-  const bytes = Buffer.allocUnsafe(room)
+  const lengths = texts.map((text) => (text === null ? NULL_LENGTH : Buffer.byteLength(text)))
+  const bytes = Buffer.allocUnsafe(
+    lengths.reduce((sum, length) => sum + LENGTH_BYTES + Math.max(0, length), HEADER_BYTES),
+  )
   let at = writeHeader(bytes, OID.text, texts)
-  for (const text of texts) {
-    const length = text === null ? 0 : bytes.write(text, at + LENGTH_BYTES)
-    bytes.writeInt32BE(text === null ? NULL_LENGTH : length, at)
-    at += LENGTH_BYTES + length
+  for (const [index, text] of texts.entries()) {
+    at = bytes.writeInt32BE(lengths[index]!, at)
+    if (text !== null) at += bytes.write(text, at)
   }
   return bytes.subarray(0, at)
 }
