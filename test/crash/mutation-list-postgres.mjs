@@ -11,6 +11,7 @@ const ORDER = 'inbox/postgres/order.ts'
 
 const CONFORMANCE = 'test/inbox/postgres/conformance.test.ts'
 const TWO_POOLS = 'test/inbox/postgres/two-pools.test.ts'
+const FAULTS = 'test/inbox/postgres/faults.test.ts'
 const TRANSACT_TESTS = 'test/inbox/postgres/transact.test.ts'
 
 const EVERY_50TH = '((globalThis as any).count = ((globalThis as any).count ?? 0) + 1) % 50 === 0'
@@ -149,7 +150,7 @@ export const POSTGRES_MUTATIONS = [
     defect: 'a COMMIT without an answer counts as committed',
     kill: 'database, during COMMIT of a handler',
     changes: [[TRANSACT, 'if (await wasCommitted(connections, committing))', 'if (committing)']],
-    tests: [TRANSACT_TESTS],
+    tests: [FAULTS],
   },
   {
     defect: '`settle` resolves before COMMIT',
