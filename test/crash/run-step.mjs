@@ -17,13 +17,13 @@ const SUBSCRIPTION = {
 /** How long a process may take to pass a named step so often. */
 const STEP_LIMIT_MS = 5_000
 
-/** After `drainMs` without any progress, what is left is stuck. */
-export async function runStep({ engineName, fleetSize, isTransactional, handlerMs, drainMs, ...strikes }) {
-  const { step, at = step, roles, second = 0, kills, killsDatabase, both, random } = strikes
+/** Kills so often, at each of these steps in turn. After `drainMs` without any progress, what is left is stuck. */
+export async function runStep(options) {
+  const { engineName, fleetSize, isTransactional, handlerMs, drainMs, strikes, kills, random } = options
   const directory = mkdtempSync(join(tmpdir(), 'countersign-crash-'))
   const engine = ENGINES[engineName]
   const { settings, remove, database, ledgerRows } = await engine.prepare()
-  const killDatabase = killsDatabase && engine.databaseKiller()
+  const killDatabase = strikes.some(({ killsDatabase }) => killsDatabase) && engine.databaseKiller()
   const ledger = join(directory, 'ledger.jsonl')
   writeFileSync(ledger, '')
   const handles = fleetSize.worker === 0
@@ -42,6 +42,7 @@ export async function runStep({ engineName, fleetSize, isTransactional, handlerM
   const others = new Fleet(given)
   try {
     for (let kill = 0; kill < kills; kill++) {
+      const { step, at = step, roles, second = 0, killsDatabase, both } = strikes[kill % strikes.length]
       const role = handles ? 'receiver' : roles[Math.floor((kill * roles.length) / kills)]
       const size = { ...fleetSize, receiver: fleetSize.receiver + second }
       await others.become({ ...size, [role]: size[role] - 1 })
@@ -54,7 +55,7 @@ export async function runStep({ engineName, fleetSize, isTransactional, handlerM
       })
       const timer = new AbortController()
       const strike = () => {
-        if (killDatabase) killDatabase(databasePid)
+        if (databasePid) killDatabase(databasePid)
         if (!databasePid || both) struck.signal('SIGKILL')
       }
       // The random moment; or, at a named step that was not passed so often, the end of waiting for it.

@@ -1,9 +1,10 @@
 // Kills real processes under load, at every step and at random, and compares what is left with the promises of the inbox.
 //   node test/crash/run.mjs [--kills 210] [--seed 1] [--write] [--inbox sqlite] [--receivers 1] [--workers 0] [--at-once 1]
-//     [--transactional] [--only words] [--handler-ms 4] [--drain-ms 30000]
+//     [--transactional] [--together] [--only words] [--handler-ms 4] [--drain-ms 30000]
 // Without workers the receivers handle what they store. With workers they only store. With `--inbox postgres` the database is
-// killed as well. `--at-once` runs several steps beside each other, each with an inbox of its own. `--only` runs the steps
-// whose name has these words. A handler takes up to `--handler-ms`. What makes no progress for `--drain-ms` at the end is stuck.
+// killed as well. `--at-once` runs several steps beside each other, each with an inbox of its own. `--together` runs all steps
+// on one inbox, one after the other. `--only` runs the steps whose name has these words. A handler takes up to `--handler-ms`.
+// What makes no progress for `--drain-ms` at the end is stuck.
 import { parseArgs } from 'node:util'
 import { ENGINES } from './engines.mjs'
 import { resultTables, writeResult } from './result-tables.mjs'
@@ -19,6 +20,7 @@ const { values } = parseArgs({
     workers: { type: 'string', default: '0' },
     'at-once': { type: 'string', default: '1' },
     transactional: { type: 'boolean', default: false },
+    together: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
     'handler-ms': { type: 'string', default: '4' },
     'drain-ms': { type: 'string', default: '30000' },
@@ -41,13 +43,12 @@ process.setMaxListeners(0)
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
 
 const random = generator(Number(seed))
-const waiting = steps
-  .map((each, index) => ({
-    ...each,
-    kills: Math.floor((Number(values.kills) + index) / steps.length),
-    random: generator(random() * 2 ** 32),
-  }))
+const groups = values.together
+  ? [{ step: 'all steps, one after the other', strikes: steps, kills: Number(values.kills) }]
+  : steps.map((each, index) => ({ step: each.step, strikes: [each], kills: killsAt(index) }))
+const waiting = groups
   .filter(({ kills }) => kills > 0)
+  .map((each) => ({ ...each, random: generator(random() * 2 ** 32) }))
 const results = new Map(waiting.map(({ step }) => [step, undefined]))
 const lane = async () => {
   for (let each; (each = waiting.shift());) {
@@ -69,6 +70,11 @@ const isClean = (row) => VIOLATIONS.every((name) => !row[name])
 if (!rows.every(isClean) || rows.every(({ acknowledged }) => acknowledged === 0)) {
   console.log('\nThe promises of the inbox did NOT hold.')
   process.exitCode = 1
+}
+
+/** How many of the kills the step with this index has. */
+function killsAt(index) {
+  return Math.floor((Number(values.kills) + index) / steps.length)
 }
 
 /** mulberry32: the same seed strikes at the same moments. */

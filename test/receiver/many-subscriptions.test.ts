@@ -48,12 +48,16 @@ async function workOf(ask: () => Promise<unknown>) {
   return { hmacs: calls('hmacs'), keys: calls('keys'), urls: calls('urls') }
 }
 
-function tenants(count: number, urlOf = (_index: number) => subscription.callbackUrl): Subscription[] {
+function tenants(
+  count: number,
+  urlOf = (_index: number) => subscription.callbackUrl,
+  first = 0,
+): Subscription[] {
   return Array.from({ length: count }, (_, index) => ({
     ...subscription,
-    id: `tenant-${index}`,
-    callbackUrl: urlOf(index),
-    secret: `the secret of tenant ${index}`,
+    id: `tenant-${first + index}`,
+    callbackUrl: urlOf(first + index),
+    secret: `the secret of tenant ${first + index}`,
   }))
 }
 
@@ -141,7 +145,7 @@ describe('a forged callback costs one HMAC for each subscription, and nothing el
 
 it('remembers a bounded number of the texts that a function returned', async () => {
   let page = 0
-  const authenticator = authenticatorOf(() => tenants(12_000).slice(page * 500, (page + 1) * 500))
+  const authenticator = authenticatorOf(() => tenants(500, undefined, page * 500))
   for (page = 0; page < 24; page++) await forge(authenticator)
   page = 0
   expect(await workOf(prepareForgery(authenticator))).toMatchObject({ keys: 500 })

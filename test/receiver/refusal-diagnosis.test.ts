@@ -130,7 +130,7 @@ test('on a real socket, the answers before and after an explanation are the same
 })
 
 test('the answer has left before the search begins, however long that takes', async () => {
-  const blockedMs = 3_000
+  const blockedMs = 1_500
   let calls = 0
   const { port } = await runReceiver({
     subscriptions: () => {

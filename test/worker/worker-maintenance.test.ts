@@ -92,7 +92,7 @@ describe('old entries', () => {
     await inbox.prune({ state: 'handled', limit: 1_000 })
     await inbox.prune({ state: 'discarded', limit: 1_000 })
     expect(await inbox.stats()).toEqual(before)
-    await pass(100 * MINUTE)
+    await pass(25 * MINUTE)
     expect(await inbox.stats()).toMatchObject({ dead: 2, unhandled: 1, quarantined: 1 })
   })
 
