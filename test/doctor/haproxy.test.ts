@@ -44,7 +44,7 @@ describe('doctor through HAProxy', () => {
   })
 
   itWithHaproxy('says that the proxy is there and the receiver is not', async () => {
-    const result = await examined(await startHaproxy(await freePort()))
+    const result = await examined(await startHaproxy(await freePort(), 'retries 0'))
     expect(problems(result)).toEqual(['receiver-unreachable'])
   })
 })

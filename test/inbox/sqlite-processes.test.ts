@@ -3,8 +3,12 @@ import { join } from 'node:path'
 import { SqliteInbox } from '../../src/sqlite.js'
 import { startProgram } from '../support/built-program.js'
 import { buildInboxProgram } from '../support/inbox-program.js'
+import { randomRuns } from '../support/random-runs.js'
 import { openAside, temporaryDirectory } from '../support/sqlite-file.js'
 import { until } from '../support/until.js'
+
+/** Each at a moment that nobody chose. */
+const KILLS = randomRuns(12)
 
 describe('several processes on one file', () => {
   it('store each callback once, and handle it once', async () => {
@@ -68,7 +72,7 @@ describe('a process that is killed while it writes', () => {
     )
     const added: number[] = []
     const handled: number[] = []
-    for (let round = 0; round < 8; round++) {
+    for (let round = 0; round < KILLS; round++) {
       const { child, lines, ended } = startProgram(process.execPath, [program, file])
       await until(() => lines.length >= 100 + 150 * Math.random())
       child.kill('SIGKILL')
@@ -89,6 +93,6 @@ describe('a process that is killed while it writes', () => {
     database.close()
     expect(added.filter((id) => !states.has(id))).toEqual([])
     expect(handled.filter((id) => states.get(id) !== 'handled')).toEqual([])
-    expect(added.length).toBeGreaterThan(400)
+    expect(added.length).toBeGreaterThan(KILLS * 40)
   }, 60_000)
 })

@@ -3,9 +3,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { PostgresInbox } from '../../../src/postgres.js'
 import { arrival } from '../../support/arrivals.js'
 import { describeWithDatabase } from '../../support/postgres-inbox.js'
+import { randomRuns } from '../../support/random-runs.js'
 import { TcpProxy } from '../../support/tcp-proxy.js'
 
 const ANY = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
+/** Each at a moment that nobody chose. */
+const KILLS = randomRuns(8)
 const BUSY = { busyTimeoutMs: 300 }
 
 // With the settings of a server that does not lose what it has committed.
@@ -49,7 +52,7 @@ describeWithDatabase(
           }
         }
       })
-      for (let kills = 0; kills < 3; kills++) {
+      for (let kills = 0; kills < KILLS; kills++) {
         const before = stored.length
         while (stored.length < before + 100) await delay(5)
         await database.server.kill()
