@@ -44,7 +44,7 @@ describe('doctor through HAProxy', () => {
   })
 
   itWithHaproxy('says that the proxy is there and the receiver is not', async () => {
-    const result = await examined(await startHaproxy(await freePort(), 'retries 0'))
+    const result = await examined(await startHaproxy(await freePort()))
     expect(problems(result)).toEqual(['receiver-unreachable'])
   })
 })
