@@ -5,7 +5,7 @@ import { DECIDE, DECIDED } from './templates/decide.js'
 import { ENTRIES, ENTRY_TABLE, LIVE_ENTRIES } from './templates/entries.js'
 import { ENTRY } from './templates/entry.js'
 import { LAYOUT, MESSAGE, STATE, TIME } from './templates/layout.js'
-import { LIVE_OVERVIEW, OVERVIEW } from './templates/overview.js'
+import { LIVE_OVERVIEW, OVERVIEW, WAITING } from './templates/overview.js'
 import { LIVE_REFUSED, REFUSED } from './templates/refused.js'
 import { SIGN_IN } from './templates/sign-in.js'
 
@@ -16,6 +16,7 @@ const TEMPLATES = {
   state: STATE,
   overview: OVERVIEW,
   liveOverview: LIVE_OVERVIEW,
+  waiting: WAITING,
   entryTable: ENTRY_TABLE,
   entries: ENTRIES,
   liveEntries: LIVE_ENTRIES,

@@ -120,6 +120,8 @@ describeWithChromium('the console in a browser', () => {
     let end = () => {}
     const counted = new Promise<void>((resolve) => (end = resolve))
     jest.spyOn(inbox, 'stats').mockImplementation(() => counted.then(stats))
+    const search = inbox.search.bind(inbox)
+    jest.spyOn(inbox, 'search').mockImplementation((...query) => counted.then(() => search(...query)))
     const { page, problems } = await open(base)
     // A page without missing figures asks for the first time after five seconds.
     let polls = 0
@@ -131,6 +133,7 @@ describeWithChromium('the console in a browser', () => {
     expect(await findings(page)).toEqual([])
     await page.locator('.tile.handled .count', { hasText: '60' }).waitFor({ timeout: 4_500 })
     expect(await page.locator('#counting').count()).toBe(0)
+    await page.locator('#waiting table').waitFor()
     await page.locator('#chart canvas').waitFor()
     expect(problems).toEqual([])
   })

@@ -21,6 +21,9 @@ function counting() {
       calls.activity++
       return []
     },
+    async search() {
+      return { entries: [] }
+    },
   }
   return {
     calls,

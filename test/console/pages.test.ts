@@ -287,9 +287,13 @@ test('the overview of an inbox that takes long to count is shown without its fig
   const counted = new Promise<void>((resolve) => (end = resolve))
   const stats = inbox.stats.bind(inbox)
   const activity = inbox.activity.bind(inbox)
+  const search = inbox.search.bind(inbox)
   jest.spyOn(inbox, 'stats').mockImplementation(() => counted.then(stats))
   jest.spyOn(inbox, 'activity').mockImplementation((request) => counted.then(() => activity(request)))
+  jest.spyOn(inbox, 'search').mockImplementation((...query) => counted.then(() => search(...query)))
   const base = await runConsole({ inbox })
+  const first = await (await fetch(base)).text()
+  expect(first).toMatch(/<div id="waiting"><p [^>]*hx-get="live\/waiting" hx-trigger="every 1s"/)
   for (const path of ['./', 'live/overview?range=day']) {
     const text = await (await fetch(new URL(path, base))).text()
     expect(text).toContain('The inbox is large and is being counted.')
@@ -305,4 +309,8 @@ test('the overview of an inbox that takes long to count is shown without its fig
   const page = await browse(base).get('./')
   expect(textOf(page)).toMatch(/ 1 dead /)
   expect(page.text).toContain('<table id="activity"')
+  expect(textOf(page)).toContain('All that wait for a decision')
+  expect((await browse(base).get('live/waiting')).text).toMatch(
+    /^\s*<div class="scroll"[^]*the ledger did not answer/,
+  )
 })

@@ -20,15 +20,14 @@ const OUTCOMES = ['handled', 'discarded', 'quarantined', 'dead'] as const
 
 export const overviewPage: ReadPage = async (parts, visit) => {
   const range = rangeIn(visit)
-  const search = parts.operations.search({ states: NEEDS_DECISION }, { limit: 8, newestFirst: true })
-  const [live, { entries }] = await Promise.all([liveView(parts, range), search])
+  const [live, waiting] = await Promise.all([liveView(parts, range), waitingView(parts)])
   const { activity } = parts
   const frame = { ...visit.frame, title: 'Overview', current: './', hasChart: true, isLive: true }
   return html(
     parts.renderer.page('overview', frame, {
       range,
       live,
-      waiting: entries.map(entryRow),
+      waiting,
       secrets: (activity?.secrets ?? []).map(({ fingerprint, eventType, at }) => ({
         fingerprint,
         eventType,
@@ -43,6 +42,14 @@ export const overviewPage: ReadPage = async (parts, visit) => {
 
 export const liveOverview: ReadPage = async (parts, visit) =>
   html(parts.renderer.fragment('liveOverview', await liveView(parts, rangeIn(visit))))
+
+/** The list alone. A page asks for it until it is there. After that the list does not change, so that nothing moves under the pointer. */
+export const liveWaiting: ReadPage = async (parts) =>
+  html(parts.renderer.fragment('waiting', await waitingView(parts)))
+
+async function waitingView({ reading }: ConsoleParts) {
+  return { rows: (await reading.waiting())?.map(entryRow) }
+}
 
 function rangeIn({ request }: Visit): RangeName {
   const name = request.query.get('range')

@@ -28,6 +28,13 @@ export const LIVE_OVERVIEW = `<% if (it.isCounting) { %><p class="note" id="coun
 </section>
 `
 
+/** The entries that wait for a decision, or a note that asks for them until they have been found. */
+export const WAITING = `<% if (!it.rows) { %><p class="note" role="status" hx-get="live/waiting" hx-trigger="every 1s" hx-target="#waiting" hx-swap="innerHTML">The inbox is large and is being searched. The entries follow; without JavaScript, reload the page.</p>
+<% } else if (it.rows.length === 0) { %><p class="note">No entry waits for a decision.</p><% } else { %>
+<%~ include('@entryTable', { rows: it.rows, label: 'Entries that wait for a decision' }) %>
+<p class="more"><a href="entries?state=dead&amp;state=quarantined&amp;state=unhandled">All that wait for a decision</a></p><% } %>
+`
+
 export const OVERVIEW = `<% layout('@layout', it.frame) %>
 <div class="head"><h1>Overview</h1><p class="note">This page follows the inbox.</p></div>
 <div id="live" hx-get="live/overview?range=<%= it.range %>" hx-trigger="every 5s" hx-swap="innerMorph">
@@ -35,9 +42,7 @@ export const OVERVIEW = `<% layout('@layout', it.frame) %>
 </div>
 <section aria-labelledby="decide-title">
 <h2 id="decide-title">Waiting for a decision</h2>
-<% if (it.waiting.length === 0) { %><p class="note">No entry waits for a decision.</p><% } else { %>
-<%~ include('@entryTable', { rows: it.waiting, label: 'Entries that wait for a decision' }) %>
-<p class="more"><a href="entries?state=dead&amp;state=quarantined&amp;state=unhandled">All that wait for a decision</a></p><% } %>
+<div id="waiting"><%~ include('@waiting', it.waiting) %></div>
 </section>
 <section aria-labelledby="secrets-title">
 <h2 id="secrets-title">Secrets that verified callbacks</h2>
