@@ -1,12 +1,10 @@
-import { accessSync, closeSync, constants, existsSync, openSync } from 'node:fs'
 import { CountersignError } from '../../base/errors.js'
 import type { SqliteDatabase, SqliteDriver, SqliteStatement } from './driver.js'
 import { isBusy } from './inbox-error.js'
 import { LogSync } from './log-sync.js'
-import { lookFirst, refuseLostLog } from './look-first.js'
+import { openDatabase } from './open-database.js'
 import { bytesIn, OpenFiles, type FilesState } from './open-files.js'
-import { checkedVersion, migrate, SCHEMA_VERSION } from './schema.js'
-import { checkTrustedFile } from './trusted-file.js'
+import { checkedVersion, SCHEMA_VERSION } from './schema.js'
 
 /** An open file. Its methods are synchronous, except `sync`. */
 export class Connection {
@@ -21,23 +19,10 @@ export class Connection {
 
   /** Throws what SQLite or the file system throws, or CountersignError ERR_INBOX_NEWER, ERR_INBOX_CORRUPT, ERR_INBOX_REPLACED. */
   constructor(driver: SqliteDriver, file: string) {
-    ensureFile(file)
-    lookFirst(driver, file)
-    refuseLostLog(driver, file)
     this.#file = file
-    this.#database = new driver.DatabaseSync(file)
+    this.#database = openDatabase(driver, file)
     let log: LogSync | undefined
     try {
-      // Short, because the wait blocks the event loop. GroupCommit tries again for longer.
-      this.#database.exec(`PRAGMA busy_timeout = ${BUSY_WAIT_MS}`)
-      this.#database.exec('PRAGMA journal_mode = WAL')
-      const { journal_mode: mode } = this.get<{ journal_mode: string }>('PRAGMA journal_mode')!
-      if (mode !== 'wal') {
-        const message = `${file} is on a file system that does not allow write-ahead logging. Use a local disk.`
-        throw new CountersignError('ERR_INBOX_IO', message)
-      }
-      this.#database.exec(PRAGMAS)
-      migrate(this.#database, file)
       this.#log = log = new LogSync(file)
       this.#files = new OpenFiles(file)
       this.#emptyFoundLog()
@@ -194,33 +179,5 @@ export class Connection {
       this.#statements.set(sql, statement)
     }
     return statement
-  }
-}
-
-const BUSY_WAIT_MS = 10
-
-// synchronous: a commit does not wait for the disk; `sync` does. SQLite still syncs the log before a checkpoint and before it
-// writes over it, and the database before it forgets a log. FULL would sync at each commit and block the event loop meanwhile.
-// fullfsync: without it macOS does not wait for the disk.
-const PRAGMAS = `
-  PRAGMA synchronous = NORMAL;
-  PRAGMA fullfsync = ON;
-  PRAGMA checkpoint_fullfsync = ON;
-  PRAGMA cache_size = -32000;
-  PRAGMA journal_size_limit = 67108864;
-`
-
-function ensureFile(file: string): void {
-  // An existing file is not opened here: closing it would release the locks that other connections of this process have on
-  // it, and another process could delete the log while they use it (https://sqlite.org/howtocorrupt.html, 2.2).
-  checkTrustedFile(file)
-  if (existsSync(file)) return accessSync(file, constants.W_OK)
-  // It will hold payloads, which other users must not read. SQLite gives the files beside it the same mode.
-  try {
-    closeSync(openSync(file, 'ax', 0o600))
-  } catch (error) {
-    // Another process has created the file or a link in the meantime.
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    checkTrustedFile(file)
   }
 }

@@ -1,0 +1,61 @@
+import { accessSync, closeSync, constants, existsSync, openSync } from 'node:fs'
+import { CountersignError } from '../../base/errors.js'
+import type { SqliteDatabase, SqliteDriver } from './driver.js'
+import { lookFirst, refuseLostLog } from './look-first.js'
+import { migrate } from './schema.js'
+import { checkTrustedFile } from './trusted-file.js'
+
+/**
+ * Opens the database of an inbox, makes it where it is not there, and brings its schema up to date. Throws what SQLite or the file
+ * system throws, or CountersignError ERR_INBOX_NEWER, ERR_INBOX_CORRUPT, ERR_INBOX_REPLACED.
+ */
+export function openDatabase(driver: SqliteDriver, file: string): SqliteDatabase {
+  ensureFile(file)
+  lookFirst(driver, file)
+  refuseLostLog(driver, file)
+  const database = new driver.DatabaseSync(file)
+  try {
+    // Short, because the wait blocks the event loop. GroupCommit tries again for longer.
+    database.exec(`PRAGMA busy_timeout = ${BUSY_WAIT_MS}`)
+    database.exec('PRAGMA journal_mode = WAL')
+    const { journal_mode: mode } = database.prepare('PRAGMA journal_mode').get() as { journal_mode: string }
+    if (mode !== 'wal') {
+      const message = `${file} is on a file system that does not allow write-ahead logging. Use a local disk.`
+      throw new CountersignError('ERR_INBOX_IO', message)
+    }
+    database.exec(PRAGMAS)
+    migrate(database, file)
+    return database
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+const BUSY_WAIT_MS = 10
+
+// synchronous: a commit does not wait for the disk; `sync` does. SQLite still syncs the log before a checkpoint and before it
+// writes over it, and the database before it forgets a log. FULL would sync at each commit and block the event loop meanwhile.
+// fullfsync: without it macOS does not wait for the disk.
+const PRAGMAS = `
+  PRAGMA synchronous = NORMAL;
+  PRAGMA fullfsync = ON;
+  PRAGMA checkpoint_fullfsync = ON;
+  PRAGMA cache_size = -32000;
+  PRAGMA journal_size_limit = 67108864;
+`
+
+function ensureFile(file: string): void {
+  // An existing file is not opened here: closing it would release the locks that other connections of this process have on
+  // it, and another process could delete the log while they use it (https://sqlite.org/howtocorrupt.html, 2.2).
+  checkTrustedFile(file)
+  if (existsSync(file)) return accessSync(file, constants.W_OK)
+  // It will hold payloads, which other users must not read. SQLite gives the files beside it the same mode.
+  try {
+    closeSync(openSync(file, 'ax', 0o600))
+  } catch (error) {
+    // Another process has created the file or a link in the meantime.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    checkTrustedFile(file)
+  }
+}
