@@ -58,6 +58,8 @@ export async function startHaproxy(receiverPort: number, rules = ''): Promise<nu
     file,
     `defaults
   mode http
+  # A connection that is refused is not tried again, which takes a second each.
+  retries 0
   timeout connect 5s
   timeout client 20s
   timeout server 20s
