@@ -1,35 +1,18 @@
-import { setMaxListeners } from 'node:events'
 import type { RequestListener } from 'node:http'
-import { RequestCapture } from '../capture/request-capture.js'
-import { createAuthenticator } from '../callback/authenticator.js'
-import { EventChannel } from '../events/event-channel.js'
-import { ListenerErrors } from '../events/listener-errors.js'
 import type { StoredEvent } from '../events/lifecycle-events.js'
-import { publishAnswer } from '../events/publish-answer.js'
-import { Dispatcher } from '../handlers/dispatcher.js'
-import { checkIsFunction, Handlers, type EventMap } from '../handlers/handlers.js'
+import { checkIsFunction, type EventMap } from '../handlers/handlers.js'
 import { Registration } from '../handlers/registration.js'
-import { InlineAcceptance } from './inline-acceptance.js'
 import { CountersignError } from '../base/errors.js'
 import { warnOfGaps } from '../handlers/handler-gaps.js'
 import { answerTo, reportAnswer, type CallbackAnswer } from '../http/answer.js'
 import { callbackListener, type CallbackListener } from '../http/callback-listener.js'
 import { fromFetch, toFetch } from '../http/fetch-request.js'
-import { OutcomeLog } from '../http/log-outcome.js'
 import { plainHead, readPlainBody, type PlainRequest } from '../http/plain-request.js'
-import { callbackProcessor, type ProcessCallback } from '../http/process-callback.js'
 import { refuseMisuse, type Middleware } from '../http/middleware.js'
-import { silentLogger, type Logger } from '../logging/logger.js'
 import type { InboxOperations } from '../inbox/operations.js'
-import { publishedOperations } from '../inbox/published-operations.js'
-import { ProbeResponder } from '../probe/responder.js'
 import { waitForCallback, type FinishedCallback, type WaitForOptions } from '../inbox/wait-for-callback.js'
-import { DurableAcceptance } from './durable-acceptance.js'
-import { Worker } from '../worker/worker.js'
 import type { Outcome } from '../callback/outcomes.js'
-import type { Acceptance } from './acceptance.js'
-import { Pipeline } from './pipeline.js'
-import { RefusalDiagnosis } from './refusal-diagnosis.js'
+import { createParts, type ReceiverParts } from './receiver-parts.js'
 import { warnOfBodyParser } from './self-check/body-parser-ahead.js'
 import { selfCheck } from './self-check/self-check.js'
 import {
@@ -70,84 +53,18 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
    * at once. `close` has no effect: `stop()` closes the inbox. Undefined without an inbox, and if the inbox lacks one of the operations.
    */
   readonly operations: InboxOperations | undefined
-  readonly #handlers: Handlers
-  readonly #acceptance: Acceptance
-  readonly #process: ProcessCallback
+  readonly #parts: ReceiverParts
   readonly #listener: CallbackListener
-  readonly #lingerMs: number
-  readonly #pipeline: Pipeline
-  readonly #logger: Logger
-  /** Undefined if a function returns the subscriptions. */
-  readonly #subscribedTypes: readonly string[] | undefined
-  readonly #checked: ReceiverSettings['checked']
-  readonly #outcomeLog: OutcomeLog
-  readonly #diagnosis: RefusalDiagnosis | undefined
-  readonly #capture: RequestCapture | undefined
-  readonly #listenerErrors: ListenerErrors
-  readonly #hasInbox: boolean
-  readonly #stopTimeoutMs: number
-  readonly #stopping = new AbortController()
   #started = false
   #stopped: Promise<void> | undefined
 
   /** Use `createReceiver`. */
   constructor(settings: ReceiverSettings) {
-    const { limits, handlerTimeoutMs, leaseMs, schemas, logger, acceptance, secrets } = settings
-    const { dependencyTimeoutMs, clock } = settings.authentication
-    const authenticator = createAuthenticator(settings.authentication)
-    const hasTransactions = 'inbox' in acceptance && acceptance.inbox.transact !== undefined
-    const handlers = new Handlers(handlerTimeoutMs, leaseMs, 'receiver', { hasTransactions })
-    const capture = settings.capture && new RequestCapture(settings.capture, { logger, clock })
-    const listenerErrors = new ListenerErrors(logger)
-    const events = new EventChannel((error, event) => listenerErrors.write(error, event))
-    const diagnosis =
-      settings.diagnosis &&
-      new RefusalDiagnosis(settings.diagnosis, { authentication: settings.authentication, logger, events })
-    const outcomeLog = new OutcomeLog(logger, settings.logRefusalsPerSecond, () => diagnosis?.take())
-    super(handlers, events)
-    const dispatcher = new Dispatcher({ handlers, schemas, schemaTimeoutMs: dependencyTimeoutMs, logger })
-    if (logger !== silentLogger) events.subscribe('answered', (event) => outcomeLog.write(event))
-    const shared = { handlers, dispatcher, leaseMs, dependencyTimeoutMs, events, logger }
-    this.#hasInbox = 'inbox' in acceptance
-    this.#handlers = handlers
-    this.#logger = logger
-    this.#subscribedTypes = settings.subscribedTypes
-    this.#checked = settings.checked
-    this.#outcomeLog = outcomeLog
-    this.#diagnosis = diagnosis
-    this.#capture = capture
-    this.#listenerErrors = listenerErrors
-    this.#stopTimeoutMs = settings.stopTimeoutMs
-    if ('inbox' in acceptance) {
-      const worker = new Worker({ ...shared, ...acceptance, clock, secrets })
-      this.operations = publishedOperations(acceptance.inbox, events, () => worker.wake())
-      this.#acceptance = new DurableAcceptance({ ...shared, ...acceptance, worker })
-    } else {
-      this.#acceptance = new InlineAcceptance({ ...shared, ...acceptance })
-    }
-    const stopping = this.#stopping.signal
-    // Each callback whose body is arriving listens to it.
-    setMaxListeners(Infinity, stopping)
-    const pipeline = new Pipeline(authenticator, this.#acceptance, stopping, events)
-    this.#pipeline = pipeline
-    this.#process = callbackProcessor({
-      limits,
-      stopping,
-      receive: (callback, credentials, head, arrivedAt) => {
-        this.#handlers.freeze()
-        return pipeline.receive(callback, credentials, head, arrivedAt)
-      },
-      probes: settings.doctor
-        ? { responder: new ProbeResponder({ ...settings.authentication, ...limits }), logger }
-        : undefined,
-      onAnswered: (answered) => {
-        publishAnswer(events, answered.outcome, answered.head.headers, answered.durationMs)
-        diagnosis?.consider(answered)
-        capture?.take(answered)
-      },
-    })
-    this.#lingerMs = limits.bodyTimeoutMs
-    this.#listener = callbackListener(this.#process, { lingerMs: this.#lingerMs, exclusive: false })
+    const parts = createParts(settings)
+    super(parts.handlers, parts.events)
+    this.#parts = parts
+    this.operations = parts.operations
+    this.#listener = callbackListener(parts.process, { lingerMs: parts.lingerMs, exclusive: false })
   }
 
   /**
@@ -174,7 +91,7 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
   middleware(misuse?: never): Middleware {
     refuseMisuse('receiver.middleware', misuse)
     const listener = this.#listener
-    const logger = this.#logger
+    const { logger } = this.#parts
     let isFirst = true
     return function countersignReceiver(request, response) {
       if (isFirst) {
@@ -193,8 +110,9 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
    * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
    */
   requestListener(app?: RequestListener, options: RequestListenerOptions = {}): ReceiverRequestListener {
+    const { process, lingerMs } = this.#parts
     return requestListener(app, options, (exclusive) =>
-      exclusive ? callbackListener(this.#process, { lingerMs: this.#lingerMs, exclusive }) : this.#listener,
+      exclusive ? callbackListener(process, { lingerMs, exclusive }) : this.#listener,
     )
   }
 
@@ -206,7 +124,7 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
   async receive(request: PlainRequest): Promise<ReceivedCallback> {
     let received!: Outcome
     let probed: string | undefined
-    await this.#process({
+    await this.#parts.process({
       head: plainHead(request),
       readBody: (options) => readPlainBody(request.body, options),
       answer(outcome, report) {
@@ -230,7 +148,7 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
    * the inbox. For a readiness probe.
    */
   get ready(): boolean {
-    return this.#started && this.#stopped === undefined && this.#acceptance.ready
+    return this.#started && this.#stopped === undefined && this.#parts.acceptance.ready
   }
 
   /**
@@ -246,10 +164,11 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
         'start: the receiver has been stopped, which is for good. Make a new one with createReceiver.'
       throw new CountersignError('ERR_RECEIVER_STOPPED', message)
     }
-    this.#handlers.freeze()
-    await this.#acceptance.start()
-    warnOfGaps(this.#subscribedTypes, this.#handlers.registered, this.#logger, { hasInbox: this.#hasInbox })
-    if (!this.#started) selfCheck({ ...this.#checked, logger: this.#logger })
+    const { handlers, acceptance, subscribedTypes, checked, hasInbox, logger } = this.#parts
+    handlers.freeze()
+    await acceptance.start()
+    warnOfGaps(subscribedTypes, handlers.registered, logger, { hasInbox })
+    if (!this.#started) selfCheck({ ...checked, logger })
     this.#started = true
   }
 
@@ -259,7 +178,7 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
    * scripts.
    */
   idle(): Promise<void> {
-    return this.#pipeline.idle()
+    return this.#parts.pipeline.idle()
   }
 
   /**
@@ -279,18 +198,19 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
    * waited for. Closes the inbox. Safe to call twice.
    */
   stop(): Promise<void> {
-    this.#stopping.abort()
+    this.#parts.stopping.abort()
     return (this.#stopped ??= this.#stop())
   }
 
   async #stop(): Promise<void> {
+    const { pipeline, stopTimeoutMs, outcomeLog, diagnosis, capture, listenerErrors } = this.#parts
     try {
-      await this.#pipeline.stop(this.#stopTimeoutMs)
+      await pipeline.stop(stopTimeoutMs)
     } finally {
-      this.#outcomeLog.flush()
-      this.#diagnosis?.flush()
-      await this.#capture?.end(this.#stopTimeoutMs)
-      this.#listenerErrors.flush()
+      outcomeLog.flush()
+      diagnosis?.flush()
+      await capture?.end(stopTimeoutMs)
+      listenerErrors.flush()
     }
   }
 }

@@ -1,0 +1,96 @@
+import { setMaxListeners } from 'node:events'
+import { createAuthenticator } from '../callback/authenticator.js'
+import { RequestCapture } from '../capture/request-capture.js'
+import { EventChannel } from '../events/event-channel.js'
+import { ListenerErrors } from '../events/listener-errors.js'
+import { publishAnswer } from '../events/publish-answer.js'
+import { Dispatcher } from '../handlers/dispatcher.js'
+import { Handlers } from '../handlers/handlers.js'
+import { OutcomeLog } from '../http/log-outcome.js'
+import { callbackProcessor } from '../http/process-callback.js'
+import { publishedOperations } from '../inbox/published-operations.js'
+import { silentLogger } from '../logging/logger.js'
+import { ProbeResponder } from '../probe/responder.js'
+import { Worker } from '../worker/worker.js'
+import { DurableAcceptance } from './durable-acceptance.js'
+import { InlineAcceptance } from './inline-acceptance.js'
+import { Pipeline } from './pipeline.js'
+import { RefusalDiagnosis } from './refusal-diagnosis.js'
+import type { ReceiverSettings } from './settings.js'
+
+export type ReceiverParts = ReturnType<typeof createParts>
+
+/** Creates the parts of a receiver and connects them. */
+export function createParts(settings: ReceiverSettings) {
+  const { limits, logger, subscribedTypes, checked, stopTimeoutMs } = settings
+  const { clock } = settings.authentication
+  const listenerErrors = new ListenerErrors(logger)
+  const events = new EventChannel((error, event) => listenerErrors.write(error, event))
+  const capture = settings.capture && new RequestCapture(settings.capture, { logger, clock })
+  const diagnosis =
+    settings.diagnosis &&
+    new RefusalDiagnosis(settings.diagnosis, { authentication: settings.authentication, logger, events })
+  const outcomeLog = new OutcomeLog(logger, settings.logRefusalsPerSecond, () => diagnosis?.take())
+  if (logger !== silentLogger) events.subscribe('answered', (event) => outcomeLog.write(event))
+
+  const { handlers, acceptance, operations } = createAcceptance(settings, events)
+  const stopping = new AbortController()
+  // Each callback whose body is arriving listens to it.
+  setMaxListeners(Infinity, stopping.signal)
+  const authenticator = createAuthenticator(settings.authentication)
+  const pipeline = new Pipeline(authenticator, acceptance, stopping.signal, events)
+  const process = callbackProcessor({
+    limits,
+    stopping: stopping.signal,
+    receive: (callback, credentials, head, arrivedAt) => {
+      handlers.freeze()
+      return pipeline.receive(callback, credentials, head, arrivedAt)
+    },
+    probes: settings.doctor
+      ? { responder: new ProbeResponder({ ...settings.authentication, ...limits }), logger }
+      : undefined,
+    onAnswered: (answered) => {
+      publishAnswer(events, answered.outcome, answered.head.headers, answered.durationMs)
+      diagnosis?.consider(answered)
+      capture?.take(answered)
+    },
+  })
+  return {
+    handlers,
+    events,
+    listenerErrors,
+    outcomeLog,
+    diagnosis,
+    capture,
+    acceptance,
+    operations,
+    hasInbox: 'inbox' in settings.acceptance,
+    pipeline,
+    process,
+    stopping,
+    lingerMs: limits.bodyTimeoutMs,
+    stopTimeoutMs,
+    subscribedTypes,
+    checked,
+    logger,
+  }
+}
+
+/** What accepts callbacks: an inbox and its worker, or the handlers with an idempotency store. */
+function createAcceptance(settings: ReceiverSettings, events: EventChannel) {
+  const { acceptance, handlerTimeoutMs, leaseMs, schemas, logger, secrets } = settings
+  const { dependencyTimeoutMs, clock } = settings.authentication
+  const hasTransactions = 'inbox' in acceptance && acceptance.inbox.transact !== undefined
+  const handlers = new Handlers(handlerTimeoutMs, leaseMs, 'receiver', { hasTransactions })
+  const dispatcher = new Dispatcher({ handlers, schemas, schemaTimeoutMs: dependencyTimeoutMs, logger })
+  const shared = { handlers, dispatcher, leaseMs, dependencyTimeoutMs, events, logger }
+  if (!('inbox' in acceptance)) {
+    return { handlers, acceptance: new InlineAcceptance({ ...shared, ...acceptance }), operations: undefined }
+  }
+  const worker = new Worker({ ...shared, ...acceptance, clock, secrets })
+  return {
+    handlers,
+    acceptance: new DurableAcceptance({ ...shared, ...acceptance, worker }),
+    operations: publishedOperations(acceptance.inbox, events, () => worker.wake()),
+  }
+}
