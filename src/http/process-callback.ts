@@ -73,13 +73,15 @@ export function callbackProcessor({
 
   async function finish(
     exchange: Exchange,
-    intake: Intake,
-    judging: MaybePending<Outcome>,
+    reading: MaybePending<Intake>,
+    judging: MaybePending<Outcome> | undefined,
     startedAt: number,
   ): Promise<void> {
+    let intake: Intake | undefined
     let result: Outcome
     try {
-      result = await judging
+      intake = await reading
+      result = await (judging ?? judge(exchange, intake, startedAt))
       // A callback whose signature is valid is never a probe, whatever markers were added to it on the way.
       if (probeStep && !result.callback) {
         const report = await probeStep.report(exchange.head, intake, result, startedAt)
@@ -94,22 +96,15 @@ export function callbackProcessor({
     answer(exchange, intake, result, startedAt)
   }
 
-  function proceed(exchange: Exchange, intake: Intake, startedAt: number): Promise<void> {
-    const judging = started(() => judge(exchange, intake, startedAt))
-    // Most callbacks end here: an async function for each takes 5 percent of the processor time.
-    if (isPending(judging) || (probeStep && !judging.callback))
-      return finish(exchange, intake, judging, startedAt)
-    // Answers are written when the whole batch has been judged: a system call between two callbacks costs 5 percent.
-    return JUDGED.then(() => answer(exchange, intake, judging, startedAt))
-  }
-
   return (exchange, joinBatch) => {
     const startedAt = performance.now()
     const reading = started(() => readCallback(exchange, joinBatch))
-    if (!isPending(reading)) return proceed(exchange, reading, startedAt)
-    return reading.then(
-      (intake) => proceed(exchange, intake, startedAt),
-      (error: unknown) => answer(exchange, undefined, outcome('ERR_INTERNAL', undefined, error), startedAt),
-    )
+    if (isPending(reading)) return finish(exchange, reading, undefined, startedAt)
+    const judging = started(() => judge(exchange, reading, startedAt))
+    // Most callbacks end here: an async function for each takes 5 percent of the processor time.
+    if (isPending(judging) || (probeStep && !judging.callback))
+      return finish(exchange, reading, judging, startedAt)
+    // Answers are written when the whole batch has been judged: a system call between two callbacks costs 5 percent.
+    return JUDGED.then(() => answer(exchange, reading, judging, startedAt))
   }
 }
