@@ -175,8 +175,9 @@ export class InlineAcceptance implements Acceptance {
 
   #publishEnd(completed: boolean, run: Run): void {
     const { events } = this.#parts
-    const name = completed ? 'handled' : 'leaseLost'
-    if (events.has(name)) events.publish(name, { ...attemptOf(run), error: undefined })
+    if (completed && events.has('handled')) events.publish('handled', attemptOf(run))
+    if (!completed && events.has('leaseLost'))
+      events.publish('leaseLost', { ...attemptOf(run), error: undefined })
   }
 
   #publishFailure({ code, error }: Pick<FailedEvent, 'code' | 'error'>, run: Run): void {

@@ -50,7 +50,8 @@ file are those of createReceiver and: headersTimeoutMs, keepAliveTimeoutMs, maxC
 healthPort (for work), logLevel, logFormat.
 
 With admin: { host, port, metricsToken } or --admin-port, GET /metrics on that address answers the metrics for
-Prometheus. On an address other than 127.0.0.1 set metricsToken, which is { env }, { file } or the text.
+Prometheus. On an address other than 127.0.0.1 set metricsToken, which is { env }, { file } or the text. Without it,
+admin.hosts lists the host names by which the address may be asked, beside localhost and the addresses of this machine.
 
 With admin: { console: { users: [{ name, password: { env: 'NAME' }, role }] } } the address also has the web console, at
 /console/. The role is view or decide. docs/console.md describes it.
