@@ -68,7 +68,8 @@ export class ClaimRecords {
       const { entry } = run
       try {
         const settled = await withTimeout(this.#settle({ claim: entry, end }), leaseMs, 'the inbox')
-        if (settled.has(entry.id) || run.entry === entry) return settled.has(entry.id)
+        if (settled.has(entry.id)) run.ended = entry
+        if (run.ended || run.entry === entry) return run.ended !== undefined
       } catch (error) {
         const fields = { code: 'ERR_INBOX_UNAVAILABLE', entry: entry.id, err: error }
         logger.error(fields, 'the end of an entry could not be recorded')

@@ -10,11 +10,21 @@ export interface Run {
   /** When its handlers began, by the same clock. */
   begunAt: number
   readonly controller: AbortController
+  /** The claim whose end was recorded. */
+  ended: ClaimedEntry | undefined
   /** Resolves once the end of the handlers has been recorded. */
   done: Promise<void>
 }
 
 export function createRun(entry: ClaimedEntry, leaseEndsAt: number): Run {
   const controller = new AbortController()
-  return { entry, leaseEndsAt, lost: false, begunAt: 0, controller, done: Promise.resolve() }
+  return {
+    entry,
+    leaseEndsAt,
+    lost: false,
+    begunAt: 0,
+    controller,
+    ended: undefined,
+    done: Promise.resolve(),
+  }
 }

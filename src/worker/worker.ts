@@ -117,8 +117,15 @@ export class Worker {
       })
       .finally(() => {
         this.#running.delete(entry.id)
+        if (run.ended && run.ended !== run.entry) this.#takeNext(run)
         this.wake()
       })
+  }
+
+  /** The entry was claimed again after the end of this run was recorded, and before this process had read that answer. */
+  #takeNext({ entry, leaseEndsAt }: Run): void {
+    if (this.#stopped) this.#claimer.handBack([entry])
+    else this.#take(entry, leaseEndsAt)
   }
 
   #attempt(run: Run): Promise<AttemptResult> {
@@ -131,7 +138,7 @@ export class Worker {
     const startedAt = performance.now()
     const attemptEnd = await runAttempt(run, this.#parts)
     const isRecorded = await this.#isRecorded(run, attemptEnd)
-    const { id: entry, attempt, callback } = run.entry
+    const { id: entry, attempt, callback } = run.ended ?? run.entry
     const what = { entry, callback, attempt, durationMs: performance.now() - startedAt }
     if (isRecorded) return publishAttempt(attemptEnd, what, this.#parts)
     const error = attemptEnd.failure?.error
