@@ -1,5 +1,7 @@
 import type { CompleteInbox } from '../../src/inbox/operations.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { deferred } from '../support/deferred.js'
+import { fakeClock } from '../support/fake-clock.js'
 import { away, interposed } from '../support/interposed-inbox.js'
 import { work } from '../support/running-worker.js'
 import { until } from '../support/until.js'
@@ -96,4 +98,30 @@ it('an inbox that gives an entry of another type than the worker asked for does 
   await until(() => calls.claim >= 3)
   expect((await inbox.show(id))?.state).not.toBe('handled')
   expect(await inbox.show(id)).toMatchObject({ attempts: 0 })
+})
+
+it('a worker handles an entry that it has claimed again before it reads that the last end was recorded', async () => {
+  const clock = fakeClock()
+  const between = interposed(new MemoryInbox({ clock }))
+  const { store, called, becomes } = work({ inbox: between.inbox, clock, handler: 'manual' })
+  const id = await store()
+  const { fail } = await called(1)
+  const claimedAgain = deferred()
+  between.set('claim', async (claim) => {
+    const claims = await claim()
+    // After the worker has taken them.
+    if (claims.entries.length > 0) setImmediate(claimedAgain.resolve)
+    return claims
+  })
+  between.set('settle', async (settle) => {
+    between.set('settle', undefined)
+    const settled = await settle()
+    clock.advance(60_000)
+    await claimedAgain.promise
+    return settled
+  })
+  fail(new Error('once'))
+  const { succeed } = await called(2)
+  succeed()
+  await becomes(id, 'handled', 2)
 })
