@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { invalidOption, kindOf } from '../base/option-checks.js'
 import { callbackHeaders, mayLackHeaders, type RequestHeaders } from './callback-headers.js'
 import type { BodyLimits } from './body-limits.js'
 import { isUnread } from './raw-body.js'
@@ -19,7 +20,10 @@ export interface PlainRequest extends Pick<RequestHeaders, 'rawHeaders'> {
   readonly body: Uint8Array | (() => BodySource)
 }
 
-export function plainHead({ method, path, rawHeaders, headers }: PlainRequest): CallbackHead {
+/** @throws CountersignError ERR_OPTION_INVALID */
+export function plainHead(plain: PlainRequest): CallbackHead {
+  checkPlainRequest(plain)
+  const { method, path, rawHeaders, headers } = plain
   // `Headers` and `Map` have no own properties: they would look like a request without headers.
   const request: RequestHeaders = isIterable(headers)
     ? { rawHeaders: rawHeaders?.length ? rawHeaders : [...headers].flat() }
@@ -33,8 +37,21 @@ export function plainHead({ method, path, rawHeaders, headers }: PlainRequest): 
   }
 }
 
-function isIterable(headers: PlainRequest['headers']): headers is Iterable<readonly [string, string]> {
+export function isIterable(headers: PlainRequest['headers']): headers is Iterable<readonly [string, string]> {
   return typeof (headers as Partial<Iterable<unknown>> | undefined)?.[Symbol.iterator] === 'function'
+}
+
+function checkPlainRequest(request: unknown): void {
+  const owner = 'receiver.receive'
+  if (typeof request !== 'object' || request === null) {
+    const cure = 'pass an object with method, path, headers and body'
+    throw invalidOption(owner, 'request', request, cure, kindOf(request))
+  }
+  const { method, path } = request as Partial<PlainRequest>
+  if (typeof method !== 'string')
+    throw invalidOption(owner, 'method', method, 'pass the method of the request, such as "POST"')
+  if (typeof path !== 'string')
+    throw invalidOption(owner, 'path', path, 'pass the path and the query of the request')
 }
 
 /**

@@ -119,7 +119,8 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
   /**
    * Processes one request given as plain values, and returns what to answer and the outcome. For servers with
    * neither `node:http` nor Fetch. Pass `rawHeaders` if the server has such a list, because repeated headers cannot
-   * be seen in `headers`. Never rejects.
+   * be seen in `headers`. Whatever a sender sends, it does not reject.
+   * @throws CountersignError ERR_OPTION_INVALID if the argument is no request
    */
   async receive(request: PlainRequest): Promise<ReceivedCallback> {
     let received!: Outcome
@@ -136,8 +137,9 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
   }
 
   /**
-   * The whole receiver for servers and frameworks with the Fetch API. Reads the request within the limits. Never
-   * rejects.
+   * The whole receiver for servers and frameworks with the Fetch API. Reads the request within the limits. Whatever a
+   * sender sends, it does not reject.
+   * @throws CountersignError ERR_OPTION_INVALID if the argument is no request
    */
   async fetch(request: Request): Promise<Response> {
     return toFetch(await this.receive(fromFetch(request)))

@@ -130,6 +130,26 @@ describe('receiver.fetch()', () => {
     }
   })
 
+  it.each<[string, unknown, string]>([
+    ['nothing', undefined, 'undefined'],
+    ['a URL', 'http://127.0.0.1/hooks', 'of type string'],
+    ['a request of node:http', { method: 'POST', url: '/hooks', headers: {} }, 'of type object'],
+  ])('rejects with what to pass when it is given %s', async (_what, given, shown) => {
+    const { receiver } = run()
+    await expect(receiver.fetch(given as Request)).rejects.toMatchObject({
+      code: 'ERR_OPTION_INVALID',
+      option: 'request',
+      message: `receiver.fetch: request is ${shown}: pass the Request of the Fetch API that your server or framework passes.`,
+    })
+  })
+
+  it('takes a request of another class, whose URL is only a path', async () => {
+    const { receiver } = run()
+    const { method, path, headers, body } = genuine()
+    const request = { method, url: path, headers: new Headers(headers), body: new Blob([body]).stream() }
+    expect((await receiver.fetch(request as Request)).status).toBe(200)
+  })
+
   it('counts bodies towards maxBufferedBytes', async () => {
     const { receiver, codes } = run({ maxBodyBytes: 10_000, maxBufferedBytes: 20_000, bodyTimeoutMs: 200 })
     const { 'Content-Length': _, ...headers } = genuine().headers
@@ -212,6 +232,40 @@ describe('receiver.receive()', () => {
     }
     const bodies = [fails, () => ({ [Symbol.asyncIterator]: fails })] as PlainRequest['body'][]
     for (const body of bodies) expect((await receiver.receive(plain(genuine(), body))).status).toBe(400)
+  })
+
+  it.each<[string, unknown, string, string]>([
+    [
+      'nothing',
+      undefined,
+      'request',
+      'request is undefined: pass an object with method, path, headers and body.',
+    ],
+    [
+      'text',
+      'POST',
+      'request',
+      'request is of type string: pass an object with method, path, headers and body.',
+    ],
+    [
+      'no method',
+      { path: '/' },
+      'method',
+      'method is undefined: pass the method of the request, such as "POST".',
+    ],
+    [
+      'no path',
+      { method: 'POST', path: new URL('http://127.0.0.1/') },
+      'path',
+      'path is of type object: pass the path and the query of the request.',
+    ],
+  ])('rejects with what to pass when it is given %s', async (_what, given, option, message) => {
+    const { receiver } = run()
+    await expect(receiver.receive(given as PlainRequest)).rejects.toMatchObject({
+      code: 'ERR_OPTION_INVALID',
+      option,
+      message: `receiver.receive: ${message}`,
+    })
   })
 
   it('does not call for a body that the head gives a reason to refuse', async () => {
