@@ -7,7 +7,8 @@ const NO_BYTES = new Uint8Array()
 
 /**
  * The request of a server that uses the Fetch API. `Headers` joins repeated headers with commas. A repeated
- * Authorization is then malformed and refused.
+ * Authorization is then malformed and refused. A repeated X-Event-Type is then another event type, because the name of
+ * an event type may have commas.
  * @throws CountersignError ERR_OPTION_INVALID
  */
 export function fromFetch(request: Request): PlainRequest {

@@ -86,6 +86,17 @@ describe('receiver.fetch()', () => {
     expect(codes()).toEqual(['ERR_AUTHORIZATION_MALFORMED'])
   })
 
+  it.each([
+    ['X-Event-Type', 401, 'ERR_EVENT_TYPE_MISMATCH'],
+    ['X-Idempotency-Key', 400, 'ERR_IDEMPOTENCY_KEY_MALFORMED'],
+  ])('takes a repeated %s, which Fetch joins, for one header: %d, %s', async (name, status, code) => {
+    const { receiver, codes } = run()
+    const request = fetchRequest(genuine())
+    request.headers.append(name, request.headers.get(name)!)
+    expect((await receiver.fetch(request)).status).toBe(status)
+    expect(codes()).toEqual([code])
+  })
+
   it('answers 413 as soon as the limit is exceeded, although the body never ends', async () => {
     const { receiver } = run({ maxBodyBytes: 1_000 })
     const { 'Content-Length': _, ...headers } = genuine().headers
