@@ -74,6 +74,30 @@ export function functionOption<Type>(
   throw invalidOption(owner, name, value, 'pass a function')
 }
 
+/**
+ * A function that returns milliseconds. It is called once: a clock that returns a Date or a promise would refuse every
+ * callback. NaN and an exception are not refused here, because they may be temporary.
+ */
+export function clockOption(
+  owner: Owner,
+  value: (() => number) | undefined,
+  fallback: () => number,
+): () => number {
+  const clock = functionOption(owner, 'clock', value, fallback)
+  const returned = valueOf(clock)
+  if (typeof returned === 'number') return clock
+  const cure = 'return a number of milliseconds, as Date.now does'
+  throw invalidOption(owner, 'clock', undefined, cure, `a function whose result is ${kindOf(returned)}`)
+}
+
+function valueOf(clock: () => unknown): unknown {
+  try {
+    return clock()
+  } catch {
+    return NaN
+  }
+}
+
 /** An object with the methods that will be called: a logger, a store. */
 export function objectOption<Type extends object>(
   owner: Owner,

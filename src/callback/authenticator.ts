@@ -4,7 +4,7 @@ import { isPending, type MaybePending } from '../base/pending.js'
 import { withTimeout } from '../base/timeout.js'
 import type { KnownSecrets } from '../logging/known-secrets.js'
 import type { Logger } from '../logging/logger.js'
-import { durationOption, functionOption } from '../base/option-checks.js'
+import { clockOption, durationOption } from '../base/option-checks.js'
 import type { Credentials } from '../signature/credentials.js'
 import { subscriptionLookup, type SubscriptionLookup, type Subscriptions } from './subscriptions.js'
 import { toleranceOptions } from './tolerance.js'
@@ -58,7 +58,7 @@ export function parseAuthenticatorOptions(
 ): AuthenticatorSettings {
   return {
     ...toleranceOptions(owner, options),
-    clock: functionOption(owner, 'clock', options.clock, Date.now),
+    clock: clockOption(owner, options.clock, Date.now),
     dependencyTimeoutMs: dependencyTimeoutOption(owner, options.dependencyTimeoutMs),
     subscriptions: subscriptionLookup(owner, options.subscriptions, logger, secrets),
   }

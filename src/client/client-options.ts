@@ -1,5 +1,11 @@
 import { loggerOption, type Logger } from '../logging/logger.js'
-import { checkKnownOptions, durationOption, functionOption, integerOption } from '../base/option-checks.js'
+import {
+  checkKnownOptions,
+  clockOption,
+  durationOption,
+  functionOption,
+  integerOption,
+} from '../base/option-checks.js'
 import { baseUrlOption } from './base-url.js'
 import { foreignConnections, ownConnections, type Fetch } from './connections.js'
 import { checkCredentials } from './credentials.js'
@@ -60,7 +66,7 @@ export function parseClientOptions(options: ClientOptions) {
   const credentials = checkCredentials(OWNER, options.clientId, options.clientSecret)
   const timeoutMs = durationOption(OWNER, 'timeoutMs', options.timeoutMs, 10_000)
   const logger = loggerOption(OWNER, options.logger)
-  const clock = functionOption(OWNER, 'clock', options.clock, Date.now)
+  const clock = clockOption(OWNER, options.clock, Date.now)
   const maxAttempts = integerOption(OWNER, 'maxAttempts', options.maxAttempts, {
     fallback: 3,
     min: 1,

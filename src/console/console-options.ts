@@ -2,10 +2,11 @@ import type { IncomingMessage } from 'node:http'
 import type { HasAll } from '../base/has-all.js'
 import {
   checkKnownOptions,
+  clockOption,
   functionOption,
   invalidOption,
-  partOf,
   type OptionPart,
+  partOf,
 } from '../base/option-checks.js'
 import type { EventSource } from '../events/event-channel.js'
 import type { InboxOperations } from '../inbox/operations.js'
@@ -91,7 +92,7 @@ export function parseConsoleOptions<Request extends IncomingMessage>(
     ...inspected(options),
     ...parseConsoleViewOptions(OWNER, options),
     operator: functionOption(OWNER, 'operator', options.operator, nobodyNamed) as ConsoleSettings['operator'],
-    clock: functionOption(OWNER, 'clock', options.clock, Date.now),
+    clock: clockOption(OWNER, options.clock, Date.now),
     logger: loggerOption(OWNER, options.logger),
   }
 }

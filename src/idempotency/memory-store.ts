@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { loggerOption, type Logger } from '../logging/logger.js'
-import { checkKnownOptions, functionOption, integerOption } from '../base/option-checks.js'
+import { checkKnownOptions, clockOption, integerOption } from '../base/option-checks.js'
 import { recognise, type KnownOfArrival } from '../callback/recognition.js'
 import { CompletedKeys, type HashedCallback } from './completed-keys.js'
 import type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from './store.js'
@@ -56,7 +56,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
       fallback: 172_800_000,
       min: 1,
     })
-    this.#clock = functionOption(OWNER, 'clock', options.clock, monotonicClock)
+    this.#clock = clockOption(OWNER, options.clock, monotonicClock)
     this.#warnOfForgotten = forgettingWarning(maxKeys, loggerOption(OWNER, options.logger))
     this.#completed = new CompletedKeys(maxKeys)
   }

@@ -1,5 +1,5 @@
 import type { EntryId } from '../callback/callback.js'
-import { checkKnownOptions, functionOption, integerOption } from '../base/option-checks.js'
+import { checkKnownOptions, clockOption, integerOption } from '../base/option-checks.js'
 import type { ActivityBucket, ActivityRequest } from './activity.js'
 import { AskedTypes } from './handled-types.js'
 import type {
@@ -69,7 +69,7 @@ export class MemoryInbox implements CompleteInbox {
       integerOption(OWNER, name, options[name], { fallback, min: 1 })
     this.retentionMs = duration('retentionMs', DEFAULT_RETENTION_MS)
     this.discardedRetentionMs = duration('discardedRetentionMs', DEFAULT_DISCARDED_RETENTION_MS)
-    this.#clock = new InboxClock(functionOption(OWNER, 'clock', options.clock, Date.now))
+    this.#clock = new InboxClock(clockOption(OWNER, options.clock, Date.now))
   }
 
   // The methods are async so that a throw becomes a rejection. None may await: each is one atomic step.

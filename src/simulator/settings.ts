@@ -2,6 +2,7 @@ import { randomBytes, randomInt, randomUUID } from 'node:crypto'
 import { loggerOption } from '../logging/logger.js'
 import {
   checkKnownOptions,
+  clockOption,
   durationOption,
   functionOption,
   integerOption,
@@ -64,7 +65,7 @@ export function parseSimulatorOptions(options: ServiceSimulatorOptions) {
     }),
     deliverTo,
     seed: integerOption(OWNER, 'seed', options.seed, { fallback: randomInt(2 ** 32), min: 0 }),
-    clock: functionOption(OWNER, 'clock', options.clock, Date.now),
+    clock: clockOption(OWNER, options.clock, Date.now),
     toleranceMs: toleranceOption('toleranceMs', options),
     futureToleranceMs: toleranceOption('futureToleranceMs', options),
     answerTimeoutMs: durationOption(OWNER, 'answerTimeoutMs', options.answerTimeoutMs, 10_000),

@@ -1,9 +1,9 @@
 import type { HasAll } from '../base/has-all.js'
 import {
   checkKnownOptions,
-  functionOption,
-  integerOption,
+  clockOption,
   durationOption,
+  integerOption,
   objectOption,
 } from '../base/option-checks.js'
 import { dependencyTimeoutOption } from '../callback/authenticator.js'
@@ -122,6 +122,6 @@ export function parseWorkerOptions<Events extends object, Transaction>(
     ...parseHandlingOptions(owner, options, secrets),
     ...parseEmptyingOptions(owner, options),
     dependencyTimeoutMs: dependencyTimeoutOption(owner, options.dependencyTimeoutMs),
-    clock: functionOption(owner, 'clock', options.clock, Date.now),
+    clock: clockOption(owner, options.clock, Date.now),
   }
 }

@@ -3,8 +3,8 @@ import { loggerOption, type Logger } from '../../logging/logger.js'
 import type { EntryId } from '../../callback/callback.js'
 import {
   checkKnownOptions,
+  clockOption,
   durationOption,
-  functionOption,
   integerOption,
   invalidOption,
 } from '../../base/option-checks.js'
@@ -100,7 +100,7 @@ export class SqliteInbox implements CompleteInbox {
       integerOption(OWNER, name, options[name], { fallback, min: 1 })
     this.retentionMs = duration('retentionMs', DEFAULT_RETENTION_MS)
     this.discardedRetentionMs = duration('discardedRetentionMs', DEFAULT_DISCARDED_RETENTION_MS)
-    this.#clock = new InboxClock(functionOption(OWNER, 'clock', options.clock, Date.now))
+    this.#clock = new InboxClock(clockOption(OWNER, options.clock, Date.now))
     this.#commits = new GroupCommit({
       // Resolved now, as the process may change its directory.
       file: resolve(file),
