@@ -99,6 +99,10 @@ export async function startReceiverServer(
     // How often Node looks for slow clients; its default is 30 seconds.
     connectionsCheckingInterval: 500,
   })
+  // A sender that has closed its side of the connection may still read the answer (RFC 9112, section 9.6). By default Node
+  // closes the other side before a callback that is stored can be answered. The limits on handlers, stores and inboxes bound
+  // how long such a connection is open.
+  Object.assign(server, { httpAllowHalfOpen: true })
   const connections = new Connections(server, maxConnections)
   let isStopping = false
   let held: Promise<void> | undefined

@@ -19,7 +19,11 @@ async function start(
   options: ReceiverServerOptions = {},
   { bodyTimeoutMs = 10_000, handler = () => {} }: { bodyTimeoutMs?: number; handler?: Handler } = {},
 ) {
-  const receiver = createReceiver<object>({ subscriptions: [subscription], bodyTimeoutMs }).onAny(handler)
+  const receiver = createReceiver<object>({
+    subscriptions: [subscription],
+    bodyTimeoutMs,
+    logger: false,
+  }).onAny(handler)
   const server = await startReceiverServer(
     receiver,
     bodyTimeoutMs,
@@ -44,7 +48,7 @@ it('by default nobody beyond this machine can reach it, and a proxy gives up a c
 
 it('stops the receiver when it cannot listen, as its worker has started', async () => {
   const { port } = await start()
-  const receiver = createReceiver<object>({ subscriptions: [subscription] }).onAny(() => {})
+  const receiver = createReceiver<object>({ subscriptions: [subscription], logger: false }).onAny(() => {})
   await expect(startReceiverServer(receiver, 10_000, parseServerOptions({ port }))).rejects.toMatchObject({
     code: 'ERR_LISTEN_FAILED',
   })
@@ -57,6 +61,36 @@ it('tells how long it keeps an idle connection', async () => {
   socket.write(genuine().toHttp())
   await receives(/\r\n\r\n/)
   expect(received()).toMatch(/\r\nKeep-Alive: timeout=7\r\n/)
+})
+
+describe('a sender that closes its side of the connection after the request', () => {
+  it('gets the answer once the handler has finished, and then the connection is closed', async () => {
+    const finish = deferred()
+    let running = false
+    const { port } = await start({}, { handler: () => ((running = true), finish.promise) })
+    const { socket, received, closed } = await connection(port)
+    socket.end(genuine().toHttp())
+    await until(() => running)
+    finish.resolve()
+    await closed
+    expect(received()).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
+  })
+
+  it('gets all answers of several requests', async () => {
+    const { port } = await start({}, { handler: () => new Promise(setImmediate) })
+    const { socket, received, closed } = await connection(port)
+    socket.end(Buffer.concat([genuine().toHttp(), genuine().toHttp(), Buffer.from(get('/healthz'))]))
+    await closed
+    expect(received()).toMatch(/200 OK[^]*200 OK[^]*"ok"}$/)
+  })
+
+  it('is closed at once if the request is not complete', async () => {
+    const { port } = await start()
+    const { socket, received, closed } = await connection(port)
+    socket.end(genuine().toHttp().subarray(0, -1))
+    await closed
+    expect(received()).not.toMatch(/^HTTP\/1\.1 200/)
+  })
 })
 
 describe('at maxConnections', () => {
@@ -209,7 +243,7 @@ it('answers a HEAD without a body, and refuses every other method with 405', asy
 })
 
 it('has a chunked body read from its first chunk on, as each chunk that waits takes a Buffer of its own', async () => {
-  const receiver = createReceiver<object>({ subscriptions: [subscription] }).onAny(() => {})
+  const receiver = createReceiver<object>({ subscriptions: [subscription], logger: false }).onAny(() => {})
   const isRead: boolean[] = []
   const watched = Object.assign(Object.create(receiver), {
     start: () => receiver.start(),
