@@ -1,5 +1,6 @@
 import { withTimeout } from '../base/timeout.js'
 import type { EntryId } from '../callback/callback.js'
+import { FailureLog } from '../logging/failure-log.js'
 import type { ClaimEnd, ClaimToken, SettledClaim } from '../inbox/inbox.js'
 import { inOneCall, SAME_STEP, SAME_TICK } from './one-call.js'
 import type { Run } from './run.js'
@@ -64,6 +65,7 @@ export class ClaimRecords {
   /** Tries until the end is recorded or the claim is lost: an entry without a recorded end would be handled again. */
   async end(run: Run, end: ClaimEnd): Promise<boolean> {
     const { leaseMs, logger } = this.#parts
+    let failures: FailureLog | undefined
     while (!this.#closed) {
       const { entry } = run
       try {
@@ -71,8 +73,8 @@ export class ClaimRecords {
         if (settled.has(entry.id)) run.ended = entry
         if (run.ended || run.entry === entry) return run.ended !== undefined
       } catch (error) {
-        const fields = { code: 'ERR_INBOX_UNAVAILABLE', entry: entry.id, err: error }
-        logger.error(fields, 'the end of an entry could not be recorded')
+        failures ??= new FailureLog(logger, 'the end of an entry could not be recorded')
+        failures.failed({ code: 'ERR_INBOX_UNAVAILABLE', entry: entry.id, err: error })
         await pauseBeforeNextTry(this.#parts)
       }
     }

@@ -1,4 +1,5 @@
 import { withTimeout } from '../base/timeout.js'
+import { FailureLog } from '../logging/failure-log.js'
 import { ClaimSchedule, type ClaimPlan } from './claim-schedule.js'
 import { watchClock } from './clock-watch.js'
 import { usableConcurrency } from './concurrency.js'
@@ -20,12 +21,14 @@ export class Claimer {
   readonly #options: WorkerParts
   readonly #schedule = new ClaimSchedule()
   readonly #clockAheadMs: () => number
+  readonly #failures: FailureLog
   /** No interrupted entry is claimed before this time, by the monotonic clock. */
   #noInterruptedUntil = -Infinity
 
   constructor(options: WorkerParts) {
     this.#options = options
     this.#clockAheadMs = watchClock(options.clock)
+    this.#failures = new FailureLog(options.logger, 'the worker could not claim entries')
   }
 
   /** Claims entries beside those that are running. Never rejects. */
@@ -62,6 +65,8 @@ export class Claimer {
     try {
       claiming = inbox.claim({ eventTypes: handlers.types, leaseMs, ...plan })
       const claims = await withTimeout(claiming, leaseMs / 2, 'the inbox')
+      const failures = this.#failures.succeeded()
+      if (failures > 0) logger.info({ failures }, 'the worker can claim entries again')
       if (claims.clockSetBackMs !== undefined) this.#warnOfClock(-claims.clockSetBackMs, 'set back')
       return claims
     } catch (error) {
@@ -70,8 +75,7 @@ export class Claimer {
         ({ entries }) => this.handBack(entries),
         () => {},
       )
-      const fields = { code: 'ERR_INBOX_UNAVAILABLE', err: error }
-      logger.error(fields, 'the worker could not claim entries')
+      this.#failures.failed({ code: 'ERR_INBOX_UNAVAILABLE', err: error })
       return undefined
     }
   }

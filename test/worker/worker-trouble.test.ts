@@ -25,6 +25,39 @@ describe('a worker whose inbox is out of order', () => {
     })
   })
 
+  it('logs the first of its failed claims, and that it can claim again', async () => {
+    const { store, becomes, set, calls, log } = troubled()
+    set('claim', away)
+    const id = await store()
+    await until(() => calls.claim >= 5)
+    set('claim', undefined)
+    await becomes(id, 'handled', 1)
+    const about = log.lines.filter(({ message }) => /claim/.test(message))
+    expect(about).toMatchObject([
+      {
+        level: 'error',
+        fields: { code: 'ERR_INBOX_UNAVAILABLE' },
+        message: 'the worker could not claim entries',
+      },
+      {
+        level: 'info',
+        fields: { failures: expect.any(Number) },
+        message: 'the worker can claim entries again',
+      },
+    ])
+    expect(about[1]!.fields['failures']).toBeGreaterThanOrEqual(4)
+  })
+
+  it('logs once that the end of an entry cannot be recorded, however often it tries', async () => {
+    const { store, becomes, set, calls, log } = troubled()
+    set('settle', away)
+    const id = await store()
+    await until(() => calls.settle >= 5)
+    set('settle', undefined)
+    await becomes(id, 'handled')
+    expect(log.withCode('ERR_INBOX_UNAVAILABLE')).toHaveLength(1)
+  })
+
   it('does not ask again in a busy loop', async () => {
     const { set, calls, worker } = troubled({ pollMs: 2 ** 30 })
     set('claim', away)
