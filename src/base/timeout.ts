@@ -60,3 +60,8 @@ export function withTimeout<Value>(
     )
   })
 }
+
+/** Resolves once the promise is settled, or after `limitMs`. */
+export async function settledWithin(promise: Promise<unknown> | undefined, limitMs: number): Promise<void> {
+  if (promise) await withTimeout(promise, limitMs, 'the caller', { keepsAlive: true }).catch(() => undefined)
+}

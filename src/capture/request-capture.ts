@@ -1,5 +1,5 @@
 import { setImmediate as afterThisTick } from 'node:timers/promises'
-import { withTimeout } from '../base/timeout.js'
+import { settledWithin } from '../base/timeout.js'
 import type { AnsweredRequest } from '../http/process-callback.js'
 import { LogThrottle } from '../logging/log-throttle.js'
 import type { Logger } from '../logging/logger.js'
@@ -61,9 +61,7 @@ export class RequestCapture {
 
   /** Resolves once everything is written, or after `limitMs`. */
   async end(limitMs: number): Promise<void> {
-    await withTimeout(this.#writing ?? Promise.resolve(), limitMs, 'capture', { keepsAlive: true }).catch(
-      () => undefined,
-    )
+    await settledWithin(this.#writing, limitMs)
     this.#failures.flush()
     this.#perCode.flush()
   }

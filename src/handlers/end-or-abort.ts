@@ -1,4 +1,4 @@
-import { withTimeout } from '../base/timeout.js'
+import { settledWithin, withTimeout } from '../base/timeout.js'
 import type { Logger } from '../logging/logger.js'
 
 /** How long aborted handlers may take to end, in milliseconds. */
@@ -21,6 +21,6 @@ export async function endOrAbort({ ended, limitMs, abort, logger }: StopOfHandle
   } catch {
     logger.warn({ code: 'WARN_STOP_TIMEOUT' }, 'handlers are still running: their signals are aborted')
     abort(new Error('the receiver is stopping'))
-    await withTimeout(ended, ABORT_GRACE_MS, 'aborted handlers', { keepsAlive: true }).catch(() => {})
+    await settledWithin(ended, ABORT_GRACE_MS)
   }
 }

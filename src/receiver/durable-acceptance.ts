@@ -1,7 +1,7 @@
 import type { CallbackPayload, VerifiedCallback } from '../callback/callback.js'
 import type { Handlers } from '../handlers/handlers.js'
 import { property } from '../base/foreign-value.js'
-import { withTimeout } from '../base/timeout.js'
+import { settledWithin, withTimeout } from '../base/timeout.js'
 import type { Logger } from '../logging/logger.js'
 import { parsePayload } from '../callback/payload.js'
 import { inboxOutcome, outcome, type Outcome, type OutcomeCode } from '../callback/outcomes.js'
@@ -79,10 +79,7 @@ export class DurableAcceptance implements Acceptance {
 
   async stop(limitMs: number): Promise<void> {
     const stored = Promise.allSettled([this.#started, ...this.#storing])
-    await Promise.all([
-      this.#parts.worker.stop(limitMs),
-      withTimeout(stored, limitMs, 'the inbox', { keepsAlive: true }).catch(() => undefined),
-    ])
+    await Promise.all([this.#parts.worker.stop(limitMs), settledWithin(stored, limitMs)])
     await this.#parts.inbox.close()
   }
 

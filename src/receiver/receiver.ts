@@ -210,8 +210,7 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
       await pipeline.stop(stopTimeoutMs)
     } finally {
       outcomeLog.flush()
-      diagnosis?.flush()
-      await capture?.end(stopTimeoutMs)
+      await Promise.all([diagnosis?.end(), capture?.end(stopTimeoutMs)])
       listenerErrors.flush()
     }
   }

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks'
 import { setImmediate as afterThisTick } from 'node:timers/promises'
 import { checkKnownOptions, durationOption, integerOption, invalidOption } from '../base/option-checks.js'
 import { startProcessorTimer, type ProcessorTimer } from '../base/processor-time.js'
-import { withTimeout } from '../base/timeout.js'
+import { settledWithin, withTimeout } from '../base/timeout.js'
 import type { Tolerance } from '../callback/authenticate.js'
 import type { AuthenticatorSettings } from '../callback/authenticator.js'
 import type { PreparedSubscription } from '../callback/prepared-subscription.js'
@@ -43,6 +43,8 @@ const MAX_BODY_BYTES = 65_536
 /** A list of a thousand tenants takes longer to prepare than the search itself. */
 const MAX_SUBSCRIPTIONS = 100
 const MINUTE_MS = 60_000
+/** How long a stop waits for an explanation: a `subscriptions` function may not answer. */
+const END_LIMIT_MS = 1_000
 
 /** Undefined if it is switched off. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
 export function diagnosisOption(
@@ -90,6 +92,7 @@ export class RefusalDiagnosis {
   #notBefore = -Infinity
   #runs: { readonly at: number; readonly ms: number }[] = []
   #found: LoggedCause | undefined
+  #explaining: Promise<void> | undefined
 
   constructor(
     settings: DiagnosisSettings,
@@ -112,7 +115,7 @@ export class RefusalDiagnosis {
     if (now < this.#notBefore || this.#msLeft(now) < 1) return
     this.#notBefore = now + this.#settings.intervalMs
     // A copy: the application may own the buffer.
-    void this.#explain(request, Buffer.from(body))
+    this.#explaining = this.#explain(request, Buffer.from(body))
   }
 
   /** The finding for the next line of the log. It is returned once. */
@@ -122,8 +125,9 @@ export class RefusalDiagnosis {
     return found
   }
 
-  /** Logs a proven finding that no later refusal has carried. */
-  flush(): void {
+  /** Waits for the latest explanation, and logs a proven finding that no later refusal has carried. */
+  async end(): Promise<void> {
+    await settledWithin(this.#explaining, END_LIMIT_MS)
     const found = this.take()
     if (found?.certainty !== 'proven') return
     this.#logger.warn(

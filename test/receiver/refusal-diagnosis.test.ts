@@ -11,6 +11,7 @@ import { KnownSecrets } from '../../src/logging/known-secrets.js'
 import { RefusalDiagnosis, type LoggedCause } from '../../src/receiver/refusal-diagnosis.js'
 import { signedCallback } from '../../src/testing/signed-callback.js'
 import { collectedLog } from '../support/collected-log.js'
+import { fakeTimeouts } from '../support/fake-timeouts.js'
 import { FORGED, genuine, runReceiver, SECRET, subscription } from '../support/running-receiver.js'
 import { until } from '../support/until.js'
 
@@ -212,9 +213,8 @@ test('a proven finding that no later refusal has carried is logged when the rece
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const { receiver, log, calls } = countingReceiver()
     await receiver.receive(plain())
-    await until(() => calls() === 2)
-    await new Promise(setImmediate)
     await receiver.stop()
+    expect(calls()).toBe(2)
     last = log.lines.at(-1)
     if (log.withCode('WARN_SIGNATURE_EXPLAINED').length > 0) break
   }
@@ -222,6 +222,23 @@ test('a proven finding that no later refusal has carried is logged when the rece
     level: 'warn',
     fields: { code: 'WARN_SIGNATURE_EXPLAINED', cause: 'secret-is-base64' },
   })
+})
+
+test('a stop waits at most a second for a subscriptions function that does not answer', async () => {
+  let calls = 0
+  const { receiver, log } = countingReceiver({
+    subscriptions: () => (++calls === 2 ? new Promise<never>(() => {}) : misconfigured),
+  })
+  await receiver.receive(plain())
+  await until(() => calls === 2)
+  const pass = fakeTimeouts()
+  let isStopped = false
+  const stopping = receiver.stop().then(() => (isStopped = true))
+  await pass(900)
+  expect(isStopped).toBe(false)
+  await pass(200)
+  await stopping
+  expect(log.withCode('WARN_DIAGNOSIS_FAILED')).toEqual([])
 })
 
 test('a subscriptions function that fails for the explanation is a warning, and affects no answer', async () => {
@@ -243,7 +260,8 @@ test.each([
   [{ interval: 5 }, 'diagnosis'],
   [true, 'diagnosis'],
 ])('%p is refused', (diagnosis, option) => {
-  const create = () => createReceiver({ subscriptions: misconfigured, diagnosis: diagnosis as never })
+  const create = () =>
+    createReceiver({ subscriptions: misconfigured, diagnosis: diagnosis as never, logger: false })
   expect(create).toThrow(expect.objectContaining({ option }))
 })
 
