@@ -6,8 +6,7 @@ import {
   type ServerResponse,
 } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import express5 from 'express'
-import express4 from 'express4'
+import type express5 from 'express'
 import { parseServerOptions, startReceiverServer } from '../../src/server/server.js'
 import type { Receiver } from '../../src/index.js'
 
@@ -16,10 +15,13 @@ export interface Listening {
   close(): Promise<void>
 }
 
-/** What a receiver can live in. One suite runs in all of them. */
+/**
+ * What a receiver can live in. One suite runs in all of them. Each Express is loaded only where it is used, as it has a hundred
+ * modules and most test files need neither.
+ */
 export const HOSTS = {
-  'Express 5': (receiver) => listen(mountedIn(express5, receiver)),
-  'Express 4': (receiver) => listen(mountedIn(express4, receiver)),
+  'Express 5': async (receiver) => listen(mountedIn((await import('express')).default, receiver)),
+  'Express 4': async (receiver) => listen(mountedIn((await import('express4')).default, receiver)),
   'http.createServer': (receiver) => listen(receiver.requestListener()),
   'the standalone server': async (receiver, bodyTimeoutMs) => {
     const { address, close } = await startReceiverServer(
