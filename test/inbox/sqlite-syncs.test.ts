@@ -40,6 +40,23 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   return settled
 }
 
+/** Two arrivals whose syncs run at the same time, and a function that ends one of the syncs. */
+async function twoSyncs() {
+  const inbox = inboxOn(inboxFile())
+  await inbox.open()
+  holdSyncs()
+  const adding = [inbox.add(arrival())]
+  await until(() => held.length === 1)
+  adding.push(inbox.add(arrival()))
+  await until(() => held.length === 2)
+  const syncs = [...held]
+  const end = (index: number, error: Error | null = null) => {
+    held = held.filter((each) => each !== syncs[index])
+    syncs[index]!(error)
+  }
+  return { inbox, adding, end }
+}
+
 const CLAIM = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
 
 describe('until the disk has it', () => {
@@ -66,6 +83,41 @@ describe('until the disk has it', () => {
     expect(held).toHaveLength(1)
     endSyncs()
     expect(await later).toHaveLength(3)
+  })
+
+  it('an arrival is committed at once, and its sync begins while another one runs', async () => {
+    const { adding, end } = await twoSyncs()
+    end(1)
+    expect(await isSettled(adding[1]!)).toBe(false)
+    end(0)
+    expect((await Promise.all(adding)).map(({ result }) => result)).toEqual(['stored', 'stored'])
+  })
+
+  it('a third arrival waits while two syncs run, and shares its sync with a fourth', async () => {
+    const { inbox, adding, end } = await twoSyncs()
+    const later = Promise.all([inbox.add(arrival()), inbox.add(arrival())])
+    expect(await isSettled(later)).toBe(false)
+    expect(held).toHaveLength(2)
+    end(0)
+    await until(() => held.length === 2)
+    endSyncs()
+    expect(await Promise.all([...adding, later])).toHaveLength(3)
+  })
+
+  it('the calls of a worker wait for the running sync, unless an arrival comes', async () => {
+    const inbox = inboxOn(inboxFile())
+    await inbox.open()
+    holdSyncs()
+    const adding = [inbox.add(arrival())]
+    await until(() => held.length === 1)
+    const claiming = inbox.claim(CLAIM)
+    expect(await isSettled(claiming)).toBe(false)
+    expect(held).toHaveLength(1)
+    adding.push(inbox.add(arrival()))
+    await until(() => held.length === 2)
+    endSyncs()
+    expect((await claiming).entries).toHaveLength(2)
+    await Promise.all(adding)
   })
 
   it('a repeat is not recognised by what another process has committed', async () => {
@@ -146,6 +198,22 @@ describe('after a sync that failed', () => {
     expect(await adding).toEqual([refused, refused])
   })
 
+  it('refuses what was committed after it had begun, whatever the sync of that reports', async () => {
+    const { adding, end } = await twoSyncs()
+    end(1)
+    end(0, syncFault())
+    for (const refused of adding) await expect(refused).rejects.toMatchObject({ code: 'ERR_INBOX_IO' })
+  })
+
+  it('has not refused what an earlier sync has written', async () => {
+    const { adding, end } = await twoSyncs()
+    const refused = expect(adding[1]).rejects.toMatchObject({ code: 'ERR_INBOX_IO' })
+    end(1, syncFault())
+    end(0)
+    expect((await adding[0]!).result).toBe('stored')
+    await refused
+  })
+
   it('recognises what was stored before only after it is in the database, which was synced', async () => {
     const file = inboxFile()
     const inbox = inboxOn(file)
@@ -154,7 +222,8 @@ describe('after a sync that failed', () => {
     await failToSync(inbox.add(twin))
     const syncNow = jest.spyOn(fs, 'fdatasyncSync')
     expect((await addEventually(inbox, twin)).result).toBe('duplicate')
-    expect(syncNow).toHaveBeenCalledTimes(1)
+    // By each descriptor, so that none reports the failure later.
+    expect(syncNow).toHaveBeenCalledTimes(2)
     syncNow.mockRestore()
     expect(await entriesIn(copyOf(file, ''))).toBe(1)
   })
@@ -192,23 +261,31 @@ it('loses nothing of what it reported, whenever the power fails', async () => {
   const file = inboxFile()
   const inbox = inboxOn(file)
   await inbox.open()
+  sync.mockClear()
   const reported: AddResult[] = []
   const images: { readonly file: string; readonly reported: number }[] = []
-  // What is on the disk for certain when a sync ends is what had been written when it began.
+  // What is on the disk for certain when a sync ends is what had been written when it began; or when a later one began, if that
+  // has ended as well.
+  const copies: string[] = []
+  let latestEnded = 0
   sync.mockImplementation((descriptor, done) => {
-    const image = copyOf(file, '', '-wal')
+    const index = copies.push(copyOf(file, '', '-wal')) - 1
     realSync(descriptor, (error) => {
+      latestEnded = Math.max(latestEnded, index)
       done(error)
-      setImmediate(() => images.push({ file: image, reported: reported.length }))
+      setImmediate(() => images.push({ file: copies[latestEnded]!, reported: reported.length }))
     })
   })
   const add = async () => reported.push(await inbox.add(arrival({ body: JSON.stringify('x'.repeat(3_000)) })))
   for (let round = 0; round < 60; round++) {
     const adding = [add(), add()]
-    if (round % 3 === 0) await nextTick()
+    const begun = sync.mock.calls.length
+    // Its sync then begins while that of the others runs.
+    if (round % 3 === 0) await until(() => sync.mock.calls.length > begun)
     await Promise.all([...adding, add()])
   }
-  expect(images.length).toBeGreaterThan(60)
+  await until(() => images.length === sync.mock.calls.length)
+  expect(images.length).toBeGreaterThan(70)
   for (const image of images) expect(await entriesIn(image.file)).toBeGreaterThanOrEqual(image.reported)
 })
 

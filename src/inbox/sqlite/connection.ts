@@ -12,8 +12,8 @@ export class Connection {
   readonly #file: string
   readonly #files: OpenFiles
   readonly #log: LogSync
-  /** How many rows had been changed by this connection before the latest sync that succeeded. */
-  #syncedChanges = 0
+  /** How many rows had been changed by this connection when the latest sync began, and how that sync ends. */
+  #latestSync = { changes: 0, ended: Promise.resolve() }
   readonly #statements = new Map<string, SqliteStatement>()
   readonly sqliteVersion: string
 
@@ -52,14 +52,13 @@ export class Connection {
   }
 
   /**
-   * Resolves once everything that has been committed, also by other processes, is on the disk. Does nothing where this
-   * connection has changed nothing since the last time.
+   * Resolves once everything that has been committed, also by other processes, is on the disk. Begins no other sync where this
+   * connection has changed nothing since the last time. At most `MAX_SYNCS` may not have settled.
    */
-  async sync(): Promise<void> {
+  sync(): Promise<void> {
     const { changes } = this.get<{ changes: number }>('SELECT total_changes() AS changes')!
-    if (changes === this.#syncedChanges) return
-    await this.#log.sync()
-    this.#syncedChanges = changes
+    if (changes !== this.#latestSync.changes) this.#latestSync = { changes, ended: this.#log.sync() }
+    return this.#latestSync.ended
   }
 
   /**
@@ -70,6 +69,7 @@ export class Connection {
     const { busy } = this.get<{ busy: number }>('PRAGMA wal_checkpoint(TRUNCATE)')!
     if (busy !== 0) throw Object.assign(new Error('another process uses the log'), { errcode: 5 })
     this.#log.syncNow()
+    this.#latestSync.ended = Promise.resolve()
   }
 
   /** How many pages the log holds. */

@@ -1,9 +1,10 @@
 import { setImmediate as nextTick, setTimeout as delay } from 'node:timers/promises'
 import { commitChannel, type CommitMeasurement } from '../../base/measurements.js'
 import type { Logger } from '../../logging/logger.js'
-import type { Connection } from './connection.js'
+import { CommitQueue, type Operation, type Waiting } from './commit-queue.js'
 import { inboxError, isBusy, isFault } from './inbox-error.js'
 import { closedError, KeptConnection } from './kept-connection.js'
+import { MAX_SYNCS } from './log-sync.js'
 
 interface GroupCommitOptions {
   readonly file: string
@@ -12,24 +13,18 @@ interface GroupCommitOptions {
   readonly logger: Logger
 }
 
-type Operation<Result> = (connection: Connection) => Result
-
-interface Waiting {
-  readonly operation: Operation<unknown>
-  readonly giveUpAt: number
-  readonly resolve: (result: unknown) => void
-  readonly reject: (error: unknown) => void
-}
-
 /**
  * Runs operations in common transactions, so that they share one sync of the disk. While a sync runs, the event loop goes on, and
- * the operations that arrive are collected for the next transaction.
+ * operations are collected for the next transaction. An arrival does not wait for a sync that began before it: its transaction
+ * begins at once, and the other operations that wait are part of it.
  */
 export class GroupCommit {
   readonly #options: GroupCommitOptions
   readonly #kept: KeptConnection
-  readonly #waiting: Waiting[] = []
-  #draining: Promise<void> | undefined
+  readonly #queue = new CommitQueue()
+  #committing: Promise<void> | undefined
+  /** The commits that the disk does not have yet. */
+  readonly #unsynced = new Set<Promise<void>>()
   #closed: Promise<void> | undefined
 
   constructor(options: GroupCommitOptions) {
@@ -46,12 +41,12 @@ export class GroupCommit {
    * Resolves once the changes of the operation, and what it has read, are durable. If it rejects, nothing was changed, unless a
    * sync of the disk failed. The operation may be run several times.
    */
-  write<Result>(operation: Operation<Result>): Promise<Result> {
+  write<Result>(operation: Operation<Result>, { isArrival = false } = {}): Promise<Result> {
     if (this.#closed) return Promise.reject(closedError(this.#options.file))
     return new Promise<Result>((resolve, reject) => {
       const giveUpAt = performance.now() + this.#options.busyTimeoutMs
-      this.#waiting.push({ operation, giveUpAt, resolve: resolve as Waiting['resolve'], reject })
-      this.#draining ??= this.#drain()
+      this.#queue.add({ operation, isArrival, giveUpAt, resolve: resolve as Waiting['resolve'], reject })
+      this.#commitNext()
     })
   }
 
@@ -75,33 +70,39 @@ export class GroupCommit {
   }
 
   async #close(): Promise<void> {
-    await this.#draining
+    while (this.#committing || this.#unsynced.size > 0)
+      await Promise.all([this.#committing, ...this.#unsynced])
     await this.#kept.close()
   }
 
-  async #drain(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      await nextTick()
-      const busy = await this.#commit(this.#waiting.splice(0, MAX_BATCH))
-      if (busy.length === 0) continue
-      this.#waiting.unshift(...busy)
-      await pause()
-    }
-    this.#draining = undefined
+  /** To be called when an operation was added, and when a transaction or a sync has ended. */
+  #commitNext(): void {
+    if (this.#committing || this.#queue.isEmpty) return
+    // Where only the worker waits, another transaction would cost processor time and let no sender wait less.
+    if (this.#unsynced.size >= (this.#queue.hasArrivals ? MAX_SYNCS : 1)) return
+    this.#committing = this.#commitWaiting().finally(() => {
+      this.#committing = undefined
+      this.#commitNext()
+    })
+  }
+
+  async #commitWaiting(): Promise<void> {
+    await this.#kept.mayChange()
+    await nextTick()
+    const busy = await this.#commit(this.#queue.take())
+    if (busy.length === 0) return
+    this.#queue.putBack(busy)
+    await pause()
   }
 
   /** Resolves to the operations to try again, because another process has the file locked. */
   async #commit(batch: readonly Waiting[]): Promise<readonly Waiting[]> {
     try {
       const startedAt = performance.now()
-      const results = await this.#kept.change((connection) =>
+      const { result, durable } = await this.#kept.change((connection) =>
         batch.map(({ operation }) => operation(connection)),
       )
-      if (commitChannel.hasSubscribers) {
-        const durationMs = performance.now() - startedAt
-        commitChannel.publish({ size: batch.length, durationMs } satisfies CommitMeasurement)
-      }
-      batch.forEach(({ resolve }, index) => resolve(results[index]))
+      this.#resolveWhen(durable, batch, result, startedAt)
       return []
     } catch (error) {
       const now = performance.now()
@@ -114,15 +115,41 @@ export class GroupCommit {
     }
     // One operation failed. The others of the batch must not fail with it.
     for (const [index, waiting] of batch.entries()) {
+      while (this.#unsynced.size >= MAX_SYNCS) await Promise.race(this.#unsynced)
+      await this.#kept.mayChange()
       const busy = await this.#commit([waiting])
       if (busy.length > 0) return batch.slice(index)
     }
     return []
   }
-}
 
-/** How many operations share a transaction at most: a batch blocks the event loop. */
-const MAX_BATCH = 256
+  #resolveWhen(
+    durable: Promise<void>,
+    batch: readonly Waiting[],
+    results: readonly unknown[],
+    startedAt: number,
+  ): void {
+    const ended = durable
+      .then(
+        () => {
+          if (commitChannel.hasSubscribers) {
+            const durationMs = performance.now() - startedAt
+            commitChannel.publish({ size: batch.length, durationMs } satisfies CommitMeasurement)
+          }
+          batch.forEach(({ resolve }, index) => resolve(results[index]))
+        },
+        (error: unknown) => {
+          const reason = inboxError(error, this.#options.file)
+          for (const { reject } of batch) reject(reason)
+        },
+      )
+      .then(() => {
+        this.#unsynced.delete(ended)
+        this.#commitNext()
+      })
+    this.#unsynced.add(ended)
+  }
+}
 
 // With jitter. Without it, two processes that wait for each other would collide again each time.
 function pause(): Promise<void> {

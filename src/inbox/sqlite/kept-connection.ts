@@ -7,6 +7,11 @@ import { isBusy, needsReopening } from './inbox-error.js'
 import { watchLog } from './log-watch.js'
 import type { FilesState } from './open-files.js'
 
+export interface Committed<Result> {
+  readonly result: Result
+  readonly durable: Promise<void>
+}
+
 /** Keeps the file of an inbox open, and opens it again after a fault that this may cure. */
 export class KeptConnection {
   readonly #file: string
@@ -37,29 +42,36 @@ export class KeptConnection {
     })
   }
 
-  /**
-   * Runs an operation in a transaction. Resolves once its changes, and what it has read, are durable. If this rejects, nothing
-   * was changed; unless the sync failed: then the changes may be durable or not.
-   */
-  async change<Result>(operation: (connection: Connection) => Result): Promise<Result> {
+  /** Resolves when the next transaction may begin. */
+  async mayChange(): Promise<void> {
     await this.#checkpoints?.mayCommit()
-    const { result, synced } = await this.#use((connection) => {
+  }
+
+  /**
+   * Runs an operation in a transaction. When `durable` resolves, its changes, and what it has read, are on the disk. If this
+   * rejects, nothing was changed. If only `durable` rejects, the changes may be durable or not. To be called when `mayChange` has
+   * resolved.
+   */
+  change<Result>(operation: (connection: Connection) => Result): Promise<Committed<Result>> {
+    return this.#use((connection) => {
       if (this.#isLogDoubtful) this.#emptyLog(connection)
       const result = connection.transaction(() => operation(connection))
       // Begun at once: an operation that comes next may close the connection.
-      const synced = connection.sync()
+      const durable = this.#synced(connection)
       this.#checkpoints?.committed(connection)
-      return { result, synced }
+      return { result, durable }
     })
+  }
+
+  async #synced(connection: Connection): Promise<void> {
     try {
-      await synced
+      await connection.sync()
     } catch (error) {
       this.#isLogDoubtful = true
       this.#lastFailure = { error, at: performance.now() }
       throw error
     }
     if (this.#connection && !this.#checkpoints?.isRunning) this.#watchLog(this.#connection)
-    return result
   }
 
   /** The next operation opens the file, also if that has just failed. */

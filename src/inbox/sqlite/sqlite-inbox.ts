@@ -114,7 +114,7 @@ export class SqliteInbox implements CompleteInbox {
   }
 
   add(arrival: Arrival): Promise<AddResult> {
-    return this.#commits.write((db) => add(db, arrival, this.#clock.now()))
+    return this.#commits.write((db) => add(db, arrival, this.#clock.now()), { isArrival: true })
   }
 
   async claim(request: ClaimEntries): Promise<Claims> {
