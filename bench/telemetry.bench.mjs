@@ -5,9 +5,11 @@ const SERVERS = [
   'mounted',
   'mounted, Prometheus',
   'mounted, traces',
+  'mounted, traces, not sampled',
   'mounted, context manager',
   'mounted, SDK alone: one span',
   'mounted, SDK alone: two spans',
+  'mounted, SDK alone: two spans, not sampled',
   'mounted, metrics of OpenTelemetry',
 ]
 
@@ -42,6 +44,7 @@ export async function benchTelemetry({ quick }) {
     perSecond('mounted'),
     perSecond('mounted, Prometheus', 'mounted', { atLeast: 0.98 }),
     perSecond('mounted, traces', 'mounted', { atLeast: 0.95 }),
+    perSecond('mounted, traces, not sampled', 'mounted', { atLeast: 0.95 }),
     perSecond('mounted, SDK alone: one span', 'mounted'),
     perSecond('mounted, SDK alone: two spans', 'mounted'),
     perSecond('mounted, traces', 'mounted, SDK alone: two spans'),
@@ -50,6 +53,8 @@ export async function benchTelemetry({ quick }) {
     cpu('mounted'),
     cpu('mounted, Prometheus', 'mounted'),
     cpu('mounted, traces', 'mounted'),
+    cpu('mounted, traces, not sampled', 'mounted'),
+    cpu('mounted, SDK alone: two spans, not sampled', 'mounted'),
     cpu('mounted, SDK alone: one span', 'mounted'),
     cpu('mounted, SDK alone: two spans', 'mounted'),
     cpu('mounted, traces', 'mounted, SDK alone: two spans'),

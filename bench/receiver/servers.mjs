@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { context, SpanKind } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
-import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import { AlwaysOffSampler, BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { MeterProvider } from '@opentelemetry/sdk-metrics'
 import { createNodeMiddleware, Webhooks } from '@octokit/webhooks'
 import express from 'express'
@@ -67,16 +67,16 @@ function registerContextManager() {
 }
 
 /** The SDK with an exporter that does nothing. */
-function sdk() {
+function sdk(options) {
   registerContextManager()
   const exporter = { export: (_spans, done) => done({ code: 0 }), shutdown: async () => {} }
-  return new BasicTracerProvider({ spanProcessors: [new BatchSpanProcessor(exporter)] })
+  return new BasicTracerProvider({ ...options, spanProcessors: [new BatchSpanProcessor(exporter)] })
 }
 
 /** Starts and ends so many spans for each callback, with the attributes that the spans of Countersign have, and does no more. */
-function sdkAlone(spans) {
+function sdkAlone(spans, options) {
   return (receiver) => {
-    const tracer = sdk().getTracer('bench')
+    const tracer = sdk(options).getTracer('bench')
     receiver.events.subscribe('answered', ({ outcome: { callback } }) => {
       for (let made = 0; made < spans; made++) {
         const attributes = {
@@ -96,6 +96,15 @@ function sdkAlone(spans) {
       }
     })
   }
+}
+
+/** What most requests of a production set-up with head sampling are. */
+const NOT_SAMPLED = { sampler: new AlwaysOffSampler() }
+
+function traced(options) {
+  return observed((receiver) =>
+    openTelemetry({ tracerProvider: sdk(options), meterProvider: false }).observe(receiver),
+  )
 }
 
 // Without handlers: what is measured is how fast callbacks are durably accepted, not what is done with them later.
@@ -181,10 +190,11 @@ const servers = {
   'mounted, very full inbox, console open': () => veryFull(pollConsole),
 
   'mounted, Prometheus': () => observed((receiver) => prometheusMetrics().observe(receiver)),
-  'mounted, traces': () =>
-    observed((receiver) => openTelemetry({ tracerProvider: sdk(), meterProvider: false }).observe(receiver)),
+  'mounted, traces': () => traced(),
+  'mounted, traces, not sampled': () => traced(NOT_SAMPLED),
   'mounted, SDK alone: one span': () => observed(sdkAlone(1)),
   'mounted, SDK alone: two spans': () => observed(sdkAlone(2)),
+  'mounted, SDK alone: two spans, not sampled': () => observed(sdkAlone(2, NOT_SAMPLED)),
   'mounted, context manager': () => observed(registerContextManager),
   'mounted, metrics of OpenTelemetry': () =>
     observed((receiver) =>

@@ -26,7 +26,7 @@ export class FunctionsByName<Name extends string> {
   add(name: Name, given: (...args: never[]) => unknown): () => void {
     this.#check(name, given)
     // A new function for each call: the same function may be added twice.
-    const added = (...args: never[]) => given(...args)
+    const added = given.bind(undefined)
     this.#functions.set(name, [...this.of(name), added])
     return () => {
       const others = this.of(name).filter((each) => each !== added)

@@ -31,12 +31,12 @@ export class StepHooks {
     step: Steps[Name]['step'],
     work: () => MaybePending<Result>,
   ): MaybePending<Result> {
-    let taken = work
-    for (const hook of this.#hooks.of(name).toReversed()) {
-      const inner = taken
-      taken = () => this.#around(hook as StepHook<Name>, step, inner)
-    }
-    return taken()
+    return this.#hooks
+      .of(name)
+      .reduceRight<() => MaybePending<Result>>(
+        (inner, hook) => () => this.#around(hook as StepHook<Name>, step, inner),
+        work,
+      )()
   }
 
   #around<Name extends StepName, Result>(

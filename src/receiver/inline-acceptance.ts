@@ -164,7 +164,9 @@ export class InlineAcceptance implements Acceptance {
     work: () => MaybePending<Result>,
   ): MaybePending<Result> {
     const { events } = this.#parts
-    return events.isSurrounded('settle') ? events.within('settle', { ...stepOf(run), move }, work) : work()
+    if (!events.isSurrounded('settle')) return work()
+    const { event, claim } = run
+    return events.within('settle', { entry: undefined, callback: event, attempt: claim.attempt, move }, work)
   }
 
   /** The claim is not released: the store may have recorded the completion before it failed. */

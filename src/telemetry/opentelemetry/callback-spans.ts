@@ -19,7 +19,8 @@ import type { AcceptStep, AttemptResult, AttemptStep, SettleStep } from '../../e
 import type { BoundedNames } from '../bounded-names.js'
 import { messageAttributes } from './message-attributes.js'
 import type { PerSecondLimit } from './per-second-limit.js'
-import { endProcess, endReceive, endSettle, onceEnded } from './span-ends.js'
+import { endProcess, endReceive, endSettle } from './span-ends.js'
+import { StepContexts } from './step-contexts.js'
 import { parseStoredTraceContext, parseTraceContext, storedTraceContext } from './trace-context.js'
 
 interface SpanParts {
@@ -45,32 +46,26 @@ interface Origin {
  */
 export class CallbackSpans {
   readonly #parts: SpanParts
-  // These are needed because `context.active()` is always empty without a registered context manager. They are no WeakMaps, because a
-  // WeakMap grows until the next major garbage collection.
-  /** The receive spans of callbacks that have not been answered. */
-  readonly #receiving = new Map<VerifiedCallback, Context>()
-  /** The process spans of attempts that have not ended. */
-  readonly #processing = new Map<VerifiedCallback, Context>()
+  readonly #receiving = new StepContexts()
+  readonly #processing = new StepContexts()
 
   constructor(parts: SpanParts) {
     this.#parts = parts
   }
 
   observe(events: EventSource): () => void {
-    let isObserved = true
     const ends = [
-      events.around('accept', (step, next) => this.#accept(step, next, () => isObserved)),
+      events.around('accept', (step, next) => this.#accept(step, next)),
       events.around('attempt', (step, next) => this.#attempt(step, next)),
       events.around('settle', (step, next) => this.#settle(step, next)),
       events.subscribe('answered', (event) => this.#answered(event)),
     ]
     return () => {
-      isObserved = false
       for (const end of ends) end()
     }
   }
 
-  #accept(step: AcceptStep, next: () => MaybePending<Outcome>, isObserved: () => boolean): void {
+  #accept(step: AcceptStep, next: () => MaybePending<Outcome>): void {
     const { callback, arrivedAt } = step
     const ambient = context.active()
     const { parent, links } = this.#origin(step, ambient)
@@ -78,19 +73,13 @@ export class CallbackSpans {
     const options = { kind: SpanKind.CONSUMER, attributes, startTime: arrivedAt, links }
     const span = this.#start('receive', callback, options, parent)
     const within = trace.setSpan(parent, span)
-    this.#receiving.set(callback, within)
     step.traceContext = storedTraceContext(span.spanContext())
-    onceEnded(
-      context.with(within, next),
-      (outcome) => {
-        // If the receiver is still observed, `answered` follows and deletes it.
-        if (!isObserved()) this.#receiving.delete(callback)
-        endReceive(span, outcome)
-      },
-      () => {
-        this.#receiving.delete(callback)
-        endReceive(span, { code: 'ERR_INTERNAL', outcome: 'failed' })
-      },
+    this.#receiving.run(
+      callback,
+      within,
+      next,
+      (outcome) => endReceive(span, outcome),
+      () => endReceive(span, { code: 'ERR_INTERNAL', outcome: 'failed' }),
     )
   }
 
@@ -112,27 +101,21 @@ export class CallbackSpans {
 
   #attempt(step: AttemptStep, next: () => MaybePending<AttemptResult>): void {
     const { callback, entry, attempt } = step
-    const { parent, links } = entry === undefined ? this.#withinRequest(callback) : afterRequest(callback)
+    const { parent, links } =
+      entry === undefined ? { parent: this.#receiving.of(callback), links: [] } : afterRequest(callback)
     const attributes = messageAttributes('process', 'process', callback)
     const span = this.#start('process', callback, { kind: SpanKind.CONSUMER, attributes, links }, parent)
     // Not at the start: the SDK copies the attributes of the start three times.
     span.setAttribute('countersign.attempt', attempt)
     if (entry !== undefined) span.setAttribute('countersign.entry', entry)
     const within = trace.setSpan(parent, span)
-    this.#processing.set(callback, within)
-    const end = (result: AttemptResult) => {
-      this.#processing.delete(callback)
-      endProcess(span, result)
-    }
-    onceEnded(context.with(within, next), end, (error) => end({ code: 'ERR_INTERNAL', error }))
-  }
-
-  #withinRequest(callback: VerifiedCallback): Origin {
-    const active = context.active()
-    return {
-      parent: trace.getSpan(active) ? active : (this.#receiving.get(callback) ?? active),
-      links: [],
-    }
+    this.#processing.run(
+      callback,
+      within,
+      next,
+      (result) => endProcess(span, result),
+      (error) => endProcess(span, { code: 'ERR_INTERNAL', error }),
+    )
   }
 
   #settle(step: SettleStep, next: () => MaybePending<unknown>): void {
@@ -141,7 +124,7 @@ export class CallbackSpans {
     const recording = next()
     // A store in memory ends at once, so a span would show nothing.
     if (!isPending(recording)) return
-    const parent = this.#processing.get(callback) ?? context.active()
+    const parent = this.#processing.of(callback)
     const attributes = messageAttributes(move, 'settle', callback)
     const span = this.#start(move, callback, { kind: SpanKind.CLIENT, attributes, startTime }, parent)
     recording.then(
@@ -152,8 +135,9 @@ export class CallbackSpans {
 
   /** Makes the span of a request that had no `accept` step. Most such requests are unauthenticated, so their spans are limited. */
   #answered({ outcome, durationMs }: AnsweredEvent): void {
-    const { callback } = outcome
-    if (callback ? this.#receiving.delete(callback) : !this.#parts.refusedSpans.admits()) return
+    const { callback, code } = outcome
+    // The only outcome of a verified callback without that step.
+    if (callback ? code !== 'ERR_SHUTTING_DOWN' : !this.#parts.refusedSpans.admits()) return
     const startTime = performance.now() - durationMs
     const attributes = messageAttributes('receive', 'receive', callback)
     const options = { kind: SpanKind.CONSUMER, attributes, startTime }

@@ -1,20 +1,9 @@
 import { performance } from 'node:perf_hooks'
 import { SpanStatusCode, type Span } from '@opentelemetry/api'
 import { textProperty } from '../../base/foreign-value.js'
-import { isPending, type MaybePending } from '../../base/pending.js'
 import { OUTCOMES, type Outcome, type OutcomeCode } from '../../callback/outcomes.js'
 import type { AttemptResult } from '../../events/steps.js'
 import { isFailure } from './conventions.js'
-
-/** Calls `onResult` or `onError` when a step has ended. */
-export function onceEnded<Result>(
-  result: MaybePending<Result>,
-  onResult: (result: Result) => void,
-  onError: (error: unknown) => void,
-): void {
-  if (isPending(result)) result.then(onResult, onError)
-  else onResult(result)
-}
 
 export function endReceive(span: Span, { code, outcome }: Pick<Outcome, 'code' | 'outcome'>): void {
   if (span.isRecording()) {
