@@ -1,4 +1,5 @@
-import { loggerOption, type Logger } from '../logging/logger.js'
+import type { Logger } from '../logging/logger.js'
+import { loggerOption } from '../logging/logger-option.js'
 import {
   checkKnownOptions,
   clockOption,

@@ -11,7 +11,8 @@ import {
 import type { EventSource } from '../events/event-channel.js'
 import type { InboxOperations } from '../inbox/operations.js'
 import { hasOperations } from '../inbox/published-operations.js'
-import { loggerOption, type Logger } from '../logging/logger.js'
+import type { Logger } from '../logging/logger.js'
+import { loggerOption } from '../logging/logger-option.js'
 import type { Operator } from './operator.js'
 import type { BodyAccess } from './page.js'
 

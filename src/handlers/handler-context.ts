@@ -1,5 +1,6 @@
 import type { CallbackEvent } from '../callback/callback.js'
-import { childLogger, type Logger } from '../logging/logger.js'
+import { childLogger } from '../logging/guarded-logger.js'
+import type { Logger } from '../logging/logger.js'
 import type { HandlerContext, TransactionalContext } from './handlers.js'
 
 /** Creates the signal and the logger on demand: most handlers use neither. */

@@ -1,6 +1,7 @@
 import { durationOption, invalidOption } from '../base/option-checks.js'
 import type { KnownSecrets } from '../logging/known-secrets.js'
-import { loggerOption, type Logger } from '../logging/logger.js'
+import type { Logger } from '../logging/logger.js'
+import { loggerOption } from '../logging/logger-option.js'
 import { longestTimeoutMs, type EventMap } from './handlers.js'
 import type { StandardSchema } from './standard-schema.js'
 

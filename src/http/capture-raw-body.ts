@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { performance } from 'node:perf_hooks'
-import { loggerOption, type Logger } from '../logging/logger.js'
+import type { Logger } from '../logging/logger.js'
+import { loggerOption } from '../logging/logger-option.js'
 import { checkKnownOptions } from '../base/option-checks.js'
 import { outcome } from '../callback/outcomes.js'
 import { answeredEvent } from '../events/publish-answer.js'

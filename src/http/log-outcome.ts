@@ -1,5 +1,6 @@
 import { LogThrottle } from '../logging/log-throttle.js'
-import { isWritten, type Logger } from '../logging/logger.js'
+import { isWritten } from '../logging/guarded-logger.js'
+import type { Logger } from '../logging/logger.js'
 import { integerOption } from '../base/option-checks.js'
 import { OUTCOMES, type OutcomeCode, type OutcomeName } from '../callback/outcomes.js'
 import type { AnsweredEvent } from '../events/lifecycle-events.js'

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
-import { loggerOption, type Logger } from '../logging/logger.js'
+import type { Logger } from '../logging/logger.js'
+import { loggerOption } from '../logging/logger-option.js'
 import { checkKnownOptions, clockOption, integerOption } from '../base/option-checks.js'
 import { recognise, type KnownOfArrival } from '../callback/recognition.js'
 import { CompletedKeys, type HashedCallback } from './completed-keys.js'

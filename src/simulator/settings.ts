@@ -1,5 +1,5 @@
 import { randomBytes, randomInt, randomUUID } from 'node:crypto'
-import { loggerOption } from '../logging/logger.js'
+import { loggerOption } from '../logging/logger-option.js'
 import {
   checkKnownOptions,
   clockOption,

@@ -1,6 +1,7 @@
 import type { EventChannel } from '../events/event-channel.js'
 import type { ClaimedEvent } from '../events/lifecycle-events.js'
-import { isWritten, type Logger } from '../logging/logger.js'
+import { isWritten } from '../logging/guarded-logger.js'
+import type { Logger } from '../logging/logger.js'
 
 /** Writes one line for the end of each attempt. */
 export function logAttempts(events: EventChannel, logger: Logger): void {

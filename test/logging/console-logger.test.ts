@@ -1,7 +1,7 @@
 import { Console } from 'node:console'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { loggerOption } from '../../src/logging/logger.js'
+import { loggerOption } from '../../src/logging/logger-option.js'
 import { genuine, runReceiver, subscription } from '../support/running-receiver.js'
 
 async function written(write: (logger: ReturnType<typeof loggerOption>) => unknown): Promise<string> {

@@ -1,6 +1,7 @@
 import { hash, randomUUID } from 'node:crypto'
 import { checkKnownOptions, integerOption, invalidOption } from '../../base/option-checks.js'
-import { loggerOption, type Logger } from '../../logging/logger.js'
+import type { Logger } from '../../logging/logger.js'
+import { loggerOption } from '../../logging/logger-option.js'
 import type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from '../store.js'
 import { checkDurability } from './durability-check.js'
 import { queueLimit } from './queue-limit.js'

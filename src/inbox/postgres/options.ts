@@ -1,6 +1,7 @@
 import { checkKnownOptions, integerOption, invalidOption, objectOption } from '../../base/option-checks.js'
 import { parseUrl } from '../../base/parse-url.js'
-import { loggerOption, type Logger } from '../../logging/logger.js'
+import type { Logger } from '../../logging/logger.js'
+import { loggerOption } from '../../logging/logger-option.js'
 import { DEFAULT_DISCARDED_RETENTION_MS, DEFAULT_RETENTION_MS } from '../retention.js'
 import type { PostgresPool } from './driver.js'
 import { schemaName } from './schema-name.js'

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
-import { loggerOption, type Logger } from '../../logging/logger.js'
+import type { Logger } from '../../logging/logger.js'
+import { loggerOption } from '../../logging/logger-option.js'
 import type { EntryId } from '../../callback/callback.js'
 import {
   checkKnownOptions,
