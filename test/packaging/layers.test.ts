@@ -68,6 +68,16 @@ test.each(FLOORS)('imports from %s point down', (floor) => {
   expect(upwards.map(arrow)).toEqual([])
 })
 
+test('no files import each other in a circle, types included', () => {
+  const targets = new Map<string, string[]>()
+  for (const { from, to } of withinSrc) targets.set(from, [...(targets.get(from) ?? []), to])
+  // What is removed imports no file that is left; what then remains is on a circle, or imports one that is.
+  const left = new Set(sources.keys())
+  const isDone = (file: string) => !(targets.get(file) ?? []).some((target) => left.has(target))
+  for (let done; (done = [...left].filter(isDone)).length > 0;) done.forEach((file) => left.delete(file))
+  expect([...left]).toEqual([])
+})
+
 test('handlers and idempotency do not know each other', () => {
   expect(arrowsBetween('handlers/', 'idempotency/')).toEqual([])
   expect(arrowsBetween('idempotency/', 'handlers/')).toEqual([])
