@@ -9,7 +9,9 @@ import { registerEnding } from './inbox-tests/ending.js'
 import { registerMissingHandlers } from './inbox-tests/missing-handlers.js'
 import { registerOperating } from './inbox-tests/operating.js'
 import { registerOrdering } from './inbox-tests/ordering.js'
+import { registerReleasing } from './inbox-tests/releasing.js'
 import { registerRepeating } from './inbox-tests/repeating.js'
+import { registerRetrying } from './inbox-tests/retrying.js'
 import { registerSearching } from './inbox-tests/searching.js'
 import { registerTwoClocks } from './inbox-tests/two-clocks.js'
 import { registerUndoing } from './inbox-tests/undoing.js'
@@ -66,6 +68,8 @@ export function registerInboxTests(
     registerBeginning(suite)
     registerEnding(suite)
     registerOrdering(suite)
+    registerRetrying(suite)
+    registerReleasing(suite)
     registerOperating(suite)
     registerRepeating(suite)
     registerMissingHandlers(suite)
