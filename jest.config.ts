@@ -12,6 +12,7 @@ const config: Config = {
   maxWorkers: 2,
   testTimeout: 20_000,
   globalSetup: '<rootDir>/test/support/test-run.ts',
+  testSequencer: '<rootDir>/test/support/long-files-first.mjs',
   transform: {
     '^.+\\.[cm]?[jt]s$': [
       '@swc/jest',
