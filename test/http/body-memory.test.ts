@@ -117,8 +117,8 @@ it('a body counts until its request is answered, and no longer', async () => {
 })
 
 describe.each([
-  ['captureRawBody()', () => captureRawBody(LIMITS)],
-  ['verifySignature()', () => verifySignature({ subscriptions: [subscription], ...LIMITS })],
+  ['captureRawBody()', () => captureRawBody({ ...LIMITS, logger: false })],
+  ['verifySignature()', () => verifySignature({ subscriptions: [subscription], ...LIMITS, logger: false })],
 ])('%s on its own', (_which, create) => {
   it('answers 503 beyond maxBufferedBytes', async () => {
     const port = await serve(express().use(create(), (_request, response) => void response.end()))
@@ -139,7 +139,7 @@ describe.each([
 it('captureRawBody() counts the bytes that it left with a request until that is answered', async () => {
   const finish = deferred()
   let waiting = 0
-  const app = express().use(captureRawBody(LIMITS), async (_request, response) => {
+  const app = express().use(captureRawBody({ ...LIMITS, logger: false }), async (_request, response) => {
     waiting++
     await finish.promise
     response.end()

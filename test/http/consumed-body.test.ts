@@ -46,7 +46,7 @@ describe.each([
     it('is no 500 and no error for onError, as nobody was authenticated; the sender is told to come back', async () => {
       const onError = jest.fn()
       const outcomes: Outcome[] = []
-      const receiver = createReceiver({ subscriptions: [subscription] }).onAny(() => {})
+      const receiver = createReceiver({ subscriptions: [subscription], logger: false }).onAny(() => {})
       receiver.onError(onError).onOutcome((outcome) => outcomes.push(outcome))
       const port = await serve(express().use(parser).use(receiver.middleware()))
       const forged = genuine({ headers: { Authorization: FORGED } })

@@ -65,7 +65,7 @@ describe.each(HOST_NAMES)('in %s', (hostName) => {
 describe('on a server with a maxHeadersCount of its own', () => {
   async function outcomeOf(maxHeadersCount: number, request: Uint8Array) {
     const codes: OutcomeCode[] = []
-    const receiver = createReceiver({ subscriptions }).onAny(() => {})
+    const receiver = createReceiver({ subscriptions, logger: false }).onAny(() => {})
     receiver.onOutcome(({ code }) => codes.push(code))
     const server = createServer(receiver.requestListener())
     server.maxHeadersCount = maxHeadersCount

@@ -19,7 +19,7 @@ interface Answer {
 async function runOverHttp2(mount: 'requestListener' | 'middleware', bodyTimeoutMs = 10_000) {
   const codes: OutcomeCode[] = []
   const streams: ServerHttp2Stream[] = []
-  const receiver = createReceiver({ subscriptions: [subscription], bodyTimeoutMs })
+  const receiver = createReceiver({ subscriptions: [subscription], bodyTimeoutMs, logger: false })
   receiver.onAny(() => {}).onOutcome(({ code }) => codes.push(code))
   const listener: RequestListener =
     mount === 'requestListener'
