@@ -19,6 +19,7 @@ const SERVERS = [
 export async function benchInbox(options) {
   const rows = []
   for (const connections of [64, 256]) rows.push(...(await accept(connections, options)))
+  rows.push(...(await endToEnd(options)))
   for (const load of options.quick ? [0.5] : [0.25, 0.5, 0.75]) rows.push(...(await latency(load, options)))
   return [...rows, ...(await drain(options)), ...costs(options)]
 }
@@ -57,6 +58,36 @@ async function accept(connections, { quick }) {
       aim: { atMost: 1.2 },
     },
   ]
+}
+
+/** Callbacks that were stored, claimed, handled by a handler that does nothing, and recorded as handled. */
+async function endToEnd({ quick }) {
+  const baseline = 'bare express'
+  const isNode20 = process.versions.node.startsWith('20.')
+  const aims = { 'mounted, end to end': isNode20 ? 0.8 : 0.5, 'standalone, end to end': isNode20 ? 1.5 : 0.7 }
+  const names = Object.keys(aims)
+  const options = quick
+    ? { rounds: 4, roundSeconds: 0.25, warmUp: 1000 }
+    : { rounds: 14, roundSeconds: 0.6, warmUp: 3000 }
+  const results = await startServers([baseline, ...names], options)
+  const series = (name, field) => results[name].map((result) => result[field])
+  return names.flatMap((name) => [
+    {
+      part: 'inbox',
+      what: `${name}, recorded as handled`,
+      measured: `${Math.round(median(series(name, 'perSecond')))}/s`,
+      ratio: ratio(series(name, 'perSecond'), series(baseline, 'perSecond')),
+      of: `${name} ÷ ${baseline}`,
+      aim: { atLeast: aims[name] },
+    },
+    {
+      part: 'inbox',
+      what: `${name}, processor time per callback`,
+      measured: `${(median(series(name, 'cpuPerRequest')) * 1e6).toFixed(1)} µs`,
+      ratio: ratio(series(name, 'cpuPerRequest'), series(baseline, 'cpuPerRequest')),
+      of: `${name} ÷ ${baseline}`,
+    },
+  ])
 }
 
 /** Callbacks arrive at fixed times, at a part of what the slowest of these servers can store and handle. */

@@ -147,10 +147,19 @@ async function startServer(name, load, connections) {
       await load.ask({ prepare: { kind: name === 'octokit' ? 'github' : 'callback', count } })
       await ask({})
       const { seconds, ...latency } = await load.ask({ send: { port, connections, perSecond: this.rate } })
-      const { handled, cpuSeconds } = await ask({})
+      const answeredAt = performance.now()
+      let lastSeconds = 0
+      let { handled, cpuSeconds } = await ask({})
+      // A worker may have to record some ends that no answer waits for.
+      while (handled < count && name.endsWith('end to end') && lastSeconds < 10) {
+        const more = await ask({})
+        handled += more.handled
+        cpuSeconds += more.cpuSeconds
+        lastSeconds = (performance.now() - answeredAt) / 1000
+      }
       if (handled !== count)
         throw new Error(`${name} answered ${count} requests with 200 and handled ${handled}`)
-      return { perSecond: count / seconds, ...latency, cpuPerRequest: cpuSeconds / count }
+      return { perSecond: count / (seconds + lastSeconds), ...latency, cpuPerRequest: cpuSeconds / count }
     },
   }
 }

@@ -107,6 +107,14 @@ function traced(options) {
   )
 }
 
+/** Counts a callback when the end of its handler, which does nothing, has been recorded. */
+async function handling(inbox) {
+  const receiver = createReceiver({ subscriptions: [subscription], inbox, concurrency: 64, logger: false })
+  receiver.on(subscription.eventTypeName, () => {}).onHandled(handle)
+  await receiver.start()
+  return receiver
+}
+
 // Without handlers: what is measured is how fast callbacks are durably accepted, not what is done with them later.
 async function accepting(inbox) {
   const receiver = createReceiver({ subscriptions: [subscription], inbox, logger: false })
@@ -161,6 +169,16 @@ const servers = {
     await receiver.start()
     app.post(path, receiver.middleware())
     return createServer(app)
+  },
+
+  async 'mounted, end to end'() {
+    const app = express()
+    app.post(path, (await handling(new SqliteInbox({ file: file('end-to-end.db') }))).middleware())
+    return createServer(app)
+  },
+
+  async 'standalone, end to end'() {
+    return createServer((await handling(new SqliteInbox({ file: file('end-to-end.db') }))).requestListener())
   },
 
   async 'mounted, one transaction each'() {
