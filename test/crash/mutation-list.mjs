@@ -2,7 +2,8 @@
 // `tests` are those that must see a defect that the crash test does not see.
 const CLAIMS = 'inbox/sqlite/claims.ts'
 const INBOX = 'inbox/sqlite/sqlite-inbox.ts'
-const ADD_WRITES = 'return this.#commits.write((db) => add(db, arrival, this.#clock.now()))'
+const ADD_WRITES =
+  'return this.#commits.write((db) => add(db, arrival, this.#clock.now()), { isArrival: true })'
 const SETTLE_WRITES = 'return this.#commits.write((db) => settle(db, ends, this.#clock.now()))'
 const BEGINS = "if (!(await records.begin(run))) return { end: { move: 'handBack' } }"
 
