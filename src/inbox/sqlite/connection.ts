@@ -1,7 +1,7 @@
 import { CountersignError } from '../../base/errors.js'
 import type { SqliteDatabase, SqliteDriver, SqliteStatement } from './driver.js'
 import { isBusy } from './inbox-error.js'
-import { LogSync } from './log-sync.js'
+import { LogSync, maySyncFiles } from './log-sync.js'
 import { openDatabase } from './open-database.js'
 import { bytesIn, OpenFiles, type FilesState } from './open-files.js'
 import { checkedVersion, SCHEMA_VERSION } from './schema.js'
@@ -11,7 +11,8 @@ export class Connection {
   readonly #database: SqliteDatabase
   readonly #file: string
   readonly #files: OpenFiles
-  readonly #log: LogSync
+  /** Undefined where SQLite syncs at each commit. */
+  readonly #log: LogSync | undefined
   /** How many rows had been changed by this connection when the latest sync began, and how that sync ends. */
   #latestSync = { changes: 0, ended: Promise.resolve() }
   readonly #statements = new Map<string, SqliteStatement>()
@@ -23,7 +24,8 @@ export class Connection {
     this.#database = openDatabase(driver, file)
     let log: LogSync | undefined
     try {
-      this.#log = log = new LogSync(file)
+      if (maySyncFiles()) this.#log = log = new LogSync(file)
+      else this.#database.exec('PRAGMA synchronous = FULL')
       this.#files = new OpenFiles(file)
       this.#emptyFoundLog()
       this.sqliteVersion = this.get<{ version: string }>('SELECT sqlite_version() AS version')!.version
@@ -57,7 +59,8 @@ export class Connection {
    */
   sync(): Promise<void> {
     const { changes } = this.get<{ changes: number }>('SELECT total_changes() AS changes')!
-    if (changes !== this.#latestSync.changes) this.#latestSync = { changes, ended: this.#log.sync() }
+    if (this.#log && changes !== this.#latestSync.changes)
+      this.#latestSync = { changes, ended: this.#log.sync() }
     return this.#latestSync.ended
   }
 
@@ -68,7 +71,7 @@ export class Connection {
   emptyLog(): void {
     const { busy } = this.get<{ busy: number }>('PRAGMA wal_checkpoint(TRUNCATE)')!
     if (busy !== 0) throw Object.assign(new Error('another process uses the log'), { errcode: 5 })
-    this.#log.syncNow()
+    this.#log?.syncNow()
     this.#latestSync.ended = Promise.resolve()
   }
 
@@ -137,7 +140,7 @@ export class Connection {
     const state = this.filesState()
     if (state === 'replaced' && !(bytesIn(`${this.#file}-wal`) === 0 && this.#leaveWal())) return false
     this.#statements.clear()
-    this.#log.close()
+    this.#log?.close()
     try {
       // Every other connection then has the same log, so the locks on it work.
       if (state === 'moved' || !this.#leaveWal()) this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)')

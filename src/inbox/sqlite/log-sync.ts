@@ -7,6 +7,14 @@ import { closeSync, fdatasync, fdatasyncSync, openSync } from 'node:fs'
 export const MAX_SYNCS = 2
 
 /**
+ * Whether this process may sync files. The permission model of Node refuses it, whatever files the process may write: a descriptor
+ * does not say which file it is.
+ */
+export function maySyncFiles(): boolean {
+  return (process as { readonly permission?: unknown }).permission === undefined
+}
+
+/**
  * Syncs the -wal file of an open database while the event loop goes on. A sync of the file covers every commit that was written
  * to it before, also by other processes: SQLite itself syncs a log before it begins to write over it.
  */
