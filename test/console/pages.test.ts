@@ -122,7 +122,7 @@ describe('the list', () => {
     expect(idsOf((await get('entries?reason=no-such-text')).text)).toEqual([])
   })
 
-  it.each(['state=lost', 'after=yesterday', `type=${'x'.repeat(201)}`])(
+  it.each(['state=lost', 'state=constructor', 'after=yesterday', `type=${'x'.repeat(201)}`])(
     'refuses %s with a sentence',
     async (filter) => {
       const { inbox, add } = seededInbox()

@@ -45,7 +45,7 @@ export interface ListQuery {
 
 export function listQuery(query: URLSearchParams): ListQuery {
   const states = STATE_ORDER.filter((state) => query.getAll('state').includes(state))
-  const unknown = query.getAll('state').find((state) => !(state in NO_ENTRIES))
+  const unknown = query.getAll('state').find((state) => !Object.hasOwn(NO_ENTRIES, state))
   const text = (name: string): string | undefined => query.get(name)?.trim() || undefined
   const after = timeIn(text('after'))
   const before = timeIn(text('before'))
