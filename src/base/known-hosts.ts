@@ -17,9 +17,15 @@ export function hostsOption(owner: string, place: OptionPart, hosts: unknown): r
  * read the answers in the browser of an operator.
  */
 export function isKnownHost({ headers, socket }: IncomingMessage, hosts: readonly string[]): boolean {
-  const hostname = headers.host === undefined ? undefined : parseUrl(`http://${headers.host}`)?.hostname
+  const hostname = hostnameIn(headers.host)
   if (hostname === undefined) return false
   return isLoopback(hostname) || hosts.includes(hostname) || hostname === hostOf(socket.localAddress)
+}
+
+/** Without the port. Undefined for what is no host: in a URL, what follows `@` or precedes `/` would be taken for the host. */
+function hostnameIn(header: string | undefined): string | undefined {
+  if (header === undefined || /[@/\\?#]/.test(header)) return undefined
+  return parseUrl(`http://${header}`)?.hostname
 }
 
 /** An IP address as the host of a URL. A socket that listens on `::` reports IPv4 addresses as `::ffff:10.0.0.5`. */

@@ -20,6 +20,11 @@ test.each([
   ['10.0.0.5.evil.example', '10.0.0.5'],
   ['evil.example', undefined],
   ['evil@', '10.0.0.5'],
+  ['evil.example@127.0.0.1', '10.0.0.5'],
+  ['127.0.0.1/.evil.example', '10.0.0.5'],
+  ['127.0.0.1\\.evil.example', '10.0.0.5'],
+  ['127.0.0.1?.evil.example', '10.0.0.5'],
+  ['127.0.0.1#.evil.example', '10.0.0.5'],
   ['', undefined],
   [undefined, undefined],
 ])('a request for %p on a connection to %s is not known', (host, localAddress) => {
