@@ -69,7 +69,10 @@ export async function runAttempt(run: Run, parts: AttemptParts): Promise<Attempt
     : dispatcher.dispatch(event, entry.attempt, run.controller.signal)
   const failure = await result
   if (failure === undefined) return { end: { move: 'complete' } }
-  if (failure === 'committed') return { end: { move: 'complete' }, transaction: failure }
+  if (failure === 'committed') {
+    run.ended = entry
+    return { end: { move: 'complete' }, transaction: failure }
+  }
   // Where this worker has claimed the entry again meanwhile, that claim has to end.
   if (failure === 'lost')
     return run.entry === entry

@@ -1,9 +1,13 @@
+import { createWorker } from '../../src/index.js'
 import type { CompleteInbox } from '../../src/inbox/operations.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { arrival } from '../support/arrivals.js'
 import { deferred } from '../support/deferred.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { away, interposed } from '../support/interposed-inbox.js'
-import { work } from '../support/running-worker.js'
+import { becomes, work } from '../support/running-worker.js'
+import { subscription } from '../support/running-receiver.js'
+import { TransactionalMemoryInbox } from '../support/transactional-memory-inbox.js'
 import { until } from '../support/until.js'
 
 function setUp() {
@@ -124,4 +128,31 @@ it('a worker handles an entry that it has claimed again before it reads that the
   const { succeed } = await called(2)
   succeed()
   await becomes(id, 'handled', 2)
+})
+
+it('a worker handles an entry that an operator retries before it reads that the transaction was committed', async () => {
+  const inbox = new TransactionalMemoryInbox()
+  const { id } = await inbox.add(arrival())
+  const worker = createWorker({ inbox, pollMs: 5, logger: false })
+  const handled: number[] = []
+  worker.onHandled(({ attempt }) => handled.push(attempt))
+  const begun: boolean[] = []
+  worker.on(subscription.eventTypeName, ({ replayed }) => void begun.push(replayed), { transactional: true })
+  const transact = inbox.transact.bind(inbox)
+  inbox.transact = async (claim, options, handle) => {
+    inbox.transact = transact
+    const result = await transact(claim, options, handle)
+    await inbox.act(id, 'retry', 'ann', { again: true })
+    await becomes(inbox, id, 'running')
+    // The worker reads the answer to its claim first.
+    await new Promise(setImmediate)
+    return result
+  }
+  await worker.start()
+  try {
+    await until(() => handled.length === 2)
+    expect(begun).toEqual([false, true])
+  } finally {
+    await worker.stop()
+  }
 })
