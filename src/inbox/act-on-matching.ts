@@ -1,4 +1,4 @@
-import { checkKnownOptions, integerOption, wrongOption } from '../base/option-checks.js'
+import { checkKnownOptions, integerOption, kindOf, refuseOption } from '../base/option-checks.js'
 import type { EntryId } from '../callback/callback.js'
 import type {
   ActOptions,
@@ -76,8 +76,8 @@ export async function previewMatching(
 
 /**
  * Carries out an operator's decision on each of the entries that `previewMatching` found. Entries that match the filter only since
- * then, and entries that have changed since, are not touched. `act` accepts or refuses the decision on each entry separately. Without `again`, no callback is handled a
- * second time.
+ * then, and entries that have changed since, are not touched. `act` accepts or refuses the decision on each entry separately.
+ * Without `again`, no callback is handled a second time.
  * @throws CountersignError ERR_OPTION_INVALID
  */
 export async function actOnMatching(
@@ -87,12 +87,7 @@ export async function actOnMatching(
   by: string,
   options: Omit<ActOptions, 'expected'> = {},
 ): Promise<MatchingResult> {
-  if (entries.length > MAX_MATCHING)
-    throw wrongOption(
-      'actOnMatching',
-      'entries',
-      `entries has ${entries.length} entries: pass at most ${MAX_MATCHING} at a time.`,
-    )
+  refuseOption('actOnMatching', 'entries', entriesProblem(entries))
   decisionOf(by, options)
   const results: MatchedResult[] = []
   const counts = { done: 0, 'not-found': 0, changed: 0, state: 0, repeat: 0 }
@@ -114,6 +109,15 @@ export async function actOnMatching(
     }
   }
   return { results, counts }
+}
+
+/** Ids alone would be decisions on entries that nobody has seen as they are. */
+function entriesProblem(entries: unknown): string | undefined {
+  if (!Array.isArray(entries)) return `entries is ${kindOf(entries)}: pass the entries of a preview.`
+  if (entries.length > MAX_MATCHING)
+    return `entries has ${entries.length} entries: pass at most ${MAX_MATCHING} at a time.`
+  const wrong = entries.findIndex((entry: Partial<MatchedEntry> | null) => typeof entry?.id !== 'string')
+  return wrong === -1 ? undefined : `entries[${wrong}] is no entry: pass the entries of a preview.`
 }
 
 /** How many pages a preview reads at most. Each page examines a bounded number of entries. */

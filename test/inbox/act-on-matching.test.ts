@@ -69,6 +69,21 @@ describe('previewMatching', () => {
 })
 
 describe('actOnMatching', () => {
+  it.each<[string, unknown, string]>([
+    ['ids', ['1'], 'entries[0] is no entry'],
+    ['null among entries', [{ id: '1', state: 'dead', attempts: 1 }, null], 'entries[1] is no entry'],
+    ['a preview', { entries: [] }, 'entries is of type object'],
+  ])('refuses %s in place of entries', async (_what, entries, problem) => {
+    const { inbox } = await withDeadLetters(1)
+    const act = jest.spyOn(inbox, 'act')
+    await expect(actOnMatching(inbox, entries as never, 'discard', 'ann')).rejects.toMatchObject({
+      code: 'ERR_OPTION_INVALID',
+      option: 'entries',
+      message: `actOnMatching: ${problem}: pass the entries of a preview.`,
+    })
+    expect(act).not.toHaveBeenCalled()
+  })
+
   it('acts on what the preview found, and on nothing that matches since', async () => {
     const { inbox } = await withDeadLetters(10)
     const { entries } = await previewMatching(inbox, {}, 'discard')
