@@ -1,4 +1,4 @@
-import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SqliteInbox } from '../../src/sqlite.js'
 import { addEventually } from '../support/add-eventually.js'
@@ -149,4 +149,46 @@ it('when the database alone was deleted, its log does not get into the new one',
   expect((await inbox.stats()).stored).toBe(1)
   await inbox.close()
   expect(await look(file)).toEqual({ sound: [{ integrity_check: 'ok' }], ids: new Set([1]) })
+})
+
+describe('when -wal is shortened', () => {
+  it.each([0, 32, 20_000])('to %d bytes, nothing is written or read any more', async (bytes) => {
+    const file = join(temporaryDirectory(), 'callbacks.db')
+    const log = collectedLog()
+    const inbox = inboxOn(file, { logger: log })
+    for (let i = 0; i < 5; i++) await inbox.add(arrival())
+    truncateSync(`${file}-wal`, bytes)
+    for (let i = 0; i < 2; i++) {
+      await expect(inbox.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_REPLACED' })
+      await expect(inbox.stats()).rejects.toMatchObject({ code: 'ERR_INBOX_REPLACED' })
+    }
+    expect(log.withCode('ERR_INBOX_REPLACED')).toHaveLength(1)
+    expect(statSync(`${file}-wal`).size).toBe(bytes)
+  })
+
+  it.each([0, 20_000])('to %d bytes, the file is sound when the process has ended', async (bytes) => {
+    const { file, start } = program(`
+      const inbox = new SqliteInbox({ file, busyTimeoutMs: 100 })
+      for (let i = 0; i < 5; i++) await inbox.add(arrival())
+      fs.truncateSync(file + '-wal', ${bytes})
+      await inbox.add(arrival()).catch(({ code }) => print(code))
+      await inbox.close()`)
+    expect(await start().ended).toEqual(['ERR_INBOX_REPLACED'])
+    expect((await look(file)).sound).toEqual([{ integrity_check: 'ok' }])
+    expect((await inboxOn(file).add(arrival())).result).toBe('stored')
+  })
+
+  it('by a process that has copied it, callbacks are stored as before', async () => {
+    const file = join(temporaryDirectory(), 'callbacks.db')
+    const log = collectedLog()
+    const inbox = inboxOn(file, { logger: log })
+    await inbox.add(arrival())
+    const other = await openAside(file)
+    other.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    expect(statSync(`${file}-wal`).size).toBe(0)
+    expect((await inbox.add(arrival())).result).toBe('stored')
+    other.close()
+    expect((await inbox.stats()).stored).toBe(2)
+    expect(log.withCode('ERR_INBOX_REPLACED')).toHaveLength(0)
+  })
 })

@@ -5,6 +5,7 @@ import { LogSync, maySyncFiles } from './log-sync.js'
 import { openDatabase } from './open-database.js'
 import { bytesIn, OpenFiles, type FilesState } from './open-files.js'
 import { checkedVersion, SCHEMA_VERSION } from './schema.js'
+import { isSafeSqlite } from './sqlite-version.js'
 
 /** An open file. Its methods are synchronous, except `sync`. */
 export class Connection {
@@ -15,6 +16,7 @@ export class Connection {
   readonly #log: LogSync | undefined
   /** How many rows had been changed by this connection when the latest sync began, and how that sync ends. */
   #latestSync = { changes: 0, ended: Promise.resolve() }
+  #isLogCut = false
   readonly #statements = new Map<string, SqliteStatement>()
   readonly sqliteVersion: string
 
@@ -38,7 +40,13 @@ export class Connection {
 
   /** Whether the files are still those that were opened. What is committed to a deleted file may be lost. */
   filesState(): FilesState {
-    return this.#files.state()
+    const { logBytes: before } = this.#files
+    const state = this.#files.state()
+    if (state !== 'current') return state
+    // The next commit would hide it, and the next checkpoint would copy what is missing as zeros into the database.
+    if (this.#files.logBytes < before && isSafeSqlite(this.sqliteVersion))
+      this.#isLogCut ||= this.#lacksFrames()
+    return this.#isLogCut ? 'cut' : 'current'
   }
 
   /**
@@ -134,11 +142,12 @@ export class Connection {
 
   /**
    * Closes the file. Returns false, and changes nothing, if another program uses other -wal and -shm files than this
-   * connection: copying our log into the database could then corrupt it.
+   * connection, or has cut our log: copying our log into the database could then corrupt it.
    */
   close(): boolean {
     const state = this.filesState()
-    if (state === 'replaced' && !(bytesIn(`${this.#file}-wal`) === 0 && this.#leaveWal())) return false
+    const isDoubtful = state === 'replaced' || state === 'cut'
+    if (isDoubtful && !(bytesIn(`${this.#file}-wal`) === 0 && this.#leaveWal())) return false
     this.#statements.clear()
     this.#log?.close()
     try {
@@ -165,6 +174,17 @@ export class Connection {
     }
   }
 
+  /** Whether the -wal file is shorter than the log, by what all connections know of it. */
+  #lacksFrames(): boolean {
+    const { page_size: pageBytes } = this.get<{ page_size: number }>('PRAGMA page_size')!
+    // More than once, because another process may let the log begin anew between the two looks.
+    for (let looks = 0; looks < 3; looks++) {
+      const frames = this.logFrames()
+      if (bytesIn(`${this.#file}-wal`) >= frames * (pageBytes + FRAME_HEADER_BYTES)) return false
+    }
+    return true
+  }
+
   /** It may be that of a process that died after a sync had failed: see `KeptConnection`. */
   #emptyFoundLog(): void {
     try {
@@ -184,3 +204,5 @@ export class Connection {
     return statement
   }
 }
+
+const FRAME_HEADER_BYTES = 24

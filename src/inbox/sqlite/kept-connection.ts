@@ -6,6 +6,7 @@ import { loadDriver, type SqliteDriver } from './driver.js'
 import { isBusy, needsReopening } from './inbox-error.js'
 import { watchLog } from './log-watch.js'
 import type { FilesState } from './open-files.js'
+import { isSafeSqlite, SAFE_SQLITE } from './sqlite-version.js'
 
 export interface Committed<Result> {
   readonly result: Result
@@ -100,15 +101,15 @@ export class KeptConnection {
 
   async #open(): Promise<Connection> {
     const state = this.#connection?.filesState()
-    if (this.#connection && state === 'current') return this.#connection
+    if (state === 'current') return this.#connection!
     // Opening takes long. While it cannot succeed, callbacks must not cause an attempt each.
     this.#throwLastFailure()
-    if (this.#connection) {
+    if (state !== undefined) {
       if (this.#checkpoints?.isRunning) {
         await this.#checkpoints.idle()
         return this.#open()
       }
-      this.#letGo(this.#connection, state)
+      this.#letGo(this.#connection!, WHAT_HAPPENED[state])
     }
     this.#driver ??= await loadDriver()
     if (this.#isClosed) throw closedError(this.#file)
@@ -119,7 +120,7 @@ export class KeptConnection {
   }
 
   #opened(connection: Connection, driver: SqliteDriver): Connection {
-    if (isOlder(connection.sqliteVersion, SAFE_SQLITE)) this.#warnOfOldSqlite(connection.sqliteVersion)
+    if (!isSafeSqlite(connection.sqliteVersion)) this.#warnOfOldSqlite(connection.sqliteVersion)
     else this.#checkpoints ??= new Checkpoints(driver, this.#file)
     this.#checkpoints?.opened(connection)
     return connection
@@ -141,17 +142,16 @@ export class KeptConnection {
     this.#lastFailure = undefined
   }
 
-  #letGo(connection: Connection, state: FilesState | undefined): void {
+  #letGo(connection: Connection, what: string): void {
     const file = this.#file
-    const what = state === 'moved' ? 'the file of the inbox' : 'the -wal or -shm beside the inbox'
     if (connection.close()) {
-      const message = `${what} was deleted or replaced while it was open: it is opened anew, unless others still hold it`
+      const message = `${what} while it was open: it is opened anew, unless others still hold it`
       this.#logger.error({ code: 'ERR_INBOX_REPLACED', file }, message)
       this.#connection = undefined
       return
     }
     const message =
-      `${what} was replaced while it was open, and another program may be writing: nothing is written any more. Stop ` +
+      `${what} while it was open, and another program may be writing: nothing is written any more. Stop ` +
       'every process that uses the file, see that it is sound (PRAGMA integrity_check), and then start them again'
     const error = new CountersignError('ERR_INBOX_REPLACED', `${file}: ${message}`)
     if (this.#refusedFor !== connection) this.#logger.error({ code: error.code, file }, message)
@@ -184,7 +184,7 @@ export class KeptConnection {
     if (this.#hasWarned) return
     this.#hasWarned = true
     const message =
-      `SQLite before ${SAFE_SQLITE.join('.')} may damage a file that several processes write: update Node, or let one ` +
+      `SQLite before ${SAFE_SQLITE} may damage a file that several processes write: update Node, or let one ` +
       'process alone use the inbox'
     this.#logger.warn({ code: 'WARN_SQLITE_OLD', version }, message)
   }
@@ -196,11 +196,9 @@ export function closedError(file: string): CountersignError {
 
 const TRY_AGAIN_AFTER_MS = 1_000
 
-/** The first version without the race when a WAL is reset (https://sqlite.org/wal.html#walresetbug). */
-const SAFE_SQLITE = [3, 51, 3]
-
-function isOlder(version: string, than: readonly number[]): boolean {
-  const parts = version.split('.').map(Number)
-  const differing = than.findIndex((part, index) => part !== parts[index])
-  return differing >= 0 && parts[differing]! < than[differing]!
+const WHAT_HAPPENED: Readonly<Record<Exclude<FilesState, 'current'>, string>> = {
+  moved: 'the file of the inbox was deleted or replaced',
+  lost: 'the -wal or -shm beside the inbox was deleted or replaced',
+  replaced: 'the -wal or -shm beside the inbox was deleted or replaced',
+  cut: 'the -wal beside the inbox was shortened',
 }

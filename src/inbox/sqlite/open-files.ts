@@ -9,6 +9,8 @@ export type FilesState =
   | 'lost'
   /** Another -wal or -shm file has replaced ours: another program has opened the database without our log. */
   | 'replaced'
+  /** The -wal file lacks a part of the log: another program has shortened it. */
+  | 'cut'
 
 /** The three files of an open database, by device and inode, because the same name may now belong to another file. */
 export class OpenFiles {
