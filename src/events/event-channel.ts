@@ -1,6 +1,7 @@
 import type { MaybePending } from '../base/pending.js'
 import { FunctionsByName } from './functions-by-name.js'
 import { LIFECYCLE_EVENT_NAMES, type LifecycleEventName, type LifecycleEvents } from './lifecycle-events.js'
+import { reportRejection } from './report-rejection.js'
 import { StepHooks } from './step-hooks.js'
 import type { StepHook, StepName, Steps } from './steps.js'
 
@@ -60,7 +61,8 @@ export class EventChannel implements EventSource {
     for (const listener of this.#listeners.of(name)) {
       try {
         const returned = listener(event as never)
-        if (returned !== undefined) void this.#watch(returned, event)
+        if (returned !== undefined)
+          void reportRejection(returned, (error) => this.#onListenerError(error, event))
       } catch (error) {
         this.#onListenerError(error, event)
       }
@@ -83,14 +85,5 @@ export class EventChannel implements EventSource {
     work: () => MaybePending<Result>,
   ): MaybePending<Result> {
     return this.#hooks.run(name, step, work)
-  }
-
-  /** Without this, the rejection of an async listener would end the process. */
-  async #watch(returned: unknown, event: object): Promise<void> {
-    try {
-      await returned
-    } catch (error) {
-      this.#onListenerError(error, event)
-    }
   }
 }

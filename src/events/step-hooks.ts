@@ -1,5 +1,6 @@
 import { isPending, type MaybePending } from '../base/pending.js'
 import { FunctionsByName } from './functions-by-name.js'
+import { reportRejection } from './report-rejection.js'
 import { STEP_NAMES, type StepHook, type StepName, type Steps } from './steps.js'
 
 /** The hooks around the steps of callbacks. If a hook throws, `onError` gets the error, and the step runs without the hook. */
@@ -62,19 +63,11 @@ export class StepHooks {
     try {
       const returned = hook(step, next)
       if (!isTaken) throw new Error('a hook did not call next before it returned')
-      if (returned !== taken && isPending(returned)) void this.#watch(returned, step)
+      if (returned !== taken && isPending(returned))
+        void reportRejection(returned, (error) => this.#onError(error, step))
     } catch (error) {
       if (failure?.error !== error) this.#onError(error, step)
     }
     return next()
-  }
-
-  /** Reports the rejection of an async hook. An unhandled rejection would end the process. */
-  async #watch(returned: Promise<unknown>, step: object): Promise<void> {
-    try {
-      await returned
-    } catch (error) {
-      this.#onError(error, step)
-    }
   }
 }
