@@ -76,8 +76,8 @@ function problemOf(folder: string): string | undefined {
       return problem
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
-      // The root folder always exists.
-      if (code !== 'ENOENT')
+      // On Windows a drive may not exist.
+      if (code !== 'ENOENT' || dirname(place) === place)
         return `${place} cannot be written (${code}): choose another folder, or change its mode`
       place = dirname(place)
     }
