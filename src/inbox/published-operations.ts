@@ -45,7 +45,8 @@ export function publishedOperations(
   }
 }
 
-const OPERATIONS = Object.keys({
+/** The methods that an inbox needs for operators, in addition to those for a receiver and a worker. */
+export const OPERATIONS = Object.keys({
   stats: true,
   list: true,
   search: true,

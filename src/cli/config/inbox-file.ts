@@ -2,7 +2,9 @@ import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { integerOption } from '../../base/option-checks.js'
 import { DEFAULT_TOLERANCE } from '../../callback/authenticate.js'
+import type { Inbox } from '../../inbox/inbox.js'
 import type { InboxOperations } from '../../inbox/operations.js'
+import { OPERATIONS } from '../../inbox/published-operations.js'
 import {
   DEFAULT_DISCARDED_RETENTION_MS,
   DEFAULT_RETENTION_MS,
@@ -99,7 +101,7 @@ function configuredInbox({ file, values, origin }: ConfigValues): Exclude<InboxS
 
 /** Only operators need these methods, so an inbox of a receiver may lack them. */
 function checkedOperations(inbox: object, { file }: ConfigValues): InboxOperations {
-  const missing = OPERATIONS.filter(
+  const missing = METHODS.filter(
     (name) => typeof (inbox as Partial<Record<string, unknown>>)[name] !== 'function',
   )
   if (missing.length === 0) return inbox as InboxOperations
@@ -108,19 +110,13 @@ function checkedOperations(inbox: object, { file }: ConfigValues): InboxOperatio
   )
 }
 
-const OPERATIONS = Object.keys({
-  open: true,
-  stats: true,
-  list: true,
-  search: true,
-  count: true,
-  activity: true,
-  show: true,
-  related: true,
-  act: true,
-  prune: true,
-  close: true,
-} satisfies Record<Exclude<keyof InboxOperations, 'retentionMs' | 'discardedRetentionMs'>, true>)
+const METHODS = [
+  ...OPERATIONS,
+  ...Object.keys({ open: true, prune: true, close: true } satisfies Record<
+    Exclude<keyof InboxOperations & keyof Inbox, 'retentionMs' | 'discardedRetentionMs'>,
+    true
+  >),
+]
 
 /**
  * The shortest retention of the receiver. It is at least as long as callbacks are accepted, because their repeats
