@@ -23,7 +23,7 @@ export async function addOnce(queue: JobQueue, job: JobToAdd, signal: AbortSigna
   const keys = await redisKeysOf(queue)
   const key = `${queue.toKey?.('countersign')}:${id}`
   const known = await keys?.get(key)
-  // The answer may have come late, from a server that was out of reach.
+  // The answer may have come late, from a server that could not be reached.
   signal.throwIfAborted()
   // An operator decided that it is handled again.
   if (data.replayed) {

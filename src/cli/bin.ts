@@ -4,10 +4,7 @@ import { main } from './main.js'
 
 // A configuration that waits for a promise that never settles leaves the event loop empty. Node would exit with 13 and no message.
 process.once('beforeExit', () => {
-  complain(
-    process,
-    'a promise of the configuration or of the handlers never settled: nothing is left to wait for',
-  )
+  complain(process, 'the configuration or the handlers wait for a promise that never settles')
   process.exit(EXIT.usage)
 })
 

@@ -56,7 +56,6 @@ export class Calls {
 }
 
 function closed(): ClientError {
-  const message =
-    'The client has been closed, which is for good and ends its calls. Make a new one with createClient.'
+  const message = 'The client has been closed, which ended its calls. Create a new one with createClient.'
   return new ClientError('ERR_CLIENT_CLOSED', message)
 }

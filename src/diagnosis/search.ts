@@ -43,7 +43,7 @@ const MAX_SINGLE_WEIGHT = 3
 
 /**
  * Finds the values with the fewest changes that give a signature: the values as they are, then every single change, then
- * pairs, frequent ones first. After a match, the search goes on only among the other single changes of secret, URL and
+ * pairs, frequent ones first. After a match, the search continues only among the other single changes of secret, URL and
  * timestamp, as another one may be equally true.
  */
 export function search<Subscription>(

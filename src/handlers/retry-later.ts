@@ -2,7 +2,7 @@ import { CountersignError } from '../base/errors.js'
 import { property } from '../base/foreign-value.js'
 
 /**
- * Thrown by a handler to say that something it needs is out of reach, such as a queue or a database. Without an inbox the
+ * Thrown by a handler when a dependency, such as a queue or a database, cannot be reached. Without an inbox the
  * sender is answered 503 with `Retry-After`, instead of the 500 of a handler that failed. With an inbox the entry is retried
  * like after any other failure.
  */

@@ -67,7 +67,7 @@ export class DurableAcceptance implements Acceptance {
       return inboxOutcome(this.#codeOf(added, authenticated), callback, added.id)
     } catch (error) {
       if (property(error, 'code') === 'ERR_INBOX_NEWER') this.#isOutdated = true
-      // The callback may be stored all the same. Then the answer to the sender's repeat is that of a duplicate.
+      // The callback may have been stored nevertheless. A repeat of the sender is then answered as a duplicate.
       return outcome('ERR_INBOX_UNAVAILABLE', callback, error)
     }
   }

@@ -163,7 +163,7 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
   async start(): Promise<void> {
     if (this.#stopped) {
       const message =
-        'start: the receiver has been stopped, which is for good. Make a new one with createReceiver.'
+        'start: the receiver has been stopped and cannot start again. Create a new one with createReceiver.'
       throw new CountersignError('ERR_RECEIVER_STOPPED', message)
     }
     const { handlers, acceptance, subscribedTypes, checked, hasInbox, logger } = this.#parts

@@ -76,7 +76,7 @@ export class InboxWorker<Events extends object = EventMap, Transaction = unknown
   async start(): Promise<void> {
     if (this.#stopped) {
       const message =
-        'start: the worker has been stopped, which is for good. Make a new one with createWorker.'
+        'start: the worker has been stopped and cannot start again. Create a new one with createWorker.'
       throw new CountersignError('ERR_WORKER_STOPPED', message)
     }
     this.#handlers.freeze()

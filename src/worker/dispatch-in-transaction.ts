@@ -59,7 +59,7 @@ export function dispatchInTransaction({
   const run = async (): Promise<TransactionResult> => {
     try {
       const transacted = inbox.transact!(claim, { timeoutMs }, work)
-      // If it is committed later all the same, the claim has been ended by then: it is lost, and rolled back.
+      // If the commit comes later, the claim has ended by then: it is lost, and the transaction is rolled back.
       return await withTimeout(transacted, timeoutMs + REJECTION_LIMIT_MS, 'the transaction')
     } catch (error) {
       if (failure) return failure

@@ -29,7 +29,7 @@ export class Worker {
   /** Whether handlers have been aborted: no more handlers are started. */
   #aborted = false
   #awake = false
-  /** They wait until nothing runs and nothing is due. */
+  /** The callers of `idle()`. */
   readonly #waitingForIdle: (() => void)[] = []
   #wakeUp = (): void => {}
 
@@ -72,8 +72,8 @@ export class Worker {
   }
 
   /**
-   * Claims nothing more, and resolves once what runs has ended. After `limitMs` the handlers' signals are aborted; those
-   * that do not listen are left behind, and their leases run out. Safe to call twice.
+   * Claims nothing more, and resolves once the running handlers have ended. After `limitMs` their signals are aborted. Handlers
+   * that ignore the signal are not waited for, and their leases end. Safe to call twice.
    */
   stop(limitMs: number): Promise<void> {
     return (this.#stopped ??= this.#drain(limitMs))
@@ -82,7 +82,7 @@ export class Worker {
   async #work(): Promise<void> {
     while (!this.#stopped) {
       this.#awake = false
-      // Who asks during the claim may have stored an entry that the claim has not seen.
+      // A caller that asks during the claim may have stored an entry that the claim has not seen.
       const waiting = this.#waitingForIdle.length
       const { entries, leaseEndsAt, waitMs, nothingIsDue } = await this.#claimer.claim(this.#running.size)
       if (this.#aborted) this.#claimer.handBack(entries)
@@ -96,8 +96,8 @@ export class Worker {
   #take(entry: ClaimedEntry, leaseEndsAt: number): void {
     const held = this.#running.get(entry.id)
     if (held) {
-      // Its lease ran out here without anybody else taking it. What runs for it goes on: nothing may run twice at once,
-      // and what was handled while the inbox was out of reach need not be handled again.
+      // Its lease ended, and no other process claimed it. Its handlers are still running, and then end the new claim: an entry
+      // must not be handled twice at the same time, or again if it was handled while the inbox could not be reached.
       Object.assign(held, { entry, leaseEndsAt, lost: false })
       return
     }

@@ -233,7 +233,7 @@ describe('a configuration error names the place, the value and the cure', () => 
     expect(await countersignProcess(['serve', '--check'], { cwd })).toEqual({
       code: 2,
       stdout: '',
-      stderr: expect.stringMatching(/^countersign: a promise of the configuration .* never settled/),
+      stderr: expect.stringMatching(/^countersign: the configuration .* a promise that never settles/),
     })
   })
 
