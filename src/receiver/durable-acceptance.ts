@@ -1,6 +1,7 @@
 import type { CallbackPayload, VerifiedCallback } from '../callback/callback.js'
 import type { Handlers } from '../handlers/handlers.js'
 import { property } from '../base/foreign-value.js'
+import { isPending, type MaybePending } from '../base/pending.js'
 import { settledWithin, withTimeout } from '../base/timeout.js'
 import type { Logger } from '../logging/logger.js'
 import { parsePayload } from '../callback/payload.js'
@@ -8,6 +9,7 @@ import { inboxOutcome, outcome, type Outcome, type OutcomeCode } from '../callba
 import { headerLines, type RequestHeaders } from '../http/callback-headers.js'
 import type { Authenticated, Acceptance } from './acceptance.js'
 import { headerKeeper } from './arrived-headers.js'
+import { InFlight } from './in-flight.js'
 import type { AddResult, Inbox } from '../inbox/inbox.js'
 import type { Worker } from '../worker/worker.js'
 
@@ -27,7 +29,7 @@ interface DurableAcceptanceParts {
 export class DurableAcceptance implements Acceptance {
   readonly #parts: DurableAcceptanceParts
   readonly #keepHeaders = headerKeeper()
-  readonly #storing = new Set<Promise<unknown>>()
+  readonly #storing = new InFlight()
   #started: Promise<void> | undefined
   #isOpen = false
   /** Whether a newer version of Countersign has migrated the inbox: this process cannot use it any more. */
@@ -49,37 +51,35 @@ export class DurableAcceptance implements Acceptance {
     }))
   }
 
-  async accept(
+  // Without async functions: those of a callback took 4 percent of its processor time.
+  accept(
     authenticated: Authenticated,
     request: RequestHeaders,
     traceContext?: string,
-  ): Promise<Outcome> {
+  ): MaybePending<Outcome> {
     const { callback } = authenticated
     if (!this.#isOpen) {
       const error = new Error('the inbox is not open: await receiver.start() before the server listens')
       return outcome('ERR_INBOX_UNAVAILABLE', callback, error)
     }
     try {
-      const storing = this.#track(this.#add(authenticated, request, traceContext))
-      const added = await withTimeout(storing, this.#parts.dependencyTimeoutMs, 'the inbox')
-      this.#isOutdated = false
-      if (added.result === 'stored') this.#parts.worker.wake()
-      return inboxOutcome(this.#codeOf(added, authenticated), callback, added.id)
+      const storing = this.#storing.during(() => this.#add(authenticated, request, traceContext))
+      if (!isPending(storing)) return this.#accepted(storing, authenticated)
+      return withTimeout(storing, this.#parts.dependencyTimeoutMs, 'the inbox')
+        .then((added) => this.#accepted(added, authenticated))
+        .catch((error: unknown) => this.#notAccepted(error, authenticated))
     } catch (error) {
-      if (property(error, 'code') === 'ERR_INBOX_NEWER') this.#isOutdated = true
-      // The callback may have been stored nevertheless. A repeat of the sender is then answered as a duplicate.
-      return outcome('ERR_INBOX_UNAVAILABLE', callback, error)
+      return this.#notAccepted(error, authenticated)
     }
   }
 
   async idle(): Promise<void> {
-    await Promise.allSettled([this.#started, ...this.#storing])
+    await this.#stored()
     await this.#parts.worker.idle()
   }
 
   async stop(limitMs: number): Promise<void> {
-    const stored = Promise.allSettled([this.#started, ...this.#storing])
-    await Promise.all([this.#parts.worker.stop(limitMs), settledWithin(stored, limitMs)])
+    await Promise.all([this.#parts.worker.stop(limitMs), settledWithin(this.#stored(), limitMs)])
     await this.#parts.inbox.close()
   }
 
@@ -91,14 +91,23 @@ export class DurableAcceptance implements Acceptance {
     if (!handlers.isEmpty) worker.start()
   }
 
-  #track<Value>(work: Promise<Value>): Promise<Value> {
-    this.#storing.add(work)
-    const forget = () => this.#storing.delete(work)
-    work.then(forget, forget)
-    return work
+  #stored(): Promise<unknown> {
+    return Promise.allSettled([this.#started, this.#storing.ended()])
   }
 
-  async #add(
+  #accepted(added: AddResult, authenticated: Authenticated): Outcome {
+    this.#isOutdated = false
+    if (added.result === 'stored') this.#parts.worker.wake()
+    return inboxOutcome(this.#codeOf(added, authenticated), authenticated.callback, added.id)
+  }
+
+  #notAccepted(error: unknown, { callback }: Authenticated): Outcome {
+    if (property(error, 'code') === 'ERR_INBOX_NEWER') this.#isOutdated = true
+    // The callback may have been stored nevertheless. A repeat of the sender is then answered as a duplicate.
+    return outcome('ERR_INBOX_UNAVAILABLE', callback, error)
+  }
+
+  #add(
     authenticated: Authenticated,
     request: RequestHeaders,
     traceContext: string | undefined,

@@ -21,10 +21,24 @@ export class InFlight {
     try {
       const result = work()
       isRunning = isPending(result)
-      return isPending(result) ? result.finally(() => this.end()) : result
+      return isPending(result) ? this.#untilEnded(result) : result
     } finally {
       if (!isRunning) this.end()
     }
+  }
+
+  // `finally` makes two more promises for each callback.
+  #untilEnded<Value>(work: Promise<Value>): Promise<Value> {
+    return work.then(
+      (value) => {
+        this.end()
+        return value
+      },
+      (error: unknown) => {
+        this.end()
+        throw error
+      },
+    )
   }
 
   /** Resolves once the count is zero. */

@@ -31,10 +31,10 @@ export class Arrivals {
     this.#others = new Batches({ ...options, run: (batch) => this.#add(batch) })
   }
 
-  async add(arrival: Arrival): Promise<AddResult> {
+  add(arrival: Arrival): Promise<AddResult> {
     const isPlain = arrival.suspicion === undefined && arrival.orderKey === undefined
-    const stored = isPlain ? await this.#new.add(arrival) : undefined
-    return stored ?? this.#others.add(arrival)
+    if (!isPlain) return this.#others.add(arrival)
+    return this.#new.add(arrival).then((stored) => stored ?? this.#others.add(arrival))
   }
 
   /** Resolves once nothing waits and nothing is being stored. */

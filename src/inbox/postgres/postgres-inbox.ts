@@ -91,9 +91,8 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
     await this.#database.makeReady()
   }
 
-  async add(arrival: Arrival): Promise<AddResult> {
-    this.#checkNotClosed()
-    return this.#arrivals.add(arrival)
+  add(arrival: Arrival): Promise<AddResult> {
+    return this.#closed ? Promise.reject(closedError(this.#settings.schema)) : this.#arrivals.add(arrival)
   }
 
   async claim(request: ClaimEntries): Promise<Claims> {
