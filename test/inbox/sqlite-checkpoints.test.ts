@@ -73,7 +73,7 @@ it('the log begins anew also while two processes write', async () => {
 
 it('a reader that keeps the log from beginning anew does not cause a copy at each commit', async () => {
   const file = inboxFile()
-  const inbox = inboxOn(file)
+  const inbox = inboxOn(file, { logger: false })
   await add(inbox, 5)
   const reader = await openAside(file)
   reader.exec('BEGIN')

@@ -142,7 +142,7 @@ describe('when -wal and -shm are deleted', () => {
 
 it('when the database alone was deleted, its log does not get into the new one', async () => {
   const file = join(temporaryDirectory(), 'callbacks.db')
-  const inbox = inboxOn(file)
+  const inbox = inboxOn(file, { logger: false })
   await inbox.add(arrival())
   rmSync(file)
   expect((await inbox.add(arrival())).result).toBe('stored')
