@@ -1,8 +1,10 @@
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { SqliteInbox } from '../../src/inbox/sqlite/sqlite-inbox.js'
+import { itWhere } from '../support/it-where.js'
 import { SUBSCRIPTION } from './configured.js'
 import { countersign, countersignProcess } from './program.js'
 import {
@@ -123,10 +125,12 @@ describe('serve --check tries what serve needs', () => {
     await expectRefused(cwd, 'cannot be opened, read or written')
   })
 
-  it('a device of a file system that takes no files', async () => {
-    if (process.platform !== 'linux') return
-    await expectRefused(await configured({ inbox: '/proc/callbacks.db' }), '/proc/callbacks.db')
-  })
+  itWhere(existsSync('/proc/self'), 'the file system /proc')(
+    'a device of a file system that takes no files',
+    async () => {
+      await expectRefused(await configured({ inbox: '/proc/callbacks.db' }), '/proc/callbacks.db')
+    },
+  )
 
   it('the inbox, whose bytes stay as they were', async () => {
     const cwd = await configured({})

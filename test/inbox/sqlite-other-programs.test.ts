@@ -4,7 +4,6 @@ import { readInboxFile } from '../../src/inbox/sqlite/read-inbox-file.js'
 import { SCHEMA_VERSION } from '../../src/inbox/sqlite/schema.js'
 import { addEventually } from '../support/add-eventually.js'
 import { arrival } from '../support/arrivals.js'
-import { collectedLog } from '../support/collected-log.js'
 import { startProgram } from '../support/built-program.js'
 import { buildInboxProgram } from '../support/inbox-program.js'
 import { inboxFile, inboxOn, openAside, temporaryDirectory } from '../support/sqlite-file.js'
@@ -100,37 +99,5 @@ describe('a file that a newer version has migrated while it was open', () => {
     ).toBe(true)
     newer.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`)
     newer.close()
-  })
-})
-
-describe('the log', () => {
-  const megabytes = (count: number) =>
-    Array.from({ length: count }, () => arrival({ body: 'x'.repeat(1_000_000) }))
-
-  it('is warned of once when a reader keeps it from being taken over', async () => {
-    const file = inboxFile()
-    const log = collectedLog()
-    const inbox = inboxOn(file, { logger: log })
-    await inbox.add(arrival())
-    const reader = await openAside(file)
-    reader.exec('BEGIN; SELECT count(*) FROM entries')
-    for (let round = 0; round < 4; round++) await Promise.all(megabytes(20).map((each) => inbox.add(each)))
-    for (let round = 0; round < 10; round++) await inbox.add(arrival())
-    reader.exec('ROLLBACK')
-    reader.close()
-    expect(log.withCode('WARN_INBOX_LOG_LARGE')).toMatchObject([
-      {
-        level: 'warn',
-        message: expect.stringMatching(/callbacks\.db-wal\) has grown to \d+ MiB.*transaction/),
-      },
-    ])
-  })
-
-  it('is not warned of when it is large for one transaction only', async () => {
-    const log = collectedLog()
-    const inbox = inboxOn(inboxFile(), { logger: log })
-    for (let round = 0; round < 2; round++) await Promise.all(megabytes(80).map((each) => inbox.add(each)))
-    for (let round = 0; round < 3; round++) await inbox.add(arrival())
-    expect(log.withCode('WARN_INBOX_LOG_LARGE')).toEqual([])
   })
 })
