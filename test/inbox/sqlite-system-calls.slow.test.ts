@@ -38,7 +38,7 @@ itTraced(
       const inbox = new SqliteInbox({ file })
       // So many that the log begins anew in between.
       for (let i = 0; i < 60; i++) {
-        await inbox.add(arrival({ body: JSON.stringify('x'.repeat(600_000)) }))
+        await inbox.add(arrival({ body: JSON.stringify('x'.repeat(400_000)) }))
         fs.writeSync(1, 'stored ' + i + '\\n')
       }
       await inbox.close()

@@ -82,9 +82,10 @@ export class Checkpoints {
 
 /**
  * How long the log becomes before it is copied, in pages. At 400 callbacks a second commits waited 2 percent of the time with
- * 1,000 pages, which delays more than each hundredth answer, and 0.3 percent with 8,000.
+ * 1,000 pages, which delays more than each hundredth answer, and 1 percent with 4,000. With 8,000 the copying of a busy log takes so
+ * long that the 99th percentile is twice as long.
  */
-const FRAMES = 8_000
+const FRAMES = 4_000
 /** How long it becomes before SQLite copies it in a commit although there is a thread. */
 const FRAMES_WITHOUT_THREAD = 16_000
 /** The same where there is no thread: the event loop waits, so less is copied each time. Also the default of SQLite. */
