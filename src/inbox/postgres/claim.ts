@@ -57,10 +57,10 @@ export function extend(
  */
 export async function setTimesAnew(tx: Transaction): Promise<number> {
   for (const sql of ENDS_NOW) await tx.run(sql, tx.now)
-  const [ahead] = await tx.all<{ latest: BigInteger | null }>(LATEST_SET_AHEAD, tx.now)
-  if (ahead!.latest === null) return 0
+  const [latest] = await tx.all<{ ahead: BigInteger | null }>(LATEST_SET_AHEAD, tx.now)
+  if (latest!.ahead === null) return 0
   await tx.run(SET_ANEW, tx.now)
-  return Number(ahead!.latest) - tx.now
+  return Math.max(0, Number(latest!.ahead))
 }
 
 /** What is due and was not taken is locked by somebody, perhaps for long: to claim again at once would be a busy loop. */
@@ -184,7 +184,8 @@ const BEGIN = `
 const EXTEND = `UPDATE entries SET lease_until = $3::bigint, due_set_at = $4::bigint ${HELD}`
 
 const SET_AHEAD = "state IN ('stored', 'running', 'retrying') AND due_set_at > $1::bigint"
-const LATEST_SET_AHEAD = `SELECT max(due_set_at) AS latest FROM entries WHERE ${SET_AHEAD}`
+// Compared with the clock as it is now: what arrived while this transaction waited was not set ahead.
+const LATEST_SET_AHEAD = `SELECT max(due_set_at) - now_ms() AS ahead FROM entries WHERE ${SET_AHEAD}`
 const SET_ANEW = `
   UPDATE entries SET due_at = $1::bigint + (due_at - due_set_at), lease_until = $1::bigint + (lease_until - due_set_at),
     due_set_at = $1::bigint
