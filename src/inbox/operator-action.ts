@@ -81,27 +81,26 @@ const MAX_NAME_LENGTH = 100
 
 /** Whether the value is a name that the history of an entry may contain. */
 export function isOperatorName(name: unknown): name is string {
-  if (typeof name !== 'string' || name.trim() === '' || name.length > MAX_NAME_LENGTH) return false
-  // Control and formatting characters could make one name look like another.
-  return !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(name)
+  return nameProblem(name) === undefined
 }
 
 /**
- * Who decides, as it goes into the history.
+ * Who decides, as it is written into the history.
  * @throws CountersignError ERR_OPTION_INVALID
  */
 export function operatorName(by: unknown): string {
-  if (isOperatorName(by)) return by
+  const problem = nameProblem(by)
+  if (problem === undefined) return by as string
   const cure = `pass a name of 1 to ${MAX_NAME_LENGTH} characters, without control or formatting characters`
-  const shown =
-    typeof by !== 'string'
-      ? `is of type ${typeof by}`
-      : by.length > MAX_NAME_LENGTH
-        ? `has ${by.length} characters`
-        : by.trim() === ''
-          ? 'is empty'
-          : 'has control or formatting characters'
-  throw wrongOption('inbox.act', 'by', `by ${shown}: ${cure}.`)
+  throw wrongOption('inbox.act', 'by', `by ${problem}: ${cure}.`)
+}
+
+function nameProblem(name: unknown): string | undefined {
+  if (typeof name !== 'string') return `is of type ${typeof name}`
+  if (name.length > MAX_NAME_LENGTH) return `has ${name.length} characters`
+  if (name.trim() === '') return 'is empty'
+  // Control and formatting characters could make one name look like another.
+  return /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(name) ? 'has control or formatting characters' : undefined
 }
 
 const MAX_REASON_LENGTH = 500
