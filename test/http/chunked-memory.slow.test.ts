@@ -1,22 +1,10 @@
-import { spawnSync } from 'node:child_process'
-import { join } from 'node:path'
-import { buildSync } from 'esbuild'
+import { measuredBy } from '../support/measuring-program.js'
 
 it('unfinished bodies in chunks of one byte take about the memory of their bytes', () => {
-  const { outputFiles } = buildSync({
-    stdin: { contents: measurement, resolveDir: join(__dirname, '../../src') },
-    bundle: true,
-    platform: 'node',
-    write: false,
-  })
-  // In a process of its own, as the memory of this one is anybody's.
-  const { stdout, stderr } = spawnSync(process.execPath, ['--expose-gc', '-'], {
-    input: outputFiles[0]!.contents,
-    encoding: 'utf8',
-    timeout: 50_000,
-  })
-  expect(stderr).toBe('')
-  const { receivedBytes, grownBytes } = JSON.parse(stdout)
+  const { receivedBytes, grownBytes } = measuredBy(measurement) as {
+    receivedBytes: number
+    grownBytes: number
+  }
   expect(receivedBytes).toBe(600_000)
   // Twice the bytes, and what five connections take by themselves.
   expect(grownBytes).toBeLessThan(2 * receivedBytes + 1_000_000)

@@ -1,21 +1,10 @@
-import { spawnSync } from 'node:child_process'
-import { join } from 'node:path'
-import { buildSync } from 'esbuild'
+import { measuredBy } from '../support/measuring-program.js'
 
 it('ten thousand forged requests leave memory where it was', () => {
-  const { outputFiles } = buildSync({
-    stdin: { contents: measurement, resolveDir: join(__dirname, '../../src') },
-    bundle: true,
-    platform: 'node',
-    write: false,
-  })
-  // In a process of its own, as the memory of this one is anybody's.
-  const { stdout, stderr } = spawnSync(process.execPath, ['--expose-gc', '-'], {
-    input: outputFiles[0]!.contents,
-    encoding: 'utf8',
-  })
-  expect(stderr).toBe('')
-  const { refused, grownBytes } = JSON.parse(stdout)
+  const { refused, grownBytes } = measuredBy(measurement) as {
+    refused: Record<string, number>
+    grownBytes: number
+  }
   expect(refused).toEqual({
     ERR_AUTHORIZATION_MISSING: 2_000,
     ERR_AUTHORIZATION_MALFORMED: 2_000,
