@@ -1,3 +1,4 @@
+import { LatestMap } from '../base/latest-map.js'
 import type { OutcomeCode } from '../callback/outcomes.js'
 import type { EventSource } from '../events/event-channel.js'
 import type { AnsweredEvent, ExplainedEvent } from '../events/lifecycle-events.js'
@@ -39,9 +40,9 @@ export class ProcessActivity {
   readonly #counts: RefusalCounts
   readonly #skew: ClockSkew
   readonly #latest: RefusedRequest[] = []
-  /** By cause and certainty; the one that was found last is the last. */
-  readonly #causes = new Map<string, FoundCause>()
-  readonly #secrets = new Map<string, SecretUse>()
+  /** By cause and certainty. */
+  readonly #causes = new LatestMap<string, FoundCause>(MAX_CAUSES)
+  readonly #secrets = new LatestMap<string, SecretUse>(MAX_SECRETS)
   readonly #ends: readonly (() => void)[]
 
   /** `clock`: milliseconds since 1970; `now`: a monotonic clock in milliseconds. */
@@ -96,22 +97,17 @@ export class ProcessActivity {
     const { cause, togetherWith = '', certainty } = event
     const key = `${cause} ${togetherWith} ${certainty}`
     const count = (this.#causes.get(key)?.count ?? 0) + 1
-    this.#causes.delete(key)
     this.#causes.set(key, { ...event, at: this.#clock(), count })
-    if (this.#causes.size > MAX_CAUSES) this.#causes.delete(this.#causes.keys().next().value!)
   }
 
   #addVerified({ signedAt, receivedAt, secretFingerprint, subscription }: Verified): void {
     this.#skew.add(signedAt, receivedAt)
     if (secretFingerprint === undefined) return
-    // Deleted first, so that the map has the latest at its end.
-    this.#secrets.delete(secretFingerprint)
     this.#secrets.set(secretFingerprint, {
       fingerprint: secretFingerprint,
       eventType: subscription.eventTypeName,
       at: receivedAt.getTime(),
     })
-    if (this.#secrets.size > MAX_SECRETS) this.#secrets.delete(this.#secrets.keys().next().value!)
   }
 }
 

@@ -1,3 +1,5 @@
+import { LatestMap } from '../../base/latest-map.js'
+
 /** Who tries to sign in. */
 export interface SignInAttempt {
   readonly name: string
@@ -32,8 +34,8 @@ const INTERVAL_MS = 60_000
  * Slow Down Online Guessing Attacks with Device Cookies.)
  */
 export class SignInLimit {
-  /** By user and address, or by known browser. The one that failed last is the last. */
-  readonly #failures = new Map<string, Failures>()
+  /** By user and address, or by known browser. */
+  readonly #failures = new LatestMap<string, Failures>(MAX_COUNTED)
   readonly #now: () => number
   /** When the failures of all unknown browsers together are forgotten. */
   #allForgottenAt = -Infinity
@@ -62,10 +64,7 @@ export class SignInLimit {
       count > WITHOUT_DELAY
         ? Math.min(FIRST_DELAY_MS * 2 ** (count - WITHOUT_DELAY - 1), LONGEST_DELAY_MS)
         : 0
-    // Deleted first, so that it becomes the last.
-    this.#failures.delete(key)
     this.#failures.set(key, { count, latestAt: now, waitUntil: now + delayMs })
-    if (this.#failures.size > MAX_COUNTED) this.#failures.delete(this.#failures.keys().next().value!)
     if (attempt.knownBrowser === undefined)
       this.#allForgottenAt = Math.max(this.#allForgottenAt, now) + INTERVAL_MS
   }
