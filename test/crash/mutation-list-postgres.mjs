@@ -25,7 +25,7 @@ export const POSTGRES_MUTATIONS = [
         INBOX,
         'return this.#arrivals.add(arrival)',
         `void this.#arrivals.add(arrival).catch(() => {})
-         return { result: 'stored', id: '1' }`,
+         return Promise.resolve({ result: 'stored', id: '1' })`,
       ],
     ],
   },

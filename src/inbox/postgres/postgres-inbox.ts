@@ -92,7 +92,8 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
   }
 
   add(arrival: Arrival): Promise<AddResult> {
-    return this.#closed ? Promise.reject(closedError(this.#settings.schema)) : this.#arrivals.add(arrival)
+    if (this.#closed) return Promise.reject(closedError(this.#settings.schema))
+    return this.#arrivals.add(arrival)
   }
 
   async claim(request: ClaimEntries): Promise<Claims> {
