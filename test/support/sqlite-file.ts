@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadDriver, type SqliteDatabase } from '../../src/inbox/sqlite/driver.js'
@@ -48,4 +48,19 @@ export function commitsIn(file: string): number {
     if (log.readUInt32BE(at + 4) > 0) commits++
   }
   return commits
+}
+
+/** Copies the file and those beside it with these endings, as they would be found after a failure. */
+export function copyOf(file: string, ...endings: string[]): string {
+  const copy = join(temporaryDirectory(), 'copy.db')
+  for (const ending of endings) if (existsSync(file + ending)) copyFileSync(file + ending, copy + ending)
+  return copy
+}
+
+/** How many entries the database in a file has. */
+export async function entriesIn(file: string): Promise<number> {
+  const database = await openAside(file)
+  const { count } = database.prepare('SELECT count(*) AS count FROM entries').get() as { count: number }
+  database.close()
+  return count
 }
