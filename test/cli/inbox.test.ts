@@ -170,7 +170,18 @@ describe('countersign inbox', () => {
     expect(entry).toMatchObject({ id: '1', state: 'dead', history: [] })
     expect(JSON.parse(Buffer.from(bodyBase64, 'base64').toString())).toHaveProperty('Id')
     expect((await stat(join(cwd, 'out.jsonl'))).mode & 0o777).toBe(0o600)
-    expect((await countersign(args, { cwd })).code).toBe(1)
+  })
+
+  it.each([
+    ['callbacks.db', 'callbacks.db exists and is not overwritten: name a new file'],
+    [
+      'nowhere/out.jsonl',
+      'cannot create nowhere/out.jsonl (ENOENT): name a new file in a folder that you can write',
+    ],
+  ])('does not export into %s, and says what to name', async (output, message) => {
+    const { cwd } = await withDeadLetters(1)
+    const { code, stderr } = await countersign(['inbox', 'export', '--output', output], { cwd })
+    expect({ code, stderr }).toEqual({ code: 2, stderr: `countersign: --output: ${message}\n` })
   })
 
   it('does not make a file that is not there', async () => {

@@ -1,7 +1,7 @@
-import { open } from 'node:fs/promises'
+import { open, type FileHandle } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Entry, InboxOperations } from '../../../inbox/operations.js'
-import { EXIT, type ExitCode, type Io } from '../../io.js'
+import { EXIT, UsageError, type ExitCode, type Io } from '../../io.js'
 import { printableJson } from '../../../base/printable.js'
 import { addFilterOptions, every, filterOf, type FilterFlags } from './entry-filter.js'
 import { withInbox, type DefineSubcommand, type InboxFlags } from './subcommand.js'
@@ -19,9 +19,7 @@ export const defineExport: DefineSubcommand = (subcommand, io, finish) => {
 }
 
 async function exportEntries(inbox: InboxOperations, flags: ExportFlags, io: Io): Promise<ExitCode> {
-  // The file holds payloads: only its owner may read it, and an existing file is not overwritten.
-  const file =
-    flags.output === undefined ? undefined : await open(resolve(io.cwd(), flags.output), 'wx', 0o600)
+  const file = flags.output === undefined ? undefined : await newFile(flags.output, io)
   try {
     for await (const { id } of every(inbox, filterOf(flags))) {
       const entry = await inbox.show(id)
@@ -34,6 +32,20 @@ async function exportEntries(inbox: InboxOperations, flags: ExportFlags, io: Io)
     await file?.close()
   }
   return EXIT.done
+}
+
+/** The file holds payloads: only its owner may read it, and an existing file is not overwritten. @throws UsageError */
+async function newFile(name: string, io: Io): Promise<FileHandle> {
+  try {
+    return await open(resolve(io.cwd(), name), 'wx', 0o600)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new UsageError(
+      code === 'EEXIST'
+        ? `--output: ${name} exists and is not overwritten: name a new file`
+        : `--output: cannot create ${name} (${code}): name a new file in a folder that you can write`,
+    )
+  }
 }
 
 function portable({ rawBody, ...entry }: Entry): object {
