@@ -153,6 +153,18 @@ describe('countersign inbox', () => {
     expect(await countersign(['inbox', 'retry', '--yes'], { cwd })).toMatchObject({ code: 2 })
   })
 
+  it('does not act on an entry that is named beside a filter, which it may not fit', async () => {
+    const { cwd } = await withDeadLetters(1)
+    const args = ['inbox', 'discard', '1', '--state', 'quarantined']
+    expect(await countersign(args, { cwd })).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(
+        'by their numbers, or select them by a filter such as --state, not both',
+      ),
+    })
+    expect(await json(cwd, 'stats')).toMatchObject({ dead: 1, discarded: 0 })
+  })
+
   it('prunes only what was handled or discarded, and keeps what repeats must still be known by', async () => {
     const { cwd } = await withDeadLetters(1)
     expect(await json(cwd, 'prune', '--older-than', '0s')).toEqual({ pruned: 0, dryRun: false })

@@ -13,7 +13,7 @@ import {
   systemUser,
   type Result,
 } from './act-results.js'
-import { addFilterOptions, every, filterOf, type FilterFlags } from './entry-filter.js'
+import { addFilterOptions, every, filterOf, hasFilter, type FilterFlags } from './entry-filter.js'
 import { withInbox, type DefineSubcommand, type InboxFlags } from './subcommand.js'
 
 interface ActFlags extends InboxFlags, FilterFlags {
@@ -70,6 +70,10 @@ async function act(
   const again = flags.handleAgain ?? false
   if (again && ids.length === 0)
     throw new UsageError('--handle-again is for entries that are named by their numbers, not for a filter')
+  if (ids.length > 0 && hasFilter(flags))
+    throw new UsageError(
+      'name the entries by their numbers, or select them by a filter such as --state, not both',
+    )
   const chosen: readonly Chosen[] =
     ids.length > 0 ? ids.map((id) => ({ id })) : await bulk(inbox, action, flags)
   if (ids.length === 0 && chosen.length > 1 && !flags.dryRun && !flags.yes) {
@@ -118,12 +122,12 @@ async function rehearse(
 
 /** What the filter picks, of those whose state allows the action. */
 async function bulk(inbox: InboxOperations, action: OperatorDecision, flags: ActFlags): Promise<Chosen[]> {
-  const filter = filterOf(flags)
-  if (Object.values(filter).every((value) => value === undefined)) {
+  if (!hasFilter(flags)) {
     throw new UsageError(
       `say which entries to ${action}: by their numbers, or with --state, --type, --key, --body-id, --subscription, --reason or an age`,
     )
   }
+  const filter = filterOf(flags)
   if (action === 'retry' && filter.states?.includes('handled')) {
     throw new UsageError(
       'retry --state handled would handle every one of them a second time: name the entries by their numbers, with --handle-again',

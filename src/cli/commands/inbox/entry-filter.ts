@@ -50,6 +50,10 @@ export function filterOf(flags: FilterFlags): EntryFilter {
   }
 }
 
+export function hasFilter(flags: FilterFlags): boolean {
+  return Object.values(filterOf(flags)).some((value) => value !== undefined)
+}
+
 /** Page by page: there may be a million. */
 export async function* every(inbox: InboxOperations, filter: EntryFilter): AsyncGenerator<EntrySummary> {
   let afterId: EntryId | undefined
