@@ -239,6 +239,14 @@ describe('the file of an inbox', () => {
     await expectRefusal(cwd, 'can be written by others')
   })
 
+  it('is refused where it is a folder, whose permissions are as they should be', async () => {
+    const { cwd, file } = await withInbox()
+    await rename(file, `${file}.elsewhere`)
+    await mkdir(file, { mode: 0o777 })
+    await chmod(file, 0o777)
+    await expectRefusal(cwd, 'callbacks.db is no file: name the file of the inbox')
+  })
+
   itAsRoot('is refused where it belongs to another user', async () => {
     const { cwd, file } = await withInbox()
     await chown(file, NOBODY, NOBODY)

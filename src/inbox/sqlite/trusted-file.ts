@@ -1,4 +1,4 @@
-import { lstatSync } from 'node:fs'
+import { lstatSync, type Stats } from 'node:fs'
 import { CountersignError } from '../../base/errors.js'
 import { linkProblem, ownerProblem } from '../../base/file-owner.js'
 
@@ -10,6 +10,13 @@ import { linkProblem, ownerProblem } from '../../base/file-owner.js'
 export function checkTrustedFile(file: string): void {
   const stats = lstatSync(file, { throwIfNoEntry: false })
   if (!stats) return
-  const problem = stats.isSymbolicLink() ? linkProblem(file) : ownerProblem(stats, file)
+  const problem = problemOf(stats, file)
   if (problem !== undefined) throw new CountersignError('ERR_INBOX_UNTRUSTED', problem)
+}
+
+function problemOf(stats: Stats, file: string): string | undefined {
+  if (stats.isSymbolicLink()) return linkProblem(file)
+  // Before the owner is checked: the cure for a folder such as /tmp is not to change its permissions.
+  if (!stats.isFile()) return `${file} is no file: name the file of the inbox`
+  return ownerProblem(stats, file)
 }
