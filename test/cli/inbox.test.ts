@@ -206,6 +206,8 @@ describe('countersign inbox', () => {
   it.each([
     [['list', '--state', 'lost'], 'Use states separated by commas'],
     [['list', '--older-than', '5'], 'Use a number and a unit'],
+    [['list', '--older-than', '1000000d'], 'The number has at most six digits.'],
+    [['stats', '--file', ''], 'It must not be empty.'],
     [['prune', '--older-than', '1d', '--state', 'dead'], 'Use handled or discarded'],
     [['show', 'no id'], 'Use the id of an entry'],
     [['discard', '1', '--because', 'a\nb'], 'without line feeds'],

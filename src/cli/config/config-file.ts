@@ -27,7 +27,10 @@ export async function loadConfigFile(name: string | undefined, directory: string
   const chosen = name ?? defaultName(directory)
   const path = resolve(directory, chosen)
   if (!existsSync(path)) {
-    throw new CountersignError('ERR_CONFIG_NOT_FOUND', `there is no configuration file ${chosen} (${path}).`)
+    throw new CountersignError(
+      'ERR_CONFIG_NOT_FOUND',
+      `there is no configuration file ${chosen} (${path}): name one that exists.`,
+    )
   }
   const content = extname(path) === '.json' ? await readJson(chosen, path) : await importDefault(chosen, path)
   return { name: chosen, path, content }

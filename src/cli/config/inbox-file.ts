@@ -15,6 +15,7 @@ import { addEnvFileOption, loadEnvFile, variable } from '../environment.js'
 import { connectionStringOf, isConnectionString, refusePassword } from './connection-string.js'
 import { DEFAULT_FILE, inboxSetting, type DatabaseOptions, type InboxSetting } from './inbox-setting.js'
 import { UsageError, type Io } from '../io.js'
+import { someText } from '../option-values.js'
 
 export interface InboxFlags {
   readonly file?: string
@@ -52,6 +53,7 @@ export function addInboxFileOptions(command: Command): Command {
     .option(
       '-f, --file <file>',
       "the inbox's file (or COUNTERSIGN_INBOX; default: that of the configuration, or callbacks.db)",
+      someText,
     )
     .option('-c, --config <file>', 'the configuration (default: countersign.config.mjs, .ts or .json)')
   return addEnvFileOption(withFile)

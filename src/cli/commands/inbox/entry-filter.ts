@@ -69,7 +69,10 @@ const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_
 
 export function age(text: string): number {
   const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
-  if (count === undefined) throw new InvalidArgumentError('Use a number and a unit: 90s, 30m, 2h, 7d.')
+  if (count === undefined)
+    throw new InvalidArgumentError(
+      'Use a number and a unit: 90s, 30m, 2h, 7d. The number has at most six digits.',
+    )
   return Number(count) * UNITS[unit!]!
 }
 

@@ -71,7 +71,8 @@ async function hasOld(
   const now = Date.now()
   for (const state of states) {
     const before = now - Math.max(olderThanMs, retentionOf(state, inbox))
-    for await (const { finishedAt } of every(inbox, { states: [state] }))
+    // Only entries received before then can be so old: the others, which may be a million, are not read.
+    for await (const { finishedAt } of every(inbox, { states: [state], before }))
       if (Number(finishedAt) < before) return true
   }
   return false
