@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
+import { hostOption } from '../base/listen.js'
 import { hostsOption, isKnownHost } from '../base/known-hosts.js'
 import { checkKnownOptions, integerOption, invalidOption } from '../base/option-checks.js'
 import {
@@ -47,11 +48,8 @@ const CONSOLE = { option: 'admin', part: 'admin: console' }
 /** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
 export function parseAdminOptions(owner: string, options: AdminServerOptions): AdminSettings {
   checkKnownOptions(owner, options, ['host', 'port', 'metricsToken', 'hosts', 'console'], OPTION)
-  const { host = '127.0.0.1', port, metricsToken, hosts = [], console } = options
-  if (typeof host !== 'string' || host === '') {
-    const cure = 'use a host name or address, such as "127.0.0.1"'
-    throw invalidOption(owner, { option: 'admin', part: 'admin: host' }, host, cure)
-  }
+  const { port, metricsToken, hosts = [], console } = options
+  const host = hostOption(owner, { option: 'admin', part: 'admin: host' }, options.host)
   const problem = metricsToken === undefined ? undefined : bearerTokenProblem(metricsToken)
   if (problem !== undefined) {
     const cure =

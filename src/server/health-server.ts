@@ -1,4 +1,5 @@
-import { checkKnownOptions, integerOption, invalidOption } from '../base/option-checks.js'
+import { hostOption } from '../base/listen.js'
+import { checkKnownOptions, integerOption } from '../base/option-checks.js'
 import { healthChecks } from './health-checks.js'
 import { startSmallServer, type SmallServer } from './small-server.js'
 
@@ -13,9 +14,8 @@ const OWNER = 'work'
 
 export function parseHealthServerOptions(options: HealthServerOptions) {
   checkKnownOptions(OWNER, options, ['host', 'healthPort'])
-  const { host = '127.0.0.1', healthPort } = options
-  if (typeof host !== 'string' || host === '')
-    throw invalidOption(OWNER, 'host', host, 'use a host name or address, such as "127.0.0.1"')
+  const { healthPort } = options
+  const host = hostOption(OWNER, 'host', options.host)
   const port =
     healthPort === undefined
       ? undefined

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { listen } from '../base/listen.js'
-import { checkKnownOptions, durationOption, integerOption, invalidOption } from '../base/option-checks.js'
+import { hostOption, listen } from '../base/listen.js'
+import { checkKnownOptions, durationOption, integerOption } from '../base/option-checks.js'
 import type { Receiver } from '../receiver/receiver.js'
 import { isChunked } from '../http/callback-headers.js'
 import { Connections } from './connections.js'
@@ -59,11 +59,8 @@ export type ServerSettings = ReturnType<typeof parseServerOptions>
 /** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
 export function parseServerOptions(options: ReceiverServerOptions = {}) {
   checkKnownOptions(OWNER, options, SERVER_OPTIONS)
-  const { host = '127.0.0.1' } = options
-  if (typeof host !== 'string' || host === '')
-    throw invalidOption(OWNER, 'host', host, 'use a host name or address, such as "127.0.0.1"')
   return {
-    host,
+    host: hostOption(OWNER, 'host', options.host),
     port: integerOption(OWNER, 'port', options.port, { fallback: 3000, min: 0, max: 65_535 }),
     headersTimeoutMs: durationOption(OWNER, 'headersTimeoutMs', options.headersTimeoutMs, 10_000),
     keepAliveTimeoutMs: durationOption(OWNER, 'keepAliveTimeoutMs', options.keepAliveTimeoutMs, 65_000),

@@ -42,9 +42,9 @@ describe('precedence', () => {
   })
 
   it('lets the environment win over --env-file', async () => {
-    const files = { ...json({}), '.env': 'COUNTERSIGN_PORT=1\nCOUNTERSIGN_HOST="from the file"\n' }
+    const files = { ...json({}), '.env': 'COUNTERSIGN_PORT=1\nCOUNTERSIGN_HOST="from-the-file"\n' }
     const { stdout } = await check(files, ['--json', '--env-file', '.env'], { COUNTERSIGN_PORT: '2' })
-    expect((JSON.parse(stdout) as Checked).listen).toEqual({ host: 'from the file', port: 2 })
+    expect((JSON.parse(stdout) as Checked).listen).toEqual({ host: 'from-the-file', port: 2 })
   })
 
   it('has what is in --env-file ready when the file is loaded', async () => {
@@ -118,7 +118,24 @@ describe('a configuration error names the place, the value and the cure', () => 
     [
       'a wrong host',
       json({ host: 7 }),
-      `${JSON_FILE}: host is 7: use a host name or address, such as "127.0.0.1".`,
+      `${JSON_FILE}: host is 7: use a host name or an address, without brackets and without a port, such as "127.0.0.1" or "::1".`,
+    ],
+    ['a host with a port', json({ host: 'localhost:3000' }), /host is "localhost:3000": .* without a port/],
+    ['a host in brackets', json({ host: '[::1]' }), /host is "\[::1\]": .* without brackets/],
+    [
+      'an admin host with a port',
+      json({ admin: { host: 'localhost:9464', port: 0 } }),
+      /admin: host is "localhost:9464": .* without a port/,
+    ],
+    [
+      'a folder in place of the handlers module',
+      json({ handlers: './' }),
+      /json: handlers module \.\/ is a folder \(.*\): name the module in it\.$/,
+    ],
+    [
+      'a database URL whose password is not encoded',
+      json({ inbox: 'postgres://user:pass/word@host/db' }),
+      `${JSON_FILE}: inbox is no URL: write "postgres://user:password@host:5432/database", with each / ? # [ ] @ of the password percent-encoded.`,
     ],
     [
       'a wrong level',
@@ -218,9 +235,21 @@ describe('a configuration error names the place, the value and the cure', () => 
     [[], { COUNTERSIGN_PORT: 'http' }, 'COUNTERSIGN_PORT: port is "http": use a whole number.'],
     [[], { COUNTERSIGN_LOG_LEVEL: 'loud' }, 'COUNTERSIGN_LOG_LEVEL: logLevel is "loud": use one of'],
     [['--json', '--no-such'], {}, "unknown option '--no-such'"],
+    [['--config', '.'], {}, '. is a folder ('],
+    [
+      ['--config', 'config.yaml'],
+      {},
+      'config.yaml cannot be loaded: it is neither a module nor JSON: write it as .mjs',
+    ],
+    [
+      [],
+      { COUNTERSIGN_INBOX: 'postgres://user:pass/word@host/db' },
+      'COUNTERSIGN_INBOX: inbox is no URL: write "postgres://user:password@host:5432/database"',
+    ],
   ])('that was set outside the file: %j %j', async (args, env, message) => {
-    const { code, stderr } = await check(json({}), args, env)
+    const { code, stderr } = await check({ ...json({}), 'config.yaml': '' }, args, env)
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) })
+    expect(stderr).not.toContain('word@host/db')
   })
 
   it('that has an admin which is no object, with the file as its origin, although a flag sets the port', async () => {

@@ -133,5 +133,7 @@ async function list(directory: string): Promise<string[]> {
 
 function print({ fixtures, skipped }: Written, out: string, io: Io): void {
   for (const { name, reason } of skipped) io.stdout.write(`${printable(name)}: skipped, ${reason}\n`)
-  io.stdout.write(`${fixtures.length} fixtures in ${printable(out)}\n`)
+  io.stdout.write(
+    `${fixtures.length} ${fixtures.length === 1 ? 'fixture' : 'fixtures'} in ${printable(out)}\n`,
+  )
 }

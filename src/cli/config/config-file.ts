@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -32,6 +32,7 @@ export async function loadConfigFile(name: string | undefined, directory: string
       `there is no configuration file ${chosen} (${path}): name one that exists.`,
     )
   }
+  if (statSync(path).isDirectory()) throw invalid(`${chosen} is a folder (${path}): name the file in it.`)
   const content = extname(path) === '.json' ? await readJson(chosen, path) : await importDefault(chosen, path)
   return { name: chosen, path, content }
 }
@@ -46,6 +47,7 @@ export function hasDefaultConfig(directory: string): boolean {
  */
 export async function importModule(name: string, path: string): Promise<Record<string, unknown>> {
   if (!existsSync(path)) throw invalid(`${name} does not exist (${path}).`)
+  if (statSync(path).isDirectory()) throw invalid(`${name} is a folder (${path}): name the module in it.`)
   try {
     return (await import(pathToFileURL(path).href)) as Record<string, unknown>
   } catch (error) {
@@ -92,6 +94,8 @@ async function reason(error: unknown, path: string): Promise<string> {
       'it as JavaScript (.mjs).'
     )
   }
+  if (textProperty(error, 'code') === 'ERR_UNKNOWN_FILE_EXTENSION')
+    return 'it is neither a module nor JSON: write it as .mjs, .js, .cjs or .json.'
   if (!isInstance(error, SyntaxError)) return message
   const place = await syntaxErrorPlace(path)
   return place === undefined ? message : `${message} (${place})`

@@ -1,3 +1,4 @@
+import { invalidOption } from '../../base/option-checks.js'
 import { parseUrl } from '../../base/parse-url.js'
 import { UsageError } from '../io.js'
 import type { SecretReference } from './config-entry.js'
@@ -21,8 +22,21 @@ export async function connectionStringOf(
   env: NodeJS.ProcessEnv,
 ): Promise<string> {
   if (typeof reference === 'string') return reference
-  const option = { option: 'inbox.postgres.connectionString', meaning: 'the connection string' }
-  return resolveOption(reference, option, file, env)
+  const option = 'inbox.postgres.connectionString'
+  const text = await resolveOption(reference, { option, meaning: 'the connection string' }, file, env)
+  refuseNoUrl(text, file.name, option)
+  return text
+}
+
+/**
+ * Refuses a connection string that cannot be parsed, which most often has a password that is not encoded. The error does not
+ * contain it. @throws CountersignError ERR_OPTION_INVALID
+ */
+export function refuseNoUrl(connectionString: string, owner: string, option: string): void {
+  if (!isConnectionString(connectionString) || parseUrl(connectionString)) return
+  const cure =
+    'write "postgres://user:password@host:5432/database", with each / ? # [ ] @ of the password percent-encoded'
+  throw invalidOption(owner, option, connectionString, cure, 'no URL')
 }
 
 /** Refuses a password in an option of the command line, which every user of the machine can see. @throws UsageError */
