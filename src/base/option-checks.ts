@@ -22,7 +22,7 @@ export function checkKnownOptions(
   known: readonly string[],
   within?: OptionPart,
 ): void {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+  if (!isRecord(options)) {
     const name = within ? partOf(within, 'options') : 'options'
     throw invalidOption(owner, name, options, 'pass one object with named options', kindOf(options))
   }
@@ -34,6 +34,11 @@ export function checkKnownOptions(
     const messageFor = (where: Owner) => `${where}${within ? `: ${within.part}` : ''} ${problem}`
     throw new OptionError('ERR_OPTION_UNKNOWN', owner, within?.option ?? name, messageFor)
   }
+}
+
+/** Whether a value has named fields: an object that is no list. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** A field within a part of an option: `subscriptions[0]: callbackUrl`. */

@@ -4,6 +4,8 @@ import {
   durationOption,
   integerOption,
   invalidOption,
+  isRecord,
+  kindOf,
   objectOption,
 } from '../base/option-checks.js'
 import { withTimeout } from '../base/timeout.js'
@@ -114,9 +116,16 @@ function nameOption(name: ForwardOptions['name']): (event: AnyCallbackEvent) => 
 }
 
 function jobOptionsOption(options: object = {}): object {
-  checkKnownOptions(OWNER, options, Object.keys(options), { option: 'jobOptions', part: 'jobOptions' })
+  if (!isRecord(options))
+    throw invalidOption(
+      OWNER,
+      'jobOptions',
+      options,
+      'pass an object with options of BullMQ',
+      kindOf(options),
+    )
   for (const name of RESERVED_JOB_OPTIONS) {
-    const value = (options as Record<string, unknown>)[name]
+    const value = options[name]
     if (value === undefined) continue
     const cure = 'leave it out: forwardTo sets what makes a repeat recognisable'
     throw invalidOption(OWNER, { option: 'jobOptions', part: `jobOptions.${name}` }, value, cure)

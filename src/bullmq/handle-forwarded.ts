@@ -1,7 +1,7 @@
 import type { CallbackEvent } from '../callback/callback.js'
 import { CountersignError } from '../base/errors.js'
 import { isErrorLike } from '../base/foreign-value.js'
-import { checkKnownOptions } from '../base/option-checks.js'
+import { checkKnownOptions, invalidOption, isRecord, kindOf } from '../base/option-checks.js'
 import { Dispatcher } from '../handlers/dispatcher.js'
 import { forbidsRetry } from '../handlers/do-not-retry.js'
 import { Handlers, type EventMap, type Handler, type HandlerContext } from '../handlers/handlers.js'
@@ -52,6 +52,10 @@ export function handleForwarded<Events extends object = EventMap>(
   handlers: ForwardedHandlers<NoInfer<Events>>,
   options: HandleForwardedOptions<Events> = {},
 ): (job: ForwardedJob, token?: string, signal?: AbortSignal) => Promise<void> {
+  if (!isRecord(handlers)) {
+    const cure = 'pass an object of functions by event type'
+    throw invalidOption(OWNER, 'handlers', handlers, cure, kindOf(handlers))
+  }
   checkKnownOptions(OWNER, options, OPTIONS)
   const leaseMs = NO_LEASE_MS
   const settings = parseHandlingOptions<Events>(OWNER, { ...options, leaseMs }, new KnownSecrets())

@@ -1,4 +1,5 @@
 import { maskedValue, textMask } from '../base/mask-texts.js'
+import { isRecord } from '../base/option-checks.js'
 import { HIDDEN, KnownSecrets } from '../logging/known-secrets.js'
 
 /** A shorter secret may be part of any word, of a number and of the names of fields. */
@@ -30,8 +31,8 @@ export function redactor(secrets: readonly string[]): (line: string) => string {
 function hideShort(line: string, mask: (text: string) => string): string {
   try {
     const value: unknown = JSON.parse(line)
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return mask(line)
-    const { level, time, msg, ...fields } = value as Readonly<Record<string, unknown>>
+    if (!isRecord(value)) return mask(line)
+    const { level, time, msg, ...fields } = value
     const masked = maskedValue(fields, mask) as object
     return `${JSON.stringify({ level, time, ...masked, msg: maskedValue(msg, mask) })}${line.endsWith('\n') ? '\n' : ''}`
   } catch {

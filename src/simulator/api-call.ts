@@ -1,3 +1,4 @@
+import { isRecord } from '../base/option-checks.js'
 import { headerValues } from '../testing/http-message.js'
 import type { Endpoint, RefusalReason } from './api-types.js'
 
@@ -39,7 +40,7 @@ export function jsonFields({ rawHeaders, body }: ApiCall): ReadonlyMap<string, u
     throw new ApiRefusal(400, 'content-type', 'Content-Type must be application/json')
   }
   const value = body && parseJson(body)
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+  if (!isRecord(value)) {
     throw new ApiRefusal(400, 'body', 'the body must be a JSON object in UTF-8')
   }
   return new Map(Object.entries(value))

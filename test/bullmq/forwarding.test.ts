@@ -134,6 +134,7 @@ it.each([
   ['jobOptions', queueWith(works).queue, { jobOptions: { jobId: '1' } }],
   ['jobOptions', queueWith(works).queue, { jobOptions: { deduplication: { id: '1' } } }],
   ['jobOptions', queueWith(works).queue, { jobOptions: 5 }],
+  ['jobOptions', queueWith(works).queue, { jobOptions: null as never }],
 ])('refuses a wrong %s (%#)', (option, queue, options) => {
   expect(() => forwardTo(queue as JobQueue, options)).toThrow(
     expect.objectContaining({ code: 'ERR_OPTION_INVALID', option, owner: 'forwardTo' }),

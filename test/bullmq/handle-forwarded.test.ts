@@ -162,6 +162,8 @@ describe('handleForwarded', () => {
 
   it.each<[string, object, object]>([
     ['ERR_HANDLER_INVALID', { 'a.b': 1 }, {}],
+    ['ERR_OPTION_INVALID', null as unknown as object, {}],
+    ['ERR_OPTION_INVALID', [], {}],
     ['ERR_OPTION_INVALID', {}, { handlerTimeoutMs: 0 }],
     ['ERR_OPTION_UNKNOWN', {}, { leaseMs: 1 }],
   ])('refuses what cannot be right: %s', (code, handlers, options) => {

@@ -1,5 +1,5 @@
 import { isLoopbackAddress } from '../../base/loopback.js'
-import { invalidOption } from '../../base/option-checks.js'
+import { invalidOption, isRecord } from '../../base/option-checks.js'
 import type { Logger } from '../../logging/logger.js'
 import { parseAdminOptions, type AdminServerOptions, type AdminSettings } from '../../server/admin-server.js'
 import type { ConfigFile } from './config-file.js'
@@ -25,7 +25,7 @@ export async function adminSetting(
   if (admin === undefined) return undefined
   const resolve = async (value: unknown, place: ReferringOption): Promise<unknown> =>
     typeof value === 'object' && value !== null ? resolveOption(value, place, file, env) : value
-  const options = isObject(admin)
+  const options = isRecord(admin)
     ? {
         ...admin,
         ...('metricsToken' in admin && { metricsToken: await resolve(admin['metricsToken'], TOKEN) }),
@@ -42,17 +42,13 @@ async function withPasswords(
   console: unknown,
   resolve: (value: unknown, place: ReferringOption) => Promise<unknown>,
 ): Promise<unknown> {
-  if (!isObject(console) || !Array.isArray(console['users'])) return console
+  if (!isRecord(console) || !Array.isArray(console['users'])) return console
   const users = console['users'].map(async (user: unknown, index) => {
-    if (!isObject(user)) return user
+    if (!isRecord(user)) return user
     const place = { option: `admin.console.users[${index}].password`, meaning: 'the password' }
     return { ...user, password: await resolve(user['password'], place) }
   })
   return { ...console, users: await Promise.all(users) }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /**

@@ -1,4 +1,4 @@
-import { checkKnownOptions, invalidOption } from '../../base/option-checks.js'
+import { checkKnownOptions, invalidOption, isRecord } from '../../base/option-checks.js'
 import { RECEIVER_OPTIONS } from '../../receiver/settings.js'
 import { SERVER_OPTIONS } from '../../server/server.js'
 import { variable } from '../environment.js'
@@ -98,7 +98,7 @@ function override(
   }
   const adminPort = flags.adminPort ?? variable(io, ADMIN_PORT)
   // A value of another kind is left as it is, so that the message about it names the file.
-  if (adminPort !== undefined && (content.admin === undefined || isObject(content.admin))) {
+  if (adminPort !== undefined && (content.admin === undefined || isRecord(content.admin))) {
     // The port differs between processes that share a file; the host does not.
     values.admin = { ...content.admin, port: numberIn(adminPort, ADMIN_PORT, 'admin') }
     origins.set('admin', flags.adminPort === undefined ? ADMIN_PORT : '--admin-port')
@@ -115,10 +115,6 @@ function override(
     }
   }
   return { values, origins }
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function numberIn(text: string | number, name: string, option: Option): number {

@@ -11,7 +11,7 @@ import type { Handled } from '../../handlers/handler-gaps.js'
 import { KnownSecrets } from '../../logging/known-secrets.js'
 import { loggedError } from '../../logging/logged-error.js'
 import type { Logger } from '../../logging/logger.js'
-import { invalidOption } from '../../base/option-checks.js'
+import { invalidOption, isRecord } from '../../base/option-checks.js'
 import { Receiver } from '../../receiver/receiver.js'
 import { parseReceiverOptions, type ReceiverSettings } from '../../receiver/settings.js'
 import { importModule } from './config-file.js'
@@ -100,7 +100,7 @@ export async function registerHandlers(
 
 async function loadHandlers({ handlers, file }: CommonSettings): Promise<object> {
   if (handlers === undefined) return {}
-  if (typeof handlers === 'object' && handlers !== null && !Array.isArray(handlers)) return handlers
+  if (isRecord(handlers)) return handlers
   if (typeof handlers === 'function') return handlers
   if (typeof handlers !== 'string') {
     const cure =
