@@ -1,3 +1,4 @@
+import { linkedController, untilAborted } from '../base/abort.js'
 import type { HasAll } from '../base/has-all.js'
 import {
   checkKnownOptions,
@@ -74,22 +75,19 @@ export function forwardTo<Queue extends JobQueue>(
     const job = { id, name: nameOf(event), data: toForwarded(event), options: jobOptions, rememberMs }
     if (!overdue.admits()) throw failure(jobs, 'it has not answered for some time')
     // Also aborted after `timeoutMs`, so that what waits for a connection does not add the job any more.
-    const cancellation = new AbortController()
-    const stop = () => cancellation.abort(signal.reason)
-    if (signal.aborted) stop()
-    signal.addEventListener('abort', stop, { once: true })
-    const adding = addOnce(jobs, job, cancellation.signal)
+    const { controller, release } = linkedController(signal)
+    const adding = addOnce(jobs, job, controller.signal)
     try {
-      const isNew = await withTimeout(untilAborted(adding, cancellation.signal), timeoutMs, 'the queue')
+      const isNew = await withTimeout(untilAborted(adding, controller.signal), timeoutMs, 'the queue')
       overdue.forget()
       const message = isNew ? 'the queue has the callback' : 'the queue had the callback already'
       logger.debug({ queue: jobs.name }, message)
     } catch (error) {
-      cancellation.abort(error)
+      controller.abort(error)
       overdue.keep(adding)
       throw failure(jobs, messageOf(error), error)
     } finally {
-      signal.removeEventListener('abort', stop)
+      release()
     }
   }
 }
@@ -97,15 +95,6 @@ export function forwardTo<Queue extends JobQueue>(
 function failure(queue: JobQueue, why: string, cause?: unknown): RetryLaterError {
   const message = `the callback could not be handed to the queue ${JSON.stringify(queue.name)}: ${why}`
   return new RetryLaterError(message, { cause })
-}
-
-function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason as Error)
-    if (signal.aborted) stop()
-    signal.addEventListener('abort', stop, { once: true })
-    work.then(resolve, reject)
-  })
 }
 
 function nameOption(name: ForwardOptions['name']): (event: AnyCallbackEvent) => string {

@@ -1,4 +1,4 @@
-import { linkedController } from './abort.js'
+import { linkedController } from '../base/abort.js'
 import { parseClientOptions, type ClientOptions } from './client-options.js'
 import type { ClientCredentials } from './credentials.js'
 import { ClientError } from './client-error.js'

@@ -1,4 +1,4 @@
-import { untilAborted } from './abort.js'
+import { untilAborted } from '../base/abort.js'
 import type { FetchResponse } from './connections.js'
 
 export const MAX_BODY_BYTES = 1_048_576

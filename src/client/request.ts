@@ -1,6 +1,6 @@
 import { deadline } from '../base/timeout.js'
 import type { Logger } from '../logging/logger.js'
-import { linkedController, untilAborted } from './abort.js'
+import { linkedController, untilAborted } from '../base/abort.js'
 import { ClientError } from './client-error.js'
 import type { FetchResponse, SendRequest } from './connections.js'
 import { isRefusal, type AttemptEffect, type Effect } from './effect.js'

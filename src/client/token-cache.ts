@@ -1,4 +1,4 @@
-import { untilAborted } from './abort.js'
+import { untilAborted } from '../base/abort.js'
 import type { AccessToken } from './access-token.js'
 
 interface TimedToken extends AccessToken {
