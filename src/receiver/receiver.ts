@@ -3,6 +3,7 @@ import type { StoredEvent } from '../events/lifecycle-events.js'
 import { checkIsFunction, type EventMap } from '../handlers/handlers.js'
 import { Registration } from '../handlers/registration.js'
 import { CountersignError } from '../base/errors.js'
+import { invalidOption } from '../base/option-checks.js'
 import { warnOfGaps } from '../handlers/handler-gaps.js'
 import { answerTo, reportAnswer, type CallbackAnswer } from '../http/answer.js'
 import { callbackListener, type CallbackListener } from '../http/callback-listener.js'
@@ -90,6 +91,13 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
    */
   middleware(misuse?: never): Middleware {
     refuseMisuse('receiver.middleware', misuse)
+    if (misuse !== undefined)
+      throw invalidOption(
+        'receiver.middleware',
+        'options',
+        misuse,
+        'leave it out: createReceiver takes the options',
+      )
     const listener = this.#listener
     const { logger } = this.#parts
     let isFirst = true

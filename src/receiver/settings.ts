@@ -26,6 +26,7 @@ import {
 } from '../worker/worker-options.js'
 import { KnownSecrets } from '../logging/known-secrets.js'
 import type { Logger } from '../logging/logger.js'
+import { property } from '../base/foreign-value.js'
 import type { HasAll } from '../base/has-all.js'
 import { checkKnownOptions, functionOption, invalidOption, objectOption } from '../base/option-checks.js'
 
@@ -192,6 +193,9 @@ function storeOption(
     const clock = fallback.clock === Date.now ? undefined : fallback.clock
     return new MemoryIdempotencyStore({ retentionMs, logger: fallback.logger, clock })
   }
+  // An inbox has a `claim` as well, which takes and returns other things.
+  if (typeof property(store, 'settle') === 'function')
+    throw invalidOption(OWNER, 'store', store, 'it is an inbox: pass it as inbox', 'an inbox')
   objectOption(OWNER, 'store', store, store, ['claim'])
   checkRetention(OWNER, 'store', store.retentionMs, tolerance)
   return store

@@ -260,6 +260,17 @@ describe.each([
       )
     })
 
+    it('refuses options, which createReceiver takes', () => {
+      const receiver = createReceiver({ subscriptions, logger: false })
+      expect(() => receiver.middleware({ maxBodyBytes: 5 } as never)).toThrow(
+        expect.objectContaining({
+          code: 'ERR_OPTION_INVALID',
+          owner: 'receiver.middleware',
+          message: expect.stringContaining('createReceiver takes the options'),
+        }),
+      )
+    })
+
     it('has a name in stack traces', () => {
       expect(middleware().name).toBe('countersignReceiver')
       expect(verifySignature({ subscriptions, logger: false }).name).toBe('countersignVerifySignature')

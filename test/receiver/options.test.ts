@@ -1,5 +1,10 @@
 import { inspect } from 'node:util'
-import { createReceiver, MemoryIdempotencyStore, type CountersignError } from '../../src/index.js'
+import {
+  createReceiver,
+  MemoryIdempotencyStore,
+  MemoryInbox,
+  type CountersignError,
+} from '../../src/index.js'
 import { collectedLog } from '../support/collected-log.js'
 import { SECRET, subscription } from '../support/running-receiver.js'
 
@@ -33,6 +38,7 @@ describe('createReceiver', () => {
     ['clock', () => undefined, 'a function whose result is undefined', /number of milliseconds/],
     ['logger', { info() {} }, 'of type object', /methods debug, info, warn, error/],
     ['store', {}, 'of type object', /method claim;/],
+    ['store', new MemoryInbox(), 'an inbox', /pass it as inbox/],
     ['schemas["a.b"]', { parse() {} }, 'of type object', /Standard Schema/],
     ['schemas', 5, '5', /Standard Schemas by event type/],
     ['subscriptions', [], 'an empty list', /list of at least one, or a function/],
