@@ -2,7 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import type { CallbackHeaders } from '../callback/callback.js'
 import type { HeaderValue } from '../signature/index.js'
 
-const FIELDS = new Map<string, keyof CallbackHeaders>([
+/** By the length of the name, which is different for each of them and excludes most other headers. */
+const FIELDS: readonly (readonly [name: string, field: keyof CallbackHeaders] | undefined)[] = byLength([
   ['authorization', 'authorization'],
   ['authorization-timestamp', 'timestamp'],
   ['x-idempotency-key', 'idempotencyKey'],
@@ -10,8 +11,13 @@ const FIELDS = new Map<string, keyof CallbackHeaders>([
   ['content-encoding', 'contentEncoding'],
   ['content-length', 'contentLength'],
 ])
-// The length alone excludes most header names.
-const LENGTHS = new Set([...FIELDS.keys()].map((name) => name.length))
+
+function byLength<Entry extends readonly [string, unknown]>(
+  entries: readonly Entry[],
+): (Entry | undefined)[] {
+  const longest = Math.max(...entries.map(([name]) => name.length))
+  return Array.from({ length: longest + 1 }, (_, length) => entries.find(([name]) => name.length === length))
+}
 
 /** The headers of a request: as a raw list of alternating names and values, or by name if there is no raw list. */
 export interface RequestHeaders {
@@ -41,8 +47,8 @@ export function callbackHeaders(request: RequestHeaders): CallbackHeaders {
   const raw = headerLines(request)
   for (let index = 0; index < raw.length; index += 2) {
     const name = raw[index]!
-    const field = LENGTHS.has(name.length) ? FIELDS.get(name.toLowerCase()) : undefined
-    if (field) found[field] = append(found[field], raw[index + 1]!)
+    const entry = FIELDS[name.length]
+    if (entry && name.toLowerCase() === entry[0]) found[entry[1]] = append(found[entry[1]], raw[index + 1]!)
   }
   return found
 }

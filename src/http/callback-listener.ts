@@ -8,13 +8,13 @@ import type { ReadBodyOptions } from './read-body.js'
 import { readRawBody } from './raw-body.js'
 import { respond } from './respond.js'
 
-/** Answers one request. It never throws and never rejects: the sender always gets an answer. */
+/** Answers one request. It never throws: the sender always gets an answer. */
 export type CallbackListener = (
   request: IncomingMessage,
   response: ServerResponse,
   /** Given when the sender waits for `100 Continue` before it sends the body (RFC 9110, section 10.1.1). */
   sendContinue?: () => void,
-) => Promise<void>
+) => void
 
 interface ListenerOptions {
   /** How long the rest of a refused body is read and discarded, in milliseconds. */
@@ -32,9 +32,9 @@ export function callbackListener(
     // A chunked body must be read as it arrives. Otherwise Node keeps each chunk as a separate Buffer, up to ten
     // thousand per read from a socket: gigabytes for a thousand connections.
     const joinsFirst = exclusive && !sendContinue && !isChunked(request)
-    return joinsFirst
-      ? joinBatch().then(() => process(new HttpExchange(request, response, lingerMs)))
-      : process(new HttpExchange(request, response, lingerMs, sendContinue), joinBatch)
+    // Nobody waits for the end. Returning the promise of `process` would make Node create two more for each callback.
+    if (joinsFirst) void joinBatch().then(() => void process(new HttpExchange(request, response, lingerMs)))
+    else void process(new HttpExchange(request, response, lingerMs, sendContinue), joinBatch)
   }
 }
 

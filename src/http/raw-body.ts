@@ -9,6 +9,8 @@ import { readBody, type BodyFailureCode, type RawBody, type ReadBodyOptions } fr
  */
 type WithBody = IncomingMessage & { rawBody?: unknown; body?: unknown }
 
+const PARSED = Promise.resolve()
+
 /**
  * Returns the body, or why there is none. It reads the request at most once. It does not wait for a body that other
  * code has already read, because no byte would arrive.
@@ -20,9 +22,10 @@ export function readRawBody(
   const kept = keptBytes(request)
   if (kept)
     return kept.length > options.limits.maxBodyBytes ? 'ERR_BODY_TOO_LARGE' : { bytes: kept, release() {} }
-  const read = () => readStream(request, options)
   // Microtasks run when Node has parsed what was read from the socket.
-  return mayArriveInThisTick(request, options) ? Promise.resolve().then(read) : read()
+  return mayArriveInThisTick(request, options)
+    ? PARSED.then(() => readStream(request, options))
+    : readStream(request, options)
 }
 
 function readStream(

@@ -106,7 +106,7 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
         isFirst = false
         warnOfBodyParser(request, countersignReceiver, logger)
       }
-      void listener(request, response)
+      listener(request, response)
     }
   }
 

@@ -44,7 +44,7 @@ export function requestListener(
   const isCallback = ({ method, url }: IncomingMessage): boolean =>
     method === 'POST' && (path === undefined || url?.split('?', 1)[0] === path)
   return function countersignRequestListener(request, response, sendContinue) {
-    if (!app || isCallback(request)) return void listener(request, response, sendContinue)
+    if (!app || isCallback(request)) return listener(request, response, sendContinue)
     sendContinue?.()
     app(request, response)
   }
