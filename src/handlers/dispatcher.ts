@@ -92,26 +92,23 @@ export class Dispatcher {
     { claimedAt = Infinity, transaction }: DispatchOptions,
   ): Dispatch {
     const { handlers, logger } = this.#parts
-    const runs = handlers.for(event.type).map((registered) => {
+    const start = (registered: RegisteredHandler): Dispatch => {
       const context = registered.isTransactional
         ? new TransactionContext(event, attempt, logger, stop, transaction)
         : new Context(event, attempt, logger, stop)
       return run(registered, event, context, claimedAt)
-    })
+    }
+    const registered = handlers.for(event.type)
+    if (registered.length === 1) return start(registered[0]!)
+    const runs = registered.map(start)
     return {
-      result:
-        runs.length === 1
-          ? runs[0]!.result
-          : Promise.all(runs.map(async ({ result }) => result)).then(mostSevere),
-      settled: () => Promise.allSettled(runs.map(({ returned }) => returned)),
+      result: Promise.all(runs.map(async ({ result }) => result)).then(mostSevere),
+      settled: () => Promise.all(runs.map(({ settled }) => settled())),
     }
   }
 }
 
-interface Run {
-  readonly returned: unknown
-  readonly result: MaybePending<Failure | undefined>
-}
+const RETURNED = () => Promise.resolve()
 
 /** A handler that throws behaves like one that rejects. */
 function run(
@@ -119,25 +116,26 @@ function run(
   event: CallbackEvent,
   context: Context,
   claimedAt: number,
-): Run {
+): Dispatch {
   try {
     if (performance.now() - claimedAt > maxClaimAgeMs) throw new LeaseTooShortError(timeoutMs)
     const returned = handler(event, context)
     if (isPending(returned)) {
       const promise = Promise.resolve(returned)
-      return { returned: promise, result: outcomeWithin(promise, timeoutMs, context) }
+      const settled = () => promise.catch(() => {})
+      return { result: outcomeWithin(promise, timeoutMs, context), settled }
     }
     context.close()
-    return { returned, result: undefined }
+    return { result: undefined, settled: RETURNED }
   } catch (error) {
     context.close()
-    return { returned: undefined, result: { code: failureCode(error), error } }
+    return { result: { code: failureCode(error), error }, settled: RETURNED }
   }
 }
 
 function unfit(error: unknown): Dispatch {
   const code = isInstance(error, PayloadInvalidError) ? 'ERR_PAYLOAD_INVALID' : 'ERR_HANDLER_FAILED'
-  return { result: Promise.resolve({ code, error }), settled: () => Promise.resolve() }
+  return { result: Promise.resolve({ code, error }), settled: RETURNED }
 }
 
 function mostSevere(results: readonly (Failure | undefined)[]): Failure | undefined {
