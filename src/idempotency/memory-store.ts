@@ -44,7 +44,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
    * Claims that ended without completion, oldest first: the attempts of a key, and the claim that may still complete it.
    */
   readonly #ended = new Map<string, Holding>()
-  #patrol = this.#running.values()
+  #patrol: IterableIterator<Holding> | undefined
 
   constructor(options: MemoryIdempotencyStoreOptions = {}) {
     checkKnownOptions(OWNER, options, KNOWN)
@@ -87,7 +87,10 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     if (recognition === 'conflict' || recognition === 'replay') return { state: recognition }
     if (recognition !== 'duplicate') return { state: 'claimed', claim: this.#take(callback, now, leaseMs) }
     if (running) {
-      if (!holder) this.#hold(running, signature)
+      if (!holder) {
+        running.signatures.push(signature)
+        this.#holdersBySignature.set(signature, running)
+      }
       return { state: 'in-progress' }
     }
     if (known.signature === 'unknown') this.#remember(callback, now)
@@ -104,24 +107,19 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     const holding: Holding = {
       key,
       bodyHash,
-      signatures: [],
+      signatures: [signature],
       claimedAt: now,
       leaseUntil: now + leaseMs,
       attempt,
       state: 'open',
     }
     this.#running.set(key, holding)
-    this.#hold(holding, signature)
+    this.#holdersBySignature.set(signature, holding)
     return {
       attempt,
       complete: () => this.#complete(holding),
       release: () => this.#release(holding),
     }
-  }
-
-  #hold(holding: Holding, signature: string): void {
-    holding.signatures.push(signature)
-    this.#holdersBySignature.set(signature, holding)
   }
 
   #complete(holding: Holding): boolean {
@@ -193,9 +191,10 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     }
     // Many calls together visit all claims, to find those that were neither completed nor released.
     for (let step = 0; step < 2; step++) {
-      const next = this.#patrol.next()
-      if (next.done) {
-        this.#patrol = this.#running.values()
+      const next = this.#running.size > 0 ? (this.#patrol ??= this.#running.values()).next() : undefined
+      if (!next || next.done) {
+        // An iterator that is not used would keep every table that its Map has from now on.
+        this.#patrol = undefined
         return
       }
       this.#unexpired(next.value, now)
