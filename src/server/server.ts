@@ -107,10 +107,9 @@ export async function startReceiverServer(
   const listener = receiver.requestListener(app, { exclusive: true })
   server.on('request', (request, response) => {
     connections.begun(request, response)
-    const answer = () => listener(request, response)
     // Node would keep each chunk of an unread chunked body as a separate Buffer.
-    if (held && !isChunked(request)) void held.then(answer)
-    else answer()
+    if (held && !isChunked(request)) void held.then(() => listener(request, response))
+    else listener(request, response)
   })
   server.on('checkContinue', (request, response) => {
     connections.begun(request, response)
