@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { validateHeaderName, validateHeaderValue } from 'node:http'
+import { eventTypeNameProblem } from '../base/event-type-name.js'
+import { checkKnownOptions, invalidOption, kindOf, refuseOption, wrongOption } from '../base/option-checks.js'
 import { formatHttpDate, signCallback } from '../signature/index.js'
 
 export interface SignedCallbackOptions {
@@ -76,8 +78,12 @@ export interface ToHttpOptions {
  * await request(app).post(callback.path).set(callback.headers).send(callback.body.toString())
  * // byte for byte
  * await sendRawRequest(callback.toHttp({ chunked: [1, 2] }), { port })
+ *
+ * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
+ * @throws SignatureInputError ERR_CALLBACK_URL_INVALID, ERR_SECRET_INVALID
  */
 export function signedCallback(options: SignedCallbackOptions): SignedCallback {
+  checkOptions(options)
   const { eventTypeName, callbackUrl, secret } = options.subscription
   const body = bodyOf(options)
   const timestamp =
@@ -86,7 +92,7 @@ export function signedCallback(options: SignedCallbackOptions): SignedCallback {
       : formatHttpDate(options.timestamp ?? new Date())
   const authorization = signCallback({
     callbackUrl,
-    secret: typeof secret === 'string' ? secret : (secret[0] as string),
+    secret: (Array.isArray(secret) ? secret[0] : secret) as string,
     timestamp,
     body,
   })
@@ -122,14 +128,39 @@ export function signedCallback(options: SignedCallbackOptions): SignedCallback {
   }
 }
 
+const OWNER = 'signedCallback'
+
+const KNOWN = Object.keys({
+  subscription: true,
+  payload: true,
+  body: true,
+  idempotencyKey: true,
+  eventType: true,
+  timestamp: true,
+  headers: true,
+} satisfies Record<keyof SignedCallbackOptions, true>)
+
+/** The callback URL and the secret are checked when it is signed. */
+function checkOptions(options: SignedCallbackOptions): void {
+  checkKnownOptions(OWNER, options, KNOWN)
+  const subscription: Partial<SignedCallbackOptions['subscription']> | undefined = options.subscription
+  if (typeof subscription !== 'object' || subscription === null) {
+    const cure = 'pass an object with eventTypeName, callbackUrl and secret'
+    throw invalidOption(OWNER, 'subscription', subscription, cure, kindOf(subscription))
+  }
+  const problem = eventTypeNameProblem(subscription.eventTypeName)
+  refuseOption(OWNER, 'subscription', problem && `subscription: ${problem}.`)
+}
+
 function bodyOf({ body, payload }: SignedCallbackOptions): SignedCallback['body'] {
   if (body !== undefined) {
-    if (payload !== undefined)
-      throw new TypeError('signedCallback takes either payload or body, but got both.')
+    if (payload !== undefined) throw wrongOption(OWNER, 'body', 'pass either payload or body, not both.')
     return typeof body === 'string' ? Buffer.from(body) : Buffer.from(body)
   }
   const json: string | undefined = JSON.stringify(payload === undefined ? { Id: randomUUID() } : payload)
-  if (json === undefined) throw new TypeError(`payload must have a JSON form, but is a ${typeof payload}.`)
+  if (json === undefined) {
+    throw wrongOption(OWNER, 'payload', `payload must have a JSON form, but is a ${typeof payload}.`)
+  }
   return Buffer.from(json)
 }
 

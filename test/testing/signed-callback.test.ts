@@ -96,7 +96,7 @@ describe('a signed callback', () => {
   })
 
   it.each([
-    ['both a payload and a body', { payload: {}, body: '{}' }, 'either payload or body'],
+    ['both a payload and a body', { payload: {}, body: '{}' }, 'pass either payload or body'],
     ['a payload without a JSON form', { payload: () => {} }, 'must have a JSON form, but is a function'],
     ['a timestamp that is no HTTP date', { timestamp: '2026-11-03T09:14:27Z' }, 'must be a valid Date'],
     ['an invalid Date', { timestamp: new Date(Number.NaN) }, 'must be a valid Date'],
@@ -106,6 +106,42 @@ describe('a signed callback', () => {
     expect(() => signedCallback({ subscription, ...options })).toThrow(message)
   })
 })
+
+describe('options of the wrong type', () => {
+  const { secret: _, ...withoutSecret } = subscription
+  it.each([
+    ['no options', undefined, 'ERR_OPTION_INVALID', 'options'],
+    ['no subscription', {}, 'ERR_OPTION_INVALID', 'subscription'],
+    [
+      'a subscription that is a text',
+      { subscription: subscription.secret },
+      'ERR_OPTION_INVALID',
+      'subscription',
+    ],
+    [
+      'a subscription without a type',
+      { subscription: { ...subscription, eventTypeName: undefined } },
+      'ERR_OPTION_INVALID',
+      'subscription',
+    ],
+    ['a subscription without a secret', { subscription: withoutSecret }, 'ERR_SECRET_INVALID', undefined],
+    ['both a payload and a body', { subscription, payload: {}, body: '{}' }, 'ERR_OPTION_INVALID', 'body'],
+    ['a payload without a JSON form', { subscription, payload: () => {} }, 'ERR_OPTION_INVALID', 'payload'],
+    ['a misspelled option', { subscription, paylaod: {} }, 'ERR_OPTION_UNKNOWN', 'paylaod'],
+  ])('are refused with a code: %s', (_name, options, code, option) => {
+    const thrown = catchOf(() => signedCallback(options as never))
+    expect(thrown).toMatchObject({ code, ...(option && { option }) })
+    expect(String(thrown)).not.toContain(subscription.secret)
+  })
+})
+
+function catchOf(run: () => unknown): unknown {
+  try {
+    return run()
+  } catch (error) {
+    return error
+  }
+}
 
 describe('further headers', () => {
   it('are added', () => {
