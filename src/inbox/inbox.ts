@@ -5,7 +5,7 @@ import type { PrunableState } from './states.js'
  * Holds verified callbacks durably until they have been handled.
  *
  * Every method is one atomic step. When its promise resolves, the step has taken place, and it survives the end of the process
- * and a loss of power. When its promise rejects, nothing has changed. The exception is a disk or a connection that failed during
+ * and, except for `claim`, a loss of power. When its promise rejects, nothing has changed. The exception is a disk or a connection that failed during
  * the commit: the step may then have taken place. Several processes may share one inbox. The suite `registerInboxTests` of
  * `countersign/testing` tests all of this.
  *
@@ -31,6 +31,9 @@ export interface Inbox {
    * Takes up to `limit` entries of those types that are due, oldest first, for `leaseMs`, and says when the next one is
    * due. An entry whose lease has ended is due again: as before if its handlers had not begun, as an interrupted entry
    * if they had. Of entries that share an `orderKey`, only the oldest is ever taken.
+   *
+   * Until `begin` or `settle` has resolved, a loss of power may undo the claim, and the storing of an entry that was not reported
+   * as stored. No handler may begin before.
    *
    * The inbox records the requested types: see `InboxState`, `unhandled`.
    *

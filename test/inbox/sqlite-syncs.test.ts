@@ -139,11 +139,23 @@ describe('until the disk has it', () => {
     expect((await repeating).result).toBe('duplicate')
   })
 
-  it.each(['claim', 'begin', 'settle'] as const)('%s does not resolve', async (step) => {
+  it('a claim resolves without a sync when it is committed, and those of arrivals that share its commit wait', async () => {
+    const inbox = inboxOn(inboxFile())
+    await inbox.add(arrival())
+    holdSyncs()
+    expect((await inbox.claim(CLAIM)).entries).toHaveLength(1)
+    expect(held).toHaveLength(0)
+    const adding = inbox.add(arrival())
+    expect((await inbox.claim(CLAIM)).entries).toHaveLength(1)
+    expect(await isSettled(adding)).toBe(false)
+    endSyncs()
+    expect((await adding).result).toBe('stored')
+  })
+
+  it.each(['begin', 'settle'] as const)('%s does not resolve', async (step) => {
     const inbox = inboxOn(inboxFile())
     await inbox.add(arrival())
     const calls = {
-      claim: () => inbox.claim(CLAIM),
       begin: async () => inbox.begin((await inbox.claim(CLAIM)).entries, 60_000),
       settle: async () => {
         const { entries } = await inbox.claim(CLAIM)
@@ -153,8 +165,7 @@ describe('until the disk has it', () => {
     }
     holdSyncs()
     const calling = calls[step]()
-    const before = ['claim', 'begin', 'settle'].indexOf(step)
-    for (let ended = 0; ended < before; ended++) {
+    if (step === 'settle') {
       await until(() => held.length === 1)
       endSyncs()
     }

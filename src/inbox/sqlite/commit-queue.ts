@@ -6,6 +6,8 @@ export interface Waiting {
   readonly operation: Operation<unknown>
   /** Whether a sender waits for the answer. */
   readonly isArrival: boolean
+  /** Whether it resolves only when the disk has its commit. */
+  readonly isDurable: boolean
   readonly giveUpAt: number
   readonly resolve: (result: unknown) => void
   readonly reject: (error: unknown) => void

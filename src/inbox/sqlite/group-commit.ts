@@ -38,14 +38,21 @@ export class GroupCommit {
   }
 
   /**
-   * Resolves once the changes of the operation, and what it has read, are durable. If it rejects, nothing was changed, unless a
-   * sync of the disk failed. The operation may be run several times.
+   * Resolves once the changes of the operation, and what it has read, are durable; without `isDurable` once they are committed. If
+   * it rejects, nothing was changed, unless a sync of the disk failed. The operation may be run several times.
    */
-  write<Result>(operation: Operation<Result>, { isArrival = false } = {}): Promise<Result> {
+  write<Result>(operation: Operation<Result>, { isArrival = false, isDurable = true } = {}): Promise<Result> {
     if (this.#closed) return Promise.reject(closedError(this.#options.file))
     return new Promise<Result>((resolve, reject) => {
       const giveUpAt = performance.now() + this.#options.busyTimeoutMs
-      this.#queue.add({ operation, isArrival, giveUpAt, resolve: resolve as Waiting['resolve'], reject })
+      this.#queue.add({
+        operation,
+        isArrival,
+        isDurable,
+        giveUpAt,
+        resolve: resolve as Waiting['resolve'],
+        reject,
+      })
       this.#commitNext()
     })
   }
@@ -99,9 +106,11 @@ export class GroupCommit {
   async #commit(batch: readonly Waiting[]): Promise<readonly Waiting[]> {
     try {
       const startedAt = performance.now()
-      const { result, durable } = await this.#kept.change((connection) =>
-        batch.map(({ operation }) => operation(connection)),
+      const { result, durable } = await this.#kept.change(
+        (connection) => batch.map(({ operation }) => operation(connection)),
+        { isDurable: batch.some(({ isDurable }) => isDurable) },
       )
+      for (const [index, { isDurable, resolve }] of batch.entries()) if (!isDurable) resolve(result[index])
       this.#resolveWhen(durable, batch, result, startedAt)
       return []
     } catch (error) {

@@ -49,16 +49,19 @@ export class KeptConnection {
   }
 
   /**
-   * Runs an operation in a transaction. When `durable` resolves, its changes, and what it has read, are on the disk. If this
-   * rejects, nothing was changed. If only `durable` rejects, the changes may be durable or not. To be called when `mayChange` has
+   * Runs an operation in a transaction. When `durable` resolves, its changes, and what it has read, are on the disk; without
+   * `isDurable` they are only committed. If this rejects, nothing was changed. If only `durable` rejects, the changes may be durable or not. To be called when `mayChange` has
    * resolved.
    */
-  change<Result>(operation: (connection: Connection) => Result): Promise<Committed<Result>> {
+  change<Result>(
+    operation: (connection: Connection) => Result,
+    { isDurable }: { readonly isDurable: boolean },
+  ): Promise<Committed<Result>> {
     return this.#use((connection) => {
       if (this.#isLogDoubtful) this.#emptyLog(connection)
       const result = connection.transaction(() => operation(connection))
       // Begun at once: an operation that comes next may close the connection.
-      const durable = this.#synced(connection)
+      const durable = isDurable ? this.#synced(connection) : Promise.resolve()
       this.#checkpoints?.committed(connection)
       return { result, durable }
     })

@@ -119,14 +119,18 @@ export class SqliteInbox implements CompleteInbox {
   }
 
   async claim(request: ClaimEntries): Promise<Claims> {
-    const { claims, now, types, steps, aheadMs } = await this.#commits.write((db) => {
-      const now = this.#clock.now()
-      const steps = this.#clock.unhandledSteps
-      const aheadMs = steps === 0 ? 0 : setTimesAnew(db, now)
-      const types = this.#askedTypes.toRecord(request.eventTypes, now)
-      recordTypes(db, types, now)
-      return { claims: claim(db, request, now), now, types, steps, aheadMs }
-    })
+    // The sync of `begin` covers a claim. A sync of its own took 7 percent of the processor time of a callback.
+    const { claims, now, types, steps, aheadMs } = await this.#commits.write(
+      (db) => {
+        const now = this.#clock.now()
+        const steps = this.#clock.unhandledSteps
+        const aheadMs = steps === 0 ? 0 : setTimesAnew(db, now)
+        const types = this.#askedTypes.toRecord(request.eventTypes, now)
+        recordTypes(db, types, now)
+        return { claims: claim(db, request, now), now, types, steps, aheadMs }
+      },
+      { isDurable: false },
+    )
     // Only now, as the operation may have been rolled back and run again.
     if (types.length > 0) this.#askedTypes.recorded(request.eventTypes, now)
     return steps === 0 ? claims : { ...claims, clockSetBackMs: this.#clock.handled(steps, aheadMs) }
