@@ -62,7 +62,10 @@ export async function runAttempt(run: Run, parts: AttemptParts): Promise<Attempt
       failure: { code: 'ERR_BODY_NOT_JSON', error: undefined },
     }
   }
-  if (!(await records.begin(run))) return { end: { move: 'handBack' } }
+  const start = await records.begin(run)
+  if (start === 'failed')
+    return { end: { move: 'handBack' }, failure: { code: 'ERR_INBOX_UNAVAILABLE', error: undefined } }
+  if (start === 'lost') return { end: { move: 'handBack' } }
   const event = { ...callback, payload, replayed }
   const { result, settled } = handlers.isTransactional(callback.type)
     ? dispatchWithTransaction(run, event, parts)

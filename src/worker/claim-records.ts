@@ -15,11 +15,16 @@ export class ClaimRecords {
   readonly #begin: (claim: ClaimToken) => Promise<ReadonlySet<EntryId>>
   readonly #extend: (claim: ClaimToken) => Promise<ReadonlySet<EntryId>>
   readonly #settle: (end: SettledClaim) => Promise<ReadonlySet<EntryId>>
+  readonly #beginFailures: FailureLog
   #closed = false
 
   constructor(parts: WorkerParts) {
     this.#parts = parts
-    const { inbox, leaseMs } = parts
+    const { inbox, leaseMs, logger } = parts
+    this.#beginFailures = new FailureLog(
+      logger,
+      'the start of the handlers could not be recorded: the entry is handed back',
+    )
     this.#begin = inOneCall(SAME_STEP, async (claims) => inbox.begin(claims, leaseMs))
     this.#extend = inOneCall(SAME_STEP, async (claims) => inbox.extend(claims, leaseMs))
     this.#settle = inOneCall(SAME_TICK, async (ends) => inbox.settle(ends))
@@ -34,8 +39,11 @@ export class ClaimRecords {
     this.#closed = true
   }
 
-  /** Resolves to whether the handlers of the entry may begin, which has then been recorded. */
-  async begin(run: Run): Promise<boolean> {
+  /**
+   * Resolves to `begun` once it has been recorded that the handlers of the entry begin. Otherwise they must not begin: the claim was
+   * lost or the worker stops, or the inbox failed, which has then been logged.
+   */
+  async begin(run: Run): Promise<'begun' | 'lost' | 'failed'> {
     const { leaseMs, logger } = this.#parts
     const { entry } = run
     run.begunAt = performance.now()
@@ -47,13 +55,14 @@ export class ClaimRecords {
         throw new Error(
           'the process was paused, or the inbox was slow: recording took longer than half a lease',
         )
-      return run.entry === entry && !run.lost && !run.controller.signal.aborted
+      const failures = this.#beginFailures.succeeded()
+      if (failures > 0) logger.info({ failures }, 'the start of handlers can be recorded again')
+      return run.entry === entry && !run.lost && !run.controller.signal.aborted ? 'begun' : 'lost'
     } catch (error) {
-      const fields = { code: 'ERR_INBOX_UNAVAILABLE', entry: entry.id, err: error }
-      logger.error(fields, 'the start of the handlers could not be recorded: the entry is handed back')
+      this.#beginFailures.failed({ code: 'ERR_INBOX_UNAVAILABLE', entry: entry.id, err: error })
       // Without the pause, an inbox that fails at this step alone would be called in a busy loop.
       await pauseBeforeNextTry(this.#parts)
-      return false
+      return 'failed'
     }
   }
 

@@ -25,7 +25,8 @@ export function publishAttempt(
       return { code, error }
     case 'handBack': {
       const message = 'entry was handed back: its handlers were not begun'
-      logger.warn({ ...attemptFields(what), move: end.move }, message)
+      // A failure of the inbox has been logged. Each entry would be handed back each second while it lasts.
+      if (failure === undefined) logger.warn({ ...attemptFields(what), move: end.move }, message)
       return { code: undefined }
     }
   }

@@ -44,6 +44,28 @@ describe('a worker whose inbox is out of order', () => {
     expect(log.withCode('ERR_INBOX_UNAVAILABLE')).toHaveLength(1)
   })
 
+  it('logs once that the start of handlers cannot be recorded, however many entries it hands back, and the end of the trouble', async () => {
+    const { store, becomes, set, calls, log } = troubled({ pollMs: 1 })
+    set('begin', away)
+    const ids = [await store(), await store()]
+    await until(() => calls.begin >= 5 && calls.settle >= 5)
+    set('begin', undefined)
+    for (const id of ids) await becomes(id, 'handled', 1)
+    const message = 'the start of the handlers could not be recorded: the entry is handed back'
+    expect(log.lines.filter(({ level }) => level === 'error' || level === 'warn')).toMatchObject([
+      {
+        level: 'error',
+        message,
+        fields: { code: 'ERR_INBOX_UNAVAILABLE', err: { message: 'the disk is away' } },
+      },
+    ])
+    expect(log.lines).toContainEqual({
+      level: 'info',
+      message: 'the start of handlers can be recorded again',
+      fields: { failures: expect.any(Number) },
+    })
+  })
+
   it('does not ask again in a busy loop', async () => {
     const { set, calls, worker } = troubled({ pollMs: 2 ** 30 })
     set('claim', away)
