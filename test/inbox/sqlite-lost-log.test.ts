@@ -178,6 +178,41 @@ describe('when -wal is shortened', () => {
     expect((await inboxOn(file).add(arrival())).result).toBe('stored')
   })
 
+  it('to 0 bytes, an inbox that nobody else has open goes on with what is in the file', async () => {
+    const file = join(temporaryDirectory(), 'callbacks.db')
+    const log = collectedLog()
+    const inbox = inboxOn(file, { logger: log })
+    await inbox.add(arrival())
+    const other = await openAside(file)
+    other.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    other.close()
+    await inbox.add(arrival())
+    truncateSync(`${file}-wal`, 0)
+    await expect(inbox.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_REPLACED' })
+    expect((await addEventually(inbox)).result).toBe('stored')
+    expect(log.lines.at(-1)!.message).toContain('it is opened anew')
+    await inbox.close()
+    expect(await look(file)).toEqual({ sound: [{ integrity_check: 'ok' }], ids: new Set([1, 2]) })
+  })
+
+  it.each([
+    ['to 20,000 bytes', 20_000, false],
+    ['to 0 bytes, while another inbox has it open', 0, true],
+  ])('%s, it stays out of use', async (_how, bytes, isShared) => {
+    const file = join(temporaryDirectory(), 'callbacks.db')
+    const [inbox, other] = [inboxOn(file, { logger: false }), inboxOn(file, { logger: false })]
+    if (isShared) await other.open()
+    for (let i = 0; i < 5; i++) await inbox.add(arrival())
+    truncateSync(`${file}-wal`, bytes)
+    const now = jest.spyOn(performance, 'now')
+    for (let tries = 0; tries < 5; tries++) {
+      await expect(inbox.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_REPLACED' })
+      const later = performance.now() + 2_000
+      now.mockImplementation(() => later)
+    }
+    now.mockRestore()
+  })
+
   it('by a process that has copied it, callbacks are stored as before', async () => {
     const file = join(temporaryDirectory(), 'callbacks.db')
     const log = collectedLog()
