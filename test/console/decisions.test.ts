@@ -1,5 +1,6 @@
 import { createReceiver } from '../../src/index.js'
 import type { OperatorEvent } from '../../src/events/lifecycle-events.js'
+import type { EntryFilter, EntryPage } from '../../src/inbox/operations.js'
 import type { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { subscription } from '../support/running-receiver.js'
 import { ADA, BOB, browse, hiddenFields, runConsole, textOf, type Browsing } from './browse.js'
@@ -227,6 +228,35 @@ describe('a decision on all that match', () => {
     )
     await confirm(browsing, 'state=quarantined&action=discard')
     expect(await inbox.stats()).toMatchObject({ quarantined: 10, discarded: 500 })
+  })
+
+  it('is previewed by one search, which a link continues', async () => {
+    const { inbox, add } = seededInbox()
+    const ids = [await add(DEAD), await add(DEAD)]
+    const searches: (string | undefined)[] = []
+    // As a large inbox, of which one search examines a part.
+    const large = Object.assign(Object.create(inbox) as typeof inbox, {
+      ...bound(inbox),
+      search: (filter: EntryFilter, page: EntryPage) => {
+        searches.push(page.afterId)
+        return inbox.search(filter, { ...page, limit: 1 })
+      },
+    })
+    const { get } = browse(await runConsole({ inbox: large }))
+    const first = await get('decide?state=dead&reason=ledger&action=retry')
+    expect(textOf(first)).toContain(
+      '1 entry was found so far. The search was ended before it had examined all entries. Search further',
+    )
+    expect(hiddenFields(first)['entries']).toContain(ids[0])
+    expect(searches).toEqual([undefined])
+    const [, further] = /href="(decide[^"]*)"/.exec(first.text)!
+    const second = await get(further!.replaceAll('&amp;', '&'))
+    expect(textOf(second)).toContain('1 further entry was found so far.')
+    expect(hiddenFields(second)['entries']).toContain(ids[1])
+    const third = await get(/href="(decide[^"]*)"/.exec(second.text)![1]!.replaceAll('&amp;', '&'))
+    expect(textOf(third)).toContain('0 further entries match.')
+    expect(third.text).not.toContain('<button')
+    expect(searches).toEqual([undefined, ...ids])
   })
 
   it.each([

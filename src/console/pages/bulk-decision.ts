@@ -1,5 +1,6 @@
-import { actOnMatching, previewMatching, type MatchedEntry } from '../../inbox/act-on-matching.js'
-import type { OperatorDecision } from '../../inbox/operations.js'
+import { actOnMatching, type MatchedEntry } from '../../inbox/act-on-matching.js'
+import type { EntryId } from '../../callback/callback.js'
+import type { EntrySearch, OperatorDecision } from '../../inbox/operations.js'
 import { MOVES, type InboxState } from '../../inbox/states.js'
 import { decisionReason } from '../decision-reason.js'
 import { html, type Answer } from '../answer.js'
@@ -25,7 +26,8 @@ const WORDS = {
 
 /**
  * The preview: how many entries match, and which ones. The form has their ids and what attempts and decisions change in
- * them, so that entries that arrive or change after the preview are not decided on.
+ * them, so that entries that arrive or change after the preview are not decided on. One search examines a bounded number of entries.
+ * If it ends before the form is full, the page has a link that continues it.
  */
 export const bulkPreview: ReadPage = async (parts, visit) => {
   const { query } = visit.request
@@ -36,23 +38,26 @@ export const bulkPreview: ReadPage = async (parts, visit) => {
     const text = 'Choose states in which the decision is possible, then choose the decision in the list.'
     return messagePage(parts, visit, 400, 'No such decision', text)
   }
-  const [{ entries }, { count, more }] = await Promise.all([
-    previewMatching(parts.operations, list.filter, action, { limit: MAX_ENTRIES }),
-    parts.operations.count(list.filter, MAX_COUNT),
-  ])
+  const from = query.get('from') ?? undefined
+  const found = await parts.operations.search(list.filter, { afterId: from, limit: MAX_ENTRIES })
+  const { entries, next } = found
+  const isFull = entries.length === MAX_ENTRIES
   const { title, verb } = WORDS[action]
-  const total = `${more ? 'At least ' : ''}${numberText(count)} ${count === 1 ? 'entry matches' : 'entries match'}.`
-  const part =
-    count > entries.length
-      ? ` This decision is for the ${numberText(entries.length)} oldest. Repeat it for the others.`
-      : ''
   const shown = entries.length > SHOWN ? ` The ${SHOWN} oldest are shown.` : ''
+  const summary = isFull && from === undefined ? await countedText(parts, list) : foundText(found, from)
   const frame = { ...visit.frame, title, current: 'entries' }
   return html(
     parts.renderer.page('decide', frame, {
       title,
       problem: undefined,
-      summary: `${total}${part}${shown}`,
+      summary: `${summary}${shown}`,
+      furtherHref:
+        next === undefined || isFull
+          ? undefined
+          : hrefWith('decide', list.parts, [
+              ['action', action],
+              ['from', next],
+            ]),
       filter: filterParts(list),
       rows: entries.slice(0, SHOWN).map(entryRow),
       formToken: visit.formToken,
@@ -64,6 +69,27 @@ export const bulkPreview: ReadPage = async (parts, visit) => {
       confirm: `${verb} ${entriesText(entries.length)}`,
     }),
   )
+}
+
+/** Of a form that is full. */
+async function countedText({ operations }: ConsoleParts, { filter }: ListQuery): Promise<string> {
+  const { count, more } = await operations.count(filter, MAX_COUNT)
+  const total = `${more ? 'At least ' : ''}${numberText(count)} entries match.`
+  if (count === MAX_ENTRIES && !more) return total
+  return `${total} This decision is for the ${numberText(MAX_ENTRIES)} oldest. Repeat it for the others.`
+}
+
+/** Of a form that is not full, or that continues a search. */
+function foundText({ entries, next }: EntrySearch, from: EntryId | undefined): string {
+  const { length } = entries
+  const further = from === undefined ? '' : 'further '
+  if (next === undefined)
+    return `${numberText(length)} ${further}${length === 1 ? 'entry matches' : 'entries match'}.`
+  const isFull = length === MAX_ENTRIES
+  const number = length === 0 ? 'No' : `${isFull ? 'At least ' : ''}${numberText(length)}`
+  const found = `${number} ${further}${length === 1 ? 'entry was' : 'entries were'} found so far.`
+  if (isFull) return `${found} This decision is for these ${numberText(length)}.`
+  return `${found} The search was ended before it had examined all entries.`
 }
 
 /** Decides on the entries of the preview. `again` is never set. */
