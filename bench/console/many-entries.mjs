@@ -1,4 +1,5 @@
 // Inboxes with very many entries, written by SQL because one by one they would take minutes.
+import { hash } from 'node:crypto'
 import { DatabaseSync } from '@photostructure/sqlite'
 import pg from 'pg'
 
@@ -14,7 +15,6 @@ export const MIXES = {
       WHEN n % 500 = 1 THEN 'quarantined' WHEN n % 500 = 2 THEN 'discarded' ELSE 'handled' END`,
     type: "CASE n % 4 WHEN 0 THEN 'transfers.book-completed' WHEN 1 THEN 'accounts.closed' ELSE 'cards.issued' END",
   },
-  'all stored': { state: () => "'stored'", type: "'transfers.book-completed'" },
   'all unhandled': { state: () => "'stored'", type: "'transfers.without-handler'" },
   'all dead': { state: () => "'dead'", type: "'transfers.book-completed'" },
 }
@@ -29,14 +29,16 @@ export function fillSqlite(file, count, mix) {
     WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count}),
     stated AS (SELECT n, ${state(count)} AS state, ${type} AS type, ${start} + CAST(n * ${step} AS INTEGER) AS at FROM numbers)
     INSERT INTO entries (id, state, known, event_type, idempotency_key, key_hash, body_hash, signature, due_at, due_set_at, ready,
-      signed_at, received_at, finished_at, subscribed_type, callback_url, body, headers, attempts, reason, secret_fingerprint)
+      signed_at, received_at, finished_at, subscribed_type, callback_url, body, body_id, headers, attempts, reason, secret_fingerprint)
     SELECT n, state, state <> 'quarantined', type, printf('%036d', n), randomblob(16), x'00', randomblob(16),
       iif(state = 'stored', at, NULL), at, state = 'stored', at, at,
-      iif(state IN ('handled', 'dead', 'discarded'), at, NULL), type, '${CALLBACK_URL}', CAST('${BODY}' AS BLOB), '${HEADERS}',
+      iif(state IN ('handled', 'dead', 'discarded'), at, NULL), type, '${CALLBACK_URL}', CAST('${BODY}' AS BLOB), printf('%036d', n), '${HEADERS}',
       state <> 'stored', iif(state IN ('dead', 'quarantined'), 'ERR_HANDLER_FAILED: the ledger did not answer', NULL), 'abcdef'
     FROM stated`)
   for (const each of HANDLED_TYPES)
     database.prepare('INSERT OR REPLACE INTO handled_types VALUES (?, ?)').run(each, Date.now())
+  // For a search by this key. The other entries have random bytes, because SQLite has no function for the hash.
+  database.prepare('UPDATE entries SET key_hash = ? WHERE id = ?').run(keyHash(count / 2), count / 2)
   database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
   database.close()
 }
@@ -50,10 +52,10 @@ export async function fillPostgres(connectionString, count, mix) {
     await client.query('SET search_path = countersign; SET synchronous_commit = off')
     await client.query(`
       INSERT INTO entries (state, known, event_type, idempotency_key, key_hash, body_hash, signature, due_at, due_set_at, ready,
-        signed_at, received_at, finished_at, subscribed_type, callback_url, body, headers, attempts, reason, secret_fingerprint)
+        signed_at, received_at, finished_at, subscribed_type, callback_url, body, body_id, headers, attempts, reason, secret_fingerprint)
       SELECT state, state <> 'quarantined', type, lpad(n::text, 36, '0'), decode(md5('k' || n), 'hex'), '\\x00', decode(md5('s' || n), 'hex'),
         CASE WHEN state = 'stored' THEN at END, at, state = 'stored', at, at,
-        CASE WHEN state IN ('handled', 'dead', 'discarded') THEN at END, type, '${CALLBACK_URL}', '${BODY}'::bytea, '${HEADERS}',
+        CASE WHEN state IN ('handled', 'dead', 'discarded') THEN at END, type, '${CALLBACK_URL}', '${BODY}'::bytea, lpad(n::text, 36, '0'), '${HEADERS}',
         (state <> 'stored')::integer, CASE WHEN state IN ('dead', 'quarantined') THEN 'ERR_HANDLER_FAILED: no answer' END, 'abcdef'
       FROM (
         SELECT n, ${state(count)} AS state, ${type} AS type, (${start} + n * ${step})::bigint AS at
@@ -61,6 +63,10 @@ export async function fillPostgres(connectionString, count, mix) {
       ) AS stated`)
     for (const each of HANDLED_TYPES)
       await client.query('INSERT INTO handled_types VALUES ($1, $2)', [each, Date.now()])
+    await client.query(
+      'UPDATE entries SET key_hash = $1 WHERE id = (SELECT min(id) - 1 FROM entries) + $2::bigint',
+      [keyHash(count / 2), count / 2],
+    )
     await client.query('VACUUM ANALYZE entries')
   } finally {
     await client.end()
@@ -70,4 +76,13 @@ export async function fillPostgres(connectionString, count, mix) {
 /** They arrived evenly over the last week. */
 function times(count) {
   return { start: Date.now() - WEEK_MS, step: WEEK_MS / count }
+}
+
+function idempotencyKey(number) {
+  return String(number).padStart(36, '0')
+}
+
+/** A search by the key finds the entry by the first half. */
+function keyHash(number) {
+  return Buffer.concat([hash('sha256', idempotencyKey(number), 'buffer').subarray(0, 8), Buffer.alloc(8)])
 }

@@ -4,22 +4,14 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { context, SpanKind } from '@opentelemetry/api'
-import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
-import { AlwaysOffSampler, BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base'
-import { MeterProvider } from '@opentelemetry/sdk-metrics'
 import { createNodeMiddleware, Webhooks } from '@octokit/webhooks'
 import express from 'express'
 import { createClient } from 'redis'
 import { createReceiver } from 'countersign'
-import { createConsole } from 'countersign/console'
 import { PostgresInbox } from 'countersign/postgres'
-import { openTelemetry } from 'countersign/opentelemetry'
-import { prometheusMetrics } from 'countersign/prometheus'
 import { RedisIdempotencyStore } from 'countersign/redis'
 import { SqliteInbox } from 'countersign/sqlite'
 import { parseServerOptions, startReceiverServer } from '../../dist/esm/server/server.js'
-import { fillSqlite } from '../console/many-entries.mjs'
 import { AppendOnlyInbox, OneTransactionEach } from '../inbox/compared-inboxes.mjs'
 import { path, subscription } from './requests.mjs'
 
@@ -53,58 +45,10 @@ async function mountedOnRedis(url) {
   return createServer(app)
 }
 
-function observed(observe) {
-  const receiver = countersign()
-  observe(receiver)
+function mounted() {
   const app = express()
-  app.post(path, receiver.middleware())
+  app.post(path, countersign().middleware())
   return createServer(app)
-}
-
-/** As the SDK for Node registers it. */
-function registerContextManager() {
-  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
-}
-
-/** The SDK with an exporter that does nothing. */
-function sdk(options) {
-  registerContextManager()
-  const exporter = { export: (_spans, done) => done({ code: 0 }), shutdown: async () => {} }
-  return new BasicTracerProvider({ ...options, spanProcessors: [new BatchSpanProcessor(exporter)] })
-}
-
-/** Starts and ends so many spans for each callback, with the attributes that the spans of Countersign have, and does no more. */
-function sdkAlone(spans, options) {
-  return (receiver) => {
-    const tracer = sdk(options).getTracer('bench')
-    receiver.events.subscribe('answered', ({ outcome: { callback } }) => {
-      for (let made = 0; made < spans; made++) {
-        const attributes = {
-          'messaging.system': 'countersign',
-          'messaging.operation.name': 'receive',
-          'messaging.operation.type': 'receive',
-          'messaging.destination.name': callback.subscription.eventTypeName,
-          'messaging.message.id': callback.idempotencyKey,
-          'messaging.message.body.size': callback.rawBody.length,
-        }
-        tracer
-          .startSpan(`receive ${callback.subscription.eventTypeName}`, {
-            kind: SpanKind.CONSUMER,
-            attributes,
-          })
-          .end()
-      }
-    })
-  }
-}
-
-/** What most requests of a production set-up with head sampling are. */
-const NOT_SAMPLED = { sampler: new AlwaysOffSampler() }
-
-function traced(options) {
-  return observed((receiver) =>
-    openTelemetry({ tracerProvider: sdk(options), meterProvider: false }).observe(receiver),
-  )
 }
 
 /** Counts a callback when the end of its handler, which does nothing, has been recorded. */
@@ -121,32 +65,6 @@ async function accepting(inbox) {
   receiver.onOutcome(({ status }) => status === 200 && handle())
   await receiver.start()
   return receiver
-}
-
-async function veryFull(use = async () => {}) {
-  const inbox = new SqliteInbox({ file: file('very-full.db') })
-  await inbox.open()
-  fillSqlite(file('very-full.db'), Number(process.env.BENCH_ENTRIES), 'nearly all handled')
-  const app = express()
-  const receiver = await accepting(inbox)
-  app.post(path, receiver.middleware())
-  await use(receiver)
-  return createServer(app)
-}
-
-async function pollConsole(receiver) {
-  const server = createServer()
-  const console = createConsole({ receiver, logger: false, operator: () => ({ name: 'ada', role: 'view' }) })
-  server.on('request', (request, response) => console(request, response, () => {}))
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const pages = ['overview?range=hour', 'overview?range=week', 'entries?state=dead']
-  for (const [at, page] of pages.entries())
-    setTimeout(() => {
-      setInterval(
-        () => fetch(`http://127.0.0.1:${server.address().port}/live/${page}`).then((answer) => answer.text()),
-        5_000,
-      )
-    }, at * 1_667)
 }
 
 const file = (name) => join(directory, name)
@@ -203,22 +121,6 @@ const servers = {
     return createServer(app)
   },
 
-  'mounted, very full inbox': () => veryFull(),
-  // Three pages are open. Each asks every five seconds.
-  'mounted, very full inbox, console open': () => veryFull(pollConsole),
-
-  'mounted, Prometheus': () => observed((receiver) => prometheusMetrics().observe(receiver)),
-  'mounted, traces': () => traced(),
-  'mounted, traces, not sampled': () => traced(NOT_SAMPLED),
-  'mounted, SDK alone: one span': () => observed(sdkAlone(1)),
-  'mounted, SDK alone: two spans': () => observed(sdkAlone(2)),
-  'mounted, SDK alone: two spans, not sampled': () => observed(sdkAlone(2, NOT_SAMPLED)),
-  'mounted, context manager': () => observed(registerContextManager),
-  'mounted, metrics of OpenTelemetry': () =>
-    observed((receiver) =>
-      openTelemetry({ meterProvider: new MeterProvider(), tracerProvider: false }).observe(receiver),
-    ),
-
   'mounted, Redis store': () => mountedOnRedis(process.env.BENCH_REDIS),
   'mounted, Redis store that syncs': () => mountedOnRedis(process.env.BENCH_REDIS_THAT_SYNCS),
 
@@ -231,9 +133,7 @@ const servers = {
     return createServer(app)
   },
 
-  mounted: () => observed(() => {}),
-  // The same in another process. What these two differ by is the error of the measurement.
-  'mounted, once more': () => observed(() => {}),
+  mounted,
 
   // Verifies, and no more: no limit on time, no second secret, nothing kept from being handled twice.
   'hand-written'() {
