@@ -3,8 +3,10 @@
 const DATABASE = 'inbox/postgres/inbox-database.ts'
 const STORE_NEW = 'inbox/postgres/store-new-function.ts'
 const INBOX = 'inbox/postgres/postgres-inbox.ts'
-const CLAIM = 'inbox/postgres/claim.ts'
-const SETTLE = 'inbox/postgres/settle.ts'
+const LEASE_FUNCTION = 'inbox/postgres/lease-function.ts'
+const CLAIM = 'inbox/postgres/claim-function.ts'
+const BEGIN = 'inbox/postgres/begin-function.ts'
+const SETTLE = 'inbox/postgres/settle-function.ts'
 const TRANSACT = 'inbox/postgres/transact.ts'
 const TRANSACTION = 'inbox/postgres/transaction.ts'
 const ORDER = 'inbox/postgres/order.ts'
@@ -56,11 +58,11 @@ export const POSTGRES_MUTATIONS = [
         '`BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = off; SELECT',
       ],
       [TRANSACTION, "IN ('off', 'local')", "IN ('none')"],
-      [
-        STORE_NEW,
+      ...[STORE_NEW, LEASE_FUNCTION].map((file) => [
+        file,
         "set_config('synchronous_commit', 'on', true) END",
         "'' END, set_config('synchronous_commit', 'off', true)",
-      ],
+      ]),
     ],
   },
   {
@@ -111,7 +113,7 @@ export const POSTGRES_MUTATIONS = [
     defect: '`claim` ignores leases',
     kill: 'after claim',
     options: ['--workers', '2', '--handler-ms', '60'],
-    changes: [[CLAIM, '${running} AND lease_until <= $2::bigint\n', '${running} AND $2::bigint > 0\n']],
+    changes: [[CLAIM, '${running} AND lease_until <= found_at\n', '${running} AND found_at > 0\n']],
     tests: [CONFORMANCE],
   },
   {
@@ -121,13 +123,13 @@ export const POSTGRES_MUTATIONS = [
     changes: [
       [
         CLAIM,
-        'ORDER BY due_at, id LIMIT $3::integer FOR UPDATE SKIP LOCKED',
-        'ORDER BY due_at, id LIMIT $3::integer',
+        'ORDER BY due_at, id LIMIT claim_limit FOR UPDATE SKIP LOCKED',
+        'ORDER BY due_at, id LIMIT claim_limit',
       ],
       [
         CLAIM,
-        'ORDER BY lease_until, id LIMIT $3::integer FOR UPDATE SKIP LOCKED',
-        'ORDER BY lease_until, id LIMIT $3::integer',
+        'ORDER BY lease_until, id LIMIT claim_limit FOR UPDATE SKIP LOCKED',
+        'ORDER BY lease_until, id LIMIT claim_limit',
       ],
     ],
     tests: [TWO_POOLS, CONFORMANCE],
@@ -169,19 +171,26 @@ export const POSTGRES_MUTATIONS = [
   {
     defect: 'the begin of an entry is not recorded',
     kill: 'in the handler',
-    changes: [[CLAIM, '::integer, begun_by = entries.token,', '::integer,']],
+    changes: [[BEGIN, '::integer, begun_by = entries.token,', '::integer,']],
     tests: [CONFORMANCE],
   },
   {
     defect: 'order keys are not locked',
     kill: 'before commit',
-    changes: [[ORDER, 'if (keys.length > 0) await tx.run(LOCK', 'if (keys.length < 0) await tx.run(LOCK']],
+    changes: [
+      [ORDER, 'if (keys.length > 0) await tx.run(LOCK', 'if (keys.length < 0) await tx.run(LOCK'],
+      [
+        SETTLE,
+        'FROM unnest(order_keys) AS given (key) ORDER',
+        'FROM unnest(order_keys) AS given (key) WHERE false ORDER',
+      ],
+    ],
     tests: [TWO_POOLS],
   },
   {
     defect: 'the next entry of an order key is not promoted',
     kill: 'before COMMIT of the handler',
-    changes: [[SETTLE, 'await promoteNext(tx, keys)', 'await promoteNext(tx, [])']],
+    changes: [[SETTLE, 'IF order_keys IS NOT NULL THEN', 'IF false THEN']],
     tests: [CONFORMANCE],
   },
 ]

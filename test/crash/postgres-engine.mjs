@@ -4,6 +4,7 @@ import pg from 'pg'
 import { loadSupport } from '../support/load-support.mjs'
 
 const WRITE_ROW = 'INSERT INTO ledger (key) VALUES ($1)'
+const COMMITTING_CALL = /\.(store_new|claim_entries|begin_entries|settle_entries)\(/
 // The server keeps what it has committed, as a real one does.
 const DURABLE = ['fsync = on', 'full_page_writes = on', 'synchronous_commit = on']
 
@@ -43,8 +44,8 @@ export const postgres = {
     pg.Client.prototype.query = function (...args) {
       const [text] = args
       if (text === WRITE_ROW) wroteRow.add(this)
-      // This statement is a transaction of its own.
-      if (typeof text === 'string' && text.includes('.store_new(')) strike('before commit')
+      // These statements are transactions of their own.
+      if (typeof text === 'string' && COMMITTING_CALL.test(text)) strike('before commit')
       if (text !== 'COMMIT') return query.apply(this, args)
       strike('before commit')
       if (!wroteRow.delete(this)) return query.apply(this, args)

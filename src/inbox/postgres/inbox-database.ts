@@ -6,7 +6,13 @@ import { inboxError } from './inbox-error.js'
 import { LeaseConnection } from './lease-connection.js'
 import type { PostgresInboxSettings } from './options.js'
 import { migrate } from './schema.js'
-import { allOn, retryConflicts, transaction, type Transaction } from './transaction.js'
+import {
+  allOn,
+  retryConflicts,
+  transaction,
+  type Transaction,
+  type TransactionSettings,
+} from './transaction.js'
 
 type Work<Result> = (tx: Transaction) => Promise<Result>
 
@@ -44,27 +50,38 @@ export class InboxDatabase {
     })
   }
 
-  /**
-   * Runs one statement that is a transaction of its own, on a connection of the pool. It is cancelled when it takes longer than
-   * twice `busyTimeoutMs`: a limit of the server would have to be set by a statement before it.
-   */
+  /** Runs one statement that is a transaction of its own, on a connection of the pool. */
   async statement<Result>(work: (all: Transaction['all']) => Promise<Result>): Promise<Result> {
     await this.makeReady()
-    const { schema, busyTimeoutMs } = this.#settings
     return retryConflicts(async () => {
       const connection = await this.#acquire()
-      const mark = `/* countersign ${randomUUID()} */`
-      const all = allOn(connection)
-      const end = timer(2 * busyTimeoutMs, () => void this.#cancel(mark))
       try {
-        return await work((sql, ...values) => all(`${mark} ${sql}`, ...values))
-      } catch (error) {
-        throw inboxError(connection.lost() ?? error, schema)
+        return await this.#statementOn(connection, work)
       } finally {
-        end()
         connection.release()
       }
     })
+  }
+
+  /**
+   * The statement is cancelled when it takes longer than twice `busyTimeoutMs`: a limit of the server would have to be set by a
+   * statement before it.
+   */
+  async #statementOn<Result>(
+    connection: Connection,
+    work: (all: Transaction['all']) => Promise<Result>,
+  ): Promise<Result> {
+    const { schema, busyTimeoutMs } = this.#settings
+    const mark = `/* countersign ${randomUUID()} */`
+    const all = allOn(connection)
+    const end = timer(2 * busyTimeoutMs, () => void this.#cancel(mark))
+    try {
+      return await work((sql, ...values) => all(`${mark} ${sql}`, ...values))
+    } catch (error) {
+      throw inboxError(connection.lost() ?? error, schema)
+    } finally {
+      end()
+    }
   }
 
   /** The text of a statement identifies it behind PgBouncer as well. */
@@ -81,12 +98,31 @@ export class InboxDatabase {
     }
   }
 
-  /** On the connection for leases. */
+  /** Runs a transaction on the connection for leases. */
   async lease<Result>(work: Work<Result>): Promise<Result> {
+    return this.#onLeases((connection, settings) => transaction(connection, settings, work))
+  }
+
+  /**
+   * Calls a lease function on the connection for leases: as one statement, or in a transaction if `work` resolves to undefined
+   * because that is needed.
+   */
+  async leaseFunction<Result>(
+    work: (all: Transaction['all'], settings: TransactionSettings) => Promise<Result | undefined>,
+  ): Promise<Result> {
+    return this.#onLeases(async (connection, settings) => {
+      const result = await this.#statementOn(connection, (all) => work(all, settings))
+      return result ?? (await transaction(connection, settings, ({ all }) => work(all, settings)))!
+    })
+  }
+
+  async #onLeases<Result>(
+    operation: (connection: Connection, settings: TransactionSettings) => Promise<Result>,
+  ): Promise<Result> {
     await this.makeReady()
     const lockTimeoutMs = Math.min(this.#settings.busyTimeoutMs, LEASE_LOCK_TIMEOUT_MS)
     const settings = { ...this.#settings, lockTimeoutMs }
-    const attempt = () => this.#leases.run((connection) => transaction(connection, settings, work))
+    const attempt = () => this.#leases.run((connection) => operation(connection, settings))
     try {
       return await retryConflicts(attempt)
     } catch (error) {

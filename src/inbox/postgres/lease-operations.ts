@@ -1,60 +1,84 @@
 import type { EntryId } from '../../callback/callback.js'
 import { AskedTypes } from '../handled-types.js'
 import { InboxClock } from '../inbox-clock.js'
-import type { ClaimEntries, Claims, ClaimToken, SettledClaim } from '../inbox.js'
+import type { ClaimEntries, Claims, ClaimToken, EventTypes, SettledClaim } from '../inbox.js'
+import type { Timed } from './call-lease-function.js'
 import { begin, claim, extend, recordTypes, setTimesAnew } from './claim.js'
 import { rowId } from './entry-id.js'
 import type { InboxDatabase } from './inbox-database.js'
 import { settle } from './settle.js'
-import type { Transaction } from './transaction.js'
+import type { Transaction, TransactionSettings } from './transaction.js'
 
-/** What workers do with leases: each operation is a transaction on the connection for leases. */
+/** What workers do with leases: each operation is a transaction of its own on the connection for leases. */
 export class LeaseOperations {
   readonly #database: InboxDatabase
-  readonly #schema: string
   readonly #askedTypes = new AskedTypes()
   /** Given the times of the database's clock, to notice when that is set back. */
   readonly #clock: InboxClock
   #databaseNow = 0
 
-  constructor(database: InboxDatabase, schema: string) {
+  constructor(database: InboxDatabase) {
     this.#database = database
-    this.#schema = schema
     this.#clock = new InboxClock(() => this.#databaseNow)
   }
 
   async claim(request: ClaimEntries): Promise<Claims> {
-    const { claims, steps, aheadMs } = await this.#run(async (tx) => {
-      const steps = this.#clock.unhandledSteps
-      const aheadMs = steps === 0 ? 0 : await setTimesAnew(tx)
-      await recordTypes(tx, request, this.#askedTypes)
-      return { claims: await claim(tx, request), steps, aheadMs }
-    })
-    this.#askedTypes.recorded(request.eventTypes, this.#databaseNow)
-    // Only after the commit, because the transaction may have been rolled back and run again.
-    return steps === 0 ? claims : { ...claims, clockSetBackMs: this.#clock.handled(steps, aheadMs) }
+    const clockSetBackMs = await this.#prepare(request.eventTypes)
+    const claims = await this.#call((all, settings) => claim(all, request, settings))
+    // If the clock has just been set back, entries that are due do not seem to be.
+    const isLate = this.#clock.unhandledSteps > 0 && claims.entries.length === 0
+    if (isLate) return this.claim(request)
+    return clockSetBackMs === undefined ? claims : { ...claims, clockSetBackMs }
   }
 
   begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
-    return this.#run((tx) => begin(tx, claims.filter(hasRowId), leaseMs))
+    return this.#call((all, settings) => begin(all, claims.filter(hasRowId), leaseMs, settings))
   }
 
   extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
-    return this.#run((tx) => extend(tx, claims.filter(hasRowId), leaseMs))
+    return this.#database.lease((tx) => {
+      this.#learnNow(tx.now)
+      return extend(tx, claims.filter(hasRowId), leaseMs)
+    })
   }
 
   /** Resolves to the ids of those that were held, and whether another entry is due now. */
   settle(ends: readonly SettledClaim[]): Promise<{ held: ReadonlySet<EntryId>; isAnyDue: boolean }> {
     const possible = ends.filter((each) => hasRowId(each.claim))
-    return this.#run((tx) => settle(tx, possible, this.#schema))
+    return this.#call((all, settings) => settle(all, possible, settings))
   }
 
-  #run<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result> {
-    return this.#database.lease((tx) => {
-      this.#databaseNow = tx.now
-      this.#clock.now()
-      return work(tx)
+  /**
+   * What a claim needs once in a while: times that were set by a clock that was ahead are corrected, and the types that are
+   * asked for are recorded. Resolves to by how much the clock was set back, if that is to be reported.
+   */
+  async #prepare(eventTypes: EventTypes): Promise<number | undefined> {
+    const isNeeded =
+      this.#clock.unhandledSteps > 0 || this.#askedTypes.toRecord(eventTypes, this.#databaseNow).length > 0
+    if (!isNeeded) return undefined
+    const { steps, aheadMs } = await this.#database.lease(async (tx) => {
+      this.#learnNow(tx.now)
+      const steps = this.#clock.unhandledSteps
+      const aheadMs = steps === 0 ? 0 : await setTimesAnew(tx)
+      await recordTypes(tx, this.#askedTypes.toRecord(eventTypes, tx.now))
+      return { steps, aheadMs }
     })
+    // Only after the commit, because the transaction may have been rolled back and run again.
+    this.#askedTypes.recorded(eventTypes, this.#databaseNow)
+    return steps === 0 ? undefined : this.#clock.handled(steps, aheadMs)
+  }
+
+  async #call<Result>(
+    work: (all: Transaction['all'], settings: TransactionSettings) => Promise<Timed<Result> | undefined>,
+  ): Promise<Result> {
+    const { now, result } = await this.#database.leaseFunction(work)
+    this.#learnNow(now)
+    return result
+  }
+
+  #learnNow(now: number): void {
+    this.#databaseNow = now
+    this.#clock.now()
   }
 }
 

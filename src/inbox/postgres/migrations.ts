@@ -1,3 +1,6 @@
+import { BEGIN_FUNCTION } from './begin-function.js'
+import { CLAIM_FUNCTION } from './claim-function.js'
+import { SETTLE_FUNCTION } from './settle-function.js'
 import { STORE_NEW_FUNCTION } from './store-new-function.js'
 
 /** A step from one version of the schema to the next. */
@@ -144,6 +147,8 @@ export const MIGRATIONS: readonly Migration[] = [
   },
   // Code for older versions stores with statements of its own.
   { compatibleFrom: 1, sql: STORE_NEW_FUNCTION },
+  // Code for older versions claims, begins and settles with statements of its own.
+  { compatibleFrom: 1, sql: `${CLAIM_FUNCTION}${BEGIN_FUNCTION}${SETTLE_FUNCTION}` },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { demotion, promotion } from './order-sql.js'
 import { advisoryLock } from './schema.js'
 import type { Transaction } from './transaction.js'
 
@@ -13,7 +14,12 @@ export function orderKeyOf(text: string): string {
  * locks are taken in a fixed order, or two transactions could wait for each other.
  */
 export async function lockOrderKeys(tx: Transaction, keys: readonly string[], schema: string): Promise<void> {
-  if (keys.length > 0) await tx.run(LOCK, keys, advisoryLock(schema, 'order').toString())
+  if (keys.length > 0) await tx.run(LOCK, keys, orderLock(schema))
+}
+
+/** The locks of the order keys are told from other locks by it. */
+export function orderLock(schema: string): string {
+  return advisoryLock(schema, 'order').toString()
 }
 
 /**
@@ -30,26 +36,6 @@ const LOCK = `
   SELECT pg_advisory_xact_lock(key # $2::bigint)
   FROM (SELECT DISTINCT key FROM unnest($1::bigint[]) AS given (key) ORDER BY key) AS keys`
 
-const UNFINISHED = "state IN ('stored', 'running', 'retrying')"
-
-// A claim may be about to take the entry: then this waits for the claim, and sees that the entry is running.
-const DEMOTE = `
-  UPDATE entries AS holder SET ready = false
-  WHERE holder.order_key = ANY ($1::bigint[]) AND holder.order_key IS NOT NULL AND holder.ready AND holder.state <> 'running'
-    AND EXISTS (
-      SELECT 1 FROM entries AS older
-      WHERE older.order_key = holder.order_key AND older.order_key IS NOT NULL AND older.${UNFINISHED} AND older.id < holder.id
-    )`
-
-const PROMOTE = `
-  UPDATE entries SET ready = true WHERE id IN (
-    SELECT (
-      SELECT id FROM entries
-      WHERE order_key = given.key AND order_key IS NOT NULL AND ${UNFINISHED} ORDER BY id LIMIT 1
-    )
-    FROM unnest($1::bigint[]) AS given (key)
-    WHERE NOT EXISTS (
-      SELECT 1 FROM entries AS holder
-      WHERE holder.order_key = given.key AND holder.order_key IS NOT NULL AND holder.ready
-    )
-  )`
+const KEYS = '$1::bigint[]'
+const DEMOTE = demotion(KEYS)
+const PROMOTE = promotion(KEYS)

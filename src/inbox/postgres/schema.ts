@@ -11,6 +11,8 @@ import { dollarQuote, quoteIdentifier, quoteLiteral, searchPathOf } from './sql-
 /** Every table of the schema. */
 export const TABLES = ['entries', 'signatures', 'history', 'deleted', 'handled_types'] as const
 
+const FUNCTIONS = ['now_ms', 'store_new', 'claim_entries', 'begin_entries', 'settle_entries']
+
 /**
  * The SQL that creates the schema and brings it up to date, for the owner of the database to run. It changes nothing in a
  * schema that is up to date, and it waits for another process that does the same.
@@ -48,11 +50,12 @@ export function grantStatements(role: string, schema = DEFAULT_SCHEMA): string {
   const to = quoteIdentifier(roleName(OWNER_OF_GRANTS, role))
   const within = quoteIdentifier(schemaName(OWNER_OF_GRANTS, schema))
   const tables = TABLES.map((table) => `${within}.${table}`).join(', ')
+  const functions = FUNCTIONS.map((name) => `${within}.${name}`).join(', ')
   return `GRANT USAGE ON SCHEMA ${within} TO ${to};
 GRANT SELECT ON ${within}.schema_version TO ${to};
 GRANT SELECT, INSERT, UPDATE, DELETE ON ${tables} TO ${to};
 GRANT USAGE ON SEQUENCE ${within}.entries_id TO ${to};
-GRANT EXECUTE ON FUNCTION ${within}.now_ms(), ${within}.store_new TO ${to};
+GRANT EXECUTE ON FUNCTION ${functions} TO ${to};
 `
 }
 

@@ -6,10 +6,10 @@ import type { Connection, Connections } from './connections.js'
 import { rowId } from './entry-id.js'
 import { inboxError, unreachableError } from './inbox-error.js'
 import { settle } from './settle.js'
-import { quoteIdentifier, searchPathOf } from './sql-text.js'
+import { quoteIdentifier } from './sql-text.js'
 import { guardedTransaction, type PostgresTransaction } from './guarded-transaction.js'
 import { transactionControlError } from './transaction-control.js'
-import { rollBack, setLocal, SYNCHRONOUS } from './transaction.js'
+import { allOn, rollBack, setLocal, SYNCHRONOUS } from './transaction.js'
 
 /** How a transaction ended: its end was recorded, the claim had been lost, or the handler chose an end that is recorded alone. */
 export type Transacted = 'committed' | 'lost' | { readonly recordAlone: ClaimEnd }
@@ -28,7 +28,7 @@ export async function transact(
   const guarded = guardedTransaction(connection.client)
   let xid: string | undefined
   try {
-    const { searchPath } = ({ xid } = await begin(connection, timeoutMs))
+    xid = await begin(connection, timeoutMs)
     const end = await within(timeoutMs, work(guarded.transaction), guarded.close)
     guarded.close()
     if (end.move !== 'complete') {
@@ -37,13 +37,14 @@ export async function transact(
     }
     await checkSameTransaction(connection, xid)
     // Only now: a lock on the entry would keep its lease from being renewed while the handler runs.
-    const now = await useInbox(connection, connections.options)
-    const { held } = await settle(statementsOf(connection, now), [{ claim, end }], schema)
+    await limitStatements(connection, connections.options)
+    const settled = await settle(allOn(connection), [{ claim, end }], connections.options)
+    if (!settled) throw transactionControlError('what changed the isolation level')
+    const { held } = settled.result
     if (held.size === 0) {
       await connection.query('ROLLBACK')
       return 'lost'
     }
-    await connection.query(`SELECT ${setLocal({ search_path: searchPath })}`)
     return await commit(connections, connection, { xid, id, token: claim.token })
   } catch (error) {
     guarded.close()
@@ -83,20 +84,15 @@ async function endAtServer(connections: Connections, xid: string | undefined): P
 const TERMINATE =
   'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_xid = $1::xid8::xid AND pid <> pg_backend_pid()'
 
-/** Returns the number of the transaction, and the search path that the handler uses. */
-async function begin(
-  connection: Connection,
-  timeoutMs: number,
-): Promise<{ xid: string; searchPath: string }> {
+/** Returns the number of the transaction. */
+async function begin(connection: Connection, timeoutMs: number): Promise<string> {
   const limit = String(Math.ceil(timeoutMs))
   const results: unknown = await connection.query(
     'BEGIN ISOLATION LEVEL READ COMMITTED; SELECT ' +
       `${setLocal({ statement_timeout: limit, idle_in_transaction_session_timeout: limit })}, ` +
-      `${SYNCHRONOUS}, ${NOTICE_LOST_CLIENT}, ` +
-      "pg_current_xact_id()::text AS xid, current_setting('search_path') AS search_path",
+      `${SYNCHRONOUS}, ${NOTICE_LOST_CLIENT}, pg_current_xact_id()::text AS xid`,
   )
-  const row = (results as { rows: { xid: string; search_path: string }[] }[]).at(-1)!.rows[0]!
-  return { xid: row.xid, searchPath: row.search_path }
+  return (results as { rows: { xid: string }[] }[]).at(-1)!.rows[0]!.xid
 }
 
 /** While a query runs, the server looks whether its client is still there. Before version 14, or not on Linux, it cannot. */
@@ -112,23 +108,11 @@ async function checkSameTransaction(connection: Connection, xid: string): Promis
   if (rows[0]!.xid !== xid) throw transactionControlError('what ended the transaction')
 }
 
-async function useInbox(
+async function limitStatements(
   connection: Connection,
-  { schema, busyTimeoutMs }: Connections['options'],
-): Promise<number> {
-  const limits = { lock_timeout: String(busyTimeoutMs), statement_timeout: String(2 * busyTimeoutMs) }
-  const { rows } = await connection.query<{ now: string }>(
-    `SELECT ${setLocal({ search_path: searchPathOf(schema), ...limits })}, ${quoteIdentifier(schema)}.now_ms() AS now`,
-  )
-  return Number(rows[0]!.now)
-}
-
-function statementsOf(connection: Connection, now: number) {
-  return {
-    now,
-    all: async <Row>(sql: string, ...values: unknown[]) => (await connection.query<Row>(sql, values)).rows,
-    run: async (sql: string, ...values: unknown[]) => (await connection.query(sql, values)).rowCount ?? 0,
-  }
+  { busyTimeoutMs }: Connections['options'],
+): Promise<void> {
+  await connection.query(`SELECT ${setLocal({ statement_timeout: String(2 * busyTimeoutMs) })}`)
 }
 
 interface Committing {

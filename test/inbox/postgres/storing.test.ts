@@ -2,21 +2,14 @@ import pg from 'pg'
 import { arrival } from '../../support/arrivals.js'
 import { describeWithAnyDatabase } from '../../support/postgres-inbox.js'
 import { nextLook } from '../../support/until.js'
+import { watchedPool } from '../../support/watched-pool.js'
 
 const ANY = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
 
 describeWithAnyDatabase('storing callbacks in PostgreSQL', (database) => {
   /** An inbox on a pool that keeps the text of each statement. */
   const watched = async () => {
-    const pool = new pg.Pool({ connectionString: database.connectionString, max: 4 })
-    const statements: string[] = []
-    pool.on('connect', (client) => {
-      const send = client.query.bind(client) as (...given: unknown[]) => unknown
-      client.query = ((...given: unknown[]) => {
-        statements.push(String(given[0]))
-        return send(...given)
-      }) as typeof client.query
-    })
+    const { pool, statements } = watchedPool(database.connectionString)
     const schema = database.newSchema()
     const inbox = database.inboxOn(schema, { pool })
     await inbox.open()

@@ -1,0 +1,22 @@
+import { leaseFunction } from './lease-function.js'
+import { LATEST_RESULT, withPastAttempt } from './past-attempts.js'
+
+/** The function of the database that records that handlers begin. It returns the ids of the claims that are held. */
+export const BEGIN_FUNCTION = leaseFunction({
+  name: 'begin_entries',
+  parameters: 'given_ids bigint[], given_tokens integer[], lease_ms bigint',
+  returns: 'one row',
+  results: 'held_ids text',
+  body: `
+    -- A claim counts as one attempt, also if this is called twice for it. No column of an index is changed.
+    WITH held AS (
+      UPDATE entries SET lease_until = found_at + lease_ms, due_set_at = found_at,
+        attempts = attempts + (begun_by <> entries.token)::integer, begun_by = entries.token,
+        past_attempts = CASE WHEN begun_by <> entries.token AND begun_at IS NOT NULL
+          THEN ${withPastAttempt(LATEST_RESULT, 'handled_at')} ELSE past_attempts END,
+        begun_at = CASE WHEN begun_by = entries.token THEN begun_at ELSE found_at END, handled_at = NULL
+      FROM unnest(given_ids, given_tokens) AS claim (id, token)
+      WHERE entries.id = claim.id AND entries.token = claim.token AND state = 'running' RETURNING entries.id
+    )
+    SELECT coalesce(string_agg(id::text, ' '), '') INTO held_ids FROM held;`,
+})

@@ -1,0 +1,44 @@
+import { SCHEMA_VERSION } from './migrations.js'
+import type { BigInteger } from './row.js'
+import { checkStoredVersion } from './schema-version.js'
+import { quoteIdentifier } from './sql-text.js'
+import type { Transaction, TransactionSettings } from './transaction.js'
+
+/** What each row of a lease function has. */
+export interface LeaseRow {
+  readonly found_version: number | null
+  readonly found_compatible_from: number | null
+  readonly found_at: BigInteger | null
+}
+
+/** What a lease function returns, and the clock of the database when it began. */
+export interface Timed<Result> {
+  readonly now: number
+  readonly result: Result
+}
+
+/**
+ * Calls a lease function with the version of this code and the time limit for locks after its own values. `parameters` are their
+ * types. Outside of a transaction the call is one of its own. Resolves to undefined if the session has an isolation level with
+ * which that is not possible: then it needs a transaction.
+ * @throws CountersignError ERR_INBOX_NEWER, ERR_INBOX_FORBIDDEN, or what `all` throws
+ */
+export async function callLeaseFunction<Row extends LeaseRow>(
+  all: Transaction['all'],
+  { schema, busyTimeoutMs, lockTimeoutMs = busyTimeoutMs }: TransactionSettings,
+  name: string,
+  parameters: readonly string[],
+  values: readonly unknown[],
+): Promise<Row[] | undefined> {
+  const list = [...parameters, 'integer', 'integer'].map((type, index) => `$${index + 1}::${type}`)
+  const sql = `SELECT * FROM ${quoteIdentifier(schema)}.${name}(${list.join(', ')})`
+  const rows = await all<Row>(sql, ...values, SCHEMA_VERSION, lockTimeoutMs)
+  const { found_version: version, found_compatible_from: compatibleFrom, found_at: at } = rows[0]!
+  checkStoredVersion(version === null ? undefined : { version, compatibleFrom: compatibleFrom! }, schema)
+  return at === null ? undefined : rows
+}
+
+/** The ids of a list that a lease function returns. */
+export function idsOf(list: string): Set<string> {
+  return new Set(list === '' ? [] : list.split(' '))
+}

@@ -1,0 +1,99 @@
+import { leaseFunction } from './lease-function.js'
+
+/**
+ * The function of the database that claims entries. It returns a row for each entry, and then one without an entry that says what
+ * is due next: `next_due_at` only if fewer entries were claimed than asked for.
+ */
+export const CLAIM_FUNCTION = leaseFunction({
+  name: 'claim_entries',
+  parameters: 'given_types text[], claim_limit integer, lease_ms bigint, wants_interrupted boolean',
+  returns: 'rows',
+  results: `next_due_at bigint, interrupted_is_due boolean,
+    id bigint, token integer, attempts integer, replayed boolean, was_due_at bigint, secret_fingerprint text, body bytea,
+    trace_context text, event_type text, idempotency_key text, signed_at bigint, received_at bigint, subscribed_type text,
+    callback_url text, description text, subscription_id text`,
+  declarations: `DECLARE
+    claimed integer;
+  `,
+  body: `
+    IF wants_interrupted THEN
+${claiming(selection('interrupted', 'begun_by > 0'))}
+    ELSE
+${claiming(selection('NOT interrupted', 'begun_by = 0'))}
+    END IF;
+    interrupted_is_due := EXISTS (
+      SELECT 1 FROM entries WHERE ready AND state IN ('stored', 'retrying') AND interrupted AND due_at <= found_at
+        AND (given_types IS NULL OR event_type = ANY (given_types))
+    ) OR EXISTS (
+      SELECT 1 FROM (
+        -- One that somebody has locked cannot be claimed: the others must not wait for it.
+        SELECT 1 FROM entries WHERE state = 'running' AND begun_by > 0 AND lease_until <= found_at
+          AND (given_types IS NULL OR event_type = ANY (given_types))
+        LIMIT 1 FOR UPDATE SKIP LOCKED
+      ) AS free
+    );
+    RETURN NEXT;`,
+})
+
+interface Selection {
+  readonly waiting: string
+  readonly running: string
+  readonly types: string
+}
+
+/**
+ * The conditions of entries, either of interrupted ones or of all others. Entries that wait are looked up by type in an index, so
+ * that a backlog of other types costs nothing. Entries that run are few, and all of them are read.
+ */
+function selection(waits: string, runs: string): Selection {
+  const waiting = `ready AND state IN ('stored', 'retrying') AND ${waits}`
+  const running = `state = 'running' AND ${runs} AND (given_types IS NULL OR event_type = ANY (given_types))`
+  const types = `
+      WITH RECURSIVE present (type) AS (
+        SELECT min(event_type) FROM entries WHERE ${waiting} AND given_types IS NULL
+        UNION ALL
+        SELECT (SELECT min(event_type) FROM entries WHERE ${waiting} AND event_type > present.type)
+        FROM present WHERE present.type IS NOT NULL
+      ),
+      types (type) AS (
+        SELECT type FROM present WHERE type IS NOT NULL UNION ALL SELECT DISTINCT unnest(given_types)
+      )`
+  return { waiting, running, types }
+}
+
+function claiming({ waiting, running, types }: Selection): string {
+  return `      RETURN QUERY ${types},
+      waiting AS MATERIALIZED (
+        SELECT due.id, due.due_at FROM types CROSS JOIN LATERAL (
+          SELECT id, due_at FROM entries
+          WHERE ${waiting} AND event_type = types.type AND due_at <= found_at
+          ORDER BY due_at, id LIMIT claim_limit FOR UPDATE SKIP LOCKED
+        ) AS due
+      ),
+      running AS MATERIALIZED (
+        SELECT id, lease_until AS due_at FROM entries WHERE ${running} AND lease_until <= found_at
+        ORDER BY lease_until, id LIMIT claim_limit FOR UPDATE SKIP LOCKED
+      ),
+      taken AS MATERIALIZED (
+        SELECT id, due_at FROM (SELECT * FROM waiting UNION ALL SELECT * FROM running) AS due
+        ORDER BY due_at, id LIMIT claim_limit
+      )
+      UPDATE entries SET
+        state = 'running', due_at = NULL, lease_until = found_at + lease_ms, due_set_at = found_at, token = token + 1
+      FROM taken WHERE entries.id = taken.id
+      RETURNING found_version, found_compatible_from, found_at, next_due_at, interrupted_is_due,
+        entries.id, token, attempts, replayed, taken.due_at, secret_fingerprint, body,
+        trace_context, event_type, idempotency_key, signed_at, received_at, subscribed_type,
+        callback_url, description, subscription_id;
+      GET DIAGNOSTICS claimed = ROW_COUNT;
+      IF claimed < claim_limit THEN
+        next_due_at := (${types}
+          SELECT least(
+            (SELECT min(due.due_at) FROM types CROSS JOIN LATERAL (
+              SELECT due_at FROM entries WHERE ${waiting} AND event_type = types.type ORDER BY due_at, id LIMIT 1
+            ) AS due),
+            (SELECT min(lease_until) FROM entries WHERE ${running})
+          )
+        );
+      END IF;`
+}

@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto'
+import pg from 'pg'
+import { MIGRATIONS, SCHEMA_VERSION } from '../../../src/inbox/postgres/migrations.js'
+import { migrationSql } from '../../../src/postgres.js'
+import { arrival } from '../../support/arrivals.js'
+import { describeWithAnyDatabase } from '../../support/postgres-inbox.js'
+import { watchedPool } from '../../support/watched-pool.js'
+
+const ANY = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
+const COMPLETE = { move: 'complete' } as const
+
+describeWithAnyDatabase('the functions of the database for workers', (database) => {
+  it('take one statement to claim entries, one to begin them and one to end them', async () => {
+    const { pool, statements } = watchedPool(database.connectionString)
+    const inbox = database.inboxOn(database.newSchema(), { pool })
+    // The first claim also records the types that are asked for.
+    await inbox.claim(ANY)
+    await Promise.all(Array.from({ length: 5 }, () => inbox.add(arrival())))
+    await inbox.stats()
+    statements.length = 0
+    const { entries } = await inbox.claim(ANY)
+    expect(statements.splice(0)).toEqual([expect.stringContaining('claim_entries')])
+    expect((await inbox.begin(entries, 60_000)).size).toBe(5)
+    expect(statements.splice(0)).toEqual([expect.stringContaining('begin_entries')])
+    expect((await inbox.settle(entries.map((claim) => ({ claim, end: COMPLETE })))).size).toBe(5)
+    expect(statements).toEqual([expect.stringContaining('settle_entries')])
+    await inbox.close()
+    await pool.end()
+  })
+
+  it.each(['serializable', 'repeatable read', 'read committed'])(
+    'commit to the disk and see what others have committed, for a role with the isolation level %s',
+    async (isolation) => {
+      const schema = database.newSchema()
+      const role = `worker ${isolation}`
+      const name = pg.escapeIdentifier(role)
+      await database.query(`CREATE ROLE ${name} LOGIN SUPERUSER`)
+      for (const setting of ['synchronous_commit = off', `default_transaction_isolation = '${isolation}'`])
+        await database.query(`ALTER ROLE ${name} SET ${setting}`)
+      const url = new URL(database.connectionString)
+      const connectionString = `postgres://${encodeURIComponent(role)}@${url.host}${url.pathname}`
+      const inbox = database.inboxOn(schema, { connectionString })
+      await inbox.add(arrival())
+      // Deferred to the commit, so that it sees the settings that the commit has.
+      await database.query(
+        `CREATE TABLE ${schema}.seen (setting text);
+        CREATE FUNCTION ${schema}.note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+          INSERT INTO ${schema}.seen VALUES (current_setting('synchronous_commit') || ' ' || current_setting('transaction_isolation'));
+          RETURN NULL;
+        END $$;
+        CREATE CONSTRAINT TRIGGER note AFTER UPDATE ON ${schema}.entries DEFERRABLE INITIALLY DEFERRED
+          FOR EACH ROW EXECUTE FUNCTION ${schema}.note()`,
+      )
+      const { entries } = await inbox.claim(ANY)
+      expect((await inbox.begin(entries, 60_000)).size).toBe(1)
+      expect((await inbox.settle([{ claim: entries[0]!, end: COMPLETE }])).size).toBe(1)
+      const { rows } = await database.query(`SELECT setting FROM ${schema}.seen`)
+      expect(rows).toEqual(Array.from({ length: 3 }, () => ({ setting: 'on read committed' })))
+    },
+  )
+
+  it('read no whole table, although their plans were made when the tables were empty', async () => {
+    const schema = database.newSchema()
+    await database.query(migrationSql(schema))
+    const client = new pg.Client(database.connectionString)
+    await client.connect()
+    const { rows } = await client
+      .query(
+        `BEGIN; ${EACH_FUNCTION(schema)}; COMMIT; ${FILL(schema)};
+      BEGIN; ${EACH_FUNCTION(schema)};
+      SELECT relname FROM pg_stat_xact_user_tables WHERE schemaname = '${schema}' AND seq_scan > 0; ROLLBACK`,
+      )
+      .then((results) => (results as unknown as pg.QueryResult[]).at(-2)!)
+    expect(rows).toEqual([])
+    await client.end()
+  })
+})
+
+/** Calls that reach every statement of the functions. */
+const EACH_FUNCTION = (schema: string): string => {
+  const last = `${SCHEMA_VERSION}, 1000`
+  const ends = `ARRAY['handled'], ARRAY[NULL::bigint], ARRAY[NULL], ARRAY[false], ARRAY['handled'], ARRAY[NULL], 1`
+  return `
+    SELECT * FROM ${schema}.claim_entries(NULL, 10, 60000, false, ${last});
+    SELECT * FROM ${schema}.claim_entries(ARRAY['a'], 10, 60000, true, ${last});
+    SELECT * FROM ${schema}.begin_entries(ARRAY[1::bigint], ARRAY[1], 60000, ${last});
+    SELECT * FROM ${schema}.settle_entries(ARRAY[1::bigint], ARRAY[1], ${ends}, ${last})`
+}
+
+const FILL = (schema: string): string => `
+  INSERT INTO ${schema}.entries (id, state, known, event_type, idempotency_key, key_hash, body_hash, signature, due_set_at, ready,
+    due_at, order_key, signed_at, received_at, finished_at, subscribed_type, callback_url, body, secret_fingerprint)
+  SELECT n, CASE n WHEN 1 THEN 'stored' ELSE 'handled' END, true, 'a', n::text, decode(md5('k' || n), 'hex'), '',
+    decode(md5('s' || n), 'hex'), 1, n = 1, CASE n WHEN 1 THEN 1 END, CASE n WHEN 1 THEN 1 END, 1, 1, 1, '', '', '', ''
+  FROM generate_series(1, 3000) AS numbers (n)`
+
+describe('the steps of the schema', () => {
+  it('stay as they were published, so that every database with a version has the same schema', () => {
+    const digests = MIGRATIONS.map(({ sql }) => createHash('sha256').update(sql).digest('hex').slice(0, 16))
+    expect(digests).toEqual(['10f55e9d4723bb08', '08b59b44f8f233fa', '12307005d9652794', '994bec0bcd61dcaf'])
+  })
+})
