@@ -94,7 +94,7 @@ async function reason(error: unknown, path: string): Promise<string> {
       'it as JavaScript (.mjs).'
     )
   }
-  if (textProperty(error, 'code') === 'ERR_UNKNOWN_FILE_EXTENSION')
+  if (message.includes('Unknown file extension'))
     return 'it is neither a module nor JSON: write it as .mjs, .js, .cjs or .json.'
   if (!isInstance(error, SyntaxError)) return message
   const place = await syntaxErrorPlace(path)
