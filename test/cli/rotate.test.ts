@@ -183,6 +183,12 @@ describe('countersign rotate', () => {
     [{}, FILE, 'which subscription? Use --event-type and --callback-url, or name a --config'],
     [{}, ['--status'], '--status needs a configuration'],
     [config(OLD), ['--status'], 'there is no inbox'],
+    [
+      config(OLD),
+      ['--status', ...FILE],
+      "option '--status' cannot be used with option '--secret-file <file>'",
+    ],
+    [config(OLD), ['--status', '--prepare'], "option '--status' cannot be used with option '--prepare'"],
     [config(OLD), [], 'no place for the secret'],
     [
       config({ file: 'old.secret' }),

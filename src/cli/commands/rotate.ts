@@ -1,3 +1,4 @@
+import { Option } from 'commander'
 import { hasConfig, loadValues, type ConfigValues } from '../config/config-values.js'
 import { configuredSubscriptions, type ConfiguredSubscription } from '../config/config-subscriptions.js'
 import { loadEnvFile } from '../environment.js'
@@ -44,9 +45,25 @@ Examples:
   $ countersign rotate --event-type transfers.book-completed --secret-env TRANSFERS_SECRET_2
   $ countersign rotate --status --json`
 
+/** The options that only a new secret or its subscription has. */
+const OF_NEW_SECRET = [
+  'secretFile',
+  'secretEnv',
+  'existingSecret',
+  'prepare',
+  'showSecret',
+  'description',
+  'idempotencyKey',
+]
+
 export const defineRotate: DefineCommand = (command, io, finish) => {
   command
-    .option('--status', 'say when each secret of the configuration was last used, and do nothing')
+    .addOption(
+      new Option(
+        '--status',
+        'say when each secret of the configuration was last used, and do nothing',
+      ).conflicts(OF_NEW_SECRET),
+    )
     .option('--event-type <name>', 'of the subscription with this eventTypeName', someText)
     .option('--callback-url <url>', 'of the subscription with this callbackUrl')
     .option('--id <id>', 'of the subscription with this id, where several share type and URL', someText)
