@@ -3,7 +3,14 @@ import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import { CountersignError } from '../base/errors.js'
 import { checkKnownOptions, integerOption } from '../base/option-checks.js'
-import type { Attempt, DeliverManyOptions, DeliverOptions, Delivery, RetryPolicy } from './delivery.js'
+import {
+  isSuccess,
+  type Attempt,
+  type DeliverManyOptions,
+  type DeliverOptions,
+  type Delivery,
+  type RetryPolicy,
+} from './delivery.js'
 import { faultOption, type FaultKind } from './fault.js'
 import { targetOf, type DeliverTo } from './delivery-target.js'
 import { retryOption, type SimulatorSettings } from './settings.js'
@@ -189,10 +196,6 @@ export class Deliverer {
     this.#settings.logger.info({ delivery: number, fault, status: attempt.status, error }, 'delivery attempt')
     callerSignal?.throwIfAborted()
   }
-}
-
-function isSuccess(status: number): boolean {
-  return status >= 200 && status < 300
 }
 
 function codeOf(error: unknown): string {

@@ -38,11 +38,16 @@ export interface RetryPolicy {
   readonly isDelivered?: ((status: number) => boolean) | undefined
 }
 
+/** Whether an answer accepts a callback, unless a RetryPolicy says otherwise: 2xx. */
+export function isSuccess(status: number | undefined): boolean {
+  return status !== undefined && status >= 200 && status < 300
+}
+
 /** One callback, and all requests by which it was delivered. */
 export interface Delivery {
   /** From 1, in the order of the calls. */
   readonly number: number
-  /** The subscription that it was meant for. A fault may use another one: see the attempts. */
+  /** The X-Idempotency-Key of the callback. A fault may send another one: see the attempts. */
   readonly idempotencyKey: string
   /** The subscription's event type. */
   readonly eventType: string

@@ -1,5 +1,5 @@
 import { AssertionError } from 'node:assert'
-import type { Delivery } from './delivery.js'
+import { isSuccess, type Delivery } from './delivery.js'
 import type { Authenticity } from './fault.js'
 
 /** What was handled: idempotency keys, or the events themselves. One entry per time. */
@@ -119,8 +119,4 @@ function sentByKey(deliveries: readonly Delivery[]): Map<string, Sent> {
     }
   }
   return byKey
-}
-
-function isSuccess(status: number | undefined): boolean {
-  return status !== undefined && status >= 200 && status < 300
 }
