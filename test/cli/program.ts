@@ -1,14 +1,16 @@
-import { fork, spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
+import { ProgramHost, type Ran } from './program-host.js'
+
+export type { Ran } from './program-host.js'
 
 const BIN = join(__dirname, '../../dist/esm/cli/bin.js')
-const HOST = join(__dirname, 'program-host.mjs')
 
 export interface RunOptions {
   cwd?: string
@@ -16,19 +18,15 @@ export interface RunOptions {
   input?: string
 }
 
-export interface Ran {
-  code: number | null
-  stdout: string
-  stderr: string
-}
-
 /**
- * Runs a command line to its end, in a process that is shared by the tests of a file, or in one of its own where it needs
- * one. What the two have in common is all of the program but bin.ts. `serve` and `work` come to an end here if they cannot
- * start; `Sandbox` has them where they can.
+ * Runs a command line to its end, in the process of ProgramHost, or in one of its own where it needs one. What the two have
+ * in common is all of the program but bin.ts. `serve` and `work` come to an end here if they cannot start; `Sandbox` has
+ * them where they can.
  */
 export async function countersign(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
-  return needsProcess(options) ? countersignProcess(args, options) : host.run(args, options)
+  if (needsProcess(options)) return countersignProcess(args, options)
+  const { cwd = process.cwd(), input = '' } = options
+  return host.run({ args, cwd, env: environment(options), input })
 }
 
 /** Runs the program to its end, in a process of its own. */
@@ -164,47 +162,8 @@ function environment({ env }: RunOptions): NodeJS.ProcessEnv {
   return { PATH, ...env }
 }
 
-/** The process of program-host.mjs: started by the first command line, ended after the last test of the file. */
-class ProgramHost {
-  /** A run has the environment and the directory of the process to itself. */
-  isBusy = false
-  #child: ChildProcess | undefined
-  #ended: Promise<never> | undefined
-
-  async run(args: readonly string[], options: RunOptions): Promise<Ran> {
-    const { cwd = process.cwd(), input = '' } = options
-    this.isBusy = true
-    try {
-      const child = (this.#child ??= this.#start())
-      child.send({ args, cwd, env: environment(options), input })
-      const [ran] = (await Promise.race([once(child, 'message'), this.#ended!])) as [Ran]
-      return ran
-    } finally {
-      this.isBusy = false
-    }
-  }
-
-  end(): void {
-    this.#child?.kill('SIGKILL')
-  }
-
-  #start(): ChildProcess {
-    // The host reads there what the log of the program has written without the stream of standard output.
-    const log = openSync(join(process.env['COUNTERSIGN_TEST_RUN']!, `log-${process.pid}`), 'w+')
-    const stdio: StdioOptions = ['ignore', log, 'inherit', 'ipc']
-    const child = fork(HOST, { execArgv: [], env: environment({}), stdio })
-    closeSync(log)
-    this.#ended = once(child, 'exit').then(([code, signal]) => {
-      this.#child = undefined
-      throw new Error(`the process ended in a run of the program: ${code ?? signal}`)
-    })
-    this.#ended.catch(() => {})
-    return child
-  }
-}
-
-const host = new ProgramHost()
-afterAll(() => host.end())
+const host = new ProgramHost(environment({}))
+afterAll(() => host.close())
 
 function needsProcess({ cwd }: RunOptions): boolean {
   return host.isBusy || (cwd !== undefined && hasOtherModules(cwd))

@@ -1,6 +1,9 @@
 // Runs one command line after the other in one process: what a start of Node and the loading of modules cost is paid once.
-import { fstatSync, readSync } from 'node:fs'
+// The argument is the path of the socket on which they arrive.
+import { fstatSync, readSync, rmSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
+import { createServer } from 'node:net'
+import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import timers from 'node:timers/promises'
 import { main } from '../../dist/esm/cli/main.js'
@@ -15,7 +18,23 @@ const { setTimeout: pause } = timers
 timers.setTimeout = (ms, ...rest) => pause(pausesAreShort ? Math.min(ms, 5) : ms, ...rest)
 syncBuiltinESMExports()
 
-process.on('message', async ({ args, cwd, env, input }) => {
+// A configuration may replace methods of the console, as one of the tests has it do.
+const consoleMethods = { ...console }
+
+const path = process.argv[2]
+// The process before this one, if there was one, did not remove it.
+rmSync(path, { force: true })
+const server = createServer((socket) => {
+  socket.on('error', () => {})
+  socket.write(`${process.pid}\n`)
+  createInterface(socket).on('line', async (line) => {
+    socket.write(`${JSON.stringify(await run(JSON.parse(line)))}\n`)
+  })
+})
+server.listen(path, () => process.send('listening'))
+process.once('disconnect', () => process.exit())
+
+async function run({ args, cwd, env, input }) {
   const output = { stdout: '', stderr: '' }
   const restore = Object.keys(output).map((name) => {
     const { write } = process[name]
@@ -28,6 +47,7 @@ process.on('message', async ({ args, cwd, env, input }) => {
     return () => (process[name].write = write)
   })
   pausesAreShort = args[0] !== 'simulate'
+  Object.assign(console, consoleMethods)
   process.chdir(cwd)
   for (const name of Object.keys(process.env)) delete process.env[name]
   Object.assign(process.env, env)
@@ -37,8 +57,8 @@ process.on('message', async ({ args, cwd, env, input }) => {
   const code = await main(args, { stdin, stdout, stderr, env: process.env, cwd: () => process.cwd() })
   for (const undo of restore) undo()
   output.stdout += logSince(logStart)
-  process.send({ code, ...output })
-})
+  return { code, ...output }
+}
 
 /** The log of the program writes to the file descriptor of standard output, which is a file here. */
 function logSince(start) {
