@@ -123,6 +123,23 @@ describe('countersign capture anonymise', () => {
     expect(readdirSync(join(cwd, 'fixtures'))).toEqual([])
   })
 
+  it('says which folder it cannot create, and which file it cannot read', async () => {
+    const cwd = await captured()
+    writeFileSync(join(cwd, 'file'), '')
+    const into = ['capture', 'anonymise', 'captured', '--out', 'file/fixtures']
+    expect(await countersign(into, { cwd })).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(
+        /--out: cannot create .*fixtures \(ENOTDIR\): name a folder that you can write/,
+      ),
+    })
+    mkdirSync(join(cwd, 'captured', 'folder.http'))
+    expect(await anonymise(cwd)).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/cannot read .*folder\.http \(EISDIR\)/),
+    })
+  })
+
   it('writes into an empty folder only', async () => {
     const cwd = await captured()
     mkdirSync(join(cwd, 'fixtures'))
@@ -137,6 +154,24 @@ test('a function that never returns is named, and does not end the program witho
   await expect(rewritten(never, 'a.http', [{}, { eventType: 'a.b' }], 10)).rejects.toThrow(
     '--rewrite: the function failed for a.http: the function took longer than 10 ms',
   )
+})
+
+test.each([
+  '2026-11-03T09:14:27 Margarethe',
+  '2026-11-03 09:14, account 1234567890',
+  '2026-11-03T09:14:27.123Z Margarethe',
+  '2026-11-03T09:14:27Margarethe',
+])('of a text that begins with a date, the rest is scrambled as well: %s', (text) => {
+  expect(scramblerOf('seed')(text)).not.toMatch(/Margarethe|1234567890/)
+})
+
+test.each([
+  ['2026-11-03', /^2026-\d\d-\d\d$/],
+  ['2026-11-03 09:14', /^2026-\d\d-\d\d \d\d:\d\d$/],
+  ['2026-11-03T09:14:27+01:00', /^2026-\d\d-\d\dT\d\d:\d\d:\d\d\+01:00$/],
+  ['2026-11-03T09:14:27.123456-0500', /^2026-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}-0500$/],
+])('%s stays a date', (text, form) => {
+  expect(scramblerOf('seed')(text)).toMatch(form)
 })
 
 test('a scrambled JSON text is JSON with the same keys, lengths and types', () => {

@@ -73,7 +73,7 @@ async function anonymise(directory: string, flags: Flags, io: Io): Promise<Writt
     throw new UsageError(`${directory} holds no NAME.http: name the folder of a capture`)
   const rewrite = flags.rewrite === undefined ? undefined : await loadRewrite(flags.rewrite, io)
   const out = resolve(io.cwd(), flags.out)
-  await mkdir(out, { recursive: true })
+  await create(out)
   if ((await list(out)).length > 0) throw new UsageError(`--out: ${out} is not empty: name a new folder`)
 
   const scramble = scramblerOf(flags.seed ?? randomBytes(32).toString('hex'))
@@ -81,7 +81,7 @@ async function anonymise(directory: string, flags: Flags, io: Io): Promise<Writt
   const skipped: { name: string; reason: string }[] = []
   // Nothing is written before all functions have succeeded, so that the command can be repeated.
   for (const name of names) {
-    const fixture = await fixtureOf(await readFile(join(directory, name)), {
+    const fixture = await fixtureOf(await read(join(directory, name)), {
       callbackUrl: flags.callbackUrl,
       scramble,
       rewrite: rewrite && ((...parameters) => rewritten(rewrite, name, parameters)),
@@ -128,6 +128,23 @@ async function list(directory: string): Promise<string[]> {
     return await readdir(directory)
   } catch (error) {
     throw new UsageError(`cannot read ${directory} (${(error as NodeJS.ErrnoException).code})`)
+  }
+}
+
+async function read(file: string): Promise<Buffer> {
+  try {
+    return await readFile(file)
+  } catch (error) {
+    throw new UsageError(`cannot read ${file} (${(error as NodeJS.ErrnoException).code})`)
+  }
+}
+
+async function create(out: string): Promise<void> {
+  try {
+    await mkdir(out, { recursive: true })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new UsageError(`--out: cannot create ${out} (${code}): name a folder that you can write`)
   }
 }
 

@@ -5,7 +5,8 @@ import { isUuid } from '../../../base/uuid.js'
 export type Scramble = (text: string) => string
 
 const TOKENS = /"(?:[^"\\]|\\.)*"(\s*:)?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
-const DATE = /^(\d{4})-\d\d-\d\d(?:([T ])\d\d:\d\d(:\d\d)?(.*))?$/
+// RFC 3339, also without seconds or zone. A text that only begins with a date may have a name after it.
+const DATE = /^(\d{4})-\d\d-\d\d(?:([Tt ])\d\d:\d\d(:\d\d)?(\.\d{1,9})?([Zz]|[+-]\d\d(?::?\d\d)?)?)?$/
 
 /**
  * Letters become other letters of the same case, and digits other digits. UUIDs stay UUIDs of their version, and dates stay
@@ -62,18 +63,15 @@ function scrambledUuid(uuid: string, next: Numbers): string {
     .join('')
 }
 
-function scrambledDate([, year, separator, seconds, rest = '']: RegExpExecArray, next: Numbers): string {
+function scrambledDate(
+  [, year, separator, seconds, fraction = '', zone = '']: RegExpExecArray,
+  next: Numbers,
+): string {
   const two = (number: number) => String(number).padStart(2, '0')
   const day = `${year}-${two(1 + next(12))}-${two(1 + next(28))}`
   if (separator === undefined) return day
   const time = `${two(next(24))}:${two(next(60))}${seconds === undefined ? '' : `:${two(next(60))}`}`
-  // The fraction of a second, and the zone, which is kept.
-  return (
-    day +
-    separator +
-    time +
-    rest.replace(/^\.\d+/, (fraction) => fraction.replace(/\d/g, () => String(next(10))))
-  )
+  return day + separator + time + fraction.replace(/\d/g, () => String(next(10))) + zone
 }
 
 function scrambledCharacter(character: string, next: Numbers): string {
