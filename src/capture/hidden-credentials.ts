@@ -3,7 +3,9 @@ import { markSignatures } from '../diagnosis/signature-marker.js'
 export const HIDDEN = '[hidden]'
 
 const MAY_SIGN = /auth|signature|hmac/i
-const CREDENTIALS = /cookie|token|secret|passw|api-?key|session|credential/i
+// Gateways add keys and identity tokens under names of their own: Ocp-Apim-Subscription-Key, X-Goog-Iap-Jwt-Assertion,
+// X-Amzn-Oidc-Data.
+const CREDENTIALS = /cookie|token|secret|passw|key$|session|credential|jwt|oidc/i
 const MARKER = /(\[salted-sha256:[^\]]*\])/
 /** A longer word without spaces may be a credential. `HMAC-SHA256` and the words of dates are shorter. */
 const LONG_WORD = /[\w.~+/=-]{16,}/g

@@ -120,6 +120,10 @@ test.each([
   ['X-Original-Authorization', `HMAC-SHA256 Signature=${'Q'.repeat(43)}=`, 'QQQQ'],
   ['Cookie', 'session=abc123', 'abc123'],
   ['X-Api-Key', 'key-123', 'key-123'],
+  ['Ocp-Apim-Subscription-Key', 'key-123', 'key-123'],
+  ['X-Functions-Key', 'key-123', 'key-123'],
+  ['X-Goog-Iap-Jwt-Assertion', 'eyJ.payload', 'eyJ.payload'],
+  ['X-Amzn-Oidc-Data', 'eyJ.payload', 'eyJ.payload'],
   ['X-Amz-Security-Token', 'tok', 'tok'],
 ])('the credentials in %s: %s are hidden', async (name, value, hidden) => {
   const { send, receiver } = await run()
