@@ -194,7 +194,7 @@ function storeOption(
     return new MemoryIdempotencyStore({ retentionMs, logger: fallback.logger, clock })
   }
   // An inbox has a `claim` as well, which takes and returns other things.
-  if (typeof property(store, 'settle') === 'function')
+  if (['add', 'settle'].every((name) => typeof property(store, name) === 'function'))
     throw invalidOption(OWNER, 'store', store, 'it is an inbox: pass it as inbox', 'an inbox')
   objectOption(OWNER, 'store', store, store, ['claim'])
   checkRetention(OWNER, 'store', store.retentionMs, tolerance)
