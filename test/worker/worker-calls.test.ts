@@ -32,7 +32,7 @@ describe('a worker that handles several entries', () => {
     expect(calls.settle).toBe(1)
   })
 
-  it('records each end again when the call for all of them failed', async () => {
+  async function recordsEachEndAgain() {
     const { store, worker, runs, called, calls, becomes, set, log } = setUp()
     const ids = [await store(), await store()]
     worker.start()
@@ -42,9 +42,9 @@ describe('a worker that handles several entries', () => {
     for (const id of ids) await becomes(id, 'handled')
     expect(calls.settle).toBeGreaterThan(1)
     expect(log.withCode('ERR_INBOX_UNAVAILABLE')).toHaveLength(2)
-  })
+  }
 
-  it('hands back what the call for all of them could not begin', async () => {
+  async function handsBackWhatCouldNotBegin() {
     const { store, worker, called, becomes, set, runs } = setUp()
     const ids = [await store(), await store()]
     set('begin', () => (set('begin', undefined), away()))
@@ -52,6 +52,11 @@ describe('a worker that handles several entries', () => {
     await called(2)
     for (const { succeed } of runs) succeed()
     for (const id of ids) await becomes(id, 'handled', 1)
+  }
+
+  // Both at once, as each waits for a second before it tries again.
+  it('records each end again, and hands back what could not begin, when the call for all of them failed', async () => {
+    await Promise.all([recordsEachEndAgain(), handsBackWhatCouldNotBegin()])
   })
 })
 
