@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer, type AddressInfo, type Server } from 'node:net'
 import { join } from 'node:path'
 import { SqliteInbox } from '../../src/inbox/sqlite/sqlite-inbox.js'
 import { itWhere } from '../support/it-where.js'
@@ -156,11 +156,18 @@ describe('serve --check tries what serve needs', () => {
   )
 
   it('the port, where another program may listen', async () => {
-    const server = createServer().listen(0, '127.0.0.1')
-    sandbox.after(async () => void server.close())
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
-    await expectRefused(await configured({ port }), 'another program listens there', 1)
+    const listening = async (program: Server) => {
+      sandbox.after(async () => void program.close())
+      await once(program.listen(0, '127.0.0.1'), 'listening')
+      return configured({ port: (program.address() as AddressInfo).port })
+    }
+    const message = 'another program listens there'
+    await expectRefused(await listening(createServer((socket) => socket.destroy())), message, 1)
+    const silent = await listening(createServer())
+    expect(await countersign(['serve', '--check'], { cwd: silent })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(message),
+    })
   })
 
   it('the port, where a receiver that is to be replaced is only warned of', async () => {
