@@ -10,11 +10,11 @@ const sandbox = new Sandbox()
 afterEach(() => sandbox.clean())
 
 /** `serve` with an output that is read only until the server listens. */
-async function stalled(options: string, args: readonly string[] = []) {
-  const cwd = await sandbox.directory({ 'countersign.config.mjs': configModule('', options) })
+async function stalled(options: string, args: readonly string[] = [], box = sandbox) {
+  const cwd = await box.directory({ 'countersign.config.mjs': configModule('', options) })
   const child = spawn(process.execPath, [BIN, 'serve', '--port', '0', ...args], { cwd, stdio: 'pipe' })
   const exit = once(child, 'close')
-  sandbox.after(async () => {
+  box.after(async () => {
     child.kill('SIGKILL')
     child.stdout.resume()
     await exit
@@ -88,22 +88,29 @@ describe.each(['json', 'readable'])('the %s log, when its reader stands still', 
   }, 60_000)
 })
 
-// Both at once, as each waits for two seconds before it drops what its reader does not take.
-it('a log whose reader stands still does not keep the process from ending', async () => {
-  const ends = ['json', 'readable'].map(async (format) => {
-    const { refuse, child, exit } = await stalled('logRefusalsPerSecond: 1_000_000,', [
-      '--log-format',
-      format,
-    ])
-    await refuse(MORE_THAN_A_PIPE)
-    const ended = once(child, 'exit')
-    child.kill('SIGTERM')
-    expect(await ended).toEqual([0, null])
-    child.stdout.resume()
-    await exit
-  })
-  await Promise.all(ends)
-}, 60_000)
+// Both at once and beside the other tests, as each waits for two seconds before it drops what its reader does not take.
+it.concurrent(
+  'a log whose reader stands still does not keep the process from ending',
+  async () => {
+    const box = new Sandbox()
+    try {
+      const ends = ['json', 'readable'].map(async (format) => {
+        const args = ['--log-format', format]
+        const { refuse, child, exit } = await stalled('logRefusalsPerSecond: 1_000_000,', args, box)
+        await refuse(MORE_THAN_A_PIPE)
+        const ended = once(child, 'exit')
+        child.kill('SIGTERM')
+        expect(await ended).toEqual([0, null])
+        child.stdout.resume()
+        await exit
+      })
+      await Promise.all(ends)
+    } finally {
+      await box.clean()
+    }
+  },
+  60_000,
+)
 
 describe('the end of the process', () => {
   it.each([

@@ -7,10 +7,14 @@ afterEach(() => sandbox.clean())
 
 const WAITS = `await fetch(process.env.GATE); logger.info({}, 'through the gate')`
 
-async function serving(handler: string, options = ''): Promise<{ serve: Serving; gate: Gate; port: number }> {
-  const gate = await createGate(sandbox)
-  const cwd = await sandbox.directory({ 'countersign.config.mjs': configModule(handler, options) })
-  const serve = sandbox.serve([], { cwd, env: { GATE: gate.url } })
+async function serving(
+  handler: string,
+  options = '',
+  box = sandbox,
+): Promise<{ serve: Serving; gate: Gate; port: number }> {
+  const gate = await createGate(box)
+  const cwd = await box.directory({ 'countersign.config.mjs': configModule(handler, options) })
+  const serve = box.serve([], { cwd, env: { GATE: gate.url } })
   return { serve, gate, port: await serve.port() }
 }
 
@@ -79,13 +83,19 @@ describe('stopping', () => {
     expect(await serve.exit).toBe(0)
   })
 
-  it('leaves a handler behind that does not listen to its signal', async () => {
-    const { serve, gate, port } = await serving(WAITS, 'stopTimeoutMs: 100,')
-    const answer = deliver(port).catch(() => 'cut off')
-    await gate.reached
-    serve.signal('SIGTERM')
-    expect(await serve.exit).toBe(0)
-    expect(await answer).toBe('cut off')
+  // Beside the other tests, as the process waits for two seconds.
+  it.concurrent('leaves a handler behind that does not listen to its signal', async () => {
+    const box = new Sandbox()
+    try {
+      const { serve, gate, port } = await serving(WAITS, 'stopTimeoutMs: 100,', box)
+      const answer = deliver(port).catch(() => 'cut off')
+      await gate.reached
+      serve.signal('SIGTERM')
+      expect(await serve.exit).toBe(0)
+      expect(await answer).toBe('cut off')
+    } finally {
+      await box.clean()
+    }
   })
 })
 
