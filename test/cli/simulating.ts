@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { SECRET, subscription } from '../support/running-receiver.js'
+import { SECRET, subscription } from '../support/subscription.js'
 import { countersign, Sandbox, type RunOptions } from './program.js'
 
 const BIN = join(__dirname, '../../dist/esm/cli/bin.js')

@@ -2,7 +2,7 @@ import { createReceiver } from '../../src/index.js'
 import type { OperatorEvent } from '../../src/events/lifecycle-events.js'
 import type { EntryFilter, EntryPage } from '../../src/inbox/operations.js'
 import type { MemoryInbox } from '../../src/inbox/memory-inbox.js'
-import { subscription } from '../support/running-receiver.js'
+import { subscription } from '../support/subscription.js'
 import { ADA, BOB, browse, hiddenFields, runConsole, textOf, type Browsing } from './browse.js'
 import { seededInbox } from './seeded-inbox.js'
 

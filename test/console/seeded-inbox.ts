@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import type { Arrival, ClaimEnd } from '../../src/inbox/inbox.js'
 import { arrival, type ArrivalOptions } from '../support/arrivals.js'
-import { subscription } from '../support/running-receiver.js'
+import { subscription } from '../support/subscription.js'
 import { fakeClock } from '../support/fake-clock.js'
 
 export const NOW = Date.UTC(2026, 10, 3, 9, 14, 27)

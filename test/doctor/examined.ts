@@ -1,5 +1,5 @@
 import { examine, type Examination, type ExamineOptions } from '../../src/diagnosis/doctor/examine.js'
-import { SECRET, subscription } from '../support/running-receiver.js'
+import { SECRET, subscription } from '../support/subscription.js'
 
 /** Examines a port of this machine with the secret of the running receiver. */
 export async function examined(port: number, options: Partial<ExamineOptions> = {}): Promise<Examination> {

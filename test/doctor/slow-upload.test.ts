@@ -1,7 +1,7 @@
 import { slowUpload } from '../../src/diagnosis/doctor/slow-upload.js'
 import { createProbe } from '../../src/diagnosis/doctor/probe.js'
 import type { ProbeReport } from '../../src/probe/report.js'
-import { SECRET } from '../support/running-receiver.js'
+import { SECRET } from '../support/subscription.js'
 
 const probe = createProbe({ secret: SECRET, eventTypeName: 'a.b', sentAtMs: 0 })
 const exchange = { probe, startedAtMs: 0, durationMs: 4_010, pauseMs: 4_000 }

@@ -1,5 +1,5 @@
 import { createReceiver, type Handler, type Outcome, type ReceiverOptions } from '../../src/index.js'
-import { subscription } from '../support/running-receiver.js'
+import { subscription } from '../support/subscription.js'
 
 interface RunOptions extends Partial<ReceiverOptions> {
   readonly handler?: Handler

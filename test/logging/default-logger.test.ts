@@ -4,7 +4,7 @@ import { collectedLog } from '../support/collected-log.js'
 import { createReceiver } from '../../src/index.js'
 import { createClient } from '../../src/client/index.js'
 import { MemoryIdempotencyStore } from '../../src/index.js'
-import { subscription } from '../support/running-receiver.js'
+import { subscription } from '../support/subscription.js'
 
 const SETUP = `
   import { createServer, Agent, request } from 'node:http'

@@ -1,6 +1,6 @@
 import { createProbe, type Probe, type ProbeOptions } from '../../src/diagnosis/doctor/probe.js'
 import { openReport, type ProbeReport } from '../../src/probe/report.js'
-import { SECRET, subscription } from '../support/running-receiver.js'
+import { SECRET, subscription } from '../support/subscription.js'
 
 export function probeOf(options: Partial<ProbeOptions> = {}): Probe {
   return createProbe({

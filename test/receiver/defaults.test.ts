@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseReceiverOptions } from '../../src/receiver/settings.js'
-import { subscription } from '../support/running-receiver.js'
+import { subscription } from '../support/subscription.js'
 
 const readme = readFileSync(join(__dirname, '../../README.md'), 'utf8')
 

@@ -1,6 +1,6 @@
 import { createReceiver, MemoryIdempotencyStore } from '../../src/index.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
-import { subscription } from '../support/running-receiver.js'
+import { subscription } from '../support/subscription.js'
 
 function make(options: object) {
   return createReceiver({ subscriptions: [subscription], ...options })

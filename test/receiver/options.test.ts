@@ -6,7 +6,7 @@ import {
   type CountersignError,
 } from '../../src/index.js'
 import { collectedLog } from '../support/collected-log.js'
-import { SECRET, subscription } from '../support/running-receiver.js'
+import { SECRET, subscription } from '../support/subscription.js'
 
 /** What is thrown for options that the types would not let through. */
 function refusal(options: object): CountersignError {

@@ -1,5 +1,5 @@
 import { createReceiver } from '../../src/index.js'
-import { subscription } from '../support/running-receiver.js'
+import { subscription } from '../support/subscription.js'
 
 const receiver = createReceiver({ subscriptions: [subscription] })
 const app = () => {}

@@ -1,5 +1,5 @@
 import { createReceiver, MemoryIdempotencyStore, type IdempotencyStore } from '../../src/index.js'
-import { subscription } from '../support/running-receiver.js'
+import { subscription } from '../support/subscription.js'
 
 const receiverWith = (open: () => Promise<void>, dependencyTimeoutMs?: number) => {
   const store: IdempotencyStore = Object.assign(new MemoryIdempotencyStore(), { open })

@@ -4,7 +4,7 @@ import {
   startReceiverServer,
   type ReceiverServerOptions,
 } from '../../src/server/server.js'
-import { subscription } from '../support/running-receiver.js'
+import { subscription } from '../support/subscription.js'
 
 /** They are closed after the test. */
 export const open: { close(): Promise<void> }[] = []

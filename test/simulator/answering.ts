@@ -3,7 +3,7 @@ import type { ServiceSimulatorOptions } from '../../src/simulator/options.js'
 import type { ServiceSimulator } from '../../src/simulator/service-simulator.js'
 import { deferred } from '../support/deferred.js'
 import { serve } from '../support/hosts.js'
-import { subscription } from '../support/running-receiver.js'
+import { subscription } from '../support/subscription.js'
 import { runSimulator } from './running-simulator.js'
 
 export interface Seen {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { DeliverOptions } from '../../src/simulator/delivery.js'
 import type { ServiceSimulator } from '../../src/simulator/service-simulator.js'
 import { serve } from '../support/hosts.js'
-import { subscription } from '../support/running-receiver.js'
+import { subscription } from '../support/subscription.js'
 import { runSimulator } from './running-simulator.js'
 
 const NOTHING = {

@@ -1,5 +1,5 @@
 import type { ServiceSimulator } from '../../src/simulator/service-simulator.js'
-import { subscription } from '../support/running-receiver.js'
+import { subscription } from '../support/subscription.js'
 import { runSimulator } from './running-simulator.js'
 
 export const NEXT_SECRET = 'the-secret-after-next'

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { Arrival, Inbox } from '../../src/inbox/inbox.js'
-import { subscription } from './running-receiver.js'
+import { subscription } from './subscription.js'
 
 export interface ArrivalOptions extends Partial<Pick<Arrival, 'suspicion' | 'orderKey' | 'signature'>> {
   readonly type?: string

@@ -1,5 +1,5 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
-import { symlinkSync } from 'node:fs'
+import { symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { buildSync } from 'esbuild'
@@ -20,15 +20,27 @@ const root = join(__dirname, '../..')
  */
 export function buildProgram(directory: string, imports: string, statements: string): string {
   const outfile = join(directory, 'program.cjs')
-  buildSync({
-    stdin: { contents: program(imports, statements), resolveDir: __dirname, loader: 'ts' },
+  writeFileSync(outfile, bundleOf(program(imports, statements)))
+  symlinkSync(join(root, 'node_modules'), join(directory, 'node_modules'), 'junction')
+  return outfile
+}
+
+/** Tests of a file often have the same program in several directories. */
+const bundles = new Map<string, Uint8Array>()
+
+function bundleOf(contents: string): Uint8Array {
+  const known = bundles.get(contents)
+  if (known) return known
+  const { outputFiles } = buildSync({
+    stdin: { contents, resolveDir: __dirname, loader: 'ts' },
     bundle: true,
     platform: 'node',
     external: ['@jest/globals', 'pg', 'redis'],
-    outfile,
+    write: false,
   })
-  symlinkSync(join(root, 'node_modules'), join(directory, 'node_modules'), 'junction')
-  return outfile
+  const bundle = outputFiles[0]!.contents
+  bundles.set(contents, bundle)
+  return bundle
 }
 
 export function startProgram(command: string, args: readonly string[]): StartedProgram {

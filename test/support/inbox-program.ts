@@ -23,5 +23,5 @@ const IMPORTS = `
   import { addEventually } from './add-eventually.js'
   import { arrival } from './arrivals.js'
   import { signedCallback } from '../../src/testing/signed-callback.js'
-  import { subscription } from './running-receiver.js'
+  import { subscription } from './subscription.js'
 `

@@ -15,5 +15,5 @@ const IMPORTS = `
   import { createInterface } from 'node:readline'
   import { createReceiver } from '../../src/index.js'
   import { PostgresInbox } from '../../src/postgres.js'
-  import { subscription } from './running-receiver.js'
+  import { subscription } from './subscription.js'
 `

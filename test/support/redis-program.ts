@@ -18,5 +18,5 @@ const IMPORTS = `
   import { createReceiver } from '../../src/index.js'
   import { RedisIdempotencyStore } from '../../src/redis.js'
   import { digest } from './claim-requests.js'
-  import { subscription } from './running-receiver.js'
+  import { subscription } from './subscription.js'
 `

@@ -15,14 +15,9 @@ import {
 } from '../../src/testing/signed-callback.js'
 import { collectedLog, type CollectedLog } from './collected-log.js'
 import { host, type HostName } from './hosts.js'
+import { subscription } from './subscription.js'
 
-export const SECRET = 's3cret~Text-with_dots.and-dashes-0123456'
-
-export const subscription = {
-  eventTypeName: 'transfers.book-completed',
-  callbackUrl: 'https://partner.example.com/hooks/transfers',
-  secret: SECRET,
-}
+export { SECRET, subscription } from './subscription.js'
 
 /** A well-formed Authorization that nobody's secret gives. */
 export const FORGED = `HMAC-SHA256 Signature=${'A'.repeat(43)}=`

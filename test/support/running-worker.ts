@@ -15,7 +15,7 @@ import { arrival, type ArrivalOptions } from './arrivals.js'
 import { collectedLog, type CollectedLog } from './collected-log.js'
 import { fakeClock, type FakeClock } from './fake-clock.js'
 import { deferred } from './deferred.js'
-import { subscription } from './running-receiver.js'
+import { subscription } from './subscription.js'
 import { nextLook, until } from './until.js'
 
 /** A call of a handler, which goes on until the test ends it, unless the handler that was given does so itself. */

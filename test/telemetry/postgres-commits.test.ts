@@ -2,7 +2,7 @@ import { prometheusMetrics } from '../../src/prometheus.js'
 import { createReceiver } from '../../src/index.js'
 import { arrival } from '../support/arrivals.js'
 import { describeWithAnyDatabase } from '../support/postgres-inbox.js'
-import { subscription } from '../support/running-receiver.js'
+import { subscription } from '../support/subscription.js'
 import { samplesOf } from './samples.js'
 
 describeWithAnyDatabase('the metrics of a PostgreSQL inbox', ({ inboxOn, newSchema }) => {

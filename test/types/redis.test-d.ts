@@ -2,7 +2,7 @@ import { Cluster, Redis } from 'ioredis'
 import { createClient, createClientPool, createCluster, createSentinel } from 'redis'
 import { createReceiver } from '../../src/index.js'
 import { RedisIdempotencyStore } from '../../src/redis.js'
-import { subscription } from '../support/running-receiver.js'
+import { subscription } from '../support/subscription.js'
 
 const sentinel = { name: 'primary', sentinelRootNodes: [{ host: '127.0.0.1', port: 26_379 }] }
 

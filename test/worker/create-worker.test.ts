@@ -3,7 +3,7 @@ import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { arrival } from '../support/arrivals.js'
 import { collectedLog } from '../support/collected-log.js'
 import { interposed } from '../support/interposed-inbox.js'
-import { subscription } from '../support/running-receiver.js'
+import { subscription } from '../support/subscription.js'
 import { becomes } from '../support/running-worker.js'
 import { until } from '../support/until.js'
 

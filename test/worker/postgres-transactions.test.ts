@@ -9,7 +9,7 @@ import { arrival } from '../support/arrivals.js'
 import { collectedLog } from '../support/collected-log.js'
 import { deferred } from '../support/deferred.js'
 import { describeWithPostgres, PostgresServer, QUICK_SETTINGS } from '../support/postgres-server.js'
-import { subscription } from '../support/running-receiver.js'
+import { subscription } from '../support/subscription.js'
 import { becomes } from '../support/running-worker.js'
 import { until } from '../support/until.js'
 

@@ -5,7 +5,7 @@ import {
   type EventMap,
   type Registration,
 } from '../../src/index.js'
-import { subscription } from '../support/running-receiver.js'
+import { subscription } from '../support/subscription.js'
 import { TransactionalMemoryInbox } from '../support/transactional-memory-inbox.js'
 
 const TYPE = subscription.eventTypeName

@@ -6,7 +6,7 @@ import { deferred } from '../support/deferred.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { away, interposed } from '../support/interposed-inbox.js'
 import { becomes, work } from '../support/running-worker.js'
-import { subscription } from '../support/running-receiver.js'
+import { subscription } from '../support/subscription.js'
 import { TransactionalMemoryInbox } from '../support/transactional-memory-inbox.js'
 import { until } from '../support/until.js'
 

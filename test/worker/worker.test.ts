@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { subscription } from '../support/running-receiver.js'
+import { subscription } from '../support/subscription.js'
 import { work } from '../support/running-worker.js'
 import { until } from '../support/until.js'
 

@@ -5,7 +5,7 @@ import { signedCallback, type SignedCallback } from '../../../src/testing/signed
 import { itWhere } from '../../support/it-where.js'
 import { hasPostgres, PostgresServer } from '../../support/postgres-server.js'
 import { runInboxReceiver, type RunningInboxReceiver } from '../../support/running-inbox-receiver.js'
-import { subscription } from '../../support/running-receiver.js'
+import { subscription } from '../../support/subscription.js'
 import { canMakeDisks, SmallDisk } from '../../support/small-disk.js'
 import { nextLook } from '../../support/until.js'
 
