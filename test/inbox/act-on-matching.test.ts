@@ -1,4 +1,5 @@
-import { actOnMatching, MemoryInbox, previewMatching } from '../../src/index.js'
+import { actOnMatching, previewMatching } from '../../src/inbox/act-on-matching.js'
+import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { arrival } from '../support/arrivals.js'
 import { settle } from '../support/settle.js'
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { DoNotRetryError } from '../../src/index.js'
+import { DoNotRetryError } from '../../src/handlers/do-not-retry.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { randomRuns } from '../support/random-runs.js'

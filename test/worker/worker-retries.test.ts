@@ -1,4 +1,4 @@
-import { DoNotRetryError } from '../../src/index.js'
+import { DoNotRetryError } from '../../src/handlers/do-not-retry.js'
 import type { StandardSchema } from '../../src/index.js'
 import type { CompleteInbox } from '../../src/inbox/operations.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
