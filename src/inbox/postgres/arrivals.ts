@@ -1,5 +1,5 @@
 import type { AddResult, Arrival } from '../inbox.js'
-import { addAll } from './add.js'
+import { addAll, type TriedArrival } from './add.js'
 import { Batches } from './batches.js'
 import type { InboxDatabase } from './inbox-database.js'
 import { isFault } from './inbox-error.js'
@@ -14,27 +14,32 @@ export class Arrivals {
   readonly #database: InboxDatabase
   readonly #settings: TransactionSettings
   readonly #onDue: () => void
-  readonly #new: Batches<Arrival, AddResult | undefined>
-  readonly #others: Batches<Arrival, AddResult>
+  readonly #new: Batches<Arrival, AddResult | typeof NOT_NEW | undefined>
+  readonly #others: Batches<TriedArrival, AddResult>
 
   constructor(database: InboxDatabase, settings: TransactionSettings, onDue: () => void) {
     this.#database = database
     this.#settings = settings
     this.#onDue = onDue
-    const options = {
-      isFault,
-      bytesOf: ({ callback }: Arrival) => callback.rawBody.length,
-      orderOf: ({ orderKey }: Arrival) => orderKey,
-      patienceMs: PATIENCE_MS,
-    }
-    this.#new = new Batches({ ...options, run: (batch) => this.#storeNew(batch) })
-    this.#others = new Batches({ ...options, run: (batch) => this.#add(batch) })
+    const bytesOf = ({ callback }: Arrival) => callback.rawBody.length
+    const orderOf = ({ orderKey }: Arrival) => orderKey
+    const options = { isFault, patienceMs: PATIENCE_MS }
+    this.#new = new Batches({ ...options, bytesOf, orderOf, run: (batch) => this.#storeNew(batch) })
+    this.#others = new Batches({
+      ...options,
+      bytesOf: ({ arrival }) => bytesOf(arrival),
+      orderOf: ({ arrival }) => orderOf(arrival),
+      run: (batch) => this.#add(batch),
+    })
   }
 
   add(arrival: Arrival): Promise<AddResult> {
     const isPlain = arrival.suspicion === undefined && arrival.orderKey === undefined
-    if (!isPlain) return this.#others.add(arrival)
-    return this.#new.add(arrival).then((stored) => stored ?? this.#others.add(arrival))
+    if (!isPlain) return this.#others.add({ arrival, mayBeNew: true })
+    return this.#new.add(arrival).then((stored) => {
+      if (stored !== undefined && stored !== NOT_NEW) return stored
+      return this.#others.add({ arrival, mayBeNew: stored === undefined })
+    })
   }
 
   /** Resolves once nothing waits and nothing is being stored. */
@@ -43,21 +48,22 @@ export class Arrivals {
     await this.#others.idle()
   }
 
-  async #storeNew(batch: readonly Arrival[]): Promise<readonly (AddResult | undefined)[]> {
+  /** Resolves to undefined for each callback if nothing could be tried. */
+  async #storeNew(batch: readonly Arrival[]): Promise<readonly (AddResult | typeof NOT_NEW | undefined)[]> {
     const ids = await this.#database.statement((all) => insertNew(all, batch, this.#settings))
-    if (ids?.some((id) => id !== undefined)) this.#onDue()
-    return batch.map((_, index) => {
-      const id = ids?.[index]
-      return id === undefined ? undefined : { result: 'stored', id }
-    })
+    if (!ids) return batch.map(() => undefined)
+    if (ids.some((id) => id !== undefined)) this.#onDue()
+    return ids.map((id) => (id === undefined ? NOT_NEW : { result: 'stored', id }))
   }
 
-  async #add(batch: readonly Arrival[]): Promise<readonly AddResult[]> {
+  async #add(batch: readonly TriedArrival[]): Promise<readonly AddResult[]> {
     const { results, isAnyDue } = await this.#database.commit((tx) => addAll(tx, batch, this.#settings))
     if (isAnyDue) this.#onDue()
     return results
   }
 }
+
+const NOT_NEW = 'not-new'
 
 /** A batch usually takes a few milliseconds. One that takes longer waits for a lock or for the disk. */
 const PATIENCE_MS = 20

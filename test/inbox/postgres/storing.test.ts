@@ -37,6 +37,16 @@ describeWithAnyDatabase('storing callbacks in PostgreSQL', (database) => {
     await close()
   })
 
+  it('tries a repeat as a new callback once', async () => {
+    const { inbox, statements, close } = await watched()
+    const given = arrival()
+    await inbox.add(given)
+    statements.length = 0
+    expect((await inbox.add(given)).result).toBe('duplicate')
+    expect(statements.filter((text) => text.includes('store_new'))).toHaveLength(1)
+    await close()
+  })
+
   it('does not hold up new callbacks while one of them waits for the transaction of somebody else', async () => {
     const schema = database.newSchema()
     const inbox = database.inboxOn(schema)
