@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { loadSupport } from '../test/support/load-support.mjs'
-import { measureDisk } from './postgres/disk.mjs'
+import { measureServerCost } from './postgres/server-cost.mjs'
 import { startChild, startServers } from './receiver.bench.mjs'
 import { median, ratio } from './statistics.mjs'
 
@@ -20,7 +20,7 @@ const UNFINISHED = {
 }
 const CONNECTIONS = 64
 
-/** Callbacks that are accepted per second with the inbox in PostgreSQL; and those that are handled as well, beside job queues. */
+/** Callbacks that are accepted per second with the inbox in PostgreSQL; and those that are handled as well, beside job queues; what they cost the server. */
 export async function benchPostgres(options) {
   const { hasPostgres, PostgresServer } = loadSupport('postgres-server.ts')
   if (!hasPostgres) return []
@@ -30,7 +30,7 @@ export async function benchPostgres(options) {
     return [
       ...(await accept(server, options)),
       ...(await handOver(server, options)),
-      ...(await disk(server, options)),
+      ...(await serverCost(server, options)),
     ]
   } finally {
     await server.stop()
@@ -143,14 +143,17 @@ function rowsOf(name, results) {
   })
 }
 
-async function disk(server, { quick }) {
+async function serverCost(server, { quick }) {
   const count = quick ? 2_000 : 20_000
   const rows = []
   for (const bodyBytes of [300, 1_500]) {
-    const { tableBytes, logBytes } = await measureDisk(await server.createDatabase(), { count, bodyBytes })
+    const cost = await measureServerCost(server, { count, bodyBytes })
+    const bodies = `bodies of ${bodyBytes} bytes`
     rows.push(
-      bytesRow(`tables and indexes, bodies of ${bodyBytes} bytes`, tableBytes),
-      bytesRow(`write-ahead log, bodies of ${bodyBytes} bytes`, logBytes),
+      bytesRow(`tables and indexes, ${bodies}`, cost.tableBytes),
+      bytesRow(`write-ahead log, ${bodies}`, cost.logBytes),
+      ...timeRows(`processor time of the server to store, ${bodies}`, cost.secondsStored),
+      ...timeRows(`processor time of the server to claim, begin and end, ${bodies}`, cost.secondsHandled),
     )
   }
   return rows
@@ -164,4 +167,18 @@ function bytesRow(what, bytes) {
     value: bytes,
     of: 'bytes per callback',
   }
+}
+
+/** None where the processor time is not known. */
+function timeRows(what, seconds) {
+  if (Number.isNaN(seconds)) return []
+  return [
+    {
+      part: 'postgres',
+      what,
+      measured: `${(seconds * 1e6).toFixed(1)} µs`,
+      value: seconds * 1e6,
+      of: 'µs per callback',
+    },
+  ]
 }
