@@ -4,7 +4,8 @@ const CLAIMS = 'inbox/sqlite/claims.ts'
 const INBOX = 'inbox/sqlite/sqlite-inbox.ts'
 const ADD_WRITES =
   'return this.#commits.write((db) => add(db, arrival, this.#clock.now()), { isArrival: true })'
-const SETTLE_WRITES = 'return this.#commits.write((db) => settle(db, ends, this.#clock.now()))'
+const SETTLE_WRITES =
+  'return this.#commits.write((db) => settle(db, ends, this.#clock.now()), { entries: ends.length })'
 const BEGINS = "if (start === 'lost') return { end: { move: 'handBack' } }"
 
 const INBOX_TESTS = ['test/inbox/sqlite-inbox.test.ts', 'test/inbox/sqlite-processes.test.ts']

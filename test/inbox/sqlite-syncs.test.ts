@@ -119,6 +119,36 @@ describe('until the disk has it', () => {
     await Promise.all(adding)
   })
 
+  describe('a call of a worker for many entries', () => {
+    async function besideAnArrival() {
+      const inbox = inboxOn(inboxFile())
+      await inbox.add(arrival())
+      holdSyncs()
+      const adding = [inbox.add(arrival())]
+      const claiming = inbox.claim({ ...CLAIM, limit: 65 })
+      expect(await isSettled(claiming)).toBe(false)
+      return { inbox, adding, claiming }
+    }
+
+    it('waits until the arrivals have been answered', async () => {
+      const { adding, claiming } = await besideAnArrival()
+      endSyncs()
+      expect((await claiming).entries).toHaveLength(2)
+      await Promise.all(adding)
+    })
+
+    it('waits no more than 10 ms for one arrival after the other', async () => {
+      const { inbox, adding, claiming } = await besideAnArrival()
+      const later = performance.now() + 10
+      const now = jest.spyOn(performance, 'now').mockImplementation(() => later)
+      adding.push(inbox.add(arrival()))
+      expect((await claiming).entries).toHaveLength(3)
+      now.mockRestore()
+      endSyncs()
+      await Promise.all(adding)
+    })
+  })
+
   it('a repeat is not recognised by what another process has committed', async () => {
     const file = inboxFile()
     const [one, other] = [inboxOn(file), inboxOn(file)]

@@ -41,12 +41,18 @@ export class GroupCommit {
    * Resolves once the changes of the operation, and what it has read, are durable; without `isDurable` once they are committed. If
    * it rejects, nothing was changed, unless a sync of the disk failed. The operation may be run several times.
    */
-  write<Result>(operation: Operation<Result>, { isArrival = false, isDurable = true } = {}): Promise<Result> {
+  write<Result>(
+    operation: Operation<Result>,
+    { isArrival = false, isDurable = true, entries = 1 } = {},
+  ): Promise<Result> {
     if (this.#closed) return Promise.reject(closedError(this.#options.file))
     return new Promise<Result>((resolve, reject) => {
-      const giveUpAt = performance.now() + this.#options.busyTimeoutMs
+      const addedAt = performance.now()
+      const giveUpAt = addedAt + this.#options.busyTimeoutMs
       this.#queue.add({
         operation,
+        entries,
+        addedAt,
         isArrival,
         isDurable,
         giveUpAt,

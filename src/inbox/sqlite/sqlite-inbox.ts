@@ -129,7 +129,7 @@ export class SqliteInbox implements CompleteInbox {
         recordTypes(db, types, now)
         return { claims: claim(db, request, now), now, types, steps, aheadMs }
       },
-      { isDurable: false },
+      { isDurable: false, entries: request.limit },
     )
     // Only now, as the operation may have been rolled back and run again.
     if (types.length > 0) this.#askedTypes.recorded(request.eventTypes, now)
@@ -137,15 +137,19 @@ export class SqliteInbox implements CompleteInbox {
   }
 
   begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
-    return this.#commits.write((db) => begin(db, claims, leaseMs, this.#clock.now()))
+    return this.#commits.write((db) => begin(db, claims, leaseMs, this.#clock.now()), {
+      entries: claims.length,
+    })
   }
 
   extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
-    return this.#commits.write((db) => extend(db, claims, leaseMs, this.#clock.now()))
+    return this.#commits.write((db) => extend(db, claims, leaseMs, this.#clock.now()), {
+      entries: claims.length,
+    })
   }
 
   settle(ends: readonly SettledClaim[]): Promise<ReadonlySet<EntryId>> {
-    return this.#commits.write((db) => settle(db, ends, this.#clock.now()))
+    return this.#commits.write((db) => settle(db, ends, this.#clock.now()), { entries: ends.length })
   }
 
   stats(): Promise<InboxStats> {
@@ -187,7 +191,9 @@ export class SqliteInbox implements CompleteInbox {
   async prune(request: PruneEntries): Promise<number> {
     if (request.dryRun)
       return this.#commits.read((db) => idsToPrune(db, request, this, this.#clock.now()).length)
-    return this.#commits.write((db) => prune(db, request, this, this.#clock.now()))
+    return this.#commits.write((db) => prune(db, request, this, this.#clock.now()), {
+      entries: request.limit,
+    })
   }
 
   /** Completes the calls that were made before. */
