@@ -67,14 +67,13 @@ export function callbackReader(limits: BodyLimits, { stopping, probeStep }: Read
         ? { headers, refused: raw }
         : { path, headers, credentials, body: raw.bytes, release: raw.release }
     const reading = readBody(source)
-    return isPending(reading) ? inBatch(reading, joinBatch).then(intake) : intake(reading)
-  }
-
-  /** A large body does not wait for a batch: its verification takes longer than a batch saves, and a batch would keep many in memory. */
-  async function inBatch(reading: Promise<RawBody | BodyFailureCode>, joinBatch: JoinBatch | undefined) {
-    const raw = await reading
-    if (joinBatch && typeof raw === 'object' && raw.bytes.length <= SMALL_BODY_BYTES) await joinBatch()
-    return raw
+    if (!isPending(reading)) return intake(reading)
+    return reading.then((raw) => {
+      // A large body does not wait for a batch: its verification takes longer than a batch saves, and a batch would
+      // keep many large bodies in memory.
+      const joins = typeof raw === 'object' && raw.bytes.length <= SMALL_BODY_BYTES
+      return joinBatch && joins ? joinBatch().then(() => intake(raw)) : intake(raw)
+    })
   }
 
   /** The headers are a reason to refuse the request. Only of a probe is the body read nevertheless. */
