@@ -15,7 +15,7 @@ import { median, ratio } from './statistics.mjs'
 const PAGE_AIM = { atMost: 100 }
 /** A page that took longer is asked for again, because another program may have run. The shortest time counts. */
 const SLOW_MS = 50
-const VISITS = 5
+const VISITS = 9
 
 /** How long the pages of the console take with very many entries, and what open pages cost the callbacks that arrive. */
 export async function* benchConsole({ quick }) {

@@ -42,7 +42,31 @@ export async function benchTelemetry({ quick }) {
     ...COMPARED.map(([name, baseline, { atLeast } = {}]) =>
       cpu(processes, name, baseline, atLeast && { atMost: Math.round(100 / atLeast) / 100 }),
     ),
+    ...(await withoutHttp(quick ? 20 : 80)),
   ]
+}
+
+/** By the tenth percentile of the rounds, in microseconds more than without metrics and traces. */
+async function withoutHttp(rounds) {
+  const { child, ask } = startChild('telemetry/without-http.mjs', 1)
+  try {
+    const [{ modes }] = await once(child, 'message')
+    const results = Object.fromEntries(modes.map((mode) => [mode, []]))
+    for (const mode of modes) await ask({ mode, count: 5_000 })
+    for (let made = 0; made < rounds; made++) {
+      for (const mode of modes) results[mode].push((await ask({ mode, count: 500 })).cpuPerRequest * 1e6)
+      modes.reverse()
+    }
+    const off = quantile(results.off, 0.1)
+    return Object.entries(results).map(([mode, series]) => {
+      const took = quantile(series, 0.1)
+      const more = mode === 'off' ? {} : { value: took - off, of: 'µs more than off' }
+      const what = `without HTTP, ${mode}, processor time per callback`
+      return { part: 'telemetry', what, measured: `${took.toFixed(1)} µs`, ...more }
+    })
+  } finally {
+    child.kill()
+  }
 }
 
 function perSecond(processes, name, baseline, aim) {
