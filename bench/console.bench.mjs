@@ -22,27 +22,20 @@ export async function* benchConsole({ quick }) {
   const count = quick ? 100_000 : 1_000_000
   const mixes = quick ? ['nearly all handled'] : Object.keys(MIXES)
   const directory = mkdtempSync(join(tmpdir(), 'countersign-bench-'))
-  const files = mixes.map((_, at) => join(directory, `${at}.db`))
-  const { PostgresServer, QUICK_SETTINGS } = loadSupport('postgres-server.ts')
-  const server = await PostgresServer.start([...QUICK_SETTINGS, 'shared_buffers = 128MB'])
+  const { hasPostgres, PostgresServer, QUICK_SETTINGS } = loadSupport('postgres-server.ts')
+  const settings = [...QUICK_SETTINGS, 'shared_buffers = 128MB']
+  const server = hasPostgres ? await PostgresServer.start(settings) : undefined
   try {
-    try {
-      const addresses = []
-      for (const _ of mixes) addresses.push(await server.createDatabase())
-      await fillAll([
-        ...mixes.map((mix, at) => ({ connectionString: addresses[at], count, mix })),
-        ...mixes.map((mix, at) => ({ file: files[at], count, mix })),
-      ])
-      for (const [at, mix] of mixes.entries()) {
-        yield await measure(new SqliteInbox({ file: files[at], logger: false }), `SQLite, ${mix}`, count)
-        const inbox = new PostgresInbox({ connectionString: addresses[at], logger: false })
-        yield await measure(inbox, `PostgreSQL, ${mix}`, count)
-      }
-    } finally {
-      await server.stop()
+    const inboxes = []
+    for (const [at, mix] of mixes.entries()) {
+      inboxes.push({ mix, count, file: join(directory, `${at}.db`) })
+      if (server) inboxes.push({ mix, count, connectionString: await server.createDatabase() })
     }
-    yield await openPages(files[0], quick)
+    await fillAll(inboxes)
+    for (const each of inboxes) yield await measure(each)
+    yield await openPages(inboxes[0].file, quick)
   } finally {
+    await server?.stop()
     rmSync(directory, { recursive: true })
   }
 }
@@ -63,8 +56,12 @@ async function fillAll(inboxes) {
   await Promise.all([fillNext(), fillNext()])
 }
 
-async function measure(inbox, on, count) {
+async function measure({ mix, count, file, connectionString }) {
   const rows = []
+  const inbox = file
+    ? new SqliteInbox({ file, logger: false })
+    : new PostgresInbox({ connectionString, logger: false })
+  const on = `${file ? 'SQLite' : 'PostgreSQL'}, ${mix}`
   const add = (what, ms, aim, measured = `${ms.toFixed(0)} ms`) =>
     rows.push({ part: 'console', what: `${on}: ${what}`, measured, value: ms, of: 'ms', aim })
   await inbox.open()
