@@ -1,16 +1,16 @@
+import { CREDENTIAL_NAME, JWT_START } from '../base/credential-headers.js'
 import type { ArrivedHeaders } from '../inbox/inbox.js'
 
 /** The limit for all names and values together. Node decodes headers as Latin-1, so one character is one byte. */
 const MAX_HEADER_BYTES = 4_096
 
-// Authorization, Cookie and alike, and whatever a proxy calls a copy of them: also the keys and assertions that gateways add.
-const CREDENTIAL_NAME =
-  /auth|sig(?:nature)?$|hmac|cookie|token|secret|passw|key$|session|credential|jwt|assertion|oidc|[cx]srf/i
+/** Authorization, and whatever a proxy calls a copy of it. */
+const SIGNATURE_NAME = /auth|sig(?:nature)?$|hmac/i
 // Authorization-Timestamp is signed and no secret, and the key identifies the callback.
 const HARMLESS_NAME = /^(?:authorization-timestamp|x-idempotency-key)$/i
-// The schemes of Authorization, a JWT, and the 44 characters of an HMAC-SHA256 in Base64.
+// The schemes of Authorization, and the 44 characters of an HMAC-SHA256 in Base64.
 const CREDENTIAL_VALUE =
-  /hmac-sha256|signature=|^\s*(?:basic|bearer|digest|negotiate)\s|(?<![\w-])eyJ[\w-]*\.|(?<![\w+/])[\w+/]{43}=(?!=)/i
+  /hmac-sha256|signature=|^\s*(?:basic|bearer|digest|negotiate)\s|(?<![\w+/])[\w+/]{43}=(?!=)/i
 // A path or URL with a query. A callback URL may have a credential in its query.
 const WITH_QUERY = /^\s*(?:[a-z]+:\/)?\/[^?]*\?/i
 
@@ -24,8 +24,12 @@ export type KeepHeaders = (lines: readonly string[]) => ArrivedHeaders
 /** Leaves out the headers that may hold a credential or a signature. */
 export function headerKeeper(): KeepHeaders {
   // To search these texts takes longer than to find them in a Map: 5 percent of the processor time of a callback.
-  const names = remembered((name) => HARMLESS_NAME.test(name) || !CREDENTIAL_NAME.test(name))
-  const values = remembered((value) => (CREDENTIAL_VALUE.test(value) ? undefined : withoutQuery(value)))
+  const names = remembered(
+    (name) => HARMLESS_NAME.test(name) || !(SIGNATURE_NAME.test(name) || CREDENTIAL_NAME.test(name)),
+  )
+  const values = remembered((value) =>
+    CREDENTIAL_VALUE.test(value) || JWT_START.test(value) ? undefined : withoutQuery(value),
+  )
 
   return (lines) => {
     const pairs: [string, string][] = []

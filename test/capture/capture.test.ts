@@ -124,6 +124,8 @@ test.each([
   ['X-Functions-Key', 'key-123', 'key-123'],
   ['X-Goog-Iap-Jwt-Assertion', 'eyJ.payload', 'eyJ.payload'],
   ['X-Amzn-Oidc-Data', 'eyJ.payload', 'eyJ.payload'],
+  ['X-User', 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.short', 'eyJzdWIiOiIxIn0'],
+  ['X-Csrf', 'tok-123', 'tok-123'],
   ['X-Amz-Security-Token', 'tok', 'tok'],
 ])('the credentials in %s: %s are hidden', async (name, value, hidden) => {
   const { send, receiver } = await run()
@@ -138,6 +140,14 @@ test.each([
   )
   expect(text.toLowerCase()).toContain(`${name.toLowerCase()}: `)
   expect(text.replace(/^[\w-]+: /gm, '')).not.toContain(hidden)
+})
+
+test('the scheme of a token in Authorization is kept, because it may be the cause', async () => {
+  const { send, receiver } = await run()
+  await send(genuine({ headers: { Authorization: 'Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.short' } }))
+  await receiver.stop()
+  const [recorded] = await loadRecordedRequests(folder)
+  expect(recorded!.bytes.toString('latin1')).toContain('Authorization: Bearer [hidden]')
 })
 
 test('the oldest requests are removed, and other files in the folder are not', async () => {
