@@ -1,7 +1,7 @@
-import { createInterface } from 'node:readline'
 import { secretProblem } from '../../../signature/secret.js'
 import { hasConfig, loadValues } from '../../config/config-values.js'
 import { configuredSubscriptions, type ConfiguredSubscription } from '../../config/config-subscriptions.js'
+import { withHiddenLines } from '../../hidden-lines.js'
 import { UsageError, type Io } from '../../io.js'
 import { readSecret, type SecretFlags } from '../../secret-option.js'
 
@@ -55,18 +55,9 @@ function ofUrl(
   return matching ?? (possible.length === 1 ? possible[0] : undefined)
 }
 
-/** One line of the standard input. If it is a terminal, the typed characters are not shown. */
-async function askForSecret({ stdin, stderr }: Io): Promise<string> {
-  // Without an output, readline shows nothing; in raw mode, neither does the terminal.
-  const lines = createInterface({ input: stdin, terminal: stdin.isTTY })
-  try {
-    stderr.write('The secret, not shown: ')
-    const { value } = (await lines[Symbol.asyncIterator]().next()) as IteratorResult<string, undefined>
-    if (stdin.isTTY) stderr.write('\n')
-    const problem = value === undefined ? 'there is no line' : secretProblem(value)
-    if (problem) throw new UsageError(`--ask: ${problem}`)
-    return value!
-  } finally {
-    lines.close()
-  }
+async function askForSecret(io: Io): Promise<string> {
+  const secret = await withHiddenLines(io, (ask) => ask('The secret, not shown: '))
+  const problem = secret === undefined ? 'there is no line' : secretProblem(secret)
+  if (problem) throw new UsageError(`--ask: ${problem}`)
+  return secret!
 }

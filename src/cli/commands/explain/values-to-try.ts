@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { createInterface } from 'node:readline'
 import type { Command } from 'commander'
+import { withHiddenLines } from '../../hidden-lines.js'
 import { UsageError, type Io } from '../../io.js'
 import { isPlainFileName, readSecretFile, readSecretVariable } from '../../secret-option.js'
 
@@ -56,27 +56,17 @@ async function readUrlFile(path: string, written: string): Promise<string> {
   }
 }
 
-/** Lists of lines of the standard input, each ended by an empty line. If it is a terminal, the typed characters are not shown. */
-async function ask({ stdin, stderr }: Io): Promise<ValuesToTry> {
-  // Without an output, readline shows nothing; in raw mode, neither does the terminal.
-  const lines = createInterface({ input: stdin, terminal: stdin.isTTY })
-  const answers = lines[Symbol.asyncIterator]()
-  const list = async (question: string): Promise<string[]> => {
-    const found: string[] = []
-    for (;;) {
-      stderr.write(question)
-      const { value, done } = (await answers.next()) as IteratorResult<string, undefined>
-      if (stdin.isTTY) stderr.write('\n')
-      if (done || value === '') return found
-      found.push(value)
+/** Two lists of lines of the standard input, each ended by an empty line. */
+async function ask(io: Io): Promise<ValuesToTry> {
+  return withHiddenLines(io, async (askHidden) => {
+    const list = async (question: string): Promise<string[]> => {
+      const found: string[] = []
+      for (let line; (line = await askHidden(question));) found.push(line)
+      return found
     }
-  }
-  try {
     return {
       secrets: await list('A secret to try, not shown (empty: no more): '),
       urls: await list('A URL to try, not shown (empty: no more): '),
     }
-  } finally {
-    lines.close()
-  }
+  })
 }
