@@ -17,8 +17,11 @@ export const EXIT = {
   unexpected: 3,
 } as const
 
-/** Errors of what the program depends on, which no change of the configuration need cure: EXIT.failed. */
-export const NOT_CONFIGURED: ReadonlySet<string> = new Set(['ERR_LISTEN_FAILED', 'ERR_STORE_UNAVAILABLE'])
+/** Codes of failures outside the configuration, such as an address in use: EXIT.failed, and not EXIT.usage. */
+export const DEPENDENCY_FAILURES: ReadonlySet<string> = new Set([
+  'ERR_LISTEN_FAILED',
+  'ERR_STORE_UNAVAILABLE',
+])
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 

@@ -7,7 +7,7 @@ import { RecordedRequestError } from '../testing/recorded-requests.js'
 import {
   complain,
   EXIT,
-  NOT_CONFIGURED,
+  DEPENDENCY_FAILURES,
   UsageError,
   type DefineCommand,
   type ExitCode,
@@ -147,7 +147,7 @@ export async function main(argv: readonly string[], outer: Io): Promise<ExitCode
 }
 
 function isMistakeOfUser(error: unknown): boolean {
-  if (isInstance(error, CountersignError)) return !NOT_CONFIGURED.has(error.code)
+  if (isInstance(error, CountersignError)) return !DEPENDENCY_FAILURES.has(error.code)
   return [UsageError, SignatureInputError, RecordedRequestError].some((known) => isInstance(error, known))
 }
 

@@ -1,5 +1,5 @@
 import { CountersignError } from '../../base/errors.js'
-import { complain, EXIT, NOT_CONFIGURED, printJson, type ExitCode, type Io } from '../io.js'
+import { complain, EXIT, DEPENDENCY_FAILURES, printJson, type ExitCode, type Io } from '../io.js'
 import { widthOf } from '../table.js'
 import { summarize, type Summary } from './check-summary.js'
 import type { ServeFlags } from './config-values.js'
@@ -28,6 +28,6 @@ export async function checkConfig(flags: CheckFlags, io: Io): Promise<ExitCode> 
   else for (const { message } of problems) complain(io, message)
   if (valid) return EXIT.done
   // The same exit code as that of `serve`.
-  const isConfigured = problems.length > 0 && problems.every(({ code }) => NOT_CONFIGURED.has(code))
-  return isConfigured ? EXIT.failed : EXIT.usage
+  const isOutside = problems.length > 0 && problems.every(({ code }) => DEPENDENCY_FAILURES.has(code))
+  return isOutside ? EXIT.failed : EXIT.usage
 }
