@@ -122,7 +122,7 @@ describe('serve --check tries what serve needs', () => {
     await expectRefused(cwd, 'is damaged, or not a file of SQLite')
     await rm(join(cwd, 'callbacks.db'))
     await mkdir(join(cwd, 'callbacks.db'))
-    await expectRefused(cwd, 'cannot be opened, read or written')
+    await expectRefused(cwd, 'is no file: name the file of the inbox')
   })
 
   itWhere(existsSync('/proc/self'), 'the file system /proc')(
