@@ -200,7 +200,6 @@ describe('SqliteInbox', () => {
         'ERR_INBOX_CORRUPT',
       ],
       ['a directory that is not there', () => {}, 'ERR_INBOX_IO', 'nowhere/callbacks.db'],
-      ['a directory', () => {}, 'ERR_INBOX_IO', '.'],
     ])('says what is wrong with %s', async (_what, prepare, code, path = 'callbacks.db') => {
       const file = join(temporaryDirectory(), path)
       prepare(file)
@@ -208,6 +207,14 @@ describe('SqliteInbox', () => {
         code,
         message: expect.stringContaining(file),
         cause: expect.anything(),
+      })
+    })
+
+    it('says that a directory is no file', async () => {
+      const file = temporaryDirectory()
+      await expect(inboxOn(file).open()).rejects.toMatchObject({
+        code: 'ERR_INBOX_IO',
+        message: `${file} is no file: name the file of the inbox`,
       })
     })
   })
