@@ -4,7 +4,7 @@ import { checkStoredVersion } from './schema-version.js'
 import { quoteIdentifier } from './sql-text.js'
 import type { Transaction, TransactionSettings } from './transaction.js'
 
-/** What each row of a lease function has. */
+/** What the last row of a lease function has. */
 export interface LeaseRow {
   readonly found_version: number | null
   readonly found_compatible_from: number | null
@@ -33,7 +33,7 @@ export async function callLeaseFunction<Row extends LeaseRow>(
   const list = [...parameters, 'integer', 'integer'].map((type, index) => `$${index + 1}::${type}`)
   const sql = `SELECT * FROM ${quoteIdentifier(schema)}.${name}(${list.join(', ')})`
   const rows = await all<Row>(sql, ...values, SCHEMA_VERSION, lockTimeoutMs)
-  const { found_version: version, found_compatible_from: compatibleFrom, found_at: at } = rows[0]!
+  const { found_version: version, found_compatible_from: compatibleFrom, found_at: at } = rows.at(-1)!
   checkStoredVersion(version === null ? undefined : { version, compatibleFrom: compatibleFrom! }, schema)
   return at === null ? undefined : rows
 }

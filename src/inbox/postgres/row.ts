@@ -18,7 +18,8 @@ export interface CallbackRow {
   readonly subscription_id: string | null
   readonly secret_fingerprint: string
   readonly trace_context: string | null
-  readonly body: Uint8Array
+  /** In Base64. */
+  readonly body: string
 }
 
 export interface SummaryRow extends Omit<CallbackRow, NotInSummary> {
@@ -43,7 +44,7 @@ export function callbackOf(row: CallbackRow): VerifiedCallback {
     idempotencyKey: originalText(row.idempotency_key),
     signedAt: new Date(Number(row.signed_at)),
     receivedAt: new Date(Number(row.received_at)),
-    rawBody: bufferOf(row.body),
+    rawBody: Buffer.from(row.body, 'base64'),
     subscription: subscriptionOf(row),
     ...(row.secret_fingerprint !== '' && { secretFingerprint: originalText(row.secret_fingerprint) }),
     ...(row.trace_context !== null && { traceContext: originalText(row.trace_context) }),
