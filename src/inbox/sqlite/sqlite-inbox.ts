@@ -119,7 +119,7 @@ export class SqliteInbox implements CompleteInbox {
   }
 
   async claim(request: ClaimEntries): Promise<Claims> {
-    // The sync of `begin` covers a claim. A sync of its own took 7 percent of the processor time of a callback.
+    // The sync of `begin` covers a claim. A sync of its own took 4 percent of the processor time of a callback.
     const { claims, now, types, steps, aheadMs } = await this.#commits.write(
       (db) => {
         const now = this.#clock.now()
