@@ -96,7 +96,7 @@ describe('stopping', () => {
     } finally {
       await box.clean()
     }
-  })
+  }, 60_000)
 })
 
 describe('an error that nobody caught', () => {

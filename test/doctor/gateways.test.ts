@@ -140,7 +140,7 @@ describe('doctor through a gateway', () => {
       const receiver = connect(port, '127.0.0.1')
       for (const socket of [client, receiver]) socket.on('error', () => {})
       client.pipe(receiver).pipe(client)
-      client.setTimeout(50, () => client.resetAndDestroy())
+      client.setTimeout(400, () => client.resetAndDestroy())
     })
     await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
     closers.push(() => void proxy.close())
