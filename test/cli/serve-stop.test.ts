@@ -84,19 +84,23 @@ describe('stopping', () => {
   })
 
   // Beside the other tests, as the process waits for two seconds.
-  it.concurrent('leaves a handler behind that does not listen to its signal', async () => {
-    const box = new Sandbox()
-    try {
-      const { serve, gate, port } = await serving(WAITS, 'stopTimeoutMs: 100,', box)
-      const answer = deliver(port).catch(() => 'cut off')
-      await gate.reached
-      serve.signal('SIGTERM')
-      expect(await serve.exit).toBe(0)
-      expect(await answer).toBe('cut off')
-    } finally {
-      await box.clean()
-    }
-  }, 60_000)
+  it.concurrent(
+    'leaves a handler behind that does not listen to its signal',
+    async () => {
+      const box = new Sandbox()
+      try {
+        const { serve, gate, port } = await serving(WAITS, 'stopTimeoutMs: 100,', box)
+        const answer = deliver(port).catch(() => 'cut off')
+        await gate.reached
+        serve.signal('SIGTERM')
+        expect(await serve.exit).toBe(0)
+        expect(await answer).toBe('cut off')
+      } finally {
+        await box.clean()
+      }
+    },
+    60_000,
+  )
 })
 
 describe('an error that nobody caught', () => {
