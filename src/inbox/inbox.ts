@@ -4,10 +4,10 @@ import type { PrunableState } from './states.js'
 /**
  * Holds verified callbacks durably until they have been handled.
  *
- * Every method is one atomic step. When its promise resolves, the step has taken place, and it survives the end of the process
- * and, except for `claim`, a loss of power. When its promise rejects, nothing has changed. The exception is a disk or a connection that failed during
- * the commit: the step may then have taken place. Several processes may share one inbox. The suite `registerInboxTests` of
- * `countersign/testing` tests all of this.
+ * Every method is one atomic step. When its promise resolves, the step has taken place, and it survives the end of the
+ * process and, except for `claim`, a loss of power. When its promise rejects, nothing has changed. The exception is a disk or
+ * a connection that failed during the commit: the step may then have taken place. Several processes may share one inbox. The
+ * suite `registerInboxTests` of `countersign/testing` tests all of this.
  *
  * An id is a text that the inbox makes. An id that the inbox cannot have made belongs to no entry; it is never an error.
  */

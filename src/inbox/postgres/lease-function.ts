@@ -11,9 +11,10 @@ interface LeaseFunction {
 }
 
 /**
- * SQL that creates a function which is one round trip and one commit, and whose plans the session keeps: without
- * these functions an entry took 1.4 times the processor time of worker and server together. It returns no `found_at` if it did nothing: the code is too old for the schema,
- * or the session has another isolation level than the function needs, in which it would not see what others have committed.
+ * SQL that creates a function which is one round trip and one commit, and whose plans the session keeps: without these
+ * functions an entry took 1.4 times the processor time of worker and server together. It returns no `found_at` if it did
+ * nothing: the code is too old for the schema, or the session has another isolation level than the function needs, in which
+ * it would not see what others have committed.
  */
 export function leaseFunction({
   name,

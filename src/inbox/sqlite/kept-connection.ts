@@ -50,8 +50,8 @@ export class KeptConnection {
 
   /**
    * Runs an operation in a transaction. When `durable` resolves, its changes, and what it has read, are on the disk; without
-   * `isDurable` they are only committed. If this rejects, nothing was changed. If only `durable` rejects, the changes may be durable or not. To be called when `mayChange` has
-   * resolved.
+   * `isDurable` they are only committed. If this rejects, nothing was changed. If only `durable` rejects, the changes may be
+   * durable or not. To be called when `mayChange` has resolved.
    */
   change<Result>(
     operation: (connection: Connection) => Result,
