@@ -45,9 +45,9 @@ export class ProgramHost {
     this.isBusy = true
     try {
       const { socket, lines, ended } = (this.#connection ??= await this.#connect())
-      socket.write(`${JSON.stringify(command)}\n`)
+      socket.write(toLine(command))
       const [line] = (await Promise.race([once(lines, 'line'), ended])) as [string]
-      return JSON.parse(line) as Ran
+      return JSON.parse(Buffer.from(line, 'base64').toString()) as Ran
     } finally {
       this.isBusy = false
     }
@@ -75,6 +75,11 @@ export class ProgramHost {
     ended.catch(() => {})
     return { socket, lines, pid: Number(pid), ended }
   }
+}
+
+/** In Base64: from Node 24 on, readline ends a line at U+2028 as well, which JSON need not escape. */
+function toLine(command: CommandLine): string {
+  return `${Buffer.from(JSON.stringify(command)).toString('base64')}\n`
 }
 
 async function connected(path: string): Promise<Socket> {

@@ -1,5 +1,5 @@
 // Runs one command line after the other in one process: what a start of Node and the loading of modules cost is paid once.
-// The argument is the path of the socket on which they arrive.
+// The argument is the path of the socket on which they arrive, one in a line, as JSON in Base64.
 import { fstatSync, readSync, rmSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { createServer } from 'node:net'
@@ -28,7 +28,8 @@ const server = createServer((socket) => {
   socket.on('error', () => {})
   socket.write(`${process.pid}\n`)
   createInterface(socket).on('line', async (line) => {
-    socket.write(`${JSON.stringify(await run(JSON.parse(line)))}\n`)
+    const ran = await run(JSON.parse(Buffer.from(line, 'base64').toString()))
+    socket.write(`${Buffer.from(JSON.stringify(ran)).toString('base64')}\n`)
   })
 })
 server.listen(path, () => process.send('listening'))
