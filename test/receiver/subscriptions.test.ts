@@ -96,6 +96,15 @@ describe('the start', () => {
     expect(warnings({ ...subscription, secret: `${SECRET}\n` })).toEqual(['warn WARN_SECRET_HAS_WHITE_SPACE'])
   })
 
+  it('warns of quotes around a secret', () => {
+    for (const quote of ['"', "'", '`']) {
+      expect(warnings({ ...subscription, secret: `${quote}${SECRET}${quote}` })).toEqual([
+        'warn WARN_SECRET_HAS_QUOTES',
+      ])
+      expect(warnings({ ...subscription, secret: `${quote}${SECRET}` })).toEqual([])
+    }
+  })
+
   it('warns of event types that share a URL and a secret', () => {
     const other = { ...subscription, eventTypeName: 'accounts.closed' }
     expect(warnings(subscription, other)).toEqual(['warn WARN_SUBSCRIPTIONS_SHARE_SECRET'])
