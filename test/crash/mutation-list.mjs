@@ -9,7 +9,7 @@ const SETTLE_WRITES =
 const BEGINS = "if (start === 'lost') return { end: { move: 'handBack' } }"
 
 const INBOX_TESTS = ['test/inbox/sqlite-inbox.test.ts', 'test/inbox/sqlite-processes.test.ts']
-const WORKER_TESTS = ['test/worker/worker-leases.test.ts', 'test/worker/worker.test.ts']
+const WORKER_TESTS = ['worker-leases', 'late-begins', 'worker'].map((name) => `test/worker/${name}.test.ts`)
 
 export const MUTATIONS = [
   {

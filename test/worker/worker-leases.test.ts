@@ -1,57 +1,13 @@
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
-import type { ArrivalOptions } from '../support/arrivals.js'
-import { fakeClock } from '../support/fake-clock.js'
-import { away, interposed, never } from '../support/interposed-inbox.js'
-import { work, type WorkOptions } from '../support/running-worker.js'
-import { until } from '../support/until.js'
+import { away, never } from '../support/interposed-inbox.js'
+import { INTERRUPTED, LEASE_MS, leasedWorker, stopTime } from '../support/leased-worker.js'
 import { settle } from '../support/settle.js'
+import { until } from '../support/until.js'
 
-const LEASE_MS = 60_000
-const INTERRUPTED = { eventTypes: 'any', limit: 10, leaseMs: LEASE_MS, interrupted: true } as const
-
-// Time stands still, for the worker as for its inbox, and passes when a test says so.
-beforeEach(() => {
-  jest.useFakeTimers({ doNotFake: ['setImmediate', 'clearImmediate', 'nextTick', 'queueMicrotask'] })
-})
-afterEach(() => jest.useRealTimers())
-
-function setUp(options: WorkOptions = {}) {
-  const clock = fakeClock()
-  const memory = new MemoryInbox({ clock })
-  const between = interposed(memory)
-  const working = work({
-    clock,
-    inbox: between.inbox,
-    handler: 'manual',
-    leaseMs: LEASE_MS,
-    timeoutMs: 2 ** 31 - 1,
-    pollMs: 1_000,
-    ...options,
-  })
-  return {
-    ...working,
-    ...between,
-    memory,
-    async store(given?: ArrivalOptions) {
-      const id = await working.store(given)
-      working.worker.wake()
-      return id
-    },
-    async pass(ms: number) {
-      for (let left = ms; left > 0; left -= 1_000) {
-        clock.advance(Math.min(left, 1_000))
-        await jest.advanceTimersByTimeAsync(Math.min(left, 1_000))
-      }
-    },
-    /** What another process would get now. */
-    otherClaims: async () =>
-      (await memory.claim(INTERRUPTED)).entries.map(({ id, attempt }) => ({ id, attempt })),
-  }
-}
+stopTime()
 
 describe('while a handler runs longer than its lease', () => {
   it('the lease is renewed, so that nobody else takes the entry', async () => {
-    const { store, called, becomes, pass, otherClaims, calls } = setUp()
+    const { store, called, becomes, pass, otherClaims, calls } = leasedWorker()
     const id = await store()
     const run = await called(1)
     await pass(10 * LEASE_MS)
@@ -63,7 +19,7 @@ describe('while a handler runs longer than its lease', () => {
   })
 
   it('one renewal serves all that run', async () => {
-    const { store, called, pass, calls } = setUp({ concurrency: 20 })
+    const { store, called, pass, calls } = leasedWorker({ concurrency: 20 })
     for (let count = 0; count < 20; count++) await store()
     await called(20)
     await pass(LEASE_MS / 3)
@@ -71,7 +27,7 @@ describe('while a handler runs longer than its lease', () => {
   })
 
   it('nothing is renewed once nothing runs', async () => {
-    const { store, called, becomes, pass, calls } = setUp()
+    const { store, called, becomes, pass, calls } = leasedWorker()
     const id = await store()
     const run = await called(1)
     run.succeed()
@@ -81,7 +37,7 @@ describe('while a handler runs longer than its lease', () => {
   })
 
   it('a renewal that fails now and then does no harm', async () => {
-    const { store, called, becomes, pass, set, otherClaims, log } = setUp()
+    const { store, called, becomes, pass, set, otherClaims, log } = leasedWorker()
     const id = await store()
     const run = await called(1)
     for (let count = 0; count < 5; count++) {
@@ -100,7 +56,7 @@ describe('while a handler runs longer than its lease', () => {
 
 describe('a handler whose lease was lost', () => {
   it('has its signal aborted', async () => {
-    const { store, called, pass, otherClaims, clock } = setUp()
+    const { store, called, pass, otherClaims, clock } = leasedWorker()
     const id = await store()
     const { context } = await called(1)
     // As after a process was suspended: time has passed, and no heartbeat came.
@@ -119,7 +75,7 @@ describe('a handler whose lease was lost', () => {
     ['knows', true],
     ['does not know', false],
   ])('changes nothing by finishing late, when its worker %s that it was lost', async (_what, knows) => {
-    const { store, called, pass, inbox, clock, log, calls } = setUp()
+    const { store, called, pass, inbox, clock, log, calls } = leasedWorker()
     const id = await store()
     const run = await called(1)
     clock.advance(LEASE_MS)
@@ -136,7 +92,7 @@ describe('a handler whose lease was lost', () => {
   })
 
   it('changes nothing by failing late', async () => {
-    const { store, called, pass, inbox, clock, log, failures } = setUp({ maxAttempts: 1 })
+    const { store, called, pass, inbox, clock, log, failures } = leasedWorker({ maxAttempts: 1 })
     const id = await store()
     const run = await called(1)
     clock.advance(LEASE_MS)
@@ -149,7 +105,7 @@ describe('a handler whose lease was lost', () => {
   })
 
   it('makes room for another entry once it has ended', async () => {
-    const { store, called, pass, otherClaims, clock } = setUp({ concurrency: 1 })
+    const { store, called, pass, otherClaims, clock } = leasedWorker({ concurrency: 1 })
     await store()
     const run = await called(1)
     clock.advance(LEASE_MS)
@@ -161,94 +117,12 @@ describe('a handler whose lease was lost', () => {
   })
 })
 
-describe('an entry whose handlers did not begin, as the process or its disk stood still', () => {
-  // No timer can tell: the event loop stood still as well.
-  const standStill = () =>
-    jest.spyOn(performance, 'now').mockReturnValue(performance.now() + LEASE_MS / 2 + 1)
-
-  it.each(['claim', 'begin'] as const)(
-    'has used up no attempt, however often that happens: %s',
-    async (method) => {
-      const { store, set, runs, pass, becomes } = setUp({ maxAttempts: 1, handler: () => {} })
-      let claims = 0
-      // Longer than the worker waits for the answer.
-      const late = async <Answer>(call: () => Promise<Answer>): Promise<Answer> => {
-        const answer = await call()
-        claims++
-        await new Promise((resolve) => setTimeout(resolve, LEASE_MS - 5_000))
-        return answer
-      }
-      if (method === 'claim') set('claim', late)
-      else set('begin', late)
-      const ids = await Promise.all(Array.from({ length: 8 }, () => store()))
-      for (let round = 0; round < 3; round++) {
-        const before = claims
-        await pass(LEASE_MS + 1_000)
-        expect(claims).toBeGreaterThan(before)
-      }
-      expect(runs).toEqual([])
-      set(method, undefined)
-      await pass(2 * LEASE_MS)
-      for (const id of ids) await becomes(id, 'handled', 1)
-      expect(runs.map(({ context }) => context.attempt)).toEqual(Array(8).fill(1))
-    },
-  )
-
-  it('does not begin late, when somebody else may have it', async () => {
-    const { set, store, runs, pass, becomes, log } = setUp({ handler: () => {} })
-    let still: jest.SpyInstance | undefined
-    set('begin', async (begin) => {
-      const begun = await begin()
-      still = standStill()
-      return begun
-    })
-    const id = await store()
-    await until(() => log.withCode('ERR_INBOX_UNAVAILABLE').length === 1)
-    still?.mockRestore()
-    expect(runs).toEqual([])
-    set('begin', undefined)
-    await pass(2_000)
-    await becomes(id, 'handled', 1)
-  })
-
-  it('does not begin where somebody else has it', async () => {
-    const { set, store, runs, otherClaims, memory, inbox, clock, log, worker } = setUp({ handler: () => {} })
-    set('begin', async (begin) => {
-      clock.advance(LEASE_MS)
-      const { entries } = await memory.claim({ ...INTERRUPTED, interrupted: false })
-      expect(await memory.begin(entries, LEASE_MS)).toEqual(new Set([id]))
-      return begin()
-    })
-    const id = await store()
-    await until(() => log.lines.length > 0)
-    expect(runs).toEqual([])
-    expect(await otherClaims()).toEqual([])
-    expect(await inbox.show(id)).toMatchObject({ state: 'running', attempts: 1 })
-    set('begin', undefined)
-    await worker.stop(0)
-  })
-
-  it('is handed back and tried again, not in a busy loop, where its beginning cannot be recorded', async () => {
-    const { set, store, calls, runs, pass, becomes, inbox } = setUp({ handler: () => {}, pollMs: 2 ** 30 })
-    set('begin', away)
-    const id = await store()
-    await pass(10_000)
-    expect(calls.begin).toBeGreaterThan(5)
-    expect(calls.begin).toBeLessThan(15)
-    expect(await inbox.show(id)).toMatchObject({ attempts: 0 })
-    set('begin', undefined)
-    await pass(2_000)
-    await becomes(id, 'handled', 1)
-    expect(runs).toHaveLength(1)
-  })
-})
-
 describe('a handler whose lease cannot be renewed', () => {
   it.each([
     ['reject', away],
     ['hang', never],
   ])('is aborted before anybody else can take the entry, when renewals %s', async (_how, instead) => {
-    const { store, called, pass, set, otherClaims } = setUp()
+    const { store, called, pass, set, otherClaims } = leasedWorker()
     const id = await store()
     const { context } = await called(1)
     const { signal } = context
@@ -267,7 +141,7 @@ describe('a handler whose lease cannot be renewed', () => {
   })
 
   it('keeps its entry where nobody else took it', async () => {
-    const { store, called, becomes, pass, set, runs, log } = setUp()
+    const { store, called, becomes, pass, set, runs, log } = leasedWorker()
     const id = await store()
     const run = await called(1)
     set('extend', away)
@@ -284,7 +158,7 @@ describe('a handler whose lease cannot be renewed', () => {
 
 describe('what was handled while the inbox was out of reach', () => {
   it('is recorded when the inbox is back, and not handled again', async () => {
-    const { store, called, becomes, pass, set, runs } = setUp()
+    const { store, called, becomes, pass, set, runs } = leasedWorker()
     const id = await store()
     const run = await called(1)
     for (const method of ['claim', 'extend', 'settle'] as const) set(method, away)
@@ -297,7 +171,7 @@ describe('what was handled while the inbox was out of reach', () => {
   })
 
   it('is recorded soon, however seldom the worker looks for new entries', async () => {
-    const { store, called, becomes, pass, set, calls } = setUp({ pollMs: 2 ** 30 })
+    const { store, called, becomes, pass, set, calls } = leasedWorker({ pollMs: 2 ** 30 })
     const id = await store()
     const run = await called(1)
     set('settle', away)
@@ -309,7 +183,7 @@ describe('what was handled while the inbox was out of reach', () => {
   })
 
   it('is left to the process that took it meanwhile', async () => {
-    const { store, called, pass, set, inbox, clock, otherClaims, log } = setUp()
+    const { store, called, pass, set, inbox, clock, otherClaims, log } = leasedWorker()
     const id = await store()
     const run = await called(1)
     set('settle', away)
