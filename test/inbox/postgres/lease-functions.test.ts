@@ -4,6 +4,7 @@ import { MIGRATIONS, SCHEMA_VERSION } from '../../../src/inbox/postgres/migratio
 import { migrationSql } from '../../../src/postgres.js'
 import { arrival } from '../../support/arrivals.js'
 import { describeWithAnyDatabase } from '../../support/postgres-inbox.js'
+import { roleWithSettings, settingsOfCommits } from '../../support/postgres-role.js'
 import { watchedPool } from '../../support/watched-pool.js'
 
 const ANY = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
@@ -32,30 +33,15 @@ describeWithAnyDatabase('the functions of the database for workers', (database) 
     'commit to the disk and see what others have committed, for a role with the isolation level %s',
     async (isolation) => {
       const schema = database.newSchema()
-      const role = `worker ${isolation}`
-      const name = pg.escapeIdentifier(role)
-      await database.query(`CREATE ROLE ${name} LOGIN SUPERUSER`)
-      for (const setting of ['synchronous_commit = off', `default_transaction_isolation = '${isolation}'`])
-        await database.query(`ALTER ROLE ${name} SET ${setting}`)
-      const url = new URL(database.connectionString)
-      const connectionString = `postgres://${encodeURIComponent(role)}@${url.host}${url.pathname}`
+      const settings = ['synchronous_commit = off', `default_transaction_isolation = '${isolation}'`]
+      const connectionString = await roleWithSettings(database, settings)
       const inbox = database.inboxOn(schema, { connectionString })
       await inbox.add(arrival())
-      // Deferred to the commit, so that it sees the settings that the commit has.
-      await database.query(
-        `CREATE TABLE ${schema}.seen (setting text);
-        CREATE FUNCTION ${schema}.note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-          INSERT INTO ${schema}.seen VALUES (current_setting('synchronous_commit') || ' ' || current_setting('transaction_isolation'));
-          RETURN NULL;
-        END $$;
-        CREATE CONSTRAINT TRIGGER note AFTER UPDATE ON ${schema}.entries DEFERRABLE INITIALLY DEFERRED
-          FOR EACH ROW EXECUTE FUNCTION ${schema}.note()`,
-      )
+      const committedWith = await settingsOfCommits(database, schema, 'UPDATE')
       const { entries } = await inbox.claim(ANY)
       expect((await inbox.begin(entries, 60_000)).size).toBe(1)
       expect((await inbox.settle([{ claim: entries[0]!, end: COMPLETE }])).size).toBe(1)
-      const { rows } = await database.query(`SELECT setting FROM ${schema}.seen`)
-      expect(rows).toEqual(Array.from({ length: 3 }, () => ({ setting: 'on read committed' })))
+      expect(await committedWith()).toEqual(Array(3).fill('on read committed'))
     },
   )
 

@@ -4,6 +4,7 @@ import { grantStatements, migrationSql } from '../../../src/postgres.js'
 import { arrival } from '../../support/arrivals.js'
 import { collectedLog } from '../../support/collected-log.js'
 import { describeWithDatabase } from '../../support/postgres-inbox.js'
+import { roleWithSettings, settingsOfCommits } from '../../support/postgres-role.js'
 
 const ANY = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
 const COMPATIBLE = { sql: 'CREATE TABLE later (id integer);', compatibleFrom: 1 }
@@ -111,28 +112,16 @@ describeWithDatabase('the schema of a PostgresInbox', (database) => {
 
   it('is not damaged by a role or a database with other defaults', async () => {
     const schema = database.newSchema()
-    const { pathname } = new URL(database.connectionString)
-    await database.query(`CREATE ROLE careless LOGIN SUPERUSER`)
-    for (const setting of [
+    const connectionString = await roleWithSettings(database, [
       'synchronous_commit = off',
       "default_transaction_isolation = 'serializable'",
       'search_path = nowhere',
     ])
-      await database.query(`ALTER ROLE careless SET ${setting}`)
-    const connectionString = database.server.connectionString(pathname.slice(1), 'careless')
     const inbox = database.inboxOn(schema, { connectionString })
     await inbox.open()
-    await database.query(
-      `CREATE TABLE ${schema}.seen (setting text);
-      CREATE FUNCTION ${schema}.note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-        INSERT INTO ${schema}.seen VALUES (current_setting('synchronous_commit') || ' ' || current_setting('transaction_isolation'));
-        RETURN NEW;
-      END $$;
-      CREATE TRIGGER note BEFORE INSERT ON ${schema}.entries FOR EACH ROW EXECUTE FUNCTION ${schema}.note()`,
-    )
+    const committedWith = await settingsOfCommits(database, schema, 'INSERT')
     await inbox.add(arrival())
-    const { rows } = await database.query(`SELECT setting FROM ${schema}.seen`)
-    expect(rows).toEqual([{ setting: 'on read committed' }])
+    expect(await committedWith()).toEqual(['on read committed'])
   })
 
   it('is warned of on a server that may lose what it has committed', async () => {

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { arrival } from '../../support/arrivals.js'
 import { describeWithAnyDatabase } from '../../support/postgres-inbox.js'
+import { roleWithSettings, settingsOfCommits } from '../../support/postgres-role.js'
 import { nextLook } from '../../support/until.js'
 import { watchedPool } from '../../support/watched-pool.js'
 
@@ -72,31 +73,15 @@ describeWithAnyDatabase('storing callbacks in PostgreSQL', (database) => {
     ["default_transaction_isolation = 'read committed'"],
   ])('commits to the disk and reads what others have committed, for a role with %s', async (isolation) => {
     const schema = database.newSchema()
-    const { pathname } = new URL(database.connectionString)
-    const role = `careless ${isolation}`
-    const name = pg.escapeIdentifier(role)
-    await database.query(`CREATE ROLE ${name} LOGIN SUPERUSER`)
-    for (const setting of ['synchronous_commit = off', 'search_path = nowhere', isolation])
-      await database.query(`ALTER ROLE ${name} SET ${setting}`)
-    const url = new URL(database.connectionString)
-    const connectionString = `postgres://${encodeURIComponent(role)}@${url.host}${pathname}`
+    const settings = ['synchronous_commit = off', 'search_path = nowhere', isolation]
+    const connectionString = await roleWithSettings(database, settings)
     const inbox = database.inboxOn(schema, { connectionString })
     await inbox.open()
-    // Deferred to the commit, so that it sees the settings that the commit has.
-    await database.query(
-      `CREATE TABLE ${schema}.seen (setting text);
-      CREATE FUNCTION ${schema}.note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-        INSERT INTO ${schema}.seen VALUES (current_setting('synchronous_commit') || ' ' || current_setting('transaction_isolation'));
-        RETURN NULL;
-      END $$;
-      CREATE CONSTRAINT TRIGGER note AFTER INSERT ON ${schema}.entries DEFERRABLE INITIALLY DEFERRED
-        FOR EACH ROW EXECUTE FUNCTION ${schema}.note()`,
-    )
+    const committedWith = await settingsOfCommits(database, schema, 'INSERT')
     const given = arrival()
     const { id } = await inbox.add(given)
     expect(await inbox.add(given)).toEqual({ result: 'duplicate', id })
-    const { rows } = await database.query(`SELECT setting FROM ${schema}.seen`)
-    expect(rows).toEqual([{ setting: 'on read committed' }])
+    expect(await committedWith()).toEqual(['on read committed'])
   })
 
   it('takes back the signature of a callback whose key is known, if the callback has another body', async () => {
