@@ -71,6 +71,18 @@ async function look(file: string) {
   return { sound, ids: new Set(rows.map(({ id }) => id)) }
 }
 
+/** An inbox with one entry, which another connection has copied from `-wal` into the file itself. */
+async function withEmptiedLog() {
+  const file = join(temporaryDirectory(), 'callbacks.db')
+  const log = collectedLog()
+  const inbox = inboxOn(file, { logger: log })
+  await inbox.add(arrival())
+  const other = await openAside(file)
+  other.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  other.close()
+  return { file, log, inbox }
+}
+
 describe('when -wal and -shm are deleted', () => {
   it('several processes neither damage the file nor lose what they have stored', async () => {
     const { file, start } = program(ADDING)
@@ -179,13 +191,7 @@ describe('when -wal is shortened', () => {
   })
 
   it('to 0 bytes, an inbox that nobody else has open goes on with what is in the file', async () => {
-    const file = join(temporaryDirectory(), 'callbacks.db')
-    const log = collectedLog()
-    const inbox = inboxOn(file, { logger: log })
-    await inbox.add(arrival())
-    const other = await openAside(file)
-    other.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-    other.close()
+    const { file, log, inbox } = await withEmptiedLog()
     await inbox.add(arrival())
     truncateSync(`${file}-wal`, 0)
     await expect(inbox.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_REPLACED' })
@@ -214,15 +220,9 @@ describe('when -wal is shortened', () => {
   })
 
   it('by a process that has copied it, callbacks are stored as before', async () => {
-    const file = join(temporaryDirectory(), 'callbacks.db')
-    const log = collectedLog()
-    const inbox = inboxOn(file, { logger: log })
-    await inbox.add(arrival())
-    const other = await openAside(file)
-    other.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    const { file, log, inbox } = await withEmptiedLog()
     expect(statSync(`${file}-wal`).size).toBe(0)
     expect((await inbox.add(arrival())).result).toBe('stored')
-    other.close()
     expect((await inbox.stats()).stored).toBe(2)
     expect(log.withCode('ERR_INBOX_REPLACED')).toHaveLength(0)
   })
