@@ -17,7 +17,7 @@ export function hideCredentials(name: string, value: string): string {
   // Both are part of what is signed or of what identifies the callback, and neither is a credential.
   if (/timestamp|^x-idempotency-key$/i.test(name)) return value
   if (CREDENTIAL_NAME.test(name)) return HIDDEN
-  // Of Authorization the scheme is kept: explain says which one arrived in place of HMAC-SHA256.
+  // The scheme of Authorization is kept: explain says which one arrived in place of HMAC-SHA256.
   if (!MAY_SIGN.test(name) && !/hmac-sha256|signature=/i.test(value))
     return JWT_START.test(value) ? HIDDEN : value
   return markSignatures(value)

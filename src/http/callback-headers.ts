@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { CallbackHeaders } from '../callback/callback.js'
 import type { HeaderValue } from '../signature/index.js'
 
-/** By the length of the name, which is different for each of them and excludes most other headers. */
+/** Indexed by the length of the name: no two of them share it, and it excludes most other headers. */
 const FIELDS: readonly (readonly [name: string, field: keyof CallbackHeaders] | undefined)[] = byLength([
   ['authorization', 'authorization'],
   ['authorization-timestamp', 'timestamp'],

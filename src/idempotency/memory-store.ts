@@ -193,7 +193,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     for (let step = 0; step < 2; step++) {
       const next = this.#running.size > 0 ? (this.#patrol ??= this.#running.values()).next() : undefined
       if (!next || next.done) {
-        // An iterator that is not used would keep every table that its Map has from now on.
+        // An iterator that nobody advances keeps every later table of its Map in memory.
         this.#patrol = undefined
         return
       }

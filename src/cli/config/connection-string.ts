@@ -24,7 +24,7 @@ export async function connectionStringOf(
   if (typeof reference === 'string') return reference
   const option = 'inbox.postgres.connectionString'
   const text = await resolveOption(reference, { option, meaning: 'the connection string' }, file, env)
-  refuseNoUrl(text, file.name, option)
+  refuseUnparsableUrl(text, file.name, option)
   return text
 }
 
@@ -32,7 +32,7 @@ export async function connectionStringOf(
  * Refuses a connection string that cannot be parsed, which most often has a password that is not encoded. The error does not
  * contain it. @throws CountersignError ERR_OPTION_INVALID
  */
-export function refuseNoUrl(connectionString: string, owner: string, option: string): void {
+export function refuseUnparsableUrl(connectionString: string, owner: string, option: string): void {
   if (!isConnectionString(connectionString) || parseUrl(connectionString)) return
   const cure =
     'write "postgres://user:password@host:5432/database", with each / ? # [ ] @ of the password percent-encoded'

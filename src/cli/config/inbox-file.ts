@@ -12,7 +12,12 @@ import {
 } from '../../inbox/retention.js'
 import { hasConfig, loadValues, type ConfigValues } from './config-values.js'
 import { addEnvFileOption, loadEnvFile, variable } from '../environment.js'
-import { connectionStringOf, isConnectionString, refuseNoUrl, refusePassword } from './connection-string.js'
+import {
+  connectionStringOf,
+  isConnectionString,
+  refuseUnparsableUrl,
+  refusePassword,
+} from './connection-string.js'
 import { DEFAULT_FILE, inboxSetting, type DatabaseOptions, type InboxSetting } from './inbox-setting.js'
 import { UsageError, type Io } from '../io.js'
 import { someText } from '../option-values.js'
@@ -82,7 +87,7 @@ export async function findInbox(
     const connectionString = () => connectionStringOf(setting.connectionString, configured!.file, io.env)
     return { kind: 'database', connectionString, options: { ...setting.options, ...retention } }
   }
-  if (named !== undefined) refuseNoUrl(named, 'COUNTERSIGN_INBOX', 'inbox')
+  if (named !== undefined) refuseUnparsableUrl(named, 'COUNTERSIGN_INBOX', 'inbox')
   if (named !== undefined && isConnectionString(named))
     return { kind: 'database', connectionString: async () => named, options: { ...retention } }
   const path = setting?.options.file ?? resolve(io.cwd(), named ?? DEFAULT_FILE)

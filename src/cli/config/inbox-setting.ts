@@ -9,7 +9,7 @@ import type { ConfigFile } from './config-file.js'
 import {
   connectionStringOf,
   isConnectionString,
-  refuseNoUrl,
+  refuseUnparsableUrl,
   refusePassword,
   type ConnectionStringReference,
 } from './connection-string.js'
@@ -59,7 +59,7 @@ export function inboxSetting(
   if (typeof inbox === 'string' && isConnectionString(inbox)) {
     const where = origin('inbox')
     if (where.startsWith('--')) refusePassword(inbox, where)
-    refuseNoUrl(inbox, where, 'inbox')
+    refuseUnparsableUrl(inbox, where, 'inbox')
     return { kind: 'postgres', connectionString: inbox, options: {} }
   }
   if (typeof inbox === 'string' && inbox !== '') {
@@ -86,7 +86,7 @@ function databaseSetting(inbox: { readonly postgres: unknown }, fileName: string
   const { connectionString, ...options } = inbox.postgres as DatabaseOptions & { connectionString?: unknown }
   schemaName(where, options.schema)
   const isText = typeof connectionString === 'string' && connectionString !== ''
-  if (isText) refuseNoUrl(connectionString, where, 'connectionString')
+  if (isText) refuseUnparsableUrl(connectionString, where, 'connectionString')
   if (isText || (typeof connectionString === 'object' && connectionString !== null)) {
     return { kind: 'postgres', connectionString: connectionString as ConnectionStringReference, options }
   }

@@ -26,8 +26,8 @@ const WORDS = {
 
 /**
  * The preview: how many entries match, and which ones. The form has their ids and what attempts and decisions change in
- * them, so that entries that arrive or change after the preview are not decided on. One search examines a bounded number of entries.
- * If it ends before the form is full, the page has a link that continues it.
+ * them, so that entries that arrive or change after the preview are not decided on. One search examines a bounded number of
+ * entries. If it ends before the form is full, the page has a link that continues it.
  */
 export const bulkPreview: ReadPage = async (parts, visit) => {
   const { query } = visit.request
@@ -71,7 +71,7 @@ export const bulkPreview: ReadPage = async (parts, visit) => {
   )
 }
 
-/** Of a form that is full. */
+/** The summary of a form that is full. */
 async function countedText({ operations }: ConsoleParts, { filter }: ListQuery): Promise<string> {
   const { count, more } = await operations.count(filter, MAX_COUNT)
   const total = `${more ? 'At least ' : ''}${numberText(count)} entries match.`
@@ -79,7 +79,7 @@ async function countedText({ operations }: ConsoleParts, { filter }: ListQuery):
   return `${total} This decision is for the ${numberText(MAX_ENTRIES)} oldest. Repeat it for the others.`
 }
 
-/** Of a form that is not full, or that continues a search. */
+/** The summary of a form that is not full, or that continues a search. */
 function foundText({ entries, next }: EntrySearch, from: EntryId | undefined): string {
   const { length } = entries
   const further = from === undefined ? '' : 'further '

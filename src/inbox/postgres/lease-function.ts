@@ -2,7 +2,7 @@
 interface LeaseFunction {
   readonly name: string
   readonly parameters: string
-  /** What it returns beside what `FOUND` has. */
+  /** What it returns in addition to `FOUND`. */
   readonly results: string
   readonly returns: 'one row' | 'rows'
   readonly declarations?: string

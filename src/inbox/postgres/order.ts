@@ -17,7 +17,7 @@ export async function lockOrderKeys(tx: Transaction, keys: readonly string[], sc
   if (keys.length > 0) await tx.run(LOCK, keys, orderLock(schema))
 }
 
-/** The locks of the order keys are told from other locks by it. */
+/** The number that distinguishes the locks of order keys of this schema from all other locks. */
 export function orderLock(schema: string): string {
   return advisoryLock(schema, 'order').toString()
 }

@@ -4,7 +4,7 @@ import { LATEST_RESULT, withPastAttempt } from './past-attempts.js'
 
 /**
  * The function of the database that ends claims. It returns the ids of those that were held, and whether another entry is due
- * now. `order_lock` tells the locks of the order keys of this schema from all other locks.
+ * now. `order_lock` distinguishes the locks of order keys of this schema from all other locks.
  */
 export const SETTLE_FUNCTION = leaseFunction({
   name: 'settle_entries',

@@ -43,8 +43,8 @@ export class Connection {
     const { logBytes: before } = this.#files
     const state = this.#files.state()
     if (state !== 'current') return state
-    // The next commit would hide it, and the next checkpoint would copy what is missing as zeros into the database. Of an empty log
-    // the size does not tell, as the first commit came after the last look.
+    // The next commit would hide it, and the next checkpoint would copy what is missing as zeros into the database. If the log was
+    // empty at the last look, its size says nothing, because the first commit came later.
     if ((this.#files.logBytes < before || before === 0) && isSafeSqlite(this.sqliteVersion))
       this.#isLogCut ||= this.#lacksFrames()
     return this.#isLogCut ? 'cut' : 'current'
