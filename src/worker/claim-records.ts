@@ -16,6 +16,9 @@ export class ClaimRecords {
   readonly #extend: (claim: ClaimToken) => Promise<ReadonlySet<EntryId>>
   readonly #settle: (end: SettledClaim) => Promise<ReadonlySet<EntryId>>
   readonly #beginFailures: FailureLog
+  readonly #endFailures: FailureLog
+  /** The runs whose end could not be recorded, and has not been since. */
+  readonly #unrecorded = new Set<Run>()
   #closed = false
 
   constructor(parts: WorkerParts) {
@@ -25,6 +28,7 @@ export class ClaimRecords {
       logger,
       'the start of the handlers could not be recorded: the entry is handed back',
     )
+    this.#endFailures = new FailureLog(logger, 'the end of an entry could not be recorded')
     this.#begin = inOneCall(SAME_STEP, async (claims) => inbox.begin(claims, leaseMs))
     this.#extend = inOneCall(SAME_STEP, async (claims) => inbox.extend(claims, leaseMs))
     this.#settle = inOneCall(SAME_TICK, async (ends) => inbox.settle(ends))
@@ -73,21 +77,33 @@ export class ClaimRecords {
 
   /** Tries until the end is recorded or the claim is lost: an entry without a recorded end would be handled again. */
   async end(run: Run, end: ClaimEnd): Promise<boolean> {
-    const { leaseMs, logger } = this.#parts
-    let failures: FailureLog | undefined
+    const { inbox, leaseMs } = this.#parts
     while (!this.#closed) {
       const { entry } = run
       try {
-        const settled = await withTimeout(this.#settle({ claim: entry, end }), leaseMs, 'the inbox')
+        const ended = { claim: entry, end }
+        // Repeated alone: the inbox may refuse the end of one entry only, with which the others would fail again.
+        const settling = this.#unrecorded.has(run) ? inbox.settle([ended]) : this.#settle(ended)
+        const settled = await withTimeout(settling, leaseMs, 'the inbox')
         if (settled.has(entry.id)) run.ended = entry
-        if (run.ended || run.entry === entry) return run.ended !== undefined
+        if (run.ended || run.entry === entry) {
+          this.#noLongerUnrecorded(run)
+          return run.ended !== undefined
+        }
       } catch (error) {
-        failures ??= new FailureLog(logger, 'the end of an entry could not be recorded')
-        failures.failed({ code: 'ERR_INBOX_UNAVAILABLE', entry: entry.id, err: error })
+        this.#unrecorded.add(run)
+        this.#endFailures.failed({ code: 'ERR_INBOX_UNAVAILABLE', entry: entry.id, err: error })
         await pauseBeforeNextTry(this.#parts)
       }
     }
     return false
+  }
+
+  /** The trouble ends with the last of these runs. Otherwise an inbox that refuses one end and records others would write a line each time. */
+  #noLongerUnrecorded(run: Run): void {
+    if (!this.#unrecorded.delete(run) || this.#unrecorded.size > 0) return
+    const failures = this.#endFailures.succeeded()
+    this.#parts.logger.info({ failures }, 'the ends of entries can be recorded again')
   }
 }
 

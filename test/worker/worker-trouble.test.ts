@@ -1,3 +1,4 @@
+import type { EntryId } from '../../src/index.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { away, interposed } from '../support/interposed-inbox.js'
@@ -8,6 +9,20 @@ function troubled(options: WorkOptions = {}) {
   const clock = fakeClock()
   const between = interposed(new MemoryInbox({ clock }))
   return { ...work({ clock, inbox: between.inbox, ...options }), ...between }
+}
+
+/** Its inbox refuses to record the end of the first entry, until it is mended. */
+function refusingOne() {
+  const inbox = new MemoryInbox({ clock: fakeClock() })
+  const refused: EntryId[][] = []
+  const settle: MemoryInbox['settle'] = async (ends) => {
+    const ids = ends.map(({ claim }) => claim.id)
+    if (!ids.includes('1')) return MemoryInbox.prototype.settle.call(inbox, ends)
+    refused.push(ids)
+    return away()
+  }
+  const mend = () => Object.assign(inbox, { settle: MemoryInbox.prototype.settle })
+  return { ...work({ inbox: Object.assign(inbox, { settle }), pollMs: 1, start: false }), refused, mend }
 }
 
 describe('a worker whose inbox is out of order', () => {
@@ -34,14 +49,34 @@ describe('a worker whose inbox is out of order', () => {
     expect(about[1]!.fields['failures']).toBeGreaterThanOrEqual(4)
   })
 
-  it('logs once that the end of an entry cannot be recorded, however often it tries', async () => {
-    const { store, becomes, set, calls, log } = troubled()
+  it('logs once that ends cannot be recorded, however many entries wait and however often it tries, and the end of the trouble', async () => {
+    const { store, becomes, set, calls, log } = troubled({ pollMs: 1 })
     set('settle', away)
-    const id = await store()
-    await until(() => calls.settle >= 5)
+    const ids = [await store()]
+    await until(() => calls.settle >= 3)
+    ids.push(await store(), await store())
+    await until(() => calls.settle >= 12)
     set('settle', undefined)
-    await becomes(id, 'handled')
+    for (const id of ids) await becomes(id, 'handled')
+    const again = 'the ends of entries can be recorded again'
+    await until(() => log.lines.some(({ message }) => message === again))
     expect(log.withCode('ERR_INBOX_UNAVAILABLE')).toHaveLength(1)
+    expect(log.lines.filter(({ message }) => message === again)).toEqual([
+      { level: 'info', message: again, fields: { failures: expect.any(Number) } },
+    ])
+  })
+
+  it('repeats the end of one entry alone, so that those of others are recorded, and logs once that it fails', async () => {
+    const { store, becomes, log, refused, worker, mend } = refusingOne()
+    const [stuck, other] = [await store(), await store()]
+    worker.start()
+    await becomes(other, 'handled')
+    await becomes(await store(), 'handled')
+    await until(() => refused.length >= 5)
+    expect(refused.slice(0, 5)).toEqual([[stuck, other], [stuck], [stuck], [stuck], [stuck]])
+    expect(log.withCode('ERR_INBOX_UNAVAILABLE')).toMatchObject([{ fields: { entry: stuck } }])
+    mend()
+    await becomes(stuck, 'handled')
   })
 
   it('logs once that the start of handlers cannot be recorded, however many entries it hands back, and the end of the trouble', async () => {
