@@ -2,6 +2,7 @@ import { ownSubscriptionId, type PublicSubscription, type Subscription } from '.
 import type { KnownSecrets } from '../logging/known-secrets.js'
 import type { Logger } from '../logging/logger.js'
 import { invalidOption, kindOf } from '../base/option-checks.js'
+import { originForm } from '../base/origin-form.js'
 import { SubscriptionPreparer, type PreparedSubscription } from './prepared-subscription.js'
 import { looksLikeSecretText } from '../signature/secret.js'
 
@@ -40,8 +41,8 @@ export function subscriptionLookup(
 ): SubscriptionLookup {
   const preparer = new SubscriptionPreparer()
   if (typeof subscriptions === 'function') {
-    return async (hints) => {
-      const found = await subscriptions(hints)
+    return async ({ eventType, path }) => {
+      const found = await subscriptions({ eventType, path: originForm(path) })
       if (!Array.isArray(found)) throw invalidOption(owner, RESULT, found, 'return a list', kindOf(found))
       const list: readonly Subscription[] = found
       const unchanged = preparer.unchanged(list)

@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { originForm } from '../base/origin-form.js'
 import { checkKnownOptions, functionOption, invalidOption } from '../base/option-checks.js'
 import type { CallbackListener } from '../http/callback-listener.js'
 
@@ -41,8 +42,8 @@ export function requestListener(
   if (path !== undefined && (typeof path !== 'string' || !/^\/[^?#]*$/.test(path)))
     throw invalidOption(owner, 'path', path, 'use a path without a query, such as "/hooks/transfers"')
   const listener = listenerOf(exclusive)
-  const isCallback = ({ method, url }: IncomingMessage): boolean =>
-    method === 'POST' && (path === undefined || url?.split('?', 1)[0] === path)
+  const isCallback = ({ method, url = '/' }: IncomingMessage): boolean =>
+    method === 'POST' && (path === undefined || originForm(url).split('?', 1)[0] === path)
   return function countersignRequestListener(request, response, sendContinue) {
     if (!app || isCallback(request)) return listener(request, response, sendContinue)
     sendContinue?.()

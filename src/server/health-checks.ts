@@ -1,4 +1,5 @@
 import type { RequestListener } from 'node:http'
+import { originForm } from '../base/origin-form.js'
 
 /**
  * Serves the health checks of a standalone receiver: `/healthz` says whether the process is alive, `/readyz`
@@ -22,5 +23,5 @@ export function healthChecks(isReady: () => boolean, otherwise: RequestListener)
 
 /** Probes are configured by hand: letter case and a trailing slash make no difference. */
 export function pathOf(url = ''): string {
-  return url.split('?', 1)[0]!.toLowerCase().replace(/\/$/, '')
+  return originForm(url).split('?', 1)[0]!.toLowerCase().replace(/\/$/, '')
 }

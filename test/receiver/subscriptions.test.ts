@@ -172,9 +172,11 @@ describe('a subscriptions function', () => {
       },
     })
     expect(await send(genuine().toHttp({ path: '/tenants/42?x=1' }))).toMatchObject({ status: 200 })
+    expect(await send(genuine().toHttp({ path: 'http://a:80/tenants/42' }))).toMatchObject({ status: 200 })
     expect(await send(genuine({ headers: { 'X-Event-Type': null } }))).toMatchObject({ status: 400 })
     expect(hints).toEqual([
       { eventType: subscription.eventTypeName, path: '/tenants/42?x=1' },
+      { eventType: subscription.eventTypeName, path: '/tenants/42' },
       { eventType: undefined, path: '/hooks/transfers' },
     ])
   })

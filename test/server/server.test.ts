@@ -100,6 +100,7 @@ it('answers a HEAD without a body, and refuses every other method with 405', asy
   }
   expect(await ask('HEAD', '/healthz')).toMatch(/^HTTP\/1\.1 200 [^]*\r\nContent-Length: 15\r\n[^]*\r\n\r\n$/)
   expect(await ask('GET', '/Readyz/?probe=1')).toMatch(/^HTTP\/1\.1 200 [^]*"ready"}$/)
+  expect(await ask('GET', 'http://a:80/healthz?probe=1')).toMatch(/^HTTP\/1\.1 200 [^]*"ok"}$/)
   for (const method of ['PUT', 'DELETE', 'OPTIONS'])
     expect(await ask(method, '/healthz')).toMatch(/^HTTP\/1\.1 405 [^]*\r\nAllow: POST\r\n/)
   expect(await ask('POST', '/healthz')).toMatch(/^HTTP\/1\.1 401 /)

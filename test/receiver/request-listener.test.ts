@@ -1,0 +1,45 @@
+import type { RequestListener } from 'node:http'
+import { createReceiver } from '../../src/index.js'
+import { sendRawRequest } from '../../src/testing/raw-request.js'
+import { serve } from '../support/hosts.js'
+import { genuine, subscription } from '../support/running-receiver.js'
+
+const receiver = createReceiver({ subscriptions: [subscription], logger: false }).onAny(() => {})
+const app: RequestListener = (_request, response) => void response.writeHead(418).end()
+
+describe('with a path', () => {
+  const statusOf = async (bytes: Buffer) => {
+    const port = await serve(receiver.requestListener(app, { path: '/hooks/transfers' }))
+    return (await sendRawRequest(bytes, { port })).status
+  }
+
+  it.each(['/hooks/transfers', '/hooks/transfers?a=1', 'http://a.example/hooks/transfers?a=1'])(
+    'takes a callback to %s',
+    async (path) => expect(await statusOf(genuine().toHttp({ path }))).toBe(200),
+  )
+
+  it.each(['/', '/hooks', '/hooks/transfers/', '/other?/hooks/transfers', 'http://a.example'])(
+    'gives a POST to %s to the app',
+    async (path) => expect(await statusOf(genuine().toHttp({ path }))).toBe(418),
+  )
+
+  it('gives a GET to the app', async () => {
+    expect(await statusOf(Buffer.from('GET /hooks/transfers HTTP/1.1\r\nHost: a\r\n\r\n'))).toBe(418)
+  })
+})
+
+it.each([
+  [{ pth: '/hooks' }, 'ERR_OPTION_UNKNOWN', 'receiver.requestListener has no option "pth"'],
+  [{ path: 5 }, 'ERR_OPTION_INVALID', 'path is 5'],
+  [{ path: '' }, 'ERR_OPTION_INVALID', 'path is ""'],
+  [{ path: 'hooks' }, 'ERR_OPTION_INVALID', 'path is "hooks"'],
+  [{ path: '/hooks?tenant=1' }, 'ERR_OPTION_INVALID', 'path is "/hooks?tenant=1"'],
+])('refuses %j', (options, code, message) => {
+  const listen = () => receiver.requestListener(app, options as { path: string })
+  expect(listen).toThrow(expect.objectContaining({ code, message: expect.stringContaining(message) }))
+})
+
+it('refuses an app that is no function', () => {
+  const listen = () => receiver.requestListener('app' as never)
+  expect(listen).toThrow(expect.objectContaining({ code: 'ERR_OPTION_INVALID' }))
+})
