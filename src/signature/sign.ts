@@ -1,9 +1,10 @@
 import { createHmac } from 'node:crypto'
 import { formatAuthorization } from './authorization-header.js'
+import { fieldsOf } from './fields.js'
 import { hmacKey } from './secret.js'
 import { SignatureInputError } from './signature-error.js'
 import { stringToSign } from './string-to-sign.js'
-import { formatHttpDate, parseHttpDate } from './timestamp.js'
+import { formatHttpDate, isDate, parseHttpDate } from './timestamp.js'
 
 export interface SignInput {
   /** The subscribed callback URL. */
@@ -21,13 +22,14 @@ export interface SignInput {
  * @throws SignatureInputError ERR_CALLBACK_URL_INVALID, ERR_SECRET_INVALID, ERR_TIMESTAMP_MALFORMED,
  * ERR_BODY_NOT_BYTES
  */
-export function signCallback({ callbackUrl, secret, timestamp, body }: SignInput): string {
+export function signCallback(input: SignInput): string {
+  const { callbackUrl, secret, timestamp, body } = fieldsOf(input)
   const text = stringToSign({ callbackUrl, timestamp: headerText(timestamp), body })
   return formatAuthorization(createHmac('sha256', hmacKey(secret)).update(text).digest('base64'))
 }
 
 function headerText(timestamp: Date | string): string {
-  const text = timestamp instanceof Date ? formatHttpDate(timestamp) : timestamp
+  const text = isDate(timestamp) ? formatHttpDate(timestamp) : timestamp
   if (typeof text === 'string' && parseHttpDate(text) !== undefined) return text
   const found = typeof text === 'string' ? JSON.stringify(text.slice(0, 100)) : `of type ${typeof text}`
   const message = `timestamp must be a valid Date, or an HTTP date such as "Tue, 03 Nov 2026 09:14:27 GMT", but is ${found}.`

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { signedUrl, type SignedUrl } from './callback-url.js'
+import { fieldsOf } from './fields.js'
 import { SignatureInputError } from './signature-error.js'
 
 export interface SignedMaterial {
@@ -14,14 +15,16 @@ export interface SignedMaterial {
 /**
  * The string that is signed: path and query, line feed, timestamp, semicolon, host, semicolon, and the Base64 of
  * the SHA-256 of the body.
- * @throws SignatureInputError ERR_CALLBACK_URL_INVALID, ERR_BODY_NOT_BYTES
+ * @throws SignatureInputError ERR_CALLBACK_URL_INVALID, ERR_TIMESTAMP_MALFORMED, ERR_BODY_NOT_BYTES
  */
-export function stringToSign({ callbackUrl, timestamp, body }: SignedMaterial): string {
-  return joinSigned(
-    signedUrl(callbackUrl),
-    timestamp,
-    hashBody(typeof body === 'string' ? Buffer.from(body, 'utf8') : body),
-  )
+export function stringToSign(material: SignedMaterial): string {
+  const { callbackUrl, timestamp, body } = fieldsOf(material)
+  const url = signedUrl(callbackUrl)
+  if (typeof timestamp !== 'string') {
+    const message = `timestamp must be the exact text of the Authorization-Timestamp header, but is of type ${typeof timestamp}.`
+    throw new SignatureInputError('ERR_TIMESTAMP_MALFORMED', message)
+  }
+  return joinSigned(url, timestamp, hashBody(typeof body === 'string' ? Buffer.from(body, 'utf8') : body))
 }
 
 /**

@@ -1,4 +1,5 @@
 import { memo } from './memo.js'
+import { SignatureInputError } from './signature-error.js'
 
 const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec'
 const DAYS = 'SunMonTueWedThuFriSat'
@@ -20,12 +21,22 @@ const ASCTIME = new RegExp(`^${DAY} ${MONTH} [\\d ]\\d ${TIME} \\d{4}$`)
  * change the spelling of the same time.
  */
 export function parseHttpDate(text: string): number | undefined {
-  return parse(text)
+  return typeof text === 'string' ? parse(text) : undefined
 }
 
-/** The form that is sent: IMF-fixdate. */
+/**
+ * The form that is sent: IMF-fixdate.
+ * @throws SignatureInputError ERR_TIMESTAMP_MALFORMED if it is no valid Date
+ */
 export function formatHttpDate(date: Date): string {
-  return date.toUTCString()
+  if (isDate(date) && !Number.isNaN(date.getTime())) return date.toUTCString()
+  const found = isDate(date) ? 'an invalid one' : `of type ${typeof date}`
+  throw new SignatureInputError('ERR_TIMESTAMP_MALFORMED', `The time must be a valid Date, but is ${found}.`)
+}
+
+/** By its tag, because `instanceof` fails for a Date of another realm, such as a test runner's. */
+export function isDate(value: unknown): value is Date {
+  return Object.prototype.toString.call(value) === '[object Date]'
 }
 
 // Callbacks arrive in bursts, and those of a burst often have the same timestamp. An unauthenticated request can add only

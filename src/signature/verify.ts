@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual, type KeyObject } from 'node:crypto'
 import { signedUrl } from './callback-url.js'
 import { readCredentials, type CredentialsFailure, type HeaderValue } from './credentials.js'
+import { fieldsOf } from './fields.js'
 import { hmacKeys } from './secret.js'
 import { SignatureInputError } from './signature-error.js'
 import { hashBody, joinSigned } from './string-to-sign.js'
@@ -34,7 +35,7 @@ export type Verification =
  * with the reason if it is negative. The caller checks the age of the callback by `signedAt`.
  */
 export function verifyCallback(input: VerifyInput): Verification {
-  const { callbackUrl, secret, timestamp, authorization, body } = input
+  const { callbackUrl, secret, timestamp, authorization, body } = fieldsOf(input)
   const credentials = readCredentials(authorization, timestamp)
   if (typeof credentials === 'string') return { valid: false, reason: credentials }
   try {
