@@ -1,4 +1,12 @@
-import { checkKnownOptions, integerOption, kindOf, refuseOption } from '../base/option-checks.js'
+import {
+  checkKnownOptions,
+  integerOption,
+  invalidOption,
+  kindOf,
+  objectOption,
+  refuseOption,
+} from '../base/option-checks.js'
+import type { HasAll } from '../base/has-all.js'
 import type { EntryId } from '../callback/callback.js'
 import type {
   ActOptions,
@@ -56,8 +64,13 @@ export async function previewMatching(
   action: OperatorAction,
   options: PreviewOptions = {},
 ): Promise<MatchingPreview> {
-  checkKnownOptions('previewMatching', options, ['limit'])
-  const limit = integerOption('previewMatching', 'limit', options.limit, {
+  const owner = 'previewMatching'
+  objectOption(owner, 'operations', operations, operations, ['search'])
+  // A misspelled name would be ignored, and the decision would be about entries that it was to leave out.
+  checkKnownOptions(owner, filter, FILTER_NAMES, { option: 'filter', part: 'filter' })
+  checkAction(owner, action)
+  checkKnownOptions(owner, options, ['limit'])
+  const limit = integerOption(owner, 'limit', options.limit, {
     fallback: MAX_MATCHING,
     min: 1,
     max: MAX_MATCHING,
@@ -87,7 +100,10 @@ export async function actOnMatching(
   by: string,
   options: Omit<ActOptions, 'expected'> = {},
 ): Promise<MatchingResult> {
-  refuseOption('actOnMatching', 'entries', entriesProblem(entries))
+  const owner = 'actOnMatching'
+  objectOption(owner, 'operations', operations, operations, ['act'])
+  refuseOption(owner, 'entries', entriesProblem(entries))
+  checkAction(owner, action)
   decisionOf(by, options)
   const results: MatchedResult[] = []
   const counts = { done: 0, 'not-found': 0, changed: 0, state: 0, repeat: 0 }
@@ -119,6 +135,25 @@ function entriesProblem(entries: unknown): string | undefined {
   const wrong = entries.findIndex((entry: Partial<MatchedEntry> | null) => typeof entry?.id !== 'string')
   return wrong === -1 ? undefined : `entries[${wrong}] is no entry: pass the entries of a preview.`
 }
+
+function checkAction(owner: string, action: OperatorAction): void {
+  if (Object.hasOwn(BULK_STATES, action)) return
+  throw invalidOption(owner, 'action', action, `use ${Object.keys(BULK_STATES).join(', ')}`)
+}
+
+const FILTER_NAMES = [
+  'states',
+  'eventType',
+  'idempotencyKey',
+  'bodyId',
+  'subscriptionId',
+  'reason',
+  'before',
+  'after',
+] as const satisfies readonly (keyof EntryFilter)[]
+
+// Fails to compile when a field is missing from the list.
+void (true satisfies HasAll<keyof EntryFilter, typeof FILTER_NAMES>)
 
 /** How many pages a preview reads at most. Each page examines a bounded number of entries. */
 const MAX_PAGES = 20

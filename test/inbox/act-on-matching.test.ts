@@ -69,6 +69,49 @@ describe('previewMatching', () => {
   })
 })
 
+describe('a wrong argument', () => {
+  const operations = new MemoryInbox()
+
+  it.each<[string, unknown[], string, string]>([
+    [
+      'no argument',
+      [],
+      'ERR_OPTION_INVALID',
+      'operations is undefined: pass an object with the method search',
+    ],
+    ['no filter', [operations], 'ERR_OPTION_INVALID', 'filter: options is undefined: pass one object'],
+    ['a list of states', [operations, ['dead']], 'ERR_OPTION_INVALID', 'filter: options is a list'],
+    [
+      'a misspelled filter',
+      [operations, { state: ['dead'] }, 'discard'],
+      'ERR_OPTION_UNKNOWN',
+      'filter has no option "state".',
+    ],
+    ['no action', [operations, {}], 'ERR_OPTION_INVALID', 'action is undefined: use retry, release, discard'],
+    [
+      'an unknown action',
+      [operations, {}, 'toString'],
+      'ERR_OPTION_INVALID',
+      'action is "toString": use retry, release, discard, undo.',
+    ],
+  ])('is refused by previewMatching: %s', async (_what, given, code, message) => {
+    const preview = previewMatching as (...given: unknown[]) => Promise<unknown>
+    await expect(preview(...given)).rejects.toMatchObject({ code, message: expect.stringContaining(message) })
+  })
+
+  it.each<[string, unknown[], string]>([
+    ['no argument', [], 'operations is undefined'],
+    ['no entries', [operations], 'entries is undefined'],
+    ['an unknown action', [operations, [], 'delete', 'ann'], 'action is "delete"'],
+  ])('is refused by actOnMatching: %s', async (_what, given, message) => {
+    const act = actOnMatching as (...given: unknown[]) => Promise<unknown>
+    await expect(act(...given)).rejects.toMatchObject({
+      code: 'ERR_OPTION_INVALID',
+      message: expect.stringContaining(message),
+    })
+  })
+})
+
 describe('actOnMatching', () => {
   it.each<[string, unknown, string]>([
     ['ids', ['1'], 'entries[0] is no entry'],
