@@ -79,7 +79,7 @@ export interface ToHttpOptions {
  * // byte for byte
  * await sendRawRequest(callback.toHttp({ chunked: [1, 2] }), { port })
  *
- * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
+ * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN; `toHttp` too
  * @throws SignatureInputError ERR_CALLBACK_URL_INVALID, ERR_SECRET_INVALID
  */
 export function signedCallback(options: SignedCallbackOptions): SignedCallback {
@@ -115,20 +115,23 @@ export function signedCallback(options: SignedCallbackOptions): SignedCallback {
     path,
     headers,
     body,
-    toHttp({ host: hostHeader = host, path: target = path, chunked = false } = {}) {
-      const framing =
-        chunked === false ? { 'Content-Length': `${body.length}` } : { 'Transfer-Encoding': 'chunked' }
+    toHttp(given = {}) {
+      checkKnownOptions(TO_HTTP, given, ['host', 'path', 'chunked'])
+      const { host: hostHeader = host, path: target = path } = given
+      const pieces = pieceSizes(given.chunked)
+      const framing = pieces ? { 'Transfer-Encoding': 'chunked' } : { 'Content-Length': `${body.length}` }
       const fields = Object.entries(mergeHeaders({ Host: hostHeader, ...framing, ...headers }, extra))
       const lines = [`POST ${target} HTTP/1.1`, ...fields.map(([name, value]) => `${name}: ${value}`)]
       return Buffer.concat([
         Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'),
-        chunked === false ? body : chunk(body, chunked === true ? [] : chunked),
+        pieces ? chunk(body, pieces) : body,
       ])
     },
   }
 }
 
 const OWNER = 'signedCallback'
+const TO_HTTP = `${OWNER}().toHttp`
 
 const KNOWN = Object.keys({
   subscription: true,
@@ -179,12 +182,23 @@ function mergeHeaders(
   return Object.fromEntries(merged)
 }
 
+/** Undefined if the body is not chunked. */
+function pieceSizes(chunked: ToHttpOptions['chunked'] = false): readonly number[] | undefined {
+  if (typeof chunked === 'boolean') return chunked ? [] : undefined
+  const cure = 'use true, false, or a list of sizes of at least 1'
+  if (!Array.isArray(chunked)) throw invalidOption(TO_HTTP, 'chunked', chunked, cure)
+  // An empty chunk would end the body.
+  for (const [index, size] of chunked.entries()) {
+    if (!Number.isSafeInteger(size) || size < 1)
+      throw invalidOption(TO_HTTP, { option: 'chunked', part: `chunked[${index}]` }, size, cure)
+  }
+  return chunked
+}
+
 function chunk(body: Buffer, sizes: readonly number[]): Buffer {
   const pieces: (Buffer | string)[] = []
   let at = 0
-  for (const size of [...sizes, Infinity]) {
-    // An empty chunk would end the body.
-    if (!(size >= 1)) throw new RangeError(`chunked must list sizes of at least 1, but holds ${size}.`)
+  for (const size of [...sizes, body.length]) {
     const piece = body.subarray(at, at + size)
     if (piece.length > 0) pieces.push(`${piece.length.toString(16)}\r\n`, piece, '\r\n')
     at += piece.length

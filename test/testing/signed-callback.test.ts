@@ -219,9 +219,18 @@ describe('as an HTTP request', () => {
     expect(http.slice(http.indexOf('\r\n\r\n') + 4)).toBe(body)
   })
 
-  it.each([0, -1, Number.NaN])('refuses chunks of size %d', (size) => {
+  it.each<[object, string, string]>([
+    [{ chunked: [1, 0] }, 'ERR_OPTION_INVALID', 'chunked[1] is 0: use true, false, or a list'],
+    [{ chunked: [-1] }, 'ERR_OPTION_INVALID', 'chunked[0] is -1'],
+    [{ chunked: [1.5] }, 'ERR_OPTION_INVALID', 'chunked[0] is 1.5'],
+    [{ chunked: [NaN] }, 'ERR_OPTION_INVALID', 'chunked[0] is NaN'],
+    [{ chunked: [undefined] }, 'ERR_OPTION_INVALID', 'chunked[0] is undefined'],
+    [{ chunked: 5 }, 'ERR_OPTION_INVALID', 'chunked is 5'],
+    [{ chunk: [1] }, 'ERR_OPTION_UNKNOWN', 'has no option "chunk"'],
+  ])('refuses %j', (options, code, problem) => {
     const callback = signedCallback({ subscription })
-    expect(() => callback.toHttp({ chunked: [size] })).toThrow('chunked must list sizes')
+    const message = expect.stringContaining(problem) as string
+    expect(() => callback.toHttp(options)).toThrow(expect.objectContaining({ code, message }))
   })
 
   it('reads back as what was put in', () => {
