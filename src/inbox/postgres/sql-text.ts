@@ -25,7 +25,8 @@ export function dollarQuote(text: string): string {
  * so that such a text neither is lost nor fails the other rows of its statement.
  */
 export function storedText(text: string): string {
-  return NEEDS_ESCAPE.test(text) ? text.replaceAll(ESCAPE, `${ESCAPE}1`).replaceAll('\0', `${ESCAPE}0`) : text
+  if (!text.includes('\0') && !text.includes(ESCAPE)) return text
+  return text.replaceAll(ESCAPE, `${ESCAPE}1`).replaceAll('\0', `${ESCAPE}0`)
 }
 
 export function originalText(stored: string): string {
@@ -35,5 +36,3 @@ export function originalText(stored: string): string {
 
 /** U+001A, "substitute". */
 const ESCAPE = '\u001a'
-// eslint-disable-next-line no-control-regex -- these are the characters in question
-const NEEDS_ESCAPE = /[\u0000\u001a]/
