@@ -178,6 +178,15 @@ describe('when -wal is shortened', () => {
     expect(statSync(`${file}-wal`).size).toBe(bytes)
   })
 
+  it('by its last byte only, nothing is written or read any more', async () => {
+    const file = join(temporaryDirectory(), 'callbacks.db')
+    const inbox = inboxOn(file, { logger: false })
+    for (let i = 0; i < 5; i++) await inbox.add(arrival())
+    truncateSync(`${file}-wal`, statSync(`${file}-wal`).size - 1)
+    await expect(inbox.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_REPLACED' })
+    await expect(inbox.stats()).rejects.toMatchObject({ code: 'ERR_INBOX_REPLACED' })
+  })
+
   it.each([0, 20_000])('to %d bytes, the file is sound when the process has ended', async (bytes) => {
     const { file, start } = program(`
       const inbox = new SqliteInbox({ file, busyTimeoutMs: 100 })

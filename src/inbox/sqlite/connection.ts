@@ -17,6 +17,9 @@ export class Connection {
   /** How many rows had been changed by this connection when the latest sync began, and how that sync ends. */
   #latestSync = { changes: 0, ended: Promise.resolve() }
   #isLogCut = false
+  readonly #pageBytes: number
+  /** How long the -wal file is at least, by the number of its pages when that was asked last, in bytes. */
+  #leastLogBytes = 0
   readonly #statements = new Map<string, SqliteStatement>()
   readonly sqliteVersion: string
 
@@ -29,6 +32,7 @@ export class Connection {
       if (maySyncFiles()) this.#log = log = new LogSync(file)
       else this.#database.exec('PRAGMA synchronous = FULL')
       this.#files = new OpenFiles(file)
+      this.#pageBytes = this.get<{ page_size: number }>('PRAGMA page_size')!.page_size
       this.#emptyFoundLog()
       this.sqliteVersion = this.get<{ version: string }>('SELECT sqlite_version() AS version')!.version
     } catch (error) {
@@ -40,7 +44,7 @@ export class Connection {
 
   /** Whether the files are still those that were opened. What is committed to a deleted file may be lost. */
   filesState(): FilesState {
-    const { logBytes: before } = this.#files
+    const before = Math.max(this.#files.logBytes, this.#leastLogBytes)
     const state = this.#files.state()
     if (state !== 'current') return state
     // The next commit would hide it, and the next checkpoint would copy what is missing as zeros into the database. If the log was
@@ -86,7 +90,9 @@ export class Connection {
 
   /** How many pages the log holds. */
   logFrames(): number {
-    return this.get<{ log: number }>('PRAGMA wal_checkpoint(NOOP)')!.log
+    const { log } = this.get<{ log: number }>('PRAGMA wal_checkpoint(NOOP)')!
+    this.#leastLogBytes = log === 0 ? 0 : LOG_HEADER_BYTES + log * (this.#pageBytes + FRAME_HEADER_BYTES)
+    return log
   }
 
   /** From now on SQLite copies the log in a commit when it holds that many pages. */
@@ -100,8 +106,7 @@ export class Connection {
     const { log, checkpointed } = this.get<{ log: number; checkpointed: number }>(
       'PRAGMA wal_checkpoint(PASSIVE)',
     )!
-    const { page_size: pageBytes } = this.get<{ page_size: number }>('PRAGMA page_size')!
-    return { logBytes, heldBytes: Math.max(0, log - checkpointed) * pageBytes }
+    return { logBytes, heldBytes: Math.max(0, log - checkpointed) * this.#pageBytes }
   }
 
   /** The size of the -wal file when the files were checked last, in bytes. */
@@ -177,11 +182,10 @@ export class Connection {
 
   /** Whether the -wal file is shorter than the log, by what all connections know of it. */
   #lacksFrames(): boolean {
-    const { page_size: pageBytes } = this.get<{ page_size: number }>('PRAGMA page_size')!
     // More than once, because another process may let the log begin anew between the two looks.
     for (let looks = 0; looks < 3; looks++) {
-      const frames = this.logFrames()
-      if (bytesIn(`${this.#file}-wal`) >= frames * (pageBytes + FRAME_HEADER_BYTES)) return false
+      this.logFrames()
+      if (bytesIn(`${this.#file}-wal`) >= this.#leastLogBytes) return false
     }
     return true
   }
@@ -206,4 +210,6 @@ export class Connection {
   }
 }
 
+/** https://sqlite.org/fileformat2.html#the_write_ahead_log */
+const LOG_HEADER_BYTES = 32
 const FRAME_HEADER_BYTES = 24
