@@ -2,7 +2,7 @@ import type { ClaimEntries, Claims, ClaimToken, SettledClaim } from '../inbox.js
 import { MOVES } from '../states.js'
 import { attemptBegan, attemptEnded, attemptWasInterrupted } from './attempt-records.js'
 import type { MemoryEntries } from './entries.js'
-import type { MemoryEntry } from './memory-entry.js'
+import { copyOf, type MemoryEntry } from './memory-entry.js'
 import { setDue } from './unfinished-entries.js'
 
 export function claim(
@@ -22,7 +22,7 @@ export function claim(
     setDue(entry, now, leaseMs)
     attemptWasInterrupted(entry)
     const { id, token, callback, attempts, replayed } = entry
-    return { id, token, callback, attempt: attempts + 1, replayed }
+    return { id, token, callback: copyOf(callback), attempt: attempts + 1, replayed }
   })
   const next = Math.min(...wanted.map(({ dueAt }) => dueAt!))
   return {

@@ -48,7 +48,7 @@ export function createEntry(
     id: String(sequence),
     sequence,
     state,
-    callback: traceContext === undefined ? callback : { ...callback, traceContext },
+    callback: { ...copyOf(callback), ...(traceContext !== undefined && { traceContext }) },
     key,
     bodyHash,
     signature,
@@ -72,13 +72,24 @@ export function createEntry(
   }
 }
 
+/** A copy, as an inbox on a disk has one: the application may change the bytes and dates of what it was given or has passed. */
+export function copyOf(callback: VerifiedCallback): VerifiedCallback {
+  const { rawBody, signedAt, receivedAt } = callback
+  return {
+    ...callback,
+    rawBody: Buffer.from(rawBody),
+    signedAt: new Date(signedAt),
+    receivedAt: new Date(receivedAt),
+  }
+}
+
 export function signaturesOf({ signature, moreSignatures }: MemoryEntry): readonly string[] {
   return [signature, ...moreSignatures]
 }
 
 export function summaryOf(entry: MemoryEntry, state: InboxState): EntrySummary {
   const { id, callback, bodyId, attempts, dueAt, isReady, finishedAt, reason, copies } = entry
-  const { type: eventType, idempotencyKey, subscription, signedAt, receivedAt } = callback
+  const { type: eventType, idempotencyKey, subscription } = callback
   return {
     id,
     state,
@@ -86,8 +97,8 @@ export function summaryOf(entry: MemoryEntry, state: InboxState): EntrySummary {
     idempotencyKey,
     bodyId,
     subscription,
-    signedAt,
-    receivedAt,
+    signedAt: new Date(callback.signedAt),
+    receivedAt: new Date(callback.receivedAt),
     attempts,
     dueAt: isReady && state !== 'unhandled' ? new Date(dueAt!) : undefined,
     finishedAt: finishedAt === undefined ? undefined : new Date(finishedAt),

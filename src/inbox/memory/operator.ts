@@ -13,7 +13,7 @@ export function show(entries: MemoryEntries, id: EntryId): Entry | undefined {
   const { callback, headers, attemptHistory, history } = entry
   return {
     ...summaryOf(entry, entries.shownStates()(entry)),
-    rawBody: callback.rawBody,
+    rawBody: Buffer.from(callback.rawBody),
     headers,
     traceContext: callback.traceContext,
     attemptHistory: [...attemptHistory],

@@ -27,6 +27,30 @@ export function registerClaiming({ describe, it }: Suite): void {
       assert.equal(claimed.id, id)
     })
 
+    it('gives the callback as it arrived, whatever the sender or a handler did with its bytes and dates', async ({
+      inbox,
+    }) => {
+      const { callback, ...arrival } = createArrival()
+      const given = {
+        ...callback,
+        rawBody: Buffer.from(callback.rawBody),
+        signedAt: new Date(callback.signedAt),
+      }
+      const { id } = await inbox.add({ ...arrival, callback: given })
+      given.rawBody.fill(0)
+      given.signedAt.setTime(0)
+      const claimed = await claimNext(inbox)
+      assert.deepEqual(claimed.callback, callback)
+      claimed.callback.rawBody.fill(0)
+      claimed.callback.signedAt.setTime(0)
+      await settle(inbox, claimed, { move: 'reschedule', delayMs: 0, error: 'no' })
+      const shown = await inbox.show(id)
+      assert.deepEqual(shown?.rawBody, callback.rawBody)
+      shown.rawBody.fill(0)
+      shown.signedAt.setTime(0)
+      assert.deepEqual((await claimNext(inbox)).callback, callback)
+    })
+
     it('says when the next entry is due', async ({ inbox, advance }) => {
       for (let i = 0; i < 2; i++) await inbox.add(createArrival())
       const { entries, nextDueInMs: whenFull } = await inbox.claim({ ...ANY, limit: 2 })
