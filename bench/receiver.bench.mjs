@@ -170,8 +170,9 @@ async function startServer(name, load, connections) {
  */
 export function startChild(file, core, ...args) {
   const env = { ...process.env, NODE_ENV: 'production' }
-  const pinned = { execPath: 'taskset', execArgv: ['-c', String(core), process.execPath] }
-  const options = CAN_PIN && core !== undefined ? { env, ...pinned } : { env }
+  const execArgv = ['--import', new URL('ends-with-parent.mjs', import.meta.url).href]
+  const pinned = { execPath: 'taskset', execArgv: ['-c', String(core), process.execPath, ...execArgv] }
+  const options = CAN_PIN && core !== undefined ? { env, ...pinned } : { env, execArgv }
   const child = fork(fileURLToPath(new URL(file, import.meta.url)), args, options)
   const ask = (message) =>
     new Promise((resolve, reject) => {
