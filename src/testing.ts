@@ -23,8 +23,8 @@ export {
   type ParsedRequest,
   type RecordedRequest,
   type RecordedRequestCode,
-  type RecordedSubscription,
 } from './testing/recorded-requests.js'
+export type { RecordedSubscription } from './testing/recorded-description.js'
 export { registerIdempotencyStoreTests, type StoreUnderTest } from './testing/idempotency-store-tests.js'
 export { registerInboxTests, type InboxUnderTest } from './testing/inbox-tests.js'
 export type { TestFramework } from './testing/test-framework.js'

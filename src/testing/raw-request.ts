@@ -1,5 +1,6 @@
 import { Socket, type ConnectOpts, type SocketConstructorOpts } from 'node:net'
 import { setImmediate as nextTick } from 'node:timers/promises'
+import { checkExchange } from './argument-checks.js'
 import { headerValues, MalformedMessage, readBody, readHead, type MessageHead } from './http-message.js'
 
 export interface RawTarget {
@@ -52,13 +53,16 @@ const MAX_RESPONSE_BYTES = 1_048_576
  * A list is written piece by piece, each in its own segment if the network allows it. Resolves to the first answer that
  * is not a 1xx, and closes the connection.
  *
- * @throws RawRequestError; or the system's error (such as ECONNREFUSED) when there is no connection.
+ * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN; RawRequestError; or the error of the system (such as
+ * ECONNREFUSED) when there is no connection.
  */
 export async function sendRawRequest(
   bytes: Uint8Array | readonly Uint8Array[],
   target: RawTarget,
-  { timeoutMs = 5_000, signal }: RawRequestOptions = {},
+  options: RawRequestOptions = {},
 ): Promise<RawResponse> {
+  checkExchange('sendRawRequest', bytes, target, options)
+  const { timeoutMs = 5_000, signal } = options
   signal?.throwIfAborted()
   // Not the global setTimeout, which never fires if the caller's test uses fake timers.
   const deadline = AbortSignal.timeout(timeoutMs)

@@ -1,34 +1,23 @@
 import { existsSync } from 'node:fs'
 import { readFile, readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { parseUrl } from '../base/parse-url.js'
+import { invalidOption, kindOf } from '../base/option-checks.js'
 import { parseHttpDate } from '../signature/index.js'
+import { checkBytes, checkPath, checkRecorded } from './argument-checks.js'
 import { headerValues, MalformedMessage, readBody, readHead } from './http-message.js'
+import {
+  parseDescription,
+  type RecordedDescription,
+  type RecordedSubscription,
+} from './recorded-description.js'
 import { sendRawRequest, type RawRequestOptions, type RawResponse, type RawTarget } from './raw-request.js'
 
 /** A recorded request: `NAME.http` has its bytes, `NAME.json` its description. */
-export interface RecordedRequest {
+export interface RecordedRequest extends RecordedDescription {
   /** The file name without its ending. */
   readonly name: string
   /** The whole request, byte for byte. */
   readonly bytes: Buffer
-  /** The program that sent it. */
-  readonly sender: string
-  /** The subscription it was sent for. */
-  readonly subscription: RecordedSubscription
-  /** The expected answer. */
-  readonly expect: { readonly status: number; readonly outcome: string }
-  /** Why the case exists; may be empty. */
-  readonly note: string
-}
-
-export interface RecordedSubscription {
-  /** Set by `recordedSubscriptions` if several subscriptions have the same event type and URL. */
-  readonly id?: string | undefined
-  readonly eventTypeName: string
-  readonly callbackUrl: string
-  /** The secret text. A recording is part of a repository: never use a real secret. */
-  readonly secret: string
 }
 
 /** A parsed recorded request, with the field names of Node's `IncomingMessage`. */
@@ -65,6 +54,7 @@ export class RecordedRequestError extends Error {
  * @throws RecordedRequestError ERR_RECORDED_REQUEST_INVALID, which names the file, the field and the remedy.
  */
 export async function loadRecordedRequests(directory: string): Promise<RecordedRequest[]> {
+  checkPath('loadRecordedRequests', 'directory', directory, 'pass the path of a folder')
   const files = new Set(await readdir(directory))
   const names = new Set([...files].map((file) => /^(.+)\.(?:http|json)$/.exec(file)?.[1] ?? ''))
   names.delete('')
@@ -89,6 +79,7 @@ export async function loadRecordedRequests(directory: string): Promise<RecordedR
  * @throws RecordedRequestError ERR_RECORDED_REQUEST_INVALID, which names the file and the remedy.
  */
 export async function loadRecordedRequest(file: string): Promise<RecordedRequest> {
+  checkPath('loadRecordedRequest', 'file', file, 'pass the path of NAME.http')
   const json = file.replace(/\.http$/, '.json')
   if (json === file) throw invalid(file, 'does not end in .http, as the bytes of a recorded request do.')
   for (const each of [file, json]) {
@@ -108,11 +99,12 @@ export async function loadRecordedRequest(file: string): Promise<RecordedRequest
  *   assert.equal(status, request.expect.status, request.name)
  * }
  */
-export function replayRecordedRequest(
+export async function replayRecordedRequest(
   recorded: Pick<RecordedRequest, 'bytes'>,
   target: RawTarget,
   options?: RawRequestOptions,
 ): Promise<RawResponse> {
+  checkRecorded('replayRecordedRequest', recorded, 'bytes')
   return sendRawRequest(recorded.bytes, target, options)
 }
 
@@ -121,7 +113,12 @@ export function recordedSubscriptions(
   recorded: readonly Pick<RecordedRequest, 'subscription'>[],
 ): RecordedSubscription[] {
   const distinct = new Map<string, RecordedSubscription>()
-  for (const { subscription } of recorded) {
+  const owner = 'recordedSubscriptions'
+  if (!Array.isArray(recorded))
+    throw invalidOption(owner, 'recorded', recorded, 'pass a list of recorded requests', kindOf(recorded))
+  for (const each of recorded as readonly Pick<RecordedRequest, 'subscription'>[]) {
+    checkRecorded(owner, each, 'subscription')
+    const { subscription } = each
     const { eventTypeName, callbackUrl, secret } = subscription
     const key = JSON.stringify([eventTypeName, callbackUrl, secret])
     if (distinct.has(key)) continue
@@ -135,10 +132,11 @@ export function recordedSubscriptions(
 }
 
 /** The time in a recorded request's Authorization-Timestamp, for the clock of the receiver that it is replayed to. */
-export function recordedAt({ bytes }: Pick<RecordedRequest, 'bytes'>): Date | undefined {
+export function recordedAt(recorded: Pick<RecordedRequest, 'bytes'>): Date | undefined {
+  checkRecorded('recordedAt', recorded, 'bytes')
   let timestamp: string | undefined
   try {
-    timestamp = headerValues(readHead(bytes)?.rawHeaders ?? [], 'authorization-timestamp')[0]
+    timestamp = headerValues(readHead(recorded.bytes)?.rawHeaders ?? [], 'authorization-timestamp')[0]
   } catch (error) {
     if (!(error instanceof MalformedMessage)) throw error
   }
@@ -152,6 +150,7 @@ export function recordedAt({ bytes }: Pick<RecordedRequest, 'bytes'>): Date | un
  * @throws RecordedRequestError ERR_RECORDED_REQUEST_MALFORMED. The message contains no part of the request.
  */
 export function parseRecordedRequest(bytes: Uint8Array): ParsedRequest {
+  checkBytes('parseRecordedRequest', 'bytes', bytes)
   try {
     return parseRequest(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
   } catch (error) {
@@ -165,7 +164,11 @@ export function parseRecordedRequest(bytes: Uint8Array): ParsedRequest {
 
 async function readRecording(http: string, json: string): Promise<RecordedRequest> {
   const [bytes, description] = [await readFile(http), await readFile(json, 'utf8')]
-  return { name: basename(http, '.http'), bytes, ...parseDescription(json, description) }
+  return {
+    name: basename(http, '.http'),
+    bytes,
+    ...parseDescription(description, (problem) => invalid(json, problem)),
+  }
 }
 
 function parseRequest(bytes: Buffer): ParsedRequest {
@@ -189,53 +192,6 @@ function parseRequest(bytes: Buffer): ParsedRequest {
     )
   }
   return { method, target, httpVersion, rawHeaders: head.rawHeaders, body: read.body }
-}
-
-function parseDescription(file: string, json: string): Omit<RecordedRequest, 'name' | 'bytes'> {
-  let description: unknown
-  try {
-    description = JSON.parse(json)
-  } catch {
-    // Without the parser's message, because it quotes the text, which has the secret.
-    throw invalid(file, 'is not JSON.')
-  }
-  const field = (path: string, must: string, accept: (value: unknown) => boolean) => {
-    const value = valueAt(description, path)
-    if (accept(value)) return value
-    throw invalid(file, `must have "${path}": ${must}.`)
-  }
-  const text = (path: string, must: string, accept = (value: string) => value !== '') =>
-    field(path, must, (value) => typeof value === 'string' && accept(value)) as string
-
-  return {
-    sender: text('sender', 'the name of the program that sent it'),
-    subscription: {
-      eventTypeName: text('subscription.eventTypeName', 'the subscribed event type'),
-      callbackUrl: text('subscription.callbackUrl', 'the subscribed http or https URL', isHttpUrl),
-      secret: text('subscription.secret', 'the secret text, not empty'),
-    },
-    expect: {
-      status: field('expect.status', 'the answer, a number from 200 to 599', isStatus) as number,
-      outcome: text('expect.outcome', 'a word such as "handled", "duplicate" or "refused"'),
-    },
-    note: text('note', 'why the case exists, or an empty string', () => true),
-  }
-}
-
-function valueAt(value: unknown, path: string): unknown {
-  for (const key of path.split('.')) {
-    if (typeof value !== 'object' || value === null) return undefined
-    value = (value as Record<string, unknown>)[key]
-  }
-  return value
-}
-
-function isHttpUrl(value: string): boolean {
-  return /^https?:$/.test(parseUrl(value)?.protocol ?? '')
-}
-
-function isStatus(value: unknown): boolean {
-  return Number.isInteger(value) && Number(value) >= 200 && Number(value) <= 599
 }
 
 function invalid(file: string, problem: string): RecordedRequestError {
