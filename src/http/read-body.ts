@@ -92,7 +92,8 @@ export function readBody(
       resolve(failureCode(error))
     })
     for (const event of ABORTS) stream.on(event, onAbort)
-    stream.on('data', onData).on('end', onEnd)
+    // A stream that other code has paused would otherwise stay paused.
+    stream.on('data', onData).on('end', onEnd).resume()
   })
 }
 

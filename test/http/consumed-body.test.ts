@@ -105,6 +105,16 @@ describe.each([
     expect(handled).toEqual([callback.body])
   })
 
+  it('reads the body of a request that other middleware has paused', async () => {
+    const callback = genuine()
+    const { status, handled } = await deliver((request, _response, next) => {
+      request.pause()
+      setImmediate(next)
+    }, callback)
+    expect(status).toBe(200)
+    expect(handled).toEqual([callback.body])
+  })
+
   it('reads the body itself where a parser left it alone', async () => {
     const callback = genuine({ headers: { 'Content-Type': 'text/plain' } })
     expect(await deliver(express.json(), callback)).toMatchObject({ status: 200 })
