@@ -81,7 +81,8 @@ export function mayLackHeaders({ rawHeaders, socket }: RequestHeaders & { socket
 export function headerLines({ rawHeaders, headers }: RequestHeaders): readonly string[] {
   if (rawHeaders && rawHeaders.length > 0) return rawHeaders
   return Object.entries(headers ?? {}).flatMap(([name, values]) =>
-    [values ?? []].flat().flatMap((value) => [name, value]),
+    // An application in JavaScript may pass numbers.
+    [values ?? []].flat().flatMap((value: unknown) => [name, String(value)]),
   )
 }
 

@@ -26,7 +26,7 @@ export function plainHead(plain: PlainRequest): CallbackHead {
   const { method, path, rawHeaders, headers } = plain
   // `Headers` and `Map` have no own properties: they would look like a request without headers.
   const request: RequestHeaders = isIterable(headers)
-    ? { rawHeaders: rawHeaders?.length ? rawHeaders : [...headers].flat() }
+    ? { rawHeaders: rawHeaders?.length ? rawHeaders : [...headers].flat().map(String) }
     : { rawHeaders, headers }
   return {
     method,

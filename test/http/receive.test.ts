@@ -49,6 +49,17 @@ describe('receiver.receive()', () => {
     expect((await receiver.receive(plain(callback, bodyOf(callback.body)))).status).toBe(200)
   })
 
+  it.each<[string, object]>([
+    ['by name', { 'content-length': 5, authorization: 5, 'x-more': [5, null] }],
+    ['in a Map', new Map<string, unknown>([['authorization', 5]])],
+    ['in pairs', [['authorization', 5], [5]]],
+  ])('refuses a request with header values that are no texts, %s', async (_how, headers) => {
+    const { receiver } = run()
+    const { method, path, body } = genuine()
+    const request = { method, path, headers, body } as PlainRequest
+    expect(await receiver.receive(request)).toMatchObject({ status: 401 })
+  })
+
   it.each<[string, (headers: Record<string, string>) => NonNullable<PlainRequest['headers']>]>([
     ['Headers of the Fetch API', (headers) => new Headers(headers)],
     ['a Map', (headers) => new Map(Object.entries(headers))],
