@@ -7,8 +7,9 @@ import { checkDurability } from './durability-check.js'
 import { queueLimit } from './queue-limit.js'
 import { commandSender, type RedisClient, type SendCommand } from './redis-client.js'
 import { redisError } from './redis-error.js'
-import { runScript } from './run-script.js'
-import { CLAIM, COMPLETE, RELEASE } from './scripts.js'
+import { batched } from './batched.js'
+import { runScript, type ScriptItem } from './run-script.js'
+import { CLAIM, COMPLETE, RELEASE, type Script } from './scripts.js'
 
 export interface RedisIdempotencyStoreOptions {
   /**
@@ -39,7 +40,9 @@ export interface RedisIdempotencyStoreOptions {
 export class RedisIdempotencyStore implements IdempotencyStore {
   readonly retentionMs: number
   readonly #send: SendCommand
-  readonly #queueLimit = queueLimit(QUEUE_LIMIT_MS)
+  readonly #claim: RunScript
+  readonly #complete: RunScript
+  readonly #release: RunScript
   readonly #logger: Logger
   // A signature must be found under every other key, of another subscription as well: the event type, which selects the
   // subscription, is not signed, and subscriptions may share a secret and a URL. No part of a callback is common to all
@@ -69,6 +72,13 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     this.#base = `{${prefix}}:`
     this.retentionMs = integerOption(OWNER, 'retentionMs', retentionMs, { fallback: 172_800_000, min: 1 })
     this.#logger = loggerOption(OWNER, options.logger)
+    const inBatches = (script: Script, signal?: () => AbortSignal) =>
+      batched((items: readonly ScriptItem[]) =>
+        runScript(this.#send, script, { items, retentionMs: this.retentionMs, signal: signal?.() }),
+      )
+    this.#claim = inBatches(CLAIM, queueLimit(QUEUE_LIMIT_MS))
+    this.#complete = inBatches(COMPLETE)
+    this.#release = inBatches(RELEASE)
   }
 
   /**
@@ -90,22 +100,14 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     const key = shortened(hash('sha256', request.key, 'base64'))
     const signatureId = shortened(signature)
     const token = randomUUID()
-    const reply = await runScript(this.#send, CLAIM, {
+    const reply = await this.#claim({
       keys: [
         `${this.#base}c:${key}`,
         `${this.#base}k:${key}`,
         `${this.#base}h:${signatureId}`,
         `${this.#base}s:${signatureId}`,
       ],
-      args: [
-        key,
-        shortened(bodyHash),
-        signatureId,
-        token,
-        String(Math.ceil(leaseMs)),
-        String(this.retentionMs),
-      ],
-      signal: this.#queueLimit(),
+      argument: shortened(bodyHash) + token + String(Math.ceil(leaseMs)),
     })
     // Not before: without a connection, every claim would add the commands of the check to the client's queue.
     if (!this.#opened) this.open().catch(() => {})
@@ -113,30 +115,30 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     if (attempt !== undefined) return { state: 'claimed', claim: this.#claimOf(key, token, Number(attempt)) }
     if (reply === 'in-progress' || reply === 'completed' || reply === 'conflict' || reply === 'replay')
       return { state: reply }
-    throw unexpected(reply)
+    throw refusal(reply)
   }
 
   #claimOf(key: string, token: string, attempt: number): Claim {
-    const args = [key, token, String(this.retentionMs)]
     const claimKey = `${this.#base}c:${key}`
     let isCompleted = false
     return {
       attempt,
       complete: async () => {
         if (isCompleted) return true
-        const keys = [claimKey, `${this.#base}k:${key}`] as const
-        const reply = await runScript(this.#send, COMPLETE, { keys, args })
-        if (reply !== 'completed' && reply !== 'lost') throw unexpected(reply)
+        const reply = await this.#complete({ keys: [claimKey, `${this.#base}k:${key}`], argument: token })
+        if (reply !== 'completed' && reply !== 'lost') throw refusal(reply)
         isCompleted = reply === 'completed'
         return isCompleted
       },
       release: async () => {
-        const reply = await runScript(this.#send, RELEASE, { keys: [claimKey], args })
-        if (reply !== 'released' && reply !== 'lost') throw unexpected(reply)
+        const reply = await this.#release({ keys: [claimKey], argument: token })
+        if (reply !== 'released' && reply !== 'lost') throw refusal(reply)
       },
     }
   }
 }
+
+type RunScript = (item: ScriptItem) => Promise<string>
 
 const OWNER = 'RedisIdempotencyStore'
 
@@ -159,6 +161,10 @@ function shortened(base64: string): string {
   throw new TypeError('bodyHash and signature of a claim must each be 32 bytes in Base64 (44 characters)')
 }
 
-/** Most likely a module or a proxy that answers in place of the script. */
-const unexpected = (reply: string) =>
-  new TypeError(`Redis replied ${JSON.stringify(reply.slice(0, 40))} where the state of a claim was expected`)
+/** Without an error of the server it is most likely a module or a proxy that answers in place of the script. */
+const refusal = (reply: string) =>
+  reply.startsWith('error ')
+    ? redisError(new Error(reply.slice(6)))
+    : new TypeError(
+        `Redis replied ${JSON.stringify(reply.slice(0, 40))} where the state of a claim was expected`,
+      )

@@ -2,24 +2,46 @@ import { textProperty } from '../../base/foreign-value.js'
 import { textOf, type SendCommand } from './redis-client.js'
 import type { Script } from './scripts.js'
 
-interface ScriptCall {
-  /** The first one is the key by which a cluster chooses the node. */
+/** What a script is run for: one callback. */
+export interface ScriptItem {
   readonly keys: readonly [string, ...string[]]
-  readonly args: readonly string[]
-  readonly signal?: AbortSignal
+  readonly argument: string
 }
 
-/** Runs a script by its hash. A server that does not have it, such as after a restart, is sent its source. */
+interface ScriptCall {
+  readonly items: readonly ScriptItem[]
+  readonly retentionMs: number
+  readonly signal?: AbortSignal | undefined
+}
+
+/**
+ * Runs a script by its hash, for all items in one command. A server that does not have it, such as after a restart, is sent its
+ * source. Resolves to the replies in the order of the items.
+ */
 export async function runScript(
   send: SendCommand,
   { source, sha1 }: Script,
-  { keys, args, signal }: ScriptCall,
-): Promise<string> {
-  const rest = [String(keys.length), ...keys, ...args]
+  { items, retentionMs, signal }: ScriptCall,
+): Promise<readonly string[]> {
+  const keys: string[] = []
+  const args: string[] = []
+  for (const item of items) {
+    keys.push(...item.keys)
+    args.push(item.argument)
+  }
+  const rest = [String(keys.length), ...keys, String(retentionMs), ...args]
+  // All are in one slot: a cluster may choose the node by any of them.
+  const key = keys[0] ?? ''
+  let reply: unknown
   try {
-    return textOf(await send(['EVALSHA', sha1, ...rest], keys[0], signal))
+    reply = await send(['EVALSHA', sha1, ...rest], key, signal)
   } catch (error) {
     if (!textProperty(error, 'message')?.startsWith('NOSCRIPT')) throw error
-    return textOf(await send(['EVAL', source, ...rest], keys[0], signal))
+    reply = await send(['EVAL', source, ...rest], key, signal)
   }
+  const replies = textOf(reply).split('\n')
+  if (replies.length === items.length) return replies
+  throw new TypeError(
+    `Redis replied with ${replies.length} lines where the states of ${items.length} callbacks were expected`,
+  )
 }

@@ -18,8 +18,12 @@ export interface Script {
 // the server's TIME, because the expiry of two records is not checked at the same instant by every version of Redis.
 // The keys of the signatures are derived within the scripts: only the claim's record knows all of them. All keys are in
 // one slot, see RedisIdempotencyStore.
+//
+// A script is run for a batch of callbacks, one after the other, as if it had been run for each alone. An error of one of them,
+// such as WRONGTYPE, is its reply. As an error of the command it would concern the others too, and scripts are not rolled back.
 const SHARED = `
 local base = string.sub(KEYS[1], 1, -25)
+local retentionMs = ARGV[1]
 local function now()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
@@ -32,14 +36,17 @@ local function each(signatures, visit)
 end
 `
 
-/** KEYS: c, k, h, s. ARGV: K, body, S, token, leaseMs, retentionMs. Replies with the state, and with the attempt if claimed. */
-export const CLAIM = script(`
-local key, body, signature, token = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+/** Argument: body, token (36 characters), leaseMs. Replies with the state, and with the attempt if claimed. */
+export const CLAIM = script(
+  ['claimKey', 'completedKey', 'holderKey', 'signatureKey'],
+  `
+local signature = string.sub(holderKey, -22)
+local body, token, leaseMs = string.sub(argument, 1, 22), string.sub(argument, 23, 58), string.sub(argument, 59)
 local now = now()
-local claim = redis.call('HMGET', KEYS[1], 'token', 'body', 'until', 'signatures', 'attempt')
-local completed = redis.call('GET', KEYS[2])
-local holder = redis.call('GET', KEYS[3])
-local completedUnder = redis.call('GET', KEYS[4])
+local claim = redis.call('HMGET', claimKey, 'token', 'body', 'until', 'signatures', 'attempt')
+local completed = redis.call('GET', completedKey)
+local holder = redis.call('GET', holderKey)
+local completedUnder = redis.call('GET', signatureKey)
 local running = claim[1] and tonumber(claim[3]) > now
 local held = holder and tonumber(string.sub(holder, 23)) > now
 
@@ -70,60 +77,81 @@ elseif knownSignature ~= 'unknown' then
   return 'replay'
 elseif knownKey == 'unknown' then
   local attempt = (tonumber(claim[5]) or 0) + 1
-  local leaseEnd = now + tonumber(ARGV[5])
-  redis.call('HSET', KEYS[1], 'token', token, 'body', body, 'until', number(leaseEnd), 'signatures', signature,
+  local leaseEnd = now + tonumber(leaseMs)
+  redis.call('HSET', claimKey, 'token', token, 'body', body, 'until', number(leaseEnd), 'signatures', signature,
     'attempt', attempt)
-  redis.call('PEXPIREAT', KEYS[1], number(leaseEnd + tonumber(ARGV[6])))
-  redis.call('SET', KEYS[3], key .. number(leaseEnd), 'PX', ARGV[5])
+  redis.call('PEXPIREAT', claimKey, number(leaseEnd + tonumber(retentionMs)))
+  redis.call('SET', holderKey, key .. number(leaseEnd), 'PX', leaseMs)
   return 'claimed ' .. attempt
 end
 
 if running then
   if not held then
-    redis.call('HSET', KEYS[1], 'signatures', claim[4] .. signature)
-    redis.call('SET', KEYS[3], key .. claim[3], 'PX', number(tonumber(claim[3]) - now))
+    redis.call('HSET', claimKey, 'signatures', claim[4] .. signature)
+    redis.call('SET', holderKey, key .. claim[3], 'PX', number(tonumber(claim[3]) - now))
   end
   return 'in-progress'
 end
 if knownSignature == 'unknown' then
-  redis.call('SET', KEYS[2], body .. signature, 'PX', ARGV[6])
-  redis.call('SET', KEYS[4], key, 'PX', ARGV[6])
+  redis.call('SET', completedKey, body .. signature, 'PX', retentionMs)
+  redis.call('SET', signatureKey, key, 'PX', retentionMs)
 end
 return 'completed'
-`)
+`,
+)
 
-/** KEYS: c, k. ARGV: K, token, retentionMs. Replies with completed or lost. */
-export const COMPLETE = script(`
-local key = ARGV[1]
-local claim = redis.call('HMGET', KEYS[1], 'token', 'body', 'signatures')
-if claim[1] ~= ARGV[2] then return 'lost' end
+/** Argument: token. Replies with completed or lost. */
+export const COMPLETE = script(
+  ['claimKey', 'completedKey'],
+  `
+local claim = redis.call('HMGET', claimKey, 'token', 'body', 'signatures')
+if claim[1] ~= argument then return 'lost' end
 -- First of the writes: when the memory is full, Redis lets a script write that has already deleted something.
-redis.call('DEL', KEYS[1])
+redis.call('DEL', claimKey)
 local newest
 each(claim[3], function(signature)
   newest = signature
-  redis.call('SET', base .. 's:' .. signature, key, 'PX', ARGV[3])
+  redis.call('SET', base .. 's:' .. signature, key, 'PX', retentionMs)
   local holder = redis.call('GET', base .. 'h:' .. signature)
   if holder and string.sub(holder, 1, 22) == key then redis.call('DEL', base .. 'h:' .. signature) end
 end)
-redis.call('SET', KEYS[2], claim[2] .. newest, 'PX', ARGV[3])
+redis.call('SET', completedKey, claim[2] .. newest, 'PX', retentionMs)
 return 'completed'
-`)
+`,
+)
 
-/** KEYS: c. ARGV: K, token, retentionMs. Replies with released or lost. */
-export const RELEASE = script(`
-local claim = redis.call('HMGET', KEYS[1], 'token', 'signatures')
-if claim[1] ~= ARGV[2] then return 'lost' end
-redis.call('HDEL', KEYS[1], 'token', 'body', 'until', 'signatures')
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
+/** Argument: token. Replies with released or lost. */
+export const RELEASE = script(
+  ['claimKey'],
+  `
+local claim = redis.call('HMGET', claimKey, 'token', 'signatures')
+if claim[1] ~= argument then return 'lost' end
+redis.call('HDEL', claimKey, 'token', 'body', 'until', 'signatures')
+redis.call('PEXPIRE', claimKey, retentionMs)
 each(claim[2], function(signature)
   local holder = redis.call('GET', base .. 'h:' .. signature)
-  if holder and string.sub(holder, 1, 22) == ARGV[1] then redis.call('DEL', base .. 'h:' .. signature) end
+  if holder and string.sub(holder, 1, 22) == key then redis.call('DEL', base .. 'h:' .. signature) end
 end)
 return 'released'
-`)
+`,
+)
 
-function script(steps: string): Script {
-  const source = SHARED + steps
+/** KEYS: `keys` of each callback. ARGV: retentionMs, and an argument of each callback. Replies with a line for each. */
+function script(keys: readonly string[], steps: string): Script {
+  const source = `${SHARED}
+local function run(argument, ${keys.join(', ')})
+local key = string.sub(claimKey, -22)
+${steps.trim()}
+end
+
+local replies = {}
+for nth = 1, #ARGV - 1 do
+  local at = (nth - 1) * ${keys.length}
+  local isDone, reply = pcall(run, ARGV[nth + 1], ${keys.map((_, index) => `KEYS[at + ${index + 1}]`).join(', ')})
+  if not isDone then reply = 'error ' .. string.gsub(type(reply) == 'table' and reply.err or reply, '%s+', ' ') end
+  replies[nth] = reply
+end
+return table.concat(replies, '\\n')
+`
   return { source, sha1: hash('sha1', source, 'hex') }
 }

@@ -39,13 +39,21 @@ describe('the options of RedisIdempotencyStore', () => {
 })
 
 describe('what is not the reply of a script', () => {
-  it.each([['OK'], ['claimed'], ['claimed 0x1'], [1], [null], [undefined], [['claimed', 1]], [{}]])(
-    'is an error and no claim: %j',
-    async (reply) => {
-      const store = new RedisIdempotencyStore({ client: { sendCommand: async () => reply }, logger: false })
-      await expect(store.claim(claimRequest())).rejects.toThrow(TypeError)
-    },
-  )
+  it.each([
+    ['OK'],
+    ['claimed'],
+    ['claimed 0x1'],
+    ['claimed 1\n'],
+    [''],
+    [1],
+    [null],
+    [undefined],
+    [['claimed 1']],
+    [{}],
+  ])('is an error and no claim: %j', async (reply) => {
+    const store = new RedisIdempotencyStore({ client: { sendCommand: async () => reply }, logger: false })
+    await expect(store.claim(claimRequest())).rejects.toThrow(TypeError)
+  })
 
   it('is an error and no completion', async () => {
     const replies = ['claimed 1', 'ERR', 'OK', 'OK', 'OK', 'released']
