@@ -1,9 +1,15 @@
 import { property } from '../../base/foreign-value.js'
 import { invalidOption } from '../../base/option-checks.js'
 
+interface NodeRedisCommandOptions {
+  readonly abortSignal?: AbortSignal
+  /** How long a command may wait in the queue, in milliseconds. 0: as long as it takes. */
+  readonly timeout?: number
+}
+
 /** `createClient` and `createClientPool` of the package `redis`. */
 export interface NodeRedisClient {
-  sendCommand(args: string[], options?: { abortSignal?: AbortSignal }): Promise<unknown>
+  sendCommand(args: string[], options?: NodeRedisCommandOptions): Promise<unknown>
 }
 
 /** `createCluster` of the package `redis`. */
@@ -13,7 +19,7 @@ export interface NodeRedisCluster {
     firstKey: string | undefined,
     isReadonly: boolean | undefined,
     args: string[],
-    options?: { abortSignal?: AbortSignal },
+    options?: NodeRedisCommandOptions,
   ): Promise<unknown>
 }
 
@@ -23,7 +29,7 @@ export interface NodeRedisSentinel {
   sendCommand(
     isReadonly: boolean | undefined,
     args: string[],
-    options?: { abortSignal?: AbortSignal },
+    options?: NodeRedisCommandOptions,
   ): Promise<unknown>
 }
 
@@ -37,7 +43,7 @@ export type RedisClient = NodeRedisClient | NodeRedisCluster | NodeRedisSentinel
 
 /**
  * Sends a command. `key` is one of its keys, by which a cluster chooses the node. When `signal` aborts, a command that the
- * client could not write to a connection yet is abandoned, where the client can do so.
+ * client could not write to a connection yet is abandoned, where the client can do so. Without `signal` it is not abandoned.
  */
 export type SendCommand = (
   args: readonly [string, ...string[]],
@@ -69,7 +75,9 @@ export function commandSender(owner: string, client: RedisClient): SendCommand {
   return (args, _key, signal) => single.sendCommand([...args], until(signal))
 }
 
-const until = (abortSignal: AbortSignal | undefined) => (abortSignal === undefined ? {} : { abortSignal })
+// The default timeout of redis 6 abandons a command after 5 seconds in the queue.
+const until = (abortSignal: AbortSignal | undefined) =>
+  abortSignal === undefined ? { timeout: 0 } : { abortSignal }
 
 /** A reply as text. Clients can be set to return bytes in place of texts. */
 export function textOf(reply: unknown): string {

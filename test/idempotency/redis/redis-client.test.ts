@@ -1,6 +1,8 @@
-import { createSentinel } from 'redis'
+import { createClient, createSentinel } from 'redis'
 import { RedisIdempotencyStore, type RedisClient } from '../../../src/redis.js'
 import { claimOf, claimRequest } from '../../support/claim-requests.js'
+import { describeWithRedis, RedisServer } from '../../support/redis-server.js'
+import { until } from '../../support/until.js'
 
 const replyTo = (args: readonly string[]) => (args[2] === '4' ? 'claimed 1' : 'completed')
 const isStep = (args: readonly string[]) => args[0] === 'EVALSHA'
@@ -25,11 +27,35 @@ describe.each([
     await claim.complete()
     expect(sent.map((given) => given.slice(at + 1))).toEqual([
       [{ abortSignal: expect.any(AbortSignal) }],
-      [{}],
+      [{ timeout: 0 }],
     ])
     // Never a replica, which cannot write.
     if (at > 0) expect(sent.map((given) => given[at - 1])).toEqual([false, false])
     if (at === 2) expect(sent[0]![0]).toMatch(/^\{countersign\}:c:/)
+  })
+})
+
+describeWithRedis('a client that abandons commands early', () => {
+  it('keeps the end of a claim until the connection is back', async () => {
+    const server = await RedisServer.start()
+    const client = createClient({
+      url: server.url,
+      socket: { reconnectStrategy: 20 },
+      commandOptions: { timeout: 20 },
+    })
+    client.on('error', () => {})
+    await client.connect()
+    const store = new RedisIdempotencyStore({ client, logger: false })
+    await store.open()
+    const claim = await claimOf(store, claimRequest())
+    await server.kill()
+    await until(() => !client.isReady)
+    const completing = claim.complete()
+    await expect(store.claim(claimRequest())).rejects.toThrow()
+    await server.restart()
+    expect(await completing).toBe(true)
+    client.destroy()
+    await server.stop()
   })
 })
 
