@@ -1,5 +1,5 @@
 import { CountersignError } from '../../base/errors.js'
-import { textProperty } from '../../base/foreign-value.js'
+import { property, textProperty } from '../../base/foreign-value.js'
 
 /** By the first word of what the server replies. */
 const CURES: ReadonlyMap<string, string> = new Map([
@@ -19,9 +19,11 @@ const CURES: ReadonlyMap<string, string> = new Map([
 
 /**
  * Says what to do about an error that the Redis server replied with. Its text comes first, so that it is still recognised.
- * Other errors are returned as they are.
+ * Other errors are returned as they are, without the arguments of the command.
  */
 export function redisError(error: unknown): unknown {
+  // ioredis adds them. A log must not have any part of a signature.
+  if (property(error, 'command') !== undefined) Reflect.deleteProperty(error as object, 'command')
   const reply = textProperty(error, 'message') ?? ''
   const cure = CURES.get(/^[A-Z]+/.exec(reply)?.[0] ?? '')
   if (cure === undefined || error instanceof CountersignError) return error

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { inspect } from 'node:util'
 import { RedisIdempotencyStore, type RedisClient } from '../../../src/redis.js'
 import { claimOf, claimRequest, completed } from '../../support/claim-requests.js'
 import { CLIENT_NAMES, CLIENTS, type OpenClient } from '../../support/redis-clients.js'
@@ -34,6 +35,17 @@ describeWithRedis.each(CLIENT_NAMES)('what the server refuses to %s', (name) => 
     await expect(claim.complete()).rejects.toEqual(error)
     await expect(claim.release()).rejects.toEqual(error)
     await expect(store.claim(request)).rejects.toEqual(error)
+  })
+
+  it('names no part of what was sent', async () => {
+    await server.command('ACL', 'SETUSER', 'limited', 'on', '>password', '~*', '+@all', '-evalsha')
+    const limited = await CLIENTS[name](server.url.replace('//', '//limited:password@'))
+    const request = claimRequest()
+    const claiming = new RedisIdempotencyStore({ client: limited.client, logger: false }).claim(request)
+    const error: unknown = await claiming.catch((reason: unknown) => reason)
+    await limited.close()
+    expect(error).toEqual(unavailable(/^NOPERM /))
+    expect(inspect(error, { depth: 10 })).not.toContain(request.signature.slice(0, 22))
   })
 
   it('because it has become a replica is an error with a cure, until it is a primary again', async () => {
