@@ -7,10 +7,10 @@ import { delimiter, join } from 'node:path'
 /** Where Debian installs programs that are not on every user's PATH. */
 const MORE_FOLDERS = ['/usr/sbin', '/usr/local/sbin']
 
-/** The path of an installed program, or undefined. */
+/** The path of an installed program, or undefined. A program of the PATH comes before those of `folders`. */
 export function findProgram(name: string, folders: readonly string[] = []): string | undefined {
   const path = process.env['PATH']?.split(delimiter) ?? []
-  return [...folders, ...path, ...MORE_FOLDERS].map((folder) => join(folder, name)).find(isExecutable)
+  return [...path, ...folders, ...MORE_FOLDERS].map((folder) => join(folder, name)).find(isExecutable)
 }
 
 /** The folders of Debian's PostgreSQL packages, the newest version first. */
