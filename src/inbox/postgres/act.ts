@@ -52,9 +52,9 @@ export async function act(
   if (row === undefined) return missingRefusal(id)
   // Decisions are made one after the other: each depends on what became of the related entries.
   await tx.run('SELECT pg_advisory_xact_lock($1::bigint)', advisoryLock(schema, 'act').toString())
-  const [fixed] = await tx.all<{ order_key: BigInteger | null }>(ORDER_KEY, row)
+  const [fixed] = await tx.all<{ order_key: string | null }>(ORDER_KEY, row)
   if (!fixed) return missingRefusal(id)
-  const orderKeys = fixed.order_key === null ? [] : [String(fixed.order_key)]
+  const orderKeys = fixed.order_key === null ? [] : [fixed.order_key]
   await lockOrderKeys(tx, orderKeys, schema)
   const [entry] = await tx.all<ActedOnRow>(STATE, await typesWithHandlers(tx), row)
   if (!entry) return missingRefusal(id)
@@ -144,7 +144,8 @@ async function makeKnown(tx: Transaction, id: string): Promise<void> {
   if ((await tx.run(MAKE_KNOWN, id)) === 1) await tx.run(KNOW_SIGNATURE, id)
 }
 
-const ORDER_KEY = 'SELECT order_key FROM entries WHERE id = $1::bigint'
+// As a text, because it uses all 64 bits: a driver that returns each bigint as a number would round it.
+const ORDER_KEY = 'SELECT order_key::text FROM entries WHERE id = $1::bigint'
 const STATE = `
   SELECT ${SHOWN_STATE} AS shown_state, state, event_type, due_at, due_set_at, attempts, replayed, finished_at, known,
     token, copies
