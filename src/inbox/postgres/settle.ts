@@ -2,6 +2,7 @@ import type { EntryId } from '../../callback/callback.js'
 import { ATTEMPT_RESULT } from '../attempt-history.js'
 import type { ClaimEnd, SettledClaim } from '../inbox.js'
 import { MOVES } from '../states.js'
+import { bigintArray, textArray } from './binary-arrays.js'
 import { callLeaseFunction, idsOf, type LeaseRow, type Timed } from './call-lease-function.js'
 import { orderLock } from './order.js'
 import { storedText } from './sql-text.js'
@@ -13,15 +14,16 @@ export async function settle(
   ends: readonly SettledClaim[],
   settings: TransactionSettings,
 ): Promise<Timed<{ held: Set<EntryId>; isAnyDue: boolean }> | undefined> {
+  // Those that may have NULL are binary: in the text of an array, a session with array_nulls = off reads NULL as a word.
   const values = [
     ends.map(({ claim }) => claim.id),
     ends.map(({ claim }) => claim.token),
     ends.map(({ end }) => MOVES[end.move].to),
-    ends.map(({ end }) => delayOf(end)),
-    ends.map(({ end }) => ('error' in end ? storedText(end.error) : null)),
+    bigintArray(ends.map(({ end }) => delayOf(end))),
+    textArray(ends.map(({ end }) => ('error' in end ? storedText(end.error) : null))),
     ends.map(({ end }) => end.move === 'handBack'),
     ends.map(({ end }) => ATTEMPT_RESULT[end.move]),
-    ends.map(({ end }) => ('code' in end && end.code) || null),
+    textArray(ends.map(({ end }) => ('code' in end && end.code) || null)),
     orderLock(settings.schema),
   ]
   const rows = await callLeaseFunction<SettledRow>(all, settings, 'settle_entries', PARAMETERS, values)
@@ -31,9 +33,9 @@ export async function settle(
 }
 
 /** In how many milliseconds the entry is due again; null if it has ended. */
-function delayOf(end: ClaimEnd): number | null {
-  if (end.move === 'handBack') return 0
-  return end.move === 'reschedule' ? end.delayMs : null
+function delayOf(end: ClaimEnd): bigint | null {
+  if (end.move === 'handBack') return 0n
+  return end.move === 'reschedule' ? BigInt(end.delayMs) : null
 }
 
 interface SettledRow extends LeaseRow {

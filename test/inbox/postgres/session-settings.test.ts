@@ -1,10 +1,28 @@
 import pg from 'pg'
 import { arrival } from '../../support/arrivals.js'
 import { describeWithAnyDatabase } from '../../support/postgres-inbox.js'
+import { roleWithSettings } from '../../support/postgres-role.js'
 
 const ANY = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
+const COMPLETE = { move: 'complete' } as const
 
 describeWithAnyDatabase('a PostgresInbox of which', (database) => {
+  it('the role has array_nulls off ends claims', async () => {
+    const connectionString = await roleWithSettings(database, ['array_nulls = off'])
+    const inbox = database.inboxOn(database.newSchema(), { connectionString })
+    await Promise.all([inbox.add(arrival()), inbox.add(arrival())])
+    const { entries } = await inbox.claim(ANY)
+    const [one, other] = await inbox.begin(entries, 60_000).then(() => entries)
+    const later = { move: 'reschedule', delayMs: 60_000, error: 'NULL', code: undefined } as const
+    const held = await inbox.settle([
+      { claim: one!, end: COMPLETE },
+      { claim: other!, end: later },
+    ])
+    expect(held.size).toBe(2)
+    expect(await inbox.show(one!.id)).toMatchObject({ state: 'handled', reason: undefined })
+    expect(await inbox.show(other!.id)).toMatchObject({ state: 'retrying', reason: 'NULL' })
+  })
+
   it('the pool returns each bigint as a number lets the next entry of an order key follow a decision', async () => {
     const pool = poolWithParser(pg.types.builtins.INT8, Number)
     const inbox = database.inboxOn(database.newSchema(), { pool })
