@@ -3,6 +3,8 @@ import pg from 'pg'
 /** A pool that keeps the text of each statement in `statements`. */
 export function watchedPool(connectionString: string): { pool: pg.Pool; statements: string[] } {
   const pool = new pg.Pool({ connectionString, max: 4 })
+  // Its connections may still be closing when the server is stopped.
+  pool.on('error', () => {})
   const statements: string[] = []
   pool.on('connect', (client) => {
     const send = client.query.bind(client) as (...given: unknown[]) => unknown
