@@ -142,7 +142,14 @@ export class Connections {
             reject(lost)
           })
           const querying = lost ? Promise.reject(lost) : client.query(sql, values)
-          querying.then((result) => resolve(result as PostgresResult<Row>), reject).finally(cancel)
+          const onError = (error: unknown) => {
+            // The error of pg if the pool has a `query_timeout`. It has no code, and the server may still run the query.
+            if (textProperty(error, 'message') !== 'Query read timeout') return reject(error)
+            lost ??= busyError(schema, 'no answer within the query_timeout of the pool')
+            connection.destroy()
+            reject(lost)
+          }
+          querying.then((result) => resolve(result as PostgresResult<Row>), onError).finally(cancel)
         }),
       lost: () => lost,
       destroy: () => end((lost ??= unreachableError(schema, 'the connection was given up'))),

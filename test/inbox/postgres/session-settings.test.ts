@@ -2,6 +2,7 @@ import pg from 'pg'
 import { arrival } from '../../support/arrivals.js'
 import { describeWithAnyDatabase } from '../../support/postgres-inbox.js'
 import { roleWithSettings } from '../../support/postgres-role.js'
+import { watchedPool } from '../../support/watched-pool.js'
 
 const ANY = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
 const COMPLETE = { move: 'complete' } as const
@@ -31,6 +32,35 @@ describeWithAnyDatabase('a PostgresInbox of which', (database) => {
     expect(await inbox.act(first.id, 'discard', 'ann')).toEqual({ done: true })
     const { entries } = await inbox.claim(ANY)
     expect(entries.map(({ id }) => id)).toEqual([second.id])
+    await inbox.close()
+    await pool.end()
+  })
+
+  it('the pool has a query_timeout rejects all callbacks of a batch at once, and recovers', async () => {
+    const schema = database.newSchema()
+    const { pool, statements } = watchedPool(database.connectionString)
+    let queryTimeout = 0
+    pool.on('connect', (client) =>
+      Object.defineProperty(client, 'connectionParameters', {
+        get: () => ({ query_timeout: queryTimeout }),
+      }),
+    )
+    const inbox = database.inboxOn(schema, { pool })
+    await inbox.add(arrival())
+    const other = new pg.Client(database.connectionString)
+    await other.connect()
+    await other.query(`BEGIN; LOCK TABLE ${schema}.entries`)
+    // Only now, because on a busy machine any query may take long.
+    queryTimeout = 100
+    statements.length = 0
+    const results = await Promise.allSettled([arrival(), arrival(), arrival()].map((each) => inbox.add(each)))
+    const refused = { reason: { code: 'ERR_INBOX_BUSY', message: expect.stringContaining('query_timeout') } }
+    expect(results).toMatchObject([refused, refused, refused])
+    expect(statements.filter((text) => text.includes('store_new'))).toHaveLength(1)
+    queryTimeout = 0
+    await other.query('ROLLBACK')
+    await other.end()
+    expect((await inbox.add(arrival())).result).toBe('stored')
     await inbox.close()
     await pool.end()
   })
