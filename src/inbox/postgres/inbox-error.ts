@@ -105,6 +105,7 @@ const FAULT_BY_STATE: Readonly<Record<string, FaultCode>> = {
   '42883': 'ERR_INBOX_FORBIDDEN', // undefined_function
   '3D000': 'ERR_INBOX_FORBIDDEN', // the database does not exist
   '25P03': 'ERR_INBOX_UNREACHABLE', // idle_in_transaction_session_timeout
+  '25P04': 'ERR_INBOX_UNREACHABLE', // transaction_timeout, from version 17
 }
 
 const FAULT_BY_CLASS: Readonly<Record<string, FaultCode>> = {

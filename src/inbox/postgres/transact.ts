@@ -128,14 +128,14 @@ async function commit(
 ): Promise<'committed'> {
   const { schema, busyTimeoutMs } = connections.options
   try {
-    const answer = connection.client.query('COMMIT')
+    const answer = connection.query('COMMIT')
     const { command } = await within(2 * busyTimeoutMs, answer, () => connection.destroy())
     if (command !== 'COMMIT') throw new Error(`the transaction ended with ${command}`)
     return 'committed'
   } catch (error) {
-    // A constraint that is checked at the end, for example: the server has answered. 57P01 and alike are the end of the
-    // connection, which is noticed a moment later.
-    const isEnd = textProperty(error, 'code')?.startsWith('57P') === true
+    // A constraint that is checked at the end, for example: the server has answered. 57P01 and alike, and 25P04 of
+    // transaction_timeout, are the end of the connection, which is noticed a moment later.
+    const isEnd = /^(?:57P|25P04)/.test(textProperty(error, 'code') ?? '')
     if (!connection.lost() && !isEnd) throw error
     if (await wasCommitted(connections, committing)) return 'committed'
     throw unreachableError(schema, 'the connection was lost at COMMIT, and nothing was committed', error)

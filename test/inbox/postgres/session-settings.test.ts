@@ -65,6 +65,20 @@ describeWithAnyDatabase('a PostgresInbox of which', (database) => {
     await pool.end()
   })
 
+  // Version 17 and later have the setting, which ends the session with this code.
+  it('the role has a transaction_timeout says that the connection is lost', async () => {
+    const schema = database.newSchema()
+    const inbox = database.inboxOn(schema)
+    await inbox.open()
+    await database.query(
+      `CREATE FUNCTION ${schema}.late() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        RAISE EXCEPTION 'terminating connection due to transaction timeout' USING ERRCODE = '25P04';
+      END $$;
+      CREATE TRIGGER late BEFORE INSERT ON ${schema}.entries FOR EACH ROW EXECUTE FUNCTION ${schema}.late()`,
+    )
+    await expect(inbox.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_UNREACHABLE' })
+  })
+
   function poolWithParser(type: number, parser: (text: string) => unknown): pg.Pool {
     const getTypeParser = (oid: number, format: 'text') =>
       oid === type ? parser : pg.types.getTypeParser(oid, format)
