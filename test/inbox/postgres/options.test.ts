@@ -17,6 +17,7 @@ describe('new PostgresInbox', () => {
     ['a pool that is none', { pool: { connect: 1 } as never }, 'pool'],
     ['a pool that is too small', { pool: { ...pool, options: { max: 3 } } }, 'pool'],
     ['maxConnections of a pool', { pool, maxConnections: 5 }, 'maxConnections'],
+    ['keywords', { connectionString: 'host=localhost password=s3cret' }, 'connectionString'],
     ['too few connections', { connectionString, maxConnections: 3 }, 'maxConnections'],
     ['a schema without a name', { connectionString, schema: '' }, 'schema'],
     ['a schema of the system', { connectionString, schema: 'pg_catalog' }, 'schema'],
