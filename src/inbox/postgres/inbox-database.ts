@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { timer } from '../../base/timeout.js'
+import { checkServer } from './check-server.js'
 import { Connections, type Connection } from './connections.js'
 import { warnIfNotDurable } from './durability.js'
 import { inboxError } from './inbox-error.js'
@@ -140,6 +141,7 @@ export class InboxDatabase {
     const { schema, logger } = this.#settings
     await this.#leases.run(async (connection) => {
       try {
+        await checkServer(connection, schema)
         await migrate(connection, schema)
         await warnIfNotDurable(connection, logger)
       } catch (error) {

@@ -24,7 +24,7 @@ export function inboxError(error: unknown, schema: string): unknown {
 
 /** Whether the fault lies with the database or the connection, and so with every operation. */
 export function isFault(error: unknown): boolean {
-  return faultOf(error) !== undefined
+  return faultOf(error) !== undefined || textProperty(error, 'code')?.startsWith('ERR_INBOX_') === true
 }
 
 /**

@@ -1,4 +1,5 @@
 import { CountersignError } from '../../base/errors.js'
+import { checkServer } from './check-server.js'
 import { Connections, type Connection } from './connections.js'
 import { settingsThatMayLose } from './durability.js'
 import { inboxError } from './inbox-error.js'
@@ -54,9 +55,10 @@ export interface DatabaseState {
   readonly notDurable: readonly string[]
 }
 
-/** @throws CountersignError ERR_INBOX_NEWER, and as PostgresInbox does */
+/** @throws CountersignError ERR_INBOX_NEWER, ERR_INBOX_UNSUPPORTED, and as PostgresInbox does */
 export function databaseState(options: LookOptions): Promise<DatabaseState> {
   return lookAtDatabase(options, async (connection, schema) => {
+    await checkServer(connection, schema)
     const { rows } = await connection.query<{ version: string; is_there: boolean }>(
       "SELECT current_setting('server_version') AS version, to_regclass($1) IS NOT NULL AS is_there",
       [`${quoteIdentifier(schema)}.schema_version`],
