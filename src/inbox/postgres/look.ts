@@ -28,7 +28,8 @@ export async function stats(tx: Transaction): Promise<InboxStats> {
     counts[state] = Number(count)
     notHandled += Number(count)
   }
-  const [row] = await tx.all<TotalRow>(TOTAL, handled)
+  const hasUnfinished = counts.stored + counts.running + counts.retrying > 0
+  const [row] = await tx.all<TotalRow>(TOTAL, handled, hasUnfinished)
   counts.handled = Number(row!.total) - notHandled
   const oldest = row!.oldest_unfinished
   return { ...counts, oldestUnfinished: oldest === null ? undefined : new Date(Number(oldest)) }
@@ -148,12 +149,13 @@ export const SUMMARY_COLUMNS = `
 
 const COUNTS = `SELECT ${SHOWN_STATE} AS state, count(*) AS count FROM entries WHERE state <> 'handled' GROUP BY 1`
 
+// Without an unfinished entry, the search for the oldest one would read every unhandled entry.
 const TOTAL = `
-  SELECT (SELECT count(*) FROM entries) AS total, (
+  SELECT (SELECT count(*) FROM entries) AS total, CASE WHEN $2::boolean THEN (
     SELECT received_at FROM entries
     WHERE state <> 'handled' AND state IN ('stored', 'running', 'retrying') AND ${SHOWN_STATE} <> 'unhandled'
     ORDER BY id LIMIT 1
-  ) AS oldest_unfinished`
+  ) END AS oldest_unfinished`
 
 const SHOW = `
   SELECT ${SUMMARY_COLUMNS}, body, headers, trace_context, begun_at, handled_at, past_attempts::text AS past_attempts,

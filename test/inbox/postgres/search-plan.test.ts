@@ -32,6 +32,28 @@ describeWithAnyDatabase('the search of a PostgresInbox', (database) => {
     }
   })
 
+  it('looks for no oldest unfinished entry for the figures if every entry that waits is unhandled', async () => {
+    const schema = database.newSchema()
+    const sent: { text: string; values: unknown[] }[] = []
+    const inbox = database.inboxOn(schema, { pool: recordingPool(database.pool, sent) })
+    await inbox.open()
+    await fill(schema)
+    await database.query(`UPDATE ${schema}.entries SET state = 'stored' WHERE id <= 100`)
+    const waitsFor = async (type: string) => {
+      await inbox.claim({ eventTypes: [type], limit: 1, leaseMs: 1 })
+      sent.length = 0
+      const { oldestUnfinished } = await inbox.stats()
+      const { text, values } = sent.find((each) => each.text.includes('oldest_unfinished'))!
+      const steps = stepsOf(await explain(schema, text, values)).filter((step) => step === 'Limit')
+      return { oldestUnfinished, steps }
+    }
+    expect(await waitsFor('nothing.at-all')).toEqual({ oldestUnfinished: undefined, steps: [] })
+    expect(await waitsFor('transfers.book-completed')).toEqual({
+      oldestUnfinished: new Date(1),
+      steps: ['Limit'],
+    })
+  })
+
   async function fill(schema: string): Promise<void> {
     await database.query(`
       INSERT INTO ${schema}.entries (state, known, event_type, idempotency_key, key_hash, body_hash, signature, due_set_at, ready,
@@ -80,4 +102,9 @@ function recordingPool(pool: pg.Pool, sent: { text: string; values: unknown[] }[
 
 function loopsOf({ 'Actual Loops': loops, Plans: plans = [] }: Plan): number[] {
   return [loops, ...plans.flatMap(loopsOf)]
+}
+
+/** The types of the nodes that were executed. */
+function stepsOf({ 'Node Type': type, 'Actual Loops': loops, Plans: plans = [] }: Plan): string[] {
+  return [...(loops > 0 ? [type] : []), ...plans.flatMap(stepsOf)]
 }
