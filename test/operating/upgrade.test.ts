@@ -4,11 +4,12 @@ import { SCHEMA_VERSION } from '../../src/inbox/sqlite/schema.js'
 import { SUBSCRIPTION } from '../cli/configured.js'
 import { countersign, Sandbox } from '../cli/program.js'
 import { itWhere } from '../support/it-where.js'
-import { findProgram } from '../support/server-program.js'
+import { findProgram, freePort } from '../support/server-program.js'
 import { openAside } from '../support/sqlite-file.js'
 import { runShell, shellBlocks } from './documented-commands.js'
 
 const SCHEMA_1 = readFileSync(join(__dirname, '../support/schema-1.sql'), 'utf8')
+const PAGE = join(__dirname, '../../docs/operating.md')
 const HANDLED = `
   INSERT INTO entries (state, known, event_type, idempotency_key, key_hash, body_hash, signature, ready, signed_at,
     received_at, finished_at, subscribed_type, callback_url, body)
@@ -53,6 +54,16 @@ describe('an upgrade, as docs/operating.md describes it', () => {
     const stats = await countersign(['inbox', 'stats'], { cwd })
     expect(stats).toMatchObject({ code: 1, stderr: expect.stringContaining('version 1') })
     expect(await versionOf(file)).toBe(1)
+  })
+
+  it('checks the new version while the old receiver runs', async () => {
+    const { cwd } = await withOldInbox()
+    const port = await freePort()
+    const serve = sandbox.serve(['--port', String(port)], { cwd })
+    await serve.port()
+    const step = /^3\. Run `(.*?)` of the new version/m.exec(readFileSync(PAGE, 'utf8'))
+    const env = { COUNTERSIGN_PORT: String(port) }
+    expect(await runShell(step![1]!, { cwd, env })).toMatchObject({ code: 0 })
   })
 
   it('migrates the file when the first new process starts', async () => {
