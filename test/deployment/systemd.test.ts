@@ -90,6 +90,11 @@ describe('the unit for systemd', () => {
     expect(await countersign(['inbox', 'stats'], { cwd })).toMatchObject({ code: 0 })
   })
 
+  it('keeps more lines than journald does by default, as a callback makes three of them', () => {
+    const [perSecond, intervalSeconds] = [5_000, 30]
+    expect(Number(setting('LogRateLimitBurst'))).toBeGreaterThan(perSecond * 3 * intervalSeconds)
+  })
+
   it('gives a stop the time that the configuration allows it', async () => {
     const { cwd, env } = await installed()
     const { stdout } = await countersign(['serve', '--check', '--json'], { cwd, env })
