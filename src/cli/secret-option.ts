@@ -59,7 +59,7 @@ export async function readSecretFile(
     if (error instanceof UsageError) throw error
     const { code } = error as NodeJS.ErrnoException
     const shown = existsSync(file) || isPlainFileName(written) ? file : ofLength(written)
-    const cure = shown === file ? '' : ': name the file, and not the secret itself'
+    const cure = shown === file ? cureOf(code) : ': name the file, and not the secret itself'
     throw new UsageError(`cannot read the secret file ${shown} (${code})${cure}`)
   }
   let secret
@@ -70,6 +70,12 @@ export async function readSecretFile(
   }
   if (secret === '') throw new UsageError(`the secret file ${file} is empty`)
   return secret
+}
+
+function cureOf(code: string | undefined): string {
+  const user = process.geteuid?.()
+  if (code !== 'EACCES' || user === undefined) return ''
+  return `: let user ${user}, who runs this process, read the file and enter its folder`
 }
 
 /** The text of an environment variable. @throws UsageError */

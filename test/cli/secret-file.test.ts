@@ -1,0 +1,30 @@
+import { chmod } from 'node:fs/promises'
+import { join } from 'node:path'
+import { readSecretFile } from '../../src/cli/secret-option.js'
+import { Sandbox } from './program.js'
+
+const sandbox = new Sandbox()
+afterEach(() => sandbox.clean())
+
+const NOBODY = 65_534
+
+/** Runs it as a user other than root, who can read every file. */
+async function asOrdinaryUser<Result>(run: () => Promise<Result>): Promise<Result> {
+  const user = process.geteuid!()
+  if (user !== 0) return run()
+  process.seteuid!(NOBODY)
+  try {
+    return await run()
+  } finally {
+    process.seteuid!(user)
+  }
+}
+
+it('says which user has to be able to read a file with a secret', async () => {
+  const file = join(await sandbox.directory({ 'a.secret': 'a~secret' }), 'a.secret')
+  await chmod(file, 0)
+  const user = process.geteuid!() || NOBODY
+  await expect(asOrdinaryUser(() => readSecretFile(file))).rejects.toThrow(
+    new RegExp(`\\(EACCES\\): let user ${user}, who runs this process, read the file and enter its folder$`),
+  )
+})
