@@ -233,6 +233,12 @@ describe('a configuration error names the place, the value and the cure', () => 
       '--admin-port: admin: port is 3000: use another port, because port is 3000',
     ],
     [[], { COUNTERSIGN_PORT: 'http' }, 'COUNTERSIGN_PORT: port is "http": use a whole number.'],
+    [
+      [],
+      { COUNTERSIGN_PORT: 'tcp://10.96.0.9:80' },
+      'COUNTERSIGN_PORT: port is "tcp://10.96.0.9:80": use a whole number. ' +
+        'Kubernetes sets COUNTERSIGN_PORT for a Service: set enableServiceLinks: false in the pod.',
+    ],
     [[], { COUNTERSIGN_LOG_LEVEL: 'loud' }, 'COUNTERSIGN_LOG_LEVEL: logLevel is "loud": use one of'],
     [['--json', '--no-such'], {}, "unknown option '--no-such'"],
     [['--config', '.'], {}, '. is a folder ('],

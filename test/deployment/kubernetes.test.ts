@@ -25,6 +25,7 @@ interface Probe {
 interface Pod {
   readonly terminationGracePeriodSeconds: number
   readonly automountServiceAccountToken: boolean
+  readonly enableServiceLinks?: boolean
   readonly securityContext: object
   readonly containers: readonly [Container]
   readonly volumes: readonly { readonly name: string; readonly secret?: { readonly defaultMode: number } }[]
@@ -57,10 +58,16 @@ const DEPLOYMENTS = FILES.flatMap((file) =>
     .map(({ metadata, spec }) => ({ file, name: metadata.name, spec, pod: spec.template!.spec })),
 )
 
+/** The variable that Kubernetes sets for a Service in the pods of its namespace. */
+const serviceLinks = (file: string, { enableServiceLinks = true }: Pod) =>
+  manifestsOf(file)
+    .filter(({ kind }) => kind === 'Service' && enableServiceLinks)
+    .map(({ metadata }) => [`${metadata.name.toUpperCase().replaceAll('-', '_')}_PORT`, 'tcp://10.96.0.9:80'])
+
 const selects = (selector: Labels, labels: Labels) =>
   Object.entries(selector).every(([name, value]) => labels[name] === value)
 
-describe.each(DEPLOYMENTS)('$name of $file', ({ spec, pod }) => {
+describe.each(DEPLOYMENTS)('$name of $file', ({ file, spec, pod }) => {
   const [container] = pod.containers
   const portNames = container.ports.map(({ name }) => name)
 
@@ -99,9 +106,10 @@ describe.each(DEPLOYMENTS)('$name of $file', ({ spec, pod }) => {
     const port = await freePort()
     const database = 'postgres://countersign@127.0.0.1:1/none'
     const { app, secrets } = unpackedImage(port, { 'countersign-database/url': database })
-    const env = Object.fromEntries(
-      (container.env ?? []).map(({ name, value }) => [name, value.replace('/run/secrets', secrets)]),
-    )
+    const env = Object.fromEntries([
+      ...serviceLinks(file, pod),
+      ...(container.env ?? []).map(({ name, value }) => [name, value.replace('/run/secrets', secrets)]),
+    ])
     const [command, ...flags] = container.args
     const ran = await countersign(['serve', '--check', '--json', ...(command === 'serve' ? flags : [])], {
       cwd: app,

@@ -119,5 +119,9 @@ function override(
 
 function numberIn(text: string | number, name: string, option: Option): number {
   if (/^\d{1,15}$/.test(String(text))) return Number(text)
-  throw invalidOption(name, option, text, 'use a whole number')
+  // Kubernetes sets COUNTERSIGN_PORT=tcp://10.96.0.9:80 in the pods of a namespace with a Service named countersign.
+  const isServiceLink = /^(?:tcp|udp|sctp):\/\//.test(String(text))
+  const cure = 'use a whole number'
+  const cureOfLink = `${cure}. Kubernetes sets ${name} for a Service: set enableServiceLinks: false in the pod`
+  throw invalidOption(name, option, text, isServiceLink ? cureOfLink : cure)
 }
