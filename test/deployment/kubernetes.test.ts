@@ -150,12 +150,15 @@ describe.each(FILES)('%s', (file) => {
   })
 })
 
-it('sqlite.yaml never runs two pods on one volume, and keeps the mode of the inbox', () => {
+it('sqlite.yaml never runs two pods on one volume, replaces the pod soon, and keeps the mode of the inbox', () => {
   const [{ spec, pod }] = DEPLOYMENTS.filter(({ file }) => file === 'sqlite.yaml') as [
     (typeof DEPLOYMENTS)[0],
   ]
   expect(spec).toMatchObject({ replicas: 1, strategy: { type: 'Recreate' } })
   expect(pod.securityContext).toMatchObject({ fsGroupChangePolicy: 'OnRootMismatch' })
+  // Kubernetes starts the next pod when this one has ended.
+  const delay = pod.containers[0].env!.find(({ name }) => name === 'COUNTERSIGN_SHUTDOWN_DELAY_MS')
+  expect(Number(delay!.value)).toBeLessThanOrEqual(5_000)
   const [claim] = manifestsOf('sqlite.yaml')
   expect(claim!.spec.accessModes).toEqual(['ReadWriteOnce'])
 })
