@@ -100,7 +100,7 @@ export function isPlainVariable(name: string): boolean {
 }
 
 export function isPlainFileName(file: string): boolean {
-  return /^(?:\.{1,2}[\\/]|[A-Za-z]:[\\/]|\/(?:etc|home|mnt|opt|run|srv|tmp|usr|var)\/)|\.(?:key|pem|secret|txt)$/i.test(
+  return /^(?:\.{1,2}[\\/]|[A-Za-z]:[\\/]|\/(?:etc|home|mnt|opt|run|srv|tmp|usr|var)\/)|\.(?:key|password|pem|secret|token|txt)$/i.test(
     file,
   )
 }

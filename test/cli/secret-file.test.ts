@@ -28,3 +28,13 @@ it('says which user has to be able to read a file with a secret', async () => {
     new RegExp(`\\(EACCES\\): let user ${user}, who runs this process, read the file and enter its folder$`),
   )
 })
+
+it.each(['bob.password', 'metrics.token', 'transfers.secret'])(
+  'names a file that is not there and has a name of the documentation: %s',
+  async (name) => {
+    const file = join(await sandbox.directory({}), name)
+    await expect(readSecretFile(file, { written: name })).rejects.toThrow(
+      `cannot read the secret file ${file} (ENOENT)`,
+    )
+  },
+)
