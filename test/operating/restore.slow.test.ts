@@ -12,8 +12,23 @@ import { runShell, shellBlocks } from './documented-commands.js'
 const sandbox = new Sandbox()
 afterEach(() => sandbox.clean())
 
-const [backUpFile, backUpDatabase] = shellBlocks('Back up') as [string, string]
-const [restoreFile, restoreDatabase] = shellBlocks('Restore') as [string, string]
+const [backUpFile, backUpDatabase, backUpVolume] = shellBlocks('Back up') as [string, string, string]
+const [restoreFile, restoreDatabase, restoreVolume] = shellBlocks('Restore') as [string, string, string]
+
+// The image has a Node with node:sqlite.
+const SQLITE = process.getBuiltinModule('node:sqlite')
+  ? 'node:sqlite'
+  : require.resolve('@photostructure/sqlite')
+
+/** What the commands for a container run in it, in the folder of this test. */
+const inContainer = (block: string) =>
+  block
+    .replaceAll(/^docker (?:stop|start) countersign$/gm, '')
+    .replace(/^docker run [^]*? countersign \\$/m, 'sh \\')
+    .replaceAll('docker exec countersign ', '')
+    .replaceAll(/\/var\/lib\/countersign\b\/?/g, './')
+    .replaceAll('node -e', `"${process.execPath}" -e`)
+    .replaceAll('node:sqlite', SQLITE)
 
 /** A configuration whose handler writes the Id of each event into the file handled.txt. */
 const config = (inbox: object) => `
@@ -92,6 +107,13 @@ itWhere(findProgram('sqlite3') !== undefined, 'sqlite3')(
   },
   60_000,
 )
+
+it('a file is restored from a copy that was made in its container', async () => {
+  const commands = { backUp: inContainer(backUpVolume), restore: inContainer(restoreVolume) }
+  const cwd = await restores({ ...commands, inbox: { file: 'callbacks.db' } })
+  expect(statSync(join(cwd, 'callbacks.db')).mode & 0o077).toBe(0)
+  expect(readdirSync(join(cwd, 'replaced'))).toEqual(['callbacks.db'])
+}, 60_000)
 
 itWhere(hasPostgres && findProgram('pg_dump') !== undefined, 'PostgreSQL')(
   'a schema is restored from a dump that was made while a receiver used it',
