@@ -5,7 +5,7 @@ import type { Config } from 'jest'
 const slow = process.env['TESTS'] === 'slow'
 
 const config: Config = {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/test/support/test-environment.ts',
   roots: ['<rootDir>/test'],
   testMatch: slow ? ['**/*.slow.test.ts'] : ['**/*.test.ts', '!**/*.slow.test.ts'],
   // Many tests hold sockets and processes open; more workers than cores would make their limits a lottery.
