@@ -21,7 +21,8 @@ function compile(what, ...flags) {
 
 rmSync(join(root, 'dist'), { recursive: true, force: true })
 compile('ES modules')
-compile('CommonJS', '-p', '.ci/tsconfig.cjs.json')
+// `npm run typecheck` checks this pass. The types of the same files have just been checked, which takes longer than the rest.
+compile('CommonJS', '-p', '.ci/tsconfig.cjs.json', '--noCheck')
 // Without this marker Node would read the CommonJS files as ES modules, as the package says "type": "module".
 writeFileSync(join(root, 'dist/cjs/package.json'), '{"type":"commonjs"}\n')
 writeBrowserLibraries()
