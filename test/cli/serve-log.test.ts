@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { itBeside } from '../support/it-beside.js'
 import { configModule } from './configured.js'
 import { Sandbox } from './program.js'
 
@@ -88,30 +89,6 @@ describe.each(['json', 'readable'])('the %s log, when its reader stands still', 
   }, 60_000)
 })
 
-// Both at once and beside the other tests, as each waits for two seconds before it drops what its reader does not take.
-it.concurrent(
-  'a log whose reader stands still does not keep the process from ending',
-  async () => {
-    const box = new Sandbox()
-    try {
-      const ends = ['json', 'readable'].map(async (format) => {
-        const args = ['--log-format', format]
-        const { refuse, child, exit } = await stalled('logRefusalsPerSecond: 1_000_000,', args, box)
-        await refuse(MORE_THAN_A_PIPE)
-        const ended = once(child, 'exit')
-        child.kill('SIGTERM')
-        expect(await ended).toEqual([0, null])
-        child.stdout.resume()
-        await exit
-      })
-      await Promise.all(ends)
-    } finally {
-      await box.clean()
-    }
-  },
-  60_000,
-)
-
 describe('the end of the process', () => {
   it.each([
     ['after SIGTERM', '', 0, '"msg":"stopped"'],
@@ -146,3 +123,27 @@ describe('the end of the process', () => {
     60_000,
   )
 })
+
+// Both at once, as each waits for two seconds before it drops what its reader does not take.
+itBeside(
+  'a log whose reader stands still does not keep the process from ending',
+  async () => {
+    const box = new Sandbox()
+    try {
+      const ends = ['json', 'readable'].map(async (format) => {
+        const args = ['--log-format', format]
+        const { refuse, child, exit } = await stalled('logRefusalsPerSecond: 1_000_000,', args, box)
+        await refuse(MORE_THAN_A_PIPE)
+        const ended = once(child, 'exit')
+        child.kill('SIGTERM')
+        expect(await ended).toEqual([0, null])
+        child.stdout.resume()
+        await exit
+      })
+      await Promise.all(ends)
+    } finally {
+      await box.clean()
+    }
+  },
+  60_000,
+)

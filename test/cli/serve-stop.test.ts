@@ -1,3 +1,4 @@
+import { itBeside } from '../support/it-beside.js'
 import { configModule, deliver } from './configured.js'
 import { createGate, type Gate } from './gate.js'
 import { Sandbox, type Serving } from './program.js'
@@ -82,25 +83,6 @@ describe('stopping', () => {
     expect(await answer).toEqual({ status: 500 })
     expect(await serve.exit).toBe(0)
   })
-
-  // Beside the other tests, as the process waits for two seconds.
-  it.concurrent(
-    'leaves a handler behind that does not listen to its signal',
-    async () => {
-      const box = new Sandbox()
-      try {
-        const { serve, gate, port } = await serving(WAITS, 'stopTimeoutMs: 100,', box)
-        const answer = deliver(port).catch(() => 'cut off')
-        await gate.reached
-        serve.signal('SIGTERM')
-        expect(await serve.exit).toBe(0)
-        expect(await answer).toBe('cut off')
-      } finally {
-        await box.clean()
-      }
-    },
-    60_000,
-  )
 })
 
 describe('an error that nobody caught', () => {
@@ -134,3 +116,22 @@ describe('an error that nobody caught', () => {
     expect(await serve.exit).toBe(1)
   })
 })
+
+// The process waits for two seconds.
+itBeside(
+  'stopping leaves a handler behind that does not listen to its signal',
+  async () => {
+    const box = new Sandbox()
+    try {
+      const { serve, gate, port } = await serving(WAITS, 'stopTimeoutMs: 100,', box)
+      const answer = deliver(port).catch(() => 'cut off')
+      await gate.reached
+      serve.signal('SIGTERM')
+      expect(await serve.exit).toBe(0)
+      expect(await answer).toBe('cut off')
+    } finally {
+      await box.clean()
+    }
+  },
+  60_000,
+)

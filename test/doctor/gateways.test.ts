@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib'
 import express from 'express'
 import { createReceiver } from '../../src/index.js'
 import { serve } from '../support/hosts.js'
+import { itBeside } from '../support/it-beside.js'
 import { runReceiver, SECRET, subscription } from '../support/running-receiver.js'
 import { examined, notes, problems, seen } from './examined.js'
 
@@ -149,21 +150,6 @@ describe('doctor through a gateway', () => {
     expect(seen(result, 'slow-upload-cut')).toMatch(/^ECONNRESET after \d+ ms$/)
   })
 
-  // Beside the other tests, as the pause has to be longer than two seconds.
-  it.concurrent('whose pause is no slow path', async () => {
-    const receiver = createReceiver({ subscriptions: [subscription], logger: false })
-    receiver.on(subscription.eventTypeName, () => {})
-    const server = createServer(receiver.requestListener())
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const { port } = server.address() as AddressInfo
-    const result = await examined(port, { pauseMs: 2_100 })
-    server.close()
-    expect(result.steps).toContainEqual(
-      expect.objectContaining({ name: 'upload with a pause of 2100 ms', ok: true }),
-    )
-    expect(problems(result)).toEqual([])
-  })
-
   it('whose receiver is rotating its secret', async () => {
     const { port } = await runReceiver()
     const result = await examined(port, { secrets: ['the-next-secret-0123456789', SECRET] })
@@ -196,5 +182,20 @@ describe('doctor through a gateway', () => {
     const waited = await examined(portOf(silent), { timeoutMs: 200 })
     expect(seen(waited, 'no-answer')).toBe('ETIMEDOUT')
     expect(notes(waited)).toEqual(['not-encrypted'])
+  })
+
+  // The pause has to be longer than two seconds.
+  itBeside('whose pause is no slow path', async () => {
+    const receiver = createReceiver({ subscriptions: [subscription], logger: false })
+    receiver.on(subscription.eventTypeName, () => {})
+    const server = createServer(receiver.requestListener())
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    const result = await examined(port, { pauseMs: 2_100 })
+    server.close()
+    expect(result.steps).toContainEqual(
+      expect.objectContaining({ name: 'upload with a pause of 2100 ms', ok: true }),
+    )
+    expect(problems(result)).toEqual([])
   })
 })

@@ -7,6 +7,7 @@ import { connection } from '../support/connection.js'
 import { deferred } from '../support/deferred.js'
 import { fakeTimeouts } from '../support/fake-timeouts.js'
 import { HOST_NAMES } from '../support/hosts.js'
+import { itBeside } from '../support/it-beside.js'
 import { genuine, runReceiver, subscription } from '../support/running-receiver.js'
 import { until } from '../support/until.js'
 
@@ -213,8 +214,8 @@ describe('start()', () => {
   )
 })
 
-// Beside the other tests, as the process waits for a second.
-test.concurrent(
+// The process waits for a second.
+itBeside(
   'a process whose store hangs can end once its receiver has stopped',
   async () => {
     const program = `
