@@ -1,4 +1,4 @@
-import { chmodSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SCHEMA_VERSION } from '../../src/inbox/sqlite/schema.js'
 import { SqliteInbox } from '../../src/sqlite.js'
@@ -8,10 +8,22 @@ import { collectedLog } from '../support/collected-log.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { commitsIn, inboxFile, inboxOn, openAside, temporaryDirectory } from '../support/sqlite-file.js'
 
+/** To make the schema in each test takes longer than the test. */
+let emptyInbox: Buffer
+beforeAll(async () => {
+  const file = inboxFile()
+  const inbox = new SqliteInbox({ file })
+  await inbox.open()
+  await inbox.close()
+  emptyInbox = readFileSync(file)
+})
+
 registerInboxTests((retention) => {
   const clock = fakeClock()
+  const file = inboxFile()
+  writeFileSync(file, emptyInbox, { mode: 0o600 })
   return {
-    inbox: new SqliteInbox({ file: inboxFile(), ...retention, clock }),
+    inbox: new SqliteInbox({ file, ...retention, clock }),
     advance: (ms) => clock.advance(ms),
   }
 })
