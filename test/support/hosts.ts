@@ -37,13 +37,22 @@ export type HostName = keyof typeof HOSTS
 
 export const HOST_NAMES = Object.keys(HOSTS) as HostName[]
 
-const open: Listening[] = []
-afterEach(() => Promise.all(open.splice(0).map((listening) => listening.close())))
+const closers: (() => Promise<void>)[] = []
+afterEach(() => Promise.all(closers.splice(0).map((close) => close())))
 
-/** Has a receiver listen on a port of its own until the test is over. */
+/** Each keeps the processor busy for 25 ms, until nothing arrives any more. All at once take no longer than one. */
+const standaloneServers: Listening[] = []
+afterAll(() => Promise.all(standaloneServers.map(({ close }) => close())))
+
+/** Has a receiver listen on a port of its own until the test is over. The standalone server then refuses callbacks. */
 export async function host(receiver: Receiver<any>, name: HostName, bodyTimeoutMs = 10_000): Promise<number> {
   const listening = await HOSTS[name](receiver, bodyTimeoutMs)
-  open.push(listening)
+  if (name === 'the standalone server') {
+    standaloneServers.push(listening)
+    closers.push(() => receiver.stop())
+  } else {
+    closers.push(listening.close)
+  }
   return listening.port
 }
 
@@ -52,7 +61,7 @@ export async function serve(
   app: (request: IncomingMessage, response: ServerResponse) => void,
 ): Promise<number> {
   const listening = await listen(app)
-  open.push(listening)
+  closers.push(listening.close)
   return listening.port
 }
 
