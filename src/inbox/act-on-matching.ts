@@ -54,8 +54,7 @@ export type MatchedEntry = Pick<EntrySummary, 'id'> & SeenEntry
 export type MatchedResult = { readonly id: EntryId } & ActResult
 
 /**
- * Finds the entries that match a filter and whose state allows the action. `retry` never finds handled entries: to handle one a
- * second time, an operator must name it.
+ * Finds the entries that match a filter and whose state allows the action. `retry` never finds handled entries.
  * @throws CountersignError ERR_OPTION_UNKNOWN, ERR_OPTION_INVALID; or the error of the inbox
  */
 export async function previewMatching(
@@ -158,8 +157,8 @@ void (true satisfies HasAll<keyof EntryFilter, typeof FILTER_NAMES>)
 /** How many pages a preview reads at most. Each page examines a bounded number of entries. */
 const MAX_PAGES = 20
 
-/** The states in which a bulk decision looks for entries. */
-const BULK_STATES: Readonly<Record<OperatorAction, readonly InboxState[]>> = {
+/** The states in which a bulk decision looks for entries. To handle an entry a second time, an operator must name that entry. */
+export const BULK_STATES: Readonly<Record<OperatorAction, readonly InboxState[]>> = {
   retry: MOVES.retry.from.filter((state) => state !== 'handled'),
   release: MOVES.release.from,
   discard: MOVES.discard.from,

@@ -1,10 +1,11 @@
 import { actOnMatching, type MatchedEntry } from '../../inbox/act-on-matching.js'
 import type { EntryId } from '../../callback/callback.js'
 import type { EntrySearch, OperatorDecision } from '../../inbox/operations.js'
-import { MOVES, type InboxState } from '../../inbox/states.js'
+import type { InboxState } from '../../inbox/states.js'
 import { decisionReason } from '../decision-reason.js'
 import { html, type Answer } from '../answer.js'
 import { printable } from '../../base/printable.js'
+import { BULK_DECISIONS, isBulkPossible } from '../views/bulk-decisions.js'
 import { FILTER_FIELDS, hrefWith, listQuery, type ListQuery } from '../views/entry-filter.js'
 import { entryHref, entryRow } from '../views/entry-row.js'
 import { numberText } from '../views/time.js'
@@ -18,12 +19,6 @@ const SHOWN = 50
 /** How far the preview counts. */
 const MAX_COUNT = 10_000
 
-const WORDS = {
-  retry: { title: 'Retry all that match', verb: 'Retry', done: 'retried' },
-  release: { title: 'Release all that match', verb: 'Release', done: 'released' },
-  discard: { title: 'Discard all that match', verb: 'Discard', done: 'discarded' },
-} as const satisfies Record<OperatorDecision, object>
-
 /**
  * The preview: how many entries match, and which ones. The form has their ids and what attempts and decisions change in
  * them, so that entries that arrive or change after the preview are not decided on. One search examines a bounded number of
@@ -34,7 +29,7 @@ export const bulkPreview: ReadPage = async (parts, visit) => {
   const list = listQuery(query)
   const action = actionIn(query)
   if (visit.operator.role !== 'decide') return notPermitted(parts, visit)
-  if (!action || !isPossible(action, list)) {
+  if (!action || !isBulkPossible(action, list)) {
     const text = 'Choose states in which the decision is possible, then choose the decision in the list.'
     return messagePage(parts, visit, 400, 'No such decision', text)
   }
@@ -42,7 +37,7 @@ export const bulkPreview: ReadPage = async (parts, visit) => {
   const found = await parts.operations.search(list.filter, { afterId: from, limit: MAX_ENTRIES })
   const { entries, next } = found
   const isFull = entries.length === MAX_ENTRIES
-  const { title, verb } = WORDS[action]
+  const { title, verb } = BULK_DECISIONS[action]
   const shown = entries.length > SHOWN ? ` The ${SHOWN} oldest are shown.` : ''
   const summary = isFull && from === undefined ? await countedText(parts, list) : foundText(found, from)
   const frame = { ...visit.frame, title, current: 'entries' }
@@ -116,7 +111,7 @@ export const bulkDecision: SubmitPage = async (parts, visit, fields) => {
   parts.reading.forget()
   if (failed)
     parts.logger.error({ code: 'ERR_CONSOLE_FAILED', err: failed.error }, 'a decision was not completed')
-  const { title, done } = WORDS[action]
+  const { title, done } = BULK_DECISIONS[action]
   const frame = { ...visit.frame, title, current: 'entries' }
   const view = {
     title,
@@ -140,15 +135,7 @@ function entriesText(count: number): string {
 
 function actionIn(fields: URLSearchParams): OperatorDecision | undefined {
   const action = fields.get('action')
-  return action !== null && Object.hasOwn(WORDS, action) ? (action as OperatorDecision) : undefined
-}
-
-function isPossible(action: OperatorDecision, { filter, problem }: ListQuery): boolean {
-  const from: readonly InboxState[] = MOVES[action].from
-  const { states = [] } = filter
-  if (problem !== undefined || states.length === 0) return false
-  // To handle an entry a second time, an operator must decide on this entry alone.
-  return states.every((state) => from.includes(state) && state !== 'handled')
+  return action !== null && Object.hasOwn(BULK_DECISIONS, action) ? (action as OperatorDecision) : undefined
 }
 
 /** An entry of the preview, as the form has it: state, attempts, time of the end and id. */

@@ -1,6 +1,6 @@
 import type { EntryId } from '../../callback/callback.js'
 import type { EntrySummary, OperatorDecision } from '../../inbox/operations.js'
-import { MOVES, type InboxState } from '../../inbox/states.js'
+import { BULK_DECISIONS, isBulkPossible } from '../views/bulk-decisions.js'
 import { FILTER_FIELDS, hrefWith, listQuery, STATE_ORDER, type ListQuery } from '../views/entry-filter.js'
 import { entryRow } from '../views/entry-row.js'
 import { numberText } from '../views/time.js'
@@ -119,19 +119,12 @@ function liveHref({ parts }: ListQuery, entries: readonly EntrySummary[]): strin
   )
 }
 
-const BULK: readonly { action: OperatorDecision; text: string }[] = [
-  { action: 'retry', text: 'Retry all that match' },
-  { action: 'release', text: 'Release all that match' },
-  { action: 'discard', text: 'Discard all that match' },
-]
-
-/** Offered only for a list of states in which the action is possible: a decision on everything is a mistake. */
-function bulkLinks({ operator }: Visit, { filter, parts, problem }: ListQuery) {
-  const states = filter.states ?? []
-  if (operator.role !== 'decide' || problem !== undefined || states.length === 0) return []
-  return BULK.filter(({ action }) => {
-    const from: readonly InboxState[] = MOVES[action].from
-    // To handle an entry a second time, an operator must decide on this entry alone.
-    return states.every((state) => from.includes(state) && state !== 'handled')
-  }).map(({ action, text }) => ({ text, href: hrefWith('decide', parts, [['action', action]]) }))
+function bulkLinks({ operator }: Visit, list: ListQuery) {
+  if (operator.role !== 'decide') return []
+  return (Object.keys(BULK_DECISIONS) as OperatorDecision[])
+    .filter((decision) => isBulkPossible(decision, list))
+    .map((decision) => ({
+      text: BULK_DECISIONS[decision].title,
+      href: hrefWith('decide', list.parts, [['action', decision]]),
+    }))
 }
