@@ -1,6 +1,7 @@
 import type { CallbackEvent } from '../callback/callback.js'
 import { CountersignError } from '../base/errors.js'
 import { isErrorLike } from '../base/foreign-value.js'
+import type { HasAll } from '../base/has-all.js'
 import { checkKnownOptions, invalidOption, isRecord, kindOf } from '../base/option-checks.js'
 import { Dispatcher } from '../handlers/dispatcher.js'
 import { forbidsRetry } from '../handlers/do-not-retry.js'
@@ -32,6 +33,9 @@ const OPTIONS = [
   'schemas',
   'logger',
 ] as const satisfies readonly (keyof HandleForwardedOptions)[]
+
+// Fails to compile when an option is missing from the list.
+void (true satisfies HasAll<keyof HandleForwardedOptions, typeof OPTIONS>)
 const OWNER = 'handleForwarded'
 
 /** What is used of a job. */

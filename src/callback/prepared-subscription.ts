@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { defaultSubscriptionId, type PublicSubscription, type Subscription } from './callback.js'
 import { eventTypeNameProblem } from '../base/event-type-name.js'
+import type { HasAll } from '../base/has-all.js'
 import {
   checkKnownOptions,
   invalidOption,
@@ -133,6 +134,9 @@ const KNOWN = [
   'secret',
   'description',
 ] as const satisfies readonly (keyof Subscription)[]
+
+// Fails to compile when an option is missing from the list.
+void (true satisfies HasAll<keyof Subscription, typeof KNOWN>)
 
 class PreparedTexts<Result> {
   readonly #results = new Map<string, Result>()

@@ -1,5 +1,6 @@
 import { accessSync, constants, lstatSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import type { HasAll } from '../base/has-all.js'
 import { checkKnownOptions, integerOption, invalidOption, wrongOption } from '../base/option-checks.js'
 import { folderProblem } from './capture-folder.js'
 
@@ -38,6 +39,9 @@ const KNOWN = [
   'perSecond',
   'keepSignatures',
 ] as const satisfies readonly (keyof CaptureOptions)[]
+
+// Fails to compile when an option is missing from the list.
+void (true satisfies HasAll<keyof CaptureOptions, typeof KNOWN>)
 
 /** Undefined if nothing is captured. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
 export function captureOption(owner: string, value: CaptureOptions | undefined): CaptureSettings | undefined {

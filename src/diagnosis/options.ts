@@ -1,4 +1,5 @@
 import type { Subscription } from '../callback/callback.js'
+import type { HasAll } from '../base/has-all.js'
 import { checkKnownOptions, integerOption, invalidOption, kindOf } from '../base/option-checks.js'
 import { parseUrl } from '../base/parse-url.js'
 import type { ReceivedRequest } from './received-request.js'
@@ -38,6 +39,9 @@ const KNOWN = [
   'maxHmacs',
   'maxMs',
 ] as const satisfies readonly (keyof ExplainOptions)[]
+
+// Fails to compile when an option is missing from the list.
+void (true satisfies HasAll<keyof ExplainOptions, typeof KNOWN>)
 
 export interface ExplainSettings {
   readonly subscriptions: readonly ExplainedSubscription[]

@@ -2,6 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { hostOption, listen } from '../base/listen.js'
+import type { HasAll } from '../base/has-all.js'
 import { checkKnownOptions, durationOption, integerOption } from '../base/option-checks.js'
 import type { Receiver } from '../receiver/receiver.js'
 import { isChunked } from '../http/callback-headers.js'
@@ -52,6 +53,9 @@ export const SERVER_OPTIONS = [
   'maxConnections',
   'shutdownDelayMs',
 ] as const satisfies readonly (keyof ReceiverServerOptions)[]
+
+// Fails to compile when an option is missing from the list.
+void (true satisfies HasAll<keyof ReceiverServerOptions, typeof SERVER_OPTIONS>)
 
 /** `ReceiverServerOptions`, checked and with defaults. */
 export type ServerSettings = ReturnType<typeof parseServerOptions>

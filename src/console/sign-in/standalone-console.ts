@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { hostsOption, isKnownHost } from '../../base/known-hosts.js'
 import { isLoopbackAddress } from '../../base/loopback.js'
+import type { HasAll } from '../../base/has-all.js'
 import { checkKnownOptions, invalidOption, partOf, type OptionPart } from '../../base/option-checks.js'
 import type { Logger } from '../../logging/logger.js'
 import { ApplicationAccess } from '../access.js'
@@ -52,6 +53,9 @@ const KNOWN = [
   'bodies',
   'reasons',
 ] as const satisfies readonly (keyof StandaloneConsoleOptions)[]
+
+// Fails to compile when an option is missing from the list.
+void (true satisfies HasAll<keyof StandaloneConsoleOptions, typeof KNOWN>)
 
 /** `address`: the host name or address that the console listens on. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
 export function parseStandaloneConsole(

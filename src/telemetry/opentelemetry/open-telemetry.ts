@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import { metrics, trace, type MeterProvider, type TracerProvider } from '@opentelemetry/api'
+import type { HasAll } from '../../base/has-all.js'
 import { checkKnownOptions, integerOption, invalidOption, objectOption } from '../../base/option-checks.js'
 import { BoundedNames } from '../bounded-names.js'
 import { checkObserved, inboxName, type ObservedProcess, type ObserveOptions } from '../observed-process.js'
@@ -102,3 +103,6 @@ const OPTIONS = [
   'refusedSpansPerSecond',
   'maxEventTypes',
 ] as const satisfies readonly (keyof OpenTelemetryOptions)[]
+
+// Fails to compile when an option is missing from the list.
+void (true satisfies HasAll<keyof OpenTelemetryOptions, typeof OPTIONS>)
