@@ -1,5 +1,4 @@
-import type { Logger } from '../logging/logger.js'
-import { loggerOption } from '../logging/logger-option.js'
+import { loggerOption, type LoggerOption } from '../logging/logger-option.js'
 import {
   checkKnownOptions,
   clockOption,
@@ -11,7 +10,7 @@ import { baseUrlOption } from './base-url.js'
 import { foreignConnections, ownConnections, type Fetch } from './connections.js'
 import { checkCredentials } from './credentials.js'
 
-export interface ClientOptions {
+export interface ClientOptions extends LoggerOption {
   /**
    * The base address of the service: absolute and https, with or without a path. Plain http is accepted only for
    * 127.0.0.0/8, [::1] and localhost. The types of these three options include undefined, so that an environment
@@ -42,8 +41,6 @@ export interface ClientOptions {
   readonly fetch?: Fetch | undefined
   /** The current time in milliseconds since 1970, for the lifetime of tokens. @default Date.now */
   readonly clock?: (() => number) | undefined
-  /** pino, console, or compatible; `false` for none. @default warnings and errors go to standard error */
-  readonly logger?: Logger | false | undefined
 }
 
 const KNOWN = Object.keys({

@@ -12,7 +12,7 @@ import type { EventSource } from '../events/event-channel.js'
 import type { InboxOperations } from '../inbox/operations.js'
 import { hasOperations } from '../inbox/published-operations.js'
 import type { Logger } from '../logging/logger.js'
-import { loggerOption } from '../logging/logger-option.js'
+import { loggerOption, type LoggerOption } from '../logging/logger-option.js'
 import type { Operator } from './operator.js'
 import type { BodyAccess } from './page.js'
 
@@ -33,9 +33,8 @@ export interface ConsoleViewOptions {
 }
 
 /** `Request` is what your framework passes, such as the `Request` of Express with the user that your login has set. */
-export interface ConsoleOptions<
-  Request extends IncomingMessage = IncomingMessage,
-> extends ConsoleViewOptions {
+export interface ConsoleOptions<Request extends IncomingMessage = IncomingMessage>
+  extends ConsoleViewOptions, LoggerOption {
   /**
    * The receiver or worker of this process, whose inbox the console shows. It also shows which requests were refused, the
    * difference of the clocks, and the secrets in use.
@@ -51,8 +50,6 @@ export interface ConsoleOptions<
   readonly operator?: ((request: Request) => Operator | undefined | Promise<Operator | undefined>) | undefined
   /** The current time, in milliseconds since 1970. @default Date.now */
   readonly clock?: (() => number) | undefined
-  /** pino, console, or compatible; `false` for none. @default warnings and errors go to standard error */
-  readonly logger?: Logger | false | undefined
 }
 
 const CONSOLE_OPTIONS = [

@@ -1,12 +1,12 @@
 import { durationOption, invalidOption } from '../base/option-checks.js'
 import type { KnownSecrets } from '../logging/known-secrets.js'
 import type { Logger } from '../logging/logger.js'
-import { loggerOption } from '../logging/logger-option.js'
+import { loggerOption, type LoggerOption } from '../logging/logger-option.js'
 import { longestTimeoutMs, type EventMap } from './handlers.js'
 import type { StandardSchema } from './standard-schema.js'
 
 /** How handlers are run, by a receiver or by a worker. */
-export interface HandlingOptions<Events extends object = EventMap> {
+export interface HandlingOptions<Events extends object = EventMap> extends LoggerOption {
   /**
    * How long a handler may take, in milliseconds. Then its signal is aborted and the attempt has failed. @default
    * 10_000
@@ -23,8 +23,6 @@ export interface HandlingOptions<Events extends object = EventMap> {
   /** A schema for the payload of each event type, of any Standard Schema library (zod, valibot, arktype). */
   readonly schemas?:
     { readonly [Type in keyof Events]?: StandardSchema<Events[Type]> | undefined } | undefined
-  /** pino, console, or compatible; `false` for none. @default warnings and errors go to standard error */
-  readonly logger?: Logger | false | undefined
 }
 
 export const HANDLING_OPTIONS = [

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { performance } from 'node:perf_hooks'
-import type { Logger } from '../logging/logger.js'
-import { loggerOption } from '../logging/logger-option.js'
+import { loggerOption, type LoggerOption } from '../logging/logger-option.js'
 import { checkKnownOptions } from '../base/option-checks.js'
 import { outcome } from '../callback/outcomes.js'
 import { answeredEvent } from '../events/publish-answer.js'
@@ -11,10 +10,7 @@ import { BODY_LIMIT_OPTIONS, bodyLimits, type BodyLimitOptions } from './body-li
 import { requestReader } from './request-reader.js'
 import { respond } from './respond.js'
 
-export interface CaptureRawBodyOptions extends BodyLimitOptions, OutcomeLogOptions {
-  /** pino, console, or compatible; `false` for none. @default warnings and errors go to standard error */
-  readonly logger?: Logger | false | undefined
-}
+export interface CaptureRawBodyOptions extends BodyLimitOptions, OutcomeLogOptions, LoggerOption {}
 
 declare global {
   // Not in IncomingMessage: an application may augment 'http' or 'node:http', and augmenting both breaks its types.

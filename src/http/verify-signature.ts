@@ -8,8 +8,7 @@ import {
 } from '../callback/authenticator.js'
 import type { CallbackEvent } from '../callback/callback.js'
 import { KnownSecrets } from '../logging/known-secrets.js'
-import type { Logger } from '../logging/logger.js'
-import { loggerOption } from '../logging/logger-option.js'
+import { loggerOption, type LoggerOption } from '../logging/logger-option.js'
 import { checkKnownOptions } from '../base/option-checks.js'
 import { outcome, type Outcome } from '../callback/outcomes.js'
 import { answeredEvent } from '../events/publish-answer.js'
@@ -20,10 +19,8 @@ import type { Intake } from './read-callback.js'
 import { requestReader } from './request-reader.js'
 import { respond } from './respond.js'
 
-export interface VerifySignatureOptions extends AuthenticatorOptions, BodyLimitOptions, OutcomeLogOptions {
-  /** pino, console, or compatible; `false` for none. @default warnings and errors go to standard error */
-  readonly logger?: Logger | false | undefined
-}
+export interface VerifySignatureOptions
+  extends AuthenticatorOptions, BodyLimitOptions, OutcomeLogOptions, LoggerOption {}
 
 declare global {
   // Express's own interface for properties that middleware adds. It has no effect if the types of Express are not

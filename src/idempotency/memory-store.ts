@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto'
 import type { Logger } from '../logging/logger.js'
-import { loggerOption } from '../logging/logger-option.js'
+import { loggerOption, type LoggerOption } from '../logging/logger-option.js'
 import { checkKnownOptions, clockOption, integerOption } from '../base/option-checks.js'
 import { recognise, type KnownOfArrival } from '../callback/recognition.js'
 import { CompletedKeys, type HashedCallback } from './completed-keys.js'
 import type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from './store.js'
 
-export interface MemoryIdempotencyStoreOptions {
+export interface MemoryIdempotencyStoreOptions extends LoggerOption {
   /**
    * How long a completed key is remembered, in milliseconds.
    * @default 172_800_000 (48 hours)
@@ -24,8 +24,6 @@ export interface MemoryIdempotencyStoreOptions {
    * @default the process's monotonic clock, which does not change when the clock of the machine is set
    */
   readonly clock?: (() => number) | undefined
-  /** pino, console, or compatible; `false` for none. @default warnings and errors go to standard error */
-  readonly logger?: Logger | false | undefined
 }
 
 /**

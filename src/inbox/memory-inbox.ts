@@ -1,5 +1,6 @@
 import type { EntryId } from '../callback/callback.js'
-import { checkKnownOptions, clockOption, integerOption } from '../base/option-checks.js'
+import type { HasAll } from '../base/has-all.js'
+import { checkKnownOptions, clockOption } from '../base/option-checks.js'
 import type { ActivityBucket, ActivityRequest } from './activity.js'
 import { AskedTypes } from './handled-types.js'
 import type {
@@ -35,19 +36,9 @@ import type { MemoryEntry } from './memory/memory-entry.js'
 import { act, related, show } from './memory/operator.js'
 import { entriesToPrune } from './memory/prune.js'
 import { decisionOf } from './operator-action.js'
-import { DEFAULT_DISCARDED_RETENTION_MS, DEFAULT_RETENTION_MS } from './retention.js'
+import { RETENTION_OPTIONS, retentionOptions, type RetentionOptions } from './retention.js'
 
-export interface MemoryInboxOptions {
-  /**
-   * How long a handled entry is kept at least, in milliseconds.
-   * @default 604_800_000 (7 days)
-   */
-  readonly retentionMs?: number | undefined
-  /**
-   * How long an entry that an operator discarded is kept at least, in milliseconds; never less than `retentionMs`.
-   * @default 2_592_000_000 (30 days)
-   */
-  readonly discardedRetentionMs?: number | undefined
+export interface MemoryInboxOptions extends RetentionOptions {
   /**
    * The current time, in milliseconds since 1970.
    * @default Date.now
@@ -65,10 +56,9 @@ export class MemoryInbox implements CompleteInbox {
 
   constructor(options: MemoryInboxOptions = {}) {
     checkKnownOptions(OWNER, options, KNOWN)
-    const duration = (name: 'retentionMs' | 'discardedRetentionMs', fallback: number) =>
-      integerOption(OWNER, name, options[name], { fallback, min: 1 })
-    this.retentionMs = duration('retentionMs', DEFAULT_RETENTION_MS)
-    this.discardedRetentionMs = duration('discardedRetentionMs', DEFAULT_DISCARDED_RETENTION_MS)
+    const { retentionMs, discardedRetentionMs } = retentionOptions(OWNER, options)
+    this.retentionMs = retentionMs
+    this.discardedRetentionMs = discardedRetentionMs
     this.#clock = new InboxClock(clockOption(OWNER, options.clock, Date.now))
   }
 
@@ -158,11 +148,10 @@ export class MemoryInbox implements CompleteInbox {
 const DEFAULT_LIMIT = 100
 
 const OWNER = 'new MemoryInbox'
-const KNOWN = [
-  'retentionMs',
-  'discardedRetentionMs',
-  'clock',
-] as const satisfies readonly (keyof MemoryInboxOptions)[]
+const KNOWN = [...RETENTION_OPTIONS, 'clock'] as const satisfies readonly (keyof MemoryInboxOptions)[]
+
+// Fails to compile when an option is missing from the list.
+void (true satisfies HasAll<keyof MemoryInboxOptions, typeof KNOWN>)
 
 function idsOf(entries: readonly MemoryEntry[]): ReadonlySet<EntryId> {
   return new Set(entries.map(({ id }) => id))

@@ -1,10 +1,40 @@
+import { integerOption } from '../base/option-checks.js'
 import type { Inbox, PruneEntries } from './inbox.js'
 import type { PrunableState } from './states.js'
+
+/** How long an inbox keeps entries that have ended. */
+export interface RetentionOptions {
+  /**
+   * How long a handled entry is kept at least, in milliseconds.
+   * @default 604_800_000 (7 days)
+   */
+  readonly retentionMs?: number | undefined
+  /**
+   * How long an entry that an operator discarded is kept at least, in milliseconds; never less than `retentionMs`.
+   * @default 2_592_000_000 (30 days)
+   */
+  readonly discardedRetentionMs?: number | undefined
+}
+
+export const RETENTION_OPTIONS = [
+  'retentionMs',
+  'discardedRetentionMs',
+] as const satisfies readonly (keyof RetentionOptions)[]
 
 /** 7 days. */
 export const DEFAULT_RETENTION_MS = 604_800_000
 /** 30 days. */
 export const DEFAULT_DISCARDED_RETENTION_MS = 2_592_000_000
+
+/** @throws CountersignError ERR_OPTION_INVALID */
+export function retentionOptions(owner: string, options: RetentionOptions): Retention {
+  const option = (name: keyof RetentionOptions, fallback: number) =>
+    integerOption(owner, name, options[name], { fallback, min: 1 })
+  return {
+    retentionMs: option('retentionMs', DEFAULT_RETENTION_MS),
+    discardedRetentionMs: option('discardedRetentionMs', DEFAULT_DISCARDED_RETENTION_MS),
+  }
+}
 
 export type Retention = Pick<Inbox, 'retentionMs' | 'discardedRetentionMs'>
 

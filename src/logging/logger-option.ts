@@ -5,6 +5,11 @@ import { KnownSecrets } from './known-secrets.js'
 import { LOG_METHODS, silentLogger, type Logger } from './logger.js'
 import { StderrLogger } from './stderr-logger.js'
 
+export interface LoggerOption {
+  /** pino, console, or compatible; `false` for none. @default warnings and errors go to standard error */
+  readonly logger?: Logger | false | undefined
+}
+
 /**
  * The logger for the value of an option: standard error if it is undefined, none if it is false. The field `err` may be
  * any thrown value. It is written as an Error of limited size, without `secrets`.

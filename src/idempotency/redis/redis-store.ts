@@ -1,7 +1,7 @@
 import { hash, randomUUID } from 'node:crypto'
 import { checkKnownOptions, integerOption, invalidOption } from '../../base/option-checks.js'
 import type { Logger } from '../../logging/logger.js'
-import { loggerOption } from '../../logging/logger-option.js'
+import { loggerOption, type LoggerOption } from '../../logging/logger-option.js'
 import type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from '../store.js'
 import { checkDurability } from './durability-check.js'
 import { queueLimit } from './queue-limit.js'
@@ -11,7 +11,7 @@ import { batched } from './batched.js'
 import { runScript, type ScriptItem } from './run-script.js'
 import { CLAIM, COMPLETE, RELEASE, type Script } from './scripts.js'
 
-export interface RedisIdempotencyStoreOptions {
+export interface RedisIdempotencyStoreOptions extends LoggerOption {
   /**
    * Your client: of the package `redis` 5 or 6 (`createClient`, `createClientPool`, `createCluster`, `createSentinel`), or
    * of `ioredis` 5 (`Redis`, `Cluster`). You connect it, listen to its `error` events, and close it.
@@ -28,8 +28,6 @@ export interface RedisIdempotencyStoreOptions {
    * @default 172_800_000 (48 hours)
    */
   readonly retentionMs?: number | undefined
-  /** pino, console, or compatible; `false` for none. @default warnings and errors go to standard error */
-  readonly logger?: Logger | false | undefined
 }
 
 /**

@@ -1,13 +1,14 @@
+import type { HasAll } from '../../base/has-all.js'
 import { checkKnownOptions, integerOption, invalidOption, objectOption } from '../../base/option-checks.js'
 import { parseUrl } from '../../base/parse-url.js'
 import type { Logger } from '../../logging/logger.js'
-import { loggerOption } from '../../logging/logger-option.js'
-import { DEFAULT_DISCARDED_RETENTION_MS, DEFAULT_RETENTION_MS } from '../retention.js'
+import { loggerOption, type LoggerOption } from '../../logging/logger-option.js'
+import { RETENTION_OPTIONS, retentionOptions, type Retention, type RetentionOptions } from '../retention.js'
 import type { PostgresPool } from './driver.js'
 import { schemaName } from './schema-name.js'
 import { maxTransactionsOf } from './transaction-places.js'
 
-export interface PostgresInboxOptions {
+export interface PostgresInboxOptions extends RetentionOptions, LoggerOption {
   /**
    * Your own `pg.Pool`. The inbox keeps up to two of its connections checked out and needs others for callbacks: its `max` must
    * be at least 4. You end the pool, after the inbox was closed. Give this or `connectionString`.
@@ -27,26 +28,14 @@ export interface PostgresInboxOptions {
    */
   readonly schema?: string | undefined
   /**
-   * How long a handled entry is kept at least, in milliseconds.
-   * @default 604_800_000 (7 days)
-   */
-  readonly retentionMs?: number | undefined
-  /**
-   * How long an entry that an operator discarded is kept at least, in milliseconds; never less than `retentionMs`.
-   * @default 2_592_000_000 (30 days)
-   */
-  readonly discardedRetentionMs?: number | undefined
-  /**
    * How long a lock or a free connection is waited for at most, in milliseconds. A statement may take twice as long.
    * @default 4_000
    */
   readonly busyTimeoutMs?: number | undefined
-  /** pino, console, or compatible; `false` for none. @default warnings and errors go to standard error */
-  readonly logger?: Logger | false | undefined
 }
 
 /** The options with every default. */
-export interface PostgresInboxSettings {
+export interface PostgresInboxSettings extends Retention {
   /** Undefined if the inbox opens connections of its own. */
   readonly pool: PostgresPool | undefined
   readonly connectionString: string | undefined
@@ -54,8 +43,6 @@ export interface PostgresInboxSettings {
   /** Undefined if the pool does not tell how many connections it opens at most. */
   readonly maxTransactions: number | undefined
   readonly schema: string
-  readonly retentionMs: number
-  readonly discardedRetentionMs: number
   readonly busyTimeoutMs: number
   readonly logger: Logger
 }
@@ -66,13 +53,13 @@ const KNOWN = [
   'connectionString',
   'maxConnections',
   'schema',
-  'retentionMs',
-  'discardedRetentionMs',
+  ...RETENTION_OPTIONS,
   'busyTimeoutMs',
   'logger',
 ] as const satisfies readonly (keyof PostgresInboxOptions)[]
 
-type DurationOption = 'retentionMs' | 'discardedRetentionMs' | 'busyTimeoutMs'
+// Fails to compile when an option is missing from the list.
+void (true satisfies HasAll<keyof PostgresInboxOptions, typeof KNOWN>)
 
 /** Leases, notifications, and two for callbacks, so that one of these may wait for a lock. */
 const MIN_CONNECTIONS = 4
@@ -80,13 +67,11 @@ const MIN_CONNECTIONS = 4
 /** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
 export function parsePostgresInboxOptions(options: PostgresInboxOptions): PostgresInboxSettings {
   checkKnownOptions(OWNER, options, KNOWN)
-  const duration = (name: DurationOption, fallback: number, max?: number) =>
-    integerOption(OWNER, name, options[name], { fallback, min: 1, ...(max !== undefined && { max }) })
+  const limits = { fallback: 4_000, min: 1, max: 500_000_000 }
   return {
     schema: schemaName(OWNER, options.schema),
-    retentionMs: duration('retentionMs', DEFAULT_RETENTION_MS),
-    discardedRetentionMs: duration('discardedRetentionMs', DEFAULT_DISCARDED_RETENTION_MS),
-    busyTimeoutMs: duration('busyTimeoutMs', 4_000, 500_000_000),
+    ...retentionOptions(OWNER, options),
+    busyTimeoutMs: integerOption(OWNER, 'busyTimeoutMs', options.busyTimeoutMs, limits),
     logger: loggerOption(OWNER, options.logger),
     ...databaseOptions(options),
   }

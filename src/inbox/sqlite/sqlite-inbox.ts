@@ -1,14 +1,8 @@
 import { resolve } from 'node:path'
-import type { Logger } from '../../logging/logger.js'
-import { loggerOption } from '../../logging/logger-option.js'
+import { loggerOption, type LoggerOption } from '../../logging/logger-option.js'
 import type { EntryId } from '../../callback/callback.js'
-import {
-  checkKnownOptions,
-  clockOption,
-  durationOption,
-  integerOption,
-  invalidOption,
-} from '../../base/option-checks.js'
+import type { HasAll } from '../../base/has-all.js'
+import { checkKnownOptions, clockOption, durationOption, invalidOption } from '../../base/option-checks.js'
 import type {
   AddResult,
   Arrival,
@@ -35,7 +29,7 @@ import type {
 import type { ActivityBucket, ActivityRequest } from '../activity.js'
 import { AskedTypes } from '../handled-types.js'
 import { InboxClock } from '../inbox-clock.js'
-import { DEFAULT_DISCARDED_RETENTION_MS, DEFAULT_RETENTION_MS } from '../retention.js'
+import { RETENTION_OPTIONS, retentionOptions, type RetentionOptions } from '../retention.js'
 import { decisionOf } from '../operator-action.js'
 import { countInSteps, searchInSteps } from '../search.js'
 import { act } from './act.js'
@@ -49,19 +43,9 @@ import { idsToPrune, prune } from './prune.js'
 import { countStep, EXAMINED_BY_STEP, searchStep } from './search.js'
 import { stats } from './stats.js'
 
-export interface SqliteInboxOptions {
+export interface SqliteInboxOptions extends RetentionOptions, LoggerOption {
   /** Where the entries are. Made when it is not there; its directory is not. SQLite keeps two more files beside it. */
   readonly file: string
-  /**
-   * How long a handled entry is kept at least, in milliseconds.
-   * @default 604_800_000 (7 days)
-   */
-  readonly retentionMs?: number | undefined
-  /**
-   * How long an entry that an operator discarded is kept at least, in milliseconds; never less than `retentionMs`.
-   * @default 2_592_000_000 (30 days)
-   */
-  readonly discardedRetentionMs?: number | undefined
   /**
    * How long to try again while another process holds the file, in milliseconds.
    * @default 4_000
@@ -72,8 +56,6 @@ export interface SqliteInboxOptions {
    * @default Date.now
    */
   readonly clock?: (() => number) | undefined
-  /** pino, console, or alike; `false` for none. @default warnings and errors go to standard error */
-  readonly logger?: Logger | false | undefined
 }
 
 /**
@@ -97,10 +79,9 @@ export class SqliteInbox implements CompleteInbox {
     // SQLite takes these for databases that are gone when they are closed.
     if (typeof file !== 'string' || file === '' || file === ':memory:')
       throw invalidOption(OWNER, 'file', file, 'name a file, such as "callbacks.db"')
-    const duration = (name: 'retentionMs' | 'discardedRetentionMs', fallback: number) =>
-      integerOption(OWNER, name, options[name], { fallback, min: 1 })
-    this.retentionMs = duration('retentionMs', DEFAULT_RETENTION_MS)
-    this.discardedRetentionMs = duration('discardedRetentionMs', DEFAULT_DISCARDED_RETENTION_MS)
+    const { retentionMs, discardedRetentionMs } = retentionOptions(OWNER, options)
+    this.retentionMs = retentionMs
+    this.discardedRetentionMs = discardedRetentionMs
     this.#clock = new InboxClock(clockOption(OWNER, options.clock, Date.now))
     this.#commits = new GroupCommit({
       // Resolved now, as the process may change its directory.
@@ -205,9 +186,11 @@ export class SqliteInbox implements CompleteInbox {
 const OWNER = 'new SqliteInbox'
 const KNOWN = [
   'file',
-  'retentionMs',
-  'discardedRetentionMs',
+  ...RETENTION_OPTIONS,
   'busyTimeoutMs',
   'clock',
   'logger',
 ] as const satisfies readonly (keyof SqliteInboxOptions)[]
+
+// Fails to compile when an option is missing from the list.
+void (true satisfies HasAll<keyof SqliteInboxOptions, typeof KNOWN>)
