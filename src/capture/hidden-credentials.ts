@@ -1,7 +1,7 @@
 import { CREDENTIAL_NAME, JWT_START } from '../base/credential-headers.js'
 import { markSignatures } from '../diagnosis/signature-marker.js'
 
-export const HIDDEN = '[hidden]'
+const HIDDEN = '[hidden]'
 
 const MAY_SIGN = /auth|signature|hmac/i
 const MARKER = /(\[salted-sha256:[^\]]*\])/

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { createHash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { Claim, ClaimRequest, IdempotencyStore } from '../../idempotency/store.js'
+import { randomHash } from '../random-hash.js'
 import type { StoreUnderTest } from './suite.js'
 
 /** Longer than a test takes against a slow store. */
@@ -12,8 +13,8 @@ export const RETENTION = 2000
 export function createDelivery(parts: Partial<ClaimRequest> = {}): ClaimRequest {
   return {
     key: `${randomUUID()}@https://partner.example.com/hooks/transfers`,
-    bodyHash: random44Characters(),
-    signature: random44Characters(),
+    bodyHash: randomHash(),
+    signature: randomHash(),
     leaseMs: LONG,
     ...parts,
   }
@@ -21,14 +22,12 @@ export function createDelivery(parts: Partial<ClaimRequest> = {}): ClaimRequest 
 
 export const copies = (count: number, delivery: ClaimRequest) => Array.from({ length: count }, () => delivery)
 
-export const signedAnew = (delivery: ClaimRequest) => ({ ...delivery, signature: random44Characters() })
+export const signedAnew = (delivery: ClaimRequest) => ({ ...delivery, signature: randomHash() })
 
 export const underAnotherKey = (delivery: ClaimRequest) => ({ ...delivery, key: createDelivery().key })
 
 /** The signature covers the body, so it differs as well. */
 export const withAnotherBody = (delivery: ClaimRequest) => ({ ...createDelivery(), key: delivery.key })
-
-const random44Characters = () => createHash('sha256').update(randomUUID()).digest('base64')
 
 export async function claimed(store: IdempotencyStore, delivery: ClaimRequest): Promise<Claim> {
   const result = await store.claim(delivery)

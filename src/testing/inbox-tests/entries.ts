@@ -4,6 +4,7 @@ import type { EntryId, VerifiedCallback } from '../../callback/callback.js'
 import type { Arrival, ClaimedEntry, ClaimEnd, ClaimEntries, ClaimToken } from '../../inbox/inbox.js'
 import type { ActResult, EntrySummary, CompleteInbox } from '../../inbox/operations.js'
 import type { InboxState } from '../../inbox/states.js'
+import { randomHash } from '../random-hash.js'
 
 export const LONG = 3_600_000
 export const SHORT = 500
@@ -52,7 +53,7 @@ export function createArrival(parts: ArrivalParts = {}): Arrival {
     callback,
     key: parts.key ?? `${callback.idempotencyKey}@${CALLBACK_URL}`,
     bodyHash: createHash('sha256').update(callback.rawBody).digest('base64'),
-    signature: random44Characters(),
+    signature: randomHash(),
     suspicion: parts.suspicion,
     orderKey: parts.orderKey,
     bodyId: parts.bodyId,
@@ -61,7 +62,7 @@ export function createArrival(parts: ArrivalParts = {}): Arrival {
   }
 }
 
-export const signedAnew = (arrival: Arrival): Arrival => ({ ...arrival, signature: random44Characters() })
+export const signedAnew = (arrival: Arrival): Arrival => ({ ...arrival, signature: randomHash() })
 
 export function signedAt({ callback, ...arrival }: Arrival, ms: number): Arrival {
   return { ...arrival, callback: { ...callback, signedAt: new Date(ms) } }
@@ -83,10 +84,6 @@ export function underAnotherKey(arrival: Arrival): Arrival {
     callback: { ...arrival.callback, idempotencyKey },
     key: `${idempotencyKey}@${CALLBACK_URL}`,
   }
-}
-
-export function random44Characters(): string {
-  return createHash('sha256').update(randomUUID()).digest('base64')
 }
 
 export async function addInOrder(
