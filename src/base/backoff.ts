@@ -1,3 +1,4 @@
+/** How the delays between attempts grow. */
 export interface Backoff {
   /** The delay before the second attempt, in milliseconds; it doubles with each further one. */
   readonly retryDelayMs: number
@@ -5,15 +6,15 @@ export interface Backoff {
 }
 
 /**
- * How long to wait after a failed attempt, in milliseconds. Half of it is chance: what failed together, because something
- * they all need was down, must not come back together.
+ * How long to wait after a failed attempt, in milliseconds. Half of the delay is random, so that attempts that failed together
+ * are not repeated together.
  */
 export function backoff(
   attempt: number,
   { retryDelayMs, maxRetryDelayMs }: Backoff,
   random: () => number = Math.random,
 ): number {
-  // 2 ** 1024 is Infinity, and Infinity is cut like any other.
+  // Of a high number of attempts, 2 ** 1024 is Infinity, which this limits as well.
   const delay = Math.min(retryDelayMs * 2 ** (attempt - 1), maxRetryDelayMs)
   return Math.round(delay * (0.5 + random() / 2))
 }

@@ -56,6 +56,7 @@ const KNOWN = Object.keys({
 } satisfies Record<keyof ClientOptions, true>)
 
 const OWNER = 'createClient'
+const MAX_RETRY_DELAY_MS = 10_000
 
 /** The checked options, with defaults. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
 export function parseClientOptions(options: ClientOptions) {
@@ -76,5 +77,6 @@ export function parseClientOptions(options: ClientOptions) {
       ? ownConnections(baseUrl, timeoutMs)
       : foreignConnections(functionOption(OWNER, 'fetch', options.fetch, options.fetch))
   const access = { baseUrl, send: connections.send, timeoutMs, logger }
-  return { access, connections, credentials, retries: { maxAttempts, retryDelayMs, clock, logger } }
+  const retries = { maxAttempts, retryDelayMs, maxRetryDelayMs: MAX_RETRY_DELAY_MS, clock, logger }
+  return { access, connections, credentials, retries }
 }

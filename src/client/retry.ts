@@ -1,17 +1,15 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { backoff, type Backoff } from '../base/backoff.js'
 import type { Logger } from '../logging/logger.js'
 import { parseHttpDate } from '../signature/index.js'
 import type { Attempt, ServiceResponse } from './request.js'
 
-export interface RetryPolicy {
+export interface RetryPolicy extends Backoff {
   readonly maxAttempts: number
-  /** The delay before the second attempt, in milliseconds; it doubles with each further one. */
-  readonly retryDelayMs: number
   readonly clock: () => number
   readonly logger: Logger
 }
 
-const MAX_DELAY_MS = 10_000
 const MAX_RETRY_AFTER_MS = 30_000
 
 /**
@@ -20,7 +18,7 @@ const MAX_RETRY_AFTER_MS = 30_000
  * there is no further attempt, and the caller gets the answer.
  */
 export async function withRetries(
-  { maxAttempts, retryDelayMs, clock, logger }: RetryPolicy,
+  { maxAttempts, retryDelayMs, maxRetryDelayMs, clock, logger }: RetryPolicy,
   signal: AbortSignal,
   send: (attempt: number) => Promise<Attempt>,
 ): Promise<ServiceResponse> {
@@ -34,17 +32,11 @@ export async function withRetries(
       if ('failure' in result) throw result.failure
       return result.response
     }
-    const delayMs = Math.max(asked, backoff(attempt, retryDelayMs))
+    const delayMs = Math.max(asked, backoff(attempt, { retryDelayMs, maxRetryDelayMs }))
     logger.info({ attempt, delayMs, status: response?.status }, 'the request will be repeated')
     // The delay's own error would hide the reason of the signal.
     await wait(delayMs, undefined, { signal }).catch(() => signal.throwIfAborted())
   }
-}
-
-/** Half of the delay is random, so that clients that were refused together do not retry together. */
-function backoff(attempt: number, retryDelayMs: number): number {
-  const delay = Math.min(retryDelayMs * 2 ** (attempt - 1), MAX_DELAY_MS)
-  return Math.round(delay * (0.5 + Math.random() / 2))
 }
 
 /** The delay that an answer asks for; 0 if it asks for none. */

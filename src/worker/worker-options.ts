@@ -16,7 +16,7 @@ import {
 } from '../handlers/handling-options.js'
 import type { Inbox, InboxWith } from '../inbox/inbox.js'
 import type { KnownSecrets } from '../logging/known-secrets.js'
-import type { Backoff } from './backoff.js'
+import type { Backoff } from '../base/backoff.js'
 
 /** How an inbox is emptied. */
 export interface EmptyingOptions {

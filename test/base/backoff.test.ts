@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { backoff } from '../../src/worker/backoff.js'
+import { backoff } from '../../src/base/backoff.js'
 
 const delays = fc.record({
   retryDelayMs: fc.integer({ min: 1, max: 2 ** 31 - 1 }),
