@@ -18,7 +18,7 @@ interface DoctorFlags extends ProbedFlags {
 const PAUSE_MS = 4_000
 
 const HELP = `
-Sends up to 12 probes through the public URL, with its real DNS, proxies and TLS, to the running receiver. The receiver
+Sends up to 11 probes through the public URL, with its real DNS, proxies and TLS, to the running receiver. The receiver
 answers with a signed report of what arrived. Names what was changed on the way; without a running receiver, how far
 the probes came. A probe is never taken for a callback, and no handler runs.
 

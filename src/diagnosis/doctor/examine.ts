@@ -1,10 +1,10 @@
 import { openReport, type ProbeReport } from '../../probe/report.js'
 import { changesOnTheWay } from './compare.js'
-import { sendHttp1, sendHttp2, type Exchange, type SendOptions } from './exchange.js'
-import { doctorFinding, type DoctorFinding } from './findings.js'
+import { sendHttp1, type Exchange } from './exchange.js'
+import type { DoctorFinding } from './findings.js'
+import { furtherProbes } from './further-probes.js'
 import { networkPath, type Step } from './network-path.js'
-import { createProbe, type Probe } from './probe.js'
-import { slowUpload } from './slow-upload.js'
+import { createProbe } from './probe.js'
 import { isFromReceiver, unansweredFinding } from './unanswered.js'
 
 export interface ExamineOptions {
@@ -31,11 +31,8 @@ export interface Examination {
   readonly findings: readonly DoctorFinding[]
 }
 
-/** A larger probe would be a load of its own. */
-const MAX_PROBE_BYTES = 10_485_760
-
 /**
- * Sends probes through the public URL to the running receiver, at most 12, one after the other. Names what was changed
+ * Sends probes through the public URL to the running receiver, at most 11, one after the other. Names what was changed
  * on the way; without a running receiver, how far it came. Never rejects.
  */
 export async function examine(options: ExamineOptions): Promise<Examination> {
@@ -63,72 +60,18 @@ export async function examine(options: ExamineOptions): Promise<Examination> {
   const known = changesOnTheWay(exchange, report, url)
   findings.push(...known)
 
-  const attempt = async (
-    name: string,
-    send: (probe: Probe) => Promise<Exchange>,
-    judge: (exchange: Exchange, report: ProbeReport | undefined) => DoctorFinding[],
-    bodyBytes = 0,
-  ): Promise<void> => {
+  const { maxBodyBytes } = report
+  for (const further of furtherProbes({ url, timeoutMs, pauseMs, maxBodyBytes, offersHttp2, known })) {
+    const { name, send, judge, bodyBytes = 0 } = further
     const sentAtMs = Date.now() + offsetMs
     const probe = createProbe({ secret, eventTypeName: options.eventTypeName, sentAtMs, bodyBytes })
-    const exchange = await send(probe)
-    const report = reportOf(exchange)
-    const found = judge(exchange, report)
-    const failed = found.find(({ severity }) => severity === 'problem')
-    steps.push({
-      name,
-      ok: !failed,
-      seen: report ? arrived(exchange, report) : (failed?.seen ?? 'no report'),
-    })
+    const furtherExchange = await send(probe)
+    const furtherReport = reportOf(furtherExchange)
+    const found = judge(furtherExchange, furtherReport)
+    const problem = found.find(({ severity }) => severity === 'problem')
+    const seen = furtherReport ? arrived(furtherExchange, furtherReport) : (problem?.seen ?? 'no report')
+    steps.push({ name, ok: !problem, seen })
     findings.push(...found)
-  }
-  const http1 = (more: Omit<SendOptions, 'timeoutMs'>) => (probe: Probe) =>
-    sendHttp1(url, probe, { timeoutMs, ...more })
-  const isBodyChange = ({ name }: DoctorFinding): boolean => name.startsWith('body-')
-  // What changes the first body changes the others, and the first is the one that can be explained.
-  const changes = (exchange: Exchange, report: ProbeReport): DoctorFinding[] => {
-    const found = changesOnTheWay(exchange, report, url)
-    return known.some(isBodyChange) ? found.filter((finding) => !isBodyChange(finding)) : found
-  }
-
-  await attempt('chunked body', http1({ chunked: true }), (exchange, report) => {
-    if (!report) return [doctorFinding('chunked-refused', unansweredFinding(exchange).seen)]
-    return changes(exchange, report)
-  })
-  await attempt('Expect: 100-continue', http1({ expectContinue: true }), (exchange, report) => {
-    if (!report) return [doctorFinding('expect-mishandled', unansweredFinding(exchange).seen)]
-    return exchange.continued
-      ? changes(exchange, report)
-      : [doctorFinding('expect-mishandled', 'no 100 Continue')]
-  })
-  await attempt(`upload with a pause of ${pauseMs} ms`, http1({ pauseMs }), (exchange, report) => {
-    const found = slowUpload(exchange, report)
-    return report && report.refusedFor !== 'ERR_BODY_TIMEOUT'
-      ? [...found, ...changes(exchange, report)]
-      : found
-  })
-  const largest = Math.min(report.maxBodyBytes, MAX_PROBE_BYTES)
-  const size = `body of ${largest.toLocaleString('en')} bytes`
-  await attempt(
-    size,
-    http1({}),
-    (exchange, report) => {
-      if (report) return changes(exchange, report)
-      const finding = unansweredFinding(exchange)
-      // Some servers close the connection in place of an answer.
-      return [finding.name === 'no-answer' ? doctorFinding('body-limit', finding.seen) : finding]
-    },
-    largest,
-  )
-  if (offersHttp2) {
-    await attempt(
-      'HTTP/2',
-      (probe) => sendHttp2(url, probe, { timeoutMs }),
-      (exchange, report) =>
-        report
-          ? changes(exchange, report)
-          : [doctorFinding('http2-failed', unansweredFinding(exchange).seen)],
-    )
   }
   return end('receiver')
 }

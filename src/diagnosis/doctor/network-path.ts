@@ -28,54 +28,70 @@ const MAX_ADDRESSES = 6
 const RENEWAL_MS = 14 * 86_400_000
 
 /** Resolves the name, connects to each address, and makes a TLS handshake. Sends no request. Never rejects. */
-export async function networkPath(url: URL, { timeoutMs, ca }: PathOptions): Promise<NetworkPath> {
+export async function networkPath(url: URL, options: PathOptions): Promise<NetworkPath> {
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const secure = url.protocol === 'https:'
   const port = Number(url.port) || (secure ? 443 : 80)
-  const steps: Step[] = []
-  const findings: DoctorFinding[] = []
-  const end = (reached: NetworkPath['reached'], offersHttp2 = false): NetworkPath => ({
-    reached,
-    steps,
-    findings,
-    offersHttp2,
-  })
+  const seen: Seen = { steps: [], findings: [] }
+  const end = (reached: NetworkPath['reached'], offersHttp2 = false) => ({ reached, ...seen, offersHttp2 })
 
+  const addresses = await resolved(host, seen)
+  if (!addresses) return end('nothing')
+  if (!(await isReachable(addresses, port, options.timeoutMs, seen))) return end('dns')
+  if (!secure) {
+    seen.findings.push(doctorFinding('not-encrypted'))
+    return end('http')
+  }
+  const session = await tlsSession(host, port, options)
+  if (typeof session === 'string') {
+    seen.steps.push({ name: 'TLS', ok: false, seen: session })
+    seen.findings.push(doctorFinding('tls-failed', session))
+    return end('tcp')
+  }
+  describeSession(session, seen)
+  return end('http', session.alpn === 'h2')
+}
+
+interface Seen {
+  readonly steps: Step[]
+  readonly findings: DoctorFinding[]
+}
+
+/** The addresses of a name; undefined if it has none. */
+async function resolved(host: string, { steps, findings }: Seen): Promise<readonly string[] | undefined> {
   const found = await lookup(host, { all: true }).catch(
     (error: NodeJS.ErrnoException) => error.code ?? error.name,
   )
   if (typeof found === 'string') {
     steps.push({ name: 'DNS', ok: false, seen: found })
     findings.push(doctorFinding('dns-failed', `${host}: ${found}`))
-    return end('nothing')
+    return undefined
   }
   const addresses = found.slice(0, MAX_ADDRESSES).map(({ address }) => address)
   steps.push({ name: 'DNS', ok: true, seen: addresses.join(', ') })
+  return addresses
+}
 
+/** Whether one of the addresses accepts a connection. All of them are tried. */
+async function isReachable(
+  addresses: readonly string[],
+  port: number,
+  timeoutMs: number,
+  { steps, findings }: Seen,
+): Promise<boolean> {
   const failures = await Promise.all(
     addresses.map(async (address) => connectionFailure(address, port, timeoutMs)),
   )
   for (const [index, address] of addresses.entries()) {
     const failure = failures[index]
-    steps.push({
-      name: 'TCP',
-      ok: failure === undefined,
-      seen: `${address} port ${port}${failure ? `: ${failure}` : ''}`,
-    })
-    if (failure) findings.push(doctorFinding('connection-failed', `${address} port ${port}: ${failure}`))
+    const place = `${address} port ${port}`
+    steps.push({ name: 'TCP', ok: failure === undefined, seen: failure ? `${place}: ${failure}` : place })
+    if (failure) findings.push(doctorFinding('connection-failed', `${place}: ${failure}`))
   }
-  if (failures.every((failure) => failure !== undefined)) return end('dns')
+  return failures.includes(undefined)
+}
 
-  if (!secure) {
-    findings.push(doctorFinding('not-encrypted'))
-    return end('http')
-  }
-  const session = await tlsSession(host, port, { timeoutMs, ca })
-  if (typeof session === 'string') {
-    steps.push({ name: 'TLS', ok: false, seen: session })
-    findings.push(doctorFinding('tls-failed', session))
-    return end('tcp')
-  }
+function describeSession(session: TlsSession, { steps, findings }: Seen): void {
   const { protocol, untrusted, expiresAt, alpn } = session
   const expiry = new Date(expiresAt)
   const until = Number.isNaN(expiry.getTime()) ? expiresAt : expiry.toISOString().slice(0, 10)
@@ -86,7 +102,6 @@ export async function networkPath(url: URL, { timeoutMs, ca }: PathOptions): Pro
   })
   if (untrusted) findings.push(doctorFinding('tls-not-trusted', `${untrusted}, valid until ${until}`))
   else if (expiry.getTime() < Date.now() + RENEWAL_MS) findings.push(doctorFinding('tls-expires-soon', until))
-  return end('http', alpn === 'h2')
 }
 
 function connectionFailure(host: string, port: number, timeoutMs: number): Promise<string | undefined> {
