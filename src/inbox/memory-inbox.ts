@@ -37,6 +37,7 @@ import { act, related, show } from './memory/operator.js'
 import { entriesToPrune } from './memory/prune.js'
 import { decisionOf } from './operator-action.js'
 import { RETENTION_OPTIONS, retentionOptions, type RetentionOptions } from './retention.js'
+import { DEFAULT_PAGE_LIMIT } from './search.js'
 
 export interface MemoryInboxOptions extends RetentionOptions {
   /**
@@ -99,7 +100,7 @@ export class MemoryInbox implements CompleteInbox {
 
   async search(filter: EntryFilter, page: EntryPage = {}): Promise<EntrySearch> {
     const entries = await this.list(filter, page)
-    const isFull = entries.length === (page.limit ?? DEFAULT_LIMIT)
+    const isFull = entries.length === (page.limit ?? DEFAULT_PAGE_LIMIT)
     return isFull && entries.length > 0 ? { entries, next: entries.at(-1)!.id } : { entries }
   }
 
@@ -143,9 +144,6 @@ export class MemoryInbox implements CompleteInbox {
     return steps === 0 ? undefined : this.#clock.handled(steps, setTimesAnew(this.#entries, now))
   }
 }
-
-/** How many entries a page has by default. */
-const DEFAULT_LIMIT = 100
 
 const OWNER = 'new MemoryInbox'
 const KNOWN = [...RETENTION_OPTIONS, 'clock'] as const satisfies readonly (keyof MemoryInboxOptions)[]

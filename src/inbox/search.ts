@@ -2,6 +2,9 @@ import { setImmediate as nextTick } from 'node:timers/promises'
 import type { EntryId } from '../callback/callback.js'
 import type { EntryCount, EntryPage, EntrySearch, EntrySummary } from './operations.js'
 
+/** How many entries a page of `list` or `search` has by default. */
+export const DEFAULT_PAGE_LIMIT = 100
+
 /** How many entries one call of `search` or `count` examines at most. */
 const MAX_EXAMINED = 20_000
 
@@ -20,7 +23,7 @@ export interface SearchStep<Found> {
 
 /** Searches in several steps, so that each step is short. Between the steps the event loop does other work. */
 export async function searchInSteps(
-  { afterId, limit = 100 }: EntryPage,
+  { afterId, limit = DEFAULT_PAGE_LIMIT }: EntryPage,
   step: (afterId: EntryId | undefined, limit: number) => Promise<SearchStep<EntrySummary[]>>,
   examinedByStep: number,
 ): Promise<EntrySearch> {

@@ -7,6 +7,7 @@ import {
 } from '../activity.js'
 import { NO_ENTRIES } from '../no-entries.js'
 import type { EntryFilter, EntryPage, EntrySummary, InboxStats } from '../operations.js'
+import { DEFAULT_PAGE_LIMIT } from '../search.js'
 import type { InboxState } from '../states.js'
 import { summaryOf, type MemoryEntry } from './memory-entry.js'
 
@@ -37,7 +38,7 @@ export function statsOf(entries: Iterable<MemoryEntry>, stateOf: StateOf): Inbox
 export function listOf(
   entries: Iterable<MemoryEntry>,
   filter: EntryFilter,
-  { afterId, limit = 100, newestFirst = false }: EntryPage,
+  { afterId, limit = DEFAULT_PAGE_LIMIT, newestFirst = false }: EntryPage,
   stateOf: StateOf,
 ): EntrySummary[] {
   const { states, eventType, idempotencyKey, bodyId, subscriptionId, reason } = filter

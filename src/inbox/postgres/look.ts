@@ -12,6 +12,7 @@ import type {
   RelatedEntry,
 } from '../operations.js'
 import { NO_ENTRIES } from '../no-entries.js'
+import { DEFAULT_PAGE_LIMIT } from '../search.js'
 import type { InboxState } from '../states.js'
 import { rowId } from './entry-id.js'
 import { bufferOf, CALLBACK_COLUMNS, summaryOf, type BigInteger, type SummaryRow } from './row.js'
@@ -38,7 +39,7 @@ export async function stats(tx: Transaction): Promise<InboxStats> {
 export async function list(
   tx: Transaction,
   filter: EntryFilter,
-  { afterId, limit = 100, newestFirst = false }: EntryPage = {},
+  { afterId, limit = DEFAULT_PAGE_LIMIT, newestFirst = false }: EntryPage = {},
 ): Promise<EntrySummary[]> {
   const values = new Values()
   values.given(await typesWithHandlers(tx), 'text[]')

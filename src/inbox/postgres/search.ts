@@ -1,7 +1,7 @@
 import type { EntryId } from '../../callback/callback.js'
 import { keyHashRange } from '../identity.js'
 import type { EntryFilter, EntryPage, EntrySummary } from '../operations.js'
-import { CLOCK_MARGIN_MS, type SearchStep } from '../search.js'
+import { CLOCK_MARGIN_MS, DEFAULT_PAGE_LIMIT, type SearchStep } from '../search.js'
 import type { InboxState } from '../states.js'
 import { rowId } from './entry-id.js'
 import { conditionsOf, Values } from './filter.js'
@@ -17,7 +17,7 @@ export const EXAMINED_BY_STEP = 20_000
 export async function searchStep(
   tx: Transaction,
   filter: EntryFilter,
-  { afterId, limit = 100, newestFirst = false }: EntryPage,
+  { afterId, limit = DEFAULT_PAGE_LIMIT, newestFirst = false }: EntryPage,
 ): Promise<SearchStep<EntrySummary[]>> {
   const values = new Values()
   values.given(await typesWithHandlers(tx), 'text[]')

@@ -9,6 +9,7 @@ import type {
   OperatorAction,
   RelatedEntry,
 } from '../operations.js'
+import { DEFAULT_PAGE_LIMIT } from '../search.js'
 import type { StoredState } from '../states.js'
 import type { Connection } from './connection.js'
 import { conditionsOf, HAS_BODY_ID, joined, type Condition } from './filter.js'
@@ -37,7 +38,7 @@ export function related(db: Reader, entryId: EntryId): RelatedEntry[] {
 export function list(
   db: Connection,
   filter: EntryFilter,
-  { afterId, limit = 100, newestFirst = false }: EntryPage = {},
+  { afterId, limit = DEFAULT_PAGE_LIMIT, newestFirst = false }: EntryPage = {},
 ): EntrySummary[] {
   const conditions: Condition[] = []
   if (afterId !== undefined) {

@@ -1,7 +1,7 @@
 import type { EntryId } from '../../callback/callback.js'
 import { keyHashRange } from '../identity.js'
 import type { EntryFilter, EntryPage, EntrySummary } from '../operations.js'
-import { CLOCK_MARGIN_MS, type SearchStep } from '../search.js'
+import { CLOCK_MARGIN_MS, DEFAULT_PAGE_LIMIT, type SearchStep } from '../search.js'
 import type { InboxState } from '../states.js'
 import { conditionsOf, HAS_BODY_ID, joined, type Condition } from './filter.js'
 import { shownState, unhandledTypes } from './handled-types.js'
@@ -16,7 +16,7 @@ export const EXAMINED_BY_STEP = 2_000
 export function searchStep(
   db: Reader,
   filter: EntryFilter,
-  { afterId, limit = 100, newestFirst = false }: EntryPage,
+  { afterId, limit = DEFAULT_PAGE_LIMIT, newestFirst = false }: EntryPage,
 ): SearchStep<EntrySummary[]> {
   const unhandled = unhandledTypes(db)
   const candidates = candidatesOf(db, filter, afterId, newestFirst)
