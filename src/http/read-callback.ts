@@ -41,7 +41,11 @@ export type Intake =
       release(): void
     })
 
-const SMALL_BODY_BYTES = 16_384
+/**
+ * The largest body that waits for a batch. The verification of a larger one takes longer than a batch saves, and a batch would keep
+ * many large bodies in memory.
+ */
+const MAX_BATCHED_BYTES = 16_384
 
 interface ReaderParts {
   /** When it is aborted, no body is waited for any longer. */
@@ -69,9 +73,7 @@ export function callbackReader(limits: BodyLimits, { stopping, probeStep }: Read
     const reading = readBody(source)
     if (!isPending(reading)) return intake(reading)
     return reading.then((raw) => {
-      // A large body does not wait for a batch: its verification takes longer than a batch saves, and a batch would
-      // keep many large bodies in memory.
-      const joins = typeof raw === 'object' && raw.bytes.length <= SMALL_BODY_BYTES
+      const joins = typeof raw === 'object' && raw.bytes.length <= MAX_BATCHED_BYTES
       return joinBatch && joins ? joinBatch().then(() => intake(raw)) : intake(raw)
     })
   }
