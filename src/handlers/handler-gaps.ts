@@ -1,3 +1,4 @@
+import type { PublicSubscription } from '../callback/callback.js'
 import type { Logger } from '../logging/logger.js'
 import { similarName } from '../base/similar-name.js'
 
@@ -14,7 +15,7 @@ export interface Handled {
  * are not known.
  */
 export function warnOfGaps(
-  subscribed: readonly string[] | undefined,
+  subscribed: readonly Pick<PublicSubscription, 'eventTypeName'>[] | undefined,
   { types, any, unhandled }: Handled,
   logger: Logger,
   { hasInbox = false } = {},
@@ -26,7 +27,7 @@ export function warnOfGaps(
     return
   }
   if (subscribed === undefined) return
-  const names = [...new Set(subscribed)]
+  const names = [...new Set(subscribed.map(({ eventTypeName }) => eventTypeName))]
   for (const eventTypeName of names) {
     if (any || unhandled || types.has(eventTypeName)) continue
     const message = `no handler for ${eventTypeName}: its genuine callbacks will not be handled`

@@ -1,3 +1,4 @@
+import type { Handled } from './handler-gaps.js'
 import type { CallbackEvent, CallbackPayload } from '../callback/callback.js'
 import { CountersignError } from '../base/errors.js'
 import type { Logger } from '../logging/logger.js'
@@ -154,7 +155,7 @@ export class Handlers {
   }
 
   /** What has been registered. */
-  get registered(): { types: ReadonlySet<string>; any: boolean; unhandled: boolean } {
+  get registered(): Handled {
     return {
       types: new Set(this.#byType.keys()),
       any: this.#any.length > 0,

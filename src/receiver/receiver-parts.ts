@@ -22,7 +22,7 @@ export type ReceiverParts = ReturnType<typeof createParts>
 
 /** Creates the parts of a receiver and connects them. */
 export function createParts(settings: ReceiverSettings) {
-  const { limits, logger, subscribedTypes, checked, stopTimeoutMs } = settings
+  const { limits, logger, checked, stopTimeoutMs } = settings
   const { clock } = settings.authentication
   const listenerErrors = new ListenerErrors(logger)
   const events = new EventChannel((error, event) => listenerErrors.write(error, event))
@@ -70,7 +70,6 @@ export function createParts(settings: ReceiverSettings) {
     stopping,
     lingerMs: limits.bodyTimeoutMs,
     stopTimeoutMs,
-    subscribedTypes,
     checked,
     logger,
   }

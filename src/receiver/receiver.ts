@@ -174,10 +174,10 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
         'start: the receiver has been stopped and cannot start again. Create a new one with createReceiver.'
       throw new CountersignError('ERR_RECEIVER_STOPPED', message)
     }
-    const { handlers, acceptance, subscribedTypes, checked, hasInbox, logger } = this.#parts
+    const { handlers, acceptance, checked, hasInbox, logger } = this.#parts
     handlers.freeze()
     await acceptance.start()
-    warnOfGaps(subscribedTypes, handlers.registered, logger, { hasInbox })
+    warnOfGaps(checked.subscriptions, handlers.registered, logger, { hasInbox })
     if (!this.#started) selfCheck({ ...checked, logger })
     this.#started = true
   }

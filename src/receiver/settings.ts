@@ -6,7 +6,7 @@ import {
   type AuthenticatorOptions,
 } from '../callback/authenticator.js'
 import type { PreparedSubscription } from '../callback/prepared-subscription.js'
-import type { Subscriptions } from '../callback/subscriptions.js'
+import type { SubscriptionLookup, Subscriptions } from '../callback/subscriptions.js'
 import { checkRetention } from '../callback/tolerance.js'
 import type { AnyEvent, EventMap } from '../handlers/handlers.js'
 import { HANDLING_OPTIONS, parseHandlingOptions, type HandlingOptions } from '../handlers/handling-options.js'
@@ -119,17 +119,9 @@ export function parseReceiverOptions<Events extends object, Transaction>(
     ...handling,
     limits,
     authentication,
-    subscribedTypes: subscribedTypes(options.subscriptions),
     acceptance,
     checked: {
-      subscriptions:
-        typeof options.subscriptions === 'function'
-          ? undefined
-          : // Of a list, all are returned immediately, whatever the hints are.
-            (authentication.subscriptions({
-              eventType: undefined,
-              path: '/',
-            }) as readonly PreparedSubscription[]),
+      subscriptions: listedSubscriptions(options.subscriptions, authentication.subscriptions),
       inMemory:
         'store' in acceptance
           ? acceptance.store instanceof MemoryIdempotencyStore
@@ -149,9 +141,13 @@ function doctorOption(doctor = true): boolean {
 }
 
 /** Undefined if a function returns the subscriptions. */
-function subscribedTypes(subscriptions: Subscriptions): readonly string[] | undefined {
+function listedSubscriptions(
+  subscriptions: Subscriptions,
+  lookup: SubscriptionLookup,
+): readonly PreparedSubscription[] | undefined {
   if (typeof subscriptions === 'function') return undefined
-  return subscriptions.map(({ eventTypeName }) => eventTypeName)
+  // Of a list, all are returned immediately, whatever the hints are.
+  return lookup({ eventType: undefined, path: '/' }) as readonly PreparedSubscription[]
 }
 
 /** Undefined without an inbox, in which case none of these options may be given. */

@@ -95,7 +95,7 @@ export async function summarize(settings: Settings, strict: boolean): Promise<Su
   const log = collector(warnings)
   const { receiver, parsed, handled, store } = await standaloneReceiver(settings, log)
   // The receiver itself logs these warnings at its start, but starting it here would create the file of the inbox.
-  warnOfGaps(parsed.subscribedTypes, handled, log, { hasInbox: settings.inbox.kind !== 'none' })
+  warnOfGaps(parsed.checked.subscriptions, handled, log, { hasInbox: settings.inbox.kind !== 'none' })
   selfCheck({ ...parsed.checked, logger: log })
   const { host, port, ...serverLimits } = settings.server
   await attempt(() => checkAddress(host, port, log))
