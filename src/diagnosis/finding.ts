@@ -30,7 +30,7 @@ export interface FindingDetails {
   readonly changes?: readonly string[]
   /** Host and path that were signed, without the query, if they are not the configured ones. */
   readonly signedUrl?: string
-  /** What speaks for a finding that is only likely. */
+  /** The sign from which a likely finding was concluded. */
   readonly sign?: string
   /** How much later than it was signed the callback arrived, in milliseconds. Negative if the clock of the service is ahead. */
   readonly differenceMs?: number

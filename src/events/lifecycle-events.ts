@@ -78,7 +78,7 @@ export interface LeaseLostEvent extends AttemptEvent {
 
 /** Why the signature of a refused callback did not match. The receiver explains few of them: see its option `diagnosis`. */
 export interface ExplainedEvent {
-  /** x: docs/diagnosis.md lists the causes. */
+  /** What was wrong, by a stable name such as `secret-is-base64`. docs/diagnosis.md lists the names. */
   readonly cause: string
   /** A second mistake that was found together with it. */
   readonly togetherWith?: string | undefined

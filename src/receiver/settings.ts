@@ -64,9 +64,9 @@ export interface ReceiverOptions<Events extends object = EventMap, Transaction =
   /** With an inbox: events for which it returns the same text are handled one after the other. @default no order */
   readonly orderBy?: OrderBy<AnyEvent<Events>> | undefined
   /**
-   * Whether the probes of `countersign doctor` are answered with a report of what arrived. Whoever can send a probe
-   * has a secret, and could forge callbacks with it, so that a report gives away less. At most 120 requests a minute are
-   * examined. @default true
+   * Whether the probes of `countersign doctor` are answered with a report of what arrived. A probe is signed with a secret of a
+   * subscription. Whoever has that secret can forge callbacks, so the report reveals nothing of more value. At most 120 requests a
+   * minute are examined. @default true
    */
   readonly doctor?: boolean | undefined
 }

@@ -45,7 +45,7 @@ const parse = memo((text): number | undefined => {
   if (IMF_FIXDATE.test(text)) return fixdate(text)
   if (RFC_850.test(text)) {
     const [weekday, date] = text.split('day, ') as [string, string]
-    // The year has two digits. The protocol did not exist in the last century.
+    // The year has two digits. No callback was signed before 2000.
     const year = `20${date.slice(7, 9)}`
     return fixdate(`${weekday.slice(0, 3)}, ${date.slice(0, 2)} ${date.slice(3, 6)} ${year}${date.slice(9)}`)
   }

@@ -100,7 +100,7 @@ export class InboxMetrics {
 }
 
 function read(inbox: ObservedInbox, now: number): Promise<Reading | undefined> {
-  // Reads of a database that hangs would add up, and take the connections that accepting callbacks needs.
+  // Otherwise reads of a database that does not answer would accumulate, and take the connections that callbacks need.
   if (inbox.isReading || now - inbox.readAt < READ_EVERY_MS) return inbox.reading
   inbox.readAt = now
   inbox.isReading = true

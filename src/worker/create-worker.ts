@@ -106,7 +106,7 @@ export class InboxWorker<Events extends object = EventMap, Transaction = unknown
 
   /**
    * Claims nothing more, and resolves once the running handlers have finished and the inbox is closed. After `stopTimeoutMs`
-   * the handlers' signals are aborted; those that do not listen are left behind. Safe to call twice.
+   * the signals of the handlers are aborted, and handlers that ignore their signal are not waited for. Safe to call twice.
    */
   stop(): Promise<void> {
     return (this.#stopped ??= this.#stop())

@@ -22,15 +22,15 @@ import type { Backoff } from '../base/backoff.js'
 export interface EmptyingOptions {
   /** How many entries of the inbox are handled at a time. @default 10 */
   readonly concurrency?: number | undefined
-  /** An entry of the inbox that has failed so often becomes a dead letter. @default 25, which takes about 10 hours */
+  /** After so many failed attempts an entry becomes a dead letter. @default 25, which takes about 10 hours */
   readonly maxAttempts?: number | undefined
   /** The delay before the second attempt of an entry, in milliseconds; it doubles each time. @default 1_000 */
   readonly retryDelayMs?: number | undefined
   /** The longest delay between attempts of an entry, in milliseconds. @default 3_600_000 (1 hour) */
   readonly maxRetryDelayMs?: number | undefined
   /**
-   * How often to look in the inbox for callbacks that another process has stored, in milliseconds. A retry does not wait for
-   * it.
+   * How often to look in the inbox for callbacks that another process has stored, in milliseconds. Retries of this process begin
+   * when they are due, whatever this value is.
    * @default 1_000
    */
   readonly pollMs?: number | undefined
@@ -50,7 +50,7 @@ export interface WorkerOptions<Events extends object = EventMap, Transaction = u
   readonly inbox: InboxWith<Transaction>
   /** How long a schema may take, in milliseconds, before the attempt has failed. @default 5_000 */
   readonly dependencyTimeoutMs?: number | undefined
-  /** Milliseconds since 1970. @default Date.now */
+  /** The current time in milliseconds since 1970. @default Date.now */
   readonly clock?: (() => number) | undefined
 }
 

@@ -1,7 +1,7 @@
 import { CountersignError } from '../../base/errors.js'
 import { property, textProperty } from '../../base/foreign-value.js'
 
-/** By the first word of what the server replies. */
+/** What to do about an error, by the first word of the reply. */
 const CURES: ReadonlyMap<string, string> = new Map([
   ['OOM', 'the memory of the Redis server is full: raise its maxmemory; no restart is needed'],
   ['READONLY', 'the Redis server is a replica: connect to the primary'],

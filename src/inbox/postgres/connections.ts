@@ -36,7 +36,7 @@ export interface Connection {
   release(): void
 }
 
-/** Checks connections out of the pool, in bounded time, such that none of their errors ends the process. */
+/** Checks connections out of the pool, in bounded time. None of their errors ends the process. */
 export class Connections {
   readonly options: ConnectionsOptions
   readonly #all = new Set<Connection>()

@@ -1,7 +1,7 @@
 import { CountersignError } from '../../base/errors.js'
 import { property } from '../../base/foreign-value.js'
 
-/** What is used of a `pg.Pool`. The types are structural, so that nobody needs `@types/pg`. */
+/** What is used of a `pg.Pool`. The types are structural, so `@types/pg` need not be installed. */
 export interface PostgresPool {
   connect(): Promise<PostgresClient>
   on(event: 'error', listener: (error: Error) => void): unknown

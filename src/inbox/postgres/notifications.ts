@@ -114,7 +114,7 @@ export class DueListener {
     this.#tryAgain()
   }
 
-  /** After a time that grows, up to 30 s, so that many processes do not storm a server that has just started. */
+  /** After a time that grows, up to 30 s, so that not all processes connect at once to a server that has just started. */
   #tryAgain(): void {
     if (this.#isClosed || this.#watchers.size === 0 || this.#retry) return
     const delayMs = Math.min(30_000, 100 * 2 ** this.#failures++) * (0.5 + Math.random() / 2)

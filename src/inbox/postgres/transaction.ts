@@ -64,7 +64,7 @@ export async function retryConflicts<Result>(attempt: () => Promise<Result>): Pr
     } catch (error) {
       const original = error instanceof CountersignError ? error.cause : error
       if (!isConflict(original) || tries === MAX_TRIES) throw error
-      // With jitter: two that undo each other would meet again.
+      // With jitter. Otherwise two transactions that conflict would conflict again.
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 10 * tries))
     }
   }

@@ -89,11 +89,11 @@ function settleOne(db: Connection, { claim: { id, token }, end }: SettledClaim, 
 }
 
 /**
- * Sets due times and ends anew that were set at a time that is still to come, for the clock has been set back since.
+ * Corrects due times and ends that were set at a time that is now in the future, because the clock has been set back since.
  * Returns how far ahead the latest due time was set, in milliseconds.
  */
 export function setTimesAnew(db: Connection, now: number): number {
-  // Or they would be kept until the clock is where it was, which may be years.
+  // Otherwise they would be kept until the clock shows that time again, which may take years.
   db.run(END_NOW, now)
   const { latest } = db.get<{ latest: number | null }>(LATEST_SET_AHEAD, now)!
   if (latest === null) return 0
@@ -157,7 +157,7 @@ const CLAIM = `
   UPDATE entries SET state = 'running', due_at = ?, due_set_at = ?, token = token + 1
   WHERE id = ? RETURNING ${CLAIM_COLUMNS}`
 
-// Counted once for a claim, however often it is said to begin.
+// A repeated call for the same claim counts no further attempt.
 const BEGIN = `
   UPDATE entries SET
     due_at = ?1, due_set_at = ?2, attempts = attempts + (begun_by <> token), begun_by = token,

@@ -25,7 +25,7 @@ export interface SqliteDriver {
 }
 
 /**
- * SQLite comes with Node from 22 on, is settled there from 24 on, and is an optional dependency before.
+ * `node:sqlite` exists from Node 22 on, and is preferred from Node 24 on. Before that the optional dependency is preferred.
  * @throws CountersignError ERR_SQLITE_MISSING
  */
 export async function loadDriver(): Promise<SqliteDriver> {
@@ -34,7 +34,7 @@ export async function loadDriver(): Promise<SqliteDriver> {
   const failures: unknown[] = []
   for (const name of names) {
     try {
-      // By a variable, as the types of Node 20 do not know the one and not every install has the other.
+      // The name is a variable, because the types of Node 20 lack the one module, and the other may not be installed.
       const { DatabaseSync } = (await import(name)) as Pick<SqliteDriver, 'DatabaseSync'>
       return { name, DatabaseSync }
     } catch (error) {

@@ -10,7 +10,7 @@ export function promoteNext(db: Connection, orderKey: string): void {
     orderKey,
   )
   if (ready?.state === 'running') return
-  // In these words, so that SQLite uses the index entries_in_order.
+  // With this condition SQLite uses the index entries_in_order.
   const oldest = db.get<{ id: number }>(
     `SELECT id FROM entries WHERE order_key = ? AND order_key IS NOT NULL AND due_at IS NOT NULL ORDER BY id LIMIT 1`,
     orderKey,

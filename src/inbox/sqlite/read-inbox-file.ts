@@ -6,13 +6,13 @@ import { lookFirst } from './look-first.js'
 import { checkedVersion, SCHEMA_VERSION } from './schema.js'
 import { checkTrustedFile } from './trusted-file.js'
 
-/** As much of a connection as looking takes. */
+/** The part of a connection that reading needs. */
 export type Reader = Pick<Connection, 'get' | 'all'>
 
 /**
- * Runs `read` on a file that is neither made, nor brought up to date, nor written: a look at it must not be what changes
- * it. Receivers go on writing meanwhile, and each statement sees what was committed before it. Resolves to undefined where
- * nothing has been stored in the file yet.
+ * Runs `read` on a file. The file is not created, migrated or written, because reading it must not change it. Receivers continue
+ * to write meanwhile, and each statement sees what was committed before it. Resolves to undefined if nothing has been stored in
+ * the file yet.
  * @throws CountersignError as SqliteInbox does
  */
 export async function readInboxFile<Result>(

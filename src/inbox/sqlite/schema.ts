@@ -1,10 +1,10 @@
 import { CountersignError } from '../../base/errors.js'
 import type { SqliteDatabase } from './driver.js'
 
-/** 'CSIN': tells an inbox from somebody else's database. */
+/** 'CSIN'. It distinguishes an inbox from the database of another program. */
 const APPLICATION_ID = 0x4353494e
 
-/** What leads from each version of the schema to the next. Never changed once published, only added to. */
+/** The steps from each version of the schema to the next. A published step is never changed. */
 export const MIGRATIONS = [
   `
   CREATE TABLE entries (
@@ -157,7 +157,7 @@ export const MIGRATIONS = [
 
 export const SCHEMA_VERSION = MIGRATIONS.length
 
-/** Brings the file up to date. Several processes may do so at once: one of them will, the others wait and find it done. */
+/** Brings the file up to date. If several processes do so at once, one migrates it, and the others wait for that. */
 export function migrate(database: SqliteDatabase, file: string): void {
   if (checkedVersion(database, file) === SCHEMA_VERSION) return
   database.exec('BEGIN IMMEDIATE')

@@ -44,7 +44,10 @@ import { countStep, EXAMINED_BY_STEP, searchStep } from './search.js'
 import { stats } from './stats.js'
 
 export interface SqliteInboxOptions extends RetentionOptions, LoggerOption {
-  /** Where the entries are. Made when it is not there; its directory is not. SQLite keeps two more files beside it. */
+  /**
+   * The name of the file. The file is created if it does not exist, but its directory is not. SQLite keeps two more files beside
+   * it.
+   */
   readonly file: string
   /**
    * How long to try again while another process holds the file, in milliseconds.
@@ -63,8 +66,8 @@ export interface SqliteInboxOptions extends RetentionOptions, LoggerOption {
  * are committed together, with one sync of the disk.
  *
  * Rejects with a `CountersignError` that says what is wrong with the file and how to cure it: `ERR_INBOX_BUSY`,
- * `ERR_INBOX_FULL`, `ERR_INBOX_READ_ONLY`, `ERR_INBOX_CORRUPT`, `ERR_INBOX_NEWER`, `ERR_INBOX_IO`. Once the cause is gone
- * it goes on by itself.
+ * `ERR_INBOX_FULL`, `ERR_INBOX_READ_ONLY`, `ERR_INBOX_CORRUPT`, `ERR_INBOX_NEWER`, `ERR_INBOX_REPLACED`, `ERR_INBOX_UNTRUSTED`,
+ * `ERR_INBOX_IO`. Once the cause is gone, the inbox continues without a restart.
  */
 export class SqliteInbox implements CompleteInbox {
   readonly retentionMs: number
@@ -76,7 +79,7 @@ export class SqliteInbox implements CompleteInbox {
   constructor(options: SqliteInboxOptions) {
     checkKnownOptions(OWNER, options, KNOWN)
     const { file } = options
-    // SQLite takes these for databases that are gone when they are closed.
+    // For these names SQLite opens a temporary database, which is lost when it is closed.
     if (typeof file !== 'string' || file === '' || file === ':memory:')
       throw invalidOption(OWNER, 'file', file, 'name a file, such as "callbacks.db"')
     const { retentionMs, discardedRetentionMs } = retentionOptions(OWNER, options)

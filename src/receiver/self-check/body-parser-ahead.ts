@@ -51,7 +51,7 @@ function leadsTo(stack: unknown, middleware: unknown, ahead: Layer[]): boolean {
     const inner = layer.route?.stack ?? (layer.handle as { stack?: unknown } | undefined)?.stack
     const before = [...ahead]
     if (leadsTo(inner, middleware, ahead)) return true
-    // What another router does before its own routes is its own affair.
+    // What another router mounts applies to its own routes only.
     ahead.splice(0, ahead.length, ...before, layer)
   }
   return false

@@ -35,7 +35,7 @@ export interface Environment {
   readonly timesyncFolder: string
 }
 
-/** Logs a warning for each likely mistake of the deployment. Nothing of it keeps the receiver from starting. */
+/** Logs a warning for each likely mistake of the deployment. None of them keeps the receiver from starting. */
 export function selfCheck(
   { subscriptions = [], inMemory, logger }: Checked,
   environment: Environment = {

@@ -9,7 +9,7 @@ const PLACEHOLDER =
 const API_KEY =
   /^(?:(?:sk|pk|rk)_(?:live|test)_|whsec_|gh[pousr]_|github_pat_|xox[abprs]-|glpat-|AKIA[\dA-Z]{12}|AIza[\w-]{20}|eyJ[\w-]+\.|Bearer )/
 
-/** What speaks against a secret, without the secret; undefined if nothing does. */
+/** Why a secret is probably weak, without the secret itself; undefined if there is no sign of it. */
 export function secretWeakness(
   secret: string,
 ): { readonly code: 'WARN_SECRET_PLACEHOLDER' | 'WARN_SECRET_SHORT'; readonly problem: string } | undefined {

@@ -86,7 +86,7 @@ export class CallbackSpans {
   /** The parent and the links of the receive span. If the sender is not trusted, its traceparent is only a link. */
   #origin(step: AcceptStep, ambient: Context): Origin {
     const traceparents = step.headerValues('traceparent')
-    // If there are several, it is not known which one the sender meant.
+    // If there are several, the header does not say which one applies.
     const [traceparent] = traceparents.length === 1 ? traceparents : []
     if (traceparent === undefined) return { parent: ambient, links: [] }
     const { trustTraceparent } = this.#parts

@@ -4,7 +4,7 @@ import type { TestFramework } from '../test-framework.js'
 export interface InboxUnderTest {
   /** An inbox that holds nothing of another test, not opened yet; its retentions are those that were requested. */
   readonly inbox: CompleteInbox
-  /** Moves the inbox's time on by so many milliseconds, or waits for as long. */
+  /** Advances the clock of the inbox by so many milliseconds, or waits for this time. */
   readonly advance: (ms: number) => Promise<void> | void
 }
 

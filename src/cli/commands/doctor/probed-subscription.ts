@@ -19,7 +19,7 @@ export interface ProbedSubscription {
 /** A function that returns the subscriptions is given the event type as a hint; a list does not depend on it. */
 const ANY_EVENT_TYPE = 'countersign.probe'
 
-/** Whose secrets the probes have. @throws UsageError, CountersignError */
+/** The subscription whose secrets the probes have. @throws UsageError, CountersignError */
 export async function probedSubscription(url: URL, flags: ProbedFlags, io: Io): Promise<ProbedSubscription> {
   const { eventType = ANY_EVENT_TYPE, secretEnv, secretFile, ask } = flags
   if (ask) return { secrets: [await askForSecret(io)], eventTypeName: eventType }
