@@ -1,0 +1,104 @@
+import { describeWithChromium } from '../support/chromium.js'
+import { everything, open, SUSPECT } from './in-chromium.js'
+
+describeWithChromium('decisions in a browser', () => {
+  it('carries out every decision on one entry, and takes one back', async () => {
+    const { base, inbox, add, dead } = await everything()
+    const { page, problems } = await open(base)
+    const decide = async (id: string, button: string) => {
+      await page.goto(new URL(`entry?id=${id}`, base).href)
+      await page.getByLabel('Reason of your decision').fill(`to ${button}`)
+      await page.getByRole('button', { name: button }).click()
+      await page.getByRole('cell', { name: `to ${button}` }).waitFor()
+    }
+    await decide(dead, 'Discard')
+    await decide(dead, 'Undo')
+    await decide(dead, 'Retry')
+    const suspect = await add('stored', SUSPECT)
+    await decide(suspect, 'Release')
+    const actions = async (id: string) =>
+      (await inbox.show(id))!.history.map(({ action, reason }) => [action, reason])
+    expect(await actions(dead)).toEqual([
+      ['discard', 'to Discard'],
+      ['undo', 'to Undo'],
+      ['retry', 'to Retry'],
+    ])
+    expect(await actions(suspect)).toEqual([['release', 'to Release']])
+    expect(problems).toEqual([])
+  })
+
+  it('decides on all that match after a preview', async () => {
+    const { base, inbox, add } = await everything()
+    await add('stored', SUSPECT)
+    const { page, problems } = await open(base)
+    await page.goto(base)
+    await page.locator('.tile.quarantined').click()
+    await page.getByRole('link', { name: 'Discard all that match' }).click()
+    await page.getByText('2 entries match.').waitFor()
+    await page.getByRole('button', { name: 'Discard 2 entries' }).click()
+    await page.getByText('2 entries were discarded.').waitFor()
+    expect(await inbox.stats()).toMatchObject({ quarantined: 0, discarded: 3 })
+    expect(problems).toEqual([])
+  })
+
+  it('lets one of two operators decide who have the same entry open', async () => {
+    const { base, inbox, dead } = await everything()
+    const pages = await Promise.all([open(base), open(base)])
+    for (const { page } of pages) await page.goto(new URL(`entry?id=${dead}`, base).href)
+    await Promise.all(
+      pages.map(async ({ page }, index) => {
+        await page.getByRole('button', { name: index === 0 ? 'Retry' : 'Discard' }).click()
+        await page.waitForLoadState()
+      }),
+    )
+    const told = await Promise.all(pages.map(({ page }) => page.getByRole('alert').allInnerTexts()))
+    expect(told.flat()).toEqual([expect.stringContaining('Nothing was done')])
+    expect((await inbox.show(dead))!.history).toHaveLength(1)
+  })
+
+  it('can be used with the keyboard alone', async () => {
+    const { base, inbox, dead } = await everything()
+    const { page, problems } = await open(base)
+    await page.goto(new URL('entries?state=dead', base).href)
+    await page.keyboard.press('Tab')
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to the content')
+    await page.keyboard.press('Enter')
+    const focusedOn = async (selector: string) => {
+      for (let presses = 0; presses < 40; presses++) {
+        await page.keyboard.press('Tab')
+        if (await page.evaluate(`document.activeElement.matches(${JSON.stringify(selector)})`)) return
+      }
+      throw new Error(`no Tab leads to ${selector}`)
+    }
+    await focusedOn('.entries a')
+    const outline = await page.evaluate('getComputedStyle(document.activeElement).outlineStyle')
+    expect(outline).toBe('solid')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: `Entry ${dead}` }).waitFor()
+    await focusedOn('input[name=reason]')
+    await page.keyboard.type('by keyboard')
+    await focusedOn('button[value=discard]')
+    await page.keyboard.press('Enter')
+    await page.getByRole('cell', { name: 'by keyboard' }).waitFor()
+    expect((await inbox.show(dead))!.state).toBe('discarded')
+    expect(problems).toEqual([])
+  })
+
+  it('works without JavaScript, with times in UTC and the figures of the chart', async () => {
+    const { base, inbox, dead } = await everything()
+    const { page } = await open(base, { javaScriptEnabled: false, timezoneId: 'Asia/Tokyo' })
+    await page.goto(base)
+    expect(await page.getByText('The chart needs JavaScript.').count()).toBe(1)
+    await page.getByText('Figures of the chart').click()
+    expect(await page.locator('#activity tbody tr').count()).toBe(60)
+    await page.getByRole('link', { name: 'Entries', exact: true }).click()
+    await page.getByLabel('dead').check()
+    await page.getByRole('button', { name: 'Show' }).click()
+    await page.locator('.entries a').first().click()
+    expect(await page.locator('time').first().innerText()).toMatch(/ UTC$/)
+    await page.getByLabel('Reason of your decision').fill('without a script')
+    await page.getByRole('button', { name: 'Retry' }).click()
+    expect(await page.getByRole('cell', { name: 'without a script' }).count()).toBe(1)
+    expect((await inbox.show(dead))!.state).toBe('stored')
+  })
+})

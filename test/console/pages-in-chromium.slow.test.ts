@@ -1,0 +1,119 @@
+import type { Page } from 'playwright-core'
+import { describeWithChromium } from '../support/chromium.js'
+import { DEAD, everything, findings, open } from './in-chromium.js'
+
+const numberOf = (page: Page, state: string) => page.locator(`.tile.${state} .count`).innerText()
+
+describeWithChromium('the pages of the console in a browser', () => {
+  // The contrast does not depend on the width, and the structure does not depend on the colours.
+  it.each([
+    ['light', 360],
+    ['dark', 2_560],
+  ] as const)(
+    'has no finding of axe and no scroll bar of the page in %s at %d pixels',
+    async (colorScheme, width) => {
+      const { base, dead } = await everything()
+      const { page, problems } = await open(base, { colorScheme, viewport: { width, height: 800 } })
+      for (const path of [
+        './',
+        'entries',
+        `entry?id=${dead}`,
+        'refused',
+        'decide?state=dead&action=discard',
+      ]) {
+        await page.goto(new URL(path, base).href)
+        if (path === './') await page.locator('#chart canvas').waitFor()
+        expect([path, await findings(page)]).toEqual([path, []])
+        const overflow = await page.evaluate(
+          'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+        )
+        expect([path, overflow]).toEqual([path, 0])
+      }
+      expect(problems).toEqual([])
+    },
+  )
+
+  it('asks for the figures of a large inbox each second until it is counted', async () => {
+    const { base, inbox } = await everything()
+    const stats = inbox.stats.bind(inbox)
+    let end = () => {}
+    const counted = new Promise<void>((resolve) => (end = resolve))
+    jest.spyOn(inbox, 'stats').mockImplementation(() => counted.then(stats))
+    const search = inbox.search.bind(inbox)
+    jest.spyOn(inbox, 'search').mockImplementation((...query) => counted.then(() => search(...query)))
+    const { page, problems } = await open(base)
+    // A page without missing figures asks for the first time after five seconds.
+    let polls = 0
+    page.on('response', (response) => {
+      if (response.url().includes('live/overview') && ++polls === 2) end()
+    })
+    await page.goto(base)
+    expect(await numberOf(page, 'handled')).toBe('…')
+    expect(await findings(page)).toEqual([])
+    await page.locator('.tile.handled .count', { hasText: '60' }).waitFor({ timeout: 4_500 })
+    expect(await page.locator('#counting').count()).toBe(0)
+    await page.locator('#waiting table').waitFor()
+    await page.locator('#chart canvas').waitFor()
+    expect(problems).toEqual([])
+  })
+
+  it('shows times in the zone of the reader, and the exact time in UTC as their title', async () => {
+    const { base, dead } = await everything()
+    const { page } = await open(base, { timezoneId: 'Asia/Tokyo' })
+    await page.goto(new URL(`entry?id=${dead}`, base).href)
+    const time = page.locator('.facts time').first()
+    expect(await time.innerText()).toBe('2026-11-03 18:34:27')
+    expect(await time.getAttribute('title')).toBe('2026-11-03 09:34:27.000 UTC')
+  })
+
+  it('follows the inbox without a reload, and nothing moves', async () => {
+    const { base, add, inbox, clock } = await everything()
+    const { page, problems } = await open(base)
+    await page.clock.install()
+    await page.goto(base)
+    await page.locator('#chart canvas').waitFor()
+    await page.getByText('Figures of the chart').click()
+    const before = await numberOf(page, 'dead')
+    const places = () =>
+      page.locator('.tile, h2').evaluateAll((all) => all.map((each) => each.getBoundingClientRect().top))
+    const placesBefore = await places()
+    await add(DEAD)
+    const grown = page.locator('.tile.dead .count', { hasText: String(Number(before) + 1) })
+    // The page polls every 5 seconds of its clock, and the console shares a reading for a second of the real one.
+    while ((await grown.count()) === 0) await page.clock.runFor(5_000)
+    expect(await places()).toEqual(placesBefore)
+    expect(await page.locator('details[open] #activity').count()).toBe(1)
+
+    await page.goto(new URL('entries', base).href)
+    const first = page.locator('.entries tbody tr').first()
+    const [key, top] = [await first.locator('td').nth(3).innerText(), (await first.boundingBox())!.y]
+    const shown = (await inbox.search({}, { newestFirst: true, limit: 1 })).entries[0]!
+    await inbox.act(shown.id, 'discard', 'bob')
+    clock.advance(1_000)
+    await add('stored')
+    await page.clock.runFor(5_000)
+    await page.getByRole('link', { name: '1 new' }).waitFor()
+    expect(await first.locator('.state').innerText()).toBe('discarded')
+    expect([await first.locator('td').nth(3).innerText(), (await first.boundingBox())!.y]).toEqual([key, top])
+    await page.getByRole('link', { name: '1 new' }).click()
+    await page.locator('.entries .state').first().getByText('stored').waitFor()
+    expect(problems).toEqual([])
+  })
+
+  it('draws the chart in the colours of the states', async () => {
+    const { base } = await everything()
+    const { page } = await open(base, { colorScheme: 'light' })
+    await page.goto(base)
+    await page.locator('#chart canvas').waitFor()
+    const colors = await page.evaluate(`(() => {
+      const canvas = document.querySelector('canvas')
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
+      const found = new Set()
+      for (let index = 0; index < data.length; index += 4)
+        if (data[index + 3] === 255) found.add(data.slice(index, index + 3).join())
+      return [...found]
+    })()`)
+    // --handled, --quarantined and --dead of the light scheme.
+    expect(colors).toEqual(expect.arrayContaining(['35,114,74', '134,84,10', '179,38,30']))
+  })
+})

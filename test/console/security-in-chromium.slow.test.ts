@@ -1,0 +1,102 @@
+import type { Arrival } from '../../src/inbox/inbox.js'
+import { createReceiver } from '../../src/index.js'
+import {
+  createStandaloneConsole,
+  parseStandaloneConsole,
+} from '../../src/console/sign-in/standalone-console.js'
+import { describeWithChromium } from '../support/chromium.js'
+import { subscription } from '../support/running-receiver.js'
+import { ADA, runConsole, serveUntilEnd } from './browse.js'
+import { DEAD, findings, open } from './in-chromium.js'
+import { seededInbox } from './seeded-inbox.js'
+
+/** What the payloads of the test would add to a page. */
+const HOSTILE_ELEMENTS = 'img[src=x], [onerror], [onload], [hx-on\\:load], a[href^=javascript]'
+
+describeWithChromium('the protections of the console in a browser', () => {
+  it('runs no script of a payload, in whichever field it is', async () => {
+    const { inbox, add } = seededInbox()
+    const hostile = (name: string) =>
+      `${name}"'></title></textarea><script>alert(1)</script><img src=x onerror=alert(2)><svg onload=alert(3)><a href="javascript:alert(4)" hx-on:load="alert(5)" hx-get="/" hx-trigger="load">`
+    const headers: Arrival['headers'] = { pairs: [[hostile('h'), hostile('v')]], isCut: false }
+    const id = await add(
+      { move: 'deadLetter', error: hostile('error'), code: 'ERR_HANDLER_FAILED' },
+      {
+        type: hostile('type'),
+        idempotencyKey: hostile('key'),
+        bodyId: hostile('id'),
+        body: JSON.stringify({ Id: hostile('p') }),
+        headers,
+      },
+    )
+    await inbox.act(id, 'discard', hostile('by').slice(0, 100), { reason: hostile('why').slice(0, 500) })
+    const operator = () => ({ ...ADA, name: `<img src=x onerror=alert(6)>` })
+    const base = await runConsole({ inbox, operator })
+    const { page, problems } = await open(base)
+    const query = new URLSearchParams({
+      type: hostile('type').slice(0, 200),
+      reason: '<script>alert(7)</script>',
+    })
+    for (const path of [
+      './',
+      'entries',
+      `entries?${query}`,
+      `entry?id=${id}`,
+      `entry?id=${id}&view=raw`,
+      'decide?state=discarded',
+    ]) {
+      await page.goto(new URL(path, base).href)
+      await page.waitForLoadState('networkidle')
+      const added = await page.evaluate(`({
+        scripts: [...document.scripts].filter((script) => !script.src.includes('/assets/')).length,
+        elements: document.querySelectorAll(${JSON.stringify(HOSTILE_ELEMENTS)}).length,
+      })`)
+      expect([path, added]).toEqual([path, { scripts: 0, elements: 0 }])
+    }
+    expect(problems.filter((problem) => !problem.includes('status of 400'))).toEqual([])
+  })
+
+  it('signs in, decides and signs out in a process of its own', async () => {
+    const { inbox, add } = seededInbox()
+    const id = await add(DEAD)
+    const receiver = createReceiver({ subscriptions: [subscription], inbox, logger: false })
+    const users = [{ name: 'ada', password: 'correct horse battery', role: 'decide' }] as const
+    const settings = parseStandaloneConsole(
+      'serve',
+      { option: 'admin', part: 'admin' },
+      { users },
+      '127.0.0.1',
+    )
+    const console = createStandaloneConsole('serve', receiver, settings, {
+      debug() {},
+      info() {},
+      warn() {},
+      error() {},
+    })
+    const base = `${await serveUntilEnd((request, response) => console.handle(request, response))}/`
+    const { page, problems } = await open(base)
+    await page.goto(new URL(`entry?id=${id}`, base).href)
+    expect(await findings(page)).toEqual([])
+    await page.getByLabel('Name').fill('ada')
+    await page.getByLabel('Password').fill('wrong')
+    await page.keyboard.press('Enter')
+    await page.getByText('Name or password is wrong.').waitFor()
+    await page.getByLabel('Password').fill('correct horse battery')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('button', { name: 'Retry' }).click()
+    await page.getByRole('cell', { name: 'ada' }).waitFor()
+    expect((await inbox.show(id))!.history).toMatchObject([{ action: 'retry', by: 'ada' }])
+
+    // A page that is open elsewhere asks to sign in when its session has ended.
+    const other = await page.context().newPage()
+    await other.clock.install()
+    await other.goto(base)
+    await other.getByRole('heading', { name: 'Overview' }).waitFor()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('button', { name: 'Sign in' }).waitFor()
+    await other.clock.runFor(5_000)
+    await other.getByRole('button', { name: 'Sign in' }).waitFor()
+    expect(problems).toEqual([])
+    console.close()
+  })
+})

@@ -1,0 +1,85 @@
+import { outcome } from '../../src/callback/outcomes.js'
+import { parseAuthenticatorOptions } from '../../src/callback/authenticator.js'
+import { EventChannel } from '../../src/events/event-channel.js'
+import { plainHead } from '../../src/http/plain-request.js'
+import { KnownSecrets } from '../../src/logging/known-secrets.js'
+import { RefusalDiagnosis, type LoggedCause } from '../../src/receiver/refusal-diagnosis.js'
+import { signedCallback } from '../../src/testing/signed-callback.js'
+import { collectedLog } from '../support/collected-log.js'
+import { FORGED, genuine, subscription } from '../support/running-receiver.js'
+import { countingReceiver, MISMATCH, misconfigured, plain } from './misconfigured-receiver.js'
+
+test('2,000 forged requests cause one explanation in ten seconds', async () => {
+  const { receiver, calls } = countingReceiver()
+  const forged = plain(genuine({ headers: { Authorization: FORGED } }))
+  const startedAt = performance.now()
+  for (let sent = 0; sent < 2_000; sent += 100)
+    await Promise.all(Array.from({ length: 100 }, () => receiver.receive(forged)))
+  await new Promise(setImmediate)
+  const intervals = 1 + Math.floor((performance.now() - startedAt) / 10_000)
+  const explanations = calls() - 2_000
+  expect(explanations).toBeGreaterThanOrEqual(1)
+  expect(explanations).toBeLessThanOrEqual(intervals)
+})
+
+test('explanations end when the minute has no time left, and begin again after it', async () => {
+  const { diagnosis, clock, log, mismatch, explained } = withClock({ intervalMs: 1_000, msPerMinute: 100 })
+  clock.msPerSearch = 30
+  let found = 0
+  for (let second = 0; second < 30; second++) {
+    found += await explained(mismatch)
+    clock.now += 1_000
+  }
+  expect(found).toBe(4)
+  clock.now += 60_000
+  expect(await explained(mismatch)).toBe(1)
+  expect(diagnosis.take()).toBeUndefined()
+  expect(log.lines).toEqual([])
+})
+
+test('nothing is explained twice within the interval', async () => {
+  const { clock, mismatch, explained } = withClock({ intervalMs: 10_000, msPerMinute: 60_000 })
+  expect(await explained(mismatch)).toBe(1)
+  clock.now += 9_000
+  expect(await explained(mismatch)).toBe(0)
+  clock.now += 1_500
+  expect(await explained(mismatch)).toBe(1)
+})
+
+test('a body of more than 64 KiB and other refusals are not explained', async () => {
+  const { mismatch, explained } = withClock({ intervalMs: 1, msPerMinute: 60_000 })
+  expect(await explained({ ...mismatch, body: Buffer.alloc(65_537) })).toBe(0)
+  expect(await explained({ ...mismatch, body: undefined })).toBe(0)
+  expect(await explained({ ...mismatch, outcome: outcome('ERR_TIMESTAMP_MALFORMED') })).toBe(0)
+  expect(await explained(mismatch)).toBe(1)
+})
+
+function withClock(settings: { intervalMs: number; msPerMinute: number }) {
+  const clock = { now: 1_000_000, msPerSearch: 0 }
+  const log = collectedLog()
+  const secrets = new KnownSecrets()
+  const authentication = parseAuthenticatorOptions('test', { subscriptions: misconfigured }, log, secrets)
+  log.lines.length = 0
+  const now = () => clock.now
+  const startTimer = () => ({ usedMs: () => clock.msPerSearch })
+  const events = new EventChannel(() => {})
+  const diagnosis = new RefusalDiagnosis(settings, { authentication, logger: log, events, now, startTimer })
+  const request = plain(signedCallback({ subscription }))
+  const mismatch = {
+    outcome: outcome(MISMATCH),
+    head: plainHead(request),
+    body: Buffer.from(request.body) as Buffer | undefined,
+    durationMs: 1,
+  }
+  /** How many findings the request causes. */
+  const explained = async (answered: typeof mismatch): Promise<number> => {
+    diagnosis.consider(answered)
+    let found: LoggedCause | undefined
+    for (let turn = 0; turn < 5 && !found; turn++) {
+      await new Promise(setImmediate)
+      found = diagnosis.take()
+    }
+    return found ? 1 : 0
+  }
+  return { diagnosis, clock, log, mismatch, explained }
+}
