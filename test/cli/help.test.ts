@@ -50,6 +50,22 @@ describe('--help', () => {
       expect(stdout).not.toMatch(/--secret[ <]/)
     },
   )
+
+  it.each(['show', 'retry', 'release', 'discard', 'undo'])(
+    'of inbox %s has the exit code of an entry that does not exist',
+    async (subcommand) => {
+      const { stdout } = await countersign(['inbox', subcommand, '--help'])
+      expect(stdout).toMatch(/^ {2}3 {2}there is no such entry/m)
+    },
+  )
+
+  it.each(['stats', 'list', 'prune', 'export', 'migrate'])(
+    'of inbox %s has no exit code for single entries',
+    async (subcommand) => {
+      const { stdout } = await countersign(['inbox', subcommand, '--help'])
+      expect(stdout).not.toMatch(/^ {2}3 {2}/m)
+    },
+  )
 })
 
 it('says what an option does without a value, once', async () => {

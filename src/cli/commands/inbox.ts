@@ -15,7 +15,11 @@ const EXIT_CODES = `Exit codes:
   0  done
   1  failed: the inbox cannot be used
   2  wrong usage, or there is no such file
-  3  an entry's state did not allow it, or its callback would be handled a second time; the message says which and why
+`
+const NO_SUCH_ENTRY = `  3  there is no such entry
+`
+const NOT_DONE = `  3  there is no such entry, its state does not allow it, or its callback would be handled a second time; the message
+     says which and why
 `
 
 const HELP = `
@@ -31,7 +35,7 @@ needed, and its handlers are not run.
 States: ${Object.keys(NO_ENTRIES).join(', ')}.
 Ages are a number and a unit: 90s, 30m, 2h, 7d.
 
-${EXIT_CODES}
+${EXIT_CODES}${NOT_DONE}
 Examples:
   $ countersign inbox stats
   $ countersign inbox list --state dead,quarantined --newer-than 2d
@@ -47,13 +51,22 @@ Examples:
   $ countersign inbox export --state dead --output dead.jsonl
   $ countersign inbox migrate --print --role countersign_app`
 
+/** The subcommands that are given entries. */
+const EXIT_CODE_3: Readonly<Record<string, string>> = {
+  show: NO_SUCH_ENTRY,
+  retry: NOT_DONE,
+  release: NOT_DONE,
+  discard: NOT_DONE,
+  undo: NOT_DONE,
+}
+
 /** The help of `inbox` has the parts that are the same for all subcommands. */
 function subcommandHelp(name: string): string {
   const examples = HELP.split('\n').filter((line) => line.startsWith(`  $ countersign inbox ${name}`))
   return `
 countersign inbox --help says which file is meant, and what states and ages are.
 
-${EXIT_CODES}
+${EXIT_CODES}${EXIT_CODE_3[name] ?? ''}
 Examples:
 ${examples.join('\n')}`
 }
