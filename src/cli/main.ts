@@ -119,6 +119,7 @@ export async function main(argv: readonly string[], outer: Io): Promise<ExitCode
     .description("Receives a banking service's signed callbacks, and sends signed callbacks for tests.")
     .version(version(), '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
+    .helpCommand('help [command]', 'print the help of a command')
     .addHelpText('after', EXIT_CODES)
     .showHelpAfterError('Add --help for all options.')
     .configureOutput({

@@ -40,7 +40,10 @@ Examples:
 export const defineWork: DefineCommand = (command, io) => {
   command
     .option('-c, --config <file>', 'the configuration (default: countersign.config.mjs, .ts or .json)')
-    .option('--inbox <file>', 'the file of the inbox (default: callbacks.db beside the configuration)')
+    .option(
+      '--inbox <file>',
+      'the file of the inbox, or a postgres:// URL without a password (default: callbacks.db beside the configuration)',
+    )
     .option('--host <address>', 'the address of the health checks (default: 127.0.0.1)')
     .option('--health-port <number>', 'the port of the health checks (default: none)', wholeNumber)
     .option(
