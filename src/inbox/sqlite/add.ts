@@ -13,18 +13,22 @@ import { entryIdOf } from './row-id.js'
 
 /** Stores an arrival unless it is known. */
 export function add(db: Connection, arrival: Arrival, now: number): AddResult {
-  const { callback, suspicion, orderKey } = arrival
   const identity = identityOf(arrival)
   // Nearly all arrivals are new: one statement finds that out and stores them.
-  if (suspicion === undefined) {
-    const initial = { state: 'stored', known: 1, now, reason: null } as const
-    const { changes, lastId } = insert(db, arrival, identity, initial)
-    if (changes === 1) {
-      if (orderKey !== undefined) promoteNext(db, orderKey)
-      return { result: 'stored', id: entryIdOf(lastId) }
-    }
-  }
+  const stored = arrival.suspicion === undefined ? addNew(db, arrival, identity, now) : undefined
+  return stored ?? addKnownOrSuspect(db, arrival, identity, now)
+}
 
+/** Undefined if nothing was stored. */
+function addNew(db: Connection, arrival: Arrival, identity: Identity, now: number): AddResult | undefined {
+  const { changes, lastId } = insert(db, arrival, identity, { state: 'stored', known: 1, now, reason: null })
+  if (changes === 0) return undefined
+  if (arrival.orderKey !== undefined) promoteNext(db, arrival.orderKey)
+  return { result: 'stored', id: entryIdOf(lastId) }
+}
+
+function addKnownOrSuspect(db: Connection, arrival: Arrival, identity: Identity, now: number): AddResult {
+  const { callback, suspicion } = arrival
   const { keyHash, bodyHash, signature } = identity
   const signedAt = Number(callback.signedAt)
   const known = db.get<{ id: number; same_body: number }>(
@@ -44,31 +48,11 @@ export function add(db: Connection, arrival: Arrival, now: number): AddResult {
     isSuspect: suspicion !== undefined,
     isForgotten: isForgotten(db, signedAt),
   })
-  const quarantine = (why: QuarantineCause, reason: string): AddResult => {
-    const suspect = insert(db, arrival, identity, { state: 'quarantined', known: 0, now, reason })
-    if (suspect.changes === 1) return { result: 'quarantined', id: entryIdOf(suspect.lastId), why }
-    // One entry for a signature, whatever else was rewritten: an attacker with one captured delivery cannot fill the disk.
-    const copy = db.get<{ id: number }>(
-      'UPDATE entries SET copies = copies + 1 WHERE signed_at = ? AND signature = ? AND known = 0 RETURNING id',
-      signedAt,
-      signature,
-    )
-    return { result: 'duplicate', id: entryIdOf(copy!.id) }
-  }
+  const quarantine = (why: QuarantineCause, reason: string) =>
+    addToQuarantine(db, arrival, identity, { now, why, reason })
   switch (recognition) {
     case 'duplicate':
-      if (!signed) {
-        // So that the new signature cannot be replayed: neither under another key nor once the entry is old.
-        db.run(
-          'INSERT INTO more_signatures (signature, entry_id, signed_at) VALUES (?, ?, ?)',
-          signature,
-          known!.id,
-          signedAt,
-        )
-        db.run('UPDATE entries SET finished_at = max(finished_at, ?) WHERE id = ?', now, known!.id)
-      }
-      db.run('UPDATE entries SET copies = copies + 1 WHERE id = ?', known!.id)
-      return { result: 'duplicate', id: entryIdOf(known!.id) }
+      return countDuplicate(db, known!.id, signed ? undefined : { signature, signedAt }, now)
     case 'suspicion':
       return quarantine(recognition, suspicion!)
     case 'conflict':
@@ -80,6 +64,44 @@ export function add(db: Connection, arrival: Arrival, now: number): AddResult {
     case 'new':
       throw new Error('a new callback was not stored')
   }
+}
+
+/** `newSignature`: of a repeat that was signed anew. */
+function countDuplicate(
+  db: Connection,
+  knownId: number,
+  newSignature: { readonly signature: Uint8Array; readonly signedAt: number } | undefined,
+  now: number,
+): AddResult {
+  if (newSignature) {
+    // So that the new signature cannot be replayed: neither under another key nor once the entry is old.
+    db.run(
+      'INSERT INTO more_signatures (signature, entry_id, signed_at) VALUES (?, ?, ?)',
+      newSignature.signature,
+      knownId,
+      newSignature.signedAt,
+    )
+    db.run('UPDATE entries SET finished_at = max(finished_at, ?) WHERE id = ?', now, knownId)
+  }
+  db.run('UPDATE entries SET copies = copies + 1 WHERE id = ?', knownId)
+  return { result: 'duplicate', id: entryIdOf(knownId) }
+}
+
+/** Stores one entry for a signature, whatever else was rewritten: an attacker with one captured delivery cannot fill the disk. */
+function addToQuarantine(
+  db: Connection,
+  arrival: Arrival,
+  identity: Identity,
+  { now, why, reason }: { readonly now: number; readonly why: QuarantineCause; readonly reason: string },
+): AddResult {
+  const suspect = insert(db, arrival, identity, { state: 'quarantined', known: 0, now, reason })
+  if (suspect.changes === 1) return { result: 'quarantined', id: entryIdOf(suspect.lastId), why }
+  const copy = db.get<{ id: number }>(
+    'UPDATE entries SET copies = copies + 1 WHERE signed_at = ? AND signature = ? AND known = 0 RETURNING id',
+    Number(arrival.callback.signedAt),
+    identity.signature,
+  )
+  return { result: 'duplicate', id: entryIdOf(copy!.id) }
 }
 
 /** How a new entry begins. */
