@@ -22,7 +22,22 @@ export function printDeliveries(
   flags: Expectations & { readonly json?: true },
   io: Io,
 ): boolean {
-  const rows = deliveries.flatMap(({ number, fault, attempts }) =>
+  const rows = rowsOf(deliveries, flags)
+  const areRight = rows.every(({ isRight }) => isRight)
+  if (flags.json) {
+    printLine(io, { event: 'delivered', eventTypeName, callbackUrl, attempts: rows, areRight })
+    return areRight
+  }
+  io.stdout.write(`${printable(eventTypeName)} to ${printable(withoutQuery(callbackUrl))}\n`)
+  printTable(rows, io)
+  const wrong = rows.filter(({ isRight }) => !isRight).length
+  io.stdout.write(`${rows.length} sent, ${wrong === 0 ? 'every answer right' : `WRONG answers: ${wrong}`}\n`)
+  return areRight
+}
+
+/** The attempts of all deliveries, as --json prints them. */
+function rowsOf(deliveries: readonly Delivery[], expectations: Expectations) {
+  return deliveries.flatMap(({ number, fault, attempts }) =>
     attempts.map((attempt, index) => ({
       delivery: number,
       fault: fault ?? 'none',
@@ -32,14 +47,12 @@ export function printDeliveries(
       error: attempt.error,
       durationMs: Math.round(attempt.durationMs * 10) / 10,
       isRetry: attempt.isRetry,
-      ...judged(attempt, right(flags, attempt, fault, index)),
+      ...judged(attempt, right(expectations, attempt, fault, index)),
     })),
   )
-  const areRight = rows.every(({ isRight }) => isRight)
-  if (flags.json) {
-    printLine(io, { event: 'delivered', eventTypeName, callbackUrl, attempts: rows, areRight })
-    return areRight
-  }
+}
+
+function printTable(rows: ReturnType<typeof rowsOf>, io: Io): void {
   const lines = rows.map(
     ({ delivery, fault, isRetry, idempotencyKey, timestamp, status, error, durationMs, isRight, right }) => [
       String(delivery),
@@ -51,7 +64,6 @@ export function printDeliveries(
       isRight ? 'ok' : `EXPECTED ${right.join(' or ') || 'no answer'}`,
     ],
   )
-  io.stdout.write(`${printable(eventTypeName)} to ${printable(withoutQuery(callbackUrl))}\n`)
   const header = ['', 'fault', 'key', 'signed (UTC)', 'answer', 'took', '']
   io.stdout.write(
     table([header, ...lines], {
@@ -63,9 +75,6 @@ export function printDeliveries(
       ],
     }),
   )
-  const wrong = rows.filter(({ isRight }) => !isRight).length
-  io.stdout.write(`${rows.length} sent, ${wrong === 0 ? 'every answer right' : `WRONG answers: ${wrong}`}\n`)
-  return areRight
 }
 
 /** One JSON object per line, in ASCII: clients of the simulator write some of the values. */

@@ -96,16 +96,28 @@ async function deliverAll(
     await simulator.subscribed({ count, signal })
     for (const subscription of simulator.subscriptions.filter(({ id }) => !served.has(id))) {
       served.add(subscription.id)
-      try {
-        const areRight = await deliver(simulator, subscription, flags, io, signal)
-        if (flags.once) return areRight ? EXIT.done : EXIT.unexpected
-      } catch (error) {
-        if (!(error instanceof CountersignError)) throw error
-        const message = `cannot deliver to ${JSON.stringify(withoutQuery(subscription.callbackUrl))}: use --deliver-to`
-        if (flags.once) throw new UsageError(message)
-        io.stderr.write(`countersign: ${message}\n`)
-      }
+      const areRight = await deliverIfPossible(simulator, subscription, flags, io, signal)
+      if (flags.once) return areRight ? EXIT.done : EXIT.unexpected
     }
+  }
+}
+
+/** @throws UsageError with --once, if the address of the subscription is not allowed */
+async function deliverIfPossible(
+  simulator: ServiceSimulator,
+  subscription: ServiceSubscription,
+  flags: SimulateFlags,
+  io: Io,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    return await deliver(simulator, subscription, flags, io, signal)
+  } catch (error) {
+    if (!(error instanceof CountersignError)) throw error
+    const message = `cannot deliver to ${JSON.stringify(withoutQuery(subscription.callbackUrl))}: use --deliver-to`
+    if (flags.once) throw new UsageError(message)
+    io.stderr.write(`countersign: ${message}\n`)
+    return false
   }
 }
 
