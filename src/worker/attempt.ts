@@ -50,18 +50,13 @@ export async function runAttempt(run: Run, parts: AttemptParts): Promise<Attempt
   // The last attempt ended without a record. An entry that kills its process must not be tried for ever.
   if (entry.attempt > parts.maxAttempts) {
     const tried = `tried ${entry.attempt - 1} times, and maxAttempts is ${parts.maxAttempts}`
-    return {
-      end: { move: 'deadLetter', error: `${tried}: the last time left no error, as when the process dies` },
-      failure: { code: 'ERR_CLAIM_LOST', error: undefined },
-    }
+    return deadWithoutCall(
+      'ERR_CLAIM_LOST',
+      `${tried}: the last time left no error, as when the process dies`,
+    )
   }
   const payload = parsePayload(callback.rawBody)
-  if (!payload) {
-    return {
-      end: { move: 'deadLetter', error: 'the body is no JSON object' },
-      failure: { code: 'ERR_BODY_NOT_JSON', error: undefined },
-    }
-  }
+  if (!payload) return deadWithoutCall('ERR_BODY_NOT_JSON', 'the body is no JSON object')
   const start = await records.begin(run)
   if (start === 'failed')
     return { end: { move: 'handBack' }, failure: { code: 'ERR_INBOX_UNAVAILABLE', error: undefined } }
@@ -88,6 +83,10 @@ export async function runAttempt(run: Run, parts: AttemptParts): Promise<Attempt
     await withTimeout(settled(), leftMs, 'an aborted handler').catch(() => {})
   }
   return failed(failure, entry.attempt, parts)
+}
+
+function deadWithoutCall(code: NotCalled, error: string): AttemptEnd {
+  return { end: { move: 'deadLetter', error }, failure: { code, error: undefined } }
 }
 
 function failed(failure: AttemptFailure, attempts: number, parts: AttemptParts): AttemptEnd {
