@@ -109,7 +109,6 @@ export async function startServiceSimulator(
   server.maxConnections = 1_000
   await listen(server, { host: '127.0.0.1', port: settings.port }, 'startServiceSimulator')
 
-  const report = (handled: Handled) => deliveryReport(deliverer.deliveries, handled)
   const close = async () => {
     closed.abort(new CountersignError('ERR_SIMULATOR_CLOSED', 'The simulator was closed.'))
     const ended = new Promise((resolve) => server.close(resolve))
@@ -136,30 +135,41 @@ export async function startServiceSimulator(
     },
     deliver: (options = {}) => deliverer.deliver(options),
     deliverMany: (list, options = {}) => deliverer.deliverMany(list, options),
-    report,
+    report: (handled) => deliveryReport(deliverer.deliveries, handled),
+    ...assertionsAbout(deliverer.deliveries),
+    close: () => (closing ??= close()),
+    [Symbol.asyncDispose]: () => simulator.close(),
+  }
+  return simulator
+}
+
+type Assertions = Pick<
+  ServiceSimulator,
+  'assertNothingLost' | 'assertNothingForged' | 'assertNothingSuspect' | 'assertNothingTwice'
+>
+
+function assertionsAbout(deliveries: readonly Delivery[]): Assertions {
+  const report = (handled: Handled) => deliveryReport(deliveries, handled)
+  const assertions: Assertions = {
     assertNothingLost(handled) {
       const { lost } = report(handled)
-      assertNone(deliverer.deliveries, lost, 'answered 2xx and never handled', simulator.assertNothingLost)
+      assertNone(deliveries, lost, 'answered 2xx and never handled', assertions.assertNothingLost)
     },
     assertNothingForged(handled) {
       const { forgedHandled, forgedAccepted, neverDelivered } = report(handled)
-      const { deliveries } = deliverer
-      const { assertNothingForged } = simulator
+      const { assertNothingForged } = assertions
       assertNone(deliveries, forgedHandled, 'forged, and handled', assertNothingForged)
       assertNone(deliveries, forgedAccepted, 'forged, and answered 2xx', assertNothingForged)
       assertNone(deliveries, neverDelivered, 'handled, and never delivered', assertNothingForged)
     },
     assertNothingSuspect(handled) {
       const { suspectHandled } = report(handled)
-      const { assertNothingSuspect } = simulator
-      assertNone(deliverer.deliveries, suspectHandled, 'suspect, and handled', assertNothingSuspect)
+      assertNone(deliveries, suspectHandled, 'suspect, and handled', assertions.assertNothingSuspect)
     },
     assertNothingTwice(handled) {
       const { handledTwice } = report(handled)
-      assertNone(deliverer.deliveries, handledTwice, 'handled more than once', simulator.assertNothingTwice)
+      assertNone(deliveries, handledTwice, 'handled more than once', assertions.assertNothingTwice)
     },
-    close: () => (closing ??= close()),
-    [Symbol.asyncDispose]: () => simulator.close(),
   }
-  return simulator
+  return assertions
 }

@@ -66,14 +66,7 @@ export async function rotate(
     kept,
     entry: { id: old?.id ?? flags.id, ...subscription, secrets: [reference, ...secrets] },
     isConfigured,
-    next: [
-      isConfigured
-        ? `The configuration already has both secrets in ${old.place}. Check that the receiver runs with it.`
-        : `Replace ${old?.place ?? 'the old entry'} with this entry, which has both secrets, and restart the receiver.${flags.prepare ? '' : UNTIL_THEN}`,
-      ...(flags.prepare ? [AFTER_PREPARE] : []),
-      'Watch with "countersign rotate --status" until the old secret is no longer used.',
-      'Then remove it from the entry. The service does not document how the old subscription ends: ask the service.',
-    ],
+    next: nextSteps(old?.place ?? 'the old entry', isConfigured, flags.prepare ?? false),
     before: seen ? readableBefore(seen) : [],
     more: seen && { before: seen },
     hidden: before.flatMap(({ secret }) => (typeof secret === 'string' ? [secret] : [])),
@@ -82,6 +75,18 @@ export async function rotate(
     json: flags.json,
   }
   return createOrPrepare(account, { ...subscription, idempotencyKey }, report, io)
+}
+
+function nextSteps(place: string, isConfigured: boolean, isPrepared: boolean): string[] {
+  const configure = isConfigured
+    ? `The configuration already has both secrets in ${place}. Check that the receiver runs with it.`
+    : `Replace ${place} with this entry, which has both secrets, and restart the receiver.${isPrepared ? '' : UNTIL_THEN}`
+  return [
+    configure,
+    ...(isPrepared ? [AFTER_PREPARE] : []),
+    'Watch with "countersign rotate --status" until the old secret is no longer used.',
+    'Then remove it from the entry. The service does not document how the old subscription ends: ask the service.',
+  ]
 }
 
 function named({ id, eventTypeName, callbackUrl }: ConfiguredSubscription): string {
