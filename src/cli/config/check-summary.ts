@@ -5,6 +5,7 @@ import { warnOfGaps, type Handled } from '../../handlers/handler-gaps.js'
 import type { DatabaseState } from '../../inbox/postgres/look-at-database.js'
 import { DEFAULT_SCHEMA } from '../../inbox/postgres/schema-name.js'
 import { silentLogger, type Logger } from '../../logging/logger.js'
+import type { ReceiverSettings } from '../../receiver/settings.js'
 import { selfCheck } from '../../receiver/self-check/self-check.js'
 import type { AdminSettings } from '../../server/admin-server.js'
 import { createAdmin } from '../admin.js'
@@ -99,46 +100,47 @@ export async function summarize(settings: Settings, strict: boolean): Promise<Su
   selfCheck({ ...parsed.checked, logger: log })
   const { host, port, ...serverLimits } = settings.server
   await attempt(() => checkAddress(host, port, log))
-  const { admin } = settings
+  const { admin, inbox } = settings
   if (admin) {
     warnOfOpenMetrics(admin, log)
-    const created = await attempt(() =>
-      withOriginOfPromise(settings.origin, () => createAdmin('serve', admin, receiver, log)),
-    )
+    const create = () => createAdmin('serve', admin, receiver, log)
+    const created = await attempt(() => withOriginOfPromise(settings.origin, create))
     created?.close()
     await attempt(() => checkAddress(admin.host, admin.port, log))
   }
-  const checked = await attempt(() => checkInbox(settings.inbox, log))
+  const checked = await attempt(() => checkInbox(inbox, log))
   const redisServer = store && ((await attempt(() => checkStore(store))) ?? 'not usable')
-  const options = settings.receiver
-  const { limits, handlerTimeoutMs, leaseMs, stopTimeoutMs } = parsed
-  const { toleranceMs, futureToleranceMs, dependencyTimeoutMs } = parsed.authentication
+  const ownStore = settings.receiver.store ? 'own' : 'memory'
   return {
     valid: problems.length === 0 && (!strict || warnings.length === 0),
     config: settings.file.path,
     listen: { host, port },
     admin: admin ? summarizeAdmin(admin) : null,
-    subscriptions: summarizeSubscriptions(options.subscriptions, handled),
+    subscriptions: summarizeSubscriptions(settings.receiver.subscriptions, handled),
     handlers: { ...handled, types: [...handled.types] },
-    limits: {
-      toleranceMs,
-      futureToleranceMs,
-      ...limits,
-      handlerTimeoutMs,
-      leaseMs,
-      dependencyTimeoutMs,
-      stopTimeoutMs,
-      ...serverLimits,
-    },
-    inbox: inboxSummary(settings.inbox),
+    limits: { ...summarizeLimits(parsed), ...serverLimits },
+    inbox: inboxSummary(inbox),
     inboxEntries: checked === undefined ? 'not readable' : checked.entries,
     database: checked?.database ?? null,
     worker: settings.worker,
-    idempotencyStore:
-      settings.inbox.kind === 'none' ? (store ? 'redis' : options.store ? 'own' : 'memory') : null,
+    idempotencyStore: inbox.kind === 'none' ? (store ? 'redis' : ownStore) : null,
     redisServer: redisServer ?? null,
     warnings,
     problems,
+  }
+}
+
+function summarizeLimits({ authentication, limits, ...handling }: ReceiverSettings): Summary['limits'] {
+  const { toleranceMs, futureToleranceMs, dependencyTimeoutMs } = authentication
+  const { handlerTimeoutMs, leaseMs, stopTimeoutMs } = handling
+  return {
+    toleranceMs,
+    futureToleranceMs,
+    ...limits,
+    handlerTimeoutMs,
+    leaseMs,
+    dependencyTimeoutMs,
+    stopTimeoutMs,
   }
 }
 
