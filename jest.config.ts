@@ -8,7 +8,7 @@ const config: Config = {
   testEnvironment: '<rootDir>/test/support/test-environment.ts',
   roots: ['<rootDir>/test'],
   testMatch: slow ? ['**/*.slow.test.ts'] : ['**/*.test.ts', '!**/*.slow.test.ts'],
-  // Many tests hold sockets and processes open; more workers than cores would make their limits a lottery.
+  // Many tests hold sockets and processes open; with more workers than cores, some would exceed their time limits.
   maxWorkers: 2,
   testTimeout: 20_000,
   globalSetup: '<rootDir>/test/support/test-run.ts',

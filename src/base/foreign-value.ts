@@ -14,7 +14,7 @@ export function property(value: unknown, name: string): unknown {
   }
 }
 
-/** The same where a string is expected; undefined where it is something else. */
+/** The same if a string is expected; undefined if it is something else. */
 export function textProperty(value: unknown, name: string): string | undefined {
   const text = property(value, name)
   return typeof text === 'string' ? text : undefined

@@ -1,6 +1,6 @@
 import type { HeaderValue } from '../signature/index.js'
 
-/** The headers of a callback that Countersign reads, as they arrived: a list where a header was repeated. */
+/** The headers of a callback that Countersign reads, as they arrived: a list if a header was repeated. */
 export interface CallbackHeaders {
   readonly authorization: HeaderValue
   readonly timestamp: HeaderValue

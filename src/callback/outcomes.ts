@@ -11,7 +11,7 @@ interface OutcomeRow {
   readonly reason: string
   /** Whether the answer has a Retry-After header. */
   readonly retryAfter?: true
-  /** The result with an inbox, where it differs. An inbox stores every verified callback. */
+  /** The result with an inbox, if it differs. An inbox stores every verified callback. */
   readonly withInbox?: { readonly status: 200; readonly outcome: OutcomeName }
 }
 

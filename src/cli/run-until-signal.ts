@@ -47,7 +47,7 @@ export async function runUntilSignal(
       const stop = await starting
       await stop?.({ failed })
       log.info('stopped')
-      // Also where what was thrown is undefined, which closeWithGrace would not take for an error.
+      // Also if undefined was thrown, which closeWithGrace would not take for an error.
       if (failed) process.exit(1)
     },
   )

@@ -143,7 +143,7 @@ function* decoded(body: Buffer): Iterable<Alternative<Buffer>> {
 /** What 0x80 to 0x9f are in Windows-1252. */
 const WINDOWS_1252 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ'
 
-/** The bytes of a text in Windows-1252; undefined where it has no byte for a character. */
+/** The bytes of a text in Windows-1252; undefined if it has no byte for a character. */
 function windows1252Bytes(text: string): Buffer | undefined {
   if (!/[^\0-\xff]/.test(text)) return undefined
   const inLatin1 = text.replaceAll(/[^\0-\xff]/g, (character) => {

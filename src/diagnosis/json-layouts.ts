@@ -6,7 +6,7 @@ export interface JsonLayout {
   readonly name: string
   readonly colon: string
   readonly comma: string
-  /** The indentation of one level; undefined where everything is in one line. */
+  /** The indentation of one level; undefined if everything is in one line. */
   readonly indent?: string
   readonly lineEnd?: string
 }

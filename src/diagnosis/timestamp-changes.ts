@@ -63,6 +63,10 @@ function* otherForms(text: string): Iterable<Alternative<string>> {
     change: 'as JavaScript prints it',
     weight: 3,
   }
+  yield* inOtherZones(moment)
+}
+
+function* inOtherZones(moment: number): Iterable<Alternative<string>> {
   for (const hours of ZONES_HOURS) {
     const local = new Date(moment + hours * HOUR_MS)
     const zone = zoneText(hours)

@@ -19,7 +19,7 @@ import {
   type TransactionalHandlerOptions,
 } from './handlers.js'
 
-/** `transactional: true` does not compile where it is not known that the inbox has transactions. */
+/** `transactional: true` does not compile if it is not known that the inbox has transactions. */
 type OptionsWithTransaction<Transaction> = [Transaction] extends [object]
   ? TransactionalHandlerOptions
   : never

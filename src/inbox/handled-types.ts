@@ -1,6 +1,6 @@
 import type { EventTypes } from './inbox.js'
 
-/** Stands for all event types, where a worker asked for any. No handler can be registered for an empty type. */
+/** Stands for all event types, if a worker asked for any. No handler can be registered for an empty type. */
 const ANY_TYPE = ''
 
 /** When workers last asked for entries of a type, in milliseconds since 1970. */

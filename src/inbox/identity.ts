@@ -32,7 +32,7 @@ export function writeIdentity(
   bytes.write(signature, at + 32, 16, 'base64')
 }
 
-/** The first and the last `keyHash` that an idempotency key can have: it begins alike for every subscription. */
+/** The first and the last `keyHash` that an idempotency key can have: its first half does not depend on the subscription. */
 export function keyHashRange(idempotencyKey: string): [Uint8Array, Uint8Array] {
   const start = Buffer.from(sha256(idempotencyKey), 'base64').subarray(0, 8)
   return [Buffer.concat([start, Buffer.alloc(8, 0)]), Buffer.concat([start, Buffer.alloc(8, 0xff)])]

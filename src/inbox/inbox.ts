@@ -37,7 +37,7 @@ export interface Inbox {
    *
    * The inbox records the requested types: see `InboxState`, `unhandled`.
    *
-   * Entries stay due when the clock is set back: where a due time was set at a time that is now in the future, its delay or
+   * Entries stay due when the clock is set back: if a due time was set at a time that is now in the future, its delay or
    * lease is counted again from now. An entry that ended at a time that is now in the future is taken to have ended now.
    */
   claim(request: ClaimEntries): Promise<Claims>
@@ -113,7 +113,7 @@ export interface TransactionalInbox<Transaction> extends Inbox {
   ): Promise<'committed' | 'lost'>
 }
 
-/** The inbox that an option takes: any, or one with transactions of this type where that is known. */
+/** The inbox that an option takes: any, or one with transactions of this type if that is known. */
 export type InboxWith<Transaction> = [Transaction] extends [object] ? TransactionalInbox<Transaction> : Inbox
 
 /** A verified callback on its way into the inbox. */

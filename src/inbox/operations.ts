@@ -77,7 +77,7 @@ export type ActResult =
        * - `repeat`: it would handle a callback a second time, which `again` permits.
        */
       readonly code: 'not-found' | 'changed' | 'state' | 'repeat'
-      /** A sentence that names the entry, and the other one where there is one. */
+      /** A sentence that names the entry, and the other one if there is one. */
       readonly message: string
     }
 

@@ -6,7 +6,7 @@ const SCHEMES = String.raw`(?<=HMAC-SHA256 Signature=|\b[Bb]earer |\bBasic )`
 /** A token in the middle of a sentence, as in the messages of HTTP clients. */
 const CREDENTIALS = String.raw`${SCHEMES}[\w.~+/-]{8,}=*`
 const credentials = new RegExp(CREDENTIALS, 'g')
-/** Where the text was truncated, the last token may be shorter. */
+/** If the text was truncated, the last token may be shorter. */
 const credentialsOrStart = new RegExp(String.raw`${CREDENTIALS}|${SCHEMES}[\w.~+/-]+$`, 'g')
 
 export const HIDDEN = '[hidden]'

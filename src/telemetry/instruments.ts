@@ -2,7 +2,7 @@
 export interface Sample {
   readonly value: number
   readonly labels: Readonly<Record<string, string | number>>
-  /** Where it is not the name of the metric: the buckets, the sum and the count of a histogram. */
+  /** The name of the sample if it is not that of the metric: of the buckets, the sum and the count of a histogram. */
   readonly metricName?: string
 }
 

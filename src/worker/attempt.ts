@@ -22,7 +22,7 @@ interface AttemptFailure {
 export interface AttemptEnd {
   readonly end: ClaimEnd
   readonly failure?: AttemptFailure | undefined
-  /** Set where the end has been recorded, or the claim was found to be lost, in the handler's transaction. */
+  /** Set if the end has been recorded, or the claim was found to be lost, in the handler's transaction. */
   readonly transaction?: 'committed' | 'lost'
 }
 
@@ -71,7 +71,7 @@ export async function runAttempt(run: Run, parts: AttemptParts): Promise<Attempt
     run.ended = entry
     return { end: { move: 'complete' }, transaction: failure }
   }
-  // Where this worker has claimed the entry again meanwhile, that claim has to end.
+  // If this worker has claimed the entry again meanwhile, that claim has to end.
   if (failure === 'lost')
     return run.entry === entry
       ? { end: { move: 'complete' }, transaction: failure }

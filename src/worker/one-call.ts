@@ -9,7 +9,7 @@ export const SAME_STEP: Collection = () => Promise.resolve()
 export const SAME_TICK: Collection = () => nextTick()
 
 /**
- * Collects requests into one call. Each request resolves or rejects as that call does. Where it waited too long, as for a row
+ * Collects requests into one call. Each request resolves or rejects as that call does. If it waited too long, as for a row
  * that somebody has locked, each request is made by itself, so that the others do not fail for it.
  */
 export function inOneCall<Item, Result>(

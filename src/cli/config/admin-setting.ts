@@ -13,7 +13,7 @@ export interface ReadyAdminSetting {
 }
 
 /**
- * The `admin` option, with the texts of its token and passwords; undefined where there is none.
+ * The `admin` option, with the texts of its token and passwords; undefined if there is none.
  * @throws CountersignError ERR_CONFIG_INVALID, ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
 export async function adminSetting(

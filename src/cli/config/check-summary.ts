@@ -51,12 +51,12 @@ export interface Summary {
   /** The inbox, or null if handlers run before the answer. */
   readonly inbox: string | null
   readonly inboxEntries: InboxEntries
-  /** What is known of the database of the inbox, or null where it has none. */
+  /** What is known of the database of the inbox, or null if it has none. */
   readonly database: DatabaseState | null
   /** Whether this process handles what it stores. */
   readonly worker: boolean
   readonly idempotencyStore: 'memory' | 'own' | 'redis' | null
-  /** The Redis server, or null where the store is not there. */
+  /** The Redis server, or null if the store is another one. */
   readonly redisServer: string | null
   readonly warnings: readonly Warning[]
   /** Why `serve` would not start. */

@@ -11,7 +11,7 @@ export interface RedisSetting {
 }
 
 /**
- * The `store` option where it is `{ redis: { url, prefix, retentionMs } }`; undefined where it is something else.
+ * The `store` option if it is `{ redis: { url, prefix, retentionMs } }`; undefined if it is something else.
  * @throws CountersignError ERR_CONFIG_INVALID, ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
 export async function redisSetting(

@@ -100,7 +100,7 @@ async function firstReport(options: ExamineOptions): Promise<First> {
     }
     const theirs = Date.parse(last?.exchange.answer?.headers.date ?? '')
     offsetMs = theirs - Date.now()
-    // The probe is refused where the clocks differ by more than its window.
+    // The probe is refused if the clocks differ by more than its window.
     if (isSecondTry || !(Math.abs(offsetMs) > 60_000)) break
   }
   return last!

@@ -1,4 +1,4 @@
-/** One function of the database for workers. All of them begin alike. */
+/** A function of the database for workers. All of them begin with the same checks. */
 interface LeaseFunction {
   readonly name: string
   readonly parameters: string

@@ -47,7 +47,7 @@ export async function lookAtDatabase<Result>(
 export interface DatabaseState {
   /** Such as `15.8`. */
   readonly serverVersion: string
-  /** 0 where there is no such schema yet. */
+  /** 0 if there is no such schema yet. */
   readonly schemaVersion: number
   /** The version to which this version of Countersign brings the schema. */
   readonly neededVersion: number

@@ -4,7 +4,7 @@ export const DEFAULT_SCHEMA = 'countersign'
 
 /**
  * A name that PostgreSQL takes for a schema as it is: it shortens longer ones, and replaces `$user` in a search path by the
- * name of the role even where it is quoted.
+ * name of the role even if it is quoted.
  * @throws CountersignError ERR_OPTION_INVALID
  */
 export function schemaName(owner: string, schema: string = DEFAULT_SCHEMA): string {
@@ -13,7 +13,7 @@ export function schemaName(owner: string, schema: string = DEFAULT_SCHEMA): stri
 }
 
 /**
- * The name of a role. PostgreSQL takes `public` for every role even where it is quoted.
+ * The name of a role. PostgreSQL takes `public` for every role even if it is quoted.
  * @throws CountersignError ERR_OPTION_INVALID
  */
 export function roleName(owner: string, role: string): string {

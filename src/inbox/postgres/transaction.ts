@@ -17,7 +17,7 @@ export interface TransactionSettings {
   readonly schema: string
   /** How long a lock is waited for at most. A statement may take twice as long. */
   readonly busyTimeoutMs: number
-  /** How long a lock is waited for, where that is shorter. @default busyTimeoutMs */
+  /** How long a lock is waited for, if that is shorter. @default busyTimeoutMs */
   readonly lockTimeoutMs?: number
 }
 

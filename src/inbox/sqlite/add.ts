@@ -112,7 +112,7 @@ interface InitialState {
   readonly reason: string | null
 }
 
-/** Changes nothing where the key or the signature is known already, or where as late a signature was deleted. */
+/** Changes nothing if the key or the signature is known, or if a callback was deleted that was signed as late. */
 function insert(
   db: Connection,
   { callback, orderKey, bodyId, traceContext, headers }: Arrival,

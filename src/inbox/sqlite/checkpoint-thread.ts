@@ -10,12 +10,12 @@ export class CheckpointThread {
   #pending: { readonly resolve: () => void; readonly reject: (error: Error) => void } | undefined
   #hasEnded = false
 
-  /** Throws where the process may have no threads, or the driver cannot be found, as in some bundles. */
+  /** Throws if the process may have no threads, or the driver cannot be found, as in some bundles. */
   constructor({ name }: SqliteDriver, file: string) {
     const driver = name === BUILT_IN ? name : createRequire(ownLocation()).resolve(name)
     this.#worker = new Worker(PROGRAM, {
       eval: true,
-      // Without `mode=rw` it would make a file where the file was deleted.
+      // Without `mode=rw` it would create a file if the file was deleted.
       workerData: { driver, file: `${pathToFileURL(file).href}?mode=rw` },
       // What the user gave to the process, such as a hook that is loaded first, is not for this thread.
       execArgv: [],

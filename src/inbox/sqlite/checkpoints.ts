@@ -88,5 +88,5 @@ export class Checkpoints {
 const FRAMES = 4_000
 /** How long it becomes before SQLite copies it in a commit although there is a thread. */
 const FRAMES_WITHOUT_THREAD = 16_000
-/** The same where there is no thread: the event loop waits, so less is copied each time. Also the default of SQLite. */
+/** The same if there is no thread: the event loop waits, so less is copied each time. Also the default of SQLite. */
 const FRAMES_IN_COMMIT = 1_000

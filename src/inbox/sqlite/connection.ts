@@ -12,7 +12,7 @@ export class Connection {
   readonly #database: SqliteDatabase
   readonly #file: string
   readonly #files: OpenFiles
-  /** Undefined where SQLite syncs at each commit. */
+  /** Undefined if SQLite syncs at each commit. */
   readonly #log: LogSync | undefined
   /** How many rows had been changed by this connection when the latest sync began, and how that sync ends. */
   #latestSync = { changes: 0, ended: Promise.resolve() }
@@ -67,7 +67,7 @@ export class Connection {
   }
 
   /**
-   * Resolves once everything that has been committed, also by other processes, is on the disk. Begins no other sync where this
+   * Resolves once everything that has been committed, also by other processes, is on the disk. Begins no other sync if this
    * connection has changed nothing since the last time. At most `MAX_SYNCS` may not have settled.
    */
   sync(): Promise<void> {

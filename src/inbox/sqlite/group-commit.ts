@@ -91,7 +91,7 @@ export class GroupCommit {
   /** To be called when an operation was added, and when a transaction or a sync has ended. */
   #commitNext(): void {
     if (this.#committing || this.#queue.isEmpty) return
-    // Where only the worker waits, another transaction would cost processor time and let no sender wait less.
+    // If only the worker waits, another transaction would cost processor time and let no sender wait less.
     if (this.#unsynced.size >= (this.#queue.hasArrivals ? MAX_SYNCS : 1)) return
     this.#committing = this.#commitWaiting().finally(() => {
       this.#committing = undefined

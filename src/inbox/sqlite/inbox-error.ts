@@ -17,7 +17,7 @@ type InboxErrorCode =
   | 'ERR_INBOX_IO'
   | 'ERR_INBOX_CLOSED'
 
-/** Says what is wrong with the file, and its cure, where `error` comes from the file; other errors are returned as they are. */
+/** Says what is wrong with the file, and its cure, if `error` comes from the file; other errors are returned as they are. */
 export function inboxError(error: unknown, file: string): unknown {
   const code = causeOf(error)
   if (code === undefined || error instanceof CountersignError) return error

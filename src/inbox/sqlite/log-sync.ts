@@ -37,7 +37,7 @@ export class LogSync {
   }
 
   /**
-   * Resolves once everything that was written before the call is on the disk. Where it rejects, that may be lost or not. It also
+   * Resolves once everything that was written before the call is on the disk. If it rejects, that may be lost or not. It also
    * rejects if a sync fails that began earlier and has not ended yet, because what that one was to write may be missing. At most
    * `MAX_SYNCS` may not have settled.
    */

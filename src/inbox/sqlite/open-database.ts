@@ -6,7 +6,7 @@ import { migrate } from './schema.js'
 import { checkTrustedFile } from './trusted-file.js'
 
 /**
- * Opens the database of an inbox, makes it where it is not there, and brings its schema up to date. Throws what SQLite or the file
+ * Opens the database of an inbox, creates it if it does not exist, and brings its schema up to date. Throws what SQLite or the file
  * system throws, or CountersignError ERR_INBOX_NEWER, ERR_INBOX_CORRUPT, ERR_INBOX_REPLACED.
  */
 export function openDatabase(driver: SqliteDriver, file: string): SqliteDatabase {

@@ -60,7 +60,7 @@ export async function refuseOlderFile(file: string): Promise<void> {
   throw new CountersignError('ERR_INBOX_OLDER', message)
 }
 
-/** The version of the schema of a file; 0 where nothing has been stored in it yet. @throws CountersignError as SqliteInbox does */
+/** The version of the schema of a file; 0 if nothing has been stored in it yet. @throws CountersignError as SqliteInbox does */
 export async function schemaVersionOf(file: string): Promise<number> {
   return (await readInboxFile(file, versionOf)) ?? 0
 }

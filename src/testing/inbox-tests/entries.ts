@@ -149,7 +149,7 @@ export async function askForTypes(inbox: CompleteInbox): Promise<void> {
 /** An id that the inbox cannot have made. */
 export const NO_ID = 'no id of any inbox'
 
-/** Ids of no entry. The id of a deleted entry cannot be made at will, so the first one is of another inbox, or of none. */
+/** Ids of no entry: of another inbox, or of none. The id of a deleted entry is not among them, because it cannot be predicted. */
 export const FOREIGN_IDS = [NO_ID, '999999', '0', '-1', '1.5', '1e3', ' 1', '01', '', '9'.repeat(40)]
 
 export async function finishNext(inbox: CompleteInbox, move: EndMove): Promise<ClaimedEntry> {

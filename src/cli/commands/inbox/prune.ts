@@ -24,7 +24,7 @@ export const definePrune: DefineSubcommand = (subcommand, io, finish) => {
     .option('--dry-run', 'say how many')
     .option('--json', 'print JSON')
     .action(async (flags: PruneFlags) => {
-      // The configuration is asked also where the file is named otherwise: a repeat of what was pruned too early would be
+      // The configuration is read even if the file is named in another way: a repeat of what was pruned too early would be
       // handled again.
       const use = async (inbox: InboxOperations) => prune(inbox, flags, io)
       finish(await withInbox(flags, io, use, { asksRetention: true }))
