@@ -97,7 +97,7 @@ function never(): AbortSignal {
   return new AbortController().signal
 }
 
-/** The error itself where it can be: BullMQ has errors of its own that a handler may throw, such as `RateLimitError`. */
+/** The error itself if possible: BullMQ has errors of its own that a handler may throw, such as `RateLimitError`. */
 function failedWith(error: unknown, isFinal: boolean): Error {
   if (!isFinal && isErrorLike(error)) return error as Error
   const failure = new Error(messageOf(error), { cause: error })

@@ -50,7 +50,7 @@ export class SubscriptionPreparer {
   readonly #urls = new PreparedTexts(urlOf)
   readonly #secrets = new PreparedTexts(preparedSecret)
 
-  /** What was prepared last, where these subscriptions are the same. */
+  /** What was prepared last, if these subscriptions are the same. */
   unchanged(subscriptions: readonly Subscription[]): readonly PreparedSubscription[] | undefined {
     const last = this.#last
     const isSame =
