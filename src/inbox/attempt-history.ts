@@ -1,5 +1,5 @@
 import type { ClaimEnd } from './inbox.js'
-import type { Attempt, AttemptResult } from './operations.js'
+import type { Attempt, AttemptState } from './operations.js'
 
 /** How many attempts of an entry are kept. An entry can be retried by a person without end. */
 export const ATTEMPTS_KEPT = 50
@@ -10,14 +10,14 @@ export const ATTEMPT_RESULT = {
   reschedule: 'retrying',
   deadLetter: 'dead',
   handBack: 'handedBack',
-} as const satisfies Record<ClaimEnd['move'], AttemptResult>
+} as const satisfies Record<ClaimEnd['move'], AttemptState>
 
 /** An earlier attempt as a row of an inbox keeps it, short: number, start, end, result, code, error. */
 export type PastAttempt = readonly [
   number: number,
   startedAt: number,
   endedAt: number | null,
-  result: AttemptResult,
+  result: AttemptState,
   code: string | null,
   error: string | null,
 ]

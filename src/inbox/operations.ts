@@ -185,7 +185,7 @@ export interface Attempt {
   readonly startedAt: Date
   /** Undefined while the attempt is running, and if its process died or lost the lease. */
   readonly endedAt?: Date | undefined
-  readonly result: AttemptResult
+  readonly result: AttemptState
   /** The code of the failure, such as `ERR_HANDLER_FAILED`. */
   readonly code?: string | undefined
   readonly error?: string | undefined
@@ -199,7 +199,7 @@ export interface Attempt {
  * - `interrupted`: the process died, or its lease ended, before an end was recorded.
  * - `handedBack`: the worker gave the entry back without a result. It does not count as an attempt.
  */
-export type AttemptResult = 'running' | 'handled' | 'retrying' | 'dead' | 'interrupted' | 'handedBack'
+export type AttemptState = 'running' | 'handled' | 'retrying' | 'dead' | 'interrupted' | 'handedBack'
 
 /** One action of an operator. */
 export interface OperatorRecord {
