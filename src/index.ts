@@ -50,6 +50,7 @@ export type {
   ClaimedEvent,
   DeadEvent,
   DuplicateEvent,
+  ExplainedEvent,
   FailedEvent,
   LeaseLostEvent,
   LifecycleEventName,
@@ -72,7 +73,7 @@ export {
   type MatchingResult,
   type PreviewOptions,
 } from './inbox/act-on-matching.js'
-export type { InboxState } from './inbox/states.js'
+export type { InboxState, PrunableState } from './inbox/states.js'
 export { MemoryInbox, type MemoryInboxOptions } from './inbox/memory-inbox.js'
 export { DoNotRetryError } from './handlers/do-not-retry.js'
 export { RetryLaterError } from './handlers/retry-later.js'

@@ -19,7 +19,7 @@ import { createArrival, LONG } from './inbox-tests/entries.js'
 import type { InboxUnderTest, RetentionUnderTest, Suite } from './inbox-tests/suite.js'
 import { globalFramework, type TestFramework } from './test-framework.js'
 
-export type { InboxUnderTest } from './inbox-tests/suite.js'
+export type { InboxUnderTest, RetentionUnderTest } from './inbox-tests/suite.js'
 
 /**
  * Registers the tests that every `CompleteInbox` must pass.

@@ -1,4 +1,14 @@
-import type { Attempt, AttemptState, Entry, InboxOperations } from '../../src/index.js'
+import {
+  createReceiver,
+  type Attempt,
+  type AttemptState,
+  type Entry,
+  type ExplainedEvent,
+  type InboxOperations,
+  type PrunableState,
+  type PruneEntries,
+} from '../../src/index.js'
+import { migrationSql, type PostgresClient, type PostgresResult } from '../../src/postgres.js'
 import { equal } from './equal.js'
 
 declare const operations: InboxOperations
@@ -11,3 +21,12 @@ equal<Attempt | undefined>()(attempt)
 equal<AttemptState | undefined>()(attempt?.result)
 // @ts-expect-error an attempt has no such end
 void (attempt?.result === 'completed')
+
+// What a part of the interface has is exported by its name, for inboxes, pools and listeners of one's own.
+equal<PrunableState>()((null as unknown as PruneEntries).state)
+equal<Promise<PostgresResult>>()((null as unknown as PostgresClient).query('SELECT 1'))
+createReceiver({ subscriptions: [] }).events.subscribe('explained', (event) => {
+  equal<ExplainedEvent>()(event)
+})
+// @ts-expect-error the migrations are those of this version
+migrationSql('countersign', [])

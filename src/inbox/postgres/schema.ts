@@ -18,7 +18,12 @@ const FUNCTIONS = ['now_ms', 'store_new', 'claim_entries', 'begin_entries', 'set
  * schema that is up to date, and it waits for another process that does the same.
  * @throws CountersignError ERR_OPTION_INVALID
  */
-export function migrationSql(schema = DEFAULT_SCHEMA, migrations = MIGRATIONS): string {
+export function migrationSql(schema = DEFAULT_SCHEMA): string {
+  return sqlOf(MIGRATIONS, schema)
+}
+
+/** The same for these migrations. */
+export function sqlOf(migrations: readonly Migration[], schema: string): string {
   const name = quoteIdentifier(schemaName('migrationSql', schema))
   const steps = migrations.map((migration, index) => step(migration, index + 1)).join('')
   return `BEGIN;
@@ -75,7 +80,7 @@ export async function migrate(
   if (found.version >= migrations.length) return
   try {
     // Without a limit: to build an index takes its time.
-    await connection.client.query(migrationSql(schema, migrations))
+    await connection.client.query(sqlOf(migrations, schema))
   } catch (error) {
     await connection.query('ROLLBACK')
     // A conflict with the code of a newer version, which migrated at the same time.

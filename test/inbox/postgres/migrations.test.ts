@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { MIGRATIONS, SCHEMA_VERSION } from '../../../src/inbox/postgres/migrations.js'
+import { sqlOf } from '../../../src/inbox/postgres/schema.js'
 import { grantStatements, migrationSql } from '../../../src/postgres.js'
 import { arrival } from '../../support/arrivals.js'
 import { collectedLog } from '../../support/collected-log.js'
@@ -54,7 +55,7 @@ describeWithDatabase('the schema of a PostgresInbox', (database) => {
     const schema = database.newSchema()
     const inbox = database.inboxOn(schema)
     await inbox.open()
-    await database.query(migrationSql(schema, [...MIGRATIONS, COMPATIBLE]))
+    await database.query(sqlOf([...MIGRATIONS, COMPATIBLE], schema))
     expect((await inbox.add(arrival())).result).toBe('stored')
     expect((await database.inboxOn(schema).add(arrival())).result).toBe('stored')
   })
@@ -63,7 +64,7 @@ describeWithDatabase('the schema of a PostgresInbox', (database) => {
     const schema = database.newSchema()
     const inbox = database.inboxOn(schema)
     await inbox.open()
-    await database.query(migrationSql(schema, [...MIGRATIONS, INCOMPATIBLE]))
+    await database.query(sqlOf([...MIGRATIONS, INCOMPATIBLE], schema))
     const newer = { code: 'ERR_INBOX_NEWER', message: expect.stringContaining('Update this process') }
     await expect(inbox.add(arrival())).rejects.toMatchObject(newer)
     await expect(inbox.claim(ANY)).rejects.toMatchObject(newer)

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { MIGRATIONS, SCHEMA_VERSION } from '../../../src/inbox/postgres/migrations.js'
+import { sqlOf } from '../../../src/inbox/postgres/schema.js'
 import { migrationSql } from '../../../src/postgres.js'
 import { arrival } from '../../support/arrivals.js'
 import { describeWithDatabase } from '../../support/postgres-inbox.js'
@@ -50,7 +51,7 @@ describeWithDatabase('a schema of version 1, which had neither attempts nor head
 
   it('is brought up to date with what it holds', async () => {
     const schema = database.newSchema()
-    await database.query(migrationSql(schema, VERSION_1))
+    await database.query(sqlOf(VERSION_1, schema))
     const ids = [await add(schema, 'stored'), await add(schema, 'dead'), await add(schema, 'handled')]
     const inbox = database.inboxOn(schema)
     await inbox.open()
@@ -109,7 +110,7 @@ describeWithDatabase('a schema of version 1, which had neither attempts nor head
   it('is refused by this version until its owner has updated it, and used by version 1 until then', async () => {
     const schema = database.newSchema()
     await database.query(`CREATE ROLE updating LOGIN`)
-    await database.query(migrationSql(schema, VERSION_1))
+    await database.query(sqlOf(VERSION_1, schema))
     await database.query(grantsOfVersion1('updating', schema))
     const { pathname } = new URL(database.connectionString)
     const connectionString = database.server.connectionString(pathname.slice(1), 'updating')
