@@ -20,7 +20,7 @@ export async function endOrAbort({ ended, limitMs, abort, logger }: StopOfHandle
     await withTimeout(ended, limitMs, 'running handlers', { keepsAlive: true })
   } catch {
     logger.warn({ code: 'WARN_STOP_TIMEOUT' }, 'handlers are still running: their signals are aborted')
-    abort(new Error('the receiver is stopping'))
+    abort(new Error(`stop() aborted the handlers after ${limitMs} ms (stopTimeoutMs)`))
     await settledWithin(ended, ABORT_GRACE_MS)
   }
 }

@@ -88,7 +88,7 @@ describe('stop()', () => {
     await receiver.stop()
 
     expect(await answer).toMatchObject({ status: 500 })
-    expect(reason).toMatchObject({ message: 'the receiver is stopping' })
+    expect(reason).toMatchObject({ message: 'stop() aborted the handlers after 20 ms (stopTimeoutMs)' })
     expect(outcomes[0]?.code).toBe('ERR_HANDLER_FAILED')
     expect(log.withCode('WARN_STOP_TIMEOUT')).toHaveLength(1)
   })
@@ -127,7 +127,7 @@ describe('stop()', () => {
     ask.resolve()
     await stopping
     expect(await answer).toMatchObject({ status: 200 })
-    expect(reason).toMatchObject({ message: 'the receiver is stopping' })
+    expect(reason).toMatchObject({ message: 'stop() aborted the handlers after 20 ms (stopTimeoutMs)' })
   })
 
   it('leaves handlers behind that do not listen', async () => {

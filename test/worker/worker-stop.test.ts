@@ -86,11 +86,12 @@ describe('stop', () => {
     const id = await store()
     await until(() => runs.length === 1)
     await worker.stop(5)
-    expect(runs[0]!.context.signal.reason).toMatchObject({ message: 'the receiver is stopping' })
+    const message = 'stop() aborted the handlers after 5 ms (stopTimeoutMs)'
+    expect(runs[0]!.context.signal.reason).toMatchObject({ message })
     expect(await becomes(id, 'retrying')).toMatchObject({
       attempts: 1,
       dueAt: new Date(clock()),
-      reason: 'Error: the receiver is stopping',
+      reason: `Error: ${message}`,
     })
     expect(log.withCode('WARN_STOP_TIMEOUT')).toHaveLength(1)
   })
