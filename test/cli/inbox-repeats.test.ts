@@ -92,9 +92,9 @@ describe('a bulk release', () => {
   })
 
   it.each([
-    [['release', '--state', 'quarantined', '--handle-again', '--yes'], /named by their numbers/],
-    [['retry', '--state', 'handled', '--yes'], /a second time: name the entries by their numbers/],
-    [['retry', '--state', 'dead,handled', '--dry-run'], /a second time: name the entries by their numbers/],
+    [['release', '--state', 'quarantined', '--handle-again', '--yes'], /named by their ids/],
+    [['retry', '--state', 'handled', '--yes'], /a second time: name the entries by their ids/],
+    [['retry', '--state', 'dead,handled', '--dry-run'], /a second time: name the entries by their ids/],
   ])('is refused where it would handle callbacks a second time: %j', async (args, message) => {
     const cwd = await directory()
     const { code, stderr } = await run(cwd, ...args)
@@ -104,7 +104,7 @@ describe('a bulk release', () => {
   })
 })
 
-describe('an entry that is named by its number', () => {
+describe('an entry that is named by its id', () => {
   it.each([
     ['release', '3', 'its signature is that of entry 1, handled\n'],
     ['retry', '1', 'entry 1 was handled; retry would handle it a second time\n'],

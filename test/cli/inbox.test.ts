@@ -158,9 +158,7 @@ describe('countersign inbox', () => {
     const args = ['inbox', 'discard', '1', '--state', 'quarantined']
     expect(await countersign(args, { cwd })).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining(
-        'by their numbers, or select them by a filter such as --state, not both',
-      ),
+      stderr: expect.stringContaining('by their ids, or select them by a filter such as --state, not both'),
     })
     expect(await json(cwd, 'stats')).toMatchObject({ dead: 1, discarded: 0 })
   })

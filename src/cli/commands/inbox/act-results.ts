@@ -49,7 +49,7 @@ export function report(results: readonly Result[], { action, dryRun, json }: Rep
 }
 
 const HANDLE_AGAIN_HINT =
-  'to have a callback handled a second time, name its entry by its number and add --handle-again'
+  'to have a callback handled a second time, name its entry by its id and add --handle-again'
 
 /** Collects the ids of an argument that may be repeated. */
 export function entryIds(id: string, before: EntryId[] | undefined): EntryId[] {

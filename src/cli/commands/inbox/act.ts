@@ -46,12 +46,12 @@ function defineAction(action: OperatorDecision, description: string): DefineSubc
       .option('--by <name>', 'who decides this, for the history (default: the user of this system)', decider)
       .option('--because <text>', 'why, for the history', because)
       .option('--dry-run', 'say what would be done, and what would be refused and why')
-      .option('--yes', 'do it to more than one entry that was not named by its number')
+      .option('--yes', 'do it to more than one entry that was not named by its id')
       .option('--json', 'print JSON')
     if (action !== 'discard') {
       command.option(
         '--handle-again',
-        'also for callbacks that were handled or will be: they are handled a second time; needs the numbers of the entries',
+        'also for callbacks that were handled or will be: they are handled a second time; needs the ids of the entries',
       )
     }
     command.action(async (ids: EntryId[] | undefined, flags: ActFlags) => {
@@ -69,10 +69,10 @@ async function act(
 ): Promise<ExitCode> {
   const again = flags.handleAgain ?? false
   if (again && ids.length === 0)
-    throw new UsageError('--handle-again is for entries that are named by their numbers, not for a filter')
+    throw new UsageError('--handle-again is for entries that are named by their ids, not for a filter')
   if (ids.length > 0 && hasFilter(flags))
     throw new UsageError(
-      'name the entries by their numbers, or select them by a filter such as --state, not both',
+      'name the entries by their ids, or select them by a filter such as --state, not both',
     )
   const chosen: readonly Chosen[] =
     ids.length > 0 ? ids.map((id) => ({ id })) : await bulk(inbox, action, flags)
@@ -124,13 +124,13 @@ async function rehearse(
 async function bulk(inbox: InboxOperations, action: OperatorDecision, flags: ActFlags): Promise<Chosen[]> {
   if (!hasFilter(flags)) {
     throw new UsageError(
-      `say which entries to ${action}: by their numbers, or with --state, --type, --key, --body-id, --subscription, --reason or an age`,
+      `say which entries to ${action}: by their ids, or with --state, --type, --key, --body-id, --subscription, --reason or an age`,
     )
   }
   const filter = filterOf(flags)
   if (action === 'retry' && filter.states?.includes('handled')) {
     throw new UsageError(
-      'retry --state handled would handle every one of them a second time: name the entries by their numbers, with --handle-again',
+      'retry --state handled would handle every one of them a second time: name the entries by their ids, with --handle-again',
     )
   }
   const allowed = MOVES[action].from.filter((state) => state !== 'handled')
