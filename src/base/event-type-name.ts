@@ -1,3 +1,5 @@
+import { asciiJson } from './printable.js'
+
 /** The service documents no limit. The name is sent in a header, and most servers accept at least 8 KB of headers. */
 const MAX_LENGTH = 1_024
 
@@ -15,17 +17,10 @@ export function eventTypeNameProblem(eventTypeName: unknown): string | undefined
   if (eventTypeName.length > MAX_LENGTH) {
     return `eventTypeName is a text of ${eventTypeName.length} characters: use at most ${MAX_LENGTH}`
   }
-  const found = `eventTypeName is ${inAscii(eventTypeName.slice(0, 100))}`
+  const found = `eventTypeName is ${asciiJson(eventTypeName.slice(0, 100))}`
   if (eventTypeName === '') return `${found}: ${cure}`
   if (/^[\t ]|[\t ]$/.test(eventTypeName)) return `${found}: leave out the white space around it`
   // obs-text (%x80-FF) is allowed in a field value. Higher characters cannot be sent as one byte.
   if (/^[\t\x20-\x7e\x80-\xff]*$/.test(eventTypeName)) return undefined
   return `${found}: no HTTP header can carry that; ${cure}`
-}
-
-function inAscii(text: string): string {
-  return JSON.stringify(text).replaceAll(
-    /[^\x20-\x7e]/g,
-    (unit) => String.raw`\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
 }

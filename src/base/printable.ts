@@ -20,12 +20,18 @@ export function printableLines(text: string): string {
 
 /** The same for JSON, which still has the same value when it is parsed. */
 export function printableJson(json: string): string {
-  return json.replace(UNSAFE_IN_JSON, (character) =>
-    Array.from(
-      { length: character.length },
-      (_, unit) => String.raw`\u${character.charCodeAt(unit).toString(16).padStart(4, '0')}`,
-    ).join(''),
-  )
+  return json.replace(UNSAFE_IN_JSON, escapedInJson)
+}
+
+/** A value as JSON in ASCII, in one line. It is the same value when it is parsed. */
+export function asciiJson(value: unknown): string {
+  return JSON.stringify(value).replace(/[^\x20-\x7e]/g, escapedInJson)
+}
+
+/** JSON has an escape for each UTF-16 unit. */
+function escapedInJson(character: string): string {
+  const units = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index))
+  return units.map((unit) => String.raw`\u${unit.toString(16).padStart(4, '0')}`).join('')
 }
 
 function escaped(character: string): string {

@@ -3,7 +3,7 @@ import { withoutQuery } from '../../../callback/subscriptions.js'
 import { rightAnswers } from '../../../simulator/fault.js'
 import type { ServiceSubscription } from '../../../simulator/subscription-book.js'
 import type { Io } from '../../io.js'
-import { printable } from '../../../base/printable.js'
+import { asciiJson, printable } from '../../../base/printable.js'
 import { table, utcTime, widthOf } from '../../table.js'
 
 export type ReceiverKind = 'inbox' | 'inline' | 'either'
@@ -79,11 +79,7 @@ function printTable(rows: ReturnType<typeof rowsOf>, io: Io): void {
 
 /** One JSON object per line, in ASCII: clients of the simulator write some of the values. */
 export function printLine(io: Io, value: unknown): void {
-  const json = JSON.stringify(value).replace(
-    /[^\x20-\x7e]/g,
-    (unit) => String.raw`\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
-  io.stdout.write(`${json}\n`)
+  io.stdout.write(`${asciiJson(value)}\n`)
 }
 
 function right(
