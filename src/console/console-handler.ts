@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { performance } from 'node:perf_hooks'
 import type { Access } from './access.js'
 import { assetAnswer, html, seeOther, send, type Answer } from './answer.js'
 import { createAssets } from './assets/assets.js'
@@ -113,6 +112,3 @@ export function consoleHandler(
 
 const OTHER_ORIGIN =
   'The form was sent by a page of another origin. If there is a proxy in front, it must pass on the Host header.'
-
-/** A monotonic clock in milliseconds. */
-export const monotonic = (): number => performance.now()

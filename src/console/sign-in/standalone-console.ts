@@ -6,7 +6,8 @@ import { checkKnownOptions, invalidOption, partOf, type OptionPart } from '../..
 import type { Logger } from '../../logging/logger.js'
 import { ApplicationAccess } from '../access.js'
 import { html, send } from '../answer.js'
-import { consoleHandler, monotonic } from '../console-handler.js'
+import { consoleHandler } from '../console-handler.js'
+import { monotonic } from '../monotonic.js'
 import {
   nobodyNamed,
   parseConsoleViewOptions,
