@@ -1,5 +1,6 @@
 import type { EntryId } from '../../../callback/callback.js'
 import type { InboxOperations, OperatorDecision, SeenEntry } from '../../../inbox/operations.js'
+import { BULK_STATES } from '../../../inbox/act-on-matching.js'
 import { actionRefusal, missingRefusal } from '../../../inbox/operator-action.js'
 import { MOVES } from '../../../inbox/states.js'
 import { UsageError, type ExitCode, type Io } from '../../io.js'
@@ -133,12 +134,9 @@ async function bulk(inbox: InboxOperations, action: OperatorDecision, flags: Act
       'retry --state handled would handle every one of them a second time: name the entries by their ids, with --handle-again',
     )
   }
-  const allowed = MOVES[action].from.filter((state) => state !== 'handled')
+  const states = filter.states ?? BULK_STATES[action]
   const found: Chosen[] = []
-  for await (const { id, state, attempts, finishedAt } of every(inbox, {
-    ...filter,
-    states: filter.states ?? allowed,
-  }))
+  for await (const { id, state, attempts, finishedAt } of every(inbox, { ...filter, states }))
     found.push({ id, expected: { state, attempts, finishedAt } })
   return found
 }
