@@ -1,8 +1,8 @@
-import type { Handled } from './handler-gaps.js'
 import type { CallbackEvent, CallbackPayload } from '../callback/callback.js'
 import { CountersignError } from '../base/errors.js'
 import type { Logger } from '../logging/logger.js'
 import { checkKnownOptions, integerOption, invalidOption } from '../base/option-checks.js'
+import type { Handled } from './handler-gaps.js'
 
 /**
  * The payload of each event type, as the application declares it. The service does not publish the full list of

@@ -1,3 +1,4 @@
+import type { Backoff } from '../base/backoff.js'
 import type { HasAll } from '../base/has-all.js'
 import {
   checkKnownOptions,
@@ -16,7 +17,6 @@ import {
 } from '../handlers/handling-options.js'
 import type { Inbox, InboxWith } from '../inbox/inbox.js'
 import type { KnownSecrets } from '../logging/known-secrets.js'
-import type { Backoff } from '../base/backoff.js'
 
 /** How an inbox is emptied. */
 export interface EmptyingOptions {

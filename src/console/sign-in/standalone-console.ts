@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { HasAll } from '../../base/has-all.js'
 import { hostsOption, isKnownHost } from '../../base/known-hosts.js'
 import { isLoopbackAddress } from '../../base/loopback.js'
-import type { HasAll } from '../../base/has-all.js'
 import { checkKnownOptions, invalidOption, partOf, type OptionPart } from '../../base/option-checks.js'
 import type { Logger } from '../../logging/logger.js'
 import { ApplicationAccess } from '../access.js'
