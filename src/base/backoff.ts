@@ -14,7 +14,7 @@ export function backoff(
   { retryDelayMs, maxRetryDelayMs }: Backoff,
   random: () => number = Math.random,
 ): number {
-  // Of a high number of attempts, 2 ** 1024 is Infinity, which this limits as well.
+  // After many attempts the power is Infinity. Math.min limits this as well.
   const delay = Math.min(retryDelayMs * 2 ** (attempt - 1), maxRetryDelayMs)
   return Math.round(delay * (0.5 + random() / 2))
 }

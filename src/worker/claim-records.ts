@@ -17,7 +17,7 @@ export class ClaimRecords {
   readonly #settle: (end: SettledClaim) => Promise<ReadonlySet<EntryId>>
   readonly #beginFailures: FailureLog
   readonly #endFailures: FailureLog
-  /** The runs whose end could not be recorded, and has not been since. */
+  /** The runs whose end could not be recorded yet. */
   readonly #unrecorded = new Set<Run>()
   #closed = false
 
@@ -99,7 +99,10 @@ export class ClaimRecords {
     return false
   }
 
-  /** The trouble ends with the last of these runs. Otherwise an inbox that refuses one end and records others would write a line each time. */
+  /**
+   * The trouble ends with the last of these runs. Otherwise an inbox that refuses the end of one entry would cause a line for each end
+   * that it records.
+   */
   #noLongerUnrecorded(run: Run): void {
     if (!this.#unrecorded.delete(run) || this.#unrecorded.size > 0) return
     const failures = this.#endFailures.succeeded()

@@ -10,9 +10,8 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * Returns a function that takes one item. `run` gets the items together that were given in one callback of the event loop, in
- * their order, as soon as this callback has ended. A single item is therefore not delayed. What `run` rejects with concerns all
- * of its items.
+ * Returns a function that takes one item. `run` gets all items of one event loop tick together, in their order, at the end of the
+ * tick. A single item is therefore not delayed. If `run` rejects, all of its items are rejected.
  */
 export function batched<Item, Result>(
   run: (items: readonly Item[]) => Promise<readonly Result[]>,

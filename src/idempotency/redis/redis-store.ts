@@ -3,11 +3,11 @@ import { checkKnownOptions, integerOption, invalidOption } from '../../base/opti
 import type { Logger } from '../../logging/logger.js'
 import { loggerOption, type LoggerOption } from '../../logging/logger-option.js'
 import type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from '../store.js'
+import { batched } from './batched.js'
 import { checkDurability } from './durability-check.js'
 import { queueLimit } from './queue-limit.js'
 import { commandSender, type RedisClient, type SendCommand } from './redis-client.js'
 import { redisError } from './redis-error.js'
-import { batched } from './batched.js'
 import { runScript, type ScriptItem } from './run-script.js'
 import { CLAIM, COMPLETE, RELEASE, type Script } from './scripts.js'
 
@@ -31,8 +31,8 @@ export interface RedisIdempotencyStoreOptions extends LoggerOption {
 }
 
 /**
- * Remembers handled keys in Redis, for any number of processes that share the server. Each step is one script, which Redis
- * runs atomically. The server's clock decides when a lease has ended. Whether completed keys survive a crash of the server
+ * Remembers handled keys in Redis, for any number of processes that share the server. Each step is one run of a script, which
+ * Redis runs atomically. The server's clock decides when a lease has ended. Whether completed keys survive a crash of the server
  * depends on its configuration: see docs/redis.md.
  */
 export class RedisIdempotencyStore implements IdempotencyStore {
@@ -81,8 +81,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
 
   /**
    * Connects to the server for the first time and warns of settings with which it may forget completed keys. The receiver
-   * calls it at its start. Without that, the first claim that the server has answered begins it,
-   * and does not wait for it.
+   * calls it at its start. Otherwise the first claim that the server has answered begins it, and does not wait for it.
    */
   open(): Promise<void> {
     this.#opened ??= checkDurability(this.#send, this.#base, this.#logger).catch((error: unknown) => {
@@ -159,7 +158,7 @@ function shortened(base64: string): string {
   throw new TypeError('bodyHash and signature of a claim must each be 32 bytes in Base64 (44 characters)')
 }
 
-/** Without an error of the server it is most likely a module or a proxy that answers in place of the script. */
+/** An error of the server. Any other reply is most likely that of a module or a proxy that answers in place of the script. */
 const refusal = (reply: string) =>
   reply.startsWith('error ')
     ? redisError(new Error(reply.slice(6)))

@@ -22,8 +22,8 @@ interface Waiting<Item, Result> {
 
 /**
  * Carries out the items of one event loop tick as a batch. Items that arrive while a batch is being carried out form the next
- * one, which begins when that batch has ended. It begins earlier if it is full, or if that batch takes long, for example because a lock is held.
- * If a batch fails because of one item, its items are carried out one by one, so that the others succeed.
+ * one, which begins when that batch has ended. It begins earlier if it is full, or if that batch takes long, for example because a
+ * lock is held. If a batch fails because of one item, its items are carried out one by one, so that the others succeed.
  */
 export class Batches<Item, Result> {
   readonly #options: BatchesOptions<Item, Result>

@@ -34,8 +34,8 @@ interface ServerRow {
   readonly bytes: unknown
 }
 
-// With a value, because the driver returns results in binary form only then. Without a backslash in a text, which would depend on
-// standard_conforming_strings.
+// The query has a value, because the driver returns results in binary form only then. It has no bytea as a text, because a backslash
+// in a text depends on standard_conforming_strings.
 const LOOK = `
   SELECT current_setting('server_version') AS version, current_setting('server_encoding') AS encoding,
     $1::integer AS integer, true AS boolean, decode('00', 'hex') AS bytes`

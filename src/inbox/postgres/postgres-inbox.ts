@@ -54,8 +54,7 @@ import type { Transaction } from './transaction.js'
  *
  * Rejects with a `CountersignError` that says what is wrong and how to cure it: `ERR_INBOX_BUSY`, `ERR_INBOX_UNREACHABLE`,
  * `ERR_INBOX_READ_ONLY`, `ERR_INBOX_FULL`, `ERR_INBOX_FORBIDDEN`, `ERR_INBOX_NEWER`, `ERR_INBOX_UNSUPPORTED`,
- * `ERR_INBOX_CORRUPT`. Once the cause is
- * gone, the inbox continues without a restart.
+ * `ERR_INBOX_CORRUPT`. Once the cause is gone, the inbox continues without a restart.
  */
 export class PostgresInbox implements CompleteInbox, TransactionalInbox<PostgresTransaction> {
   readonly retentionMs: number

@@ -14,7 +14,7 @@ export async function settle(
   ends: readonly SettledClaim[],
   settings: TransactionSettings,
 ): Promise<Timed<{ held: Set<EntryId>; isAnyDue: boolean }> | undefined> {
-  // Those that may have NULL are binary: in the text of an array, a session with array_nulls = off reads NULL as a word.
+  // Arrays that may have NULL are binary: in the text of an array, a session with array_nulls = off reads NULL as a word.
   const values = [
     ends.map(({ claim }) => claim.id),
     ends.map(({ claim }) => claim.token),

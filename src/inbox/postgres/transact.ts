@@ -133,8 +133,8 @@ async function commit(
     if (command !== 'COMMIT') throw new Error(`the transaction ended with ${command}`)
     return 'committed'
   } catch (error) {
-    // A constraint that is checked at the end, for example: the server has answered. 57P01 and alike, and 25P04 of
-    // transaction_timeout, are the end of the connection, which is noticed a moment later.
+    // For example because of a constraint that is checked at the end: the server has answered. 57P01 and similar codes, and
+    // 25P04 of transaction_timeout, mean the end of the connection, which is noticed a moment later.
     const isEnd = /^(?:57P|25P04)/.test(textProperty(error, 'code') ?? '')
     if (!connection.lost() && !isEnd) throw error
     if (await wasCommitted(connections, committing)) return 'committed'

@@ -18,7 +18,7 @@ export class Connection {
   #latestSync = { changes: 0, ended: Promise.resolve() }
   #isLogCut = false
   readonly #pageBytes: number
-  /** How long the -wal file is at least, by the number of its pages when that was asked last, in bytes. */
+  /** The least length of the -wal file in bytes, computed from the latest known number of its pages. */
   #leastLogBytes = 0
   readonly #statements = new Map<string, SqliteStatement>()
   readonly sqliteVersion: string
@@ -210,6 +210,6 @@ export class Connection {
   }
 }
 
-/** https://sqlite.org/fileformat2.html#the_write_ahead_log */
+// https://sqlite.org/fileformat2.html#the_write_ahead_log
 const LOG_HEADER_BYTES = 32
 const FRAME_HEADER_BYTES = 24
