@@ -2,6 +2,7 @@ import pg from 'pg'
 import { arrival } from '../../support/arrivals.js'
 import { describeWithAnyDatabase } from '../../support/postgres-inbox.js'
 import { roleWithSettings } from '../../support/postgres-role.js'
+import { parsing } from '../../support/type-parser.js'
 import { watchedPool } from '../../support/watched-pool.js'
 
 const ANY = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
@@ -25,7 +26,10 @@ describeWithAnyDatabase('a PostgresInbox of which', (database) => {
   })
 
   it('the pool returns each bigint as a number lets the next entry of an order key follow a decision', async () => {
-    const pool = poolWithParser(pg.types.builtins.INT8, Number)
+    const { connectionString } = database
+    const pool = new pg.Pool({ connectionString, ...parsing(pg.types.builtins.INT8, Number) })
+    // Its connections may still be closing when the server is stopped.
+    pool.on('error', () => {})
     const inbox = database.inboxOn(database.newSchema(), { pool })
     const first = await inbox.add(arrival({ orderKey: 'account 1' }))
     const second = await inbox.add(arrival({ orderKey: 'account 1' }))
@@ -78,13 +82,4 @@ describeWithAnyDatabase('a PostgresInbox of which', (database) => {
     )
     await expect(inbox.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_UNREACHABLE' })
   })
-
-  function poolWithParser(type: number, parser: (text: string) => unknown): pg.Pool {
-    const getTypeParser = (oid: number, format: 'text') =>
-      oid === type ? parser : pg.types.getTypeParser(oid, format)
-    const types = { getTypeParser } as pg.CustomTypesConfig
-    const pool = new pg.Pool({ connectionString: database.connectionString, types })
-    // Its connections may still be closing when the server is stopped.
-    return pool.on('error', () => {})
-  }
 })

@@ -2,6 +2,7 @@ import pg from 'pg'
 import { checkServer } from '../../../src/inbox/postgres/check-server.js'
 import type { Connection } from '../../../src/inbox/postgres/connections.js'
 import { describeWithAnyDatabase } from '../../support/postgres-inbox.js'
+import { parsing } from '../../support/type-parser.js'
 
 const { INT4, BOOL, BYTEA } = pg.types.builtins
 const asText = (text: string) => text
@@ -57,10 +58,3 @@ test.each([
       message: expect.stringContaining(`PostgreSQL ${version}. Use version 13`),
     })
 })
-
-/** The options of a pool that parses the values of a type in its own way. */
-function parsing(type: number, parser: (text: string) => unknown): pg.PoolConfig {
-  const getTypeParser = (oid: number, format: 'text') =>
-    oid === type ? parser : pg.types.getTypeParser(oid, format)
-  return { types: { getTypeParser } as pg.CustomTypesConfig }
-}
