@@ -12,4 +12,4 @@ it.each([
   ['ftp://a.example/hooks', 'ftp://a.example/hooks'],
   ['*', '*'],
   ['', ''],
-])('of %j is %j', (target, expected) => expect(originForm(target)).toBe(expected))
+])('the origin form of %j is %j', (target, expected) => expect(originForm(target)).toBe(expected))
