@@ -1,4 +1,5 @@
 import { loggerOption, type LoggerOption } from '../logging/logger-option.js'
+import type { HasAll } from '../base/has-all.js'
 import {
   checkKnownOptions,
   clockOption,
@@ -43,17 +44,20 @@ export interface ClientOptions extends LoggerOption {
   readonly clock?: (() => number) | undefined
 }
 
-const KNOWN = Object.keys({
-  baseUrl: true,
-  clientId: true,
-  clientSecret: true,
-  timeoutMs: true,
-  maxAttempts: true,
-  retryDelayMs: true,
-  fetch: true,
-  clock: true,
-  logger: true,
-} satisfies Record<keyof ClientOptions, true>)
+const KNOWN = [
+  'baseUrl',
+  'clientId',
+  'clientSecret',
+  'timeoutMs',
+  'maxAttempts',
+  'retryDelayMs',
+  'fetch',
+  'clock',
+  'logger',
+] as const satisfies readonly (keyof ClientOptions)[]
+
+// Fails to compile when an option is missing from the list.
+void (true satisfies HasAll<keyof ClientOptions, typeof KNOWN>)
 
 const OWNER = 'createClient'
 const MAX_RETRY_DELAY_MS = 10_000

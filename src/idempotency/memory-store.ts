@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Logger } from '../logging/logger.js'
 import { loggerOption, type LoggerOption } from '../logging/logger-option.js'
+import type { HasAll } from '../base/has-all.js'
 import { checkKnownOptions, clockOption, integerOption } from '../base/option-checks.js'
 import { recognise, type KnownOfArrival } from '../callback/recognition.js'
 import { CompletedKeys, type HashedCallback } from './completed-keys.js'
@@ -205,12 +206,15 @@ const monotonicClock = (): number => performance.timeOrigin + performance.now()
 
 const OWNER = 'MemoryIdempotencyStore'
 
-const KNOWN = Object.keys({
-  retentionMs: true,
-  maxKeys: true,
-  clock: true,
-  logger: true,
-} satisfies Record<keyof MemoryIdempotencyStoreOptions, true>)
+const KNOWN = [
+  'retentionMs',
+  'maxKeys',
+  'clock',
+  'logger',
+] as const satisfies readonly (keyof MemoryIdempotencyStoreOptions)[]
+
+// Fails to compile when an option is missing from the list.
+void (true satisfies HasAll<keyof MemoryIdempotencyStoreOptions, typeof KNOWN>)
 
 const MAX_ENDED = 10_000
 

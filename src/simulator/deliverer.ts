@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import { CountersignError } from '../base/errors.js'
+import type { HasAll } from '../base/has-all.js'
 import { checkKnownOptions, integerOption } from '../base/option-checks.js'
 import {
   isSuccess,
@@ -21,17 +22,20 @@ import { send, type Answer } from './send.js'
 import type { ServiceSubscription, SubscriptionBook } from './subscription-book.js'
 import { authenticityNow } from './timeliness.js'
 
-const KNOWN = Object.keys({
-  subscription: true,
-  eventTypeName: true,
-  payload: true,
-  body: true,
-  idempotencyKey: true,
-  timestamp: true,
-  fault: true,
-  retry: true,
-  signal: true,
-} satisfies Record<keyof DeliverOptions, true>)
+const KNOWN = [
+  'subscription',
+  'eventTypeName',
+  'payload',
+  'body',
+  'idempotencyKey',
+  'timestamp',
+  'fault',
+  'retry',
+  'signal',
+] as const satisfies readonly (keyof DeliverOptions)[]
+
+// Fails to compile when an option is missing from the list.
+void (true satisfies HasAll<keyof DeliverOptions, typeof KNOWN>)
 
 interface DeliveryRecord extends Delivery {
   readonly attempts: Attempt[]

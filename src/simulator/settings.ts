@@ -1,5 +1,6 @@
 import { randomBytes, randomInt, randomUUID } from 'node:crypto'
 import { loggerOption } from '../logging/logger-option.js'
+import type { HasAll } from '../base/has-all.js'
 import {
   checkKnownOptions,
   clockOption,
@@ -15,28 +16,31 @@ import type { RetryPolicy } from './delivery.js'
 import { deliveryTarget } from './delivery-target.js'
 import type { ServiceSimulatorOptions } from './options.js'
 
-const KNOWN = Object.keys({
-  port: true,
-  clientId: true,
-  clientSecret: true,
-  tokenLifetimeSeconds: true,
-  deliverTo: true,
-  seed: true,
-  clock: true,
-  toleranceMs: true,
-  futureToleranceMs: true,
-  answerTimeoutMs: true,
-  retry: true,
-  clientSecretCase: true,
-  repeatedTokenRequest: true,
-  repeatedSubscription: true,
-  missingAccountField: true,
-  subscriptionResponse: true,
-  accountResponse: true,
-  refusalResponse: true,
-  intercept: true,
-  logger: true,
-} satisfies Record<keyof ServiceSimulatorOptions, true>)
+const KNOWN = [
+  'port',
+  'clientId',
+  'clientSecret',
+  'tokenLifetimeSeconds',
+  'deliverTo',
+  'seed',
+  'clock',
+  'toleranceMs',
+  'futureToleranceMs',
+  'answerTimeoutMs',
+  'retry',
+  'clientSecretCase',
+  'repeatedTokenRequest',
+  'repeatedSubscription',
+  'missingAccountField',
+  'subscriptionResponse',
+  'accountResponse',
+  'refusalResponse',
+  'intercept',
+  'logger',
+] as const satisfies readonly (keyof ServiceSimulatorOptions)[]
+
+// Fails to compile when an option is missing from the list.
+void (true satisfies HasAll<keyof ServiceSimulatorOptions, typeof KNOWN>)
 
 const OWNER = 'startServiceSimulator'
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { eventTypeNameProblem } from '../base/event-type-name.js'
+import type { HasAll } from '../base/has-all.js'
 import { checkKnownOptions, invalidOption, kindOf, refuseOption, wrongOption } from '../base/option-checks.js'
 import { formatHttpDate, signCallback } from '../signature/index.js'
 
@@ -133,15 +134,18 @@ export function signedCallback(options: SignedCallbackOptions): SignedCallback {
 const OWNER = 'signedCallback'
 const TO_HTTP = `${OWNER}().toHttp`
 
-const KNOWN = Object.keys({
-  subscription: true,
-  payload: true,
-  body: true,
-  idempotencyKey: true,
-  eventType: true,
-  timestamp: true,
-  headers: true,
-} satisfies Record<keyof SignedCallbackOptions, true>)
+const KNOWN = [
+  'subscription',
+  'payload',
+  'body',
+  'idempotencyKey',
+  'eventType',
+  'timestamp',
+  'headers',
+] as const satisfies readonly (keyof SignedCallbackOptions)[]
+
+// Fails to compile when an option is missing from the list.
+void (true satisfies HasAll<keyof SignedCallbackOptions, typeof KNOWN>)
 
 /** The callback URL and the secret are checked when it is signed. */
 function checkOptions(options: SignedCallbackOptions): void {

@@ -1,4 +1,5 @@
 import { hash, randomUUID } from 'node:crypto'
+import type { HasAll } from '../../base/has-all.js'
 import { checkKnownOptions, integerOption, invalidOption } from '../../base/option-checks.js'
 import type { Logger } from '../../logging/logger.js'
 import { loggerOption, type LoggerOption } from '../../logging/logger-option.js'
@@ -139,12 +140,15 @@ type RunScript = (item: ScriptItem) => Promise<string>
 
 const OWNER = 'RedisIdempotencyStore'
 
-const KNOWN = Object.keys({
-  client: true,
-  prefix: true,
-  retentionMs: true,
-  logger: true,
-} satisfies Record<keyof RedisIdempotencyStoreOptions, true>)
+const KNOWN = [
+  'client',
+  'prefix',
+  'retentionMs',
+  'logger',
+] as const satisfies readonly (keyof RedisIdempotencyStoreOptions)[]
+
+// Fails to compile when an option is missing from the list.
+void (true satisfies HasAll<keyof RedisIdempotencyStoreOptions, typeof KNOWN>)
 
 /**
  * How long a client without a connection keeps a claim in its queue, in milliseconds. The sender has been answered 503 long
