@@ -38,7 +38,7 @@ test('the answer has left before the search begins, however long that takes', as
   const hasAnswer: boolean[] = []
   const { port } = await runReceiver({
     subscriptions: () => {
-      // A loop, because the search does not give way to anything either. The second call is for the explanation.
+      // A loop, because the search blocks the event loop too. The second call is for the explanation.
       const endsAt = performance.now() + (hasAnswer.length === 1 ? 10_000 : 0)
       while (!existsSync(answered) && performance.now() < endsAt);
       hasAnswer.push(existsSync(answered))

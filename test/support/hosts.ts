@@ -40,7 +40,7 @@ export const HOST_NAMES = Object.keys(HOSTS) as HostName[]
 const closers: (() => Promise<void>)[] = []
 afterEach(() => Promise.all(closers.splice(0).map((close) => close())))
 
-/** Each keeps the processor busy for 25 ms, until nothing arrives any more. All at once take no longer than one. */
+/** A server closes after 25 ms in which nothing has arrived. To close all of them together takes no longer. */
 const standaloneServers: Listening[] = []
 afterAll(() => Promise.all(standaloneServers.map(({ close }) => close())))
 

@@ -17,12 +17,12 @@ const entry = await operations.show('1')
 equal<Entry | undefined>()(entry)
 const [attempt] = entry?.attemptHistory ?? []
 equal<Attempt | undefined>()(attempt)
-// A type of the same name in another file of the package would hide it.
+// Not AttemptResult, which is the type of another value in the package.
 equal<AttemptState | undefined>()(attempt?.result)
 // @ts-expect-error an attempt has no such end
 void (attempt?.result === 'completed')
 
-// What a part of the interface has is exported by its name, for inboxes, pools and listeners of one's own.
+// The types that inboxes, pools and listeners of one's own refer to are exported by name.
 equal<PrunableState>()((null as unknown as PruneEntries).state)
 equal<Promise<PostgresResult>>()((null as unknown as PostgresClient).query('SELECT 1'))
 createReceiver({ subscriptions: [] }).events.subscribe('explained', (event) => {

@@ -68,8 +68,9 @@ describeWithDatabase(
         )
         return rows[0]
       }
-      // An older transaction, as of an ANALYZE of another table, keeps the dead rows that make room. It ends. A session reports what it
-      // has done at the end of a transaction, about once in a second: a claim that finds nothing is one of the session of the leases.
+      // Dead rows cannot be reused while an older transaction runs, such as an ANALYZE of another table. Therefore this is repeated. A
+      // session reports its updates at the end of a transaction, about once a second. The session of the leases has no other
+      // transaction here than these claims, which find nothing.
       let hot = 0
       for (const giveUpAt = Date.now() + 60_000; hot < 5 * 50 && Date.now() < giveUpAt;) {
         const before = await updates()
