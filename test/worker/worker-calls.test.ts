@@ -10,9 +10,9 @@ import { subscription } from '../support/subscription.js'
 import { TransactionalMemoryInbox } from '../support/transactional-memory-inbox.js'
 import { until } from '../support/until.js'
 
-function setUp() {
+function setUp({ pollMs = 2 ** 30 } = {}) {
   const between = interposed(new MemoryInbox())
-  const working = work({ inbox: between.inbox, handler: 'manual', start: false, pollMs: 2 ** 30 })
+  const working = work({ inbox: between.inbox, handler: 'manual', start: false, pollMs })
   return { ...between, ...working }
 }
 
@@ -32,8 +32,9 @@ describe('a worker that handles several entries', () => {
     expect(calls.settle).toBe(1)
   })
 
-  async function recordsEachEndAgain() {
-    const { store, worker, runs, called, calls, becomes, set, log } = setUp()
+  // They wait for `pollMs` before they try again.
+  it('records each end again when the call for all of them failed', async () => {
+    const { store, worker, runs, called, calls, becomes, set, log } = setUp({ pollMs: 1 })
     const ids = [await store(), await store()]
     worker.start()
     await called(2)
@@ -42,21 +43,16 @@ describe('a worker that handles several entries', () => {
     for (const id of ids) await becomes(id, 'handled')
     expect(calls.settle).toBe(3)
     expect(log.withCode('ERR_INBOX_UNAVAILABLE')).toHaveLength(1)
-  }
+  })
 
-  async function handsBackWhatCouldNotBegin() {
-    const { store, worker, called, becomes, set, runs } = setUp()
+  it('hands back what could not begin when the call for all of them failed', async () => {
+    const { store, worker, called, becomes, set, runs } = setUp({ pollMs: 1 })
     const ids = [await store(), await store()]
     set('begin', () => (set('begin', undefined), away()))
     worker.start()
     await called(2)
     for (const { succeed } of runs) succeed()
     for (const id of ids) await becomes(id, 'handled', 1)
-  }
-
-  // Both at once, as each waits for a second before it tries again.
-  it('records each end again, and hands back what could not begin, when the call for all of them failed', async () => {
-    await Promise.all([recordsEachEndAgain(), handsBackWhatCouldNotBegin()])
   })
 })
 
