@@ -1,5 +1,9 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { createReceiver } from '../../src/index.js'
 import { serve } from '../support/hosts.js'
+import { itBeside } from '../support/it-beside.js'
 import { runReceiver, SECRET, subscription } from '../support/running-receiver.js'
 import { freePort } from '../support/server-program.js'
 import { countersign, Sandbox } from './program.js'
@@ -32,29 +36,6 @@ describe('countersign doctor', () => {
     expect(code).toBe(0)
     for (const text of [SECRET, Buffer.from(SECRET).toString('base64'), 't0k3n', 'countersign-probe-1'])
       expect(stdout + stderr).not.toContain(text)
-  })
-
-  it('ends with 1 on a finding, and prints JSON', async () => {
-    const receiver = createReceiver({ subscriptions: [subscription], logger: false })
-    receiver.on(subscription.eventTypeName, () => {})
-    const listener = receiver.requestListener()
-    const port = await serve((request, response) => {
-      const index = request.rawHeaders.findIndex((name) => name.toLowerCase() === 'authorization')
-      request.rawHeaders.splice(index, 2)
-      listener(request, response)
-    })
-    const cwd = await sandbox.directory({ 'countersign.config.json': config })
-    const { code, stdout } = await countersign(['doctor', urlOf(port), '--json', '--timeout-ms', '2000'], {
-      cwd,
-    })
-    expect(code).toBe(1)
-    expect(stdout).not.toContain(SECRET)
-    const { healthy, reached, steps, findings } = JSON.parse(stdout)
-    expect({ healthy, reached }).toEqual({ healthy: false, reached: 'receiver' })
-    expect(steps).toContainEqual(
-      expect.objectContaining({ name: 'upload with a pause of 1000 ms', ok: false }),
-    )
-    expect(findings[0]).toMatchObject({ name: 'authorization-stripped', severity: 'problem' })
   })
 
   it.each([
@@ -106,4 +87,35 @@ describe('countersign doctor', () => {
     const { code, stderr } = await countersign(['doctor', ...args], { cwd })
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) })
   })
+})
+
+// With the default pause of a second.
+itBeside('countersign doctor ends with 1 on a finding, and prints JSON', async () => {
+  const receiver = createReceiver({ subscriptions: [subscription], logger: false })
+  receiver.on(subscription.eventTypeName, () => {})
+  const listener = receiver.requestListener()
+  const server = createServer((request, response) => {
+    const index = request.rawHeaders.findIndex((name) => name.toLowerCase() === 'authorization')
+    request.rawHeaders.splice(index, 2)
+    listener(request, response)
+  })
+  const box = new Sandbox()
+  try {
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const { port } = server.address() as AddressInfo
+    const cwd = await box.directory({ 'countersign.config.json': config })
+    const args = ['doctor', urlOf(port), '--json', '--timeout-ms', '2000']
+    const { code, stdout } = await countersign(args, { cwd })
+    expect(code).toBe(1)
+    expect(stdout).not.toContain(SECRET)
+    const { healthy, reached, steps, findings } = JSON.parse(stdout)
+    expect({ healthy, reached }).toEqual({ healthy: false, reached: 'receiver' })
+    expect(steps).toContainEqual(
+      expect.objectContaining({ name: 'upload with a pause of 1000 ms', ok: false }),
+    )
+    expect(findings[0]).toMatchObject({ name: 'authorization-stripped', severity: 'problem' })
+  } finally {
+    server.close()
+    await box.clean()
+  }
 })

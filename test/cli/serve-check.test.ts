@@ -4,9 +4,10 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { join } from 'node:path'
 import { SqliteInbox } from '../../src/inbox/sqlite/sqlite-inbox.js'
+import { itBeside } from '../support/it-beside.js'
 import { itWhere } from '../support/it-where.js'
 import { SUBSCRIPTION } from './configured.js'
-import { countersign, countersignProcess } from './program.js'
+import { countersign, countersignProcess, Sandbox } from './program.js'
 import {
   check,
   type Checked,
@@ -155,19 +156,19 @@ describe('serve --check tries what serve needs', () => {
     },
   )
 
+  /** A configuration whose port belongs to another program. */
+  const besideProgram = async (box: Sandbox, program: Server) => {
+    box.after(async () => void program.close())
+    await once(program.listen(0, '127.0.0.1'), 'listening')
+    return box.directory(json({ port: (program.address() as AddressInfo).port }))
+  }
+
   it('the port, where another program may listen', async () => {
-    const listening = async (program: Server) => {
-      sandbox.after(async () => void program.close())
-      await once(program.listen(0, '127.0.0.1'), 'listening')
-      return configured({ port: (program.address() as AddressInfo).port })
-    }
-    const message = 'another program listens there'
-    await expectRefused(await listening(createServer((socket) => socket.destroy())), message, 1)
-    const silent = await listening(createServer())
-    expect(await countersign(['serve', '--check'], { cwd: silent })).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining(message),
-    })
+    const cwd = await besideProgram(
+      sandbox,
+      createServer((socket) => socket.destroy()),
+    )
+    await expectRefused(cwd, 'another program listens there', 1)
   })
 
   it('the port, where a receiver that is to be replaced is only warned of', async () => {
@@ -184,6 +185,20 @@ describe('serve --check tries what serve needs', () => {
       code: 2,
       stderr: expect.stringMatching(/cannot listen on [^]*none\/callbacks\.db/),
     })
+  })
+
+  // The program is given a second to answer.
+  itBeside('the port, where another program may listen and say nothing', async () => {
+    const box = new Sandbox()
+    try {
+      const cwd = await besideProgram(box, createServer())
+      expect(await countersign(['serve', '--check'], { cwd })).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('another program listens there'),
+      })
+    } finally {
+      await box.clean()
+    }
   })
 })
 
