@@ -1,6 +1,7 @@
 // Two passes of the compiler, one per module format. The CommonJS pass leaves the command line out: it is only
 // ever started as a program, and it loads the user's configuration with import(). The ES modules are then joined in a few files.
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,21 +9,24 @@ import { build } from 'esbuild'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const tsc = join(root, 'node_modules/typescript/bin/tsc')
-function compile(what, ...flags) {
+async function compile(what, ...flags) {
   // Not on standard output, which belongs to whoever runs the build, such as `npm pack --json`.
   console.error(`building ${what} ...`)
-  const { status } = spawnSync(process.execPath, [tsc, ...flags], {
+  const compiler = spawn(process.execPath, [tsc, ...flags], {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
   })
+  const [status] = await once(compiler, 'exit')
   // The compiler has said what is wrong.
   if (status !== 0) process.exit(status ?? 1)
 }
 
 rmSync(join(root, 'dist'), { recursive: true, force: true })
-compile('ES modules')
-// The first pass has checked the types of these files, which takes most of its time. `npm run typecheck` checks them for CommonJS too.
-compile('CommonJS', '-p', '.ci/tsconfig.cjs.json', '--noCheck')
+await Promise.all([
+  compile('ES modules'),
+  // The other pass checks the types of these files, which takes most of its time. `npm run typecheck` checks them for CommonJS too.
+  compile('CommonJS', '-p', '.ci/tsconfig.cjs.json', '--noCheck'),
+])
 // Without this marker Node would read the CommonJS files as ES modules, as the package says "type": "module".
 writeFileSync(join(root, 'dist/cjs/package.json'), '{"type":"commonjs"}\n')
 writeBrowserLibraries()
