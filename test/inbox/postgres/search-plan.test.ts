@@ -11,11 +11,7 @@ interface Plan {
 
 describeWithAnyDatabase('the search of a PostgresInbox', (database) => {
   it('reads the entries of a step in the order of an index, and looks none up by its id', async () => {
-    const schema = database.newSchema()
-    const sent: { text: string; values: unknown[] }[] = []
-    const inbox = database.inboxOn(schema, { pool: recordingPool(database.pool, sent) })
-    await inbox.open()
-    await fill(schema)
+    const { schema, inbox, sent } = await filledInbox()
     const filters = [
       { reason: 'nothing' },
       { states: ['dead', 'discarded'], reason: 'nothing' },
@@ -33,11 +29,7 @@ describeWithAnyDatabase('the search of a PostgresInbox', (database) => {
   })
 
   it('looks for no oldest unfinished entry for the figures if every entry that waits is unhandled', async () => {
-    const schema = database.newSchema()
-    const sent: { text: string; values: unknown[] }[] = []
-    const inbox = database.inboxOn(schema, { pool: recordingPool(database.pool, sent) })
-    await inbox.open()
-    await fill(schema)
+    const { schema, inbox, sent } = await filledInbox()
     await database.query(`UPDATE ${schema}.entries SET state = 'stored' WHERE id <= 100`)
     const waitsFor = async (type: string) => {
       await inbox.claim({ eventTypes: [type], limit: 1, leaseMs: 1 })
@@ -53,6 +45,15 @@ describeWithAnyDatabase('the search of a PostgresInbox', (database) => {
       steps: ['Limit'],
     })
   })
+
+  async function filledInbox() {
+    const schema = database.newSchema()
+    const sent: { text: string; values: unknown[] }[] = []
+    const inbox = database.inboxOn(schema, { pool: recordingPool(database.pool, sent) })
+    await inbox.open()
+    await fill(schema)
+    return { schema, inbox, sent }
+  }
 
   async function fill(schema: string): Promise<void> {
     await database.query(`
