@@ -7,7 +7,7 @@ import { slowUpload } from './slow-upload.js'
 import { unansweredFinding } from './unanswered.js'
 
 /** A probe that is sent when the receiver has answered the first one. It differs from that one in one property. */
-export interface FurtherProbe {
+interface FurtherProbe {
   readonly name: string
   /** The length of its body. @default the shortest */
   readonly bodyBytes?: number
