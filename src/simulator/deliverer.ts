@@ -3,7 +3,8 @@ import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import { CountersignError } from '../base/errors.js'
 import type { HasAll } from '../base/has-all.js'
-import { checkKnownOptions, integerOption } from '../base/option-checks.js'
+import { checkKnownOptions, integerOption, invalidOption, kindOf } from '../base/option-checks.js'
+import { checkSignal } from '../testing/argument-checks.js'
 import {
   isSuccess,
   type Attempt,
@@ -77,9 +78,13 @@ export class Deliverer {
   }
 
   async deliverMany(list: readonly DeliverOptions[], options: DeliverManyOptions): Promise<Delivery[]> {
-    checkKnownOptions('deliverMany', options, ['concurrency', 'shuffle'])
+    const owner = 'deliverMany'
+    if (!Array.isArray(list))
+      throw invalidOption(owner, 'list', list, 'pass a list of the options of deliver', kindOf(list))
+    checkKnownOptions(owner, options, ['concurrency', 'shuffle'])
     const { shuffle = false } = options
-    const concurrency = integerOption('deliverMany', 'concurrency', options.concurrency, {
+    if (typeof shuffle !== 'boolean') throw invalidOption(owner, 'shuffle', shuffle, 'use true or false')
+    const concurrency = integerOption(owner, 'concurrency', options.concurrency, {
       fallback: 1,
       min: 1,
     })
@@ -105,6 +110,7 @@ export class Deliverer {
       throw new CountersignError('ERR_SIMULATOR_CLOSED', 'deliver: the simulator is closed.')
     checkKnownOptions('deliver', options, KNOWN)
     const { eventTypeName, signal: callerSignal } = options
+    checkSignal('deliver', callerSignal)
     const subscription = this.#book.choose(options.subscription, eventTypeName)
     const fault = options.fault === undefined ? undefined : faultOption(options.fault)
     const retry = options.retry === undefined ? this.#settings.retry : retryOption('deliver', options.retry)

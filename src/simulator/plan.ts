@@ -1,4 +1,4 @@
-import { wrongOption } from '../base/option-checks.js'
+import { invalidOption, kindOf, wrongOption } from '../base/option-checks.js'
 import type { DeliverOptions } from './delivery.js'
 import type { Fault } from './fault.js'
 import { faultyRequests } from './faulty-requests.js'
@@ -25,9 +25,12 @@ export function planDelivery(
   random: Random,
   clock: () => number,
 ): DeliveryPlan {
+  const { idempotencyKey } = options
+  if (idempotencyKey !== undefined && typeof idempotencyKey !== 'string')
+    throw invalidOption(OWNER, 'idempotencyKey', idempotencyKey, 'pass a text, such as a UUID')
   const plain: Plain = {
     subscription,
-    idempotencyKey: options.idempotencyKey ?? random.uuid(),
+    idempotencyKey: idempotencyKey ?? random.uuid(),
     // The service documents an Id and no other field (SERVICE 2.5).
     body: bodyOf(options, random),
     timestamp: options.timestamp ?? new Date(clock()),
@@ -42,12 +45,24 @@ export function planDelivery(
   }
 }
 
+const OWNER = 'deliver'
+
 function bodyOf({ body, payload }: DeliverOptions, random: Random): Buffer {
   if (body !== undefined && payload !== undefined)
-    throw wrongOption('deliver', 'payload', 'payload and body are both given: pass either payload or body.')
-  if (body !== undefined) return Buffer.from(body as string)
-  const json: string | undefined = JSON.stringify(payload === undefined ? { Id: random.uuid() } : payload)
+    throw wrongOption(OWNER, 'payload', 'payload and body are both given: pass either payload or body.')
+  if (typeof body === 'string' || ArrayBuffer.isView(body)) return Buffer.from(body as string)
+  if (body !== undefined) throw invalidOption(OWNER, 'body', body, 'pass a text or bytes', kindOf(body))
+  const json = jsonOf(payload === undefined ? { Id: random.uuid() } : payload)
   if (json !== undefined) return Buffer.from(json)
   const problem = `payload of type ${typeof payload} has no JSON form: pass a value that JSON.stringify takes.`
-  throw wrongOption('deliver', 'payload', problem)
+  throw wrongOption(OWNER, 'payload', problem)
+}
+
+/** Undefined for a value without a JSON form, such as a function, a BigInt or an object that contains itself. */
+function jsonOf(payload: unknown): string | undefined {
+  try {
+    return JSON.stringify(payload)
+  } catch {
+    return undefined
+  }
 }

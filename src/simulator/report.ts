@@ -1,4 +1,6 @@
 import { AssertionError } from 'node:assert'
+import { textProperty } from '../base/foreign-value.js'
+import { invalidOption, kindOf } from '../base/option-checks.js'
 import { isSuccess, type Delivery } from './delivery.js'
 import type { Authenticity } from './fault.js'
 
@@ -39,12 +41,14 @@ interface Sent {
   forgedAccepted: boolean
 }
 
-export function deliveryReport(deliveries: readonly Delivery[], handled: Handled): DeliveryReport {
+/** `owner` is the method that was called. @throws CountersignError ERR_OPTION_INVALID */
+export function deliveryReport(
+  deliveries: readonly Delivery[],
+  handled: Handled,
+  owner: string,
+): DeliveryReport {
   const times = new Map<string, number>()
-  for (const each of handled) {
-    const key = (typeof each === 'string' ? each : each.idempotencyKey).toLowerCase()
-    times.set(key, (times.get(key) ?? 0) + 1)
-  }
+  for (const key of handledKeys(owner, handled)) times.set(key, (times.get(key) ?? 0) + 1)
   const sent = sentByKey(deliveries)
   const keysWhere = (isSo: (sent: Sent, timesHandled: number) => boolean) =>
     [...sent].filter(([key, each]) => isSo(each, times.get(key) ?? 0)).map(([key]) => key)
@@ -65,6 +69,19 @@ export function deliveryReport(deliveries: readonly Delivery[], handled: Handled
       .map(([key]) => key),
     neverDelivered: [...times.keys()].filter((key) => !sent.has(key)),
   }
+}
+
+/** The idempotency keys of what was handled, in lower case. @throws CountersignError ERR_OPTION_INVALID */
+function handledKeys(owner: string, handled: Handled): string[] {
+  const cure = 'pass what the handlers have handled: idempotency keys or events'
+  // The characters of a text are no keys.
+  if (typeof handled !== 'object' || typeof handled?.[Symbol.iterator] !== 'function')
+    throw invalidOption(owner, 'handled', handled, `use a list; ${cure}`, kindOf(handled))
+  return Array.from(handled, (each: unknown, index) => {
+    const key = typeof each === 'string' ? each : textProperty(each, 'idempotencyKey')
+    if (key !== undefined) return key.toLowerCase()
+    throw invalidOption(owner, { option: 'handled', part: `handled[${index}]` }, each, cure, kindOf(each))
+  })
 }
 
 /** @throws AssertionError */

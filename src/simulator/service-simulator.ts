@@ -3,6 +3,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { CountersignError } from '../base/errors.js'
 import { listen } from '../base/listen.js'
+import { checkKnownOptions, integerOption } from '../base/option-checks.js'
+import { checkSignal } from '../testing/argument-checks.js'
 import { Api } from './api.js'
 import type { AnsweredApiRequest, ServiceAccount } from './api-types.js'
 import { Deliverer } from './deliverer.js'
@@ -38,7 +40,7 @@ export interface ServiceSimulator {
   subscribe(options: SubscribeOptions): ServiceSubscription
   /**
    * Waits until `count` subscriptions have been created, and resolves to the latest.
-   * @throws CountersignError ERR_SIMULATOR_CLOSED; the reason of the signal
+   * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN, ERR_SIMULATOR_CLOSED; the reason of the signal
    */
   subscribed(options?: SubscribedOptions): Promise<ServiceSubscription>
   /** Replaces the secret of a subscription, and returns the new one. @throws CountersignError ERR_OPTION_INVALID */
@@ -57,7 +59,10 @@ export interface ServiceSimulator {
   /** Delivers several callbacks. Resolves to their deliveries in the order of the list. */
   deliverMany(list: readonly DeliverOptions[], options?: DeliverManyOptions): Promise<Delivery[]>
 
-  /** The results of all deliveries so far, given what the handlers have handled. */
+  /**
+   * The results of all deliveries so far, given what the handlers have handled. This and the assertions refuse what is no list of
+   * that. @throws CountersignError ERR_OPTION_INVALID
+   */
   report(handled: Handled): DeliveryReport
   /** Asserts that no genuine callback was answered 2xx and never handled. @throws AssertionError */
   assertNothingLost(handled: Handled): void
@@ -125,8 +130,10 @@ export async function startServiceSimulator(
     requests: api.requests,
     deliveries: deliverer.deliveries,
     subscribe: (subscription) => book.subscribe(subscription),
-    subscribed: ({ count = 1, signal } = {}) =>
-      book.added(count, signal ? AbortSignal.any([signal, closed.signal]) : closed.signal),
+    async subscribed(options = {}) {
+      const { count, signal } = subscribedOptions(options)
+      return book.added(count, signal ? AbortSignal.any([signal, closed.signal]) : closed.signal)
+    },
     rotateSecret: (subscription, secret) => book.rotate(subscription, secret),
     revokeTokens: () => api.tokens.revoke(),
     deliverTo(target) {
@@ -135,12 +142,20 @@ export async function startServiceSimulator(
     },
     deliver: (options = {}) => deliverer.deliver(options),
     deliverMany: (list, options = {}) => deliverer.deliverMany(list, options),
-    report: (handled) => deliveryReport(deliverer.deliveries, handled),
+    report: (handled) => deliveryReport(deliverer.deliveries, handled, 'report'),
     ...assertionsAbout(deliverer.deliveries),
     close: () => (closing ??= close()),
     [Symbol.asyncDispose]: () => simulator.close(),
   }
   return simulator
+}
+
+function subscribedOptions(options: SubscribedOptions) {
+  const owner = 'subscribed'
+  checkKnownOptions(owner, options, ['count', 'signal'])
+  const { count, signal } = options
+  checkSignal(owner, signal)
+  return { count: integerOption(owner, 'count', count, { fallback: 1, min: 0 }), signal }
 }
 
 type Assertions = Pick<
@@ -149,25 +164,28 @@ type Assertions = Pick<
 >
 
 function assertionsAbout(deliveries: readonly Delivery[]): Assertions {
-  const report = (handled: Handled) => deliveryReport(deliveries, handled)
   const assertions: Assertions = {
     assertNothingLost(handled) {
-      const { lost } = report(handled)
+      const { lost } = deliveryReport(deliveries, handled, 'assertNothingLost')
       assertNone(deliveries, lost, 'answered 2xx and never handled', assertions.assertNothingLost)
     },
     assertNothingForged(handled) {
-      const { forgedHandled, forgedAccepted, neverDelivered } = report(handled)
+      const { forgedHandled, forgedAccepted, neverDelivered } = deliveryReport(
+        deliveries,
+        handled,
+        'assertNothingForged',
+      )
       const { assertNothingForged } = assertions
       assertNone(deliveries, forgedHandled, 'forged, and handled', assertNothingForged)
       assertNone(deliveries, forgedAccepted, 'forged, and answered 2xx', assertNothingForged)
       assertNone(deliveries, neverDelivered, 'handled, and never delivered', assertNothingForged)
     },
     assertNothingSuspect(handled) {
-      const { suspectHandled } = report(handled)
+      const { suspectHandled } = deliveryReport(deliveries, handled, 'assertNothingSuspect')
       assertNone(deliveries, suspectHandled, 'suspect, and handled', assertions.assertNothingSuspect)
     },
     assertNothingTwice(handled) {
-      const { handledTwice } = report(handled)
+      const { handledTwice } = deliveryReport(deliveries, handled, 'assertNothingTwice')
       assertNone(deliveries, handledTwice, 'handled more than once', assertions.assertNothingTwice)
     },
   }

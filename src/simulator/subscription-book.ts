@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { eventTypeNameProblem } from '../base/event-type-name.js'
+import { textProperty } from '../base/foreign-value.js'
 import { checkKnownOptions, invalidOption, refuseOption } from '../base/option-checks.js'
 import { callbackUrlProblem } from '../signature/index.js'
 import { secretProblem } from '../signature/secret.js'
@@ -158,7 +159,8 @@ export class SubscriptionBook {
     return this.entries.at(-1)!
   }
 
-  #find({ id }: ServiceSubscription, owner: string): Entry {
+  #find(subscription: ServiceSubscription, owner: string): Entry {
+    const id = textProperty(subscription, 'id')
     const found = this.entries.find((each) => each.id === id)
     if (found) return found
     const cure =

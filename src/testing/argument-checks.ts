@@ -37,6 +37,11 @@ export function checkExchange(owner: string, bytes: unknown, target: unknown, op
   checkKnownOptions(owner, options, ['timeoutMs', 'signal'])
   const { timeoutMs, signal } = options as { timeoutMs?: number; signal?: unknown }
   durationOption(owner, 'timeoutMs', timeoutMs, 1)
+  checkSignal(owner, signal)
+}
+
+/** @throws CountersignError ERR_OPTION_INVALID */
+export function checkSignal(owner: string, signal: unknown): void {
   if (signal !== undefined && typeof property(signal, 'throwIfAborted') !== 'function')
     throw invalidOption(owner, 'signal', signal, 'pass the signal of an AbortController')
 }
