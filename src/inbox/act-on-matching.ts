@@ -1,12 +1,10 @@
 import {
   checkKnownOptions,
   integerOption,
-  invalidOption,
   kindOf,
   objectOption,
   refuseOption,
 } from '../base/option-checks.js'
-import type { HasAll } from '../base/has-all.js'
 import type { EntryId } from '../callback/callback.js'
 import type {
   ActOptions,
@@ -17,6 +15,7 @@ import type {
   OperatorAction,
   SeenEntry,
 } from './operations.js'
+import { checkAction, checkFilter } from './operation-checks.js'
 import { decisionOf } from './operator-action.js'
 import { MOVES, type InboxState } from './states.js'
 
@@ -65,8 +64,7 @@ export async function previewMatching(
 ): Promise<MatchingPreview> {
   const owner = 'previewMatching'
   objectOption(owner, 'operations', operations, operations, ['search'])
-  // A misspelled name would be ignored, and the decision would be about entries that it was to leave out.
-  checkKnownOptions(owner, filter, FILTER_NAMES, { option: 'filter', part: 'filter' })
+  checkFilter(owner, filter)
   checkAction(owner, action)
   checkKnownOptions(owner, options, ['limit'])
   const limit = integerOption(owner, 'limit', options.limit, {
@@ -134,25 +132,6 @@ function entriesProblem(entries: unknown): string | undefined {
   const wrong = entries.findIndex((entry: Partial<MatchedEntry> | null) => typeof entry?.id !== 'string')
   return wrong === -1 ? undefined : `entries[${wrong}] is no entry: pass the entries of a preview.`
 }
-
-function checkAction(owner: string, action: OperatorAction): void {
-  if (Object.hasOwn(BULK_STATES, action)) return
-  throw invalidOption(owner, 'action', action, `use ${Object.keys(BULK_STATES).join(', ')}`)
-}
-
-const FILTER_NAMES = [
-  'states',
-  'eventType',
-  'idempotencyKey',
-  'bodyId',
-  'subscriptionId',
-  'reason',
-  'before',
-  'after',
-] as const satisfies readonly (keyof EntryFilter)[]
-
-// Fails to compile when a field is missing from the list.
-void (true satisfies HasAll<keyof EntryFilter, typeof FILTER_NAMES>)
 
 /** How many pages a preview reads at most. Each page examines a bounded number of entries. */
 const MAX_PAGES = 20

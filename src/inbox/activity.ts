@@ -1,4 +1,5 @@
-import { wrongOption } from '../base/option-checks.js'
+import type { HasAll } from '../base/has-all.js'
+import { checkKnownOptions, wrongOption } from '../base/option-checks.js'
 import type { InboxState } from './states.js'
 
 /** A time range, and the length of its parts, in milliseconds. Times are since 1970. */
@@ -28,28 +29,41 @@ export type ActivityState = (typeof ACTIVITY_STATES)[number]
 
 const OWNER = 'inbox.activity'
 const MAX_BUCKETS = 1_000
+const REQUEST_NAMES = ['from', 'to', 'bucketMs'] as const satisfies readonly (keyof ActivityRequest)[]
+
+// Fails to compile when a name is missing from the list.
+void (true satisfies HasAll<keyof ActivityRequest, typeof REQUEST_NAMES>)
+
+/** @throws CountersignError ERR_OPTION_UNKNOWN, ERR_OPTION_INVALID */
+export function checkActivity(request: ActivityRequest): void {
+  checkKnownOptions(OWNER, request, REQUEST_NAMES, { option: 'request', part: 'request' })
+  const { from, to, bucketMs } = request
+  if (![from, to].every(Number.isSafeInteger) || from >= to)
+    throw wrongOption(
+      OWNER,
+      'from',
+      `from is ${from} and to is ${to}: use whole numbers, with from before to.`,
+    )
+  if (!Number.isSafeInteger(bucketMs) || bucketMs < 1 || bucketsOf(request) > MAX_BUCKETS) {
+    const cure = `use a whole number that divides the range into at most ${MAX_BUCKETS} parts`
+    throw wrongOption(OWNER, 'bucketMs', `bucketMs is ${bucketMs}: ${cure}.`)
+  }
+}
+
+function bucketsOf({ from, to, bucketMs }: ActivityRequest): number {
+  return Math.ceil((to - from) / bucketMs)
+}
 
 /** Counts entries by the part of the range in which they ended. */
 export class ActivityCounts {
   readonly #request: ActivityRequest
   readonly #buckets: Record<ActivityState, number>[]
 
-  /** @throws CountersignError ERR_OPTION_INVALID */
+  /** @throws CountersignError ERR_OPTION_UNKNOWN, ERR_OPTION_INVALID */
   constructor(request: ActivityRequest) {
-    const { from, to, bucketMs } = request
-    if (![from, to].every(Number.isSafeInteger) || from >= to)
-      throw wrongOption(
-        OWNER,
-        'from',
-        `from is ${from} and to is ${to}: use whole numbers, with from before to.`,
-      )
-    const buckets = Math.ceil((to - from) / bucketMs)
-    if (!Number.isSafeInteger(bucketMs) || bucketMs < 1 || buckets > MAX_BUCKETS) {
-      const cure = `use a whole number that divides the range into at most ${MAX_BUCKETS} parts`
-      throw wrongOption(OWNER, 'bucketMs', `bucketMs is ${bucketMs}: ${cure}.`)
-    }
+    checkActivity(request)
     this.#request = request
-    this.#buckets = Array.from({ length: buckets }, () => ({
+    this.#buckets = Array.from({ length: bucketsOf(request) }, () => ({
       handled: 0,
       dead: 0,
       discarded: 0,

@@ -2,6 +2,7 @@ import type { EntryId } from '../callback/callback.js'
 import type { HasAll } from '../base/has-all.js'
 import { checkKnownOptions, clockOption } from '../base/option-checks.js'
 import type { ActivityBucket, ActivityRequest } from './activity.js'
+import { checkClaim, checkClaims, checkEnds } from './claim-checks.js'
 import { AskedTypes } from './handled-types.js'
 import type {
   AddResult,
@@ -35,6 +36,7 @@ import { activityOf, listOf, statsOf } from './memory/look.js'
 import type { MemoryEntry } from './memory/memory-entry.js'
 import { act, related, show } from './memory/operator.js'
 import { entriesToPrune } from './memory/prune.js'
+import { checkAction, checkCount, checkId, checkPrune, checkSearch } from './operation-checks.js'
 import { decisionOf } from './operator-action.js'
 import { RETENTION_OPTIONS, retentionOptions, type RetentionOptions } from './retention.js'
 import { DEFAULT_PAGE_LIMIT } from './search.js'
@@ -71,6 +73,7 @@ export class MemoryInbox implements CompleteInbox {
   }
 
   async claim(request: ClaimEntries): Promise<Claims> {
+    checkClaim(request)
     const now = this.#clock.now()
     const clockSetBackMs = this.#setTimesAnew(now)
     this.#recordTypes(request.eventTypes, now)
@@ -78,14 +81,17 @@ export class MemoryInbox implements CompleteInbox {
   }
 
   async begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
+    checkClaims('inbox.begin', claims, leaseMs)
     return idsOf(begin(this.#entries, claims, leaseMs, this.#clock.now()))
   }
 
   async extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
+    checkClaims('inbox.extend', claims, leaseMs)
     return idsOf(extend(this.#entries, claims, leaseMs, this.#clock.now()))
   }
 
   async settle(ends: readonly SettledClaim[]): Promise<ReadonlySet<EntryId>> {
+    checkEnds(ends)
     const now = this.#clock.now()
     return idsOf(ends.map((end) => settle(this.#entries, end, now)).filter((entry) => entry !== undefined))
   }
@@ -95,17 +101,20 @@ export class MemoryInbox implements CompleteInbox {
   }
 
   async list(filter: EntryFilter, page: EntryPage = {}): Promise<EntrySummary[]> {
-    return listOf(this.#entries.all.values(), filter, page, this.#entries.shownStates())
+    checkSearch('inbox.list', filter, page)
+    return this.#list(filter, page)
   }
 
   async search(filter: EntryFilter, page: EntryPage = {}): Promise<EntrySearch> {
-    const entries = await this.list(filter, page)
+    checkSearch('inbox.search', filter, page)
+    const entries = this.#list(filter, page)
     const isFull = entries.length === (page.limit ?? DEFAULT_PAGE_LIMIT)
     return isFull && entries.length > 0 ? { entries, next: entries.at(-1)!.id } : { entries }
   }
 
   async count(filter: EntryFilter, max: number): Promise<EntryCount> {
-    const { length } = await this.list(filter, { limit: max + 1 })
+    checkCount('inbox.count', filter, max)
+    const { length } = this.#list(filter, { limit: max + 1 })
     return { count: Math.min(length, max), more: length > max }
   }
 
@@ -114,24 +123,33 @@ export class MemoryInbox implements CompleteInbox {
   }
 
   async show(id: EntryId): Promise<Entry | undefined> {
+    checkId('inbox.show', id)
     return show(this.#entries, id)
   }
 
   async related(id: EntryId): Promise<RelatedEntry[]> {
+    checkId('inbox.related', id)
     return related(this.#entries, id)
   }
 
   async act(id: EntryId, action: OperatorAction, by: string, options?: ActOptions): Promise<ActResult> {
+    checkId('inbox.act', id)
+    checkAction('inbox.act', action)
     return act(this.#entries, id, action, decisionOf(by, options), this.#clock.now())
   }
 
   async prune(request: PruneEntries): Promise<number> {
+    checkPrune('inbox.prune', request)
     const old = entriesToPrune(this.#entries, request, this, this.#clock.now())
     if (!request.dryRun) for (const entry of old) this.#entries.delete(entry)
     return old.length
   }
 
   async close(): Promise<void> {}
+
+  #list(filter: EntryFilter, page: EntryPage): EntrySummary[] {
+    return listOf(this.#entries.all.values(), filter, page, this.#entries.shownStates())
+  }
 
   #recordTypes(eventTypes: EventTypes, now: number): void {
     const types = this.#askedTypes.toRecord(eventTypes, now)

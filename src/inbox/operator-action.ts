@@ -1,6 +1,7 @@
 import { wrongOption } from '../base/option-checks.js'
 import type { EntryId } from '../callback/callback.js'
 import type { ActOptions, ActResult, OperatorDecision, RelatedEntry, SeenEntry } from './operations.js'
+import { checkActOptions } from './operation-checks.js'
 import { MOVES, type InboxState } from './states.js'
 
 /** An action that was refused, and why. */
@@ -67,8 +68,9 @@ export interface Decision {
   readonly expected: SeenEntry | undefined
 }
 
-/** @throws CountersignError ERR_OPTION_INVALID */
+/** @throws CountersignError ERR_OPTION_UNKNOWN, ERR_OPTION_INVALID */
 export function decisionOf(by: string, options: ActOptions = {}): Decision {
+  checkActOptions('inbox.act', options)
   return {
     by: operatorName(by),
     reason: decisionReason(options),

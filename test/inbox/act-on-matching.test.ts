@@ -87,6 +87,12 @@ describe('a wrong argument', () => {
       'ERR_OPTION_UNKNOWN',
       'filter has no option "state".',
     ],
+    [
+      'a state in place of a list',
+      [operations, { states: 'dead' }, 'discard'],
+      'ERR_OPTION_INVALID',
+      'previewMatching: states is "dead": pass a list of states',
+    ],
     ['no action', [operations, {}], 'ERR_OPTION_INVALID', 'action is undefined: use retry, release, discard'],
     [
       'an unknown action',
@@ -103,6 +109,7 @@ describe('a wrong argument', () => {
     ['no argument', [], 'operations is undefined'],
     ['no entries', [operations], 'entries is undefined'],
     ['an unknown action', [operations, [], 'delete', 'ann'], 'action is "delete"'],
+    ['null as options', [operations, [], 'discard', 'ann', null], 'options is null'],
   ])('is refused by actOnMatching: %s', async (_what, given, message) => {
     const act = actOnMatching as (...given: unknown[]) => Promise<unknown>
     await expect(act(...given)).rejects.toMatchObject({

@@ -138,7 +138,8 @@ class Subject {
         return added
       }
       case 'claim': {
-        const claims = await this.#inbox.claim({ ...given, leaseMs: 20 })
+        const { eventTypes, limit, interrupted } = given
+        const claims = await this.#inbox.claim({ eventTypes, limit, interrupted, leaseMs: 20 })
         this.#claims.push(...claims.entries)
         return claims
       }
@@ -148,20 +149,25 @@ class Subject {
         return claim && (await this.#inbox.extend([claim], 20)).size
       case 'begin':
         return claim && (await this.#inbox.begin([claim], 20)).size
-      case 'act':
-        return this.#inbox.act(this.#idOf(given), given.action, 'ann', given)
+      case 'act': {
+        const { action, again, reason } = given
+        return this.#inbox.act(this.#idOf(given), action, 'ann', { again, reason })
+      }
       case 'related':
         return this.#inbox.related(this.#idOf(given))
       case 'show':
         return this.#inbox.show(this.#idOf(given))
       case 'search': {
-        const { entries } = await this.#inbox.search(given, given)
-        return { entries, count: await this.#inbox.count(given, 2) }
+        const { limit, bodyId, states, newestFirst } = given
+        const { entries } = await this.#inbox.search({ bodyId, states }, { limit, newestFirst })
+        return { entries, count: await this.#inbox.count({ bodyId, states }, 2) }
       }
       case 'activity':
         return this.#inbox.activity({ from: START, to: START + 200, bucketMs: given.bucketMs })
-      case 'select':
-        return this.#inbox.list(given, { newestFirst: given.newestFirst })
+      case 'select': {
+        const { reason, states, newestFirst } = given
+        return this.#inbox.list({ reason, states }, { newestFirst })
+      }
       case 'prune':
         return this.#inbox.prune({ state: given.state, limit: 2 })
       case 'wait':

@@ -1,5 +1,5 @@
 import type { EntryId } from '../../callback/callback.js'
-import type { ActivityBucket, ActivityRequest } from '../activity.js'
+import { checkActivity, type ActivityBucket, type ActivityRequest } from '../activity.js'
 import type {
   AddResult,
   Arrival,
@@ -26,6 +26,8 @@ import type {
   OperatorAction,
   RelatedEntry,
 } from '../operations.js'
+import { checkClaim, checkClaims, checkEnds } from '../claim-checks.js'
+import { checkAction, checkCount, checkId, checkPrune, checkSearch } from '../operation-checks.js'
 import { decisionOf } from '../operator-action.js'
 import { countInSteps, searchInSteps } from '../search.js'
 import { act, ActRefused } from './act.js'
@@ -97,21 +99,25 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
   }
 
   async claim(request: ClaimEntries): Promise<Claims> {
+    checkClaim(request)
     this.#checkNotClosed()
     return this.#leases.claim(request)
   }
 
   async begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
+    checkClaims('inbox.begin', claims, leaseMs)
     this.#checkNotClosed()
     return this.#leases.begin(claims, leaseMs)
   }
 
   async extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
+    checkClaims('inbox.extend', claims, leaseMs)
     this.#checkNotClosed()
     return this.#leases.extend(claims, leaseMs)
   }
 
   async settle(ends: readonly SettledClaim[]): Promise<ReadonlySet<EntryId>> {
+    checkEnds(ends)
     this.#checkNotClosed()
     const { held, isAnyDue } = await this.#leases.settle(ends)
     if (isAnyDue) this.#announcements.announce()
@@ -122,11 +128,13 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
     return this.#transaction(stats)
   }
 
-  list(filter: EntryFilter, page?: EntryPage): Promise<EntrySummary[]> {
+  async list(filter: EntryFilter, page: EntryPage = {}): Promise<EntrySummary[]> {
+    checkSearch('inbox.list', filter, page)
     return this.#transaction((tx) => list(tx, filter, page))
   }
 
-  search(filter: EntryFilter, page: EntryPage = {}): Promise<EntrySearch> {
+  async search(filter: EntryFilter, page: EntryPage = {}): Promise<EntrySearch> {
+    checkSearch('inbox.search', filter, page)
     return this.#transaction((tx) => {
       const step = (afterId: EntryId | undefined, limit: number) =>
         searchStep(tx, filter, { ...page, afterId, limit })
@@ -134,25 +142,31 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
     })
   }
 
-  count(filter: EntryFilter, max: number): Promise<EntryCount> {
+  async count(filter: EntryFilter, max: number): Promise<EntryCount> {
+    checkCount('inbox.count', filter, max)
     return this.#transaction((tx) =>
       countInSteps(max, (afterId) => countStep(tx, filter, afterId), EXAMINED_BY_STEP),
     )
   }
 
-  activity(request: ActivityRequest): Promise<readonly ActivityBucket[]> {
+  async activity(request: ActivityRequest): Promise<readonly ActivityBucket[]> {
+    checkActivity(request)
     return this.#transaction((tx) => activity(tx, request))
   }
 
-  show(id: EntryId): Promise<Entry | undefined> {
+  async show(id: EntryId): Promise<Entry | undefined> {
+    checkId('inbox.show', id)
     return this.#transaction((tx) => show(tx, id))
   }
 
-  related(id: EntryId): Promise<RelatedEntry[]> {
+  async related(id: EntryId): Promise<RelatedEntry[]> {
+    checkId('inbox.related', id)
     return this.#transaction((tx) => related(tx, id))
   }
 
   async act(id: EntryId, action: OperatorAction, by: string, options?: ActOptions): Promise<ActResult> {
+    checkId('inbox.act', id)
+    checkAction('inbox.act', action)
     const decision = decisionOf(by, options)
     try {
       const result = await this.#transaction((tx) => act(tx, id, action, decision, this.#settings.schema))
@@ -164,7 +178,8 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
     }
   }
 
-  prune(request: PruneEntries): Promise<number> {
+  async prune(request: PruneEntries): Promise<number> {
+    checkPrune('inbox.prune', request)
     return this.#transaction((tx) => prune(tx, request, this))
   }
 

@@ -27,9 +27,11 @@ import type {
   RelatedEntry,
 } from '../operations.js'
 import type { ActivityBucket, ActivityRequest } from '../activity.js'
+import { checkClaim, checkClaims, checkEnds } from '../claim-checks.js'
 import { AskedTypes } from '../handled-types.js'
 import { InboxClock } from '../inbox-clock.js'
 import { RETENTION_OPTIONS, retentionOptions, type RetentionOptions } from '../retention.js'
+import { checkAction, checkCount, checkId, checkPrune, checkSearch } from '../operation-checks.js'
 import { decisionOf } from '../operator-action.js'
 import { countInSteps, searchInSteps } from '../search.js'
 import { act } from './act.js'
@@ -103,6 +105,7 @@ export class SqliteInbox implements CompleteInbox {
   }
 
   async claim(request: ClaimEntries): Promise<Claims> {
+    checkClaim(request)
     // The sync of `begin` covers a claim. A sync of its own took 4 percent of the processor time of a callback.
     const { claims, now, types, steps, aheadMs } = await this.#commits.write(
       (db) => {
@@ -120,19 +123,22 @@ export class SqliteInbox implements CompleteInbox {
     return steps === 0 ? claims : { ...claims, clockSetBackMs: this.#clock.handled(steps, aheadMs) }
   }
 
-  begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
+  async begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
+    checkClaims('inbox.begin', claims, leaseMs)
     return this.#commits.write((db) => begin(db, claims, leaseMs, this.#clock.now()), {
       entries: claims.length,
     })
   }
 
-  extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
+  async extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
+    checkClaims('inbox.extend', claims, leaseMs)
     return this.#commits.write((db) => extend(db, claims, leaseMs, this.#clock.now()), {
       entries: claims.length,
     })
   }
 
-  settle(ends: readonly SettledClaim[]): Promise<ReadonlySet<EntryId>> {
+  async settle(ends: readonly SettledClaim[]): Promise<ReadonlySet<EntryId>> {
+    checkEnds(ends)
     return this.#commits.write((db) => settle(db, ends, this.#clock.now()), { entries: ends.length })
   }
 
@@ -140,17 +146,20 @@ export class SqliteInbox implements CompleteInbox {
     return stats((step) => this.#commits.read(step))
   }
 
-  list(filter: EntryFilter, page?: EntryPage): Promise<EntrySummary[]> {
+  async list(filter: EntryFilter, page: EntryPage = {}): Promise<EntrySummary[]> {
+    checkSearch('inbox.list', filter, page)
     return this.#commits.read((db) => list(db, filter, page))
   }
 
-  search(filter: EntryFilter, page: EntryPage = {}): Promise<EntrySearch> {
+  async search(filter: EntryFilter, page: EntryPage = {}): Promise<EntrySearch> {
+    checkSearch('inbox.search', filter, page)
     const step = (afterId: EntryId | undefined, limit: number) =>
       this.#commits.read((db) => searchStep(db, filter, { ...page, afterId, limit }))
     return searchInSteps(page, step, EXAMINED_BY_STEP)
   }
 
-  count(filter: EntryFilter, max: number): Promise<EntryCount> {
+  async count(filter: EntryFilter, max: number): Promise<EntryCount> {
+    checkCount('inbox.count', filter, max)
     const step = (afterId: EntryId | undefined) => this.#commits.read((db) => countStep(db, filter, afterId))
     return countInSteps(max, step, EXAMINED_BY_STEP)
   }
@@ -159,20 +168,25 @@ export class SqliteInbox implements CompleteInbox {
     return activity(request, (step) => this.#commits.read(step))
   }
 
-  show(id: EntryId): Promise<Entry | undefined> {
+  async show(id: EntryId): Promise<Entry | undefined> {
+    checkId('inbox.show', id)
     return this.#commits.read((db) => show(db, id))
   }
 
-  related(id: EntryId): Promise<RelatedEntry[]> {
+  async related(id: EntryId): Promise<RelatedEntry[]> {
+    checkId('inbox.related', id)
     return this.#commits.read((db) => related(db, id))
   }
 
   async act(id: EntryId, action: OperatorAction, by: string, options?: ActOptions): Promise<ActResult> {
+    checkId('inbox.act', id)
+    checkAction('inbox.act', action)
     const decision = decisionOf(by, options)
     return this.#commits.write((db) => act(db, id, action, decision, this.#clock.now()))
   }
 
   async prune(request: PruneEntries): Promise<number> {
+    checkPrune('inbox.prune', request)
     if (request.dryRun)
       return this.#commits.read((db) => idsToPrune(db, request, this, this.#clock.now()).length)
     return this.#commits.write((db) => prune(db, request, this, this.#clock.now()), {
