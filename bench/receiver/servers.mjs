@@ -17,6 +17,8 @@ import { path, subscription } from './requests.mjs'
 
 let handled = 0
 let explained = 0
+/** Resolves when the server does nothing more for the callbacks that it has answered. */
+let idle = async () => {}
 const directory = mkdtempSync(join(tmpdir(), 'countersign-bench-'))
 process.on('SIGTERM', () => process.exit())
 process.on('exit', () => rmSync(directory, { recursive: true, force: true }))
@@ -56,6 +58,7 @@ async function handling(inbox) {
   const receiver = createReceiver({ subscriptions: [subscription], inbox, concurrency: 64, logger: false })
   receiver.on(subscription.eventTypeName, () => {}).onHandled(handle)
   await receiver.start()
+  idle = () => receiver.idle()
   return receiver
 }
 
@@ -85,6 +88,7 @@ const servers = {
     })
     receiver.on(subscription.eventTypeName, () => {}).onOutcome(({ status }) => status === 200 && handle())
     await receiver.start()
+    idle = () => receiver.idle()
     app.post(path, receiver.middleware())
     return createServer(app)
   },
@@ -207,9 +211,10 @@ const server = await servers[process.argv[2]]()
 if ('listen' in server) server.listen(0, '127.0.0.1', () => process.send(server.address()))
 else process.send(server.address)
 
-// How many were handled since the last time, and the processor time that took.
+// How many were handled since the last time, and the processor time that took, also what no answer waits for.
 let before = process.cpuUsage()
-process.on('message', () => {
+process.on('message', async () => {
+  await idle()
   const { user, system } = process.cpuUsage(before)
   process.send({ handled, explained, cpuSeconds: (user + system) / 1e6 })
   handled = explained = 0
