@@ -123,7 +123,7 @@ export async function startServers(names, { rounds, roundSeconds, warmUp, connec
       server.count = Math.ceil(perSecond * roundSeconds)
     }
     // In open loop the rate is the same for all: a part of what the first server can answer.
-    const rate = part && (servers[0].count / roundSeconds) * part
+    const rate = part && (await capacity(servers[0])) * part
     for (const server of servers)
       if (rate) Object.assign(server, { rate, count: Math.ceil(rate * roundSeconds) })
     const results = Object.fromEntries(names.map((name) => [name, []]))
@@ -135,6 +135,13 @@ export async function startServers(names, { rounds, roundSeconds, warmUp, connec
   } finally {
     for (const { child } of [load, ...servers]) child.kill()
   }
+}
+
+/** Callbacks per second in closed loop. Several rounds, because every latency of an open loop depends on it. */
+async function capacity(server) {
+  const rounds = []
+  for (let round = 0; round < 7; round++) rounds.push((await server.round(1000)).perSecond)
+  return median(rounds)
 }
 
 async function startServer(name, load, connections) {
