@@ -53,6 +53,15 @@ export class OptionError<
 
   /** The same error for a program in which the option is set elsewhere, such as in a file or by a flag. */
   withOwner(owner: string): OptionError<Code> {
-    return new OptionError(this.code, owner, this.option, this.#messageFor, { cause: this })
+    return anew(this, owner, this.#messageFor)
   }
+}
+
+/** Outside the class: esbuild renames a class that refers to itself, and Node prints the new name with the error. */
+function anew<Code extends OptionError['code']>(
+  error: OptionError<Code>,
+  owner: string,
+  messageFor: (owner: string) => string,
+): OptionError<Code> {
+  return new OptionError(error.code, owner, error.option, messageFor, { cause: error })
 }

@@ -6,7 +6,7 @@ import { DoNotRetryError } from '../handlers/do-not-retry.js'
 import type { AnyEvent, EventMap } from '../handlers/handlers.js'
 import { property, textProperty } from '../base/foreign-value.js'
 import { isUuid } from '../base/uuid.js'
-import { ForwardedJobError } from './forwarded-job-error.js'
+import { missingField, newerVersion } from './forwarded-job-error.js'
 
 /** The version of the job data that this code writes. */
 const VERSION = 1
@@ -67,18 +67,17 @@ export function forwardedEvent<Events extends object = EventMap>(job: {
 }): AnyEvent<Events> {
   const data = property(job, 'data')
   const version = property(data, 'countersign')
-  if (typeof version === 'number' && version > VERSION)
-    throw ForwardedJobError.ofNewerVersion(version, VERSION)
-  if (version !== VERSION) throw ForwardedJobError.ofMissing('countersign')
+  if (typeof version === 'number' && version > VERSION) throw newerVersion(version, VERSION)
+  if (version !== VERSION) throw missingField('countersign')
   return eventOf(data) as unknown as AnyEvent<Events>
 }
 
 function eventOf(data: unknown): CallbackEvent {
   const rawBody = Buffer.from(text(data, 'body'), 'utf8')
   const payload = parsePayload(rawBody)
-  if (!payload) throw ForwardedJobError.ofMissing('body')
+  if (!payload) throw missingField('body')
   const idempotencyKey = text(data, 'idempotencyKey')
-  if (!isUuid(idempotencyKey)) throw ForwardedJobError.ofMissing('idempotencyKey')
+  if (!isUuid(idempotencyKey)) throw missingField('idempotencyKey')
   return {
     type: text(data, 'type'),
     payload,
@@ -103,12 +102,12 @@ function subscriptionOf(data: unknown): PublicSubscription {
 
 function text(data: unknown, name: string, field = name): string {
   const value = textProperty(data, name)
-  if (value === undefined || value === '') throw ForwardedJobError.ofMissing(field)
+  if (value === undefined || value === '') throw missingField(field)
   return value
 }
 
 function date(data: unknown, name: string): Date {
   const value = new Date(text(data, name))
-  if (Number.isNaN(value.getTime())) throw ForwardedJobError.ofMissing(name)
+  if (Number.isNaN(value.getTime())) throw missingField(name)
   return value
 }
