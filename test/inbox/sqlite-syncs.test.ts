@@ -120,14 +120,20 @@ describe('until the disk has it', () => {
   })
 
   describe('a call of a worker for many entries', () => {
+    let now: jest.SpiedFunction<typeof performance.now>
+    afterEach(() => now.mockRestore())
+
+    /** From the arrival on, time passes only when the test says so. */
     async function besideAnArrival() {
       const inbox = inboxOn(inboxFile())
       await inbox.add(arrival())
       holdSyncs()
+      const startedAt = performance.now()
+      now = jest.spyOn(performance, 'now').mockReturnValue(startedAt)
       const adding = [inbox.add(arrival())]
       const claiming = inbox.claim({ ...CLAIM, limit: 65 })
       expect(await isSettled(claiming)).toBe(false)
-      return { inbox, adding, claiming }
+      return { inbox, adding, claiming, startedAt }
     }
 
     it('waits until the arrivals have been answered', async () => {
@@ -138,12 +144,10 @@ describe('until the disk has it', () => {
     })
 
     it('waits no more than 10 ms for one arrival after the other', async () => {
-      const { inbox, adding, claiming } = await besideAnArrival()
-      const later = performance.now() + 10
-      const now = jest.spyOn(performance, 'now').mockImplementation(() => later)
+      const { inbox, adding, claiming, startedAt } = await besideAnArrival()
+      now.mockReturnValue(startedAt + 10)
       adding.push(inbox.add(arrival()))
       expect((await claiming).entries).toHaveLength(3)
-      now.mockRestore()
       endSyncs()
       await Promise.all(adding)
     })
