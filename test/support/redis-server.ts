@@ -39,9 +39,17 @@ export class RedisServer {
     settings: readonly string[] = ['--appendonly', 'yes', '--appendfsync', 'always'],
     port?: number,
   ): Promise<RedisServer> {
-    const server = new RedisServer(port ?? (await freePort()), settings)
-    await server.restart()
-    return server
+    for (let tries = 1; ; tries++) {
+      const server = new RedisServer(port ?? (await freePort()), settings)
+      try {
+        await server.restart()
+        return server
+      } catch (error) {
+        // Another process has taken the port since it was free.
+        if (port !== undefined || tries === 5 || !String(error).includes('Address already in use'))
+          throw error
+      }
+    }
   }
 
   get url(): string {
