@@ -46,7 +46,7 @@ export function withTimeout<Value>(
   { keepsAlive = false } = {},
 ): Promise<Value> {
   return new Promise((resolve, reject) => {
-    const onLate = () => reject(new Error(`${what} took longer than ${limitMs} ms`))
+    const onLate = () => reject(new Error(`${what} took longer than ${Math.round(limitMs)} ms`))
     const cancel = deadline(limitMs, onLate, { keepsAlive })
     promise.then(
       (value) => {
