@@ -53,12 +53,12 @@ export class OptionError<
 
   /** The same error for a program in which the option is set elsewhere, such as in a file or by a flag. */
   withOwner(owner: string): OptionError<Code> {
-    return anew(this, owner, this.#messageFor)
+    return withOtherOwner(this, owner, this.#messageFor)
   }
 }
 
 /** Outside the class: esbuild renames a class that refers to itself, and Node prints the new name with the error. */
-function anew<Code extends OptionError['code']>(
+function withOtherOwner<Code extends OptionError['code']>(
   error: OptionError<Code>,
   owner: string,
   messageFor: (owner: string) => string,
