@@ -38,9 +38,9 @@ export interface Inbox {
    * The inbox records the requested types: see `InboxState`, `unhandled`.
    *
    * Entries stay due when the clock is set back: if a due time was set at a time that is now in the future, its delay or
-   * lease is counted again from now. An entry that ended at a time that is now in the future is taken to have ended now. A clock
-   * that was set back by less than has passed since the last call of `claim` may go unnoticed: entries are then late by no more
-   * than that time.
+   * lease is counted again from now. An entry that ended at a time that is now in the future is taken to have ended now. If
+   * the clock is set back by less than the time since the last `claim` of this process, the inbox may not notice it. Entries are
+   * then late by at most that time.
    */
   claim(request: ClaimEntries): Promise<Claims>
 
