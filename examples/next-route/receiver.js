@@ -1,11 +1,18 @@
 import { createReceiver } from 'countersign'
 import { bookTransfer } from './bookings.js'
 
-let receiver
+const RECEIVER = Symbol.for('next-route.receiver')
 
-/** Made when it is first needed: `next build` loads the routes, too, and has no secrets. */
+/**
+ * Made when it is first needed: `next build` loads the routes, too, and has no secrets. It is global, because Next.js loads
+ * this file once for instrumentation.js and again for the route, and the route needs the receiver that was started.
+ */
 export function getReceiver() {
-  receiver ??= createReceiver({
+  return (globalThis[RECEIVER] ??= newReceiver())
+}
+
+function newReceiver() {
+  return createReceiver({
     subscriptions: [
       {
         eventTypeName: 'transfers.book-completed',
@@ -16,5 +23,4 @@ export function getReceiver() {
   }).on('transfers.book-completed', async ({ payload }) => {
     await bookTransfer(payload.Id)
   })
-  return receiver
 }

@@ -39,6 +39,13 @@ test('says so when the body was read before', async () => {
   assert.equal((await POST(request)).status, 503)
 })
 
+test('has one receiver, although Next.js loads the file for each of its entry points', async () => {
+  const [started, another] = await Promise.all([import('./receiver.js'), import('./receiver.js?another')])
+  assert.notEqual(another.getReceiver, started.getReceiver)
+  assert.equal(another.getReceiver(), started.getReceiver())
+  assert.equal(started.getReceiver().ready, true)
+})
+
 /** What Next.js gives a route handler, less its own additions. */
 function requestOf(callback) {
   return new Request(subscription.callbackUrl, callback)

@@ -1,0 +1,2 @@
+// In a bundle of Next.js, an inbox in a file cannot load SQLite.
+export default { serverExternalPackages: ['countersign'] }
