@@ -44,7 +44,8 @@ export async function loadDriver(): Promise<SqliteDriver> {
   const message =
     `SqliteInbox found no SQLite: Node ${process.versions.node} ` +
     `${nodeVersion >= 22 ? 'could not load its own' : 'has none of its own'}, and the optional dependency ` +
-    `${PACKAGE} could not be loaded. Install it with "npm install ${PACKAGE}", or use Node 24 or later.`
+    `${PACKAGE} could not be loaded. If countersign is in a bundle, leave it out of the bundle. Otherwise install the ` +
+    `package with "npm install ${PACKAGE}", or use Node 24 or later.`
   throw new CountersignError('ERR_SQLITE_MISSING', message, { cause: new AggregateError(failures) })
 }
 
