@@ -154,7 +154,7 @@ it("Node's own fetch stays as it is", async () => {
       await client.accessToken()
       await client.close()
       const { Agent } = require('undici')
-      console.log(globalThis[Symbol.for('undici.globalDispatcher.1')] instanceof Agent)
+      console.log(JSON.stringify(globalThis[Symbol.for('undici.globalDispatcher.1')] instanceof Agent))
     }
     run()`
   const cwd = join(__dirname, '../..')

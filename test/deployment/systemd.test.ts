@@ -79,7 +79,7 @@ describe('the unit for systemd', () => {
     const load = (port: string) => {
       const program = `process.env.COUNTERSIGN_PORT = '${port}'
         const { default: { admin } } = await import('${pathToFileURL(join(original, 'countersign.config.mjs'))}')
-        console.log(admin.port)`
+        console.log(JSON.stringify(admin.port))`
       return execFileSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' })
     }
     expect(load('3001')).toBe('9001\n')

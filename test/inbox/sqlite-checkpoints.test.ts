@@ -133,8 +133,7 @@ it.each(['esm', 'cjs'])('the thread finds SQLite in the built package, as %s', a
     `
     import threads from 'node:worker_threads'
     import { syncBuiltinESMExports } from 'node:module'
-    let requests = 0
-let copies = 0
+    let copies = 0
     threads.Worker = class extends threads.Worker {
       constructor(...given) {
         super(...given)
@@ -150,7 +149,7 @@ let copies = 0
       await inbox.add({ ...each, callback: { ...each.callback, rawBody, signedAt: at, receivedAt: at } })
     }
     await inbox.close()
-    console.log(copies > 0)
+    console.log(JSON.stringify(copies > 0))
     `,
   )
   const arrivals = JSON.stringify(Array.from({ length: 15 }, () => arrival()))

@@ -18,7 +18,7 @@ const subscriptions = [{ eventTypeName: 'transfers.book-completed', callbackUrl,
 const listener = createReceiver({ subscriptions, logger: false }).onAny(() => {}).requestListener()
 const server = createServer(listener).listen(0, '127.0.0.1', async () => {
   const { status } = await fetch('http://127.0.0.1:' + server.address().port, { method: 'POST' })
-  console.log(status)
+  console.log(JSON.stringify(status))
   process.exit()
 })
 `

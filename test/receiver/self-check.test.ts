@@ -140,7 +140,7 @@ describe('several processes', () => {
     const script = `
       const cluster = require('node:cluster')
       const { createReceiver } = require(${JSON.stringify(join(__dirname, '../../dist/cjs/index.js'))})
-      const logger = { debug() {}, info() {}, error: console.error, warn: ({ code }, message) => console.log(cluster.isWorker, code, message) }
+      const logger = { debug() {}, info() {}, error: console.error, warn: ({ code }, message) => console.log(String(cluster.isWorker), code, message) }
       const receiver = createReceiver({ subscriptions: [${JSON.stringify(subscription)}], logger })
       receiver.onAny(() => {}).start().then(() => receiver.stop()).then(() => {
         if (cluster.isPrimary) cluster.fork()

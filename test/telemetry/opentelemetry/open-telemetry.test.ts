@@ -142,7 +142,7 @@ describe('openTelemetry', () => {
     const program = `
       for (const name of ['', '/prometheus', '/sqlite', '/postgres', '/bullmq', '/redis', '/testing'])
         require('countersign' + name)
-      console.log(Object.keys(require.cache).filter((file) => file.includes('opentelemetry')).length)`
+      console.log(JSON.stringify(Object.keys(require.cache).filter((file) => file.includes('opentelemetry')).length))`
     const cwd = join(__dirname, '../../..')
     expect(
       execFileSync(process.execPath, ['--input-type=commonjs', '--eval', program], { cwd, encoding: 'utf8' }),
