@@ -2,14 +2,19 @@ import pg from 'pg'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { PostgresInbox } from '../../../src/postgres.js'
 import { arrival } from '../../support/arrivals.js'
+import { fakeTimeouts } from '../../support/fake-timeouts.js'
 import { describeWithDatabase } from '../../support/postgres-inbox.js'
 import { randomRuns } from '../../support/random-runs.js'
 import { TcpProxy } from '../../support/tcp-proxy.js'
+import { nextLook } from '../../support/until.js'
 
 const ANY = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
 /** Each at a moment that nobody chose. */
 const KILLS = randomRuns(8)
-const BUSY = { busyTimeoutMs: 300 }
+/** For tests with `fakeTimeouts()`: the limits of the server pass nevertheless, and most work takes less. */
+const BUSY = { busyTimeoutMs: 1_000 }
+/** For tests that wait until it has passed. */
+const SOON_BUSY = { busyTimeoutMs: 300 }
 
 // With the settings of a server that does not lose what it has committed.
 describeWithDatabase(
@@ -122,15 +127,19 @@ describeWithDatabase(
     it('has no connection left in the pool, says so, and still renews leases', async () => {
       const pool = new pg.Pool({ connectionString: database.connectionString, max: 4 })
       const { inbox } = await opened({ ...BUSY, pool, connectionString: undefined })
+      const pass = fakeTimeouts()
       await inbox.add(arrival())
       const { entries } = await inbox.claim(ANY)
       const taken = await Promise.all([pool.connect(), pool.connect(), pool.connect()])
-      await expect(inbox.add(arrival())).rejects.toMatchObject({
+      const refused = expect(inbox.add(arrival())).rejects.toMatchObject({
         code: 'ERR_INBOX_BUSY',
-        message: expect.stringContaining('no connection within 300 ms'),
+        message: expect.stringContaining('no connection within 1000 ms'),
       })
+      await pass(2 * BUSY.busyTimeoutMs)
+      await refused
       expect((await inbox.extend(entries, 60_000)).size).toBe(1)
       for (const client of taken) client.release()
+      jest.useRealTimers()
       await recovered(inbox)
       await inbox.close()
       await pool.end()
@@ -139,18 +148,28 @@ describeWithDatabase(
     it('takes too long for a statement, says so, and recovers', async () => {
       const { inbox, schema } = await opened(BUSY)
       await database.query(
-        `CREATE FUNCTION ${schema}.slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(5); RETURN NEW; END';
+        `CREATE FUNCTION ${schema}.slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(60); RETURN NEW; END';
         CREATE TRIGGER slow BEFORE INSERT ON ${schema}.entries FOR EACH ROW EXECUTE FUNCTION ${schema}.slow()`,
       )
-      await expect(inbox.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_BUSY' })
+      // The connection that cancels the statement has to be made, which takes long on a busy machine.
+      const pass = fakeTimeouts()
+      const refused = expect(inbox.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_BUSY' })
+      const sleeps = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+      for (let looks = 0; (await database.query(sleeps)).rowCount === 0; looks++) await nextLook(looks)
+      await pass(2 * BUSY.busyTimeoutMs)
+      await refused
+      jest.useRealTimers()
       await database.query(`DROP TRIGGER slow ON ${schema}.entries`)
       await recovered(inbox)
     })
 
-    // All at once, as each waits for its busyTimeoutMs.
     it('has one of its tables locked, says so, and recovers', async () => {
-      const locked = ['entries', 'schema_version'].map(async (table) => {
-        const { inbox, schema } = await opened(BUSY)
+      const tables = ['entries', 'schema_version']
+      const inboxes = await Promise.all(tables.map(async (table) => ({ table, ...(await opened(BUSY)) })))
+      // The server ends the wait for a lock, and nothing else has a limit.
+      fakeTimeouts()
+      // All at once, because each waits for its busyTimeoutMs.
+      const locked = inboxes.map(async ({ table, inbox, schema }) => {
         const other = new pg.Client(database.connectionString)
         await other.connect()
         await other.query(`BEGIN; LOCK TABLE ${schema}.${table}`)
@@ -159,15 +178,16 @@ describeWithDatabase(
           expect({ table, ...result }).toMatchObject({ table, reason: { code: 'ERR_INBOX_BUSY' } })
         await other.query('ROLLBACK')
         await other.end()
-        await recovered(inbox)
       })
       await Promise.all(locked)
+      jest.useRealTimers()
+      for (const { inbox } of inboxes) await recovered(inbox)
     })
 
     it('does not answer at all, gives up the connection, and recovers', async () => {
       const proxy = await TcpProxy.start(database.server.port)
       const connectionString = database.connectionString.replace(/:\d+\//, `:${proxy.port}/`)
-      const { inbox } = await opened({ ...BUSY, connectionString })
+      const { inbox } = await opened({ ...SOON_BUSY, connectionString })
       await recovered(inbox)
       proxy.isSilent = true
       await expect(inbox.claim(ANY)).rejects.toMatchObject({ code: 'ERR_INBOX_UNREACHABLE' })
@@ -183,7 +203,7 @@ describeWithDatabase(
     it('does not answer any more, lets the inbox be closed', async () => {
       const proxy = await TcpProxy.start(database.server.port)
       const connectionString = database.connectionString.replace(/:\d+\//, `:${proxy.port}/`)
-      const { inbox } = await opened({ ...BUSY, connectionString })
+      const { inbox } = await opened({ ...SOON_BUSY, connectionString })
       proxy.isSilent = true
       await inbox.close()
       await proxy.stop()

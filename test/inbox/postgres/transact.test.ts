@@ -5,6 +5,8 @@ import knex from 'knex'
 import type { ClaimedEntry } from '../../../src/inbox/inbox.js'
 import type { PostgresInbox, PostgresTransaction } from '../../../src/postgres.js'
 import { arrival } from '../../support/arrivals.js'
+import { deferred } from '../../support/deferred.js'
+import { fakeTimeouts } from '../../support/fake-timeouts.js'
 import { describeWithDatabase } from '../../support/postgres-inbox.js'
 import { TcpProxy } from '../../support/tcp-proxy.js'
 
@@ -93,16 +95,23 @@ describeWithDatabase('a transactional handler', (database) => {
 
   it('commits nothing when it takes too long, whatever it does afterwards', async () => {
     const { inbox, claim } = await claimed()
+    const pass = fakeTimeouts()
     let finish = () => {}
     let late: Promise<unknown> | undefined
-    const working = inbox.transact(claim, { timeoutMs: 100 }, async (transaction) => {
+    const written = deferred()
+    const working = inbox.transact(claim, LIMIT, async (transaction) => {
       await write(transaction, claim.id)
-      await new Promise<void>((resolve) => (finish = resolve))
+      const finished = new Promise<void>((resolve) => (finish = resolve))
+      written.resolve()
+      await finished
       late = write(transaction, 'late')
       await late
       return COMPLETE
     })
-    await expect(working).rejects.toMatchObject({ code: 'ERR_TRANSACTION_TIMEOUT' })
+    const refused = expect(working).rejects.toMatchObject({ code: 'ERR_TRANSACTION_TIMEOUT' })
+    await written.promise
+    await pass(LIMIT.timeoutMs)
+    await refused
     finish()
     await new Promise(setImmediate)
     await expect(late).rejects.toThrow()
@@ -160,17 +169,22 @@ describeWithDatabase('a transactional handler', (database) => {
   })
 
   it('waits for a connection in bounded time, and leaves some to callbacks', async () => {
-    const { inbox, claim } = await claimed({ maxConnections: 5, busyTimeoutMs: 300 })
+    const busyTimeoutMs = 4_000
+    const { inbox, claim } = await claimed({ maxConnections: 5, busyTimeoutMs })
+    const pass = fakeTimeouts()
     let finish = () => {}
     const first = inbox.transact(claim, LIMIT, async () => {
       await new Promise<void>((resolve) => (finish = resolve))
       return COMPLETE
     })
     const work = async () => COMPLETE
-    await expect(inbox.transact(claim, LIMIT, work)).rejects.toMatchObject({
+    const refused = expect(inbox.transact(claim, LIMIT, work)).rejects.toMatchObject({
       code: 'ERR_INBOX_BUSY',
       message: expect.stringContaining('for transactional handlers'),
     })
+    await pass(busyTimeoutMs)
+    await refused
+    jest.useRealTimers()
     const second = inbox.transact(claim, LIMIT, work)
     await inbox.add(arrival())
     finish()
