@@ -214,16 +214,15 @@ describeWithAnyDatabase('several pools', (database) => {
     )
   })
 
-  it('wake each other within milliseconds', async () => {
+  it('wake each other', async () => {
     const inboxes = await pair()
     let calls = 0
     const end = inboxes[1].watch(() => calls++)
     // It is called once when it has begun to listen.
     await until(() => calls >= 1)
     await inboxes[0].add(arrival())
-    const addedAt = performance.now()
+    // Without a notification nothing calls it again.
     await until(() => calls >= 2)
-    expect(performance.now() - addedAt).toBeLessThan(500)
     end()
   })
 
