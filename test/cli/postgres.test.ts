@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { PostgresInbox } from '../../src/postgres.js'
+import { arrival } from '../support/arrivals.js'
 import { describeWithPostgres, PostgresServer } from '../support/postgres-server.js'
+import { TcpProxy } from '../support/tcp-proxy.js'
 import { deliver, SUBSCRIPTION } from './configured.js'
 import { countersign, Sandbox, type Ran } from './program.js'
 
@@ -99,6 +102,39 @@ describeWithPostgres('an inbox in PostgreSQL', () => {
       lookedAt: 1,
       secrets: [{ secret: 'secret', last: { entry: id } }],
     })
+  }, 60_000)
+
+  it('is read once by --dry-run for many entries, and once more for each that might be a repeat', async () => {
+    const inbox = new PostgresInbox({ connectionString: url, logger: false })
+    const addSuspects = async (count: number) => {
+      for (let added = 0; added < count; added++) await inbox.add(arrival({ suspicion: 'ERR_SUSPECT' }))
+    }
+    const proxy = await TcpProxy.start(server.port)
+    const proxied = { DATABASE_URL: env['DATABASE_URL']!.replace(/:\d+\//, `:${proxy.port}/`) }
+    const counted = async (action: string) => {
+      let [connections, transactions] = [0, 0]
+      proxy.cutAfter = (bytes) => {
+        if (bytes.includes('user\0')) connections++
+        if (bytes.includes('COMMIT\0')) transactions++
+        return false
+      }
+      const { stdout } = await run(['inbox', action, '--reason', 'ERR_SUSPECT', '--dry-run'], {
+        cwd,
+        env: proxied,
+      })
+      return { connections, transactions, entries: stdout.trim().split('\n').length }
+    }
+    await addSuspects(1)
+    const one = { discard: await counted('discard'), release: await counted('release') }
+    await addSuspects(19)
+    const many = { discard: await counted('discard'), release: await counted('release') }
+    await inbox.close()
+    await proxy.stop()
+    expect(many.discard).toEqual({ ...one.discard, entries: 20 })
+    const { entries, transactions, connections } = many.release
+    expect({ entries, transactions }).toEqual({ entries: 20, transactions: one.release.transactions + 19 })
+    // Of several entries at the same time.
+    expect(connections).toBeGreaterThan(one.release.connections + 4)
   }, 60_000)
 
   it('is looked at by serve --check, which changes nothing', async () => {

@@ -1,5 +1,11 @@
 import type { EntryId } from '../../../callback/callback.js'
-import type { InboxOperations, OperatorDecision, SeenEntry } from '../../../inbox/operations.js'
+import type {
+  ActOptions,
+  EntrySummary,
+  InboxOperations,
+  OperatorDecision,
+  SeenEntry,
+} from '../../../inbox/operations.js'
 import { BULK_STATES } from '../../../inbox/act-on-matching.js'
 import { actionRefusal, missingRefusal } from '../../../inbox/operator-action.js'
 import { MOVES } from '../../../inbox/states.js'
@@ -83,42 +89,66 @@ async function act(
     )
   }
   const by = flags.by ?? systemUser()
-  const results: Result[] = []
-  const rehearsed = new Set<EntryId>()
-  for (const { id, expected } of chosen) {
-    if (flags.dryRun) results.push(await rehearse(inbox, action, id, again, rehearsed))
-    else {
-      const decided = await inbox.act(id, action, by, { again, reason: flags.because, expected })
-      results.push(resultOf(id, decided))
-    }
-  }
+  const results = flags.dryRun
+    ? await rehearse(inbox, action, chosen, again)
+    : await decide(inbox, action, chosen, by, { again, reason: flags.because })
   return report(results, { action, dryRun: flags.dryRun ?? false, json: flags.json ?? false }, io)
 }
 
 interface Chosen {
   readonly id: EntryId
   /** What the filter found. Undefined if the operator named the entry, and so decides on it as it is. */
-  readonly expected?: SeenEntry
+  readonly found?: Found
 }
 
-/** What the action would do after it was done to the entries in `rehearsed`, to which this one is added. */
+type Found = SeenEntry & Pick<EntrySummary, 'id' | 'reason'>
+
+async function decide(
+  inbox: InboxOperations,
+  action: OperatorDecision,
+  chosen: readonly Chosen[],
+  by: string,
+  options: ActOptions,
+): Promise<Result[]> {
+  const results: Result[] = []
+  for (const { id, found } of chosen)
+    results.push(resultOf(id, await inbox.act(id, action, by, { ...options, expected: found })))
+  return results
+}
+
+/** How many entries are looked at at the same time. A PostgreSQL inbox needs a connection for each. */
+const AT_ONCE = 8
+
+/** What the action would do to one entry after the other. It reads of each entry only what the listing has not returned. */
 async function rehearse(
   inbox: InboxOperations,
   action: OperatorDecision,
-  id: EntryId,
+  chosen: readonly Chosen[],
   again: boolean,
-  rehearsed: Set<EntryId>,
-): Promise<Result> {
-  const entry = await inbox.show(id)
-  if (!entry) return refused(id, missingRefusal(id))
+): Promise<Result[]> {
+  const results: Result[] = []
+  const rehearsed = new Set<EntryId>()
   const afterwards = <Known extends { id: EntryId }>(known: Known) =>
     rehearsed.has(known.id) ? { ...known, state: MOVES[action].to, accepted: true } : known
-  const related = (await inbox.related(id)).map(afterwards)
-  const refusal = actionRefusal(action, afterwards(entry), related, again)
-  const reason = entry.state === 'quarantined' ? entry.reason : undefined
-  if (refusal) return { ...refused(id, refusal), reason }
-  rehearsed.add(id)
-  return { id, done: false, reason }
+  const look = async ({ id, found }: Chosen) => {
+    const entry = found ?? (await inbox.show(id))
+    const mayRepeat = entry && action !== 'discard' && !again
+    return { id, entry, related: mayRepeat ? await inbox.related(id) : [] }
+  }
+  for (let start = 0; start < chosen.length; start += AT_ONCE) {
+    const batch = await Promise.all(chosen.slice(start, start + AT_ONCE).map(look))
+    for (const { id, entry, related } of batch) {
+      if (!entry) {
+        results.push(refused(id, missingRefusal(id)))
+        continue
+      }
+      const refusal = actionRefusal(action, afterwards(entry), related.map(afterwards), again)
+      const reason = entry.state === 'quarantined' ? entry.reason : undefined
+      results.push({ ...(refusal ? refused(id, refusal) : { id, done: false }), reason })
+      if (!refusal) rehearsed.add(id)
+    }
+  }
+  return results
 }
 
 /** What the filter picks, of those whose state allows the action. */
@@ -135,8 +165,8 @@ async function bulk(inbox: InboxOperations, action: OperatorDecision, flags: Act
     )
   }
   const states = filter.states ?? BULK_STATES[action]
-  const found: Chosen[] = []
-  for await (const { id, state, attempts, finishedAt } of every(inbox, { ...filter, states }))
-    found.push({ id, expected: { state, attempts, finishedAt } })
-  return found
+  const chosen: Chosen[] = []
+  for await (const { id, state, attempts, finishedAt, reason } of every(inbox, { ...filter, states }))
+    chosen.push({ id, found: { id, state, attempts, finishedAt, reason } })
+  return chosen
 }
