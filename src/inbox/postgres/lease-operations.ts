@@ -1,12 +1,12 @@
 import type { EntryId } from '../../callback/callback.js'
 import { AskedTypes } from '../handled-types.js'
 import { InboxClock } from '../inbox-clock.js'
-import type { ClaimEntries, Claims, ClaimToken, EventTypes, SettledClaim } from '../inbox.js'
+import type { ClaimEnd, ClaimEntries, Claims, ClaimToken, EventTypes, SettledClaim } from '../inbox.js'
 import type { Timed } from './call-lease-function.js'
 import { begin, claim, extend, recordTypes, setTimesAnew } from './claim.js'
 import { rowId } from './entry-id.js'
 import type { InboxDatabase } from './inbox-database.js'
-import { settle } from './settle.js'
+import { recordedBefore, settle } from './settle.js'
 import type { Transaction, TransactionSettings } from './transaction.js'
 
 /** What workers do with leases: each operation is a transaction of its own on the connection for leases. */
@@ -15,6 +15,8 @@ export class LeaseOperations {
   readonly #askedTypes = new AskedTypes()
   /** Given the times of the database's clock, to notice when that is set back. */
   readonly #clock: InboxClock
+  /** Claims whose end may have been recorded although the call was rejected, for example because its answer was lost. */
+  readonly #maybeEnded = new WeakMap<ClaimToken, ClaimEnd['move']>()
   #databaseNow = 0
 
   constructor(database: InboxDatabase) {
@@ -42,10 +44,24 @@ export class LeaseOperations {
     })
   }
 
-  /** Resolves to the ids of those that were held, and whether another entry is due now. */
-  settle(ends: readonly SettledClaim[]): Promise<{ held: ReadonlySet<EntryId>; isAnyDue: boolean }> {
+  /**
+   * Resolves to the ids of those that were held, and whether another entry is due now. A claim counts as held if a call before
+   * has recorded the same end of it and was rejected.
+   */
+  async settle(ends: readonly SettledClaim[]): Promise<{ held: ReadonlySet<EntryId>; isAnyDue: boolean }> {
     const possible = ends.filter((each) => hasRowId(each.claim))
-    return this.#call((all, settings) => settle(all, possible, settings))
+    try {
+      const settled = await this.#call((all, settings) => settle(all, possible, settings))
+      const repeated = possible.filter(
+        ({ claim, end }) => !settled.held.has(claim.id) && this.#maybeEnded.get(claim) === end.move,
+      )
+      if (repeated.length === 0) return settled
+      const before = await this.#database.lease((tx) => recordedBefore(tx, repeated))
+      return { held: new Set([...settled.held, ...before]), isAnyDue: settled.isAnyDue || before.length > 0 }
+    } catch (error) {
+      for (const { claim, end } of possible) this.#maybeEnded.set(claim, end.move)
+      throw error
+    }
   }
 
   /**

@@ -116,6 +116,10 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
     return this.#leases.extend(claims, leaseMs)
   }
 
+  /**
+   * After a rejected call, repeat it with the same claim objects: the end may have been recorded and only the answer lost. The
+   * claim then counts as held.
+   */
   async settle(ends: readonly SettledClaim[]): Promise<ReadonlySet<EntryId>> {
     checkEnds(ends)
     this.#checkNotClosed()

@@ -5,6 +5,7 @@ import { MOVES } from '../states.js'
 import { bigintArray, textArray } from './binary-arrays.js'
 import { callLeaseFunction, idsOf, type LeaseRow, type Timed } from './call-lease-function.js'
 import { orderLock } from './order.js'
+import type { BigInteger } from './row.js'
 import { storedText } from './sql-text.js'
 import type { Transaction, TransactionSettings } from './transaction.js'
 
@@ -31,6 +32,24 @@ export async function settle(
   const { found_at: at, held_ids: held, is_any_due: isAnyDue } = rows[0]!
   return { now: Number(at), result: { held: idsOf(held), isAnyDue } }
 }
+
+/**
+ * The ids of the entries that have the state of the given end. Only a claim changes the token, and only an end takes the entry
+ * from _running_: with the token of the claim, the end is one of this claim.
+ */
+export async function recordedBefore(tx: Transaction, ends: readonly SettledClaim[]): Promise<EntryId[]> {
+  const rows = await tx.all<{ id: BigInteger }>(
+    RECORDED,
+    ends.map(({ claim }) => claim.id),
+    ends.map(({ claim }) => claim.token),
+    ends.map(({ end }) => MOVES[end.move].to),
+  )
+  return rows.map(({ id }) => String(id))
+}
+
+const RECORDED = `
+  SELECT id FROM entries
+  JOIN unnest($1::bigint[], $2::integer[], $3::text[]) AS given (id, token, state) USING (id, token, state)`
 
 /** In how many milliseconds the entry is due again; null if it has ended. */
 function delayOf(end: ClaimEnd): bigint | null {
