@@ -6,6 +6,8 @@ export class TcpProxy {
   readonly #sockets = new Set<Socket>()
   /** Called with what a client sends. If it returns true, the bytes are passed on, and then the client is cut off. */
   cutAfter: (bytes: Buffer) => boolean = () => false
+  /** Called with what the server sends. If it returns true, the bytes are dropped, and the client is cut off. */
+  cutBefore: (bytes: Buffer) => boolean = () => false
 
   /** Whether it keeps to itself what both sides send. */
   isSilent = false
@@ -24,7 +26,9 @@ export class TcpProxy {
         })
       }
       target.on('data', (bytes: Buffer) => {
-        if (!this.isSilent) client.write(bytes)
+        if (this.isSilent) return
+        if (this.cutBefore(bytes)) client.destroy()
+        else client.write(bytes)
       })
       client.on('data', (bytes: Buffer) => {
         if (this.isSilent) return

@@ -97,6 +97,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     if (!(leaseMs > 0)) throw new TypeError(`leaseMs of a claim must be more than 0, and is ${leaseMs}`)
     const key = shortened(hash('sha256', request.key, 'base64'))
     const signatureId = shortened(signature)
+    const body = shortened(bodyHash)
     const token = randomUUID()
     const reply = await this.#claim({
       keys: [
@@ -105,35 +106,53 @@ export class RedisIdempotencyStore implements IdempotencyStore {
         `${this.#base}h:${signatureId}`,
         `${this.#base}s:${signatureId}`,
       ],
-      argument: shortened(bodyHash) + token + String(Math.ceil(leaseMs)),
+      argument: body + token + String(Math.ceil(leaseMs)),
     })
     // Not before: without a connection, every claim would add the commands of the check to the client's queue.
     if (!this.#opened) this.open().catch(() => {})
-    const attempt = /^claimed (\d+)$/.exec(reply)?.[1]
-    if (attempt !== undefined) return { state: 'claimed', claim: this.#claimOf(key, token, Number(attempt)) }
+    const [, attempt, leaseEnd] = /^claimed (\d+) (\d+)$/.exec(reply) ?? []
+    if (attempt && leaseEnd)
+      return {
+        state: 'claimed',
+        claim: this.#claimOf({ key, body, token, attempt: Number(attempt), leaseEnd }),
+      }
     if (reply === 'in-progress' || reply === 'completed' || reply === 'conflict' || reply === 'replay')
       return { state: reply }
     throw refusal(reply)
   }
 
-  #claimOf(key: string, token: string, attempt: number): Claim {
+  #claimOf({ key, body, token, attempt, leaseEnd }: GrantedClaim): Claim {
     const claimKey = `${this.#base}c:${key}`
     let isCompleted = false
+    let isReleased = false
     return {
       attempt,
       complete: async () => {
         if (isCompleted) return true
-        const reply = await this.#complete({ keys: [claimKey, `${this.#base}k:${key}`], argument: token })
+        const reply = await this.#complete({
+          keys: [claimKey, `${this.#base}k:${key}`],
+          argument: body + token + (isReleased ? '0' : leaseEnd),
+        })
         if (reply !== 'completed' && reply !== 'lost') throw refusal(reply)
         isCompleted = reply === 'completed'
         return isCompleted
       },
       release: async () => {
+        isReleased = true
         const reply = await this.#release({ keys: [claimKey], argument: token })
         if (reply !== 'released' && reply !== 'lost') throw refusal(reply)
       },
     }
   }
+}
+
+interface GrantedClaim {
+  readonly key: string
+  readonly body: string
+  readonly token: string
+  readonly attempt: number
+  /** By the clock of the server, in milliseconds. */
+  readonly leaseEnd: string
 }
 
 type RunScript = (item: ScriptItem) => Promise<string>

@@ -36,7 +36,7 @@ local function each(signatures, visit)
 end
 `
 
-/** Argument: body, token (36 characters), leaseMs. Replies with the state, and with the attempt if claimed. */
+/** Argument: body, token (36 characters), leaseMs. Replies with the state; of a new claim also with attempt and end of lease. */
 export const CLAIM = script(
   ['claimKey', 'completedKey', 'holderKey', 'signatureKey'],
   `
@@ -51,7 +51,7 @@ local running = claim[1] and tonumber(claim[3]) > now
 local held = holder and tonumber(string.sub(holder, 23)) > now
 
 -- The client sent the command again, as it did not get the reply.
-if running and claim[1] == token then return 'claimed ' .. claim[5] end
+if running and claim[1] == token then return 'claimed ' .. claim[5] .. ' ' .. claim[3] end
 
 local knownKey, knownSignature = 'unknown', 'unknown'
 if running then
@@ -82,7 +82,7 @@ elseif knownKey == 'unknown' then
     'attempt', attempt)
   redis.call('PEXPIREAT', claimKey, number(leaseEnd + tonumber(retentionMs)))
   redis.call('SET', holderKey, key .. number(leaseEnd), 'PX', leaseMs)
-  return 'claimed ' .. attempt
+  return 'claimed ' .. attempt .. ' ' .. number(leaseEnd)
 end
 
 if running then
@@ -100,12 +100,25 @@ return 'completed'
 `,
 )
 
-/** Argument: token. Replies with completed or lost. */
+// ioredis sends a command again if the connection failed before the reply. COMPLETE must then reply `completed` again, although
+// its first run has deleted the claim. This is safe because until the lease of a claim ends, only its own completion can make
+// its key completed: CLAIM grants no claim of a completed key, and no second claim while a lease runs. RELEASE ends a lease early,
+// so a caller that has released sends 0 as the end.
+// There are two exceptions: the server's clock was set back, or the server lost the claim (failover, eviction). A caller may then
+// be told `completed` although another caller completed the key with the same body. This changes no record, and the
+// callback is recorded as handled.
+
+/** Argument: body, token (36 characters), end of the lease. Replies with completed or lost. */
 export const COMPLETE = script(
   ['claimKey', 'completedKey'],
   `
+local body, token, leaseEnd = string.sub(argument, 1, 22), string.sub(argument, 23, 58), string.sub(argument, 59)
 local claim = redis.call('HMGET', claimKey, 'token', 'body', 'signatures')
-if claim[1] ~= argument then return 'lost' end
+if claim[1] ~= token then
+  local completed = redis.call('GET', completedKey)
+  local isOwn = completed and string.sub(completed, 1, 22) == body and now() < tonumber(leaseEnd)
+  return isOwn and 'completed' or 'lost'
+end
 -- First of the writes: when the memory is full, Redis lets a script write that has already deleted something.
 redis.call('DEL', claimKey)
 local newest

@@ -4,7 +4,7 @@ import { registerIdempotencyStoreTests } from '../../../src/testing/idempotency-
 import { claimOf, claimRequest, completed } from '../../support/claim-requests.js'
 import { CLIENT_NAMES, CLIENTS, type OpenClient } from '../../support/redis-clients.js'
 import { anyRedis, describeWithAnyRedis } from '../../support/redis-server.js'
-import { passTime } from '../../support/redis-time.js'
+import { StoreTime } from '../../support/redis-time.js'
 import { nextLook } from '../../support/until.js'
 
 describeWithAnyRedis('RedisIdempotencyStore', () => {
@@ -30,9 +30,10 @@ describeWithAnyRedis('RedisIdempotencyStore', () => {
 
     registerIdempotencyStoreTests(({ retentionMs }) => {
       const prefix = `test-${randomUUID()}`
+      const time = new StoreTime(control.client, prefix)
       return {
-        store: new RedisIdempotencyStore({ client: open.client, prefix, retentionMs }),
-        advance: (ms) => passTime(control.client, prefix, ms),
+        store: new RedisIdempotencyStore({ client: time.of(open.client), prefix, retentionMs }),
+        advance: (ms) => time.pass(ms),
       }
     })
   })

@@ -4,7 +4,7 @@ import { claimOf, claimRequest } from '../../support/claim-requests.js'
 import { describeWithRedis, RedisServer } from '../../support/redis-server.js'
 import { until } from '../../support/until.js'
 
-const replyTo = (args: readonly string[]) => (args[2] === '4' ? 'claimed 1' : 'completed')
+const replyTo = (args: readonly string[]) => (args[2] === '4' ? 'claimed 1 5' : 'completed')
 const isStep = (args: readonly string[]) => args[0] === 'EVALSHA'
 
 /** The clients of the package redis differ in what stands before the command. */

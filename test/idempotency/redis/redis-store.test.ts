@@ -42,13 +42,15 @@ describe('what is not the reply of a script', () => {
   it.each([
     ['OK'],
     ['claimed'],
-    ['claimed 0x1'],
-    ['claimed 1\n'],
+    ['claimed 1'],
+    ['claimed 0x1 5'],
+    ['claimed 1 5\n'],
+    ['claimed 1 -5'],
     [''],
     [1],
     [null],
     [undefined],
-    [['claimed 1']],
+    [['claimed 1 5']],
     [{}],
   ])('is an error and no claim: %j', async (reply) => {
     const store = new RedisIdempotencyStore({ client: { sendCommand: async () => reply }, logger: false })
@@ -56,7 +58,7 @@ describe('what is not the reply of a script', () => {
   })
 
   it('is an error and no completion', async () => {
-    const replies = ['claimed 1', 'ERR', 'OK', 'OK', 'OK', 'released']
+    const replies = ['claimed 1 5', 'ERR', 'OK', 'OK', 'OK', 'released']
     const client = { sendCommand: async ([, , , key]: string[]) => (key ? replies.shift() : undefined) }
     const store = new RedisIdempotencyStore({ client, logger: false })
     const claim = await claimOf(store, claimRequest())

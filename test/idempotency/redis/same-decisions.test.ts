@@ -8,7 +8,7 @@ import { claimOf, claimRequest, completed, digest } from '../../support/claim-re
 import { randomRuns } from '../../support/random-runs.js'
 import { CLIENTS, type OpenClient } from '../../support/redis-clients.js'
 import { anyRedis, describeWithAnyRedis } from '../../support/redis-server.js'
-import { passTime } from '../../support/redis-time.js'
+import { StoreTime } from '../../support/redis-time.js'
 
 describeWithAnyRedis('RedisIdempotencyStore', () => {
   let server: Awaited<ReturnType<typeof anyRedis>>
@@ -24,8 +24,10 @@ describeWithAnyRedis('RedisIdempotencyStore', () => {
 
   const createStore = (retentionMs: number) => {
     const prefix = `test-${randomUUID()}`
-    const store = new RedisIdempotencyStore({ client: open.client, prefix, retentionMs, logger: false })
-    return { store, pass: (ms: number) => passTime(open.client, prefix, ms) }
+    const time = new StoreTime(open.client, prefix)
+    const client = time.of(open.client)
+    const store = new RedisIdempotencyStore({ client, prefix, retentionMs, logger: false })
+    return { store, pass: (ms: number) => time.pass(ms) }
   }
 
   describe('decides as recognise() does', () => {
