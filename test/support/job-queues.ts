@@ -1,10 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import { createPostgresBackend, Queue, Worker, type ConnectionOptions, type Processor } from 'bullmq'
+import {
+  createPostgresBackend,
+  Queue,
+  Worker,
+  type ConnectionOptions,
+  type Processor,
+  type WorkerOptions,
+} from 'bullmq'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import type { ForwardedCallback } from '../../src/bullmq.js'
 import { hasPostgres, PostgresServer, QUICK_SETTINGS } from './postgres-server.js'
 import { hasRedis, RedisServer } from './redis-server.js'
+import { TcpProxy } from './tcp-proxy.js'
 
 export type TestQueue = Queue<ForwardedCallback>
 
@@ -13,10 +21,16 @@ export interface QueueEngine {
   readonly url: string
   /** A queue of its own unless it is named, closed with the engine. */
   queue(name?: string): TestQueue
-  worker(queue: TestQueue, processor: Processor<ForwardedCallback, unknown>): Worker
+  worker(
+    queue: TestQueue,
+    processor: Processor<ForwardedCallback, unknown>,
+    options?: Omit<WorkerOptions, 'connection'>,
+  ): Worker
   /** Ends the server as a crash does. */
   kill(): Promise<void>
   restart(): Promise<void>
+  /** Cuts all connections of queues and workers. What they have sent arrives, and the answers are lost. */
+  cut(): void
   close(): Promise<void>
 }
 
@@ -49,25 +63,29 @@ function nodeRedis(url: string): RedisConnection {
 
 async function onRedis(connect: (url: string) => RedisConnection): Promise<QueueEngine> {
   const server = await RedisServer.start()
+  const proxy = await TcpProxy.start(server.port)
+  const url = `redis://127.0.0.1:${proxy.port}`
   const opened = new Opened()
   return {
-    url: server.url,
+    url,
     queue(name = randomUUID()) {
-      const { connection, close } = connect(server.url)
+      const { connection, close } = connect(url)
       opened.add(close)
       return opened.queue(new Queue(name, { connection }))
     },
-    worker({ name }, processor) {
-      const { connection, close } = connect(server.url)
-      const worker = new Worker(name, processor, { connection, drainDelay: 1 })
+    worker({ name }, processor, options) {
+      const { connection, close } = connect(url)
+      const worker = new Worker(name, processor, { drainDelay: 1, ...options, connection })
       // Once the worker is closed, BullMQ does not listen to the errors of a node-redis client that stays open.
       worker.once('closed', close)
       return opened.worker(worker)
     },
     kill: () => server.kill(),
     restart: () => server.restart(),
+    cut: () => proxy.cut(),
     async close() {
       await opened.close()
+      await proxy.stop()
       await server.stop()
     },
   }
@@ -75,19 +93,24 @@ async function onRedis(connect: (url: string) => RedisConnection): Promise<Queue
 
 async function onPostgres(): Promise<QueueEngine> {
   const server = await PostgresServer.start(QUICK_SETTINGS)
-  const connectionString = await server.createDatabase()
+  const proxy = await TcpProxy.start(server.port)
+  const connectionString = (await server.createDatabase()).replace(`:${server.port}/`, `:${proxy.port}/`)
   const connection = { connectionString, migrate: true, max: 4 }
   const opened = new Opened()
   return {
     url: connectionString,
     queue: (name = randomUUID()) =>
       opened.queue(new Queue(name, { connection }, createPostgresBackend) as unknown as TestQueue),
-    worker: ({ name }, processor) =>
-      opened.worker(new Worker(name, processor, { connection }, createPostgresBackend) as unknown as Worker),
+    worker: ({ name }, processor, options) =>
+      opened.worker(
+        new Worker(name, processor, { ...options, connection }, createPostgresBackend) as unknown as Worker,
+      ),
     kill: () => server.kill(),
     restart: () => server.restart(),
+    cut: () => proxy.cut(),
     async close() {
       await opened.close()
+      await proxy.stop()
       await server.stop()
     },
   }

@@ -4,6 +4,7 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 export class TcpProxy {
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
+  readonly #clients = new Set<Socket>()
   /** Called with what a client sends. If it returns true, the bytes are passed on, and then the client is cut off. */
   cutAfter: (bytes: Buffer) => boolean = () => false
   /** Called with what the server sends. If it returns true, the bytes are dropped, and the client is cut off. */
@@ -14,6 +15,8 @@ export class TcpProxy {
 
   private constructor(targetPort: number) {
     this.#server = createServer((client) => {
+      this.#clients.add(client)
+      client.on('close', () => this.#clients.delete(client))
       const target = connect(targetPort, '127.0.0.1')
       for (const socket of [client, target]) {
         this.#sockets.add(socket)
@@ -49,6 +52,11 @@ export class TcpProxy {
 
   get port(): number {
     return (this.#server.address() as AddressInfo).port
+  }
+
+  /** Ends all connections. What a client has sent still arrives at the server, and what the server answers is lost. */
+  cut(): void {
+    for (const socket of this.#clients) socket.destroy()
   }
 
   async stop(): Promise<void> {
