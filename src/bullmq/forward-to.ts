@@ -70,6 +70,8 @@ export function forwardTo<Queue extends JobQueue>(
   const rememberMs = integerOption(OWNER, 'rememberMs', options.rememberMs, REMEMBER_MS)
   const timeoutMs = durationOption(OWNER, 'timeoutMs', options.timeoutMs, 5_000)
   const overdue = new OverdueAdds()
+  let isGivenUp = false
+  jobs.waitUntilReady?.().catch(() => (isGivenUp = true))
   return async (event, { signal, logger }) => {
     const id = forwardedId(event)
     const job = { id, name: nameOf(event), data: toForwarded(event), options: jobOptions, rememberMs }
@@ -85,12 +87,15 @@ export function forwardTo<Queue extends JobQueue>(
     } catch (error) {
       controller.abort(error)
       overdue.keep(adding)
-      throw failure(jobs, messageOf(error), error)
+      throw failure(jobs, messageOf(error) + (isGivenUp ? RESTART : ''), error)
     } finally {
       release()
     }
   }
 }
+
+const RESTART =
+  '. The queue could not be used when it was created, and BullMQ does not try again: remove the cause and restart the process'
 
 function failure(queue: JobQueue, why: string, cause?: unknown): RetryLaterError {
   const message = `the callback could not be handed to the queue ${JSON.stringify(queue.name)}: ${why}`

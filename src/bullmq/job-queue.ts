@@ -8,6 +8,8 @@ export interface JobQueue {
   /** Builds a Redis key of the queue. */
   readonly toKey?: (type: string) => string
   getBackend?(): unknown
+  /** BullMQ keeps the result of the first attempt: after a rejection the queue rejects every job. */
+  waitUntilReady?(): Promise<unknown>
 }
 
 /** The options that the queue takes for a job, without those that the hand-off sets. */

@@ -135,6 +135,26 @@ describe.each(ENGINES.filter(({ installed }) => installed))('a queue on $name', 
     expect(await jobsOf(queue)).toHaveLength(1)
   })
 
+  it('that was created while the server was out of reach is used on Redis, and on PostgreSQL after a restart', async () => {
+    const { name } = engine.queue()
+    await engine.kill()
+    const forward = forwardTo(engine.queue(name), { timeoutMs: 300 })
+    const { send, log } = await runReceiver({ handler: forward })
+    const callback = genuine()
+    expect((await send(callback)).status).toBe(503)
+    await engine.restart()
+    if (engine.url.startsWith('redis:')) return answered200(() => send(callback))
+
+    const queue = engine.queue(name)
+    await queue.waitUntilReady()
+    expect((await send(callback)).status).toBe(503)
+    const errors = log.withCode('ERR_RETRY_LATER').map(({ fields }) => (fields['err'] as Error).message)
+    expect(errors).toHaveLength(2)
+    for (const error of errors) expect(error).toMatch(/BullMQ does not try again.*restart the process$/)
+    const restarted = await runReceiver({ handler: forwardTo(queue) })
+    expect((await restarted.send(callback)).status).toBe(200)
+  })
+
   it('out of reach leaves the entry of an inbox to be retried', async () => {
     const queue = engine.queue()
     await queue.waitUntilReady()
