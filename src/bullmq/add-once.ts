@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { ForwardedCallback } from './forwarded-callback.js'
-import { redisKeysOf, type JobQueue } from './job-queue.js'
+import { forgetFailedAdd, redisKeysOf, type JobQueue } from './job-queue.js'
 
 export interface JobToAdd {
   /** What identifies the callback within the queue. */
@@ -32,7 +32,13 @@ export async function addOnce(queue: JobQueue, job: JobToAdd, signal: AbortSigna
   }
   if (known) return false
   const deduplication = { id, ttl: rememberMs }
-  const added = await queue.add(name, data, { ...options, jobId, deduplication })
+  let added
+  try {
+    added = await queue.add(name, data, { ...options, jobId, deduplication })
+  } catch (error) {
+    await forgetFailedAdd(queue, error, id, jobId)
+    throw error
+  }
   await keys?.set(key, added.id ?? '', { PX: rememberMs })
   return added.id === jobId
 }

@@ -36,6 +36,23 @@ export async function redisKeysOf(queue: JobQueue): Promise<RedisKeys | undefine
   return hasBoth && queue.toKey ? (client as RedisKeys) : undefined
 }
 
+/**
+ * Removes the record by which BullMQ recognises repeats of a callback, if it is of this job, which a script of Redis failed to add.
+ * Redis does not roll a script back: the record may exist without the job, and a repeat would be answered 200 and lost. After any
+ * other error the job may exist, so the record stays.
+ */
+export async function forgetFailedAdd(
+  queue: JobQueue,
+  error: unknown,
+  id: string,
+  jobId: string,
+): Promise<void> {
+  if (!/@user_script|running script/.test(messageOf(error))) return
+  const backend = queue.getBackend?.()
+  const remove = property(backend, 'removeDeduplicationKey')
+  if (typeof remove === 'function') await Reflect.apply(remove, backend, [id, jobId])
+}
+
 export function messageOf(error: unknown): string {
   return isErrorLike(error) ? String(property(error, 'message')) : String(error)
 }

@@ -104,6 +104,16 @@ describe.each(ENGINES.filter(({ installed }) => installed))('a queue on $name', 
     expect(await jobsOf(two)).toHaveLength(3)
   })
 
+  it('has the job of a callback whose first add BullMQ could not finish', async () => {
+    const queue = engine.queue()
+    const callback = genuine()
+    const wrong = await runReceiver({ handler: forwardTo(queue, { jobOptions: { delay: NaN } }) })
+    expect((await wrong.send(callback)).status).toBe(503)
+    const right = await runReceiver({ handler: forwardTo(queue) })
+    expect((await right.send(callback)).status).toBe(200)
+    expect(await jobsOf(queue)).toHaveLength(1)
+  })
+
   it('adds a job again when an operator replays the entry', async () => {
     const queue = engine.queue()
     const { send, entries, becomes, inbox } = await runInboxReceiver({ handler: forwardTo(queue) })
