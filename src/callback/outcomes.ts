@@ -62,6 +62,15 @@ export const OUTCOMES = {
     retryAfter: true,
   },
 
+  // Refused, and not unavailable: a sender that closes its connection can cause it, and must not raise an alarm. The
+  // status is not 400: if the application failed, a genuine sender retries.
+  ERR_BODY_SOURCE_FAILED: {
+    status: 503,
+    outcome: 'refused',
+    reason: 'the function, the promise or the iterator that was given to receive() for the body failed',
+    retryAfter: true,
+  },
+
   ERR_AUTHORIZATION_MISSING: { status: 401, outcome: 'refused', reason: 'there is no Authorization header' },
   ERR_AUTHORIZATION_REPEATED: {
     status: 401,
@@ -226,6 +235,19 @@ export interface Outcome {
 export function outcome(code: OutcomeCode, callback?: VerifiedCallback, error?: unknown): Outcome {
   const { status, outcome, reason } = OUTCOMES[code]
   return { code, outcome, status, reason, callback, error }
+}
+
+/** A request that was refused before anything was verified. */
+export interface Refusal {
+  readonly refused: OutcomeCode
+  /** In place of the reason of the table, if more is known. */
+  readonly reason?: string | undefined
+  readonly error?: unknown
+}
+
+export function refusal({ refused, reason, error }: Refusal): Outcome {
+  const result = outcome(refused, undefined, error)
+  return reason === undefined ? result : { ...result, reason }
 }
 
 /** The same for a callback that is in the inbox. */

@@ -1,9 +1,5 @@
-import { Readable } from 'node:stream'
 import { invalidOption, kindOf } from '../base/option-checks.js'
 import { callbackHeaders, mayLackHeaders, type RequestHeaders } from './callback-headers.js'
-import type { BodyLimits } from './body-limits.js'
-import { isUnread } from './raw-body.js'
-import { readBody, type BodyFailureCode, type RawBody, type ReadBodyOptions } from './read-body.js'
 import type { CallbackHead } from './callback-head.js'
 
 /** The bytes, or a source of them: a Node stream, a web stream, an async generator, or a promise of all bytes. */
@@ -52,48 +48,4 @@ function checkPlainRequest(request: unknown): void {
     throw invalidOption(owner, 'method', method, 'pass the method of the request, such as "POST"')
   if (typeof path !== 'string')
     throw invalidOption(owner, 'path', path, 'pass the path and the query of the request')
-}
-
-/**
- * Reads the body within its limits, or returns why there is none. A refused source is not touched: its server ends
- * it.
- */
-export function readPlainBody(
-  body: PlainRequest['body'],
-  options: ReadBodyOptions,
-): Promise<RawBody | BodyFailureCode> | RawBody | BodyFailureCode {
-  let stream: Readable | undefined
-  try {
-    const source: unknown = typeof body === 'function' ? body() : body
-    if (ArrayBuffer.isView(source)) return ofBytes(source, options.limits)
-    stream = streamOf(source)
-  } catch {
-    return 'ERR_BODY_ABORTED'
-  }
-  return stream && isUnread(stream) ? readBody(stream, options) : 'ERR_BODY_ALREADY_READ'
-}
-
-function ofBytes(
-  { buffer, byteOffset, byteLength }: ArrayBufferView,
-  { maxBodyBytes }: BodyLimits,
-): RawBody | BodyFailureCode {
-  if (byteLength > maxBodyBytes) return 'ERR_BODY_TOO_LARGE'
-  return { bytes: Buffer.from(buffer, byteOffset, byteLength), release() {} }
-}
-
-/** Undefined for a value without unread bytes, such as a string or a parsed body. */
-function streamOf(source: unknown): Readable | undefined {
-  if (typeof source !== 'object' || source === null) return undefined
-  if (source instanceof Readable) return source
-  // A web stream that has been read or is being read.
-  if (Readable.isDisturbed(source as Readable) || ('locked' in source && source.locked)) return undefined
-  const chunks = 'then' in source ? once(source as Promise<Uint8Array>) : source
-  if (!(Symbol.asyncIterator in chunks)) return undefined
-  const stream = Readable.from(chunks as AsyncIterable<Uint8Array>, { objectMode: false })
-  // The source may fail after the body has been refused.
-  return stream.on('error', () => {})
-}
-
-async function* once(bytes: Promise<Uint8Array>): AsyncGenerator<Uint8Array> {
-  yield await bytes
 }

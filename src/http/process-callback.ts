@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import { isPending, started, type MaybePending } from '../base/pending.js'
 import type { CallbackRequest } from '../callback/callback.js'
-import { outcome, type Outcome } from '../callback/outcomes.js'
+import { outcome, refusal, type Outcome } from '../callback/outcomes.js'
 import type { Credentials } from '../signature/credentials.js'
 import type { BodyLimits } from './body-limits.js'
 import type { CallbackHead } from './callback-head.js'
@@ -62,7 +62,7 @@ export function callbackProcessor({
   const readCallback = callbackReader(limits, { stopping, probeStep })
 
   const judge = ({ head }: Exchange, intake: Intake, startedAt: number): MaybePending<Outcome> =>
-    intake.refused ? outcome(intake.refused) : receive(intake, intake.credentials, head, startedAt)
+    intake.refused ? refusal(intake) : receive(intake, intake.credentials, head, startedAt)
 
   function answer(exchange: Exchange, intake: Intake | undefined, result: Outcome, startedAt: number): void {
     intake?.release?.()

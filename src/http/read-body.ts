@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks'
 import type { Readable } from 'node:stream'
 import getRawBody from 'raw-body'
 import { timer, afterCurrentTick } from '../base/timeout.js'
-import type { OutcomeCode } from '../callback/outcomes.js'
+import type { OutcomeCode, Refusal } from '../callback/outcomes.js'
 import type { HeaderValue } from '../signature/index.js'
 import type { BodyMemory } from './body-memory.js'
 import { CoalescedBody } from './coalesced-body.js'
@@ -16,6 +16,9 @@ export interface RawBody {
 }
 
 export type BodyFailureCode = Extract<OutcomeCode, `ERR_BODY_${string}` | 'ERR_SHUTTING_DOWN'>
+
+/** Why there is no body: a code, or an object if more than the code is known. */
+export type BodyFailure = BodyFailureCode | (Refusal & { readonly refused: BodyFailureCode })
 
 export interface ReadBodyOptions {
   readonly limits: BodyLimits
@@ -31,7 +34,7 @@ const CHECK_TIME_EVERY = 1_024
 const ABORTS = ['aborted', 'error', 'close'] as const
 
 /** A refusal of a body that raw-body does not refuse itself. */
-class BodyFailure extends Error {
+class BodyError extends Error {
   constructor(readonly code: BodyFailureCode) {
     super(code)
   }
@@ -46,7 +49,7 @@ export function readBody(
   return new Promise((resolve) => {
     const length = typeof contentLength === 'string' ? Number(contentLength) : undefined
     const body = new CoalescedBody(memory, maxBodyBytes, length)
-    const fail = (code: BodyFailureCode): void => void body.emit('error', new BodyFailure(code))
+    const fail = (code: BodyFailureCode): void => void body.emit('error', new BodyError(code))
 
     const startedAt = performance.now()
     let pieces = 0
@@ -103,7 +106,7 @@ function bytesOf(piece: unknown): Buffer | undefined {
   return ArrayBuffer.isView(piece) ? Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength) : undefined
 }
 
-function failureCode(error: getRawBody.RawBodyError | BodyFailure): BodyFailureCode {
-  if (error instanceof BodyFailure) return error.code
+function failureCode(error: getRawBody.RawBodyError | BodyError): BodyFailureCode {
+  if (error instanceof BodyError) return error.code
   return error.type === 'entity.too.large' ? 'ERR_BODY_TOO_LARGE' : 'ERR_BODY_ABORTED'
 }

@@ -1,14 +1,14 @@
 import { isPending, whenDone, type MaybePending } from '../base/pending.js'
 import { admit } from '../callback/admission.js'
 import type { CallbackHeaders, CallbackRequest } from '../callback/callback.js'
-import type { OutcomeCode } from '../callback/outcomes.js'
+import type { OutcomeCode, Refusal } from '../callback/outcomes.js'
 import type { RecognisedProbe } from '../probe/responder.js'
 import type { Credentials } from '../signature/credentials.js'
 import { BodyMemory } from './body-memory.js'
 import type { CallbackHead } from './callback-head.js'
 import type { ProbeStep } from './probe-step.js'
 import type { BodyLimits } from './body-limits.js'
-import type { BodyFailureCode, RawBody, ReadBodyOptions } from './read-body.js'
+import type { BodyFailure, RawBody, ReadBodyOptions } from './read-body.js'
 
 /** A request, from any server. */
 export interface CallbackSource {
@@ -16,22 +16,21 @@ export interface CallbackSource {
   /** Called before the body is read. Not called if the headers are a reason to refuse the request, unless it is a probe. */
   beforeBody?(): void
   /** Returns a promise only if it has to wait for bytes. */
-  readBody(options: ReadBodyOptions): MaybePending<RawBody | BodyFailureCode>
+  readBody(options: ReadBodyOptions): MaybePending<RawBody | BodyFailure>
 }
 
 /** Resolves once the event loop has read what has arrived, at the same time for all callbacks of one batch. */
 export type JoinBatch = () => Promise<void>
 
 export type Intake =
-  | {
+  | (Refusal & {
       readonly headers: CallbackHeaders
-      readonly refused: OutcomeCode
       /** Set if it is a probe that was recognised by its headers. */
       readonly probe?: RecognisedProbe | undefined
       /** Only of such a probe: other refused bodies are not read. */
       readonly body?: Buffer
       release?(): void
-    }
+    })
   | (CallbackRequest & {
       readonly refused?: undefined
       readonly probe?: undefined
@@ -66,14 +65,14 @@ export function callbackReader(limits: BodyLimits, { stopping, probeStep }: Read
     if (mayLackHeaders) return { headers, refused: 'ERR_HEADERS_TOO_MANY' }
     const credentials = admit(method, headers, limits.maxBodyBytes)
     if (typeof credentials === 'string') return readRefused(source, credentials)
-    const intake = (raw: RawBody | BodyFailureCode): Intake =>
-      typeof raw === 'string'
-        ? { headers, refused: raw }
+    const intake = (raw: RawBody | BodyFailure): Intake =>
+      isFailure(raw)
+        ? { headers, ...refusalOf(raw) }
         : { path, headers, credentials, body: raw.bytes, release: raw.release }
     const reading = readBody(source)
     if (!isPending(reading)) return intake(reading)
     return reading.then((raw) => {
-      const joins = typeof raw === 'object' && raw.bytes.length <= MAX_BATCHED_BYTES
+      const joins = !isFailure(raw) && raw.bytes.length <= MAX_BATCHED_BYTES
       return joinBatch && joins ? joinBatch().then(() => intake(raw)) : intake(raw)
     })
   }
@@ -86,17 +85,25 @@ export function callbackReader(limits: BodyLimits, { stopping, probeStep }: Read
     return recognising.then((probe) => {
       if (!probe) return { headers, refused }
       return whenDone(readBody(source), (raw) =>
-        typeof raw === 'string'
-          ? { headers, refused: raw, probe }
+        isFailure(raw)
+          ? { headers, ...refusalOf(raw), probe }
           : { headers, refused, probe, body: raw.bytes, release: raw.release },
       )
     })
   }
 
-  function readBody(source: CallbackSource): MaybePending<RawBody | BodyFailureCode> {
+  function readBody(source: CallbackSource): MaybePending<RawBody | BodyFailure> {
     if (stopping?.aborted) return 'ERR_SHUTTING_DOWN'
     source.beforeBody?.()
     const { contentLength } = source.head.headers
     return source.readBody({ limits, memory, contentLength, stopping })
   }
+}
+
+function isFailure(raw: RawBody | BodyFailure): raw is BodyFailure {
+  return typeof raw === 'string' || 'refused' in raw
+}
+
+function refusalOf(failure: BodyFailure): Refusal {
+  return typeof failure === 'string' ? { refused: failure } : failure
 }

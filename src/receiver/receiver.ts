@@ -8,7 +8,8 @@ import { warnOfGaps } from '../handlers/handler-gaps.js'
 import { answerTo, reportAnswer, type CallbackAnswer } from '../http/answer.js'
 import { callbackListener, type CallbackListener } from '../http/callback-listener.js'
 import { fromFetch, toFetch } from '../http/fetch-request.js'
-import { plainHead, readPlainBody, type PlainRequest } from '../http/plain-request.js'
+import { FETCHED_BODY, readPlainBody, RECEIVED_BODY, type BodyTexts } from '../http/plain-body.js'
+import { plainHead, type PlainRequest } from '../http/plain-request.js'
 import { refuseMisuse, type Middleware } from '../http/middleware.js'
 import type { InboxOperations } from '../inbox/operations.js'
 import { waitForCallback, type FinishedCallback, type WaitForOptions } from '../inbox/wait-for-callback.js'
@@ -131,11 +132,15 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
    * @throws CountersignError ERR_OPTION_INVALID if the argument is no request
    */
   async receive(request: PlainRequest): Promise<ReceivedCallback> {
+    return this.#receive(request, RECEIVED_BODY)
+  }
+
+  async #receive(request: PlainRequest, bodyTexts: BodyTexts): Promise<ReceivedCallback> {
     let received!: Outcome
     let probed: string | undefined
     await this.#parts.process({
       head: plainHead(request),
-      readBody: (options) => readPlainBody(request.body, options),
+      readBody: (options) => readPlainBody(request.body, options, bodyTexts),
       answer(outcome, report) {
         received = outcome
         probed = report
@@ -150,7 +155,7 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
    * @throws CountersignError ERR_OPTION_INVALID if the argument is no request
    */
   async fetch(request: Request): Promise<Response> {
-    return toFetch(await this.receive(fromFetch(request)))
+    return toFetch(await this.#receive(fromFetch(request), FETCHED_BODY))
   }
 
   /**

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import type { SignedCallback } from '../../src/testing/signed-callback.js'
+import { collectedLog } from '../support/collected-log.js'
 import { FORGED, genuine } from '../support/running-receiver.js'
 import { run } from './collecting-receiver.js'
 
@@ -109,12 +110,28 @@ describe('receiver.fetch()', () => {
   it.each([
     ['read', (request: Request) => request.text()],
     ['locked', async (request: Request) => void request.body!.getReader()],
-  ])('answers 503 when the body was %s before', async (_how, spoil) => {
-    const { receiver, codes } = run()
+  ])('answers 503 when the body was %s before, and the log says what to pass', async (_how, spoil) => {
+    const log = collectedLog()
+    const { receiver, codes } = run({ logger: log })
     const request = fetchRequest(genuine())
     await spoil(request)
     expect((await receiver.fetch(request)).status).toBe(503)
     expect(codes()).toEqual(['ERR_BODY_ALREADY_READ'])
+    const reason =
+      'receiver.fetch: the body of the request was read before, or is being read, by other code, so the signed bytes ' +
+      'are gone: pass the request before other code reads it, and give request.clone() to the other code'
+    expect(log.lines).toMatchObject([{ level: 'error', fields: { reason } }])
+  })
+
+  it('says in the log that the body of a request of another class is parsed', async () => {
+    const log = collectedLog()
+    const { receiver } = run({ logger: log })
+    const { method, path, headers } = genuine()
+    const request = { method, url: path, headers: new Headers(headers), body: { Id: '7' } }
+    expect((await receiver.fetch(request as unknown as Request)).status).toBe(503)
+    const reason =
+      'receiver.fetch: the body of the request is of type object: pass the Request of the Fetch API as it arrived'
+    expect(log.lines).toMatchObject([{ level: 'error', fields: { reason } }])
   })
 
   it('answers 503 while the receiver stops, also to a body that is on its way', async () => {

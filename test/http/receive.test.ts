@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Outcome, PlainRequest } from '../../src/index.js'
 import type { SignedCallback } from '../../src/testing/signed-callback.js'
+import { collectedLog } from '../support/collected-log.js'
 import { deferred } from '../support/deferred.js'
 import { FORGED, genuine } from '../support/running-receiver.js'
 import { run } from './collecting-receiver.js'
@@ -78,15 +79,6 @@ describe('receiver.receive()', () => {
     expect(outcome.code).toBe('ERR_AUTHORIZATION_REPEATED')
   })
 
-  it('answers 400 when the source of the body fails, and never rejects', async () => {
-    const { receiver } = run()
-    const fails = () => {
-      throw new Error('no source')
-    }
-    const bodies = [fails, () => ({ [Symbol.asyncIterator]: fails })] as PlainRequest['body'][]
-    for (const body of bodies) expect((await receiver.receive(plain(genuine(), body))).status).toBe(400)
-  })
-
   it.each<[string, unknown, string, string]>([
     [
       'nothing',
@@ -135,8 +127,8 @@ describe('receiver.receive()', () => {
     ['nothing', undefined, 'ERR_BODY_ALREADY_READ'],
     ['a stream of texts', () => Readable.from(['{"Id"', ':"7"}']), 'ERR_BODY_ALREADY_READ'],
     ['a stream of objects', () => Readable.from([{ Id: '7' }]), 'ERR_BODY_ALREADY_READ'],
-    ['a function that throws', () => { throw new Error('no') }, 'ERR_BODY_ABORTED'], // prettier-ignore
-    ['a promise that rejects', () => Promise.reject(new Error('no')), 'ERR_BODY_ABORTED'],
+    ['a promise of a text', async () => '{"Id":"7"}', 'ERR_BODY_ALREADY_READ'],
+    ['a promise of a parsed body', async () => ({ Id: '7' }), 'ERR_BODY_ALREADY_READ'],
     ['too many bytes', new Uint8Array(2_000), 'ERR_BODY_TOO_LARGE'],
     ['a promise that is never settled', () => deferred().promise, 'ERR_BODY_TIMEOUT'],
   ])('answers, and does not reject, when the body is %s', async (_what, body, code) => {
@@ -145,4 +137,89 @@ describe('receiver.receive()', () => {
     const request = plain(genuine({ headers }), body as PlainRequest['body'])
     expect((await receiver.receive(request)).outcome.code).toBe(code)
   })
+
+  const FORMS =
+    'pass the bytes as they arrived, or a function that returns bytes, a stream of bytes or a promise of bytes'
+
+  it.each<[string, unknown, string]>([
+    ['text', '{"Id":"7"}', `body is of type string: ${FORMS}`],
+    ['a parsed body', { Id: '7' }, `body is of type object: ${FORMS}`],
+    ['nothing', undefined, `body is undefined: ${FORMS}`],
+    [
+      'a function that returns text',
+      () => '{}',
+      `what the function body returned is of type string: ${FORMS}`,
+    ],
+    [
+      'a promise of a parsed body',
+      async () => ({ Id: '7' }),
+      `what the function body returned has a piece that is no Uint8Array, such as a decoded text: ${FORMS}`,
+    ],
+    [
+      'a stream that other code has read',
+      readStream,
+      'what the function body returned was read before, or is being read, by other code, so the signed bytes are gone: ' +
+        'pass the stream before other code reads it, or pass the bytes that were read',
+    ],
+  ])('says in the log what is wrong with %s, and answers 503', async (_what, body, reason) => {
+    const log = collectedLog()
+    const { receiver } = run({ logger: log })
+    const { status, headers, outcome } = await receiver.receive(
+      plain(genuine(), body as PlainRequest['body']),
+    )
+    expect([status, headers['Retry-After']]).toEqual([503, '10'])
+    expect(outcome.reason).toBe(`receiver.receive: ${reason}`)
+    expect(log.lines).toMatchObject([
+      { level: 'error', fields: { code: 'ERR_BODY_ALREADY_READ', reason: outcome.reason, verified: false } },
+    ])
+  })
+
+  const error = new Error('no source')
+  const fails = () => {
+    throw error
+  }
+
+  it.each<[string, () => unknown]>([
+    ['a function that throws', fails],
+    ['a promise that rejects', () => Promise.reject(error)],
+    ['an iterator that throws', () => ({ [Symbol.asyncIterator]: fails })],
+    [
+      'an iterator that throws after its first piece',
+      async function* () {
+        yield Buffer.of(1)
+        fails()
+      },
+    ],
+  ])('logs what %s threw, and tells the sender to come back', async (_what, body) => {
+    const log = collectedLog()
+    const onError = jest.fn()
+    const { receiver } = run({ logger: log })
+    receiver.onError(onError)
+    const { status, headers } = await receiver.receive(plain(genuine(), body as PlainRequest['body']))
+    expect([status, headers['Retry-After']]).toEqual([503, '10'])
+    expect(log.withCode('ERR_BODY_SOURCE_FAILED')).toMatchObject([{ fields: { err: error } }])
+    // A sender that closes its connection can make a promise of the body reject, and must not raise an alarm.
+    expect(onError).not.toHaveBeenCalled()
+  })
+
+  it.each<[string, () => unknown]>([
+    ['a Node stream', () => new Readable({ read() { this.destroy(error) } })], // prettier-ignore
+    ['a web stream', () => new ReadableStream({ pull: (controller) => controller.error(error) })],
+  ])('logs the error of %s, which may be that the sender has closed the connection', async (_what, body) => {
+    const log = collectedLog()
+    const { receiver } = run({ logger: log })
+    const { status } = await receiver.receive(plain(genuine(), body as PlainRequest['body']))
+    expect(status).toBe(400)
+    const reason =
+      'receiver.receive: what the function body returned failed: the sender closed the connection, or err says why'
+    expect(log.withCode('ERR_BODY_ABORTED')).toMatchObject([
+      { level: 'warn', fields: { reason, err: error } },
+    ])
+  })
 })
+
+function readStream(): Readable {
+  const stream = Readable.from([Buffer.of(1)])
+  stream.read()
+  return stream
+}
