@@ -2,6 +2,7 @@ import { accessSync, constants, lstatSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { HasAll } from '../base/has-all.js'
 import { checkKnownOptions, integerOption, invalidOption, wrongOption } from '../base/option-checks.js'
+import { refuseSurroundingSpace } from '../base/surrounding-space.js'
 import { folderProblem } from './capture-folder.js'
 
 /** Writes requests to files, for `countersign explain` and for fixtures. */
@@ -51,6 +52,7 @@ export function captureOption(owner: string, value: CaptureOptions | undefined):
   const { folder, what = 'refused', keepSignatures = false } = value
   if (typeof folder !== 'string' || folder === '')
     throw invalidOption(owner, place('folder'), folder, 'pass the path of a folder')
+  refuseSurroundingSpace(owner, place('folder'), folder, { mayBeShown: true })
   if (what !== 'refused' && what !== 'all')
     throw invalidOption(owner, place('what'), what, 'use "refused" or "all"')
   if (typeof keepSignatures !== 'boolean')

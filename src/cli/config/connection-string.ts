@@ -1,5 +1,6 @@
 import { invalidOption } from '../../base/option-checks.js'
 import { parseUrl } from '../../base/parse-url.js'
+import { refuseSurroundingSpace } from '../../base/surrounding-space.js'
 import { UsageError } from '../io.js'
 import type { SecretReference } from './config-entry.js'
 import type { ConfigFile } from './config-file.js'
@@ -24,19 +25,29 @@ export async function connectionStringOf(
   if (typeof reference === 'string') return reference
   const option = 'inbox.postgres.connectionString'
   const text = await resolveOption(reference, { option, meaning: 'the connection string' }, file, env)
-  refuseUnparsableUrl(text, file.name, option)
+  refuseWrongUrl(text, file.name, option)
   return text
 }
 
 /**
- * Refuses a connection string that cannot be parsed, which most often has a password that is not encoded. The error does not
+ * Refuses a connection string with white space around it, which PostgreSQL would take for a part of the name of the database.
+ * Refuses also one that cannot be parsed, which most often has a password that is not encoded. The error does not
  * contain it. @throws CountersignError ERR_OPTION_INVALID
  */
-export function refuseUnparsableUrl(connectionString: string, owner: string, option: string): void {
+export function refuseWrongUrl(connectionString: string, owner: string, option: string): void {
+  refuseSurroundingSpace(owner, option, connectionString, { mayBeShown: false })
   if (!isConnectionString(connectionString) || parseUrl(connectionString)) return
   const cure =
     'write "postgres://user:password@host:5432/database", with each / ? # [ ] @ of the password percent-encoded'
   throw invalidOption(owner, option, connectionString, cure, 'no URL')
+}
+
+/**
+ * Refuses the name of an inbox, a file or a connection string, with white space around it.
+ * @throws CountersignError ERR_OPTION_INVALID
+ */
+export function refuseSpaceAroundName(name: string, owner: string, option: string): void {
+  refuseSurroundingSpace(owner, option, name, { mayBeShown: !isConnectionString(name.trimStart()) })
 }
 
 /** Refuses a password in an option of the command line, which every user of the machine can see. @throws UsageError */

@@ -15,8 +15,9 @@ import { addEnvFileOption, loadEnvFile, variable } from '../environment.js'
 import {
   connectionStringOf,
   isConnectionString,
-  refuseUnparsableUrl,
   refusePassword,
+  refuseSpaceAroundName,
+  refuseWrongUrl,
 } from './connection-string.js'
 import { DEFAULT_FILE, inboxSetting, type DatabaseOptions, type InboxSetting } from './inbox-setting.js'
 import { UsageError, type Io } from '../io.js'
@@ -77,6 +78,8 @@ export async function findInbox(
   if (file !== undefined && isConnectionString(file)) refusePassword(file, '--file')
   if (envFile !== undefined) await loadEnvFile(envFile, io)
   const named = file ?? variable(io, 'COUNTERSIGN_INBOX')
+  if (named !== undefined)
+    refuseSpaceAroundName(named, file === undefined ? 'COUNTERSIGN_INBOX' : '--file', 'inbox')
   if (file === undefined && named === 'none') throw noInbox('COUNTERSIGN_INBOX', 'says none')
   const asksConfig = (named === undefined || asksRetention) && hasConfig({ config }, io)
   const configured = asksConfig ? await loadValues({ config }, io) : undefined
@@ -87,9 +90,10 @@ export async function findInbox(
     const connectionString = () => connectionStringOf(setting.connectionString, configured!.file, io.env)
     return { kind: 'database', connectionString, options: { ...setting.options, ...retention } }
   }
-  if (named !== undefined) refuseUnparsableUrl(named, 'COUNTERSIGN_INBOX', 'inbox')
-  if (named !== undefined && isConnectionString(named))
+  if (named !== undefined && isConnectionString(named)) {
+    refuseWrongUrl(named, 'COUNTERSIGN_INBOX', 'inbox')
     return { kind: 'database', connectionString: async () => named, options: { ...retention } }
+  }
   const path = setting?.options.file ?? resolve(io.cwd(), named ?? DEFAULT_FILE)
   return { kind: 'file', path, name: named ?? DEFAULT_FILE, retention }
 }

@@ -9,8 +9,9 @@ import type { ConfigFile } from './config-file.js'
 import {
   connectionStringOf,
   isConnectionString,
-  refuseUnparsableUrl,
   refusePassword,
+  refuseSpaceAroundName,
+  refuseWrongUrl,
   type ConnectionStringReference,
 } from './connection-string.js'
 
@@ -56,10 +57,11 @@ export function inboxSetting(
     return { kind: 'none' }
   const beside = (file: string) => resolve(dirname(path), file)
   if (inbox === undefined) return { kind: 'sqlite', options: { file: beside(DEFAULT_FILE) } }
+  if (typeof inbox === 'string') refuseSpaceAroundName(inbox, origin('inbox'), 'inbox')
   if (typeof inbox === 'string' && isConnectionString(inbox)) {
     const where = origin('inbox')
     if (where.startsWith('--')) refusePassword(inbox, where)
-    refuseUnparsableUrl(inbox, where, 'inbox')
+    refuseWrongUrl(inbox, where, 'inbox')
     return { kind: 'postgres', connectionString: inbox, options: {} }
   }
   if (typeof inbox === 'string' && inbox !== '') {
@@ -76,6 +78,7 @@ export function inboxSetting(
   if (typeof file !== 'string' || file === '') {
     throw invalidOption(`${name}: inbox`, 'file', file, 'name a file, such as "callbacks.db"')
   }
+  refuseSpaceAroundName(file, `${name}: inbox`, 'file')
   return { kind: 'sqlite', options: { ...options, file: beside(file) } }
 }
 
@@ -86,7 +89,7 @@ function databaseSetting(inbox: { readonly postgres: unknown }, fileName: string
   const { connectionString, ...options } = inbox.postgres as DatabaseOptions & { connectionString?: unknown }
   schemaName(where, options.schema)
   const isText = typeof connectionString === 'string' && connectionString !== ''
-  if (isText) refuseUnparsableUrl(connectionString, where, 'connectionString')
+  if (isText) refuseWrongUrl(connectionString, where, 'connectionString')
   if (isText || (typeof connectionString === 'object' && connectionString !== null)) {
     return { kind: 'postgres', connectionString: connectionString as ConnectionStringReference, options }
   }
