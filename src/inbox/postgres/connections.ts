@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers'
+import type { CountersignError } from '../../base/errors.js'
 import { textProperty } from '../../base/foreign-value.js'
 import { timer, withTimeout } from '../../base/timeout.js'
 import {
@@ -30,8 +31,8 @@ export interface Connection {
   query<Row>(sql: string, values?: unknown[]): Promise<PostgresResult<Row>>
   /** Why the connection is lost, if it is. */
   readonly lost: () => Error | undefined
-  /** Ends the connection, as it may be in any state. */
-  destroy(): void
+  /** Ends the connection, as it may be in any state. What runs on it fails with `reason`. */
+  destroy(reason?: CountersignError): void
   /** Gives the connection back; ends it if it is lost. */
   release(): void
 }
@@ -59,7 +60,10 @@ export class Connections {
     const { schema, busyTimeoutMs } = this.options
     if (this.#isClosed) throw closedError(schema)
     const pool = await (this.#pool ??= this.#openPool())
-    const client = await connectWithin(pool, busyTimeoutMs, schema)
+    const client = await connectWithin(pool, busyTimeoutMs, schema).catch((error: unknown) => {
+      // The pool refuses what still waits for a connection when it is ended.
+      throw this.#isClosed ? closedError(schema) : error
+    })
     const connection = this.#guard(client)
     if (this.#isClosed) {
       connection.release()
@@ -72,7 +76,7 @@ export class Connections {
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
-    for (const connection of this.#all) connection.destroy()
+    for (const connection of this.#all) connection.destroy(closedError(this.options.schema))
     const pool = await this.#pool?.catch(() => undefined)
     if (!this.#ownPool) {
       pool?.removeListener('error', ignore)
@@ -152,7 +156,7 @@ export class Connections {
           querying.then((result) => resolve(result as PostgresResult<Row>), onError).finally(cancel)
         }),
       lost: () => lost,
-      destroy: () => end((lost ??= unreachableError(schema, 'the connection was given up'))),
+      destroy: (reason) => end((lost ??= reason ?? unreachableError(schema, 'the connection was given up'))),
       release: () => end(lost),
     }
     this.#all.add(connection)
