@@ -15,6 +15,13 @@ export function requestReader(limits: BodyLimits): (request: IncomingMessage) =>
       head: requestHead(request),
       readBody: (options: ReadBodyOptions) => readRawBody(request, options),
     }
-    return readCallback(source, joinBatch)
+    const intake = await readCallback(source, joinBatch)
+    if (!intake.refused) markAsRead(request)
+    return intake
   }
+}
+
+/** The parsers of Express 4 pass on a request with this mark. Without it, they fail because the stream has ended. */
+function markAsRead(request: IncomingMessage & { _body?: boolean }): void {
+  request._body = true
 }
