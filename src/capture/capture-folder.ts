@@ -11,6 +11,11 @@ const FOR_OTHERS = 0o077
 /** Only files with such a name are counted and removed. Other files in the folder are not captures. */
 const OWN_NAME = /^(\d{8}T\d{9}Z-\d{6}-[\da-f]{8}-[a-z\d-]{1,60})\.(?:http|json)$/
 
+/** The name of the request whose file it is; undefined for files that are not captures. */
+export function captureName(file: string): string | undefined {
+  return OWN_NAME.exec(file)?.[1]
+}
+
 interface Bounds {
   readonly keep: number
   readonly maxBytes: number
@@ -35,7 +40,7 @@ export class CaptureFolder {
     if (problem !== undefined) throw new Error(problem)
     const bytes = http.length + Buffer.byteLength(json)
     if (bytes > this.#bounds.maxBytes) throw new Error(`a request of ${bytes} bytes exceeds capture.maxBytes`)
-    await this.#makeRoom(bytes)
+    await this.#makeRoom(1, bytes)
     const time = receivedAt.toISOString().replace(/[-:.]/g, '')
     // The number is for the order within a millisecond, the random part for other processes.
     const number = String((this.#number = (this.#number + 1) % 1_000_000)).padStart(6, '0')
@@ -48,6 +53,17 @@ export class CaptureFolder {
       await this.#remove(name)
       throw error
     }
+    // Another process may have removed the first half meanwhile, to keep the bounds.
+    if (!(await this.#exists(`${name}.http`))) await this.#remove(name)
+    // Again, because other processes may have written meanwhile.
+    await this.#makeRoom(0, 0)
+  }
+
+  async #exists(file: string): Promise<boolean> {
+    return lstat(join(this.#folder, file)).then(
+      () => true,
+      () => false,
+    )
   }
 
   /** `wx` creates the file or fails, and follows no symbolic link that somebody may have put there. */
@@ -64,10 +80,10 @@ export class CaptureFolder {
     }
   }
 
-  async #makeRoom(neededBytes: number): Promise<void> {
+  async #makeRoom(neededCount: number, neededBytes: number): Promise<void> {
     const kept = await this.#kept()
     let bytes = neededBytes + [...kept.values()].reduce((sum, each) => sum + each, 0)
-    let count = kept.size + 1
+    let count = neededCount + kept.size
     // The names begin with the time, so their order is that of the requests.
     for (const name of [...kept.keys()].sort()) {
       if (count <= this.#bounds.keep && bytes <= this.#bounds.maxBytes) return
@@ -77,12 +93,16 @@ export class CaptureFolder {
     }
   }
 
-  /** The bytes of each request in the folder. Files that are written are never changed, so their sizes are asked for once. */
+  /**
+   * The bytes of each request in the folder. The files of a complete pair are never changed, so their sizes are asked for once. The
+   * size of a file that another process is still writing must not be remembered.
+   */
   async #kept(): Promise<Map<string, number>> {
     const kept = new Map<string, number>()
     const sizes = new Map<string, number>()
-    for (const file of await readdir(this.#folder)) {
-      const name = OWN_NAME.exec(file)?.[1]
+    const files = new Set(await readdir(this.#folder).catch(ifMissing([])))
+    for (const file of files) {
+      const name = captureName(file)
       if (name === undefined) continue
       // Another process may have removed it.
       const size =
@@ -91,7 +111,8 @@ export class CaptureFolder {
           (stats) => stats.size,
           () => 0,
         ))
-      sizes.set(file, size)
+      // The description is written last, at once.
+      if (file.endsWith('.json') ? size > 0 : files.has(`${name}.json`)) sizes.set(file, size)
       kept.set(name, (kept.get(name) ?? 0) + size)
     }
     this.#sizes = sizes
@@ -100,10 +121,16 @@ export class CaptureFolder {
 
   async #remove(name: string): Promise<void> {
     for (const ending of ['http', 'json']) {
-      await unlink(join(this.#folder, `${name}.${ending}`)).catch((error: NodeJS.ErrnoException) => {
-        if (error.code !== 'ENOENT') throw error
-      })
+      await unlink(join(this.#folder, `${name}.${ending}`)).catch(ifMissing(undefined))
     }
+  }
+}
+
+/** Somebody may remove files, and the whole folder, at any time. */
+function ifMissing<Value>(value: Value): (error: NodeJS.ErrnoException) => Value {
+  return (error) => {
+    if (error.code === 'ENOENT') return value
+    throw error
   }
 }
 
