@@ -11,6 +11,8 @@ import { capturedFiles } from './captured-request.js'
 const MAX_WAITING = 100
 const MAX_WAITING_BYTES = 4_194_304
 const FAILED = 'WARN_CAPTURE_FAILED'
+/** A disk may be full for days, and each request would be a line. */
+const FAILURES_WINDOW_MS = 60_000
 
 interface Waiting {
   readonly request: AnsweredRequest
@@ -36,9 +38,9 @@ export class RequestCapture {
     this.#logger = logger
     // Further requests are not captured. The log counts them already.
     this.#perCode = new LogThrottle(settings.perSecond, () => {})
-    this.#failures = new LogThrottle(1, (_kind, suppressed, overMs) =>
-      logger.warn({ code: FAILED, suppressed, overMs }, `${suppressed} more requests were not captured`),
-    )
+    const report = (message: string, suppressed: number, overMs: number) =>
+      logger.warn({ code: FAILED, suppressed, overMs }, `${message}: ${suppressed} more in ${overMs} ms`)
+    this.#failures = new LogThrottle(1, report, FAILURES_WINDOW_MS)
   }
 
   /** Captures a request that has been answered, unless a bound is reached. Returns immediately. */
@@ -92,7 +94,7 @@ export class RequestCapture {
   }
 
   #warn(message: string, error?: unknown): void {
-    if (!this.#failures.admits(FAILED)) return
+    if (!this.#failures.admits(message)) return
     this.#logger.warn({ code: FAILED, ...(error !== undefined && { err: error }) }, message)
   }
 }

@@ -6,7 +6,6 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
-  readlinkSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -22,6 +21,8 @@ import {
   recordedAt,
   replayRecordedRequest,
 } from '../../src/testing/recorded-requests.js'
+import { fakeTimeouts } from '../support/fake-timeouts.js'
+import { openFiles } from '../support/open-files.js'
 import { FORGED, genuine, runReceiver, SECRET, subscription } from '../support/running-receiver.js'
 import { until } from '../support/until.js'
 
@@ -226,6 +227,23 @@ test('a disk that cannot be written is a warning, and no answer changes', async 
   expect(readFileSync(folder, 'utf8')).toBe('in the way')
 })
 
+test('a disk that cannot be written for a minute is two lines', async () => {
+  const pass = fakeTimeouts('Date')
+  const { send, receiver, log } = await run({ perSecond: 100 })
+  writeFileSync(folder, 'in the way')
+  const warnings = () => log.withCode('WARN_CAPTURE_FAILED')
+  for (let sent = 0; sent < 3; sent++) {
+    await send(genuine({ headers: { Authorization: FORGED } }))
+    await until(() => warnings().length === 1)
+    await pass(10_000)
+  }
+  await receiver.stop()
+  expect(warnings()).toMatchObject([
+    { fields: { err: { code: 'EEXIST' } }, message: 'a request was not captured' },
+    { fields: { suppressed: 2 }, message: expect.stringMatching(/^a request was not captured: 2 more in /) },
+  ])
+})
+
 test('a folder that became a symbolic link is not followed', async () => {
   const { send, receiver, log } = await run()
   const elsewhere = join(parent, 'elsewhere')
@@ -278,14 +296,3 @@ test('no file handle stays open', async () => {
   await receiver.stop()
   expect(openFiles().filter((file) => file.startsWith(folder))).toEqual([])
 })
-
-function openFiles(): string[] {
-  return readdirSync('/proc/self/fd').flatMap((descriptor) => {
-    try {
-      return [readlinkSync(`/proc/self/fd/${descriptor}`)]
-    } catch {
-      // It was closed after the list was read.
-      return []
-    }
-  })
-}

@@ -24,6 +24,16 @@ describe('LogThrottle', () => {
     expect(reports.slice(1)).toEqual([['a', 1, expect.any(Number)]])
   })
 
+  it('has a longer window if it is given one', () => {
+    const reports: unknown[] = []
+    const made = new LogThrottle(1, (...report) => reports.push(report), 60_000)
+    expect([made.admits('a'), made.admits('a'), made.admits('a')]).toEqual([true, false, false])
+    jest.advanceTimersByTime(59_000)
+    expect(reports).toEqual([])
+    jest.advanceTimersByTime(1_000)
+    expect(reports).toEqual([['a', 2, expect.any(Number)]])
+  })
+
   it('reports at once when it is flushed, and then nothing more', () => {
     const { made, reports, admitted } = throttle(0)
     expect(admitted('a', 5)).toBe(0)

@@ -23,6 +23,10 @@ export class SmallDisk {
     rmSync(this.#filler, { force: true })
   }
 
+  makeReadOnly(): void {
+    execFileSync('mount', ['-o', 'remount,ro', this.folder], QUIET)
+  }
+
   remove(): void {
     execFileSync('umount', ['--lazy', this.folder], QUIET)
   }
