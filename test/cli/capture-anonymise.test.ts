@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { rewritten } from '../../src/cli/commands/capture/rewrite.js'
@@ -138,6 +138,18 @@ describe('countersign capture anonymise', () => {
       code: 2,
       stderr: expect.stringMatching(/cannot read .*folder\.http \(EISDIR\)/),
     })
+  })
+
+  it('skips a request that the receiver removes meanwhile, and the half of one', async () => {
+    const cwd = await captured()
+    const name = '29990101T000000000Z-000001-0123abcd-handled'
+    // Listed, but not there.
+    symlinkSync(join(cwd, 'nothing'), join(cwd, 'captured', `${name}.http`))
+    writeFileSync(join(cwd, 'captured', `${name.replace('000001', '000002')}.json`), '{}')
+    const { code, stdout } = await anonymise(cwd)
+    expect(code).toBe(0)
+    expect(stdout).toContain(`${name}.http: skipped, it was removed meanwhile\n`)
+    expect(stdout).toContain('3 fixtures in fixtures')
   })
 
   it('writes into an empty folder only', async () => {

@@ -1,5 +1,5 @@
-import { copyFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { copyFile, unlink } from 'node:fs/promises'
+import { extname, join } from 'node:path'
 import {
   loadRecordedRequests,
   recordedAt,
@@ -61,6 +61,33 @@ describe('countersign replay', () => {
     expect(code).toBe(0)
     expect(JSON.parse(stdout)).toMatchObject({
       replayed: [{ name: 'second-delivery' }, { name: 'first-delivery' }],
+    })
+  })
+
+  it('skips the halves of captures, and says so', async () => {
+    const url = `http://127.0.0.1:${await (await serving()).port()}`
+    const names = ['000001', '000002', '000003'].map(
+      (number) => `20261103T091427000Z-${number}-0123abcd-handled`,
+    )
+    const [whole, withoutHttp, withoutJson] = names as [string, string, string]
+    const cwd = await sandbox.directory({})
+    for (const file of [`${whole}.http`, `${whole}.json`, `${withoutHttp}.json`, `${withoutJson}.http`])
+      await copyFile(join(FIXTURES, `first-delivery${extname(file)}`), join(cwd, file))
+    const { code, stdout, stderr } = await countersign(['replay', '.', '--url', url, '--json'], { cwd })
+    expect(JSON.parse(stdout)).toMatchObject({ replayed: [{ name: whole, status: 200 }] })
+    expect({ code, stderr: stderr.split('\n').sort() }).toEqual({
+      code: 0,
+      stderr: [
+        '',
+        `countersign: ${withoutHttp}.json: skipped, its other file is missing`,
+        `countersign: ${withoutJson}.http: skipped, its other file is missing`,
+      ],
+    })
+    await unlink(join(cwd, `${whole}.json`))
+    const none = await countersign(['replay', '.', '--url', url], { cwd })
+    expect(none).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/ holds no complete pair of NAME\.http and NAME\.json\n$/),
     })
   })
 

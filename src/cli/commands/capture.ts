@@ -81,7 +81,12 @@ async function anonymise(directory: string, flags: Flags, io: Io): Promise<Writt
   const skipped: { name: string; reason: string }[] = []
   // Nothing is written before all functions have succeeded, so that the command can be repeated.
   for (const name of names) {
-    const fixture = await fixtureOf(await read(join(directory, name)), {
+    const bytes = await read(join(directory, name))
+    if (!bytes) {
+      skipped.push({ name, reason: 'it was removed meanwhile' })
+      continue
+    }
+    const fixture = await fixtureOf(bytes, {
       callbackUrl: flags.callbackUrl,
       scramble,
       rewrite: rewrite && ((...parameters) => rewritten(rewrite, name, parameters)),
@@ -131,11 +136,14 @@ async function list(directory: string): Promise<string[]> {
   }
 }
 
-async function read(file: string): Promise<Buffer> {
+/** Undefined if it does not exist: a receiver removes its oldest captures while it runs. */
+async function read(file: string): Promise<Buffer | undefined> {
   try {
     return await readFile(file)
   } catch (error) {
-    throw new UsageError(`cannot read ${file} (${(error as NodeJS.ErrnoException).code})`)
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return undefined
+    throw new UsageError(`cannot read ${file} (${code})`)
   }
 }
 

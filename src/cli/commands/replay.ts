@@ -1,5 +1,6 @@
-import { stat } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { readdir, stat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { captureName } from '../../capture/capture-folder.js'
 import {
   loadRecordedRequest,
   loadRecordedRequests,
@@ -58,7 +59,7 @@ export const defineReplay: DefineCommand = (command, io, finish) => {
           '--url: replay writes to a plain socket, so it needs the http address of the receiver',
         )
       }
-      const recorded = (await Promise.all(paths.map((path) => load(resolve(io.cwd(), path))))).flat()
+      const recorded = (await Promise.all(paths.map((path) => load(resolve(io.cwd(), path), io)))).flat()
       const replayed: Replayed[] = []
       // One after the other: a recording may be the repeat of the one before it.
       for (const request of recorded) replayed.push(await replay(request, flags))
@@ -68,14 +69,30 @@ export const defineReplay: DefineCommand = (command, io, finish) => {
     })
 }
 
-async function load(path: string): Promise<RecordedRequest[]> {
+async function load(path: string, io: Io): Promise<RecordedRequest[]> {
   let isDirectory
   try {
     isDirectory = (await stat(path)).isDirectory()
   } catch (error) {
     throw new UsageError(`cannot read ${path} (${(error as NodeJS.ErrnoException).code})`)
   }
-  return isDirectory ? loadRecordedRequests(path) : [await loadRecordedRequest(path)]
+  if (!isDirectory) return [await loadRecordedRequest(path)]
+  const files = await readdir(path)
+  const halves = halvesOfCaptures(files)
+  if (halves.length === 0) return loadRecordedRequests(path)
+  for (const half of halves) io.stderr.write(`countersign: ${half}: skipped, its other file is missing\n`)
+  const complete = files.filter((file) => file.endsWith('.http') && !halves.includes(file)).sort()
+  if (complete.length === 0) throw new UsageError(`${path} holds no complete pair of NAME.http and NAME.json`)
+  return Promise.all(complete.map((file) => loadRecordedRequest(join(path, file))))
+}
+
+/** A receiver that was killed, or that writes to the folder at this moment, leaves them. */
+function halvesOfCaptures(files: readonly string[]): string[] {
+  const all = new Set(files)
+  return files.filter((file) => {
+    const name = captureName(file)
+    return name !== undefined && !(all.has(`${name}.http`) && all.has(`${name}.json`))
+  })
 }
 
 async function replay(recorded: RecordedRequest, { url, timeoutMs }: ReplayFlags): Promise<Replayed> {
