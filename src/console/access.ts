@@ -17,6 +17,8 @@ export type Admission =
       readonly canSignOut: boolean
     }
   | { readonly answer: Answer }
+  /** The function `operator` of the application threw this error, or this error says what it returned in place of an operator. */
+  | { readonly failed: unknown }
   /** The application does not permit the request. */
   | 'refused'
 
@@ -36,12 +38,14 @@ export class ApplicationAccess implements Access {
   }
 
   async admit(request: IncomingMessage): Promise<Admission> {
-    const operator = await this.#operator(request)
+    let operator: unknown
+    try {
+      operator = await this.#operator(request)
+    } catch (error) {
+      return { failed: error }
+    }
     if (operator === undefined || operator === null) return 'refused'
-    if (!isOperator(operator))
-      throw new TypeError(
-        'createConsole: operator returned no operator: return { name, role }, with a name of 1 to 100 characters and the role "view" or "decide"; or undefined',
-      )
+    if (!isOperator(operator)) return { failed: new TypeError(NO_OPERATOR) }
     const known = secretInCookie(request, COOKIE)
     if (known !== undefined) return { operator, browserSecret: known, canSignOut: false }
     const browserSecret = randomSecret()
@@ -49,3 +53,6 @@ export class ApplicationAccess implements Access {
     return { operator, browserSecret, headers, canSignOut: false }
   }
 }
+
+const NO_OPERATOR =
+  'createConsole: operator returned no operator: return { name, role }, with a name of 1 to 100 characters and the role "view" or "decide"; or undefined'

@@ -36,7 +36,7 @@ export function consoleHandler(
         response.setHeader('Connection', 'close')
       send(request, response, answer)
     } catch (error) {
-      logger.error({ code: 'ERR_CONSOLE_FAILED', err: error }, 'a page of the console could not be made')
+      logFailure(error)
       const text = 'The inbox could not be read or written. The log of this process has the cause.'
       if (!response.headersSent)
         send(request, response, messagePage(parts, undefined, 503, 'Not available', text))
@@ -65,6 +65,10 @@ export function consoleHandler(
     const admission = await access.admit(request, parsed)
     if (admission === 'refused') return refusal(403, 'You are not permitted to use this console.')
     if ('answer' in admission) return admission.answer
+    if ('failed' in admission) {
+      logFailure(admission.failed)
+      return refusal(503, OPERATOR_FAILED)
+    }
     const { operator, browserSecret, canSignOut, headers } = admission
     const token = formToken(browserSecret, operator.name)
     const frame = { operator, token: canSignOut ? token : undefined }
@@ -101,6 +105,10 @@ export function consoleHandler(
     return page.submit(parts, visit, form.fields)
   }
 
+  function logFailure(error: unknown): void {
+    logger.error({ code: 'ERR_CONSOLE_FAILED', err: error }, 'a page of the console could not be made')
+  }
+
   function refusal(status: number, text: string): Answer {
     return html(parts.renderer.page('message', { title: 'Not available' }, { text }), status)
   }
@@ -110,5 +118,7 @@ export function consoleHandler(
   }
 }
 
+const OPERATOR_FAILED =
+  'The function “operator” of this application failed, or what it returned is no operator. The log of this process has the cause.'
 const OTHER_ORIGIN =
   'The form was sent by a page of another origin. If there is a proxy in front, it must pass on the Host header.'

@@ -101,6 +101,13 @@ describe('a console with users', () => {
     expect((await get('./')).status).toBe(303)
   })
 
+  it('shows control characters in the name that was typed as escapes', async () => {
+    const browsing = await run()
+    const { status, text } = await signIn(browsing, 'a\u202eb\u0007', 'wrong')
+    expect(status).toBe(403)
+    expect(text).toContain('value="a\\u{202e}b\\u{7}"')
+  })
+
   it('refuses further attempts for a while after five failures, also with the right password', async () => {
     const browsing = await run()
     for (let failures = 0; failures < 5; failures++)

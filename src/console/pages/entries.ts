@@ -1,4 +1,5 @@
 import type { EntryId } from '../../callback/callback.js'
+import { printable } from '../../base/printable.js'
 import type { EntrySummary, OperatorDecision } from '../../inbox/operations.js'
 import { BULK_DECISIONS, isBulkPossible } from '../views/bulk-decisions.js'
 import { FILTER_FIELDS, hrefWith, listQuery, STATE_ORDER, type ListQuery } from '../views/entry-filter.js'
@@ -33,7 +34,10 @@ export const entriesPage: ReadPage = async (parts, visit) => {
   return html(
     parts.renderer.page('entries', frame, {
       states: STATE_ORDER.map((name) => ({ name, isChosen: states.includes(name) })),
-      fields: FILTER_FIELDS.map((field) => ({ ...field, value: query.get(field.name)?.trim() ?? '' })),
+      fields: FILTER_FIELDS.map((field) => ({
+        ...field,
+        value: printable(query.get(field.name)?.trim() ?? ''),
+      })),
       problem: list.problem,
       rows: entries.map(entryRow),
       empty: isUnfinished

@@ -67,7 +67,7 @@ export async function showEntry(
     problem: refusal && printable(refusal.message),
     formToken: visit.formToken,
     seen: seenVersion(entry),
-    givenReason: refusal?.givenReason ?? '',
+    givenReason: printable(refusal?.givenReason ?? ''),
     reasonRequired: parts.reasonRequired,
     offersAgain: refusal?.code === 'repeat' || state === 'handled',
     decisions,

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { printable } from '../../base/printable.js'
 import type { Logger } from '../../logging/logger.js'
 import type { Access, Admission } from '../access.js'
 import { html, seeOther, type Answer } from '../answer.js'
@@ -116,7 +117,7 @@ export class SignedInAccess implements Access {
     const browserSecret = known ?? randomSecret()
     const view = {
       problem,
-      name,
+      name: printable(name),
       formToken: formToken(browserSecret, NOBODY),
       href: signInHref(parsed, parsed.query.get('to') ?? ''),
     }
