@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { forwardTo } from '../../src/bullmq.js'
 import type { SignedCallback } from '../../src/testing/signed-callback.js'
 import { sendRawRequest } from '../../src/testing/raw-request.js'
-import { startProgram, type StartedProgram } from '../support/built-program.js'
+import { startProgram, untilPrinted, type StartedProgram } from '../support/built-program.js'
 import { buildInboxProgram } from '../support/inbox-program.js'
 import { ENGINES, type QueueEngine } from '../support/job-queues.js'
 import { genuine, runReceiver } from '../support/running-receiver.js'
@@ -57,7 +57,7 @@ describe.each(ENGINES.filter(({ installed }) => installed))('on $name', ({ start
       const run = async (how: string) => {
         const args = [program, join(directory, 'callbacks.db'), where, queue.name, engine.url, how]
         const started = startProgram(process.execPath, args)
-        await until(() => started.lines.length > 0)
+        await untilPrinted([started], () => started.lines.length > 0)
         return started
       }
       const callback = genuine().toHttp()
@@ -70,7 +70,7 @@ describe.each(ENGINES.filter(({ installed }) => installed))('on $name', ({ start
       const next = await run('lives')
       // With an inbox the worker takes the entry up by itself; without one only the sender can repeat it.
       if (where === 'no inbox') expect(await sendTo(next, callback)).toMatchObject({ status: 200 })
-      await until(() => next.lines.includes('handed over'))
+      await untilPrinted([next], () => next.lines.includes('handed over'))
       expect(await queue.getJobCountByTypes('waiting')).toBe(1)
       next.child.stdin.end()
       await next.ended

@@ -4,10 +4,9 @@ import { SqliteInbox } from '../../src/sqlite.js'
 import { addEventually } from '../support/add-eventually.js'
 import { arrival } from '../support/arrivals.js'
 import { collectedLog } from '../support/collected-log.js'
-import { startProgram, type StartedProgram } from '../support/built-program.js'
+import { startProgram, untilPrinted, type StartedProgram } from '../support/built-program.js'
 import { buildInboxProgram } from '../support/inbox-program.js'
 import { openAside, temporaryDirectory } from '../support/sqlite-file.js'
-import { until } from '../support/until.js'
 
 const open: SqliteInbox[] = []
 const programs: StartedProgram[] = []
@@ -87,10 +86,14 @@ describe('when -wal and -shm are deleted', () => {
   it('several processes neither damage the file nor lose what they have stored', async () => {
     const { file, start } = program(ADDING)
     const running = Array.from({ length: 3 }, start)
-    await until(() => running.every(({ lines }) => lines.length > 50))
+    await untilPrinted(running, () => running.every(({ lines }) => lines.length > 50))
     removeLog(file)
     const counts = running.map(({ lines }) => lines.length)
-    await until(() => running.every(({ lines }, index) => lines.length > counts[index]! + 5), 30_000)
+    await untilPrinted(
+      running,
+      () => running.every(({ lines }, index) => lines.length > counts[index]! + 5),
+      30_000,
+    )
     for (const { child } of running) child.stdin.end()
     const lines = (await Promise.all(running.map(({ ended }) => ended))).flat()
     // A process that opens the file while another one makes a new log sometimes gets SQLITE_IOERR, and refuses for a second.
@@ -104,7 +107,7 @@ describe('when -wal and -shm are deleted', () => {
   it('a process that is started while another has the deleted ones is refused, until that has ended', async () => {
     const { file, start } = program(HOLDING)
     const holder = start()
-    await until(() => holder.lines.length === 1)
+    await untilPrinted([holder], () => holder.lines.length === 1)
     removeLog(file)
     const late = inboxOn(file, { busyTimeoutMs: 50 })
     for (const asked of [late.open(), late.stats(), late.add(arrival())]) {

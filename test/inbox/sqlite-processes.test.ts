@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { SqliteInbox } from '../../src/sqlite.js'
-import { startProgram } from '../support/built-program.js'
+import { startProgram, untilPrinted } from '../support/built-program.js'
 import { buildInboxProgram } from '../support/inbox-program.js'
 import { randomRuns } from '../support/random-runs.js'
 import { openAside, temporaryDirectory } from '../support/sqlite-file.js'
-import { until } from '../support/until.js'
 
 /** Each at a moment that nobody chose. */
 const KILLS = randomRuns(12)
@@ -73,8 +72,9 @@ describe('a process that is killed while it writes', () => {
     const added: number[] = []
     const handled: number[] = []
     for (let round = 0; round < KILLS; round++) {
-      const { child, lines, ended } = startProgram(process.execPath, [program, file])
-      await until(() => lines.length >= 100 + 150 * Math.random())
+      const running = startProgram(process.execPath, [program, file])
+      const { child, lines, ended } = running
+      await untilPrinted([running], () => lines.length >= 100 + 150 * Math.random())
       child.kill('SIGKILL')
       // What is cut off has not been answered.
       for (const line of await ended) {

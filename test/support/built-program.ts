@@ -3,6 +3,7 @@ import { symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { buildSync } from 'esbuild'
+import { until } from './until.js'
 
 export interface StartedProgram {
   readonly child: ChildProcessWithoutNullStreams
@@ -10,6 +11,8 @@ export interface StartedProgram {
   readonly lines: string[]
   /** Resolves when it has ended, to what it has printed; rejects when it complained. */
   readonly ended: Promise<string[]>
+  /** What it has written to standard error. */
+  readonly complaints: () => string
 }
 
 const root = join(__dirname, '../..')
@@ -57,7 +60,32 @@ export function startProgram(command: string, args: readonly string[]): StartedP
       else reject(new Error(`the program ended with ${code ?? signal}: ${complaints}`))
     })
   })
-  return { child, lines, ended }
+  // A test that has failed does not wait for the end. Without this, the rejection would fail the test that runs then.
+  ended.catch(() => {})
+  return { child, lines, ended, complaints: () => complaints }
+}
+
+/** Waits for a state of what programs print. If one of them complains and ends, or the state does not come, the error has its complaint. */
+export async function untilPrinted(
+  programs: readonly StartedProgram[],
+  isTrue: () => boolean,
+  limitMs?: number,
+): Promise<void> {
+  let failure: Error | undefined
+  for (const { ended } of programs) ended.catch((error: Error) => (failure ??= error))
+  const isPrinted = () => {
+    if (failure) throw failure
+    return isTrue()
+  }
+  try {
+    await until(isPrinted, limitMs)
+  } catch (error) {
+    if (failure) throw failure
+    const written = programs.map(({ lines, complaints }) => `${lines.slice(-5).join('\n')}\n${complaints()}`)
+    throw new Error(`${isTrue} did not come true. The programs wrote:\n${written.join('\n')}`, {
+      cause: error,
+    })
+  }
 }
 
 const program = (imports: string, statements: string) => `

@@ -1,8 +1,7 @@
 import { Agent, request } from 'node:http'
 import type { SignedCallback } from '../../src/testing.js'
-import { startProgram } from './built-program.js'
+import { startProgram, untilPrinted } from './built-program.js'
 import { genuine } from './running-receiver.js'
-import { until } from './until.js'
 
 const AT_ONCE = 50
 
@@ -31,7 +30,7 @@ interface Twins {
 /** Starts the program twice, with the address of the server that both use. */
 export async function startTwins(program: string, server: string): Promise<Twins> {
   const programs = [1, 2].map(() => startProgram(process.execPath, [program, server]))
-  await until(() => programs.every(({ lines }) => lines.length === 1))
+  await untilPrinted(programs, () => programs.every(({ lines }) => lines.length === 1))
   return {
     ports: programs.map(({ lines }) => Number(lines[0])),
     async expectHandled(pairs) {

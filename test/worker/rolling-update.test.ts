@@ -1,8 +1,7 @@
 import { join } from 'node:path'
-import { startProgram } from '../support/built-program.js'
+import { startProgram, untilPrinted } from '../support/built-program.js'
 import { buildInboxProgram } from '../support/inbox-program.js'
 import { temporaryDirectory } from '../support/sqlite-file.js'
-import { until } from '../support/until.js'
 
 /** Takes in what it is told on its standard input, one number a line, and prints what its handler is given. */
 const RECEIVER = `
@@ -35,14 +34,14 @@ it('events of one order key are handled in order although an old process without
     startProgram(process.execPath, [program, join(directory, 'callbacks.db'), which]),
   )
   const both = [before!, after!]
-  await until(() => both.every(({ lines }) => lines.includes('listening')))
+  await untilPrinted(both, () => both.every(({ lines }) => lines.includes('listening')))
   for (let entry = 1; entry <= 20; entry++) {
     const { child, lines } = both[(entry + 1) % 2]!
     child.stdin.write(`${entry}\n`)
-    await until(() => lines.includes(`answered ${entry} 200`))
+    await untilPrinted(both, () => lines.includes(`answered ${entry} 200`))
   }
   const handled = () => after!.lines.filter((line) => line.startsWith('handled'))
-  await until(() => handled().length === 20, 15_000)
+  await untilPrinted(both, () => handled().length === 20, 15_000)
   expect(handled()).toEqual(Array.from({ length: 20 }, (_, index) => `handled ${index + 1}`))
   for (const { child, ended } of both) {
     child.stdin.end()

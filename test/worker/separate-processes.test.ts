@@ -1,11 +1,10 @@
 import { join } from 'node:path'
 import { SqliteInbox } from '../../src/sqlite.js'
 import { sendRawRequest } from '../../src/testing/raw-request.js'
-import { startProgram } from '../support/built-program.js'
+import { startProgram, untilPrinted } from '../support/built-program.js'
 import { buildInboxProgram } from '../support/inbox-program.js'
 import { genuine } from '../support/running-receiver.js'
 import { temporaryDirectory } from '../support/sqlite-file.js'
-import { until } from '../support/until.js'
 
 const PROGRAM = `
   const inbox = new SqliteInbox({ file })
@@ -41,7 +40,11 @@ it('a process that only receives stores what a process that only works handles, 
   const [receiver, worker] = ['receiver', 'worker'].map((role) =>
     startProgram(process.execPath, [program, file, role]),
   ) as [ReturnType<typeof startProgram>, ReturnType<typeof startProgram>]
-  await until(() => [receiver, worker].every(({ lines }) => lines.includes('started')), 15_000)
+  await untilPrinted(
+    [receiver, worker],
+    () => [receiver, worker].every(({ lines }) => lines.includes('started')),
+    15_000,
+  )
   const port = Number(receiver.lines[0])
   const ids = Array.from({ length: 10 }, (_, index) => String(index))
   for (const Id of ids) {
@@ -50,7 +53,7 @@ it('a process that only receives stores what a process that only works handles, 
       expect(await sendRawRequest(callback, { port })).toMatchObject({ status: 200 })
   }
   const handled = () => worker.lines.filter((line) => line.startsWith('handled'))
-  await until(() => handled().length >= ids.length, 15_000)
+  await untilPrinted([receiver, worker], () => handled().length >= ids.length, 15_000)
   for (const { child, ended } of [receiver, worker]) {
     child.stdin.end()
     await ended

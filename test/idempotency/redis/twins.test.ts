@@ -1,10 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startProgram } from '../../support/built-program.js'
+import { startProgram, untilPrinted } from '../../support/built-program.js'
 import { buildRedisProgram } from '../../support/redis-program.js'
 import { describeWithRedis, RedisServer } from '../../support/redis-server.js'
-import { until } from '../../support/until.js'
 
 const PAIRS = 1_000
 
@@ -41,12 +40,12 @@ describeWithRedis('twins that reach two processes at the same moment', () => {
        process.exit(0)`,
     )
     const programs = [1, 2].map(() => startProgram(process.execPath, [file, server.url]))
-    await until(() => programs.every(({ lines }) => lines.includes('ready')))
+    await untilPrinted(programs, () => programs.every(({ lines }) => lines.includes('ready')))
     let bothTookPart = false
     // Where one process was done before the other one had begun, the round proves nothing.
     for (let round = 1; !bothTookPart; round++) {
       for (const { child } of programs) child.stdin.write(`${round}\n`)
-      await until(() => programs.every(({ lines }) => lines.length > round))
+      await untilPrinted(programs, () => programs.every(({ lines }) => lines.length > round))
       const [one, other] = programs.map(({ lines }) => JSON.parse(lines[round]!) as number[])
       const all = [...one!, ...other!].sort((a, b) => a - b)
       expect(all).toEqual(Array.from({ length: PAIRS }, (_, i) => i))
