@@ -16,6 +16,8 @@ export interface RunOptions {
   cwd?: string
   env?: Record<string, string>
   input?: string
+  /** The limit of open files. */
+  openFiles?: number
 }
 
 /**
@@ -153,8 +155,11 @@ export class Sandbox {
 }
 
 function start(args: readonly string[], options: RunOptions): ChildProcess {
-  const { cwd } = options
-  return spawn(process.execPath, [BIN, ...args], { cwd, env: environment(options), stdio: 'pipe' })
+  const { cwd, openFiles } = options
+  const command = [process.execPath, BIN, ...args]
+  // The shell has the limit first, because Node raises a lower soft limit to the hard one.
+  if (openFiles !== undefined) command.unshift('sh', '-c', `ulimit -n ${openFiles}; exec "$0" "$@"`)
+  return spawn(command[0]!, command.slice(1), { cwd, env: environment(options), stdio: 'pipe' })
 }
 
 function environment({ env }: RunOptions): NodeJS.ProcessEnv {

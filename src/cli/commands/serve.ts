@@ -2,6 +2,7 @@ import { startReceiverServer } from '../../server/server.js'
 import type { ServeFlags } from '../config/config-values.js'
 import { loadSettings } from '../config/settings.js'
 import { createAdmin } from '../admin.js'
+import { withinOpenFiles } from '../config/connections-setting.js'
 import { addEnvFileOption } from '../environment.js'
 import { UsageError, type DefineCommand, type Io } from '../io.js'
 import { addLogOptions, createLog } from '../log.js'
@@ -120,7 +121,8 @@ export const defineServe: DefineCommand = (command, io, finish) => {
 async function serve(flags: ServeFlags, io: Io): Promise<never> {
   const settings = await loadSettings(flags, io)
   const log = await createLog(settings.log)
-  const { shutdownDelayMs } = settings.server
+  const server = withinOpenFiles(settings.server, log)
+  const { shutdownDelayMs } = server
   const { receiver, parsed, store } = await standaloneReceiver(settings, log)
   const admin = await withOriginOfPromise(settings.origin, () =>
     createAdmin('serve', settings.admin, receiver, log),
@@ -136,18 +138,18 @@ async function serve(flags: ServeFlags, io: Io): Promise<never> {
     async () => {
       const start = async () => {
         await admin.start()
-        return startReceiverServer(receiver, parsed.limits.bodyTimeoutMs, settings.server)
+        return startReceiverServer(receiver, parsed.limits.bodyTimeoutMs, server)
       }
-      const server = await start().catch(async (error: unknown) => {
+      const started = await start().catch(async (error: unknown) => {
         admin.close()
         await store?.close().catch(() => {})
         throw error
       })
-      const { address, port } = server.address
-      log.info({ host: address, port }, `listening on ${urlOf(server.address)}`)
+      const { address, port } = started.address
+      log.info({ host: address, port }, `listening on ${urlOf(started.address)}`)
       // After an uncaught error the process may be in any state, so it accepts no new callbacks.
       return async ({ failed }) => {
-        await server.close(failed ? { shutdownDelayMs: 0 } : undefined)
+        await started.close(failed ? { shutdownDelayMs: 0 } : undefined)
         admin.close()
         await store?.close()
       }

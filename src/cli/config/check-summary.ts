@@ -12,6 +12,7 @@ import { createAdmin } from '../admin.js'
 import { warnOfOpenMetrics } from './admin-setting.js'
 import { checkAddress } from './check-address.js'
 import { checkInbox, type InboxEntries } from './check-inbox.js'
+import { withinOpenFiles } from './connections-setting.js'
 import { databaseName } from './connection-string.js'
 import type { ReadyInboxSetting } from './inbox-setting.js'
 import { withOriginOfPromise } from './option-origin.js'
@@ -98,7 +99,7 @@ export async function summarize(settings: Settings, strict: boolean): Promise<Su
   // The receiver itself logs these warnings at its start, but starting it here would create the file of the inbox.
   warnOfGaps(parsed.checked.subscriptions, handled, log, { hasInbox: settings.inbox.kind !== 'none' })
   selfCheck({ ...parsed.checked, logger: log })
-  const { host, port, ...serverLimits } = settings.server
+  const { host, port, ...serverLimits } = withinOpenFiles(settings.server, log)
   await attempt(() => checkAddress(host, port, log))
   const { admin, inbox } = settings
   if (admin) {
