@@ -27,18 +27,24 @@ export async function addOnce(queue: JobQueue, job: JobToAdd, signal: AbortSigna
   signal.throwIfAborted()
   // An operator decided that it is handled again.
   if (data.replayed) {
-    await queue.add(name, data, { ...options, jobId })
+    idOf(await queue.add(name, data, { ...options, jobId }))
     return true
   }
   if (known) return false
   const deduplication = { id, ttl: rememberMs }
-  let added
+  let addedId
   try {
-    added = await queue.add(name, data, { ...options, jobId, deduplication })
+    addedId = idOf(await queue.add(name, data, { ...options, jobId, deduplication }))
   } catch (error) {
     await forgetFailedAdd(queue, error, id, jobId)
     throw error
   }
-  await keys?.set(key, added.id ?? '', { PX: rememberMs })
-  return added.id === jobId
+  await keys?.set(key, addedId, { PX: rememberMs })
+  return addedId === jobId
+}
+
+/** @throws TypeError for an object that is no queue of BullMQ: it may not have the job */
+function idOf(added: { readonly id?: string | undefined }): string {
+  if (typeof added.id === 'string') return added.id
+  throw new TypeError('add() returned no id of a job: pass a Queue of BullMQ')
 }

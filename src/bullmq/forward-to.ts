@@ -103,9 +103,15 @@ function failure(queue: JobQueue, why: string, cause?: unknown): RetryLaterError
 }
 
 function nameOption(name: ForwardOptions['name']): (event: AnyCallbackEvent) => string {
-  if (typeof name === 'function') return name
   if (name === undefined) return ({ type }) => type
-  if (typeof name === 'string' && name !== '') return () => name
+  if (typeof name === 'function') return (event) => checkedName(name(event))
+  const checked = checkedName(name)
+  return () => checked
+}
+
+/** BullMQ does not check it. On PostgreSQL the name of a job would be "{}" where the function returns a promise. */
+function checkedName(name: unknown): string {
+  if (typeof name === 'string' && name !== '') return name
   throw invalidOption(OWNER, 'name', name, 'pass a text or a function that returns one')
 }
 

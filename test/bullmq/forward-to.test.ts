@@ -75,6 +75,17 @@ describe.each(ENGINES.filter(({ installed }) => installed))('a queue on $name', 
     },
   )
 
+  it('remembers a job that was drained', async () => {
+    const queue = engine.queue()
+    const callback = genuine()
+    const first = await runReceiver({ handler: forwardTo(queue) })
+    await first.send(callback)
+    await queue.drain()
+    const second = await runReceiver({ handler: forwardTo(queue) })
+    expect((await second.send(callback)).status).toBe(200)
+    expect(await jobsOf(queue)).toHaveLength(0)
+  })
+
   it('remembers a job that was removed by hand on Redis, and not on PostgreSQL', async () => {
     const queue = engine.queue()
     const callback = genuine()

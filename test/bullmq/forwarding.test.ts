@@ -126,6 +126,25 @@ it('an add that BullMQ refuses is retried later, with the reason', async () => {
 })
 
 it.each([
+  ['a Set', new Set()],
+  ['a queue that returns nothing', queueWith(() => Promise.resolve(undefined as never)).queue],
+  ['a queue that returns a job without an id', queueWith(() => Promise.resolve({})).queue],
+])('an add of %s proves no job, and is retried later', async (_, queue) => {
+  await expect(forwardTo(queue as JobQueue)(event, context())).rejects.toMatchObject(LATER)
+})
+
+it.each([
+  ['a promise', async () => 'name'],
+  ['nothing', () => undefined],
+  ['an empty text', () => ''],
+])('a name function that returns %s is refused before the add', async (_, name) => {
+  const { queue, added } = queueWith(works)
+  const forwarded = forwardTo(queue, { name: name as () => string })(event, context())
+  await expect(forwarded).rejects.toMatchObject({ code: 'ERR_OPTION_INVALID', option: 'name' })
+  expect(added).not.toHaveBeenCalled()
+})
+
+it.each([
   ['queue', undefined, {}],
   ['queue', { name: 'q' }, {}],
   ['timeoutMs', queueWith(works).queue, { timeoutMs: 0 }],
