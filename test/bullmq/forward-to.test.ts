@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { createClient } from 'redis'
 import { forwardedEvent, forwardTo, type ForwardOptions } from '../../src/bullmq.js'
 import type { CallbackEvent } from '../../src/index.js'
 import { ENGINES, type QueueEngine, type TestQueue } from '../support/job-queues.js'
@@ -7,7 +8,7 @@ import { runInboxReceiver } from '../support/running-inbox-receiver.js'
 
 const KEY = 'f81d4fae-7dec-11d0-a765-00a0c91e6bf6'
 
-describe.each(ENGINES.filter(({ installed }) => installed))('a queue on $name', ({ start }) => {
+describe.each(ENGINES.filter(({ installed }) => installed))('a queue on $name', ({ name, start }) => {
   let engine: QueueEngine
   beforeAll(async () => {
     engine = await start()
@@ -124,6 +125,23 @@ describe.each(ENGINES.filter(({ installed }) => installed))('a queue on $name', 
     expect((await right.send(callback)).status).toBe(200)
     expect(await jobsOf(queue)).toHaveLength(1)
   })
+
+  if (name !== 'PostgreSQL')
+    it('whose memory is full is answered 503, and has one job of the repeat', async () => {
+      const queue = engine.queue()
+      const { send, log } = await runReceiver({ handler: forwardTo(queue) })
+      const callback = genuine()
+      const client = await createClient({ url: engine.url }).connect()
+      await client.configSet('maxmemory', '1')
+      expect((await send(callback)).status).toBe(503)
+      await client.configSet('maxmemory', '0')
+      client.destroy()
+      expect(log.withCode('ERR_RETRY_LATER')[0]!.fields['err']).toMatchObject({
+        message: expect.stringContaining('OOM'),
+      })
+      expect((await send(callback)).status).toBe(200)
+      expect(await jobsOf(queue)).toHaveLength(1)
+    })
 
   it('adds a job again when an operator replays the entry', async () => {
     const queue = engine.queue()
