@@ -237,6 +237,7 @@ test.each<[string, unknown]>([
   ['users that are no list', { users: {} }],
   ['a user without a name', { users: [{ ...USERS[0], name: '' }] }],
   ['a user with a short password', { users: [{ ...USERS[0], password: 'elevenchars' }] }],
+  ['a password with a line end', { users: [{ ...USERS[0], password: `${PASSWORD}\n` }] }],
   ['a user without a password', { users: [{ ...USERS[0], password: undefined }] }],
   ['a user with another role', { users: [{ ...USERS[0], role: 'admin' }] }],
   ['two users of one name', { users: [USERS[0], USERS[0]] }],

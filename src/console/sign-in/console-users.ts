@@ -79,6 +79,12 @@ function parseUser(owner: string, place: OptionPart, options: ConsoleUserOptions
       typeof password === 'string' ? `a text of ${password.length} characters` : `of type ${typeof password}`
     throw invalidOption(owner, partOf(place, 'password'), undefined, cure, shown)
   }
+  // Such as the line end of the variable or the file that it was read from.
+  if (/\p{Cc}/u.test(password)) {
+    const cure = 'leave out control characters, such as a line end: nobody can type them in a browser'
+    const shown = `a text of ${password.length} characters with a control character`
+    throw invalidOption(owner, partOf(place, 'password'), undefined, cure, shown)
+  }
   return { operator: { name, role }, passwordHash: hashOf(password) }
 }
 
