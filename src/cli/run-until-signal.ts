@@ -44,7 +44,8 @@ export async function runUntilSignal(
       const failed = 'err' in error
       if (failed) log.fatal({ err: asError(error.err) }, 'uncaught error: stopping')
       else log.info({ signal, ...stopping.fields }, `stopping: not ready; ${stopping.message}`)
-      const stop = await starting
+      // A start that fails meanwhile ends the process with its message, which an exit from here would cut off.
+      const stop = await starting?.catch(() => new Promise<never>(() => {}))
       await stop?.({ failed })
       log.info('stopped')
       // Also if undefined was thrown, which closeWithGrace would not take for an error.
