@@ -46,7 +46,13 @@ export async function runUntilSignal(
       else log.info({ signal, ...stopping.fields }, `stopping: not ready; ${stopping.message}`)
       // A start that fails meanwhile ends the process with its message, which an exit from here would cut off.
       const stop = await starting?.catch(() => new Promise<never>(() => {}))
-      await stop?.({ failed })
+      try {
+        await stop?.({ failed })
+      } catch (error) {
+        // closeWithGrace ends the process with 1.
+        log.error({ err: asError(error) }, 'stopping failed')
+        throw error
+      }
       log.info('stopped')
       // Also if undefined was thrown, which closeWithGrace would not take for an error.
       if (failed) process.exit(1)

@@ -30,3 +30,18 @@ it('a start that fails after a signal ends the process with its message', async 
   expect(await serve.exit).toBe(1)
   expect(serve.output).toContain('countersign: the database is away')
 })
+
+it('a stop that fails ends the process with 1, and the log has the error', async () => {
+  const config = `
+    import { MemoryInbox } from ${JSON.stringify(MAIN)}
+    const inbox = new MemoryInbox()
+    inbox.close = () => Promise.reject(new Error('the file cannot be closed'))
+    export default { subscriptions: [${JSON.stringify(SUBSCRIPTION)}], handlers: {}, inbox }`
+  const cwd = await sandbox.directory({ 'countersign.config.mjs': config })
+  const serve = sandbox.serve([], { cwd })
+  await serve.port()
+  serve.signal('SIGTERM')
+  expect(await serve.exit).toBe(1)
+  const failure = { level: 'error', msg: 'stopping failed', err: { message: 'the file cannot be closed' } }
+  expect(serve.lines.at(-1)).toMatchObject(failure)
+})
