@@ -19,6 +19,9 @@ export const EXIT = {
 
 /** Codes of failures outside the configuration, such as an address in use: EXIT.failed, and not EXIT.usage. */
 export const DEPENDENCY_FAILURES: ReadonlySet<string> = new Set([
+  'ERR_INBOX_BUSY',
+  'ERR_INBOX_FULL',
+  'ERR_INBOX_UNREACHABLE',
   'ERR_LISTEN_FAILED',
   'ERR_STORE_UNAVAILABLE',
 ])

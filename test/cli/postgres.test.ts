@@ -290,11 +290,11 @@ describe('the connection string', () => {
     const cwd = await sandbox.directory({ 'countersign.config.mjs': CONFIG })
     const env = { DATABASE_URL: secretUrl }
     const unreachable = expect.stringMatching(/cannot be reached/)
-    expect(await run(['serve', '--check'], { cwd, env })).toMatchObject({ code: 2, stderr: unreachable })
+    expect(await run(['serve', '--check'], { cwd, env })).toMatchObject({ code: 1, stderr: unreachable })
     expect(await run(['inbox', 'stats'], { cwd, env })).toMatchObject({ code: 1, stderr: unreachable })
     expect(await run(['rotate', '--status'], { cwd, env })).toMatchObject({ code: 1, stderr: unreachable })
-    expect(await run(['serve', '--port', '0'], { cwd, env })).toMatchObject({ code: 2, stderr: unreachable })
-    expect(await run(['work'], { cwd, env })).toMatchObject({ code: 2, stderr: unreachable })
+    expect(await run(['serve', '--port', '0'], { cwd, env })).toMatchObject({ code: 1, stderr: unreachable })
+    expect(await run(['work'], { cwd, env })).toMatchObject({ code: 1, stderr: unreachable })
   })
 
   it('is in no line of the log of a handler that logs it', async () => {
