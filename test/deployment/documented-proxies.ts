@@ -82,7 +82,7 @@ function write(
     if (changed.split(from).length !== 2) throw new Error(`${documented} does not have ${from} exactly once`)
     return changed.replace(from, () => to)
   }, original)
-  if (/300[12]/.test(text)) throw new Error(`${documented} has a port that was not replaced`)
+  if (/:300[12]\b/.test(text)) throw new Error(`${documented} has a port that was not replaced`)
   const file = join(folder, name)
   writeFileSync(file, text)
   return file
