@@ -87,7 +87,7 @@ async function readStream(
   { what, cure, source }: { what: string; cure: string; source: Source },
 ): Promise<RawBody | BodyFailure> {
   let error: unknown
-  // It stays: the source may fail after the body has been refused.
+  // The listener stays, because the source may fail after the body has been refused.
   stream.on('error', (cause: unknown) => (error ??= cause))
   const body = await readBody(stream, options)
   if (body === 'ERR_BODY_ALREADY_READ')

@@ -6,8 +6,8 @@ const SECOND_MS = 1_000
 type ReportSuppressed = (kind: string, suppressed: number, overMs: number) => void
 
 /**
- * Limits the lines of a kind per second, or per longer window, and counts the others. Without the limit, unauthenticated requests could fill
- * the disk, and the important lines would be hard to find.
+ * Limits the lines of a kind per second, or per longer window, and counts the others. Without the limit, unauthenticated
+ * requests could fill the disk, and the important lines would be hard to find.
  */
 export class LogThrottle {
   readonly #perWindow: number

@@ -65,7 +65,10 @@ export function startProgram(command: string, args: readonly string[]): StartedP
   return { child, lines, ended, complaints: () => complaints }
 }
 
-/** Waits for a state of what programs print. If one of them complains and ends, or the state does not come, the error has its complaint. */
+/**
+ * Waits for a state of what programs print. If one of them complains and ends, or the state does not come, the error has its
+ * complaint.
+ */
 export async function untilPrinted(
   programs: readonly StartedProgram[],
   isTrue: () => boolean,

@@ -11,9 +11,9 @@ const NEEDED_BYTES = 3 * 2 ** 30
 const PROGRAM = 'dist/esm/cli/bin.js'
 
 /**
- * Runs before the tests of a run of Jest: refuses a run without the built package, and makes a folder for what several test files need, and removes it after them. All
- * temporary files are in memory if there is room, as waiting for a disk takes longer than most tests of inboxes. No test is
- * about what a disk keeps when the machine loses its power: processes are killed, not machines.
+ * Runs before the tests of a run of Jest. Refuses a run without the built package. Makes a folder for what several test files
+ * need, and removes it after them. All temporary files are in memory if there is room, as waiting for a disk takes longer than
+ * most tests of inboxes. No test is about what a disk keeps when the machine loses its power: processes are killed, not machines.
  */
 export default function setUpTestRun(): void {
   refuseUnbuilt(join(__dirname, '../..'))
