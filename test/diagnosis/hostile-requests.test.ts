@@ -64,13 +64,19 @@ function explain(request: { path?: string; more?: string[]; body?: Uint8Array })
   return { ...explanation, usedMs: timer.usedMs() }
 }
 
-/** The time of the second run, when most code is compiled. */
+/**
+ * The least time of some runs. In the first one code is compiled. In any of them the time of the process, which Node 20 has in
+ * place of the time of a thread, may have that of a garbage collection.
+ */
 function expectBounded(request: Parameters<typeof explain>[0]): void {
-  explain(request)
-  const { findings, hmacs, usedMs } = explain(request)
-  expect(findings.every(({ certainty }) => certainty === 'likely')).toBe(true)
-  expect(hmacs).toBeLessThanOrEqual(2_000)
-  expect(usedMs).toBeLessThan(LIMIT_MS)
+  let leastMs = Infinity
+  for (let run = 0; run < 5 && leastMs >= LIMIT_MS; run++) {
+    const { findings, hmacs, usedMs } = explain(request)
+    expect(findings.every(({ certainty }) => certainty === 'likely')).toBe(true)
+    expect(hmacs).toBeLessThanOrEqual(2_000)
+    leastMs = Math.min(leastMs, usedMs)
+  }
+  expect(leastMs).toBeLessThan(LIMIT_MS)
 }
 
 describe('a forged request costs no more than the search may take', () => {
