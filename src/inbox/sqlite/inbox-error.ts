@@ -58,7 +58,7 @@ const CURES: Record<FaultCode, string> = {
     'is locked by another process. Countersign never holds it for long: look for a shell or a backup with an open ' +
     'transaction',
   ERR_INBOX_FULL:
-    'cannot grow, as its disk is full. Once there is space callbacks are taken in again; no restart is needed',
+    'cannot grow, because its disk is full. Once there is space, callbacks are accepted again; no restart is needed',
   ERR_INBOX_READ_ONLY:
     'cannot be written. Let this process write the file and its directory, where SQLite keeps two more files; no ' +
     'restart is needed',
