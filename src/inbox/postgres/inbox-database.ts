@@ -16,6 +16,7 @@ import {
 } from './transaction.js'
 
 type Work<Result> = (tx: Transaction) => Promise<Result>
+type OnConnection = (query: (connection: Connection) => Promise<unknown>) => Promise<unknown>
 
 /** Runs the transactions of one inbox, and brings the schema up to date before the first one. */
 export class InboxDatabase {
@@ -57,7 +58,7 @@ export class InboxDatabase {
     return retryConflicts(async () => {
       const connection = await this.#acquire()
       try {
-        return await this.#statementOn(connection, work)
+        return await this.#statementOn(connection, this.#onLeaseConnection, work)
       } finally {
         connection.release()
       }
@@ -66,16 +67,17 @@ export class InboxDatabase {
 
   /**
    * The statement is cancelled when it takes longer than twice `busyTimeoutMs`: a limit of the server would have to be set by a
-   * statement before it.
+   * statement before it. `onOther` runs the query that cancels it on another connection.
    */
   async #statementOn<Result>(
     connection: Connection,
+    onOther: OnConnection,
     work: (all: Transaction['all']) => Promise<Result>,
   ): Promise<Result> {
     const { schema, busyTimeoutMs } = this.#settings
     const mark = `/* countersign ${randomUUID()} */`
     const all = allOn(connection)
-    const end = timer(2 * busyTimeoutMs, () => void this.#cancel(mark))
+    const end = timer(2 * busyTimeoutMs, () => void cancel(mark, onOther))
     try {
       return await work((sql, ...values) => all(`${mark} ${sql}`, ...values))
     } catch (error) {
@@ -85,17 +87,15 @@ export class InboxDatabase {
     }
   }
 
-  /** The text of a statement identifies it behind PgBouncer as well. */
-  async #cancel(mark: string): Promise<void> {
+  /** This connection is always checked out. The others of the pool may all be in use. */
+  readonly #onLeaseConnection: OnConnection = (query) => this.#leases.run(query)
+
+  readonly #onPoolConnection: OnConnection = async (query) => {
+    const connection = await this.connections.acquire()
     try {
-      const connection = await this.connections.acquire()
-      try {
-        await connection.query(CANCEL, [`${mark} %`])
-      } finally {
-        connection.release()
-      }
-    } catch {
-      // The connection is given up a moment later. The server then notices it when the statement has ended.
+      await query(connection)
+    } finally {
+      connection.release()
     }
   }
 
@@ -112,7 +112,7 @@ export class InboxDatabase {
     work: (all: Transaction['all'], settings: TransactionSettings) => Promise<Result | undefined>,
   ): Promise<Result> {
     return this.#onLeases(async (connection, settings) => {
-      const result = await this.#statementOn(connection, (all) => work(all, settings))
+      const result = await this.#statementOn(connection, this.#onPoolConnection, (all) => work(all, settings))
       return result ?? (await transaction(connection, settings, ({ all }) => work(all, settings)))!
     })
   }
@@ -158,6 +158,15 @@ export class InboxDatabase {
     } catch (error) {
       throw inboxError(error, this.#settings.schema)
     }
+  }
+}
+
+/** The text of a statement identifies it behind PgBouncer as well. */
+async function cancel(mark: string, onOther: OnConnection): Promise<void> {
+  try {
+    await onOther((connection) => connection.query(CANCEL, [`${mark} %`]))
+  } catch {
+    // The connection is given up a moment later. The server then notices it when the statement has ended.
   }
 }
 
