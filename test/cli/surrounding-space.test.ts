@@ -67,6 +67,13 @@ it.each<[string, Record<string, string>, string[], Env, string]>([
     `${JSON_FILE}: inbox.postgres.connectionString is a text of ${LENGTH} characters ${CURE}`,
   ],
   [
+    'a schema',
+    json({ inbox: { postgres: { connectionString: URL, schema: 'callbacks\n' } } }),
+    [],
+    {},
+    String.raw`${JSON_FILE}: inbox.postgres: schema is "callbacks\n" ${CURE}`,
+  ],
+  [
     'the folder of captures',
     json({ capture: { folder: ' captured' } }),
     [],

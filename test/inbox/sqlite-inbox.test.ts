@@ -44,6 +44,18 @@ describe('SqliteInbox', () => {
     )
   })
 
+  it.each([
+    ['callbacks.db\n', String.raw`"callbacks.db\n"`],
+    [' postgres://ann:s3cret@db.example.com/callbacks', 'a text of 47 characters'],
+  ])('refuses %j as its file, because of the white space', (file, shown) => {
+    expect(() => new SqliteInbox({ file })).toThrow(
+      expect.objectContaining({
+        code: 'ERR_OPTION_INVALID',
+        message: `new SqliteInbox: file is ${shown} with white space around it: leave out the white space.`,
+      }),
+    )
+  })
+
   it('still has everything when it is opened again', async () => {
     const file = inboxFile()
     const first = inboxOn(file)

@@ -1,6 +1,7 @@
 import type { HasAll } from '../../base/has-all.js'
 import { checkKnownOptions, integerOption, invalidOption, objectOption } from '../../base/option-checks.js'
 import { parseUrl } from '../../base/parse-url.js'
+import { refuseSurroundingSpace } from '../../base/surrounding-space.js'
 import type { Logger } from '../../logging/logger.js'
 import { loggerOption, type LoggerOption } from '../../logging/logger-option.js'
 import { RETENTION_OPTIONS, retentionOptions, type Retention, type RetentionOptions } from '../retention.js'
@@ -108,6 +109,7 @@ function databaseOptions({ pool, connectionString, maxConnections }: PostgresInb
   const cure =
     'pass a pg.Pool as pool, or a connectionString such as "postgres://user:password@host:5432/database"'
   if (!isText) throw invalidOption(OWNER, 'connectionString', connectionString, cure, typeof connectionString)
+  refuseSurroundingSpace(OWNER, 'connectionString', connectionString, { mayBeShown: false })
   if (/^postgres(ql)?:/.test(connectionString) && parseUrl(connectionString) === undefined)
     throw invalidOption(OWNER, 'connectionString', connectionString, cure, 'no URL')
   // The form of libpq, such as "host=localhost dbname=bank". The driver would look up a host with another name.

@@ -1,4 +1,5 @@
 import { invalidOption } from '../../base/option-checks.js'
+import { refuseSurroundingSpace } from '../../base/surrounding-space.js'
 
 export const DEFAULT_SCHEMA = 'countersign'
 
@@ -8,8 +9,11 @@ export const DEFAULT_SCHEMA = 'countersign'
  * @throws CountersignError ERR_OPTION_INVALID
  */
 export function schemaName(owner: string, schema: string = DEFAULT_SCHEMA): string {
-  if (isIdentifier(schema) && !schema.startsWith('pg_') && !RESERVED.includes(schema)) return schema
-  throw invalidOption(owner, 'schema', schema, CURE)
+  const isPossible = isIdentifier(schema) && !schema.startsWith('pg_') && !RESERVED.includes(schema)
+  if (!isPossible) throw invalidOption(owner, 'schema', schema, CURE)
+  // A name that was read with its line end would be that of another, empty inbox.
+  refuseSurroundingSpace(owner, 'schema', schema, { mayBeShown: true })
+  return schema
 }
 
 /**

@@ -3,6 +3,7 @@ import { loggerOption, type LoggerOption } from '../../logging/logger-option.js'
 import type { EntryId } from '../../callback/callback.js'
 import type { HasAll } from '../../base/has-all.js'
 import { checkKnownOptions, clockOption, durationOption, invalidOption } from '../../base/option-checks.js'
+import { refuseSurroundingSpace } from '../../base/surrounding-space.js'
 import type {
   AddResult,
   Arrival,
@@ -84,6 +85,8 @@ export class SqliteInbox implements CompleteInbox {
     // For these names SQLite opens a temporary database, which is lost when it is closed.
     if (typeof file !== 'string' || file === '' || file === ':memory:')
       throw invalidOption(OWNER, 'file', file, 'name a file, such as "callbacks.db"')
+    // A connection string may have a password.
+    refuseSurroundingSpace(OWNER, 'file', file, { mayBeShown: !file.includes('://') })
     const { retentionMs, discardedRetentionMs } = retentionOptions(OWNER, options)
     this.retentionMs = retentionMs
     this.discardedRetentionMs = discardedRetentionMs

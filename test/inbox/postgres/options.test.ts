@@ -25,6 +25,9 @@ describe('new PostgresInbox', () => {
     ['a schema that PostgreSQL takes for that of the role', { connectionString, schema: '$user' }, 'schema'],
     ['a schema with U+0000', { connectionString, schema: 'a\0b' }, 'schema'],
     ['a schema that is no text', { connectionString, schema: 17 as never }, 'schema'],
+    ['a schema with a line end', { connectionString, schema: 'callbacks\n' }, 'schema'],
+    ['a line end', { connectionString: `${connectionString}\n` }, 'connectionString'],
+    ['keywords after a space', { connectionString: ' host=localhost password=s3cret' }, 'connectionString'],
     ['a retention of 0', { connectionString, retentionMs: 0 }, 'retentionMs'],
   ])('refuses %s, without the password', (_what, options, option) => {
     let error: unknown
@@ -37,7 +40,7 @@ describe('new PostgresInbox', () => {
     expect((error as Error).stack).not.toContain('s3cret')
   })
 
-  it.each(['', 'x'.repeat(64), 'é'.repeat(32), 'a\0b', 'pg_temp', '$user', 'information_schema'])(
+  it.each(['', 'x'.repeat(64), 'é'.repeat(32), 'a\0b', ' a', 'pg_temp', '$user', 'information_schema'])(
     'has a schema whose name migrationSql and grantStatements take as well: not %j',
     (schema) => {
       const refused = expect.objectContaining({ code: 'ERR_OPTION_INVALID', option: 'schema' })
