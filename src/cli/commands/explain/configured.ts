@@ -40,7 +40,8 @@ export async function configuredOptions(
 }
 
 async function withoutConfig({ path }: RecordedFile, { secrets, urls }: ValuesToTry): Promise<Subscription> {
-  if (path?.endsWith('.http') && existsSync(path.replace(/\.http$/, '.json'))) {
+  // The files of an old capture may have been removed since the request was read.
+  if (path?.endsWith('.http') && [path, path.replace(/\.http$/, '.json')].every((file) => existsSync(file))) {
     const { subscription } = await loadRecordedRequest(path)
     // A capture does not have the secret.
     if (subscription.secret !== NO_SECRET) return subscription

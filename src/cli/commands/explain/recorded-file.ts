@@ -1,5 +1,6 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
+import { property, textProperty } from '../../../base/foreign-value.js'
 import { OUTCOMES, type OutcomeCode } from '../../../callback/outcomes.js'
 import type { ReceivedRequest } from '../../../diagnosis/index.js'
 import { MalformedMessage, readBody, readHead, type MessageHead } from '../../../testing/http-message.js'
@@ -37,30 +38,43 @@ export async function readRecordedFiles(
       })
       continue
     }
-    for (const path of await pathsOf(resolve(io.cwd(), name))) {
-      const { bodyRead, refusedFor, ...captured } = await captureOf(path)
-      const at = receivedAt === 'mtime' ? (await stat(path)).mtime : (receivedAt ?? captured.receivedAt)
-      const request = { ...parse(path, await readBytes(path), at), bodyRead }
-      files.push({ name: basename(path), path, request, refusedFor })
-    }
+    files.push(...(await readPath(resolve(io.cwd(), name), receivedAt)))
   }
   return files
 }
 
-async function pathsOf(path: string): Promise<string[]> {
-  try {
-    if (!(await stat(path)).isDirectory()) return [path]
-    const names = (await readdir(path)).filter((name) => name.endsWith('.http')).sort()
-    if (names.length > 0) return names.map((name) => join(path, name))
-  } catch (error) {
-    throw unreadable(path, error)
+async function readPath(path: string, receivedAt: Date | 'mtime' | undefined): Promise<RecordedFile[]> {
+  const names = await namesIn(path)
+  if (!names) return [await readRecordedFile(path, receivedAt)]
+  const files: RecordedFile[] = []
+  for (const name of names) {
+    try {
+      files.push(await readRecordedFile(join(path, name), receivedAt))
+    } catch (error) {
+      // A receiver may have removed the file from its folder of captures in the meantime, to make room.
+      if (textProperty(property(error, 'cause'), 'code') !== 'ENOENT') throw error
+    }
   }
+  if (files.length > 0) return files
   throw new UsageError(`${path} holds no NAME.http: name a folder of recorded requests`)
 }
 
-async function readBytes(path: string): Promise<Buffer> {
+/** Undefined if it is no folder. */
+async function namesIn(path: string): Promise<string[] | undefined> {
   try {
-    return await readBounded(path)
+    if (!(await stat(path)).isDirectory()) return undefined
+    return (await readdir(path)).filter((name) => name.endsWith('.http')).sort()
+  } catch (error) {
+    throw unreadable(path, error)
+  }
+}
+
+async function readRecordedFile(path: string, receivedAt: Date | 'mtime' | undefined): Promise<RecordedFile> {
+  const { bodyRead, refusedFor, ...captured } = await captureOf(path)
+  try {
+    const at = receivedAt === 'mtime' ? (await stat(path)).mtime : (receivedAt ?? captured.receivedAt)
+    const request = { ...parse(path, await readBounded(path), at), bodyRead }
+    return { name: basename(path), path, request, refusedFor }
   } catch (error) {
     if (error instanceof UsageError) throw error
     throw unreadable(path, error)
@@ -98,7 +112,7 @@ function isOutcomeCode(code: string): code is OutcomeCode {
 }
 
 function unreadable(path: string, error: unknown): UsageError {
-  return new UsageError(`cannot read ${path} (${(error as NodeJS.ErrnoException).code})`)
+  return new UsageError(`cannot read ${path} (${(error as NodeJS.ErrnoException).code})`, { cause: error })
 }
 
 /**
