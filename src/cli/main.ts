@@ -104,6 +104,9 @@ Examples:
 
 countersign <command> --help describes a command.`
 
+const MORE_OPEN_FILES =
+  'this process may open too few files. Raise the limit to 1024 or more (LimitNOFILE in systemd, ulimit -n)'
+
 /** Runs one command line, without the program's name, and resolves to its exit code. Never rejects. */
 export async function main(argv: readonly string[], outer: Io): Promise<ExitCode> {
   const io: Io = {
@@ -142,7 +145,9 @@ export async function main(argv: readonly string[], outer: Io): Promise<ExitCode
         complain(io, 'options stand after the name of the command, as in countersign serve --check')
       return error.exitCode === 0 ? EXIT.done : EXIT.usage
     }
-    complain(io, textProperty(error, 'message') ?? 'an unexpected error')
+    const message = textProperty(error, 'message') ?? 'an unexpected error'
+    const isOutOfFiles = textProperty(error, 'code') === 'EMFILE'
+    complain(io, isOutOfFiles ? `${message}: ${MORE_OPEN_FILES}` : message)
     return isMistakeOfUser(error) ? EXIT.usage : EXIT.failed
   }
 }
