@@ -1,4 +1,5 @@
 import type { Arrival } from '../../src/inbox/inbox.js'
+import type { CompleteInbox } from '../../src/inbox/operations.js'
 import { createReceiver } from '../../src/index.js'
 import {
   createStandaloneConsole,
@@ -59,21 +60,7 @@ describeWithChromium('the protections of the console in a browser', () => {
   it('signs in, decides and signs out in a process of its own', async () => {
     const { inbox, add } = seededInbox()
     const id = await add(DEAD)
-    const receiver = createReceiver({ subscriptions: [subscription], inbox, logger: false })
-    const users = [{ name: 'ada', password: 'correct horse battery', role: 'decide' }] as const
-    const settings = parseStandaloneConsole(
-      'serve',
-      { option: 'admin', part: 'admin' },
-      { users },
-      '127.0.0.1',
-    )
-    const console = createStandaloneConsole('serve', receiver, settings, {
-      debug() {},
-      info() {},
-      warn() {},
-      error() {},
-    })
-    const base = `${await serveUntilEnd((request, response) => console.handle(request, response))}/`
+    const { base, close } = await standalone(inbox)
     const { page, problems } = await open(base)
     await page.goto(new URL(`entry?id=${id}`, base).href)
     expect(await findings(page)).toEqual([])
@@ -97,6 +84,38 @@ describeWithChromium('the protections of the console in a browser', () => {
     await other.clock.runFor(5_000)
     await other.getByRole('button', { name: 'Sign in' }).waitFor()
     expect(problems).toEqual([])
-    console.close()
+    close()
+  })
+
+  it('is signed in to two consoles of one host at the same time', async () => {
+    const consoles = [await standalone(seededInbox().inbox), await standalone(seededInbox().inbox)]
+    const { page } = await open(consoles[0]!.base)
+    for (const { base } of consoles) {
+      await page.goto(base)
+      await page.getByLabel('Name').fill('ada')
+      await page.getByLabel('Password').fill('correct horse battery')
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    }
+    for (const { base, close } of consoles) {
+      await page.goto(base)
+      expect(await page.title()).toBe('Overview · Countersign')
+      close()
+    }
   })
 })
+
+/** A console in a process of its own, in which ada may sign in. */
+async function standalone(inbox: CompleteInbox): Promise<{ base: string; close: () => void }> {
+  const receiver = createReceiver({ subscriptions: [subscription], inbox, logger: false })
+  const users = [{ name: 'ada', password: 'correct horse battery', role: 'decide' }] as const
+  const settings = parseStandaloneConsole('serve', { option: 'admin', part: 'admin' }, { users }, '127.0.0.1')
+  const console = createStandaloneConsole('serve', receiver, settings, {
+    debug() {},
+    info() {},
+    warn() {},
+    error() {},
+  })
+  const base = `${await serveUntilEnd((request, response) => console.handle(request, response))}/`
+  return { base, close: () => console.close() }
+}

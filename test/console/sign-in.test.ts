@@ -52,7 +52,7 @@ describe('a console with users', () => {
     const browsing = await run()
     const cookie = (await signIn(browsing)).headers.get('Set-Cookie')
     expect(cookie).toMatch(
-      /^countersign-session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200$/,
+      /^countersign-session-(\d+)-\1=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200$/,
     )
   })
 

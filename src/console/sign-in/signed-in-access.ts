@@ -25,7 +25,6 @@ interface SignInParts {
   readonly logger: Logger
 }
 
-const SESSION = 'countersign-session'
 /**
  * The cookie of the browser, which the sign-in form sets. The token of the form belongs to it. This keeps another site from signing the
  * browser in as a user of that site. It outlives sessions, because a known browser is not delayed by the failures of others.
@@ -46,7 +45,7 @@ export class SignedInAccess implements Access {
     const { path, method } = parsed
     if (path === '/sign-in')
       return { answer: method === 'POST' ? await this.#signIn(request, parsed) : this.#form(request, parsed) }
-    const secret = secretInCookie(request, SESSION)
+    const secret = secretInCookie(request, sessionCookie(request))
     const isPolled = path?.startsWith('/live/') === true
     const operator = secret === undefined ? undefined : this.#parts.sessions.find(secret, !isPolled)
     if (secret === undefined || operator === undefined) {
@@ -96,7 +95,8 @@ export class SignedInAccess implements Access {
     limit.succeeded(attempt)
     browsers.remember(browserSecret, operator.name)
     logger.info({ name: operator.name, role: operator.role, address }, 'signed in to the console')
-    const session = cookieHeader(request, SESSION, sessions.begin(operator), SESSION_MS / 1_000)
+    const cookie = sessionCookie(request)
+    const session = cookieHeader(request, cookie, sessions.begin(operator), SESSION_MS / 1_000)
     return seeOther(targetIn(parsed), { 'Set-Cookie': session })
   }
 
@@ -105,7 +105,7 @@ export class SignedInAccess implements Access {
     const isMeant = form && 'fields' in form && isFormToken(form.fields.get(TOKEN_FIELD), secret, name)
     if (!isMeant) return seeOther('./')
     this.#parts.sessions.end(secret)
-    return seeOther('sign-in', { 'Set-Cookie': cookieHeader(request, SESSION, '', 0) })
+    return seeOther('sign-in', { 'Set-Cookie': cookieHeader(request, sessionCookie(request), '', 0) })
   }
 
   #form(
@@ -133,6 +133,15 @@ export class SignedInAccess implements Access {
     const text = 'You are not signed in, or your session has ended. Nothing was done.'
     return html(this.#parts.renderer.page('message', { title: 'Not signed in' }, { text }), 401)
   }
+}
+
+/**
+ * A browser sends a cookie to every port of a host (RFC 6265, section 8.5). The name keeps the sessions of two consoles apart: by the
+ * port in the address of the browser, which containers and tunnels choose, and by the own port, which a proxy may hide.
+ */
+function sessionCookie({ headers, socket }: IncomingMessage): string {
+  const port = /:(\d+)$/.exec(headers.host ?? '')?.[1] ?? ''
+  return `countersign-session-${port}-${socket.localPort}`
 }
 
 interface SignInProblem {
