@@ -140,6 +140,18 @@ describe('a console with users', () => {
     expect((await browse(browsing.base).get('./', { Cookie: cookie })).status).toBe(303)
   })
 
+  it('ends the earlier session of the browser when somebody signs in again, and no other', async () => {
+    const browsing = await run()
+    const elsewhere = browse(browsing.base)
+    const earlier = (await signIn(browsing)).headers.get('Set-Cookie')!.split(';')[0]!
+    await signIn(elsewhere)
+    expect((await signIn(browsing, 'ada', 'wrong password')).status).toBe(403)
+    expect((await browse(browsing.base).get('./', { Cookie: earlier })).status).toBe(200)
+    await signIn(browsing, 'bob', USERS[1].password)
+    expect((await browse(browsing.base).get('./', { Cookie: earlier })).status).toBe(303)
+    for (const each of [browsing, elsewhere]) expect((await each.get('./')).status).toBe(200)
+  })
+
   it('answers 401 to what a page polls and to forms, when the session has ended', async () => {
     const { get, post } = await run()
     expect((await get('live/overview')).status).toBe(401)

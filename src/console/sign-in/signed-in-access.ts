@@ -96,6 +96,8 @@ export class SignedInAccess implements Access {
     browsers.remember(browserSecret, operator.name)
     logger.info({ name: operator.name, role: operator.role, address }, 'signed in to the console')
     const cookie = sessionCookie(request)
+    // The browser forgets the secret of its earlier session, which nobody could end any more.
+    sessions.end(secretInCookie(request, cookie) ?? '')
     const session = cookieHeader(request, cookie, sessions.begin(operator), SESSION_MS / 1_000)
     return seeOther(targetIn(parsed), { 'Set-Cookie': session })
   }
