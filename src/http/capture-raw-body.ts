@@ -5,7 +5,7 @@ import { checkKnownOptions } from '../base/option-checks.js'
 import { outcome } from '../callback/outcomes.js'
 import { answeredEvent } from '../events/publish-answer.js'
 import { logRefusalsOption, OutcomeLog, type OutcomeLogOptions } from './log-outcome.js'
-import { refuseMisuse, type Middleware } from './middleware.js'
+import { refuseMisuse, requireNodeResponse, type Middleware } from './middleware.js'
 import { BODY_LIMIT_OPTIONS, bodyLimits, type BodyLimitOptions } from './body-limits.js'
 import { requestReader } from './request-reader.js'
 import { respond } from './respond.js'
@@ -36,6 +36,7 @@ export function captureRawBody(options: CaptureRawBodyOptions = {}): Middleware 
   const outcomeLog = new OutcomeLog(logger, logRefusalsOption('captureRawBody', options))
 
   return function countersignCaptureRawBody(request, response, next) {
+    requireNodeResponse('captureRawBody', response)
     const startedAt = performance.now()
     readRequest(request).then((intake) => {
       if (intake.refused === undefined) {

@@ -13,7 +13,7 @@ import { checkKnownOptions } from '../base/option-checks.js'
 import { outcome, type Outcome } from '../callback/outcomes.js'
 import { answeredEvent } from '../events/publish-answer.js'
 import { logRefusalsOption, OutcomeLog, type OutcomeLogOptions } from './log-outcome.js'
-import { refuseMisuse, type Middleware } from './middleware.js'
+import { refuseMisuse, requireNodeResponse, type Middleware } from './middleware.js'
 import { BODY_LIMIT_OPTIONS, bodyLimits, type BodyLimitOptions } from './body-limits.js'
 import type { Intake } from './read-callback.js'
 import { requestReader } from './request-reader.js'
@@ -80,6 +80,7 @@ export function verifySignature(options: VerifySignatureOptions): Middleware {
   }
 
   return function countersignVerifySignature(request, response, next) {
+    requireNodeResponse('verifySignature', response)
     verify(request, response, next).catch(next)
   }
 }

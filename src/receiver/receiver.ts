@@ -10,7 +10,7 @@ import { callbackListener, type CallbackListener } from '../http/callback-listen
 import { fromFetch, toFetch } from '../http/fetch-request.js'
 import { FETCHED_BODY, readPlainBody, RECEIVED_BODY, type BodyTexts } from '../http/plain-body.js'
 import { plainHead, type PlainRequest } from '../http/plain-request.js'
-import { refuseMisuse, type Middleware } from '../http/middleware.js'
+import { refuseMisuse, requireNodeResponse, type Middleware } from '../http/middleware.js'
 import type { InboxOperations } from '../inbox/operations.js'
 import { waitForCallback, type FinishedCallback, type WaitForOptions } from '../inbox/wait-for-callback.js'
 import type { Outcome } from '../callback/outcomes.js'
@@ -103,6 +103,7 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
     const { logger } = this.#parts
     let isFirst = true
     return function countersignReceiver(request, response) {
+      requireNodeResponse('receiver.middleware', response)
       if (isFirst) {
         isFirst = false
         warnOfBodyParser(request, countersignReceiver, logger)
