@@ -152,12 +152,11 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
 
   /**
    * The whole receiver for servers and frameworks with the Fetch API. Reads the request within the limits. Whatever a
-   * sender sends, it does not reject.
+   * sender sends, it does not reject. It may be passed on without the receiver: `export const POST = receiver.fetch`.
    * @throws CountersignError ERR_OPTION_INVALID if the argument is no request
    */
-  async fetch(request: Request): Promise<Response> {
-    return toFetch(await this.#receive(fromFetch(request), FETCHED_BODY))
-  }
+  readonly fetch = async (request: Request): Promise<Response> =>
+    toFetch(await this.#receive(fromFetch(request), FETCHED_BODY))
 
   /**
    * Whether callbacks are accepted: the receiver has started, is not stopping, and no newer version has migrated

@@ -30,6 +30,11 @@ describe('receiver.fetch()', () => {
     expect(outcomes.map(({ outcome }) => outcome)).toEqual(['handled', 'duplicate'])
   })
 
+  it('can be passed on without the receiver', async () => {
+    const { fetch } = run().receiver
+    expect((await fetch(fetchRequest(genuine()))).status).toBe(200)
+  })
+
   it('answers a forged callback as every listener does', async () => {
     const { receiver } = run()
     const response = await receiver.fetch(fetchRequest(genuine({ headers: { Authorization: FORGED } })))
