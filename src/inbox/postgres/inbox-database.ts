@@ -16,7 +16,6 @@ import {
 } from './transaction.js'
 
 type Work<Result> = (tx: Transaction) => Promise<Result>
-type OnConnection = (query: (connection: Connection) => Promise<unknown>) => Promise<unknown>
 
 /** Runs the transactions of one inbox, and brings the schema up to date before the first one. */
 export class InboxDatabase {
@@ -42,58 +41,58 @@ export class InboxDatabase {
   /** On a connection of the pool. */
   async commit<Result>(work: Work<Result>): Promise<Result> {
     await this.makeReady()
-    return retryConflicts(async () => {
-      const connection = await this.#acquire()
-      try {
-        return await transaction(connection, this.#settings, work)
-      } finally {
-        connection.release()
-      }
-    })
+    return retryConflicts(() => this.#onPool((connection) => transaction(connection, this.#settings, work)))
   }
 
   /** Runs one statement that is a transaction of its own, on a connection of the pool. */
   async statement<Result>(work: (all: Transaction['all']) => Promise<Result>): Promise<Result> {
     await this.makeReady()
-    return retryConflicts(async () => {
-      const connection = await this.#acquire()
-      try {
-        return await this.#statementOn(connection, this.#onLeaseConnection, work)
-      } finally {
-        connection.release()
-      }
-    })
+    return retryConflicts(() => this.#onPool((connection) => this.#statementOn(connection, work)))
   }
 
   /**
    * The statement is cancelled when it takes longer than twice `busyTimeoutMs`: a limit of the server would have to be set by a
-   * statement before it. `onOther` runs the query that cancels it on another connection.
+   * statement before it.
    */
   async #statementOn<Result>(
     connection: Connection,
-    onOther: OnConnection,
     work: (all: Transaction['all']) => Promise<Result>,
   ): Promise<Result> {
     const { schema, busyTimeoutMs } = this.#settings
     const mark = `/* countersign ${randomUUID()} */`
     const all = allOn(connection)
-    const end = timer(2 * busyTimeoutMs, () => void cancel(mark, onOther))
+    let hasEnded = false
+    const end = timer(2 * busyTimeoutMs, () => this.#cancel(mark, () => hasEnded))
     try {
       return await work((sql, ...values) => all(`${mark} ${sql}`, ...values))
     } catch (error) {
       throw inboxError(connection.lost() ?? error, schema)
     } finally {
+      hasEnded = true
       end()
     }
   }
 
-  /** This connection is always checked out. The others of the pool may all be in use. */
-  readonly #onLeaseConnection: OnConnection = (query) => this.#leases.run(query)
+  /**
+   * On the connection that is free first: all connections of the pool may be in use, and the one for leases may run a slow statement
+   * too. If neither is free in time, the connection of the statement is given up, and the server notices it when the statement has ended.
+   */
+  #cancel(mark: string, hasEnded: () => boolean): void {
+    let isSent = false
+    const send = async (connection: Connection) => {
+      if (isSent || hasEnded()) return
+      isSent = true
+      // The text of a statement identifies it behind PgBouncer as well.
+      await connection.query(CANCEL, [`${mark} %`])
+    }
+    this.#leases.run(send).catch(() => {})
+    this.#onPool(send).catch(() => {})
+  }
 
-  readonly #onPoolConnection: OnConnection = async (query) => {
-    const connection = await this.connections.acquire()
+  async #onPool<Result>(operation: (connection: Connection) => Promise<Result>): Promise<Result> {
+    const connection = await this.#acquire()
     try {
-      await query(connection)
+      return await operation(connection)
     } finally {
       connection.release()
     }
@@ -112,7 +111,7 @@ export class InboxDatabase {
     work: (all: Transaction['all'], settings: TransactionSettings) => Promise<Result | undefined>,
   ): Promise<Result> {
     return this.#onLeases(async (connection, settings) => {
-      const result = await this.#statementOn(connection, this.#onPoolConnection, (all) => work(all, settings))
+      const result = await this.#statementOn(connection, (all) => work(all, settings))
       return result ?? (await transaction(connection, settings, ({ all }) => work(all, settings)))!
     })
   }
@@ -158,15 +157,6 @@ export class InboxDatabase {
     } catch (error) {
       throw inboxError(error, this.#settings.schema)
     }
-  }
-}
-
-/** The text of a statement identifies it behind PgBouncer as well. */
-async function cancel(mark: string, onOther: OnConnection): Promise<void> {
-  try {
-    await onOther((connection) => connection.query(CANCEL, [`${mark} %`]))
-  } catch {
-    // The connection is given up a moment later. The server then notices it when the statement has ended.
   }
 }
 

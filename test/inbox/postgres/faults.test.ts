@@ -6,7 +6,6 @@ import { fakeTimeouts } from '../../support/fake-timeouts.js'
 import { describeWithDatabase } from '../../support/postgres-inbox.js'
 import { randomRuns } from '../../support/random-runs.js'
 import { TcpProxy } from '../../support/tcp-proxy.js'
-import { nextLook } from '../../support/until.js'
 
 const ANY = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
 /** Each at a moment that nobody chose. */
@@ -140,33 +139,6 @@ describeWithDatabase(
       expect((await inbox.extend(entries, 60_000)).size).toBe(1)
       for (const client of taken) client.release()
       jest.useRealTimers()
-      await recovered(inbox)
-      await inbox.close()
-      await pool.end()
-    })
-
-    it.each([
-      ['', 0],
-      [' while no connection is free', 2],
-    ])('takes too long for a statement%s, says so, and recovers', async (_when, others) => {
-      const pool = new pg.Pool({ connectionString: database.connectionString, max: 4 })
-      const { inbox, schema } = await opened({ ...BUSY, pool, connectionString: undefined })
-      await database.query(
-        `CREATE FUNCTION ${schema}.slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(60); RETURN NEW; END';
-        CREATE TRIGGER slow BEFORE INSERT ON ${schema}.entries FOR EACH ROW EXECUTE FUNCTION ${schema}.slow()`,
-      )
-      // The connections of the leases and of the statement are the rest.
-      const taken = await Promise.all(Array.from({ length: others }, () => pool.connect()))
-      // The connection of the statement has to be made, which takes long on a busy machine.
-      const pass = fakeTimeouts()
-      const refused = expect(inbox.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_BUSY' })
-      const sleeps = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
-      for (let looks = 0; (await database.query(sleeps)).rowCount === 0; looks++) await nextLook(looks)
-      await pass(2 * BUSY.busyTimeoutMs)
-      await refused
-      for (const client of taken) client.release()
-      jest.useRealTimers()
-      await database.query(`DROP TRIGGER slow ON ${schema}.entries`)
       await recovered(inbox)
       await inbox.close()
       await pool.end()
