@@ -106,10 +106,12 @@ describeWithPostgres('an inbox in PostgreSQL', () => {
 
   it('is read once by --dry-run for many entries, and once more for each that might be a repeat', async () => {
     const inbox = new PostgresInbox({ connectionString: url, logger: false })
+    sandbox.after(() => inbox.close())
     const addSuspects = async (count: number) => {
       for (let added = 0; added < count; added++) await inbox.add(arrival({ suspicion: 'ERR_SUSPECT' }))
     }
     const proxy = await TcpProxy.start(server.port)
+    sandbox.after(() => proxy.stop())
     const proxied = { DATABASE_URL: env['DATABASE_URL']!.replace(/:\d+\//, `:${proxy.port}/`) }
     const counted = async (action: string) => {
       let [connections, transactions] = [0, 0]
@@ -128,8 +130,6 @@ describeWithPostgres('an inbox in PostgreSQL', () => {
     const one = { discard: await counted('discard'), release: await counted('release') }
     await addSuspects(19)
     const many = { discard: await counted('discard'), release: await counted('release') }
-    await inbox.close()
-    await proxy.stop()
     expect(many.discard).toEqual({ ...one.discard, entries: 20 })
     const { entries, transactions, connections } = many.release
     expect({ entries, transactions }).toEqual({ entries: 20, transactions: one.release.transactions + 19 })
