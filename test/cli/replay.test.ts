@@ -25,6 +25,7 @@ async function serving(options?: { now: boolean }): Promise<Serving> {
   return sandbox.serve([], { cwd: await sandbox.directory({ 'countersign.config.mjs': config }) })
 }
 
+// On a busy machine the start of two processes and the requests one after the other take long.
 describe('countersign replay', () => {
   it('finds every recorded request answered as expected, by a real receiver that logs the expected outcome', async () => {
     const serve = await serving()
@@ -43,7 +44,7 @@ describe('countersign replay', () => {
       .filter(({ msg }) => msg.startsWith('callback '))
       .map(({ outcome }) => outcome)
     expect(outcomes).toEqual(recorded.map(({ expect: { outcome } }) => outcome))
-  })
+  }, 60_000)
 
   it('ends with 3 where a status is not as expected, and shows which', async () => {
     const url = `http://127.0.0.1:${await (await serving({ now: true })).port()}`
@@ -52,7 +53,7 @@ describe('countersign replay', () => {
     expect(stdout).toMatch(/^curl +200 +401 +NOT AS EXPECTED$/m)
     expect(stdout).toMatch(/^no-timestamp +401 +401 +ok$/m)
     expect(stdout).toContain('Only the status is compared')
-  })
+  }, 60_000)
 
   it('replays files in the order they are named', async () => {
     const url = `http://127.0.0.1:${await (await serving()).port()}`
