@@ -75,6 +75,21 @@ it.each([
 })
 
 it.each([
+  ['in a file', 'no-folder/callbacks.db', 2],
+  ['in PostgreSQL', 'postgres://127.0.0.1:1/callbacks', 1],
+])(
+  'a start without its inbox %s says only of running processes that they need no restart',
+  async (_where, inbox, exitCode) => {
+    const cwd = await sandbox.directory({ 'countersign.config.mjs': configModule('', `inbox: '${inbox}'`) })
+    const { code, stderr } = await countersign(['serve', '--port', '0'], { cwd })
+    expect({ code, stderr }).toEqual({
+      code: exitCode,
+      stderr: expect.stringMatching(/^countersign: .*; a running process needs no restart \(.*\)\n$/),
+    })
+  },
+)
+
+it.each([
   ['a configuration', `${REVOKED} throw proxy`],
   ['a handlers function', `export default { ...CONFIG, handlers: () => { ${REVOKED} throw proxy } }`],
 ])('%s that throws a revoked Proxy is an error with a message', async (_what, code) => {

@@ -3,12 +3,21 @@ import { property, textProperty } from '../../base/foreign-value.js'
 
 /** What to do about an error, by the first word of the reply. */
 const CURES: ReadonlyMap<string, string> = new Map([
-  ['OOM', 'the memory of the Redis server is full: raise its maxmemory; no restart is needed'],
+  ['OOM', 'the memory of the Redis server is full: raise its maxmemory; a running process needs no restart'],
   ['READONLY', 'the Redis server is a replica: connect to the primary'],
-  ['MISCONF', 'the Redis server cannot write to its disk: free space there; no restart is needed'],
-  ['LOADING', 'the Redis server still reads its data: wait; no restart is needed'],
-  ['CLUSTERDOWN', 'a part of the Redis cluster has no primary: repair the cluster; no restart is needed'],
-  ['NOPERM', 'the user may not run a command: see "Access" in docs/redis.md; no restart is needed'],
+  [
+    'MISCONF',
+    'the Redis server cannot write to its disk: free space there; a running process needs no restart',
+  ],
+  ['LOADING', 'the Redis server still reads its data: wait; a running process needs no restart'],
+  [
+    'CLUSTERDOWN',
+    'a part of the Redis cluster has no primary: repair the cluster; a running process needs no restart',
+  ],
+  [
+    'NOPERM',
+    'the user may not run a command: see "Access" in docs/redis.md; a running process needs no restart',
+  ],
   ['NOAUTH', 'the Redis server wants a password: correct the options of the client'],
   ['WRONGPASS', 'the Redis server refuses the password: correct the options of the client'],
   [

@@ -63,24 +63,26 @@ export function closedError(schema: string): CountersignError {
 const CURES: Record<FaultCode, string> = {
   ERR_INBOX_BUSY:
     'waited too long for a connection, a lock or an answer. See pg_stat_activity for long transactions and locks, and ' +
-    'that the pool is large enough; no restart is needed',
+    'that the pool is large enough; a running process needs no restart',
   ERR_INBOX_FULL:
-    'cannot grow: the server has no disk space or memory left. Once there is some, callbacks are accepted again; no restart ' +
-    'is needed',
+    'cannot grow: the server has no disk space or memory left. Once there is some, callbacks are accepted again; a ' +
+    'running process needs no restart',
   ERR_INBOX_READ_ONLY:
-    'cannot be written: the server is a standby, or default_transaction_read_only is on. Connect to the primary server; no ' +
-    'restart is needed once the address leads there',
+    'cannot be written: the server is a standby, or default_transaction_read_only is on. Connect to the primary server; a ' +
+    'running process needs no restart once the address leads there',
   ERR_INBOX_CORRUPT: 'is damaged, as the server reports. See the log of the server, and restore a backup',
   ERR_INBOX_UNREACHABLE:
-    'cannot be reached. See that the server runs and that host, port, password and network are right; no restart is needed',
+    'cannot be reached. See that the server runs and that host, port, password and network are right; a ' +
+    'running process needs no restart',
   ERR_INBOX_FORBIDDEN:
     'cannot be used by this role. The schema is missing or a grant is: let the owner run what "countersign ' +
-    'inbox migrate --print --role ROLE" prints, or migrationSql() and grantStatements() return; no restart is needed',
+    'inbox migrate --print --role ROLE" prints, or migrationSql() and grantStatements() return; a running ' +
+    'process needs no restart',
 }
 
 const LOGIN_REFUSED =
   'cannot be used, because the server refuses the login. See that user, password and database are right, and that pg_hba.conf ' +
-  'allows them; no restart is needed'
+  'allows them; a running process needs no restart'
 
 /** Invalid authorization, or a database that does not exist. */
 function isLoginRefused(error: unknown): boolean {

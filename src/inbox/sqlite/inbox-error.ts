@@ -58,16 +58,17 @@ const CURES: Record<FaultCode, string> = {
     'is locked by another process. Countersign never holds it for long: look for a shell or a backup with an open ' +
     'transaction',
   ERR_INBOX_FULL:
-    'cannot grow, because its disk is full. Once there is space, callbacks are accepted again; no restart is needed',
+    'cannot grow, because its disk is full. Once there is space, callbacks are accepted again; a running process ' +
+    'needs no restart',
   ERR_INBOX_READ_ONLY:
-    'cannot be written. Let this process write the file and its directory, where SQLite keeps two more files; no ' +
-    'restart is needed',
+    'cannot be written. Let this process write the file and its directory, where SQLite keeps two more files; a ' +
+    'running process needs no restart',
   ERR_INBOX_CORRUPT:
     'is damaged, or not a file of SQLite. Put a sound one in its place, together with the files -wal and -shm beside ' +
     'it, or move all of them away to begin anew; "sqlite3 FILE .recover" saves what can be read',
   ERR_INBOX_IO:
     'cannot be opened, read or written. See that its directory exists, that this process may use it, and that the ' +
-    'disk is sound; no restart is needed',
+    'disk is sound; a running process needs no restart',
 }
 
 // https://sqlite.org/rescode.html: the primary code is the low byte.
