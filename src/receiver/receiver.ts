@@ -102,7 +102,8 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
     const listener = this.#listener
     const { logger } = this.#parts
     let isFirst = true
-    return function countersignReceiver(request, response) {
+    // h3 (Nitro, Nuxt) answers 204 at once if a middleware has fewer than three parameters.
+    return function countersignReceiver(request, response, _next) {
       requireNodeResponse('receiver.middleware', response)
       if (isFirst) {
         isFirst = false

@@ -39,4 +39,8 @@ describe.each([
       },
     ])
   })
+
+  it('has three parameters, by which h3 (Nitro, Nuxt) knows that it answers later', () => {
+    expect(create()).toHaveLength(3)
+  })
 })
