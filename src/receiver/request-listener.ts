@@ -1,7 +1,8 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { originForm } from '../base/origin-form.js'
-import { checkKnownOptions, functionOption, invalidOption } from '../base/option-checks.js'
+import { checkKnownOptions, functionOption, invalidOption, wrongOption } from '../base/option-checks.js'
 import type { CallbackListener } from '../http/callback-listener.js'
+import { requireNodeResponse } from '../http/middleware.js'
 
 /**
  * A `request` listener. As a `checkContinue` listener it also gets a function that sends `100 Continue`, and calls
@@ -45,6 +46,10 @@ export function requestListener(
   const isCallback = ({ method, url = '/' }: IncomingMessage): boolean =>
     method === 'POST' && (path === undefined || originForm(url).split('?', 1)[0] === path)
   return function countersignRequestListener(request, response, sendContinue) {
+    requireNodeResponse(owner, response)
+    // Express passes `next` here. If it were called, Express would answer every callback 404.
+    if (sendContinue && request.headers.expect === undefined)
+      throw wrongOption(owner, 'sendContinue', 'it was mounted as middleware: use receiver.middleware()')
     if (!app || isCallback(request)) return listener(request, response, sendContinue)
     sendContinue?.()
     app(request, response)

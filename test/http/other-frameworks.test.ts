@@ -10,6 +10,7 @@ type Foreign = (first: object, second: unknown, next: () => void) => void
 
 describe.each([
   ['receiver.middleware', () => createReceiver(options).middleware()],
+  ['receiver.requestListener', () => createReceiver(options).requestListener()],
   ['verifySignature', () => verifySignature(options)],
   ['captureRawBody', () => captureRawBody({ logger: false })],
 ])('%s() in a framework with objects of its own', (owner, create) => {

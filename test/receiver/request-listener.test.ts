@@ -1,4 +1,5 @@
 import type { RequestListener } from 'node:http'
+import express, { type ErrorRequestHandler } from 'express'
 import { createReceiver } from '../../src/index.js'
 import { sendRawRequest } from '../../src/testing/raw-request.js'
 import { serve } from '../support/hosts.js'
@@ -42,4 +43,21 @@ it.each([
 it('refuses an app that is no function', () => {
   const listen = () => receiver.requestListener('app' as never)
   expect(listen).toThrow(expect.objectContaining({ code: 'ERR_OPTION_INVALID' }))
+})
+
+it('says so when it is mounted in Express, whose next would answer as well', async () => {
+  const errors: unknown[] = []
+  const keep: ErrorRequestHandler = (error, _request, response, _next) => {
+    errors.push(error)
+    response.sendStatus(500)
+  }
+  const port = await serve(express().post('/hooks/transfers', receiver.requestListener(), keep))
+  expect(await sendRawRequest(genuine().toHttp(), { port })).toMatchObject({ status: 500 })
+  expect(errors).toMatchObject([
+    {
+      code: 'ERR_OPTION_INVALID',
+      owner: 'receiver.requestListener',
+      message: expect.stringContaining('use receiver.middleware()'),
+    },
+  ])
 })
