@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +11,8 @@ import { ProgramHost, type Ran } from './program-host.js'
 export type { Ran } from './program-host.js'
 
 const BIN = join(__dirname, '../../dist/esm/cli/bin.js')
+/** A device of Linux that has no space left. */
+export const FULL_DISK = '/dev/full'
 
 export interface RunOptions {
   cwd?: string
@@ -35,23 +37,42 @@ export async function countersign(args: readonly string[], options: RunOptions =
 export async function countersignProcess(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
   const child = start(args, options)
   child.stdin!.on('error', () => {}).end(options.input ?? '')
+  return endOf(child)
+}
+
+/** Runs the program with an output that nobody reads. */
+export function countersignUnread(
+  args: readonly string[],
+  options: RunOptions = {},
+  unread: 'stdout' | 'stderr' = 'stdout',
+): Promise<Ran> {
+  const child = start(args, options)
+  child[unread]!.destroy()
+  return endOf(child)
+}
+
+/** Runs the program with a standard output on a disk that is full. */
+export async function countersignOnFullDisk(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+  const full = openSync(FULL_DISK, 'w')
+  try {
+    return await endOf(start(args, options, full))
+  } finally {
+    closeSync(full)
+  }
+}
+
+async function endOf(child: ChildProcess): Promise<Ran> {
   const [stdout, stderr, [code]] = await Promise.all([
-    text(child.stdout!),
-    text(child.stderr!),
+    textOf(child.stdout),
+    textOf(child.stderr),
     once(child, 'exit') as Promise<[number | null]>,
   ])
   return { code, stdout, stderr }
 }
 
-/** Runs the program with a standard output that nobody reads. */
-export async function countersignUnread(args: readonly string[]): Promise<Omit<Ran, 'stdout'>> {
-  const child = start(args, {})
-  child.stdout!.destroy()
-  const [stderr, [code]] = await Promise.all([
-    text(child.stderr!),
-    once(child, 'exit') as Promise<[number | null]>,
-  ])
-  return { code, stderr }
+/** The empty text of an output that nobody reads. */
+async function textOf(stream: ChildProcess['stdout']): Promise<string> {
+  return stream && !stream.destroyed ? text(stream) : ''
 }
 
 export type LogLine = Record<string, unknown> & { level: string; msg: string }
@@ -154,12 +175,16 @@ export class Sandbox {
   }
 }
 
-function start(args: readonly string[], options: RunOptions): ChildProcess {
+function start(args: readonly string[], options: RunOptions, stdout: 'pipe' | number = 'pipe'): ChildProcess {
   const { cwd, openFiles } = options
   const command = [process.execPath, BIN, ...args]
   // The shell has the limit first, because Node raises a lower soft limit to the hard one.
   if (openFiles !== undefined) command.unshift('sh', '-c', `ulimit -n ${openFiles}; exec "$0" "$@"`)
-  return spawn(command[0]!, command.slice(1), { cwd, env: environment(options), stdio: 'pipe' })
+  return spawn(command[0]!, command.slice(1), {
+    cwd,
+    env: environment(options),
+    stdio: ['pipe', stdout, 'pipe'],
+  })
 }
 
 function environment({ env }: RunOptions): NodeJS.ProcessEnv {
