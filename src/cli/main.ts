@@ -128,6 +128,7 @@ export async function main(argv: readonly string[], outer: Io): Promise<ExitCode
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
       writeErr: (text) => io.stderr.write(text),
+      outputError: (text, write) => write(withoutValue(text)),
       getOutHelpWidth: () => io.stdout.columns ?? 110,
     })
     .exitOverride()
@@ -150,6 +151,11 @@ export async function main(argv: readonly string[], outer: Io): Promise<ExitCode
     complain(io, isOutOfFiles ? `${message}: ${MORE_OPEN_FILES}` : message)
     return isMistakeOfUser(error) ? EXIT.usage : EXIT.failed
   }
+}
+
+/** The value of an option that does not exist may be a secret, as in --secret=... */
+function withoutValue(message: string): string {
+  return message.replace(/^(error: unknown option '[^=']*=).*'/s, "$1…'")
 }
 
 function isMistakeOfUser(error: unknown): boolean {

@@ -64,6 +64,14 @@ describe('a secret in the place of its variable or file is not printed', () => {
   })
 })
 
+it.each([
+  ['send', ['send', 'http://127.0.0.1:1/', `--secret=${SECRET}`]],
+  ['send', ['send', 'http://127.0.0.1:1/', `--secret=it's '${SECRET}'\n`]],
+  ['token', ['token', `--client-secret=${SECRET}`]],
+])('a secret as the value of an option that does not exist is not printed by %s', async (_command, args) => {
+  expect(await outputOf(args)).toMatch(/^error: unknown option '--(?:client-)?secret=…'/)
+})
+
 describe('a secret, or a query, in a URL that is refused is not printed', () => {
   it.each([SECRET, URL_WITH_QUERY])('by serve: %s', async (callbackUrl) => {
     const output = await outputOf(['serve', '--check'], configOf({ secret: 'x', callbackUrl }))
