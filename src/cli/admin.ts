@@ -1,5 +1,4 @@
 import type { ConsoleProcess } from '../console/console-options.js'
-import { createStandaloneConsole } from '../console/sign-in/standalone-console.js'
 import type { Logger } from '../logging/logger.js'
 import { startAdminServer, type AdminSettings } from '../server/admin-server.js'
 import type { SmallServer } from '../server/small-server.js'
@@ -25,7 +24,11 @@ export async function createAdmin(
 ): Promise<Admin> {
   if (!settings) return { start: async () => {}, close() {} }
   const { prometheusMetrics } = await import('../telemetry/prometheus-metrics.js')
-  const console = settings.console && createStandaloneConsole(owner, observed, settings.console, log)
+  // Loaded only if it is used, because it would be a third of what `serve` loads.
+  const { createStandaloneConsole } = settings.console
+    ? await import('../console/sign-in/standalone-console.js')
+    : {}
+  const console = settings.console && createStandaloneConsole?.(owner, observed, settings.console, log)
   const metrics = prometheusMetrics()
   const unobserve = metrics.observe(observed)
   let server: SmallServer | undefined

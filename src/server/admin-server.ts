@@ -2,12 +2,12 @@ import type { IncomingMessage, RequestListener } from 'node:http'
 import { hostOption } from '../base/listen.js'
 import { hostsOption, isKnownHost } from '../base/known-hosts.js'
 import { checkKnownOptions, integerOption, invalidOption } from '../base/option-checks.js'
+import type { StandaloneConsole } from '../console/sign-in/standalone-console.js'
 import {
   parseStandaloneConsole,
-  type StandaloneConsole,
   type StandaloneConsoleOptions,
   type StandaloneConsoleSettings,
-} from '../console/sign-in/standalone-console.js'
+} from '../console/sign-in/standalone-console-options.js'
 import { bearerTokenCheck, bearerTokenProblem } from './bearer-token.js'
 import { healthChecks, pathOf } from './health-checks.js'
 import { startSmallServer, type SmallServer } from './small-server.js'

@@ -1,10 +1,8 @@
 import type { Arrival } from '../../src/inbox/inbox.js'
 import type { CompleteInbox } from '../../src/inbox/operations.js'
 import { createReceiver } from '../../src/index.js'
-import {
-  createStandaloneConsole,
-  parseStandaloneConsole,
-} from '../../src/console/sign-in/standalone-console.js'
+import { createStandaloneConsole } from '../../src/console/sign-in/standalone-console.js'
+import { parseStandaloneConsole } from '../../src/console/sign-in/standalone-console-options.js'
 import { describeWithChromium } from '../support/chromium.js'
 import { subscription } from '../support/running-receiver.js'
 import { ADA, runConsole, serveUntilEnd } from './browse.js'

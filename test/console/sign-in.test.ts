@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
+import { createStandaloneConsole } from '../../src/console/sign-in/standalone-console.js'
 import {
-  createStandaloneConsole,
   parseStandaloneConsole,
   type StandaloneConsoleOptions,
-} from '../../src/console/sign-in/standalone-console.js'
+} from '../../src/console/sign-in/standalone-console-options.js'
 import { EventChannel } from '../../src/events/event-channel.js'
 import { collectedLog } from '../support/collected-log.js'
 import { browse, hiddenFields, serveUntilEnd, textOf } from './browse.js'
