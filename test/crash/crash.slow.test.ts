@@ -25,3 +25,10 @@ function expectPromisesHold(args: readonly string[]): void {
   })
   expect({ status, output: status === 0 ? '' : stdout + stderr }).toEqual({ status: 0, output: '' })
 }
+
+it('the defects that mutations.mjs introduces can be introduced in the sources', () => {
+  const { status, stderr } = spawnSync(process.execPath, [join(__dirname, 'mutations.mjs'), '--check'], {
+    encoding: 'utf8',
+  })
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+})

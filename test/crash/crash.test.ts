@@ -7,10 +7,3 @@ it('after a kill at every step nothing that was acknowledged is lost, stuck, or 
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
   expect({ status, output: status === 0 ? '' : stdout + stderr }).toEqual({ status: 0, output: '' })
 }, 120_000)
-
-it('the defects that mutations.mjs introduces can be introduced in the sources', () => {
-  const { status, stderr } = spawnSync(process.execPath, [join(__dirname, 'mutations.mjs'), '--check'], {
-    encoding: 'utf8',
-  })
-  expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
-})

@@ -21,7 +21,7 @@ const STEP_LIMIT_MS = 5_000
 export async function runStep(options) {
   const { engineName, fleetSize, isTransactional, handlerMs, drainMs, strikes, kills, random } = options
   const directory = mkdtempSync(join(tmpdir(), 'countersign-crash-'))
-  const engine = ENGINES[engineName]
+  const engine = await ENGINES[engineName]()
   const { settings, remove, database, ledgerRows } = await engine.prepare()
   const killDatabase = strikes.some(({ killsDatabase }) => killsDatabase) && engine.databaseKiller()
   const ledger = join(directory, 'ledger.jsonl')
@@ -103,7 +103,8 @@ async function restart(database, outages, struck) {
 async function drain({ engine, settings, handles }, others, limitMs) {
   await others.become(handles ? { receiver: 1, worker: 0 } : { receiver: 0, worker: 1 })
   // Patient, because this process stands still while it makes the database of another step.
-  const inbox = await ENGINES[engine].create({ ...settings, busyTimeoutMs: limitMs })
+  const { create } = await ENGINES[engine]()
+  const inbox = await create({ ...settings, busyTimeoutMs: limitMs })
   await inbox.open()
   let giveUpAt = Date.now() + limitMs
   let unfinished = Infinity

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { ENGINES } from './engines.mjs'
 
 const given = JSON.parse(process.env.CRASH_TEST)
-const engine = ENGINES[given.engine]
+const engine = await ENGINES[given.engine]()
 export const { subscription, handles, isTransactional } = given
 
 export const EMPTYING = { ...engine.limits, pollMs: 50, retryDelayMs: 20, maxRetryDelayMs: 200 }
