@@ -3,16 +3,20 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { itBeside } from '../support/it-beside.js'
-import { configModule } from './configured.js'
+import { configModule, deliver } from './configured.js'
 import { Sandbox } from './program.js'
 
 const BIN = join(__dirname, '../../dist/esm/cli/bin.js')
 const sandbox = new Sandbox()
 afterEach(() => sandbox.clean())
 
+/** Of a callback with this payload, the handler writes so many lines of 4 KB. */
+const WRITES =
+  "for (let i = 0; i < event.payload.lines; i++) logger.info({ text: 'x'.repeat(3_900) }, 'written')"
+
 /** `serve` with an output that is read only until the server listens. */
-async function stalled(options: string, args: readonly string[] = [], box = sandbox) {
-  const cwd = await box.directory({ 'countersign.config.mjs': configModule('', options) })
+async function stalled(args: readonly string[] = [], options = '', box = sandbox) {
+  const cwd = await box.directory({ 'countersign.config.mjs': configModule(WRITES, options) })
   const child = spawn(process.execPath, [BIN, 'serve', '--port', '0', ...args], { cwd, stdio: 'pipe' })
   const exit = once(child, 'close')
   box.after(async () => {
@@ -26,6 +30,7 @@ async function stalled(options: string, args: readonly string[] = [], box = sand
     child,
     exit,
     port,
+    write: (lines: number) => deliver(port, { payload: { Id: 'a', lines } }),
     refuse: (count: number) => refusals(port, count),
     /** Reads again, and resolves once this is in the output. */
     read: (text: string) => untilIn(child, text),
@@ -53,13 +58,12 @@ function untilIn(child: ChildProcess, text: string): Promise<string> {
   })
 }
 
-/** The statuses of requests without a signature, each of which makes a line of some 300 bytes. They share one connection. */
+/** The statuses of requests without a signature, which share one connection. */
 async function refusals(port: number, count: number): Promise<string[]> {
   const socket = connect(port, '127.0.0.1').setEncoding('latin1')
-  const request = `POST /hooks HTTP/1.1\r\nHost: a\r\nX-Idempotency-Key: ${'k'.repeat(100)}\r\nContent-Length: 0\r\n\r\n`
+  socket.write('POST /hooks HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n'.repeat(count))
   const statuses: string[] = []
   let received = ''
-  socket.write(request.repeat(count))
   for await (const text of socket) {
     const heads = (received + text).split('\r\n\r\n')
     received = heads.pop()!
@@ -69,23 +73,24 @@ async function refusals(port: number, count: number): Promise<string[]> {
   return statuses
 }
 
-/** What a pipe and its reader take of lines of some 300 bytes, 64 KiB each, and what the program keeps beside that, 1 MiB. */
-const MORE_THAN_A_PIPE = 1_000
-const MORE_THAN_KEPT = 5_000
+/** What a pipe and its reader take of lines of 4 KB, at most 256 KiB, and what the program keeps beside that, 1 MiB. */
+const MORE_THAN_A_PIPE = 100
+const MORE_THAN_KEPT = 400
 
-const isRefusal = (line: string) => line.includes('callback refused')
+const count = (output: string, text: string) =>
+  output.split('\n').filter((line) => line.includes(text)).length
 
 describe.each(['json', 'readable'])('the %s log, when its reader stands still', (format) => {
-  const args = ['--log-format', format]
-
   it('keeps no callback waiting; what is not kept is counted, and said once it is read again', async () => {
-    const { refuse, read } = await stalled('logRefusalsPerSecond: 1_000_000,', args)
-    const statuses = await refuse(MORE_THAN_KEPT)
-    expect(new Set(statuses)).toEqual(new Set(['401']))
+    const args = ['--log-format', format]
+    const { write, refuse, read } = await stalled(args, 'logRefusalsPerSecond: 1_000_000,')
+    expect(await write(MORE_THAN_KEPT)).toEqual({ status: 200 })
+    expect(new Set(await refuse(100))).toEqual(new Set(['401']))
     const output = await read('WARN_LOG_LINES_DROPPED')
     const dropped = Number(/dropped"?[=:](\d+)/.exec(output)![1])
     expect(dropped).toBeGreaterThan(0)
-    expect(output.split('\n').filter(isRefusal).length + dropped).toBe(MORE_THAN_KEPT)
+    const lines = ['written', 'callback handled', 'callback refused'].map((text) => count(output, text))
+    expect(lines.reduce((sum, each) => sum + each) + dropped).toBe(MORE_THAN_KEPT + 1 + 100)
   }, 60_000)
 })
 
@@ -94,31 +99,30 @@ describe('the end of the process', () => {
     ['after SIGTERM', '', 0, '"msg":"stopped"'],
     [
       'after an error that nobody caught',
-      `handlers: ({ onOutcome }) => onOutcome(({ code }) => {
-         if (code === 'ERR_METHOD_NOT_ALLOWED') setImmediate(() => { throw new Error('out of nowhere') })
-       }),`,
+      `if (code === 'ERR_METHOD_NOT_ALLOWED') setImmediate(() => { throw new Error('out of nowhere') })`,
       1,
       'out of nowhere',
     ],
     [
       'by process.exit()',
-      `handlers: ({ onOutcome }) => onOutcome(({ code }) => {
-         if (code === 'ERR_METHOD_NOT_ALLOWED') process.exit(7)
-       }),`,
+      `if (code === 'ERR_METHOD_NOT_ALLOWED') process.exit(7)`,
       7,
       '"code":"ERR_METHOD_NOT_ALLOWED"',
     ],
   ])(
     'waits for what was not written yet: %s',
-    async (_how, handlers, code, last) => {
-      const options = `logRefusalsPerSecond: 1_000_000, ${handlers}`
-      const { refuse, read, child, exit, port } = await stalled(options)
-      await refuse(MORE_THAN_A_PIPE)
-      if (handlers) void fetch(`http://127.0.0.1:${port}/`, { method: 'PUT' }).catch(() => {})
+    async (_how, ending, code, last) => {
+      const handlers = `handlers: ({ onAny, onOutcome }) => {
+        onAny((event, { logger }) => { ${WRITES} })
+        onOutcome(({ code }) => { ${ending} })
+      },`
+      const { write, read, child, exit, port } = await stalled([], handlers)
+      await write(MORE_THAN_A_PIPE)
+      if (ending) void fetch(`http://127.0.0.1:${port}/`, { method: 'PUT' }).catch(() => {})
       else child.kill('SIGTERM')
       const output = await read(last)
       expect(await exit).toEqual([code, null])
-      expect(output.split('\n').filter(isRefusal).length).toBeGreaterThanOrEqual(MORE_THAN_A_PIPE)
+      expect(count(output, 'written')).toBe(MORE_THAN_A_PIPE)
     },
     60_000,
   )
@@ -131,9 +135,8 @@ itBeside(
     const box = new Sandbox()
     try {
       const ends = ['json', 'readable'].map(async (format) => {
-        const args = ['--log-format', format]
-        const { refuse, child, exit } = await stalled('logRefusalsPerSecond: 1_000_000,', args, box)
-        await refuse(MORE_THAN_A_PIPE)
+        const { write, child, exit } = await stalled(['--log-format', format], '', box)
+        await write(MORE_THAN_A_PIPE)
         const ended = once(child, 'exit')
         child.kill('SIGTERM')
         expect(await ended).toEqual([0, null])
