@@ -1,4 +1,4 @@
-import { createClient } from 'redis'
+import { Redis } from 'ioredis'
 import { findProgram, freePort, ServerProcess, temporaryFolder } from './server-program.js'
 
 const REDIS_SERVER = findProgram('redis-server')
@@ -60,7 +60,7 @@ export class RedisServer {
   async restart(): Promise<void> {
     const args = ['--port', String(this.port), '--bind', '127.0.0.1', '--save', '', ...this.#settings]
     this.#process = new ServerProcess(REDIS_SERVER!, args, { cwd: this.#folder })
-    await this.#process.ready(() => this.#answers())
+    await this.#process.ready(async () => (await this.command('PING')) === 'PONG')
   }
 
   /** Ends the server as a crash does. */
@@ -72,12 +72,16 @@ export class RedisServer {
     await this.#process!.stop('SIGTERM')
   }
 
-  /** The reply to a command. */
-  async command(...args: string[]): Promise<unknown> {
-    const client = await createClient({ url: this.url }).connect()
-    const reply = await client.sendCommand<unknown>(args)
-    client.destroy()
-    return reply
+  /** The reply to a command. A client of ioredis is made in less time than one of node-redis. */
+  async command(name: string, ...args: string[]): Promise<unknown> {
+    const client = new Redis(this.port, '127.0.0.1', { retryStrategy: () => null, enableReadyCheck: false })
+    // The command rejects too.
+    client.on('error', () => {})
+    try {
+      return await client.call(name, ...args)
+    } finally {
+      client.disconnect()
+    }
   }
 
   /** How many keys of this server match a pattern. */
@@ -89,14 +93,5 @@ export class RedisServer {
   async connections(user: string): Promise<number> {
     const list = String(await this.command('CLIENT', 'LIST'))
     return list.split('\n').filter((line) => line.includes(` user=${user} `)).length
-  }
-
-  async #answers(): Promise<boolean> {
-    const client = createClient({ url: this.url, socket: { reconnectStrategy: false } })
-    client.on('error', () => {})
-    await client.connect()
-    const answer = await client.ping()
-    client.destroy()
-    return answer === 'PONG'
   }
 }
