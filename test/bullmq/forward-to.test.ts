@@ -13,6 +13,7 @@ describe.each(ENGINES.filter(({ installed }) => installed))('a queue on $name', 
   beforeAll(async () => {
     engine = await start()
   }, 30_000)
+  afterEach(() => engine.closeQueues())
   afterAll(() => engine.close())
 
   it('has the job when the callback is answered 200, and gives the worker the event', async () => {

@@ -19,7 +19,7 @@ export type TestQueue = Queue<ForwardedCallback>
 /** A server with BullMQ queues on it. */
 export interface QueueEngine {
   readonly url: string
-  /** A queue of its own unless it is named, closed with the engine. */
+  /** A queue of its own unless it is named. */
   queue(name?: string): TestQueue
   worker(
     queue: TestQueue,
@@ -31,6 +31,9 @@ export interface QueueEngine {
   restart(): Promise<void>
   /** Cuts all connections of queues and workers. What they have sent arrives, and the answers are lost. */
   cut(): void
+  /** Closes the queues and workers. Those that stay open connect again and again while the server is gone. */
+  closeQueues(): Promise<void>
+  /** Closes the queues and workers, and stops the server. */
   close(): Promise<void>
 }
 
@@ -83,6 +86,7 @@ async function onRedis(connect: (url: string) => RedisConnection): Promise<Queue
     kill: () => server.kill(),
     restart: () => server.restart(),
     cut: () => proxy.cut(),
+    closeQueues: () => opened.close(),
     async close() {
       await opened.close()
       await proxy.stop()
@@ -108,6 +112,7 @@ async function onPostgres(): Promise<QueueEngine> {
     kill: () => server.kill(),
     restart: () => server.restart(),
     cut: () => proxy.cut(),
+    closeQueues: () => opened.close(),
     async close() {
       await opened.close()
       await proxy.stop()
@@ -138,6 +143,6 @@ class Opened {
   }
 
   async close(): Promise<void> {
-    for (const close of this.#closing.toReversed()) await close()
+    for (const close of this.#closing.splice(0).toReversed()) await close()
   }
 }
