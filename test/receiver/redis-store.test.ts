@@ -9,13 +9,15 @@ import { until } from '../support/until.js'
 describeWithRedis.each(CLIENT_NAMES)('receivers that share a Redis server, with %s', (name) => {
   let server: RedisServer
   let open: OpenClient<RedisIdempotencyStoreOptions['client']>[]
-  beforeEach(async () => {
+  beforeAll(async () => {
     server = await RedisServer.start()
+  })
+  afterAll(() => server.stop())
+  beforeEach(async () => {
     open = [await CLIENTS[name](server.url), await CLIENTS[name](server.url)]
   })
   afterEach(async () => {
     for (const { close } of open) await close()
-    await server.stop()
   })
   const storeOf = (index: number) => new RedisIdempotencyStore({ client: open[index]!.client, logger: false })
   const lastOf = (outcomes: readonly Outcome[]) => outcomes.at(-1)?.code
@@ -32,7 +34,7 @@ describeWithRedis.each(CLIENT_NAMES)('receivers that share a Redis server, with 
   })
 
   it('answer 503 while the server is gone, and go on by themselves', async () => {
-    const running = await runReceiver({ store: storeOf(0), dependencyTimeoutMs: 1_000 })
+    const running = await runReceiver({ store: storeOf(0), dependencyTimeoutMs: 500 })
     expect((await running.send(genuine())).status).toBe(200)
     await server.kill()
     const callback = genuine()
