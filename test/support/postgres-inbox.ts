@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
+import { TABLES } from '../../src/inbox/postgres/schema.js'
 import { migrationSql, PostgresInbox, type PostgresInboxOptions } from '../../src/postgres.js'
 import { describeWithPostgres, PostgresServer, QUICK_SETTINGS } from './postgres-server.js'
 
@@ -9,6 +10,8 @@ export interface AnyDatabase {
   readonly query: (sql: string, values?: unknown[]) => Promise<pg.QueryResult>
   /** A schema that no other test has used. */
   readonly newSchema: () => string
+  /** The same schema each time, with nothing in its tables: to make one takes longer than most tests. */
+  readonly emptySchema: () => Promise<string>
   /** For inboxes that need no connections of their own: to open connections takes longer than most tests. */
   readonly pool: pg.Pool
   /** An inbox that is closed after the test. It has connections of its own unless the options have a pool. */
@@ -61,6 +64,8 @@ async function createDatabaseOn(
   return { connectionString: url.href, remove }
 }
 
+const EMPTIED = 'test_emptied'
+
 /** Makes the database before the tests of the `describe` that calls it, and removes it after them. */
 function databaseOf(
   create: () => Promise<{ connectionString: string; remove(): Promise<void> }>,
@@ -68,6 +73,7 @@ function databaseOf(
   let created: Awaited<ReturnType<typeof create>>
   let pool: pg.Pool
   let schemas = 0
+  let hasEmptied = false
   const inboxes: PostgresInbox[] = []
 
   beforeAll(async () => {
@@ -92,6 +98,12 @@ function databaseOf(
     },
     query: (sql, values) => pool.query(sql, values),
     newSchema: () => `test_${++schemas}`,
+    async emptySchema() {
+      if (!hasEmptied) await pool.query(migrationSql(EMPTIED))
+      hasEmptied = true
+      await pool.query(TABLES.map((table) => `DELETE FROM ${EMPTIED}.${table}`).join(';'))
+      return EMPTIED
+    },
     inboxOn: (schema, options) => {
       const connectionString = options?.pool ? undefined : created.connectionString
       const inbox = new PostgresInbox({ connectionString, schema, logger: false, ...options })

@@ -8,7 +8,7 @@ import type { CallbackEvent, EventMap } from '../../src/index.js'
 import { arrival } from '../support/arrivals.js'
 import { collectedLog } from '../support/collected-log.js'
 import { deferred } from '../support/deferred.js'
-import { describeWithPostgres, PostgresServer, QUICK_SETTINGS } from '../support/postgres-server.js'
+import { describeWithDatabase } from '../support/postgres-inbox.js'
 import { subscription } from '../support/subscription.js'
 import { becomes } from '../support/running-worker.js'
 import { until } from '../support/until.js'
@@ -36,26 +36,21 @@ const LIBRARIES: Record<string, TransactionalHandler> = {
   },
 }
 
-describeWithPostgres('a transactional handler with PostgreSQL', () => {
-  let server: PostgresServer
-  let url: string
+describeWithDatabase('a transactional handler with PostgreSQL', (database) => {
+  let schema: string
   const stops: (() => Promise<void>)[] = []
 
-  beforeAll(async () => {
-    server = await PostgresServer.start(QUICK_SETTINGS)
-  }, 60_000)
-  afterAll(() => server?.stop())
-
   beforeEach(async () => {
-    url = await server.createDatabase()
-    await server.query('CREATE TABLE ledger (transfer_id text PRIMARY KEY)', [], url)
-    await server.query('CREATE TABLE outbox (idempotency_key text PRIMARY KEY, body text)', [], url)
+    schema = await database.emptySchema()
+    await database.query(`DROP TABLE IF EXISTS ledger, outbox;
+      CREATE TABLE ledger (transfer_id text PRIMARY KEY);
+      CREATE TABLE outbox (idempotency_key text PRIMARY KEY, body text)`)
   })
   afterEach(async () => {
     for (const stop of stops.splice(0)) await stop()
   })
 
-  const rows = async (table: string) => (await server.query(`SELECT * FROM ${table}`, [], url)).rows
+  const rows = async (table: string) => (await database.query(`SELECT * FROM ${table}`)).rows
   const committed = async () => (await rows('ledger')).map((row) => row.transfer_id)
 
   async function setUp(
@@ -64,7 +59,8 @@ describeWithPostgres('a transactional handler with PostgreSQL', () => {
   ) {
     const { timeoutMs = 10_000, maxConnections = 8, ...ofWorker } = options
     const log = collectedLog()
-    const inbox = new PostgresInbox({ connectionString: url, maxConnections, logger: log })
+    const { connectionString } = database
+    const inbox = new PostgresInbox({ connectionString, schema, maxConnections, logger: log })
     const worker: InboxWorker<EventMap, PostgresTransaction> = createWorker({
       inbox,
       logger: log,
@@ -141,8 +137,8 @@ describeWithPostgres('a transactional handler with PostgreSQL', () => {
   }, 30_000)
 
   it('is retried when a constraint fails at the commit', async () => {
-    await server.query('ALTER TABLE ledger ADD UNIQUE (transfer_id) DEFERRABLE INITIALLY DEFERRED', [], url)
-    await server.query('ALTER TABLE ledger DROP CONSTRAINT ledger_pkey', [], url)
+    await database.query(`ALTER TABLE ledger ADD UNIQUE (transfer_id) DEFERRABLE INITIALLY DEFERRED;
+      ALTER TABLE ledger DROP CONSTRAINT ledger_pkey`)
     const { worker, inbox, store } = await setUp(async (event, { transaction, attempt }) => {
       for (let times = attempt === 1 ? 2 : 1; times > 0; times--)
         await transaction.query('INSERT INTO ledger VALUES ($1)', [event.payload.Id])
@@ -172,7 +168,7 @@ describeWithPostgres('a transactional handler with PostgreSQL', () => {
     await worker.start()
     await until(() => hasWritten)
     // As a worker does that finds the lease ended.
-    await server.query('UPDATE countersign.entries SET token = token + 1 WHERE id = $1', [id], url)
+    await database.query(`UPDATE ${schema}.entries SET token = token + 1 WHERE id = $1`, [id])
     resolve()
     await until(() => lost.length === 1)
     expect(await committed()).toEqual([])
@@ -182,9 +178,9 @@ describeWithPostgres('a transactional handler with PostgreSQL', () => {
     const { worker, store } = await setUp(async (event, { transaction, attempt }) => {
       await transaction.query('INSERT INTO ledger VALUES ($1)', [event.payload.Id])
       if (attempt > 1) return
-      await server.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [
-        new URL(url).pathname.slice(1),
-      ])
+      await database.query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'countersign'",
+      )
     })
     const attempts: number[] = []
     worker.onHandled(({ attempt }) => attempts.push(attempt))
@@ -211,10 +207,10 @@ describeWithPostgres('a transactional handler with PostgreSQL', () => {
     const locked = await store('locked')
     await worker.start()
     await until(() => isRunning)
-    const client = new pg.Client(url)
+    const client = new pg.Client(database.connectionString)
     await client.connect()
     await client.query('BEGIN')
-    await client.query('SELECT 1 FROM countersign.entries WHERE id = $1 FOR UPDATE', [locked])
+    await client.query(`SELECT 1 FROM ${schema}.entries WHERE id = $1 FOR UPDATE`, [locked])
     // The end of the locked entry is to be recorded again and again.
     resolve()
     for (let round = 0; round < 3; round++) {

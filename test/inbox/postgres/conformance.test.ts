@@ -1,4 +1,3 @@
-import { TABLES } from '../../../src/inbox/postgres/schema.js'
 import { registerInboxTests } from '../../../src/testing.js'
 import { describeWithAnyDatabase, withFakeClock } from '../../support/postgres-inbox.js'
 
@@ -6,13 +5,12 @@ describeWithAnyDatabase('PostgresInbox', (database) => {
   let schema: string
   let advance: (ms: number) => Promise<void>
   beforeAll(async () => {
-    schema = database.newSchema()
+    schema = await database.emptySchema()
     advance = await withFakeClock(database, schema)
   })
 
   registerInboxTests(async ({ retentionMs }) => {
-    // To make a schema for each test takes longer than the test.
-    await database.query(TABLES.map((table) => `DELETE FROM ${schema}.${table}`).join(';'))
+    await database.emptySchema()
     const { pool } = database
     const inbox = database.inboxOn(schema, { pool, retentionMs, discardedRetentionMs: retentionMs })
     return { inbox, advance }

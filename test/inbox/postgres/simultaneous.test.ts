@@ -61,23 +61,23 @@ const anyClaim = fc.record({
 })
 
 describeWithAnyDatabase('two pools', (database) => {
-  let schema: string
   let inboxes: readonly PostgresInbox[]
-  beforeEach(async () => {
-    schema = database.newSchema()
+  let schema: string
+  beforeAll(async () => {
+    schema = await database.emptySchema()
     await withFakeClock(database, schema, START)
+  })
+  beforeEach(async () => {
     inboxes = [database.inboxOn(schema), database.inboxOn(schema)]
     await Promise.all(inboxes.map((inbox) => inbox.open()))
   })
-  const empty = () =>
-    database.query(`TRUNCATE ${schema}.entries, ${schema}.signatures, ${schema}.handled_types`)
   const memoryInbox = () => new MemoryInbox({ clock: () => START })
 
   it('store what arrives at the same time as MemoryInbox does in some order', async () => {
     const earlier = fc.array(anyArrival, { maxLength: 2 })
     await fc.assert(
       fc.asyncProperty(earlier, anyDeliveries, async (before, deliveries) => {
-        await empty()
+        await database.emptySchema()
         const first = await addAll(inboxes[0]!, before)
         const answered: number[] = []
         const results = await Promise.all(
@@ -109,7 +109,7 @@ describeWithAnyDatabase('two pools', (database) => {
         fc.array(anyNew, { minLength: 1, maxLength: 12 }),
         fc.array(anyClaim, { minLength: 2, maxLength: 5 }),
         async (given, requests) => {
-          await empty()
+          await database.emptySchema()
           const memory = memoryInbox()
           const arrivals = given.map((each) => arrival({ ...each, receivedAt: new Date(START) }))
           for (const inbox of [inboxes[0]!, memory]) await addAll(inbox, arrivals)
