@@ -21,7 +21,7 @@ const config: Config = {
   },
   // Nearly every import of the tests and of src is of a TypeScript file.
   moduleFileExtensions: ['ts', 'js', 'mjs', 'cjs', 'json', 'node'],
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  resolver: '<rootDir>/test/support/typescript-resolver.cjs',
   coverageProvider: 'v8',
   collectCoverageFrom: ['src/**/*.ts'],
 }
