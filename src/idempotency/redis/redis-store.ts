@@ -1,4 +1,5 @@
 import { hash, randomUUID } from 'node:crypto'
+import { performance } from 'node:perf_hooks'
 import type { HasAll } from '../../base/has-all.js'
 import { checkKnownOptions, integerOption, invalidOption } from '../../base/option-checks.js'
 import type { Logger } from '../../logging/logger.js'
@@ -11,6 +12,7 @@ import { commandSender, type RedisClient, type SendCommand } from './redis-clien
 import { redisError } from './redis-error.js'
 import { runScript, type ScriptItem } from './run-script.js'
 import { CLAIM, COMPLETE, RELEASE, type Script } from './scripts.js'
+import { whenLoaded } from './when-loaded.js'
 
 export interface RedisIdempotencyStoreOptions extends LoggerOption {
   /**
@@ -99,6 +101,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     const signatureId = shortened(signature)
     const body = shortened(bodyHash)
     const token = randomUUID()
+    const endsAt = performance.now() + leaseMs
     const reply = await this.#claim({
       keys: [
         `${this.#base}c:${key}`,
@@ -114,14 +117,14 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     if (attempt && leaseEnd)
       return {
         state: 'claimed',
-        claim: this.#claimOf({ key, body, token, attempt: Number(attempt), leaseEnd }),
+        claim: this.#claimOf({ key, body, token, attempt: Number(attempt), leaseEnd, endsAt }),
       }
     if (reply === 'in-progress' || reply === 'completed' || reply === 'conflict' || reply === 'replay')
       return { state: reply }
     throw refusal(reply)
   }
 
-  #claimOf({ key, body, token, attempt, leaseEnd }: GrantedClaim): Claim {
+  #claimOf({ key, body, token, attempt, leaseEnd, endsAt }: GrantedClaim): Claim {
     const claimKey = `${this.#base}c:${key}`
     let isCompleted = false
     let isReleased = false
@@ -129,17 +132,18 @@ export class RedisIdempotencyStore implements IdempotencyStore {
       attempt,
       complete: async () => {
         if (isCompleted) return true
-        const reply = await this.#complete({
-          keys: [claimKey, `${this.#base}k:${key}`],
-          argument: body + token + (isReleased ? '0' : leaseEnd),
-        })
+        const keys = [claimKey, `${this.#base}k:${key}`] as const
+        const complete = () =>
+          this.#complete({ keys, argument: body + token + (isReleased ? '0' : leaseEnd) })
+        const reply = await whenLoaded(complete, endsAt)
         if (reply !== 'completed' && reply !== 'lost') throw refusal(reply)
         isCompleted = reply === 'completed'
         return isCompleted
       },
       release: async () => {
         isReleased = true
-        const reply = await this.#release({ keys: [claimKey], argument: token })
+        const release = () => this.#release({ keys: [claimKey], argument: token })
+        const reply = await whenLoaded(release, endsAt)
         if (reply !== 'released' && reply !== 'lost') throw refusal(reply)
       },
     }
@@ -153,6 +157,8 @@ interface GrantedClaim {
   readonly attempt: number
   /** By the clock of the server, in milliseconds. */
   readonly leaseEnd: string
+  /** The end of the lease by `performance.now()`. */
+  readonly endsAt: number
 }
 
 type RunScript = (item: ScriptItem) => Promise<string>

@@ -1,6 +1,6 @@
 import { createClient, createSentinel } from 'redis'
 import { RedisIdempotencyStore, type RedisClient } from '../../../src/redis.js'
-import { claimOf, claimRequest } from '../../support/claim-requests.js'
+import { claimOf, claimRequest, stateOf } from '../../support/claim-requests.js'
 import { describeWithRedis, RedisServer } from '../../support/redis-server.js'
 import { until } from '../../support/until.js'
 
@@ -56,6 +56,57 @@ describeWithRedis('a client that abandons commands early', () => {
     expect(await completing).toBe(true)
     client.destroy()
     await server.stop()
+  })
+})
+
+describeWithRedis('the end of a claim', () => {
+  it.each([
+    ['complete', 'completed'],
+    ['release', 'claimed'],
+  ] as const)('waits until a restarted server has read its data: %s', async (end, state) => {
+    // 2,000 keys are read in a second. In between, the server answers.
+    const slow = ['--key-load-delay', '500', '--loading-process-events-interval-bytes', '1024']
+    const server = await RedisServer.start(slow)
+    const client = createClient({ url: server.url, socket: { reconnectStrategy: 20 } })
+    client.on('error', () => {})
+    try {
+      await client.connect()
+      const store = new RedisIdempotencyStore({ client, logger: false })
+      await store.open()
+      const request = claimRequest()
+      const claim = await claimOf(store, request)
+      const others = Array.from({ length: 2_000 }, (_, at) => [`other:${at}`, 'value'] as const)
+      await client.mSet(Object.fromEntries(others))
+      await client.sendCommand(['SAVE'])
+      await server.kill()
+      const restarting = server.restart()
+      const ping = () => client.ping().catch((error: Error) => error.message.split(' ')[0])
+      let reply = await ping()
+      while (reply !== 'LOADING' && reply !== 'PONG') reply = await ping()
+      expect(reply).toBe('LOADING')
+      const ending = claim[end]()
+      await restarting
+      await ending
+      expect(await stateOf(store, request)).toBe(state)
+    } finally {
+      client.destroy()
+      await server.stop()
+    }
+  })
+
+  it('fails if the server still reads its data when the lease is over', async () => {
+    const sendCommand = async ([name, , keys]: string[]) => {
+      if (name !== 'EVALSHA') return ''
+      if (keys === '4') return 'claimed 1 5'
+      throw new Error('LOADING Redis is loading the dataset in memory')
+    }
+    const store = new RedisIdempotencyStore({
+      client: { sendCommand },
+      logger: false,
+    })
+    const claim = await claimOf(store, claimRequest({ leaseMs: 10 }))
+    await expect(claim.complete()).rejects.toThrow('LOADING')
+    await expect(claim.release()).rejects.toThrow('LOADING')
   })
 })
 
