@@ -5,35 +5,43 @@ import {
   recordedAt,
   recordedSubscriptions,
 } from '../../src/testing/recorded-requests.js'
-import { countersign, Sandbox, type Serving } from './program.js'
+import { runReceiver } from '../support/running-receiver.js'
+import { countersign, Sandbox } from './program.js'
 
 const sandbox = new Sandbox()
 afterEach(() => sandbox.clean())
 
 const FIXTURES = join(__dirname, '../../fixtures/recorded')
 
-/** A receiver for the recorded requests, at the time when the last of them was signed. */
-async function serving(options?: { now: boolean }): Promise<Serving> {
+async function recordedReceiver() {
   const recorded = await loadRecordedRequests(FIXTURES)
   const signedAt = Math.max(...recorded.map((request) => recordedAt(request)?.getTime() ?? 0))
-  const config = `export default {
-    subscriptions: ${JSON.stringify(recordedSubscriptions(recorded))},
-    handlers: { 'transfers.book-completed': () => {} },
-    inbox: false,
-    ${options?.now ? 'toleranceMs: 1,' : `clock: () => ${signedAt},`}
-  }`
-  return sandbox.serve([], { cwd: await sandbox.directory({ 'countersign.config.mjs': config }) })
+  return { recorded, subscriptions: recordedSubscriptions(recorded), signedAt }
+}
+
+/** The URL of a receiver for the recorded requests, at the time when the last of them was signed. */
+async function receiving(options?: { toleranceMs: number; clock: () => number }): Promise<string> {
+  const { subscriptions, signedAt } = await recordedReceiver()
+  const { port } = await runReceiver({ subscriptions, ...(options ?? { clock: () => signedAt }) })
+  return `http://127.0.0.1:${port}`
 }
 
 // On a busy machine the start of two processes and the requests one after the other take long.
 describe('countersign replay', () => {
   it('finds every recorded request answered as expected, by a real receiver that logs the expected outcome', async () => {
-    const serve = await serving()
+    const { recorded, subscriptions, signedAt } = await recordedReceiver()
+    const config = `export default {
+      subscriptions: ${JSON.stringify(subscriptions)},
+      handlers: { 'transfers.book-completed': () => {} },
+      inbox: false,
+      clock: () => ${signedAt},
+    }`
+    const cwd = await sandbox.directory({ 'countersign.config.mjs': config })
+    const serve = sandbox.serve([], { cwd })
     const url = `http://127.0.0.1:${await serve.port()}`
     const { code, stdout } = await countersign(['replay', FIXTURES, '--url', url, '--json'])
     expect(code).toBe(0)
 
-    const recorded = await loadRecordedRequests(FIXTURES)
     const { replayed } = JSON.parse(stdout) as { replayed: { name: string; status: number }[] }
     expect(replayed.map(({ name, status }) => [name, status])).toEqual(
       recorded.map(({ name, expect: { status } }) => [name, status]),
@@ -47,7 +55,7 @@ describe('countersign replay', () => {
   }, 60_000)
 
   it('ends with 3 where a status is not as expected, and shows which', async () => {
-    const url = `http://127.0.0.1:${await (await serving({ now: true })).port()}`
+    const url = await receiving({ toleranceMs: 1, clock: Date.now })
     const { code, stdout } = await countersign(['replay', FIXTURES, '--url', url])
     expect(code).toBe(3)
     expect(stdout).toMatch(/^curl +200 +401 +NOT AS EXPECTED$/m)
@@ -56,7 +64,7 @@ describe('countersign replay', () => {
   }, 60_000)
 
   it('replays files in the order they are named', async () => {
-    const url = `http://127.0.0.1:${await (await serving()).port()}`
+    const url = await receiving()
     const files = ['second-delivery', 'first-delivery'].map((name) => join(FIXTURES, `${name}.http`))
     const { code, stdout } = await countersign(['replay', ...files, '--url', url, '--json'])
     expect(code).toBe(0)
@@ -66,7 +74,7 @@ describe('countersign replay', () => {
   })
 
   it('skips the halves of captures, and says so', async () => {
-    const url = `http://127.0.0.1:${await (await serving()).port()}`
+    const url = await receiving()
     const names = ['000001', '000002', '000003'].map(
       (number) => `20261103T091427000Z-${number}-0123abcd-handled`,
     )

@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { SqliteInbox } from '../../src/sqlite.js'
+import { runInboxReceiver } from '../support/running-inbox-receiver.js'
 import { deliver, SUBSCRIPTION } from './configured.js'
 import { spellingsOf, startFakeService, withoutSecrets } from './fake-service.js'
 import { countersign, Sandbox } from './program.js'
@@ -32,12 +34,13 @@ async function status(cwd: string, env: Record<string, string> = {}): Promise<St
   return JSON.parse(ran.stdout) as Status
 }
 
-/** A receiver of this configuration that has stored one callback that was signed with the old secret. */
-async function receiving(files: Record<string, string>): Promise<{ cwd: string; port: number }> {
+/** These files, and the inbox of a receiver that runs and has stored one callback that was signed with the old secret. */
+async function received(files: Record<string, string>): Promise<string> {
   const cwd = await sandbox.directory(files)
-  const port = await sandbox.serve([], { cwd }).port()
+  const inbox = new SqliteInbox({ file: join(cwd, 'callbacks.db') })
+  const { port } = await runInboxReceiver({ subscriptions: [SUBSCRIPTION], inbox })
   expect(await deliver(port, { timestamp: new Date('2026-11-03T09:14:27Z') })).toEqual({ status: 200 })
-  return { cwd, port }
+  return cwd
 }
 
 describe('countersign rotate', () => {
@@ -117,7 +120,7 @@ describe('countersign rotate', () => {
 
   it('says when the old secret was last used, while the receiver runs', async () => {
     const service = await startFakeService(sandbox)
-    const { cwd } = await receiving(config({ file: 'old.secret' }))
+    const cwd = await received(config({ file: 'old.secret' }))
     const ran = await countersign(['rotate', ...FILE], { cwd, env: service.env })
     expect(ran.stderr).toContain('the old secret, file old.secret: last signed 2026-11-03T09:14:27.000Z')
     expect(ran.stderr).toContain(`Replace subscriptions[0] with this entry`)
@@ -220,7 +223,7 @@ describe('countersign rotate', () => {
 
 describe('countersign rotate --status', () => {
   it('says of each secret when it was last used, by the name that the configuration gives it', async () => {
-    const { cwd } = await receiving({
+    const cwd = await received({
       ...config([{ file: 'new.secret' }, { file: 'old.secret' }, 'some-other-text']),
       'new.secret': 'the-new-secret',
     })
@@ -241,7 +244,7 @@ describe('countersign rotate --status', () => {
   })
 
   it('says which secret it does not have', async () => {
-    const { cwd } = await receiving(config({ file: 'old.secret' }))
+    const cwd = await received(config({ file: 'old.secret' }))
     await writeFile(join(cwd, CONFIG), config([{ env: 'NOT_THERE' }, { text: OLD }])[CONFIG]!)
     expect((await status(cwd)).secrets).toMatchObject([
       { secret: 'variable NOT_THERE', problem: 'the environment variable NOT_THERE is not set' },

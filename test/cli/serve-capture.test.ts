@@ -10,7 +10,7 @@ afterEach(() => sandbox.clean())
 const SIGNED_WITH = `${SUBSCRIPTION.secret}\n`
 
 describe('countersign serve', () => {
-  it('captures refused requests beside the configuration, which explain explains', async () => {
+  it('captures refused requests beside the configuration, which explain explains with the secrets of that', async () => {
     const cwd = await sandbox.directory({
       'countersign.config.mjs': configModule(
         '',
@@ -41,6 +41,9 @@ describe('countersign serve', () => {
     expect(stdout).toMatch(/^cause +secret-white-space \(proven\)$/m)
     const files = readdirSync(captured).map((file) => readFileSync(join(captured, file), 'latin1'))
     for (const text of [stdout, ...files]) expect(text).not.toContain(SUBSCRIPTION.secret)
+
+    const asked = await countersign(['explain', '.'], { cwd: captured })
+    expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining('--secret-file') })
   })
 
   it('explain takes the time of arrival from a capture, and says nothing of a body that was not read', async () => {
@@ -64,18 +67,6 @@ describe('countersign serve', () => {
       /^ +the signature cannot be computed: the receiver did not read the body$/m,
     )
     expect(readable.stdout).toMatch(/^refused +ERR_AUTHORIZATION_MISSING: there is no Authorization header$/m)
-  })
-
-  it('explain of a capture without a configuration asks for the secret', async () => {
-    const cwd = await sandbox.directory({
-      'countersign.config.mjs': configModule('', `capture: { folder: 'captured' }`),
-    })
-    const serve = sandbox.serve([], { cwd })
-    await deliver(await serve.port(), { subscription: { ...SUBSCRIPTION, secret: SIGNED_WITH } })
-    const captured = join(cwd, 'captured')
-    await until(() => hasCapture(captured))
-    const { code, stderr } = await countersign(['explain', '.'], { cwd: captured })
-    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('--secret-file') })
   })
 
   it('--check refuses a folder that is a link, and names the option', async () => {

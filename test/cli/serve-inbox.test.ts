@@ -14,10 +14,12 @@ const CONFIG = `export default {
 }`
 
 describe('countersign serve', () => {
-  it('has an inbox beside the configuration unless it is told otherwise', async () => {
+  it('has an inbox beside the configuration unless it is told otherwise, and is ready once that is open', async () => {
     const cwd = await sandbox.directory({ 'countersign.config.mjs': CONFIG })
     const serve = sandbox.serve([], { cwd })
-    expect(await deliver(await serve.port(), { payload: { Id: 'one' } })).toEqual({ status: 200 })
+    const port = await serve.port()
+    expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200)
+    expect(await deliver(port, { payload: { Id: 'one' } })).toEqual({ status: 200 })
     await serve.line(({ outcome }) => outcome === 'stored')
     await serve.line(({ msg }) => msg === 'handled one')
     await serve.line(({ msg }) => msg === 'entry handled')
@@ -67,12 +69,6 @@ describe('countersign serve', () => {
     await serve.line(({ msg }) => msg === 'hook error ERR_HANDLER_FAILED')
     await deliver(port, { body: Buffer.from('no JSON') })
     await serve.line(({ msg }) => msg === 'hook quarantined ERR_BODY_NOT_JSON')
-  })
-
-  it('is ready once the inbox is open', async () => {
-    const cwd = await sandbox.directory({ 'countersign.config.mjs': CONFIG })
-    const port = await sandbox.serve([], { cwd }).port()
-    expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200)
   })
 
   it('takes the name of the file from the command line', async () => {

@@ -1,3 +1,6 @@
+import { join } from 'node:path'
+import { SqliteInbox } from '../../src/sqlite.js'
+import { arrival } from '../support/arrivals.js'
 import { deliver, SUBSCRIPTION } from './configured.js'
 import { createGate } from './gate.js'
 import { countersign, Sandbox } from './program.js'
@@ -20,6 +23,13 @@ function config(options = '', handlers = HANDLERS): string {
 }
 
 const SECRET = { CALLBACK_SECRET: SUBSCRIPTION.secret }
+
+/** Stores a callback in the inbox of the configuration, as a receiver does. */
+async function store(cwd: string): Promise<void> {
+  const inbox = new SqliteInbox({ file: join(cwd, 'callbacks.db') })
+  await inbox.add(arrival({ body: '{"Id":"one"}' }))
+  await inbox.close()
+}
 
 describe('countersign work', () => {
   it('refuses one address for health checks and metrics', async () => {
@@ -51,14 +61,13 @@ describe('countersign work', () => {
   it('answers health checks, is not ready while it stops, and lets a running handler finish', async () => {
     const gate = await createGate(sandbox)
     const cwd = await sandbox.directory({ 'countersign.config.mjs': config() })
-    const port = await sandbox.serve(['--no-worker'], { cwd, env: SECRET }).port()
     const work = sandbox.work(['--health-port', '0'], { cwd, env: { GATE: gate.url } })
     const [, healthPort] = await work.outputMatch(/health checks on http:\/\/127\.0\.0\.1:(\d+)/)
     const statusOf = async (path: string) => (await fetch(`http://127.0.0.1:${healthPort}${path}`)).status
     await work.line(({ msg }) => msg === 'working')
     expect(await Promise.all(['/healthz', '/readyz', '/'].map(statusOf))).toEqual([200, 200, 404])
 
-    await deliver(port, { payload: { Id: 'one' } })
+    await store(cwd)
     await gate.reached
     work.signal('SIGTERM')
     await work.line(({ msg }) => msg.startsWith('stopping'))
@@ -71,9 +80,8 @@ describe('countersign work', () => {
   it('ends at once and with 1 on a second signal', async () => {
     const gate = await createGate(sandbox)
     const cwd = await sandbox.directory({ 'countersign.config.mjs': config() })
-    const port = await sandbox.serve(['--no-worker'], { cwd, env: SECRET }).port()
+    await store(cwd)
     const work = sandbox.work([], { cwd, env: { GATE: gate.url } })
-    await deliver(port)
     await gate.reached
     work.signal('SIGTERM')
     await work.line(({ msg }) => msg.startsWith('stopping'))
@@ -108,8 +116,8 @@ describe('countersign work', () => {
 
   it('says with 1 that the address of the health checks is in use', async () => {
     const cwd = await sandbox.directory({ 'countersign.config.mjs': config() })
-    const port = await sandbox.serve(['--no-worker'], { cwd, env: SECRET }).port()
-    const { code, stderr } = await countersign(['work', '--health-port', String(port)], { cwd })
+    const { port } = new URL((await createGate(sandbox)).url)
+    const { code, stderr } = await countersign(['work', '--health-port', port], { cwd })
     expect({ code, stderr }).toEqual({
       code: 1,
       stderr: expect.stringContaining(`work: cannot listen on 127.0.0.1 port ${port}`),

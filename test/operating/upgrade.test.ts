@@ -89,9 +89,11 @@ describe('going back a version, as docs/operating.md describes it', () => {
     const newer = SCHEMA_VERSION + 1
     await change(file, `PRAGMA user_version = ${newer}`)
     const bytes = readFileSync(file)
-    const serve = sandbox.serve([], { cwd })
-    expect(await serve.exit).toBe(2)
-    expect(serve.output).toContain(`its schema is version ${newer}`)
+    const { code, stderr } = await countersign(['serve'], { cwd })
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining(`its schema is version ${newer}`),
+    })
     expect(readFileSync(file).equals(bytes)).toBe(true)
   })
 
