@@ -189,16 +189,16 @@ describe('countersign simulate', () => {
   })
 
   it('makes a client secret in a file that only its owner may read, and finds it there again', async () => {
+    const { port } = await runReceiver()
     const cwd = await sandbox.directory({})
     const file = join(cwd, 'client.secret')
-    const found = []
+    const args = [...to(port), ...CALLBACK_URL, '--client-secret-file', 'client.secret', '--json']
+    const found: string[] = []
     for (const _ of [1, 2]) {
-      const simulating = new Simulating(['--client-secret-file', 'client.secret'], { cwd })
-      expect(await simulating.line(1)).toMatchObject({ clientSecretIn: 'in client.secret' })
+      const { stdout, stderr } = await countersign(['simulate', '--once', ...args], { cwd, env: ENV })
+      expect(events(stdout)[0]).toMatchObject({ clientSecretIn: 'in client.secret' })
       found.push(await readFile(file, 'utf8'))
-      simulating.signal('SIGTERM')
-      await simulating.exit
-      expect(simulating.output).not.toContain(found[0])
+      expect(stdout + stderr).not.toContain(found[0])
     }
     expect(found[0]).toMatch(/^[\w-]{40}$/)
     expect(found[1]).toBe(found[0])
@@ -206,14 +206,15 @@ describe('countersign simulate', () => {
   })
 
   it('prints a client secret only when it is asked to', async () => {
-    const simulating = new Simulating(['--show-secret'])
-    expect(await simulating.line(1)).toMatchObject({
+    const { port } = await runReceiver()
+    const [shown] = events((await simulateOnce(port, '--show-secret', '--json')).stdout)
+    expect(shown).toMatchObject({
       clientSecret: expect.stringMatching(/^[\w-]{40}$/),
       clientSecretIn: 'random, and shown here',
     })
-    const quiet = new Simulating(CALLBACK_URL, { env: ENV })
-    expect(await quiet.line(1)).toMatchObject({ clientSecretIn: 'random, and not shown' })
-    expect(await quiet.line(1)).not.toHaveProperty('clientSecret')
+    const [quiet] = events((await simulateOnce(port, '--json')).stdout)
+    expect(quiet).toMatchObject({ clientSecretIn: 'random, and not shown' })
+    expect(quiet).not.toHaveProperty('clientSecret')
   })
 
   it('says when there is nowhere to deliver to, and goes on', async () => {
