@@ -2,10 +2,12 @@ import pg from 'pg'
 import type { ClaimedEntry } from '../../../src/inbox/inbox.js'
 import type { PostgresInbox, PostgresTransaction } from '../../../src/postgres.js'
 import { arrival } from '../../support/arrivals.js'
+import { fakeTimeouts } from '../../support/fake-timeouts.js'
 import { describeWithDatabase } from '../../support/postgres-inbox.js'
 
 const ANY = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
 const LIMIT = { timeoutMs: 3_000 }
+const BUSY = { busyTimeoutMs: 1_000 }
 
 describeWithDatabase('a transactional handler that is careless', (database) => {
   let schema: string
@@ -20,7 +22,7 @@ describeWithDatabase('a transactional handler that is careless', (database) => {
     pool = new pg.Pool({ connectionString: database.connectionString, max: 5 })
     // `pool.end()` resolves before the connections are closed, and the server may end them first.
     pool.on('error', () => {})
-    inbox = database.inboxOn(schema, { connectionString: undefined, pool, busyTimeoutMs: 1_000 })
+    inbox = database.inboxOn(schema, { connectionString: undefined, pool, ...BUSY })
   })
   afterEach(async () => {
     await inbox.close()
@@ -83,12 +85,16 @@ describeWithDatabase('a transactional handler that is careless', (database) => {
   it('and whose application takes every connection of the pool, rejects in time, and leases are renewed', async () => {
     const claim = await claimed()
     const taken = await Promise.all(Array.from({ length: 4 }, () => pool.connect()))
+    const pass = fakeTimeouts()
     const busy = { code: 'ERR_INBOX_BUSY' }
-    await Promise.all(
+    const refused = Promise.all(
       [handle(claim, async () => {}), inbox.add(arrival())].map((each) =>
         expect(each).rejects.toMatchObject(busy),
       ),
     )
+    await pass(2 * BUSY.busyTimeoutMs)
+    await refused
+    jest.useRealTimers()
     expect((await inbox.extend([claim], 60_000)).size).toBe(1)
     for (const client of taken) client.release()
     expect(await handle(claim, async () => {})).toBe('committed')

@@ -146,7 +146,9 @@ describeWithDatabase(
 
     it('has one of its tables locked, says so, and recovers', async () => {
       const tables = ['entries', 'schema_version']
-      const inboxes = await Promise.all(tables.map(async (table) => ({ table, ...(await opened(BUSY)) })))
+      const inboxes = await Promise.all(
+        tables.map(async (table) => ({ table, ...(await opened(SOON_BUSY)) })),
+      )
       // The server ends the wait for a lock, and nothing else has a limit.
       fakeTimeouts()
       // All at once, because each waits for its busyTimeoutMs.
