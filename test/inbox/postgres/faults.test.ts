@@ -118,7 +118,9 @@ describeWithDatabase(
         code: 'ERR_INBOX_READ_ONLY',
         message: expect.stringContaining('primary server'),
       })
-      await database.server.query(`ALTER DATABASE ${name} SET default_transaction_read_only = off`)
+      await database.server.query(
+        `BEGIN READ WRITE; ALTER DATABASE ${name} SET default_transaction_read_only = off; COMMIT`,
+      )
       await cut()
       await recovered(inbox)
     })
