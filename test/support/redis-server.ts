@@ -74,7 +74,12 @@ export class RedisServer {
 
   /** The reply to a command. A client of ioredis is made in less time than one of node-redis. */
   async command(name: string, ...args: string[]): Promise<unknown> {
-    const client = new Redis(this.port, '127.0.0.1', { retryStrategy: () => null, enableReadyCheck: false })
+    const client = new Redis(this.port, '127.0.0.1', {
+      retryStrategy: () => null,
+      enableReadyCheck: false,
+      // The timer goes on after a connection that was refused, and keeps the process from its end.
+      disconnectTimeout: 0,
+    })
     // The command rejects too.
     client.on('error', () => {})
     try {
