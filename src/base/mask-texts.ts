@@ -53,9 +53,16 @@ function formMask(secrets: readonly string[]): (text: string) => string {
   const forms = [...new Set(secrets.flatMap(formsOf))]
     // The longest first: one may be part of another.
     .sort((one, other) => other.length - one.length)
-    .map((form) => form.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`))
-  const pattern = new RegExp(forms.join('|'), 'gi')
-  return (text) => text.replace(pattern, MARK)
+    // What a pattern matches without regard to case is the same in upper case. In lower case, µ and μ differ.
+    .map((form) => ({ form, inUpperCase: form.toUpperCase() }))
+  return (text) => {
+    const inUpperCase = text.toUpperCase()
+    // A pattern of all forms of two thousand secrets takes half a second to compile.
+    const found = forms.filter((each) => inUpperCase.includes(each.inUpperCase))
+    if (found.length === 0) return text
+    const patterns = found.map(({ form }) => form.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`))
+    return text.replace(new RegExp(patterns.join('|'), 'gi'), MARK)
+  }
 }
 
 function formsOf(secret: string): string[] {
