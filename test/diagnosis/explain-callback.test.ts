@@ -1,4 +1,9 @@
-import { CAUSES, explainCallback } from '../../src/diagnosis/index.js'
+import {
+  CAUSES,
+  explainCallback,
+  type ExplainOptions,
+  type ReceivedRequest,
+} from '../../src/diagnosis/index.js'
 import { DEPLOYMENTS } from './deployments.js'
 import { CONFIGURED, received } from './signed-elsewhere.js'
 
@@ -8,10 +13,12 @@ test('finds nothing wrong with a genuine callback, by one HMAC', () => {
 })
 
 test.each(DEPLOYMENTS.map((each) => [`${each.cause}: ${each.mistake}`, each] as const))(
-  '%s',
+  '%s, without a secret, a signature or a body',
   (_, { cause, togetherWith, certainty = 'proven', request, options }) => {
     // More time than by default, as the machine of a test may be busy.
-    const { findings } = explainCallback(request, { subscriptions: [CONFIGURED], maxMs: 10_000, ...options })
+    const settings = { subscriptions: [CONFIGURED], maxMs: 10_000, ...options }
+    const explanation = explainCallback(request, settings)
+    const { findings } = explanation
     expect(findings[0]).toMatchObject({
       cause,
       certainty,
@@ -19,8 +26,43 @@ test.each(DEPLOYMENTS.map((each) => [`${each.cause}: ${each.mistake}`, each] as 
       cure: expect.any(String),
     })
     expect(findings[0]?.togetherWith).toBe(togetherWith)
+    expectNothingSecret(JSON.stringify(explanation), request, settings)
   },
 )
+
+function expectNothingSecret(output: string, { body }: ReceivedRequest, settings: ExplainOptions): void {
+  const { subscriptions, previousSecrets = [] } = settings
+  const secrets = [
+    ...subscriptions.flatMap(({ secret }) => secret ?? []),
+    ...previousSecrets,
+    CONFIGURED.secret,
+  ]
+  for (const form of secrets.flatMap(formsOf)) expect(output).not.toContain(form)
+  // Every run that may be a signature: of the request, or one that would be valid.
+  expect(output).not.toMatch(/[A-Za-z\d+/_-]{42,}/)
+  const text = Buffer.from(body).toString('utf8')
+  if (text.length > 4) expect(output).not.toContain(JSON.stringify(text).slice(1, -1))
+  for (const { callbackUrl } of subscriptions) {
+    const query = callbackUrl.split('?')[1]
+    if (query) expect(output).not.toContain(query)
+  }
+}
+
+function formsOf(secret: string): string[] {
+  const bytes = Buffer.from(secret)
+  const forms = [
+    secret,
+    secret.trim(),
+    bytes.toString('base64'),
+    bytes.toString('hex'),
+    encodeURIComponent(secret),
+  ]
+  const decoded =
+    bytes.toString('base64') === secret ? [] : [Buffer.from(secret, 'base64').toString('latin1')]
+  return [...forms, ...decoded]
+    .filter((form) => form.length > 4)
+    .map((form) => JSON.stringify(form).slice(1, -1))
+}
 
 test('every cause has a deployment', () => {
   const named = new Set(DEPLOYMENTS.flatMap(({ cause, togetherWith }) => [cause, togetherWith ?? cause]))
