@@ -49,6 +49,7 @@ describe('a hostile value', () => {
         expect(outcomes.at(-1)).toMatchObject({ code: 'ERR_HANDLER_FAILED' })
         expect(pinoLines.slice(before).map((line) => JSON.parse(line).code)).toEqual(['ERR_HANDLER_FAILED'])
       }),
+      { numRuns: randomRuns(100) },
     )
     handler = () => {}
     expect((await send(next())).status).toBe(200)
@@ -62,6 +63,7 @@ describe('a hostile value', () => {
         make = hostile
         expect([200, 500]).toContain((await send(next())).status)
       }),
+      { numRuns: randomRuns(100) },
     )
   })
 
