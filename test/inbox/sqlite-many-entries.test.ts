@@ -11,6 +11,7 @@ import { inboxFile, openAside } from '../support/sqlite-file.js'
 const START = Date.UTC(2026, 10, 3)
 const MINUTE = 60_000
 const ENTRIES = 50_000
+const UNFINISHED = 20_000
 
 /** Entries that arrived minute by minute. Each 25,000th is of a rare type, each tenth is dead, and the others are handled. */
 async function withManyEntries(file: string): Promise<SqliteInbox> {
@@ -101,8 +102,8 @@ describe('SqliteInbox with many entries', () => {
 
 describe('SqliteInbox with many unfinished entries', () => {
   it.each([
-    ['no worker has a handler for', 'other', { stored: 1, unhandled: ENTRIES }],
-    ['wait', 'usual', { stored: ENTRIES + 1, unhandled: 0 }],
+    ['no worker has a handler for', 'other', { stored: 1, unhandled: UNFINISHED }],
+    ['wait', 'usual', { stored: UNFINISHED + 1, unhandled: 0 }],
   ])('counts those that %s in bounded steps, and finds the oldest of the others', async (_, type, counts) => {
     const file = inboxFile()
     const own = new SqliteInbox({ file })
@@ -110,10 +111,10 @@ describe('SqliteInbox with many unfinished entries', () => {
     await own.claim({ eventTypes: ['usual'], limit: 1, leaseMs: 1_000 })
     const database = await openAside(file)
     database.exec(`
-      WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n <= ${ENTRIES})
+      WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n <= ${UNFINISHED})
       INSERT INTO entries (state, known, event_type, idempotency_key, key_hash, body_hash, signature, due_at, ready, signed_at,
         received_at, subscribed_type, callback_url, body)
-      SELECT 'stored', 1, iif(n > ${ENTRIES}, 'usual', '${type}'), n, randomblob(16), x'00', randomblob(16), n, 1, n, n, 'usual',
+      SELECT 'stored', 1, iif(n > ${UNFINISHED}, 'usual', '${type}'), n, randomblob(16), x'00', randomblob(16), n, 1, n, n, 'usual',
         'https://a.example/', x'7b7d'
       FROM numbers`)
     const examined: number[] = []
@@ -129,8 +130,8 @@ describe('SqliteInbox with many unfinished entries', () => {
     database.close()
     await own.close()
     expect(counted).toMatchObject(counts)
-    expect(counted.oldestUnfinished).toEqual(new Date(type === 'usual' ? 1 : ENTRIES + 1))
-    expect(examined.reduce((sum, each) => sum + each)).toBe(ENTRIES + 1)
+    expect(counted.oldestUnfinished).toEqual(new Date(type === 'usual' ? 1 : UNFINISHED + 1))
+    expect(examined.reduce((sum, each) => sum + each)).toBe(UNFINISHED + 1)
     expect(Math.max(...examined)).toBeLessThanOrEqual(5_000)
   })
 })
