@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { startProcessorTimer } from '../../src/base/processor-time.js'
 import { explainCallback } from '../../src/diagnosis/index.js'
-import { CONFIGURED, SIGNED } from './signed-elsewhere.js'
+import { CONFIGURED, received, SIGNED } from './signed-elsewhere.js'
 
 const BYTES = 65_536
 const MAX_MS = 50
@@ -90,4 +90,14 @@ describe('a forged request costs no more than the search may take', () => {
     const more = headers.flatMap(([, lines]) => lines)
     expectBounded({ path: paths[3]![1], more, body: filled('a\u0323\u0307') })
   })
+})
+
+test.each([
+  [65_536, 'body-compressed'],
+  [65_537, 'forged-or-unknown'],
+])('of a small body with %i bytes when it is decompressed, the cause is %s', (bytes, cause) => {
+  const body = Buffer.alloc(bytes, 'x')
+  const request = received({ body }, { body: gzipSync(body) })
+  const { findings } = explainCallback(request, { subscriptions: [CONFIGURED], maxMs: 10_000 })
+  expect(findings.at(-1)).toMatchObject({ cause })
 })
