@@ -35,5 +35,6 @@ function escapedInJson(character: string): string {
 }
 
 function escaped(character: string): string {
-  return String.raw`\u{${character.codePointAt(0)!.toString(16)}}`
+  // Not with String.raw: terser, with which webpack minifies, cannot parse such a template.
+  return `\\u{${character.codePointAt(0)!.toString(16)}}`
 }

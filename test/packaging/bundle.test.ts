@@ -1,5 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -61,4 +69,13 @@ it.each(documentedCommands().map((flags) => ({ flags })))(
 it('a bundle of an ES module without these flags does not start, as documented', () => {
   const flags = ['app.js', '--bundle', '--platform=node', '--format=esm', '--outfile=bundle.mjs']
   expect(startBundle(flags).stderr).toContain('Dynamic require of "path" is not supported')
+})
+
+it('has no template that terser cannot parse, so webpack can minify it', () => {
+  const dist = join(ROOT, 'dist')
+  const files = readdirSync(dist, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.js'),
+  )
+  const refused = files.filter((name) => /raw ?`\\u\{/.test(readFileSync(join(dist, name), 'utf8')))
+  expect(refused).toEqual([])
 })
