@@ -1,4 +1,5 @@
 import type { ConsoleProcess } from '../console/console-options.js'
+import type { createStandaloneConsole, StandaloneConsole } from '../console/sign-in/standalone-console.js'
 import type { Logger } from '../logging/logger.js'
 import { startAdminServer, type AdminSettings } from '../server/admin-server.js'
 import type { SmallServer } from '../server/small-server.js'
@@ -24,11 +25,7 @@ export async function createAdmin(
 ): Promise<Admin> {
   if (!settings) return { start: async () => {}, close() {} }
   const { prometheusMetrics } = await import('../telemetry/prometheus-metrics.js')
-  // Loaded only if it is used, because it would be a third of what `serve` loads.
-  const { createStandaloneConsole } = settings.console
-    ? await import('../console/sign-in/standalone-console.js')
-    : {}
-  const console = settings.console && createStandaloneConsole?.(owner, observed, settings.console, log)
+  const console = settings.console && (await loadConsole(owner, observed, settings.console, log))
   const metrics = prometheusMetrics()
   const unobserve = metrics.observe(observed)
   let server: SmallServer | undefined
@@ -45,4 +42,10 @@ export async function createAdmin(
       server?.close()
     },
   }
+}
+
+/** The console is a third of what `serve` would load, so it is loaded only if it is configured. */
+async function loadConsole(...given: Parameters<typeof createStandaloneConsole>): Promise<StandaloneConsole> {
+  const { createStandaloneConsole } = await import('../console/sign-in/standalone-console.js')
+  return createStandaloneConsole(...given)
 }
