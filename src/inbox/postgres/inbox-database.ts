@@ -74,8 +74,9 @@ export class InboxDatabase {
   }
 
   /**
-   * On the connection that is free first: all connections of the pool may be in use, and the one for leases may run a slow statement
-   * too. If neither is free in time, the connection of the statement is given up, and the server notices it when the statement has ended.
+   * Cancels a statement on the connection that is free first: all connections of the pool may be in use, and the one for leases may
+   * run a slow statement too. If neither is free in time, the connection of the statement is given up. The server then notices it
+   * when the statement has ended.
    */
   #cancel(mark: string, hasEnded: () => boolean): void {
     let isSent = false
