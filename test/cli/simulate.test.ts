@@ -1,11 +1,11 @@
-import { once } from 'node:events'
 import { readFile, stat } from 'node:fs/promises'
-import { connect, createServer, type AddressInfo } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { createClient } from '../../src/client/index.js'
 import { serve } from '../support/hosts.js'
 import { runInboxReceiver } from '../support/running-inbox-receiver.js'
 import { runReceiver, SECRET, subscription } from '../support/running-receiver.js'
+import { freePort } from '../support/server-program.js'
 import { countersign } from './program.js'
 import {
   CLIENT_SECRET,
@@ -98,13 +98,10 @@ describe('countersign simulate --once', () => {
 
   it('waits until the receiver listens', async () => {
     const { port } = await runReceiver()
-    const late = createServer().listen(0, '127.0.0.1')
-    await once(late, 'listening')
-    const { port: free } = late.address() as AddressInfo
-    await new Promise((resolve) => late.close(resolve))
+    const free = await freePort()
     const simulating = new Simulating(['--once', ...to(free), ...CALLBACK_URL], { env: ENV })
     await simulating.line(1)
-    late.on('connection', (socket) => socket.pipe(connect(port, '127.0.0.1')).pipe(socket))
+    const late = createServer((socket) => socket.pipe(connect(port, '127.0.0.1')).pipe(socket))
     late.listen(free, '127.0.0.1')
     sandbox.after(async () => void late.close())
     expect(await simulating.line(2)).toMatchObject({ areRight: true })

@@ -1,4 +1,5 @@
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { freePort } from '../support/server-program.js'
 import { until } from '../support/until.js'
 import { clientOf, json, rejection, startService, tokenBody, type Answer } from './service.js'
 
@@ -24,14 +25,6 @@ async function outcome(attempts: Attempts, options = {}) {
   const service = await startService({ api: answering(attempts) })
   const creation = clientOf(service, options).subscriptions.create(subscription)
   return { service, result: await creation.catch((error: unknown) => error as any) }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 describe('a subscription may have been created', () => {

@@ -1,7 +1,6 @@
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { formatHttpDate } from '../../src/signature/index.js'
 import { fakeClock } from '../support/fake-clock.js'
+import { freePort } from '../support/server-program.js'
 import { CLIENT_SECRET, clientOf, json, rejection, startService, type Answer } from './service.js'
 
 const answering =
@@ -89,11 +88,7 @@ describe('a token request that is refused', () => {
   })
 
   it('by nobody, as nobody is there, says so', async () => {
-    const server = createServer().listen(0, '127.0.0.1')
-    await new Promise((resolve) => server.once('listening', resolve))
-    const { port } = server.address() as AddressInfo
-    await new Promise((resolve) => server.close(resolve))
-    const client = clientOf(await startService(), { baseUrl: `http://127.0.0.1:${port}` })
+    const client = clientOf(await startService(), { baseUrl: `http://127.0.0.1:${await freePort()}` })
     const error = await rejection(client.accessToken())
     expect(error).toMatchObject({ code: 'ERR_SERVICE_UNREACHABLE' })
     expect(error.message).toContain('ECONNREFUSED')

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { accessSync, constants, mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 
@@ -24,13 +25,34 @@ export function postgresFolders(): string[] {
   }
 }
 
-/** A TCP port of the loopback interface that is free now. */
+/**
+ * Below the ports that systems give to programs that ask for any port: from 32,768 on Linux, from 49,152 elsewhere. Above 10,080,
+ * which `fetch` refuses.
+ */
+const PORTS = { first: 12_000, end: 32_000 }
+/** More than there are workers of Jest. Each of them takes its own ports. */
+const WORKERS = 8
+const taken = new Set<number>()
+
+/**
+ * A TCP port of the loopback interface that is free now, and stays free: neither a connection nor a server that listens on any
+ * port gets it, and this function returns it once.
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
+  const worker = Number(process.env['JEST_WORKER_ID'] ?? 0) % WORKERS
+  for (;;) {
+    const port = randomInt(PORTS.first / WORKERS, PORTS.end / WORKERS) * WORKERS + worker
+    if (taken.has(port) || !(await isFree(port))) continue
+    taken.add(port)
+    return port
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer().once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
 }
 
 /** A new folder that is removed when the process exits. */
