@@ -1,8 +1,8 @@
-import pg from 'pg'
 import type { VerifiedCallback } from '../../../src/callback/callback.js'
 import type { PostgresInbox } from '../../../src/postgres.js'
 import { addWithImpossible, arrival } from '../../support/arrivals.js'
 import { describeWithAnyDatabase } from '../../support/postgres-inbox.js'
+import { watchedPool } from '../../support/watched-pool.js'
 
 const ANY = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
 
@@ -62,23 +62,15 @@ describeWithAnyDatabase('a PostgresInbox', (database) => {
   })
 
   it('sends no more statements for many repeats than for one', async () => {
-    const pool = new pg.Pool({ connectionString: database.connectionString, max: 4 })
-    let statements = 0
-    pool.on('connect', (client) => {
-      const send = client.query.bind(client) as (...given: unknown[]) => unknown
-      client.query = ((...given: unknown[]) => {
-        statements++
-        return send(...given)
-      }) as typeof client.query
-    })
+    const { pool, statements } = watchedPool(database.connectionString)
     schema = database.newSchema()
     const inbox = database.inboxOn(schema, { connectionString: undefined, pool })
     const arrivals = Array.from({ length: 40 }, () => arrival())
     const statementsFor = async (repeats: typeof arrivals) => {
-      const before = statements
+      const before = statements.length
       const results = await Promise.all(repeats.map((each) => inbox.add(each)))
       expect(new Set(results.map(({ result }) => result))).toEqual(new Set(['duplicate']))
-      return statements - before
+      return statements.length - before
     }
     await Promise.all(arrivals.map((each) => inbox.add(each)))
     await inbox.stats()
