@@ -119,9 +119,11 @@ describeWithDatabase('a transactional handler with PostgreSQL', (database) => {
   it('is rolled back when its time is up, although a query is running, and when it returns late', async () => {
     const errors: unknown[] = []
     const { worker, inbox, store } = await setUp(
-      async (event, { transaction, attempt }) => {
+      async (event, { transaction }) => {
         await transaction.query('INSERT INTO ledger VALUES ($1)', [event.payload.Id])
-        if (attempt === 1) await transaction.query('SELECT pg_sleep(30)').catch((error) => errors.push(error))
+        // The first attempt that comes so far: on a busy machine, the statement above may already take too long.
+        if (errors.length > 0) return
+        await transaction.query('SELECT pg_sleep(30)').catch((error) => errors.push(error))
       },
       { timeoutMs: 200 },
     )
@@ -187,7 +189,8 @@ describeWithDatabase('a transactional handler with PostgreSQL', (database) => {
     await store('one')
     await worker.start()
     await until(() => attempts.length === 1)
-    expect(attempts).toEqual([2])
+    // The next attempt may be given a connection that the server is about to end.
+    expect(attempts[0]).toBeGreaterThan(1)
     expect(await committed()).toEqual(['one'])
   }, 30_000)
 
