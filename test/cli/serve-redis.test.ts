@@ -11,8 +11,12 @@ const sandbox = new Sandbox()
 afterEach(() => sandbox.clean())
 
 const STORE = "store: { redis: { url: { env: 'REDIS_URL' }, prefix: 'cli' } },"
+/** By default 5 seconds, in which a busy machine may not load the client and connect it. */
+const PATIENT = 'dependencyTimeoutMs: 60_000,'
 const configured = (options = STORE) =>
-  sandbox.directory({ 'countersign.config.mjs': configModule("logger.info({}, 'handling')", options) })
+  sandbox.directory({
+    'countersign.config.mjs': configModule("logger.info({}, 'handling')", `${options} ${PATIENT}`),
+  })
 
 describeWithRedis('serve with store: { redis }', () => {
   let server: RedisServer
