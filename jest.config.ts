@@ -10,7 +10,8 @@ const config: Config = {
   testMatch: slow ? ['**/*.slow.test.ts'] : ['**/*.test.ts', '!**/*.slow.test.ts'],
   // Many tests hold sockets and processes open; with more workers than cores, some would exceed their time limits.
   maxWorkers: 2,
-  testTimeout: 20_000,
+  // For tests that hang. Where other programs have most of the processor, those that start processes take twenty seconds.
+  testTimeout: 60_000,
   globalSetup: '<rootDir>/test/support/test-run.ts',
   testSequencer: '<rootDir>/test/support/long-files-first.mjs',
   transform: {

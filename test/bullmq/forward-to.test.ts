@@ -12,7 +12,7 @@ describe.each(ENGINES.filter(({ installed }) => installed))('a queue on $name', 
   let engine: QueueEngine
   beforeAll(async () => {
     engine = await start()
-  }, 30_000)
+  })
   afterEach(() => engine.closeQueues())
   afterAll(() => engine.close())
 

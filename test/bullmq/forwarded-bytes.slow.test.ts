@@ -42,7 +42,7 @@ describe.each(ENGINES.filter(({ installed }) => installed))('on $name', ({ start
     } finally {
       await engine.close()
     }
-  }, 30_000)
+  })
 })
 
 /** The different bodies of recorded requests that a receiver would give to a handler. */

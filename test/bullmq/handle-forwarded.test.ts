@@ -43,7 +43,7 @@ describe.each(ENGINES.filter(({ installed }) => installed))('a worker on $name',
   let engine: QueueEngine
   beforeAll(async () => {
     engine = await start()
-  }, 30_000)
+  })
   afterAll(() => engine.close())
 
   async function forwarded(handlers: ForwardedHandlers, attempts = 3) {

@@ -44,7 +44,7 @@ describe.each(ENGINES.filter(({ installed }) => installed))('on $name', ({ start
   let engine: QueueEngine
   beforeAll(async () => {
     engine = await start()
-  }, 30_000)
+  })
   afterAll(() => engine.close())
 
   it.each(['inbox', 'no inbox'])(
@@ -75,7 +75,6 @@ describe.each(ENGINES.filter(({ installed }) => installed))('on $name', ({ start
       next.child.stdin.end()
       await next.ended
     },
-    30_000,
   )
 
   it('a server that is killed under load has one job of each callback, once all were answered 200', async () => {
@@ -102,7 +101,7 @@ describe.each(ENGINES.filter(({ installed }) => installed))('on $name', ({ start
     const keys = jobs.map(({ data }) => data.idempotencyKey)
     expect(new Set(keys)).toEqual(new Set(callbacks.map(({ headers }) => headers['X-Idempotency-Key'])))
     expect(keys).toHaveLength(callbacks.length)
-  }, 30_000)
+  })
 })
 
 async function sendTo({ lines }: StartedProgram, request: Uint8Array) {

@@ -26,7 +26,7 @@ describe.each(ENGINES.filter(({ installed }) => installed))('a queue on $name', 
   let engine: QueueEngine
   beforeAll(async () => {
     engine = await start()
-  }, 30_000)
+  })
   afterAll(() => engine.close())
 
   it.each(FAULTS)(
@@ -44,7 +44,7 @@ describe.each(ENGINES.filter(({ installed }) => installed))('a queue on $name', 
       await load.goesOn()
       await load.stop()
 
-      await until(() => [...load.answered].every((key) => handled.has(key)), 30_000)
+      await until(() => [...load.answered].every((key) => handled.has(key)))
       const jobs = await queue.getJobs(['waiting', 'active', 'completed', 'failed', 'delayed'])
       const keys = jobs.map(({ data }) => data.idempotencyKey)
       expect(new Set(keys).size).toBe(keys.length)
@@ -120,7 +120,7 @@ async function runLoad(queues: readonly TestQueue[]): Promise<Load> {
     refused: () => refused,
     goesOn: async () => {
       const before = answered.size
-      await until(() => answered.size >= before + 20, 30_000)
+      await until(() => answered.size >= before + 20)
     },
     stop: async () => {
       over.abort()

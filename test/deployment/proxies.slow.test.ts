@@ -120,7 +120,7 @@ describe.each(DOCUMENTED_PROXIES)('docs/deployment, $name', ({ needs, isInstalle
       const senders = Promise.all(Array.from({ length: 8 }, sender))
       const more = (count: number) => {
         const target = statuses.length + count
-        return until(() => statuses.length >= target, 30_000)
+        return until(() => statuses.length >= target)
       }
       await more(50)
       receivers[0].signal('SIGTERM')

@@ -66,7 +66,7 @@ describe('a callback leaves no timer behind', () => {
     socket.write(request.subarray(0, -1))
     await receives(/^HTTP\/1\.1 401 [^]*}$/)
     socket.write(request.subarray(-1))
-    await until(() => jest.getTimerCount() === 0, 2_000)
+    await until(() => jest.getTimerCount() === 0)
   })
   it('when its sender hangs up on a refusal instead of sending the rest', async () => {
     const { port } = await runReceiver()
@@ -80,7 +80,7 @@ describe('a callback leaves no timer behind', () => {
     await receives(/^HTTP\/1\.1 401 [^]*}$/)
     expect(jest.getTimerCount()).toBe(1)
     socket.resetAndDestroy()
-    await until(() => jest.getTimerCount() === 0, 2_000)
+    await until(() => jest.getTimerCount() === 0)
   })
 
   it('when its sender has hung up', async () => {

@@ -5,6 +5,7 @@ import { createReceiver } from '../../src/index.js'
 import { createClient } from '../../src/client/index.js'
 import { MemoryIdempotencyStore } from '../../src/index.js'
 import { subscription } from '../support/subscription.js'
+import { LIMIT_MS } from '../support/until.js'
 
 const SETUP = `
   import { createServer, Agent, request } from 'node:http'
@@ -32,7 +33,7 @@ const args = (program: string) => ['--input-type=module', '--eval', SETUP + prog
 function run(program: string) {
   const { status, stdout, stderr } = spawnSync(process.execPath, args(program), {
     encoding: 'utf8',
-    timeout: 30_000,
+    timeout: LIMIT_MS,
   })
   return { status, stdout, lines: stderr.split('\n').filter(Boolean) }
 }
@@ -121,7 +122,7 @@ describe('without a logger', () => {
     child.stdin.write('end')
     expect(await exit).toEqual([0, null])
     child.stderr.destroy()
-  }, 30_000)
+  })
 
   it('says how many lines were dropped once standard error is read again', async () => {
     const program = `
@@ -139,7 +140,7 @@ describe('without a logger', () => {
     child.stderr.on('data', (bytes: Buffer) => (output += bytes.toString()))
     expect(await once(child, 'close')).toEqual([0, null])
     expect(output).toMatch(/countersign: WARN_LOG_LINES_DROPPED .* dropped=\d+\n/)
-  }, 30_000)
+  })
 
   it('a reader of standard error that is gone ends nothing', async () => {
     const program = `
@@ -161,7 +162,7 @@ describe('without a logger', () => {
     const [statuses] = (await once(child.stdout, 'data')) as [Buffer]
     expect(statuses.toString()).toBe('401,401,401')
     expect(await exit).toEqual([0, null])
-  }, 30_000)
+  })
 })
 
 describe('the logger option', () => {

@@ -63,7 +63,7 @@ async function handle(
 async function untilHandled(cwd: string, expected: string[]): Promise<void> {
   const file = join(cwd, 'handled.txt')
   const handled = () => (existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [])
-  await until(() => handled().length >= expected.length, 30_000)
+  await until(() => handled().length >= expected.length)
   expect(handled()).toEqual(expected)
 }
 

@@ -9,7 +9,7 @@ import { fakeTimeouts } from '../support/fake-timeouts.js'
 import { HOST_NAMES } from '../support/hosts.js'
 import { itBeside } from '../support/it-beside.js'
 import { genuine, runReceiver, subscription } from '../support/running-receiver.js'
-import { until } from '../support/until.js'
+import { LIMIT_MS, until } from '../support/until.js'
 
 describe.each(HOST_NAMES)('stop(), in %s,', (hostName) => {
   it('waits for the handlers that run, and lets no new one begin', async () => {
@@ -215,10 +215,8 @@ describe('start()', () => {
 })
 
 // The process waits for a second.
-itBeside(
-  'a process whose store hangs can end once its receiver has stopped',
-  async () => {
-    const program = `
+itBeside('a process whose store hangs can end once its receiver has stopped', async () => {
+  const program = `
     import { createServer } from 'node:http'
     import { createReceiver } from 'countersign'
     import { signedCallback } from 'countersign/testing'
@@ -240,12 +238,10 @@ itBeside(
       await receiver.stop()
       console.log('stopped')
     })`
-    const args = ['--input-type=module', '--eval', program]
-    // Rejects unless the process ends with 0.
-    expect(await promisify(execFile)(process.execPath, args, { timeout: 30_000 })).toEqual({
-      stdout: 'stopped\n',
-      stderr: '',
-    })
-  },
-  40_000,
-)
+  const args = ['--input-type=module', '--eval', program]
+  // Rejects unless the process ends with 0.
+  expect(await promisify(execFile)(process.execPath, args, { timeout: LIMIT_MS })).toEqual({
+    stdout: 'stopped\n',
+    stderr: '',
+  })
+})

@@ -6,7 +6,7 @@ import type { ServiceSimulatorOptions } from '../../src/simulator/options.js'
 import { deferred } from '../support/deferred.js'
 import { serve } from '../support/hosts.js'
 import { runReceiver, subscription } from '../support/running-receiver.js'
-import { until } from '../support/until.js'
+import { LIMIT_MS, until } from '../support/until.js'
 import { runSimulator } from './running-simulator.js'
 
 it('twenty run side by side, each with a port, subscriptions and deliveries of its own', async () => {
@@ -173,7 +173,7 @@ describe('closing', () => {
     const { stdout, stderr, status } = spawnSync(process.execPath, args, {
       cwd: join(__dirname, '../..'),
       encoding: 'utf8',
-      timeout: 15_000,
+      timeout: LIMIT_MS,
     })
     expect({ stdout, stderr, status }).toEqual({ stdout: 'closed\n', stderr: '', status: 0 })
   })

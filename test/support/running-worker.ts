@@ -16,7 +16,7 @@ import { collectedLog, type CollectedLog } from './collected-log.js'
 import { fakeClock, type FakeClock } from './fake-clock.js'
 import { deferred } from './deferred.js'
 import { subscription } from './subscription.js'
-import { nextLook, until } from './until.js'
+import { LIMIT_MS, nextLook, until } from './until.js'
 
 /** A call of a handler, which goes on until the test ends it, unless the handler that was given does so itself. */
 export interface Run {
@@ -155,7 +155,7 @@ export async function becomes(
   for (let looks = 0; ; looks++) {
     const entry = await inbox.show(id)
     if (entry?.state === state && (attempts ?? entry.attempts) === entry.attempts) return entry
-    if (performance.now() - startedAt > 10_000)
+    if (performance.now() - startedAt > LIMIT_MS)
       throw new Error(`entry ${id} is ${entry?.state}, not ${state}`)
     await nextLook(looks)
   }

@@ -4,6 +4,7 @@ import { accessSync, constants, mkdtempSync, readdirSync, rmSync } from 'node:fs
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { LIMIT_MS } from './until.js'
 
 /** Where Debian installs programs that are not on every user's PATH. */
 const MORE_FOLDERS = ['/usr/sbin', '/usr/local/sbin']
@@ -99,7 +100,7 @@ export class ServerProcess {
   }
 
   /** Waits until `isReady` resolves to true. Rejects with the output of the server if it ends before. */
-  async ready(isReady: () => Promise<boolean>, limitMs = 15_000): Promise<void> {
+  async ready(isReady: () => Promise<boolean>, limitMs = LIMIT_MS): Promise<void> {
     const giveUpAt = performance.now() + limitMs
     let hasEnded = false
     void this.ended.then(() => (hasEnded = true))

@@ -5,6 +5,8 @@ import { setImmediate as nextTick } from 'node:timers/promises'
 const { setTimeout } = globalThis
 
 const BUSY_TURNS = 100
+/** Shorter than the time limit of a test, whose error does not say what it waits for. */
+export const LIMIT_MS = 45_000
 
 /**
  * Waits before the next look at a state: a turn of the event loop at first, then a millisecond, as a test that waits for a
@@ -16,7 +18,7 @@ export async function nextLook(looks: number): Promise<void> {
 }
 
 /** Waits for a state. */
-export async function until(isTrue: () => boolean, limitMs = 10_000): Promise<void> {
+export async function until(isTrue: () => boolean, limitMs = LIMIT_MS): Promise<void> {
   const startedAt = performance.now()
   for (let looks = 0; !isTrue(); looks++) {
     if (performance.now() - startedAt > limitMs) throw new Error(`not within ${limitMs} ms: ${isTrue}`)

@@ -136,7 +136,7 @@ describeWithDatabase('a transactional handler with PostgreSQL', (database) => {
     expect(new Set(failures)).toEqual(new Set(['ERR_HANDLER_TIMEOUT']))
     expect(errors).toHaveLength(1)
     expect(await committed()).toEqual(['one'])
-  }, 30_000)
+  })
 
   it('is retried when a constraint fails at the commit', async () => {
     await database.query(`ALTER TABLE ledger ADD UNIQUE (transfer_id) DEFERRABLE INITIALLY DEFERRED;
@@ -192,7 +192,7 @@ describeWithDatabase('a transactional handler with PostgreSQL', (database) => {
     // The next attempt may be given a connection that the server is about to end.
     expect(attempts[0]).toBeGreaterThan(1)
     expect(await committed()).toEqual(['one'])
-  }, 30_000)
+  })
 
   it('and others run on while somebody has locked the row of an entry', async () => {
     const { promise, resolve } = deferred()
@@ -224,7 +224,7 @@ describeWithDatabase('a transactional handler with PostgreSQL', (database) => {
     await client.end()
     await becomes(inbox, locked, 'handled')
     expect(aborted).toEqual([])
-  }, 30_000)
+  })
 
   it('refuses to end the transaction', async () => {
     const { worker, inbox, store } = await setUp(async (event, { transaction }) => {
@@ -260,7 +260,7 @@ describeWithDatabase('a transactional handler with PostgreSQL', (database) => {
     expect((await inbox.stats()).running).toBe(2)
     resolve()
     for (const id of [...ids, ...added]) await becomes(inbox, id, 'handled', 1)
-  }, 30_000)
+  })
 
   it('waits for a connection when more of them run than there are', async () => {
     const { worker, inbox, store } = await setUp(LIBRARIES['pg']!, { maxConnections: 4, concurrency: 20 })
@@ -268,5 +268,5 @@ describeWithDatabase('a transactional handler with PostgreSQL', (database) => {
     await worker.start()
     for (const id of ids) await becomes(inbox, id, 'handled')
     expect((await committed()).length).toBe(40)
-  }, 30_000)
+  })
 })

@@ -41,7 +41,7 @@ it('events of one order key are handled in order although an old process without
     await untilPrinted(both, () => lines.includes(`answered ${entry} 200`))
   }
   const handled = () => after!.lines.filter((line) => line.startsWith('handled'))
-  await untilPrinted(both, () => handled().length === 20, 15_000)
+  await untilPrinted(both, () => handled().length === 20)
   expect(handled()).toEqual(Array.from({ length: 20 }, (_, index) => `handled ${index + 1}`))
   for (const { child, ended } of both) {
     child.stdin.end()

@@ -40,10 +40,8 @@ it('a process that only receives stores what a process that only works handles, 
   const [receiver, worker] = ['receiver', 'worker'].map((role) =>
     startProgram(process.execPath, [program, file, role]),
   ) as [ReturnType<typeof startProgram>, ReturnType<typeof startProgram>]
-  await untilPrinted(
-    [receiver, worker],
-    () => [receiver, worker].every(({ lines }) => lines.includes('started')),
-    15_000,
+  await untilPrinted([receiver, worker], () =>
+    [receiver, worker].every(({ lines }) => lines.includes('started')),
   )
   const port = Number(receiver.lines[0])
   const ids = Array.from({ length: 10 }, (_, index) => String(index))
@@ -53,7 +51,7 @@ it('a process that only receives stores what a process that only works handles, 
       expect(await sendRawRequest(callback, { port })).toMatchObject({ status: 200 })
   }
   const handled = () => worker.lines.filter((line) => line.startsWith('handled'))
-  await untilPrinted([receiver, worker], () => handled().length >= ids.length, 15_000)
+  await untilPrinted([receiver, worker], () => handled().length >= ids.length)
   for (const { child, ended } of [receiver, worker]) {
     child.stdin.end()
     await ended

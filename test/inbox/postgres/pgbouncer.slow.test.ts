@@ -13,49 +13,45 @@ if (!PGBOUNCER)
 describeWithDatabase('behind PgBouncer in transaction mode', (database) => {
   const itWithPgBouncer = PGBOUNCER ? it : it.skip
 
-  itWithPgBouncer(
-    'a PostgresInbox works on few connections that change with each transaction',
-    async () => {
-      const { port, stop } = await startPgBouncer(PGBOUNCER!, database.server.port)
-      const connectionString = database.connectionString.replace(/:\d+\//, `:${port}/`)
-      const schema = database.newSchema()
-      const inboxes = [1, 2, 3].map(() => database.inboxOn(schema, { connectionString }))
-      await Promise.all(inboxes.map((inbox) => inbox.open()))
-      inboxes[0]!.watch(() => {})
-      const given = Array.from({ length: 60 }, (_, index) =>
-        arrival(index % 3 === 0 ? { orderKey: 'account 1' } : {}),
-      )
-      await Promise.all(given.map((each, index) => inboxes[index % 3]!.add(each)))
-      let handled = 0
-      const work = async (inbox: (typeof inboxes)[number]) => {
-        while (handled < given.length) {
-          const { entries } = await inbox.claim(ANY)
-          await inbox.begin(entries, 60_000)
-          for (const claim of entries) {
-            const result = await inbox.transact(claim, { timeoutMs: 5_000 }, async (transaction) => {
-              await transaction.query('SELECT $1::text', ['a'])
-              return { move: 'complete' }
-            })
-            expect(result).toBe('committed')
-          }
-          handled += entries.length
+  itWithPgBouncer('a PostgresInbox works on few connections that change with each transaction', async () => {
+    const { port, stop } = await startPgBouncer(PGBOUNCER!, database.server.port)
+    const connectionString = database.connectionString.replace(/:\d+\//, `:${port}/`)
+    const schema = database.newSchema()
+    const inboxes = [1, 2, 3].map(() => database.inboxOn(schema, { connectionString }))
+    await Promise.all(inboxes.map((inbox) => inbox.open()))
+    inboxes[0]!.watch(() => {})
+    const given = Array.from({ length: 60 }, (_, index) =>
+      arrival(index % 3 === 0 ? { orderKey: 'account 1' } : {}),
+    )
+    await Promise.all(given.map((each, index) => inboxes[index % 3]!.add(each)))
+    let handled = 0
+    const work = async (inbox: (typeof inboxes)[number]) => {
+      while (handled < given.length) {
+        const { entries } = await inbox.claim(ANY)
+        await inbox.begin(entries, 60_000)
+        for (const claim of entries) {
+          const result = await inbox.transact(claim, { timeoutMs: 5_000 }, async (transaction) => {
+            await transaction.query('SELECT $1::text', ['a'])
+            return { move: 'complete' }
+          })
+          expect(result).toBe('committed')
         }
+        handled += entries.length
       }
-      await Promise.all(inboxes.map(work))
-      expect(await inboxes[0]!.stats()).toMatchObject({ stored: 0, running: 0, handled: 60 })
-      await Promise.all(inboxes.map((inbox) => inbox.close()))
-      // Nothing of a transaction is left in the sessions that others use as well.
-      const client = new pg.Client({ connectionString })
-      await client.connect()
-      const { rows } = await client.query(
-        "SELECT current_setting('search_path') AS path, count(*)::int AS locks FROM pg_locks WHERE locktype = 'advisory'",
-      )
-      expect(rows).toEqual([{ path: '"$user", public', locks: 0 }])
-      await client.end()
-      await stop()
-    },
-    40_000,
-  )
+    }
+    await Promise.all(inboxes.map(work))
+    expect(await inboxes[0]!.stats()).toMatchObject({ stored: 0, running: 0, handled: 60 })
+    await Promise.all(inboxes.map((inbox) => inbox.close()))
+    // Nothing of a transaction is left in the sessions that others use as well.
+    const client = new pg.Client({ connectionString })
+    await client.connect()
+    const { rows } = await client.query(
+      "SELECT current_setting('search_path') AS path, count(*)::int AS locks FROM pg_locks WHERE locktype = 'advisory'",
+    )
+    expect(rows).toEqual([{ path: '"$user", public', locks: 0 }])
+    await client.end()
+    await stop()
+  })
 })
 
 async function startPgBouncer(
