@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { performance } from 'node:perf_hooks'
 import { inspect } from 'node:util'
 import { captureRawBody, createReceiver, verifySignature, type Middleware } from '../../src/index.js'
 import { sendRawRequest } from '../../src/testing/raw-request.js'
@@ -7,6 +8,14 @@ import { collectedLog, type CollectedLog } from '../support/collected-log.js'
 import { fakeTimeouts } from '../support/fake-timeouts.js'
 import { withHeader } from '../support/http-bytes.js'
 import { FORGED, genuine, runReceiver, subscription } from '../support/running-receiver.js'
+
+// On a busy machine, what a test sends may take longer than the second for which lines are counted.
+let pass: (ms: number) => Promise<void>
+beforeEach(() => {
+  pass = fakeTimeouts('Date')
+  jest.spyOn(performance, 'now').mockReturnValue(performance.now())
+})
+afterEach(() => jest.restoreAllMocks())
 
 const forged = () => withHeader(genuine().toHttp(), 'Authorization', FORGED)
 const unsigned = () => withHeader(genuine().toHttp(), 'Authorization', 'none')
@@ -24,10 +33,9 @@ describe('a flood of forged callbacks', () => {
     }
     await receiver.stop()
     expect(outcomes).toHaveLength(60)
-    // It may have taken longer than a second.
     for (const code of ['ERR_SIGNATURE_MISMATCH', 'ERR_AUTHORIZATION_MALFORMED']) {
       const own = log.withCode(code)
-      expect(own.length).toBeLessThan(30)
+      expect(own).toHaveLength(11)
       expect(own.every(({ level }) => level === 'warn')).toBe(true)
       const counted = own.reduce((sum, { fields }) => sum + (fields['suppressed'] ?? 1), 0)
       expect(counted).toBe(30)
@@ -39,7 +47,6 @@ describe('a flood of forged callbacks', () => {
   })
 
   it('is reported a second later while it goes on', async () => {
-    const pass = fakeTimeouts('Date')
     const { send, log } = await runReceiver({ logRefusalsPerSecond: 0 })
     await send(forged())
     await pass(999)
@@ -69,7 +76,7 @@ describe('a flood of forged callbacks', () => {
     for (let round = 0; round < 20; round++) await send(forged())
     await receiver.stop()
     expect(errors).toHaveLength(20)
-    expect(single(log).length).toBeLessThan(20)
+    expect(single(log)).toHaveLength(2)
     expect(single(log)[0]).toMatchObject({
       level: 'error',
       fields: { err: { message: 'the database is away' } },
@@ -88,16 +95,14 @@ describe('a flood of forged callbacks', () => {
     })
     for (let round = 0; round < 20; round++) await send(forged())
     await receiver.stop()
-    expect(single(log).length).toBeLessThan(20)
+    expect(single(log)).toHaveLength(2)
     expect(single(log)[0]).toMatchObject({
       fields: {
         code: 'ERR_SUBSCRIPTIONS_UNAVAILABLE',
         err: { code: 'ERR_OPTION_INVALID' },
       },
     })
-    expect(suppressed(log).reduce((sum, { fields }) => sum + Number(fields['suppressed']), 0)).toBe(
-      20 - single(log).length,
-    )
+    expect(suppressed(log)).toMatchObject([{ fields: { suppressed: 18 } }])
     expect(inspect(log.lines, { depth: Infinity })).not.toContain('t0ken')
   })
 
@@ -109,7 +114,7 @@ describe('a flood of forged callbacks', () => {
     for (let round = 0; round < 50; round++) await send(forged())
     await receiver.stop()
     const failed = log.withCode('ERR_LISTENER_FAILED')
-    expect(failed.length).toBeLessThan(50)
+    expect(failed).toHaveLength(11)
     expect(failed.reduce((sum, { fields }) => sum + (fields['suppressed'] ?? 1), 0)).toBe(50)
   })
 
@@ -117,7 +122,6 @@ describe('a flood of forged callbacks', () => {
     ['captureRawBody', (options: object) => captureRawBody(options)],
     ['verifySignature', (options: object) => verifySignature({ subscriptions: [subscription], ...options })],
   ] as [string, (options: object) => Middleware][])('is counted by %s as well', async (_name, make) => {
-    const pass = fakeTimeouts('Date')
     const log = collectedLog()
     const middleware = make({ logger: log, logRefusalsPerSecond: 2 })
     const server = createServer((request, response) => middleware(request, response, () => response.end()))
