@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Fetch } from '../../src/client/index.js'
 import { silentLogger } from '../../src/logging/logger.js'
+import { fakeTimeouts } from '../support/fake-timeouts.js'
 import { until } from '../support/until.js'
 import { clientOf, json, rejection, startService, tokenBody, type Answer } from './service.js'
 
@@ -97,7 +98,14 @@ describe('an answer', () => {
 
   it('that does not come is waited for in each attempt, and no longer', async () => {
     const service = await startService({ api: () => {} })
-    const error = await rejection(update(service, { timeoutMs: 50, maxAttempts: 2 }))
+    // So that the token comes in time.
+    const pass = fakeTimeouts()
+    const ended = rejection(update(service, { timeoutMs: 50, maxAttempts: 2 }))
+    for (const attempt of [1, 2]) {
+      await until(() => service.apiRequests.length === attempt)
+      await pass(50)
+    }
+    const error = await ended
     expect(error).toMatchObject({ code: 'ERR_SERVICE_TIMEOUT' })
     expect(error.message).toContain('timeoutMs (50)')
     expect(service.apiRequests).toHaveLength(2)

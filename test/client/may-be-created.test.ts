@@ -1,4 +1,5 @@
 import { createServer } from 'node:net'
+import { fakeTimeouts } from '../support/fake-timeouts.js'
 import { freePort } from '../support/server-program.js'
 import { until } from '../support/until.js'
 import { clientOf, json, rejection, startService, tokenBody, type Answer } from './service.js'
@@ -54,8 +55,11 @@ describe('a subscription may have been created', () => {
     const service = await startService({
       api: (response, _request, count) => count > 1 && json(response, 400, {}),
     })
-    const client = clientOf(service, { timeoutMs: 50 })
-    expect(await client.subscriptions.create(subscription)).toMatchObject({ status: 400, mayBeCreated: true })
+    const pass = fakeTimeouts()
+    const creation = clientOf(service, { timeoutMs: 50 }).subscriptions.create(subscription)
+    await until(() => service.apiRequests.length === 1)
+    await pass(50)
+    expect(await creation).toMatchObject({ status: 400, mayBeCreated: true })
   })
 
   it('after a lost answer, where no token can be had for the repeat', async () => {
