@@ -138,12 +138,12 @@ describe('a claim that is old before its handler begins', () => {
     let late: jest.SpyInstance | undefined
     // As after a schema that takes long, or in a process that is busy.
     const validate = (value: unknown) => {
-      late ??= jest.spyOn(performance, 'now').mockReturnValue(performance.now() + 250)
+      late ??= jest.spyOn(performance, 'now').mockReturnValue(performance.now() + 2_500)
       return { value: value as CallbackPayload }
     }
     const running = await runReceiver({
-      leaseMs: 2_000,
-      handlerTimeoutMs: 1_800,
+      leaseMs: 20_000,
+      handlerTimeoutMs: 18_000,
       schemas: { [subscription.eventTypeName]: { '~standard': { version: 1, vendor: 'test', validate } } },
     })
     const callback = genuine()

@@ -146,14 +146,22 @@ describe('stop()', () => {
   })
 
   it('waits for handlers that never return no longer than their lease', async () => {
-    const { receiver, send, log } = await runReceiver({
+    const { receiver, send, handled, log } = await runReceiver({
       handlerTimeoutMs: 10,
-      leaseMs: 100,
       stopTimeoutMs: 2 ** 31 - 1,
       handler: () => new Promise(() => {}),
     })
-    expect(await send(genuine())).toMatchObject({ status: 500 })
-    await receiver.stop()
+    const pass = fakeTimeouts()
+    const answer = send(genuine())
+    await until(() => handled.length === 1)
+    await pass(10)
+    expect(await answer).toMatchObject({ status: 500 })
+    let hasStopped = false
+    const stopped = receiver.stop().then(() => (hasStopped = true))
+    await pass(59_000)
+    expect(hasStopped).toBe(false)
+    await pass(1_000)
+    await stopped
     expect(log.withCode('WARN_STOP_TIMEOUT')).toEqual([])
   })
 
