@@ -149,9 +149,10 @@ itWhere(existsSync('/proc/locks'), '/proc/locks')(
     // Each read of /proc/locks is consistent, but all of them together are not: if another process takes a lock in
     // between, the one read last is listed again under the next number.
     const locks = () => {
-      const ofFile = `:${statSync(file).ino} `
+      // A file of another process, on another disk, may have the same number.
+      const ofFile = new RegExp(` ${process.pid} [\\da-f:]+:${statSync(file).ino} `)
       const lines = readFileSync('/proc/locks', 'utf8').split('\n')
-      return new Set(lines.filter((line) => line.includes(ofFile)).map((line) => line.replace(/^\d+/, '')))
+      return new Set(lines.filter((line) => ofFile.test(line)).map((line) => line.replace(/^\d+/, '')))
     }
     await inboxOn(file).add(arrival())
     expect(locks().size).toBe(1)
