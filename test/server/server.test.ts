@@ -65,7 +65,7 @@ describe('a sender that closes its side of the connection after the request', ()
 })
 
 it('gives up a sender of something else that never comes to its end', async () => {
-  const { port } = await start({ headersTimeoutMs: 50 }, { bodyTimeoutMs: 50 })
+  const { port } = await start({ headersTimeoutMs: 400 }, { bodyTimeoutMs: 50 })
   const { socket, received, closed } = await connection(port)
   socket.write(get('/healthz').replace('\r\n\r\n', '\r\nContent-Length: 5\r\n\r\n'))
   await closed

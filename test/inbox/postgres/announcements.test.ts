@@ -24,10 +24,10 @@ test('the first announcement is sent at once, and the others at most every 10 ms
   const pool = new PoolOfOne()
   const options = { connectionString: undefined, maxConnections: 4, schema: 'any', busyTimeoutMs: 1_000 }
   const announcements = new Announcements(new Connections({ ...options, pool }))
+  const startedAt = performance.now()
   announcements.announce()
   await nextTick()
   expect(pool.client.notifications).toBe(1)
-  const startedAt = performance.now()
   while (performance.now() - startedAt < 100) {
     announcements.announce()
     await nextTick()
