@@ -21,8 +21,9 @@ const RECEIVER = `
     inbox,
     concurrency: ${CONCURRENCY},
     maxAttempts: Number(process.argv[4]),
-    leaseMs: 600,
-    handlerTimeoutMs: 500,
+    // Twice as long as a busy machine keeps a process waiting, as what was claimed is to begin within half of it.
+    leaseMs: 1_500,
+    handlerTimeoutMs: 1_350,
     pollMs: 20,
   })
   let isDoomed = false
