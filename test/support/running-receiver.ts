@@ -16,6 +16,7 @@ import {
 import { collectedLog, type CollectedLog } from './collected-log.js'
 import { host, type HostName } from './hosts.js'
 import { subscription } from './subscription.js'
+import { LIMIT_MS } from './until.js'
 
 export { SECRET, subscription } from './subscription.js'
 
@@ -67,7 +68,11 @@ export async function runReceiver({
     handled,
     outcomes,
     send: (request, sendOptions) =>
-      sendRawRequest('toHttp' in request ? request.toHttp() : request, { port }, sendOptions),
+      sendRawRequest(
+        'toHttp' in request ? request.toHttp() : request,
+        { port },
+        { timeoutMs: LIMIT_MS, ...sendOptions },
+      ),
   }
 }
 
