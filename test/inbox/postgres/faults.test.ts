@@ -6,6 +6,7 @@ import { fakeTimeouts } from '../../support/fake-timeouts.js'
 import { describeWithDatabase } from '../../support/postgres-inbox.js'
 import { randomRuns } from '../../support/random-runs.js'
 import { TcpProxy } from '../../support/tcp-proxy.js'
+import { LIMIT_MS } from '../../support/until.js'
 
 const ANY = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
 /** Each at a moment that nobody chose. */
@@ -28,7 +29,7 @@ describeWithDatabase(
     }
 
     const eventually = async (work: () => Promise<void>): Promise<void> => {
-      const giveUpAt = performance.now() + 15_000
+      const giveUpAt = performance.now() + LIMIT_MS
       for (;;) {
         try {
           return await work()

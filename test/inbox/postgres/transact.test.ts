@@ -172,11 +172,13 @@ describeWithDatabase('a transactional handler', (database) => {
     const busyTimeoutMs = 4_000
     const { inbox, claim } = await claimed({ maxConnections: 5, busyTimeoutMs })
     const pass = fakeTimeouts()
-    let finish = () => {}
+    const [begun, finished] = [deferred(), deferred()]
     const first = inbox.transact(claim, LIMIT, async () => {
-      await new Promise<void>((resolve) => (finish = resolve))
+      begun.resolve()
+      await finished.promise
       return COMPLETE
     })
+    await begun.promise
     const work = async () => COMPLETE
     const refused = expect(inbox.transact(claim, LIMIT, work)).rejects.toMatchObject({
       code: 'ERR_INBOX_BUSY',
@@ -187,7 +189,7 @@ describeWithDatabase('a transactional handler', (database) => {
     jest.useRealTimers()
     const second = inbox.transact(claim, LIMIT, work)
     await inbox.add(arrival())
-    finish()
+    finished.resolve()
     expect(await Promise.all([first, second])).toEqual(['committed', 'lost'])
   })
 
