@@ -129,7 +129,7 @@ describe('doctor through a gateway', () => {
   })
 
   it('whose receiver waits too short a time for bodies', async () => {
-    const { port } = await runReceiver({ bodyTimeoutMs: 100 })
+    const { port } = await runReceiver({ bodyTimeoutMs: 600 })
     const result = await examined(port, { pauseMs: 1_000 })
     expect(problems(result)).toEqual(['slow-upload-cut'])
     expect(seen(result, 'slow-upload-cut')).toMatch(/^by the receiver after \d+ ms: bodyTimeoutMs$/)
@@ -141,7 +141,7 @@ describe('doctor through a gateway', () => {
       const receiver = connect(port, '127.0.0.1')
       for (const socket of [client, receiver]) socket.on('error', () => {})
       client.pipe(receiver).pipe(client)
-      client.setTimeout(400, () => client.resetAndDestroy())
+      client.setTimeout(800, () => client.resetAndDestroy())
     })
     await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
     closers.push(() => void proxy.close())

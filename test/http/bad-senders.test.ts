@@ -209,13 +209,13 @@ function statuses(answers: string): number[] {
 }
 
 it('takes a body that came in time, when the event loop was blocked until its time was up', async () => {
-  const { port } = await runReceiver({ in: 'the standalone server', bodyTimeoutMs: 200 })
+  const { port } = await runReceiver({ in: 'the standalone server', bodyTimeoutMs: 600 })
   const { socket, receives } = await connection(port)
   const { body, toHttp } = genuine({ headers: { Expect: '100-continue' } })
   socket.write(toHttp().subarray(0, -body.length))
   await receives(/100 Continue/)
   socket.write(body)
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700)
   await receives(/HTTP\/1\.1 [2-5]\d\d /)
   await receives(/200 OK/)
 })

@@ -1,7 +1,9 @@
 import { Readable } from 'node:stream'
 import type { SignedCallback } from '../../src/testing/signed-callback.js'
 import { collectedLog } from '../support/collected-log.js'
+import { fakeTimeouts } from '../support/fake-timeouts.js'
 import { FORGED, genuine } from '../support/running-receiver.js'
+import { until } from '../support/until.js'
 import { run } from './collecting-receiver.js'
 
 function fetchRequest({ path, method, headers, body }: SignedCallback, changed: RequestInit = {}): Request {
@@ -171,10 +173,13 @@ describe('receiver.fetch()', () => {
 
   it('counts bodies towards maxBufferedBytes', async () => {
     const { receiver, codes } = run({ maxBodyBytes: 10_000, maxBufferedBytes: 20_000, bodyTimeoutMs: 200 })
+    const pass = fakeTimeouts()
     const { 'Content-Length': _, ...headers } = genuine().headers
     const slow = Array.from({ length: 4 }, () =>
       receiver.fetch(fetchRequest(genuine(), { headers, body: endless([new Uint8Array(9_000)]) })),
     )
+    await until(() => codes().length === 2)
+    await pass(200)
     const statuses = (await Promise.all(slow)).map(({ status }) => status)
     expect(statuses).toEqual([408, 408, 503, 503])
     expect(codes()).toContain('ERR_BODY_MEMORY_FULL')
