@@ -30,7 +30,7 @@ describe('the console of serve', () => {
     expect(textOf(await get('entries'))).toContain(SUBSCRIPTION.eventTypeName)
     expect((await get('/consoles')).status).toBe(404)
     expect((await get('/metrics')).status).toBe(200)
-    expect(serve.output).toMatch(/signed in to the console/)
+    await serve.outputMatch(/signed in to the console/)
     expect(serve.output).not.toContain(PASSWORD)
     serve.signal('SIGTERM')
     expect(await serve.exit).toBe(0)

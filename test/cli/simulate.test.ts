@@ -6,6 +6,7 @@ import { serve } from '../support/hosts.js'
 import { runInboxReceiver } from '../support/running-inbox-receiver.js'
 import { runReceiver, SECRET, subscription } from '../support/running-receiver.js'
 import { freePort } from '../support/server-program.js'
+import { until } from '../support/until.js'
 import { countersign } from './program.js'
 import {
   CLIENT_SECRET,
@@ -221,7 +222,8 @@ describe('countersign simulate', () => {
     await subscribe(baseUrl, clientId)
     await subscribe(baseUrl, clientId, `http://127.0.0.1:${port}/`)
     expect(await simulating.line(2)).toMatchObject({ areRight: true, attempts: [{ status: 200 }] })
-    expect(simulating.output).toContain('cannot deliver to "https://partner.example.com/hooks/transfers"')
+    const message = 'cannot deliver to "https://partner.example.com/hooks/transfers"'
+    await until(() => simulating.output.includes(message))
   })
 
   it('ends with 1 when a signal comes before --once is done', async () => {
