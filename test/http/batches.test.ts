@@ -7,7 +7,7 @@ import { sendRawRequest } from '../../src/testing/raw-request.js'
 import { connection } from '../support/connection.js'
 import { HOST_NAMES, serve } from '../support/hosts.js'
 import { FORGED, genuine, runReceiver, subscription } from '../support/running-receiver.js'
-import { until } from '../support/until.js'
+import { LIMIT_MS, until } from '../support/until.js'
 
 const subscriptions = [subscription]
 
@@ -143,7 +143,8 @@ it('keeps apart the asynchronous contexts of callbacks that arrive together', as
   app.post('/hooks/transfers', receiver.middleware())
   const port = await serve(app)
 
-  const answers = Array.from({ length: 100 }, () => sendRawRequest(genuine().toHttp(), { port }))
+  const send = () => sendRawRequest(genuine().toHttp(), { port }, { timeoutMs: LIMIT_MS })
+  const answers = Array.from({ length: 100 }, send)
   expect((await Promise.all(answers)).every(({ status }) => status === 200)).toBe(true)
   expect(seen).toHaveLength(100)
   expect(seen.filter(([key, context]) => key !== context)).toEqual([])
