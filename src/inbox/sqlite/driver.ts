@@ -34,8 +34,10 @@ export async function loadDriver(): Promise<SqliteDriver> {
   const failures: unknown[] = []
   for (const name of names) {
     try {
-      // The name is a variable, because the types of Node 20 lack the one module, and the other may not be installed.
-      const { DatabaseSync } = (await import(name)) as Pick<SqliteDriver, 'DatabaseSync'>
+      // The name is a variable, because the types of Node 20 lack the one module, and the other may not be installed. Turbopack
+      // lets an import of a variable fail, also of what Node includes.
+      const module = process.getBuiltinModule(name) ?? ((await import(name)) as object)
+      const { DatabaseSync } = module as Pick<SqliteDriver, 'DatabaseSync'>
       return { name, DatabaseSync }
     } catch (error) {
       failures.push(error)
