@@ -183,8 +183,9 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
     const { handlers, acceptance, checked, hasInbox, logger } = this.#parts
     handlers.freeze()
     await acceptance.start()
+    if (this.#started) return
     warnOfGaps(checked.subscriptions, handlers.registered, logger, { hasInbox })
-    if (!this.#started) selfCheck({ ...checked, logger })
+    selfCheck({ ...checked, logger })
     this.#started = true
   }
 

@@ -18,7 +18,7 @@ async function warnings(
 ) {
   const logger = collectedLog()
   const receiver = createReceiver({ subscriptions, logger })
-  register(receiver)
+  await register(receiver)
   await receiver.start()
   await receiver.stop()
   return logger.lines
@@ -49,6 +49,11 @@ describe('start() warns', () => {
 
   it('of no handler at all in one sentence', async () => {
     expect(await warnings(() => {})).toEqual([['WARN_NO_HANDLERS', undefined]])
+  })
+
+  it('once, however often it is called', async () => {
+    const register = (receiver: Receiver) => Promise.all([receiver.start(), receiver.start()])
+    expect(await warnings(register)).toEqual([['WARN_NO_HANDLERS', undefined]])
   })
 
   it('of nothing where there is no handler and an inbox: it only stores', async () => {
