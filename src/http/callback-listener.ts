@@ -1,8 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Outcome } from '../callback/outcomes.js'
+import type { Logger } from '../logging/logger.js'
 import { createBatches } from './batch.js'
 import { requestHead, type CallbackHead } from './callback-head.js'
 import { isChunked } from './callback-headers.js'
+import { otherAnswerWarning, type WarnOfOtherAnswer } from './other-answer.js'
 import type { Exchange, ProcessCallback } from './process-callback.js'
 import type { ReadBodyOptions } from './read-body.js'
 import { readRawBody } from './raw-body.js'
@@ -21,20 +23,27 @@ interface ListenerOptions {
   readonly lingerMs: number
   /** Whether no other code reads the requests. A request can then wait for its batch before its body is read. */
   readonly exclusive: boolean
+  readonly logger: Logger
+}
+
+interface AnswerParts {
+  readonly lingerMs: number
+  readonly warnOfOtherAnswer: WarnOfOtherAnswer
 }
 
 export function callbackListener(
   process: ProcessCallback,
-  { lingerMs, exclusive }: ListenerOptions,
+  { lingerMs, exclusive, logger }: ListenerOptions,
 ): CallbackListener {
+  const parts: AnswerParts = { lingerMs, warnOfOtherAnswer: otherAnswerWarning(logger) }
   const joinBatch = createBatches()
   return (request, response, sendContinue) => {
     // A chunked body must be read as it arrives. Otherwise Node keeps each chunk as a separate Buffer, up to ten
     // thousand per read from a socket: gigabytes for a thousand connections.
     const joinsFirst = exclusive && !sendContinue && !isChunked(request)
     // Nobody waits for the end. Returning the promise of `process` would make Node create two more for each callback.
-    if (joinsFirst) void joinBatch().then(() => void process(new HttpExchange(request, response, lingerMs)))
-    else void process(new HttpExchange(request, response, lingerMs, sendContinue), joinBatch)
+    if (joinsFirst) void joinBatch().then(() => void process(new HttpExchange(request, response, parts)))
+    else void process(new HttpExchange(request, response, parts, sendContinue), joinBatch)
   }
 }
 
@@ -42,20 +51,20 @@ class HttpExchange implements Exchange {
   readonly head: CallbackHead
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
-  readonly #lingerMs: number
+  readonly #parts: AnswerParts
   /** Until it has been called, the sender waits for it. */
   #sendContinue: (() => void) | undefined
 
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
-    lingerMs: number,
+    parts: AnswerParts,
     sendContinue?: () => void,
   ) {
     this.head = requestHead(request)
     this.#request = request
     this.#response = response
-    this.#lingerMs = lingerMs
+    this.#parts = parts
     this.#sendContinue = sendContinue
   }
 
@@ -69,7 +78,9 @@ class HttpExchange implements Exchange {
   }
 
   answer(outcome: Outcome, report?: string): void {
+    const { lingerMs, warnOfOtherAnswer } = this.#parts
+    if (this.#response.headersSent) return warnOfOtherAnswer(this.#response, outcome)
     const awaitsContinue = this.#sendContinue !== undefined
-    respond(this.#request, this.#response, outcome, { lingerMs: this.#lingerMs, awaitsContinue, report })
+    respond(this.#request, this.#response, outcome, { lingerMs, awaitsContinue, report })
   }
 }

@@ -66,7 +66,8 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
     super(parts.handlers, parts.events)
     this.#parts = parts
     this.operations = parts.operations
-    this.#listener = callbackListener(parts.process, { lingerMs: parts.lingerMs, exclusive: false })
+    const { process, lingerMs, logger } = parts
+    this.#listener = callbackListener(process, { lingerMs, exclusive: false, logger })
   }
 
   /**
@@ -121,9 +122,9 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
    * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
    */
   requestListener(app?: RequestListener, options: RequestListenerOptions = {}): ReceiverRequestListener {
-    const { process, lingerMs } = this.#parts
+    const { process, lingerMs, logger } = this.#parts
     return requestListener(app, options, (exclusive) =>
-      exclusive ? callbackListener(process, { lingerMs, exclusive }) : this.#listener,
+      exclusive ? callbackListener(process, { lingerMs, exclusive, logger }) : this.#listener,
     )
   }
 

@@ -1,7 +1,9 @@
-import { captureRawBody, createReceiver, verifySignature } from '../../src/index.js'
+import { captureRawBody, createReceiver, verifySignature, type Outcome } from '../../src/index.js'
 import { sendRawRequest } from '../../src/testing/raw-request.js'
+import { collectedLog } from '../support/collected-log.js'
 import { serve } from '../support/hosts.js'
-import { genuine, subscription } from '../support/running-receiver.js'
+import { FORGED, genuine, subscription } from '../support/running-receiver.js'
+import { until } from '../support/until.js'
 
 const options = { subscriptions: [subscription], logger: false } as const
 
@@ -43,5 +45,54 @@ describe.each([
 
   it('has three parameters, by which h3 (Nitro, Nuxt) knows that it answers later', () => {
     expect(create()).toHaveLength(3)
+  })
+})
+
+describe('code that answers before the receiver, as Koa does without `ctx.respond = false`,', () => {
+  const WARNING = 'WARN_ALREADY_ANSWERED'
+  const run = async (bodies: readonly Buffer[]) => {
+    const log = collectedLog()
+    const answers: (() => void)[] = []
+    const receiver = createReceiver({
+      subscriptions() {
+        answers.shift()!()
+        return [subscription]
+      },
+      // It would call the function again.
+      diagnosis: false,
+      logger: log,
+    }).onAny(() => {})
+    const outcomes: Outcome[] = []
+    receiver.onOutcome((outcome) => outcomes.push(outcome))
+    const middleware = receiver.middleware()
+    const port = await serve((request, response) => {
+      answers.push(() => response.writeHead(404).end())
+      middleware(request, response, () => {})
+    })
+    for (const bytes of bodies) expect(await sendRawRequest(bytes, { port })).toMatchObject({ status: 404 })
+    await until(() => outcomes.length === bodies.length)
+    return log.withCode(WARNING)
+  }
+  const forged = () => genuine({ headers: { Authorization: FORGED } }).toHttp()
+
+  it('is named in the log for each verified callback, with the status that the sender got', async () => {
+    const callbacks = [genuine(), genuine()]
+    expect(await run(callbacks.map((callback) => callback.toHttp()))).toEqual(
+      callbacks.map(({ headers }) => ({
+        level: 'warn',
+        fields: {
+          code: WARNING,
+          outcome: 'handled',
+          statusCode: 404,
+          idempotencyKey: headers['X-Idempotency-Key'],
+        },
+        message: expect.stringContaining('the sender got 404 from other code before the receiver answered'),
+      })),
+    )
+  })
+
+  it('is named once for callbacks that anyone could have sent', async () => {
+    expect(await run([forged(), forged(), forged()])).toMatchObject([{ fields: { outcome: 'refused' } }])
+    expect(await run([genuine().toHttp(), forged()])).toMatchObject([{ fields: { outcome: 'handled' } }])
   })
 })
