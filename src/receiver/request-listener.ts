@@ -47,8 +47,9 @@ export function requestListener(
     method === 'POST' && (path === undefined || originForm(url).split('?', 1)[0] === path)
   return function countersignRequestListener(request, response, sendContinue) {
     requireNodeResponse(owner, response)
-    // Express passes `next` here. If it were called, Express would answer every callback 404.
-    if (sendContinue && request.headers.expect === undefined)
+    // Express passes `next` here. If it were called, Express would answer every callback 404. Express and Connect add
+    // `originalUrl`, and Node has sent `100 Continue` before they get the request.
+    if (sendContinue && (request.headers.expect === undefined || 'originalUrl' in request))
       throw wrongOption(owner, 'sendContinue', 'it was mounted as middleware: use receiver.middleware()')
     if (!app || isCallback(request)) return listener(request, response, sendContinue)
     sendContinue?.()

@@ -45,14 +45,17 @@ it('refuses an app that is no function', () => {
   expect(listen).toThrow(expect.objectContaining({ code: 'ERR_OPTION_INVALID' }))
 })
 
-it('says so when it is mounted in Express, whose next would answer as well', async () => {
+it.each([
+  ['', {}],
+  [', also of a sender that waits for 100 Continue', { Expect: '100-continue' }],
+])('says so when it is mounted in Express, whose next would answer as well%s', async (_which, headers) => {
   const errors: unknown[] = []
   const keep: ErrorRequestHandler = (error, _request, response, _next) => {
     errors.push(error)
     response.sendStatus(500)
   }
   const port = await serve(express().post('/hooks/transfers', receiver.requestListener(), keep))
-  expect(await sendRawRequest(genuine().toHttp(), { port })).toMatchObject({ status: 500 })
+  expect(await sendRawRequest(genuine({ headers }).toHttp(), { port })).toMatchObject({ status: 500 })
   expect(errors).toMatchObject([
     {
       code: 'ERR_OPTION_INVALID',
