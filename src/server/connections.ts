@@ -50,6 +50,11 @@ export class Connections {
     return this.#open.size > this.#idle.size
   }
 
+  /** Of each connection in the order of its requests. */
+  get unanswered(): ServerResponse[] {
+    return [...this.#open.values()].flatMap(({ unanswered }) => unanswered)
+  }
+
   /** Call it with every request, before anything else is done with it. */
   begun(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request

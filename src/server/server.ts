@@ -6,6 +6,8 @@ import type { HasAll } from '../base/has-all.js'
 import { checkKnownOptions, durationOption, integerOption } from '../base/option-checks.js'
 import type { Receiver } from '../receiver/receiver.js'
 import { isChunked } from '../http/callback-headers.js'
+import { silentLogger, type Logger } from '../logging/logger.js'
+import { answerUnanswered } from './answer-unanswered.js'
 import { Connections } from './connections.js'
 import { healthChecks } from './health-checks.js'
 import { stopServer } from './stop-server.js'
@@ -90,6 +92,7 @@ export async function startReceiverServer(
   receiver: ServedReceiver,
   bodyTimeoutMs: number,
   settings: ServerSettings,
+  logger: Logger = silentLogger,
 ): Promise<ReceiverServer> {
   const { host, port, headersTimeoutMs, keepAliveTimeoutMs, maxConnections, shutdownDelayMs } = settings
   const server = createServer({
@@ -142,7 +145,13 @@ export async function startReceiverServer(
       connections.closeAfterAnswers()
       await delay(delayMs)
     }
-    await stopServer({ server, connections, holdRequests, stopReceiver: () => receiver.stop() })
+    await stopServer({
+      server,
+      connections,
+      holdRequests,
+      stopReceiver: () => receiver.stop(),
+      answerUnanswered: () => answerUnanswered(connections.unanswered, logger),
+    })
   }
   let closed: Promise<void> | undefined
   return {

@@ -21,6 +21,8 @@ interface Stoppable {
   /** From now on requests wait, until the returned function is called. */
   holdRequests(): () => void
   stopReceiver(): Promise<void>
+  /** Called when the receiver has stopped. Senders that still have no answer afterwards get none. */
+  answerUnanswered(): void
 }
 
 /**
@@ -36,6 +38,7 @@ export async function stopServer({
   connections,
   holdRequests,
   stopReceiver,
+  answerUnanswered,
 }: Stoppable): Promise<void> {
   connections.closeAfterAnswers()
   const release = holdRequests()
@@ -51,6 +54,7 @@ export async function stopServer({
   try {
     await stopReceiver()
   } finally {
+    answerUnanswered()
     const timer = setTimeout(() => server.closeAllConnections(), LAST_REQUEST_LIMIT_MS)
     await closed
     clearInterval(sweep)

@@ -6,6 +6,7 @@ import { Sandbox, type Serving } from './program.js'
 const sandbox = new Sandbox()
 afterEach(() => sandbox.clean())
 
+const KEY = '6f1c1d2a-3b4c-4d5e-8f60-718293a4b5c6'
 const WAITS = `await fetch(process.env.GATE); logger.info({}, 'through the gate')`
 
 async function serving(
@@ -117,18 +118,22 @@ describe('an error that nobody caught', () => {
   })
 })
 
-// The process waits for two seconds.
+// The process waits for a second.
 itBeside(
-  'stopping leaves a handler behind that does not listen to its signal',
+  'stopping leaves a handler behind that does not listen to its signal, and answers its sender',
   async () => {
     const box = new Sandbox()
     try {
       const { serve, gate, port } = await serving(WAITS, 'stopTimeoutMs: 100,', box)
-      const answer = deliver(port).catch(() => 'cut off')
+      const answer = deliver(port, { idempotencyKey: KEY })
       await gate.reached
       serve.signal('SIGTERM')
       expect(await serve.exit).toBe(0)
-      expect(await answer).toBe('cut off')
+      expect(await answer).toEqual({ status: 503 })
+      expect(serve.lines.filter(({ code }) => code === 'WARN_STOP_TIMEOUT')).toMatchObject([
+        { msg: 'handlers are still running: their signals are aborted' },
+        { status: 503, idempotencyKey: KEY, eventType: 'transfers.book-completed' },
+      ])
     } finally {
       await box.clean()
     }

@@ -138,7 +138,7 @@ async function serve(flags: ServeFlags, io: Io): Promise<never> {
     async () => {
       const start = async () => {
         await admin.start()
-        return startReceiverServer(receiver, parsed.limits.bodyTimeoutMs, server)
+        return startReceiverServer(receiver, parsed.limits.bodyTimeoutMs, server, log)
       }
       const started = await start().catch(async (error: unknown) => {
         admin.close()
