@@ -94,6 +94,8 @@ Exit codes:
   2  wrong usage or configuration; the message says what to change
   3  another answer than expected, or the signature is not valid
 
+A mistake on the command line is text on standard error, also with --json. Standard output is then empty.
+
 Examples:
   $ countersign serve --check                 check the configuration
   $ countersign serve                         receive callbacks

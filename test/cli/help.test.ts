@@ -90,14 +90,18 @@ it('--version prints the version of the package', async () => {
   expect(await countersign(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
 })
 
-it.each([[[]], [['no-such-command']], [['serve', 'extra']], [['serve', '--json']]])(
-  'wrong usage ends with 2 and says so on standard error: %j',
-  async (args) => {
-    const { code, stdout, stderr } = await countersign(args)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).not.toBe('')
-  },
-)
+it.each([
+  [[]],
+  [['no-such-command']],
+  [['serve', 'extra']],
+  [['serve', '--json']],
+  [['inbox', 'list', '--json', '--no-such']],
+  [['verify', '--json']],
+])('wrong usage ends with 2 and says so on standard error: %j', async (args) => {
+  const { code, stdout, stderr } = await countersign(args)
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).not.toBe('')
+})
 
 it('says where options stand when one stands before the command', async () => {
   const { code, stderr } = await countersign(['--env', '.env', 'serve'])
