@@ -4,31 +4,46 @@ import type { Logger } from 'pino'
 import { isErrorLike } from '../base/foreign-value.js'
 import { KnownSecrets } from '../logging/known-secrets.js'
 import { loggedError } from '../logging/logged-error.js'
+import { EXIT } from './io.js'
 
-export interface RunOptions {
+/** What there is to run, once the configuration has been loaded. */
+export interface Prepared {
   readonly log: Logger
   /** How long a stop takes at most by the options, in milliseconds. */
   readonly stopLimitMs: number
   /** The line of the log that a signal causes. */
   readonly stopping: { readonly fields?: object; readonly message: string }
+  readonly start: () => Promise<Stop>
 }
 
 /** Stops what runs. `failed`: because of an uncaught error. */
 export type Stop = (why: { readonly failed: boolean }) => Promise<void>
 
+const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 /** Added to the limit of a stop: to close connections, and to write the last log lines. */
 const STOP_SLACK_MS = 5_000
 /** Node fires a timer that is longer than this immediately. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /**
- * Runs `start`, and then waits until a signal or an uncaught error ends the process. Rejects when `start` does. Signals are
- * handled from the beginning, also before `start` has finished.
+ * Runs `prepare` and the `start` that it returns, and then waits until a signal or an uncaught error ends the process. Rejects
+ * when one of the two does. Signals are handled from the beginning: before the start they end the process at once.
  */
-export async function runUntilSignal(
-  { log, stopLimitMs, stopping }: RunOptions,
-  start: () => Promise<Stop>,
-): Promise<never> {
+export async function runUntilSignal(prepare: () => Promise<Prepared>): Promise<never> {
+  // Without a listener, the kernel discards the signals of the first process of a container. A configuration may wait for
+  // another service.
+  const end = (): never => process.exit(EXIT.done)
+  for (const signal of SIGNALS) process.on(signal, end)
+  let started: Promise<never>
+  try {
+    started = run(await prepare())
+  } finally {
+    for (const signal of SIGNALS) process.off(signal, end)
+  }
+  return started
+}
+
+async function run({ log, stopLimitMs, stopping, start }: Prepared): Promise<never> {
   let starting: Promise<Stop> | undefined
   const grace = closeWithGrace(
     {

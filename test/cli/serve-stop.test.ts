@@ -58,6 +58,20 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
   })
 })
 
+it.each([
+  ['serve', 'SIGTERM'],
+  ['serve', 'SIGINT'],
+  ['work', 'SIGTERM'],
+] as const)('%s ends with 0 on %s while its configuration still loads', async (command, signal) => {
+  const gate = await createGate(sandbox)
+  const config = 'await fetch(process.env.GATE); export default {}'
+  const cwd = await sandbox.directory({ 'countersign.config.mjs': config })
+  const running = sandbox[command]([], { cwd, env: { GATE: gate.url } })
+  await gate.reached
+  running.signal(signal)
+  expect(await running.exit).toBe(0)
+})
+
 describe('stopping', () => {
   it('ends at once when nothing runs', async () => {
     const { serve } = await serving('')

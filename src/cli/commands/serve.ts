@@ -9,7 +9,7 @@ import { addLogOptions, createLog } from '../log.js'
 import { positiveNumber, wholeNumber } from '../option-values.js'
 import { withOriginOfPromise } from '../config/option-origin.js'
 import { standaloneReceiver } from '../config/standalone-receiver.js'
-import { runUntilSignal, urlOf } from '../run-until-signal.js'
+import { runUntilSignal, urlOf, type Prepared } from '../run-until-signal.js'
 
 const HELP = `
 Every POST is treated as a callback, whatever its path. GET /healthz says whether the process is alive, GET /readyz
@@ -118,7 +118,11 @@ export const defineServe: DefineCommand = (command, io, finish) => {
 }
 
 /** Listens until the process ends. Rejects if it cannot start. */
-async function serve(flags: ServeFlags, io: Io): Promise<never> {
+function serve(flags: ServeFlags, io: Io): Promise<never> {
+  return runUntilSignal(() => prepare(flags, io))
+}
+
+async function prepare(flags: ServeFlags, io: Io): Promise<Prepared> {
   const settings = await loadSettings(flags, io)
   const log = await createLog(settings.log)
   const server = withinOpenFiles(settings.server, log)
@@ -129,18 +133,16 @@ async function serve(flags: ServeFlags, io: Io): Promise<never> {
   )
   settings.openTelemetry?.observe(receiver)
 
-  return runUntilSignal(
-    {
-      log,
-      stopLimitMs: shutdownDelayMs + parsed.stopTimeoutMs,
-      stopping: { fields: { shutdownDelayMs }, message: 'finishing the callbacks that have arrived' },
-    },
-    async () => {
-      const start = async () => {
+  return {
+    log,
+    stopLimitMs: shutdownDelayMs + parsed.stopTimeoutMs,
+    stopping: { fields: { shutdownDelayMs }, message: 'finishing the callbacks that have arrived' },
+    async start() {
+      const listen = async () => {
         await admin.start()
         return startReceiverServer(receiver, parsed.limits.bodyTimeoutMs, server, log)
       }
-      const started = await start().catch(async (error: unknown) => {
+      const started = await listen().catch(async (error: unknown) => {
         admin.close()
         await store?.close().catch(() => {})
         throw error
@@ -154,5 +156,5 @@ async function serve(flags: ServeFlags, io: Io): Promise<never> {
         await store?.close()
       }
     },
-  )
+  }
 }

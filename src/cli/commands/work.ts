@@ -9,7 +9,7 @@ import { addEnvFileOption } from '../environment.js'
 import type { DefineCommand, Io } from '../io.js'
 import { addLogOptions, createLog } from '../log.js'
 import { wholeNumber } from '../option-values.js'
-import { runUntilSignal, urlOf } from '../run-until-signal.js'
+import { runUntilSignal, urlOf, type Prepared } from '../run-until-signal.js'
 
 const HELP = `
 Handles the callbacks that receivers have stored in the inbox, and accepts none itself. Receivers and workers may read
@@ -59,7 +59,11 @@ export const defineWork: DefineCommand = (command, io) => {
 }
 
 /** Handles callbacks until the process ends; rejects when it cannot begin to. */
-async function work(flags: ServeFlags, io: Io): Promise<never> {
+function work(flags: ServeFlags, io: Io): Promise<never> {
+  return runUntilSignal(() => prepare(flags, io))
+}
+
+async function prepare(flags: ServeFlags, io: Io): Promise<Prepared> {
   const settings = await loadWorkSettings(flags, io)
   const log = await createLog(settings.log)
   const { host, port } = withOrigin(settings.origin, () => parseHealthServerOptions(settings.health))
@@ -69,9 +73,11 @@ async function work(flags: ServeFlags, io: Io): Promise<never> {
     createAdmin('work', settings.admin, worker, log),
   )
   settings.openTelemetry?.observe(worker)
-  return runUntilSignal(
-    { log, stopLimitMs: parsed.stopTimeoutMs, stopping: { message: 'waiting for running handlers' } },
-    async () => {
+  return {
+    log,
+    stopLimitMs: parsed.stopTimeoutMs,
+    stopping: { message: 'waiting for running handlers' },
+    async start() {
       // First, so that a probe finds the process alive while the inbox is being opened.
       const health = port === undefined ? undefined : await startHealthServer(() => worker.ready, host, port)
       if (health) log.info({ ...health.address }, `health checks on ${urlOf(health.address)}`)
@@ -90,5 +96,5 @@ async function work(flags: ServeFlags, io: Io): Promise<never> {
         health?.close()
       }
     },
-  )
+  }
 }
