@@ -18,7 +18,16 @@ export function printableLines(text: string): string {
   return text.replace(UNSAFE_BUT_LINE_END, escaped)
 }
 
-/** The same for JSON, which still has the same value when it is parsed. */
+/** The text of which `printable()` made this one. Other escapes are left, as `printable()` does not write them. */
+export function unprintable(text: string): string {
+  return text.replace(/\\u\{([\da-f]{1,6})\}/g, (escape, digits: string) => {
+    const codePoint = Number.parseInt(digits, 16)
+    const character = codePoint <= 0x10_ff_ff ? String.fromCodePoint(codePoint) : ''
+    return printable(character) === escape ? character : escape
+  })
+}
+
+/** JSON with control characters escaped. It still has the same value when it is parsed. */
 export function printableJson(json: string): string {
   return json.replace(UNSAFE_IN_JSON, escapedInJson)
 }

@@ -122,6 +122,20 @@ describe('the list', () => {
     expect(idsOf((await get('entries?reason=no-such-text')).text)).toEqual([])
   })
 
+  it('finds what it shows as escapes, also by the form that it has filled with them', async () => {
+    const { inbox, add } = seededInbox()
+    const bodyId = '\u200bpay\u202e\u0007\u{e0041}'
+    const literal = String.raw`\u{41} \u{110000} \u{d800}`
+    const ids = [await add(DEAD, { bodyId }), await add(DEAD, { bodyId: literal })]
+    const { get } = browse(await runConsole({ inbox }))
+    const find = (text: string) => get(`entries?${new URLSearchParams({ bodyId: text })}`)
+    for (const [index, text] of [bodyId, literal].entries()) {
+      const page = await find(text)
+      const inForm = /name="bodyId" value="([^"]*)"/.exec(page.text)![1]!
+      expect([idsOf(page.text), idsOf((await find(inForm)).text)]).toEqual([[ids[index]], [ids[index]]])
+    }
+  })
+
   it.each(['state=lost', 'state=constructor', 'after=yesterday', `type=${'x'.repeat(201)}`])(
     'refuses %s with a sentence',
     async (filter) => {

@@ -1,3 +1,4 @@
+import { unprintable } from '../../base/printable.js'
 import type { EntryFilter } from '../../inbox/operations.js'
 import { NO_ENTRIES } from '../../inbox/no-entries.js'
 import type { InboxState } from '../../inbox/states.js'
@@ -46,7 +47,8 @@ export interface ListQuery {
 export function listQuery(query: URLSearchParams): ListQuery {
   const states = STATE_ORDER.filter((state) => query.getAll('state').includes(state))
   const unknown = query.getAll('state').find((state) => !Object.hasOwn(NO_ENTRIES, state))
-  const text = (name: string): string | undefined => query.get(name)?.trim() || undefined
+  // The form has control characters as escapes, and sends them back.
+  const text = (name: string): string | undefined => unprintable(query.get(name)?.trim() ?? '') || undefined
   const after = timeIn(text('after'))
   const before = timeIn(text('before'))
   const tooLong = FILTER_FIELDS.find(({ name, maxLength }) => (text(name)?.length ?? 0) > maxLength)
