@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { constants } from 'node:fs'
-import { open, readFile, rm, type FileHandle } from 'node:fs/promises'
+import { open, readFile, rm, writeFile, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { nextLook } from '../support/until.js'
 import { countersign, Sandbox } from './program.js'
@@ -44,6 +44,27 @@ it('countersign explain goes on with the rest where a receiver removes captures 
   const { code, stdout, stderr } = await explaining
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(stdout.match(/^\w\.http(?=  the signature is valid$)/gm)).toEqual(['a.http', 'c.http', 'd.http'])
+})
+
+it('countersign explain leaves out a capture that a receiver is still writing', async () => {
+  const [http, json] = await Promise.all(
+    ['http', 'json'].map((ending) => readFile(join(FIXTURES, `curl.${ending}`), 'latin1')),
+  )
+  const { secret, callbackUrl } = (JSON.parse(json!) as Description).subscription
+  const capture = '20261103T091427000Z-000001-0a1b2c3d-err-signature-mismatch'
+  const cwd = await sandbox.directory({ 'a.secret': secret, 'a.url': callbackUrl })
+  const captures = await sandbox.directory({ [`${capture}.http`]: '', 'other.http': http! })
+  const explain = (path: string) =>
+    countersign(['explain', path, '--secret-file', 'a.secret', '--url-file', 'a.url'], { cwd })
+  const { code, stdout, stderr } = await explain(captures)
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(stdout).toMatch(/^other\.http  the signature is valid$/m)
+  expect(stdout).not.toContain(capture)
+
+  // Named itself, or complete as far as its description says, it is a mistake to report.
+  expect(await explain(join(captures, `${capture}.http`))).toMatchObject({ code: 2 })
+  await writeFile(join(captures, `${capture}.json`), '{}')
+  expect(await explain(captures)).toMatchObject({ code: 2 })
 })
 
 /** Opens a pipe for writing once the program has opened it for reading. */

@@ -1,7 +1,9 @@
+import { existsSync } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { property, textProperty } from '../../../base/foreign-value.js'
 import { OUTCOMES, type OutcomeCode } from '../../../callback/outcomes.js'
+import { captureName } from '../../../capture/capture-folder.js'
 import type { ReceivedRequest } from '../../../diagnosis/index.js'
 import { MalformedMessage, readBody, readHead, type MessageHead } from '../../../testing/http-message.js'
 import { UsageError, type Io } from '../../io.js'
@@ -52,11 +54,18 @@ async function readPath(path: string, receivedAt: Date | 'mtime' | undefined): P
       files.push(await readRecordedFile(join(path, name), receivedAt))
     } catch (error) {
       // A receiver may have removed the file from its folder of captures in the meantime, to make room.
-      if (textProperty(property(error, 'cause'), 'code') !== 'ENOENT') throw error
+      const isMissing = textProperty(property(error, 'cause'), 'code') === 'ENOENT'
+      if (!isMissing && !isBeingWritten(path, name)) throw error
     }
   }
   if (files.length > 0) return files
   throw new UsageError(`${path} holds no NAME.http: name a folder of recorded requests`)
+}
+
+/** Whether it is a capture without its description, which a receiver writes last. */
+function isBeingWritten(folder: string, name: string): boolean {
+  const captured = captureName(name)
+  return captured !== undefined && !existsSync(join(folder, `${captured}.json`))
 }
 
 /** Undefined if it is no folder. */
