@@ -36,6 +36,15 @@ export class AskedTypes {
     return eventTypes === 'any' ? [ANY_TYPE] : eventTypes
   }
 
+  /**
+   * Whether they were recorded less than five minutes ago. If not, this process has just started, or the clock was set ahead or the
+   * machine suspended: workers that run may not have asked since, and their types only seem to have no handler.
+   */
+  wereRecordedLately(eventTypes: EventTypes, now: number): boolean {
+    const recordedAt = this.#recordedAt.get(keyOf(eventTypes))
+    return recordedAt !== undefined && now < recordedAt + VALID_MS
+  }
+
   /** To be called once they have been recorded, as the write may fail. */
   recorded(eventTypes: EventTypes, now: number): void {
     this.#recordedAt.set(keyOf(eventTypes), now)

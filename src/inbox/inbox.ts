@@ -35,7 +35,8 @@ export interface Inbox {
    * Until `begin` or `settle` has resolved, a loss of power may undo the claim, and the storing of an entry that was not reported
    * as stored. No handler may begin before.
    *
-   * The inbox records the requested types: see `InboxState`, `unhandled`.
+   * The inbox records the requested types: see `InboxState`, `unhandled`. When no worker has a handler for the type of a running entry
+   * any more, and its lease has ended, it is stored again. It is then unhandled, and an operator can discard it.
    *
    * Entries stay due when the clock is set back: if a due time was set at a time that is now in the future, its delay or
    * lease is counted again from now. An entry that ended at a time that is now in the future is taken to have ended now. If

@@ -30,7 +30,7 @@ import type {
 } from './operations.js'
 import { InboxClock } from './inbox-clock.js'
 import { add } from './memory/add.js'
-import { begin, claim, extend, setTimesAnew, settle } from './memory/claims.js'
+import { begin, claim, extend, requeueUnhandled, setTimesAnew, settle } from './memory/claims.js'
 import { MemoryEntries } from './memory/entries.js'
 import { activityOf, listOf, statsOf } from './memory/look.js'
 import type { MemoryEntry } from './memory/memory-entry.js'
@@ -154,7 +154,9 @@ export class MemoryInbox implements CompleteInbox {
   #recordTypes(eventTypes: EventTypes, now: number): void {
     const types = this.#askedTypes.toRecord(eventTypes, now)
     for (const type of types) this.#entries.typesSeenAt.set(type, now)
-    if (types.length > 0) this.#askedTypes.recorded(eventTypes, now)
+    if (types.length === 0) return
+    if (this.#askedTypes.wereRecordedLately(eventTypes, now)) requeueUnhandled(this.#entries, now)
+    this.#askedTypes.recorded(eventTypes, now)
   }
 
   #setTimesAnew(now: number): number | undefined {

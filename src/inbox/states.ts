@@ -30,6 +30,7 @@ export const MOVES = {
   reschedule: { from: ['running'], to: 'retrying', by: 'worker' },
   deadLetter: { from: ['running'], to: 'dead', by: 'worker' },
   handBack: { from: ['running'], to: 'stored', by: 'worker' },
+  requeue: { from: ['running'], to: 'stored', by: 'worker' },
   retry: { from: ['dead', 'retrying', 'handled'], to: 'stored', by: 'operator' },
   release: { from: ['quarantined'], to: 'stored', by: 'operator' },
   discard: {

@@ -4,6 +4,7 @@ import { SqliteInbox } from '../../src/sqlite.js'
 import { arrival } from '../support/arrivals.js'
 import { fakeClock, type FakeClock } from '../support/fake-clock.js'
 import { inboxFile, inboxOn, openAside } from '../support/sqlite-file.js'
+import { registerRequeuing } from './requeued-entries.js'
 
 const MINUTE = 60_000
 
@@ -89,6 +90,13 @@ describe.each([
     clock.advance(-60 * MINUTE)
     await ask(inbox, 'a')
     expect(await inbox.stats()).toMatchObject({ stored: 1, unhandled: 0 })
+  })
+
+  describe('with an entry that was running when its worker was killed', () => {
+    registerRequeuing(() => {
+      const clock = fakeClock()
+      return { inbox: createInbox(clock), advance: (ms) => clock.advance(ms) }
+    })
   })
 })
 

@@ -86,6 +86,21 @@ export function settle(
   return entry
 }
 
+/**
+ * Stores again what no worker has a handler for any more, if its lease has ended. Otherwise it would be running as long as there
+ * is no handler: operators cannot discard what is running, and the next entries of its order key would wait.
+ */
+export function requeueUnhandled(entries: MemoryEntries, now: number): void {
+  const handled = entries.handledTypes()
+  if (handled === 'any') return
+  for (const entry of entries.unfinished.ready('any')) {
+    if (entry.state !== 'running' || entry.dueAt! > now || handled.has(entry.callback.type)) continue
+    attemptWasInterrupted(entry)
+    entry.state = MOVES.requeue.to
+    entries.unfinished.makeDue(entry, now)
+  }
+}
+
 /** Corrects all times after the clock was set back. Returns how far ahead of the clock the latest due time was, in milliseconds. */
 export function setTimesAnew({ all, typesSeenAt, unfinished }: MemoryEntries, now: number): number {
   for (const entry of all.values())

@@ -33,9 +33,13 @@ export class MemoryEntries {
     this.known.delete(entry)
   }
 
+  /** The event types that workers have handlers for. */
+  handledTypes(): ReadonlySet<string> | 'any' {
+    return handledTypes([...this.typesSeenAt].map(([eventType, seenAt]) => ({ eventType, seenAt })))
+  }
+
   /** A function, so that the handled types are determined once for many entries. */
   shownStates(): StateOf {
-    const asked = [...this.typesSeenAt].map(([eventType, seenAt]) => ({ eventType, seenAt }))
-    return shownStates(handledTypes(asked))
+    return shownStates(this.handledTypes())
   }
 }

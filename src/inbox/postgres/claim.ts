@@ -1,6 +1,9 @@
 import type { EntryId } from '../../callback/callback.js'
 import type { ClaimedEntry, ClaimEntries, Claims, ClaimToken } from '../inbox.js'
+import { MOVES } from '../states.js'
 import { callLeaseFunction, idsOf, type LeaseRow, type Timed } from './call-lease-function.js'
+import { typesWithHandlers } from './look.js'
+import { lockOrderKeys, promoteNext } from './order.js'
 import { callbackOf, type BigInteger, type CallbackRow } from './row.js'
 import { storedText } from './sql-text.js'
 import type { Transaction, TransactionSettings } from './transaction.js'
@@ -32,6 +35,25 @@ export async function claim(
 export async function recordTypes(tx: Transaction, types: readonly string[]): Promise<void> {
   // In a fixed order, or two transactions could wait for each other.
   if (types.length > 0) await tx.run(RECORD_TYPES, types.map(storedText).sort(), tx.now)
+}
+
+/**
+ * Stores again what no worker has a handler for any more, if its lease has ended. Otherwise it would be running as long as there
+ * is no handler: operators cannot discard what is running, and the next entries of its order key would wait.
+ */
+export async function requeueUnhandled(tx: Transaction, schema: string): Promise<void> {
+  const handled = await typesWithHandlers(tx)
+  if (handled === null) return
+  const found = await tx.all<{ id: BigInteger; order_key: string | null }>(TO_REQUEUE, tx.now, handled)
+  if (found.length === 0) return
+  const orderKeys = [...new Set(found.map(({ order_key: key }) => key).filter((key) => key !== null))]
+  await lockOrderKeys(tx, orderKeys, schema)
+  await tx.run(
+    REQUEUE,
+    tx.now,
+    found.map(({ id }) => id),
+  )
+  await promoteNext(tx, orderKeys)
 }
 
 /** Records that the handlers of these entries begin. Returns the ids of those that are held. */
@@ -106,6 +128,18 @@ const BEGIN_PARAMETERS = ['bigint[]', 'integer[]', 'bigint']
 const RECORD_TYPES = `
   INSERT INTO handled_types (event_type, seen_at) SELECT unnest($1::text[]), $2::bigint
   ON CONFLICT (event_type) DO UPDATE SET seen_at = excluded.seen_at`
+
+const LEASE_ENDED = "state = 'running' AND lease_until <= $1::bigint"
+// As a text, because it uses all 64 bits: a driver that returns each bigint as a number would round it.
+const TO_REQUEUE = `
+  SELECT id, order_key::text FROM entries WHERE ${LEASE_ENDED} AND event_type <> ALL ($2::text[])`
+// What somebody has locked is skipped: a claim must not wait for the transaction of a handler.
+const REQUEUE = `
+  UPDATE entries SET state = '${MOVES.requeue.to}', due_at = $1::bigint, lease_until = NULL, due_set_at = $1::bigint,
+    interrupted = begun_by > 0
+  WHERE id IN (
+    SELECT id FROM entries WHERE id = ANY ($2::bigint[]) AND ${LEASE_ENDED} FOR UPDATE SKIP LOCKED
+  )`
 
 // No column of an index is changed.
 const EXTEND = `

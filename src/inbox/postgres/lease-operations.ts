@@ -3,7 +3,7 @@ import { AskedTypes } from '../handled-types.js'
 import { InboxClock } from '../inbox-clock.js'
 import type { ClaimEnd, ClaimEntries, Claims, ClaimToken, EventTypes, SettledClaim } from '../inbox.js'
 import type { Timed } from './call-lease-function.js'
-import { begin, claim, extend, recordTypes, setTimesAnew } from './claim.js'
+import { begin, claim, extend, recordTypes, requeueUnhandled, setTimesAnew } from './claim.js'
 import { rowId } from './entry-id.js'
 import type { InboxDatabase } from './inbox-database.js'
 import { recordedBefore, settle } from './settle.js'
@@ -12,6 +12,7 @@ import type { Transaction, TransactionSettings } from './transaction.js'
 /** What workers do with leases: each operation is a transaction of its own on the connection for leases. */
 export class LeaseOperations {
   readonly #database: InboxDatabase
+  readonly #schema: string
   readonly #askedTypes = new AskedTypes()
   /** Given the times of the database's clock, to notice when that is set back. */
   readonly #clock: InboxClock
@@ -19,8 +20,9 @@ export class LeaseOperations {
   readonly #maybeEnded = new WeakMap<ClaimToken, ClaimEnd['move']>()
   #databaseNow = 0
 
-  constructor(database: InboxDatabase) {
+  constructor(database: InboxDatabase, schema: string) {
     this.#database = database
+    this.#schema = schema
     this.#clock = new InboxClock(() => this.#databaseNow)
   }
 
@@ -65,8 +67,9 @@ export class LeaseOperations {
   }
 
   /**
-   * What a claim needs once in a while: times that were set by a clock that was ahead are corrected, and the types that are
-   * asked for are recorded. Resolves to by how much the clock was set back, if that is to be reported.
+   * What a claim needs once in a while: times that were set by a clock that was ahead are corrected, the types that are
+   * asked for are recorded, and what no worker has a handler for any more is stored again. Resolves to by how much the clock was
+   * set back, if that is to be reported.
    */
   async #prepare(eventTypes: EventTypes): Promise<number | undefined> {
     const isNeeded =
@@ -76,7 +79,10 @@ export class LeaseOperations {
       this.#learnNow(tx.now)
       const steps = this.#clock.unhandledSteps
       const aheadMs = steps === 0 ? 0 : await setTimesAnew(tx)
-      await recordTypes(tx, this.#askedTypes.toRecord(eventTypes, tx.now))
+      const types = this.#askedTypes.toRecord(eventTypes, tx.now)
+      await recordTypes(tx, types)
+      if (types.length > 0 && this.#askedTypes.wereRecordedLately(eventTypes, tx.now))
+        await requeueUnhandled(tx, this.#schema)
       return { steps, aheadMs }
     })
     // Only after the commit, because the transaction may have been rolled back and run again.

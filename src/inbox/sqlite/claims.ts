@@ -3,6 +3,7 @@ import type { ClaimEntries, Claims, ClaimToken, SettledClaim } from '../inbox.js
 import { ATTEMPT_RESULT } from '../attempt-history.js'
 import { MOVES } from '../states.js'
 import type { Connection } from './connection.js'
+import { unhandledTypes } from './handled-types.js'
 import { promoteNext } from './order.js'
 import { withPastAttempt } from './past-attempts.js'
 import { entryIdOf, rowIdOf } from './row-id.js'
@@ -86,6 +87,17 @@ function settleOne(db: Connection, { claim: { id, token }, end }: SettledClaim, 
   )
   if (ended && ended.order_key !== null) promoteNext(db, ended.order_key)
   return ended !== undefined
+}
+
+/**
+ * Stores again what no worker has a handler for any more, if its lease has ended. Otherwise it would be running as long as there
+ * is no handler: operators cannot discard what is running, and the next entries of its order key would wait.
+ */
+export function requeueUnhandled(db: Connection, now: number): void {
+  const types = unhandledTypes(db)
+  if (types.size === 0) return
+  const requeued = db.all<{ order_key: string | null }>(REQUEUE, now, JSON.stringify([...types]))
+  for (const { order_key: orderKey } of requeued) if (orderKey !== null) promoteNext(db, orderKey)
 }
 
 /**
@@ -186,6 +198,10 @@ const SETTLE = `
     begun_at = CASE WHEN ?1 = 'handled' AND begun_by = token THEN begun_at END,
     handled_at = CASE WHEN ?1 = 'handled' AND begun_by = token THEN ?6 END
   WHERE id = ?7 AND token = ?8 AND state = 'running' RETURNING order_key`
+
+const REQUEUE = `
+  UPDATE entries SET state = '${MOVES.requeue.to}', due_at = ?1, due_set_at = ?1
+  WHERE state = 'running' AND due_at <= ?1 AND event_type IN (SELECT value FROM json_each(?2)) RETURNING order_key`
 
 const SET_AHEAD = "state IN ('stored', 'running', 'retrying') AND due_set_at > ?1"
 const LATEST_SET_AHEAD = `SELECT max(due_set_at) AS latest FROM entries WHERE ${SET_AHEAD}`

@@ -10,6 +10,7 @@ import type {
   ClaimEntries,
   Claims,
   ClaimToken,
+  EventTypes,
   PruneEntries,
   SettledClaim,
 } from '../inbox.js'
@@ -38,7 +39,8 @@ import { countInSteps, searchInSteps } from '../search.js'
 import { act } from './act.js'
 import { activity } from './activity.js'
 import { add } from './add.js'
-import { begin, claim, extend, setTimesAnew, settle } from './claims.js'
+import { begin, claim, extend, requeueUnhandled, setTimesAnew, settle } from './claims.js'
+import type { Connection } from './connection.js'
 import { GroupCommit } from './group-commit.js'
 import { recordTypes } from './handled-types.js'
 import { list, related, show } from './operator.js'
@@ -115,8 +117,7 @@ export class SqliteInbox implements CompleteInbox {
         const now = this.#clock.now()
         const steps = this.#clock.unhandledSteps
         const aheadMs = steps === 0 ? 0 : setTimesAnew(db, now)
-        const types = this.#askedTypes.toRecord(request.eventTypes, now)
-        recordTypes(db, types, now)
+        const types = this.#recordTypes(db, request.eventTypes, now)
         return { claims: claim(db, request, now), now, types, steps, aheadMs }
       },
       { isDurable: false, entries: request.limit },
@@ -200,6 +201,14 @@ export class SqliteInbox implements CompleteInbox {
   /** Completes the calls that were made before. */
   close(): Promise<void> {
     return this.#commits.close()
+  }
+
+  /** Returns the types that were to be recorded. */
+  #recordTypes(db: Connection, eventTypes: EventTypes, now: number): readonly string[] {
+    const types = this.#askedTypes.toRecord(eventTypes, now)
+    recordTypes(db, types, now)
+    if (types.length > 0 && this.#askedTypes.wereRecordedLately(eventTypes, now)) requeueUnhandled(db, now)
+    return types
   }
 }
 

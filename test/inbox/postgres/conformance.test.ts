@@ -1,4 +1,5 @@
 import { registerInboxTests } from '../../../src/testing.js'
+import { interrupted, pollForLong, registerRequeuing } from '../requeued-entries.js'
 import { describeWithAnyDatabase, withFakeClock } from '../../support/postgres-inbox.js'
 
 describeWithAnyDatabase('PostgresInbox', (database) => {
@@ -14,5 +15,26 @@ describeWithAnyDatabase('PostgresInbox', (database) => {
     const { pool } = database
     const inbox = database.inboxOn(schema, { pool, retentionMs, discardedRetentionMs: retentionMs })
     return { inbox, advance }
+  })
+
+  describe('with an entry that was running when its worker was killed', () => {
+    const create = async () => {
+      await database.emptySchema()
+      return { inbox: database.inboxOn(schema, { pool: database.pool }), advance }
+    }
+    registerRequeuing(create)
+
+    it('does not wait for the transaction of its handler', async () => {
+      const { inbox, id } = await interrupted(create)
+      const handler = await database.pool.connect()
+      await handler.query(`BEGIN; SELECT FROM ${schema}.entries WHERE id = ${id} FOR UPDATE`)
+      try {
+        await pollForLong({ inbox, advance })
+        expect(await inbox.show(id)).toMatchObject({ state: 'running' })
+      } finally {
+        await handler.query('ROLLBACK')
+        handler.release()
+      }
+    })
   })
 })
