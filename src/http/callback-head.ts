@@ -9,7 +9,7 @@ export interface CallbackHead {
   readonly headers: CallbackHeaders
   /** Whether there were so many header lines that Node may have dropped some. */
   readonly mayLackHeaders: boolean
-  /** The request itself, for what is needed of refused requests only. */
+  /** The request itself: a probe, a capture and the inbox read more of it than `headers` has. */
   readonly request: RequestSource
 }
 

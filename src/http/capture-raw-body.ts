@@ -41,7 +41,7 @@ export function captureRawBody(options: CaptureRawBodyOptions = {}): Middleware 
     readRequest(request).then((intake) => {
       if (intake.refused === undefined) {
         ;(request as IncomingMessage & { rawBody?: Buffer }).rawBody = intake.body
-        // The bytes stay with the request. What has been closed already says so no more.
+        // The bytes stay with the request. A response that is closed already emits no further `close`.
         if (response.destroyed || !response.socket) intake.release()
         else response.once('close', intake.release)
         return next()
