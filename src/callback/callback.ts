@@ -106,7 +106,7 @@ export interface CallbackEvent<
 > extends VerifiedCallback<Type> {
   /** The body as JSON, or the output of the schema of the event type. */
   readonly payload: Payload
-  /** True if an operator replayed it or released it from quarantine. */
+  /** True if an operator retried it or released it from quarantine. */
   readonly replayed: boolean
 }
 

@@ -250,7 +250,7 @@ export function refusal({ refused, reason, error }: Refusal): Outcome {
   return reason === undefined ? result : { ...result, reason }
 }
 
-/** The same for a callback that is in the inbox. */
+/** The outcome of a callback that is in the inbox. */
 export function inboxOutcome(code: OutcomeCode, callback: VerifiedCallback, entry: EntryId): Outcome {
   const row: OutcomeRow = OUTCOMES[code]
   return { ...outcome(code, callback), ...row.withInbox, entry }
