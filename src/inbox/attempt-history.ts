@@ -1,7 +1,7 @@
 import type { ClaimEnd } from './inbox.js'
 import type { Attempt, AttemptState } from './operations.js'
 
-/** How many attempts of an entry are kept. An entry can be retried by a person without end. */
+/** How many attempts of an entry are kept. An operator can retry an entry without end. */
 export const ATTEMPTS_KEPT = 50
 
 /** The result of an attempt by the end of its claim. */

@@ -128,7 +128,7 @@ export interface Arrival {
   readonly bodyHash: string
   /** The callback's HMAC, Base64. */
   readonly signature: string
-  /** Why it may not be handled before a person has looked at it. */
+  /** Why it may not be handled before an operator has looked at it. */
   readonly suspicion?: string | undefined
   /** Entries with the same key are handled one after the other, in the order in which they arrived. */
   readonly orderKey?: string | undefined
@@ -200,10 +200,10 @@ export interface ClaimedEntry extends ClaimToken {
   readonly callback: VerifiedCallback
   /**
    * The number of the attempt that begins with `begin`; from 1. Only attempts that began are counted. Counted from 1 again
-   * when a person retries the entry.
+   * when an operator retries the entry.
    */
   readonly attempt: number
-  /** A person had it handled again, or released it from quarantine. */
+  /** An operator retried it, or released it from quarantine. */
   readonly replayed: boolean
 }
 

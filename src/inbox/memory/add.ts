@@ -4,7 +4,7 @@ import type { MemoryEntries } from './entries.js'
 
 /** Stores an arrival unless it is known. */
 export function add(entries: MemoryEntries, arrival: Arrival, now: number): AddResult {
-  const { recognition, known, signed } = entries.known.recognize(arrival)
+  const { recognition, known, signed } = entries.known.recognise(arrival)
   switch (recognition) {
     case 'duplicate':
       if (!signed) {

@@ -2,7 +2,7 @@ import { recognise, type Recognition } from '../../callback/recognition.js'
 import type { Arrival } from '../inbox.js'
 import { signaturesOf, type MemoryEntry } from './memory-entry.js'
 
-interface Recognized {
+interface Recognised {
   readonly recognition: Recognition
   /** The entry with its key. */
   readonly known: MemoryEntry | undefined
@@ -19,7 +19,7 @@ export class KnownCallbacks {
   /** The latest signed time of what was deleted. */
   #deletedUpTo = -Infinity
 
-  recognize({ callback, key, bodyHash, signature, suspicion }: Arrival): Recognized {
+  recognise({ callback, key, bodyHash, signature, suspicion }: Arrival): Recognised {
     const known = this.#byKey.get(key)
     const signed = this.#bySignature.get(signature)
     const recognition = recognise({
