@@ -25,7 +25,7 @@ export class Checkpoints {
 
   /** To be called when the file was opened. */
   opened(connection: Connection): void {
-    connection.checkpointAt(this.#isPossible ? FRAMES_WITHOUT_THREAD : FRAMES_IN_COMMIT)
+    connection.checkpointAt(this.#isPossible ? FRAMES_BESIDE_THREAD : FRAMES_WITHOUT_THREAD)
   }
 
   /** To be called after each commit: begins to copy when the log is long. */
@@ -74,7 +74,7 @@ export class Checkpoints {
       // does it in a commit.
       if (!this.#thread || this.#thread.hasEnded) {
         this.#isPossible = false
-        connection.checkpointAt(FRAMES_IN_COMMIT)
+        connection.checkpointAt(FRAMES_WITHOUT_THREAD)
       }
     }
   }
@@ -87,6 +87,6 @@ export class Checkpoints {
  */
 const FRAMES = 4_000
 /** How long it becomes before SQLite copies it in a commit although there is a thread. */
-const FRAMES_WITHOUT_THREAD = 16_000
+const FRAMES_BESIDE_THREAD = 16_000
 /** The same if there is no thread: the event loop waits, so less is copied each time. Also the default of SQLite. */
-const FRAMES_IN_COMMIT = 1_000
+const FRAMES_WITHOUT_THREAD = 1_000
