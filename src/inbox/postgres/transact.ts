@@ -20,7 +20,7 @@ export async function transact(
   claim: ClaimToken,
   { timeoutMs }: TransactOptions,
   work: (transaction: PostgresTransaction) => Promise<ClaimEnd>,
-): Promise<Transacted & { isAnyDue?: boolean }> {
+): Promise<Transacted> {
   const { schema } = connections.options
   const id = rowId(claim.id)
   if (id === undefined) return 'lost'
