@@ -1,3 +1,4 @@
+import { headerLines } from '../http/callback-headers.js'
 import type { AnsweredRequest } from '../http/process-callback.js'
 import { withoutQuery } from '../callback/subscriptions.js'
 import { hideCredentials } from './hidden-credentials.js'
@@ -52,12 +53,10 @@ function requestBytes(
   { head, body }: AnsweredRequest,
   valueOf: (name: string, value: string) => string,
 ): Buffer {
-  const { rawHeaders, headers } = head.request
-  const lines = rawHeaders && rawHeaders.length > 0 ? pairs(rawHeaders) : entries(headers ?? {})
   const fields: string[] = []
   let isChunked = false
   let hasLength = false
-  for (const [name, value] of lines) {
+  for (const [name, value] of pairs(headerLines(head.request))) {
     // HTTP/2 has the authority in place of the Host header, and further pseudo-headers (RFC 9113, section 8.3.1).
     const written = name === ':authority' ? 'Host' : name
     if (!/^[!#$%&'*+.^_`|~\w-]+$/.test(written)) continue
@@ -87,11 +86,5 @@ function encodeURIComponentSafely(character: string): string {
 function pairs(raw: readonly string[]): [string, string][] {
   return raw.flatMap((name, index) =>
     index % 2 === 0 ? [[name, raw[index + 1] ?? ''] as [string, string]] : [],
-  )
-}
-
-function entries(headers: NonNullable<AnsweredRequest['head']['request']['headers']>): [string, string][] {
-  return Object.entries(headers).flatMap(([name, values]) =>
-    [values ?? []].flat().map((value) => [name, value] as [string, string]),
   )
 }

@@ -214,6 +214,22 @@ test('a sender can neither name a file nor add header lines', async () => {
   for (const file of readdirSync(folder)) expect(file).toMatch(/^[\w-]+\.(http|json)$/)
 })
 
+test('a header that an application passed to receive() as a number is captured as text', async () => {
+  const { receiver, log } = await run()
+  const { headers } = genuine({ headers: { Authorization: FORGED } })
+  const asNumber = { 'Content-Length': 2 as unknown as string }
+  await receiver.receive({
+    method: 'POST',
+    path: '/',
+    headers: { ...headers, ...asNumber },
+    body: Buffer.from('{}'),
+  })
+  await receiver.stop()
+  expect(log.withCode('WARN_CAPTURE_FAILED')).toEqual([])
+  const [recorded] = await loadRecordedRequests(folder)
+  expect(parseRecordedRequest(recorded!.bytes).rawHeaders.join(': ')).toMatch(/content-length: 2\b/i)
+})
+
 test('a disk that cannot be written is a warning, and no answer changes', async () => {
   const { send, receiver, log } = await run({}, { logRefusalsPerSecond: 1_000 })
   const forged = () => send(genuine({ headers: { Authorization: FORGED } }))
