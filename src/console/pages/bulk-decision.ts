@@ -44,7 +44,6 @@ export const bulkPreview: ReadPage = async (parts, visit) => {
   return html(
     parts.renderer.page('decide', frame, {
       title,
-      problem: undefined,
       summary: `${summary}${shown}`,
       furtherHref:
         next === undefined || isFull

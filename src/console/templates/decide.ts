@@ -1,7 +1,6 @@
 /** The preview of a decision on all matching entries. */
 export const DECIDE = `<% layout('@layout', it.frame) %>
 <h1><%= it.title %></h1>
-<% if (it.problem) { %><p class="problem" role="alert"><%= it.problem %></p><% } %>
 <p class="lead"><%= it.summary %></p>
 <% if (it.furtherHref) { %><p><a href="<%= it.furtherHref %>">Search further</a></p><% } %>
 <dl class="facts"><% for (const part of it.filter) { %><div><dt><%= part.name %></dt><dd><%= part.text %></dd></div>
