@@ -21,15 +21,19 @@ export interface SearchStep<Found> {
   readonly next: EntryId | undefined
 }
 
-/** Searches in several steps, so that each step is short. Between the steps the event loop does other work. */
+/**
+ * Searches in several steps, so that each step is short. Between the steps the event loop does other work. A list examines any number
+ * of entries (`maxExamined`).
+ */
 export async function searchInSteps(
   { afterId, limit = DEFAULT_PAGE_LIMIT }: EntryPage,
   step: (afterId: EntryId | undefined, limit: number) => Promise<SearchStep<EntrySummary[]>>,
   examinedByStep: number,
+  maxExamined = MAX_EXAMINED,
 ): Promise<EntrySearch> {
   const entries: EntrySummary[] = []
   let next = afterId
-  for (let examined = 0; examined < MAX_EXAMINED; examined += examinedByStep) {
+  for (let examined = 0; examined < maxExamined; examined += examinedByStep) {
     const done = await step(next, limit - entries.length)
     entries.push(...done.found)
     next = done.next

@@ -1,4 +1,3 @@
-import { keyHashRange } from '../identity.js'
 import type { EntryFilter } from '../operations.js'
 import { storedText } from './sql-text.js'
 
@@ -20,18 +19,10 @@ export function conditionsOf(filter: EntryFilter, values: Values): string[] {
   const { states, eventType, idempotencyKey, bodyId, subscriptionId, reason, before, after } = filter
   const conditions: string[] = []
   const text = (value: string) => values.given(storedText(value), 'text')
-  if (states) {
-    conditions.push(`${SHOWN_STATE} = ANY (${values.given(states, 'text[]')})`)
-    // With this condition the server can use the index that does not contain handled entries.
-    if (!states.includes('handled')) conditions.push("state <> 'handled'")
-  }
+  if (states) conditions.push(`${SHOWN_STATE} = ANY (${values.given(states, 'text[]')})`)
   if (eventType !== undefined) conditions.push(`event_type = ${text(eventType)}`)
-  if (idempotencyKey !== undefined) {
-    const [first, last] = keyHashRange(idempotencyKey)
-    conditions.push(`key_hash BETWEEN ${values.given(first, 'bytea')} AND ${values.given(last, 'bytea')}`)
-    conditions.push(`idempotency_key = ${text(idempotencyKey)}`)
-  }
-  if (bodyId !== undefined) conditions.push(`body_id IS NOT NULL AND body_id = ${text(bodyId)}`)
+  if (idempotencyKey !== undefined) conditions.push(`idempotency_key = ${text(idempotencyKey)}`)
+  if (bodyId !== undefined) conditions.push(`body_id = ${text(bodyId)}`)
   if (subscriptionId !== undefined)
     conditions.push(
       `coalesce(subscription_id, subscribed_type || ' ' || callback_url) = ${text(subscriptionId)}`,

@@ -2,21 +2,12 @@ import type { EntryId } from '../../callback/callback.js'
 import { handledTypes } from '../handled-types.js'
 import { attemptsOf } from '../attempt-history.js'
 import { headersOf } from '../stored-headers.js'
-import type {
-  Entry,
-  EntryFilter,
-  EntryPage,
-  EntrySummary,
-  InboxStats,
-  OperatorAction,
-  RelatedEntry,
-} from '../operations.js'
+import type { Entry, InboxStats, OperatorAction, RelatedEntry } from '../operations.js'
 import { NO_ENTRIES } from '../no-entries.js'
-import { DEFAULT_PAGE_LIMIT } from '../search.js'
 import type { InboxState } from '../states.js'
 import { rowId } from './entry-id.js'
 import { bufferOf, CALLBACK_COLUMNS, summaryOf, type BigInteger, type SummaryRow } from './row.js'
-import { conditionsOf, SHOWN_STATE, Values } from './filter.js'
+import { SHOWN_STATE } from './filter.js'
 import { pastAttemptsOf } from './past-attempts.js'
 import { originalText } from './sql-text.js'
 import type { Transaction } from './transaction.js'
@@ -34,26 +25,6 @@ export async function stats(tx: Transaction): Promise<InboxStats> {
   counts.handled = Number(row!.total) - notHandled
   const oldest = row!.oldest_unfinished
   return { ...counts, oldestUnfinished: oldest === null ? undefined : new Date(Number(oldest)) }
-}
-
-export async function list(
-  tx: Transaction,
-  filter: EntryFilter,
-  { afterId, limit = DEFAULT_PAGE_LIMIT, newestFirst = false }: EntryPage = {},
-): Promise<EntrySummary[]> {
-  const values = new Values()
-  values.given(await typesWithHandlers(tx), 'text[]')
-  const conditions: string[] = []
-  if (afterId !== undefined) {
-    const id = rowId(afterId)
-    if (id === undefined) return []
-    conditions.push(`id ${newestFirst ? '<' : '>'} ${values.given(id, 'bigint')}`)
-  }
-  conditions.push(...conditionsOf(filter, values))
-  const where = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''
-  const direction = newestFirst ? 'DESC' : ''
-  const sql = `SELECT ${SUMMARY_COLUMNS} FROM entries ${where} ORDER BY id ${direction} LIMIT ${values.given(limit, 'bigint')}`
-  return (await tx.all<SummaryRow>(sql, ...values.list)).map(summaryOf)
 }
 
 export async function show(tx: Transaction, id: EntryId): Promise<Entry | undefined> {

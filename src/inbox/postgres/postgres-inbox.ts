@@ -29,14 +29,13 @@ import type {
 import { checkClaim, checkClaims, checkEnds } from '../claim-checks.js'
 import { checkAction, checkCount, checkId, checkPrune, checkSearch } from '../operation-checks.js'
 import { decisionOf } from '../operator-action.js'
-import { countInSteps, searchInSteps } from '../search.js'
 import { act, ActRefused } from './act.js'
 import { activity } from './activity.js'
 import { Arrivals } from './arrivals.js'
 import { InboxDatabase } from './inbox-database.js'
 import { closedError } from './inbox-error.js'
 import { LeaseOperations } from './lease-operations.js'
-import { list, related, show, stats } from './look.js'
+import { related, show, stats } from './look.js'
 import { Announcements, DueListener } from './notifications.js'
 import {
   parsePostgresInboxOptions,
@@ -44,7 +43,7 @@ import {
   type PostgresInboxSettings,
 } from './options.js'
 import { prune } from './prune.js'
-import { countStep, EXAMINED_BY_STEP, searchStep } from './search.js'
+import { count, search } from './search.js'
 import type { PostgresTransaction } from './guarded-transaction.js'
 import { transact } from './transact.js'
 import { TransactionPlaces } from './transaction-places.js'
@@ -134,23 +133,18 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
 
   async list(filter: EntryFilter, page: EntryPage = {}): Promise<EntrySummary[]> {
     checkSearch('inbox.list', filter, page)
-    return this.#transaction((tx) => list(tx, filter, page))
+    const { entries } = await this.#transaction((tx) => search(tx, filter, page, Infinity))
+    return entries
   }
 
   async search(filter: EntryFilter, page: EntryPage = {}): Promise<EntrySearch> {
     checkSearch('inbox.search', filter, page)
-    return this.#transaction((tx) => {
-      const step = (afterId: EntryId | undefined, limit: number) =>
-        searchStep(tx, filter, { ...page, afterId, limit })
-      return searchInSteps(page, step, EXAMINED_BY_STEP)
-    })
+    return this.#transaction((tx) => search(tx, filter, page))
   }
 
   async count(filter: EntryFilter, max: number): Promise<EntryCount> {
     checkCount('inbox.count', filter, max)
-    return this.#transaction((tx) =>
-      countInSteps(max, (afterId) => countStep(tx, filter, afterId), EXAMINED_BY_STEP),
-    )
+    return this.#transaction((tx) => count(tx, filter, max))
   }
 
   async activity(request: ActivityRequest): Promise<readonly ActivityBucket[]> {

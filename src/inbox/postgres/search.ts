@@ -1,26 +1,63 @@
 import type { EntryId } from '../../callback/callback.js'
 import { keyHashRange } from '../identity.js'
-import type { EntryFilter, EntryPage, EntrySummary } from '../operations.js'
-import { CLOCK_MARGIN_MS, DEFAULT_PAGE_LIMIT, type SearchStep } from '../search.js'
+import type { EntryCount, EntryFilter, EntryPage, EntrySearch, EntrySummary } from '../operations.js'
+import {
+  CLOCK_MARGIN_MS,
+  countInSteps,
+  DEFAULT_PAGE_LIMIT,
+  searchInSteps,
+  type SearchStep,
+} from '../search.js'
 import type { InboxState } from '../states.js'
 import { rowId } from './entry-id.js'
 import { conditionsOf, Values } from './filter.js'
 import { SUMMARY_COLUMNS, typesWithHandlers } from './look.js'
 import { summaryOf, type BigInteger, type SummaryRow } from './row.js'
 import { storedText } from './sql-text.js'
-import type { Transaction } from './transaction.js'
+import { setLocal, type Transaction } from './transaction.js'
 
 /** How many entries one step examines at most. */
-export const EXAMINED_BY_STEP = 20_000
+const EXAMINED_BY_STEP = 20_000
+
+/** `maxExamined`: see `searchInSteps`. Until the end of the transaction, the costs of the planner are those of a search. */
+export async function search(
+  tx: Transaction,
+  filter: EntryFilter,
+  page: EntryPage,
+  maxExamined?: number,
+): Promise<EntrySearch> {
+  await costByEntries(tx)
+  const handled = await typesWithHandlers(tx)
+  const step = (afterId: EntryId | undefined, limit: number) =>
+    searchStep(tx, filter, { ...page, afterId, limit }, handled)
+  return searchInSteps(page, step, EXAMINED_BY_STEP, maxExamined)
+}
+
+/** Until the end of the transaction, the costs of the planner are those of a search. */
+export async function count(tx: Transaction, filter: EntryFilter, max: number): Promise<EntryCount> {
+  await costByEntries(tx)
+  const handled = await typesWithHandlers(tx)
+  return countInSteps(max, (afterId) => countStep(tx, filter, afterId, handled), EXAMINED_BY_STEP)
+}
+
+/**
+ * Makes the planner compare plans by the number of entries that they read. It assumes that the entries of each state are spread evenly
+ * over the table. So by default it may read all entries in the order of their ids to find those of one state, because it then reads
+ * each page of the table only once. After an outage, dead letters are beside each other, and it reads all entries before them.
+ */
+async function costByEntries(tx: Transaction): Promise<void> {
+  await tx.run(`SELECT ${setLocal({ seq_page_cost: '0', random_page_cost: '0' })}`)
+}
 
 /** The first entries that match, among the next `EXAMINED_BY_STEP` candidates. */
-export async function searchStep(
+async function searchStep(
   tx: Transaction,
   filter: EntryFilter,
   { afterId, limit = DEFAULT_PAGE_LIMIT, newestFirst = false }: EntryPage,
+  handled: string[] | null,
 ): Promise<SearchStep<EntrySummary[]>> {
   const values = new Values()
-  values.given(await typesWithHandlers(tx), 'text[]')
+  values.given(handled, 'text[]')
   const candidates = await candidatesOf(tx, filter, { afterId, newestFirst, values })
   if (candidates === undefined) return { found: [], next: undefined }
   const direction = newestFirst ? 'DESC' : ''
@@ -34,13 +71,14 @@ export async function searchStep(
 }
 
 /** How many entries match, among the next `EXAMINED_BY_STEP` candidates. */
-export async function countStep(
+async function countStep(
   tx: Transaction,
   filter: EntryFilter,
   afterId: EntryId | undefined,
+  handled: string[] | null,
 ): Promise<SearchStep<number>> {
   const values = new Values()
-  values.given(await typesWithHandlers(tx), 'text[]')
+  values.given(handled, 'text[]')
   const candidates = await candidatesOf(tx, filter, { afterId, newestFirst: false, values })
   if (candidates === undefined) return { found: 0, next: undefined }
   const [row] = await tx.all<{ count: BigInteger }>(
