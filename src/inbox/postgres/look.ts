@@ -2,8 +2,7 @@ import type { EntryId } from '../../callback/callback.js'
 import { handledTypes } from '../handled-types.js'
 import { attemptsOf } from '../attempt-history.js'
 import { headersOf } from '../stored-headers.js'
-import type { Entry, InboxStats, OperatorAction, RelatedEntry } from '../operations.js'
-import { NO_ENTRIES } from '../no-entries.js'
+import type { Entry, OperatorAction, RelatedEntry } from '../operations.js'
 import type { InboxState } from '../states.js'
 import { rowId } from './entry-id.js'
 import { bufferOf, CALLBACK_COLUMNS, summaryOf, type BigInteger, type SummaryRow } from './row.js'
@@ -11,21 +10,6 @@ import { SHOWN_STATE } from './filter.js'
 import { pastAttemptsOf } from './past-attempts.js'
 import { originalText } from './sql-text.js'
 import type { Transaction } from './transaction.js'
-
-export async function stats(tx: Transaction): Promise<InboxStats> {
-  const handled = await typesWithHandlers(tx)
-  const counts: Record<InboxState, number> = { ...NO_ENTRIES }
-  let notHandled = 0
-  for (const { state, count } of await tx.all<CountRow>(COUNTS, handled)) {
-    counts[state] = Number(count)
-    notHandled += Number(count)
-  }
-  const hasUnfinished = counts.stored + counts.running + counts.retrying > 0
-  const [row] = await tx.all<TotalRow>(TOTAL, handled, hasUnfinished)
-  counts.handled = Number(row!.total) - notHandled
-  const oldest = row!.oldest_unfinished
-  return { ...counts, oldestUnfinished: oldest === null ? undefined : new Date(Number(oldest)) }
-}
 
 export async function show(tx: Transaction, id: EntryId): Promise<Entry | undefined> {
   const row = rowId(id)
@@ -78,16 +62,6 @@ export async function typesWithHandlers(tx: Transaction): Promise<string[] | nul
   return types === 'any' ? null : [...types]
 }
 
-interface CountRow {
-  readonly state: InboxState
-  readonly count: BigInteger
-}
-
-interface TotalRow {
-  readonly total: BigInteger
-  readonly oldest_unfinished: BigInteger | null
-}
-
 interface ShownRow extends SummaryRow {
   readonly body: Uint8Array
   readonly headers: string | null
@@ -118,16 +92,6 @@ export const SUMMARY_COLUMNS = `
   id, ${SHOWN_STATE} AS state, attempts, finished_at, reason, copies, body_id, ${CALLBACK_COLUMNS},
   CASE WHEN state = 'running' THEN lease_until
     WHEN ready AND ${SHOWN_STATE} <> 'unhandled' THEN due_at END AS shown_due_at`
-
-const COUNTS = `SELECT ${SHOWN_STATE} AS state, count(*) AS count FROM entries WHERE state <> 'handled' GROUP BY 1`
-
-// Without an unfinished entry, the search for the oldest one would read every unhandled entry.
-const TOTAL = `
-  SELECT (SELECT count(*) FROM entries) AS total, CASE WHEN $2::boolean THEN (
-    SELECT received_at FROM entries
-    WHERE state <> 'handled' AND state IN ('stored', 'running', 'retrying') AND ${SHOWN_STATE} <> 'unhandled'
-    ORDER BY id LIMIT 1
-  ) END AS oldest_unfinished`
 
 const SHOW = `
   SELECT ${SUMMARY_COLUMNS}, body, headers, trace_context, begun_at, handled_at, past_attempts::text AS past_attempts,

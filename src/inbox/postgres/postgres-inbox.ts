@@ -35,7 +35,7 @@ import { Arrivals } from './arrivals.js'
 import { InboxDatabase } from './inbox-database.js'
 import { closedError } from './inbox-error.js'
 import { LeaseOperations } from './lease-operations.js'
-import { related, show, stats } from './look.js'
+import { related, show } from './look.js'
 import { Announcements, DueListener } from './notifications.js'
 import {
   parsePostgresInboxOptions,
@@ -45,6 +45,7 @@ import {
 import { prune } from './prune.js'
 import { count, search } from './search.js'
 import type { PostgresTransaction } from './guarded-transaction.js'
+import { stats } from './stats.js'
 import { transact } from './transact.js'
 import { TransactionPlaces } from './transaction-places.js'
 import type { Transaction } from './transaction.js'

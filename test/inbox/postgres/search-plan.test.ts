@@ -9,7 +9,6 @@ interface Statement {
 }
 
 interface Plan {
-  readonly 'Node Type': string
   readonly 'Actual Loops': number
   readonly 'Rows Removed by Filter'?: number
   readonly Plans?: readonly Plan[]
@@ -54,6 +53,26 @@ describeWithAnyDatabase('the search of a PostgresInbox', (database) => {
       100,
     )
     expect(await leftOut(() => inbox.count({ states }, 10))).toBeLessThan(100)
+    expect(await leftOut(() => inbox.stats())).toBeLessThan(100)
+  })
+
+  it('counts the entries that do not wait by an index alone', async () => {
+    const { schema, inbox, sent } = await filledInbox()
+    await inbox.stats()
+    const { text, values } = sent.find((each) => each.text.includes('GROUP BY'))!
+    const client = await database.pool.connect()
+    try {
+      // The server would read a table of this size. What is tested is whether the statement allows more.
+      await client.query(
+        `BEGIN; SET LOCAL search_path = ${schema}; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off`,
+      )
+      const { rows } = await client.query(`EXPLAIN (COSTS OFF) ${text}`, values)
+      const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
+      expect(plan).toContain('Index Only Scan using entries_by_state')
+    } finally {
+      await client.query('ROLLBACK')
+      client.release()
+    }
   })
 
   it('looks for no oldest unfinished entry for the figures if every entry that waits is unhandled', async () => {
@@ -63,14 +82,12 @@ describeWithAnyDatabase('the search of a PostgresInbox', (database) => {
       await inbox.claim({ eventTypes: [type], limit: 1, leaseMs: 1 })
       sent.length = 0
       const { oldestUnfinished } = await inbox.stats()
-      const { text, values } = sent.find((each) => each.text.includes('oldest_unfinished'))!
-      const steps = stepsOf(await planOf(schema, text, values)).filter((step) => step === 'Limit')
-      return { oldestUnfinished, steps }
+      return { oldestUnfinished, isSearched: sent.some(({ text }) => text.includes('LIMIT')) }
     }
-    expect(await waitsFor('nothing.at-all')).toEqual({ oldestUnfinished: undefined, steps: [] })
+    expect(await waitsFor('nothing.at-all')).toEqual({ oldestUnfinished: undefined, isSearched: false })
     expect(await waitsFor('transfers.book-completed')).toEqual({
       oldestUnfinished: new Date(1),
-      steps: ['Limit'],
+      isSearched: true,
     })
   })
 
@@ -92,18 +109,6 @@ describeWithAnyDatabase('the search of a PostgresInbox', (database) => {
         decode(md5('k' || n), 'hex'), '', decode(md5('s' || n), 'hex'), n, false, n, n, n, '', '', '', 'no answer', ''
       FROM generate_series(1, ${COUNT}) AS numbers (n)`)
     await database.query(`ANALYZE ${schema}.entries`)
-  }
-
-  async function planOf(schema: string, text: string, values: unknown[]): Promise<Plan> {
-    const client = await database.pool.connect()
-    try {
-      await client.query(`BEGIN; SET LOCAL search_path = ${schema}`)
-      const { rows } = await client.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values)
-      return rows[0]['QUERY PLAN'][0].Plan
-    } finally {
-      await client.query('ROLLBACK')
-      client.release()
-    }
   }
 
   /** The plans of the statements of searches, in a transaction with the same settings. */
@@ -156,9 +161,4 @@ function loopsOf({ 'Actual Loops': loops, Plans: plans = [] }: Plan): number[] {
 /** How many entries were read and then left out. */
 function entriesLeftOut({ 'Rows Removed by Filter': removed = 0, Plans: plans = [] }: Plan): number {
   return plans.reduce((sum, plan) => sum + entriesLeftOut(plan), removed)
-}
-
-/** The types of the nodes that were executed. */
-function stepsOf({ 'Node Type': type, 'Actual Loops': loops, Plans: plans = [] }: Plan): string[] {
-  return [...(loops > 0 ? [type] : []), ...plans.flatMap(stepsOf)]
 }
