@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import fs, { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import express5, { type Express } from 'express'
@@ -183,6 +183,17 @@ describe('the clock', () => {
     expect(codes(join(folder, 'timesync'))).toEqual(['WARN_CLOCK_NOT_SYNCHRONISED'])
     writeFileSync(join(folder, 'timesync', 'synchronized'), '')
     expect(codes(join(folder, 'timesync'))).toEqual([])
+  })
+
+  test('is not named where the permission model of Node does not let the process look', () => {
+    const look = jest.spyOn(fs, 'existsSync').mockImplementation(() => {
+      throw Object.assign(new Error('Access to this API has been restricted.'), { code: 'ERR_ACCESS_DENIED' })
+    })
+    try {
+      expect(codes(folder)).toEqual([])
+    } finally {
+      look.mockRestore()
+    }
   })
 })
 

@@ -48,11 +48,20 @@ export function selfCheck(
   if (inMemory) warnOfProcesses(environment, logger)
   warnOfSecrets(subscriptions, logger)
   warnOfUrls(subscriptions, env['NODE_ENV'] === 'production', logger)
-  if (existsSync(timesyncFolder) && !existsSync(`${timesyncFolder}/synchronized`)) {
+  if (isUnsynchronised(timesyncFolder)) {
     const message =
       'the clock of this machine is not synchronised: genuine callbacks may be refused as too old or too new. See ' +
       'timedatectl status'
     logger.warn({ code: 'WARN_CLOCK_NOT_SYNCHRONISED' }, message)
+  }
+}
+
+function isUnsynchronised(timesyncFolder: string): boolean {
+  try {
+    return existsSync(timesyncFolder) && !existsSync(`${timesyncFolder}/synchronized`)
+  } catch {
+    // The permission model of Node may not let the process look.
+    return false
   }
 }
 
