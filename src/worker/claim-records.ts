@@ -80,21 +80,28 @@ export class ClaimRecords {
     const { inbox, leaseMs } = this.#parts
     while (!this.#closed) {
       const { entry } = run
+      let settling: Promise<ReadonlySet<EntryId>> | undefined
       try {
         const ended = { claim: entry, end }
         // Repeated alone: the inbox may refuse the end of one entry only, with which the others would fail again.
-        const settling = this.#unrecorded.has(run) ? inbox.settle([ended]) : this.#settle(ended)
+        settling = this.#unrecorded.has(run) ? inbox.settle([ended]) : this.#settle(ended)
         const settled = await withTimeout(settling, leaseMs, 'the inbox')
         if (settled.has(entry.id)) run.ended = entry
-        if (run.ended || run.entry === entry) {
-          this.#noLongerUnrecorded(run)
-          return run.ended !== undefined
-        }
+        if (!run.ended && run.entry !== entry) continue
       } catch (error) {
+        // A call that takes too long may still record the end. A repeated call then finds that the claim is not held.
+        Promise.resolve(settling)
+          .then((settled) => {
+            if (settled?.has(entry.id)) run.ended = entry
+          })
+          .catch(() => {})
         this.#unrecorded.add(run)
         this.#endFailures.failed({ code: 'ERR_INBOX_UNAVAILABLE', entry: entry.id, err: error })
         await pauseBeforeNextTry(this.#parts)
+        if (!run.ended) continue
       }
+      this.#noLongerUnrecorded(run)
+      return run.ended !== undefined
     }
     return false
   }

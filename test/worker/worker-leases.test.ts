@@ -1,3 +1,4 @@
+import { deferred } from '../support/deferred.js'
 import { away, never } from '../support/interposed-inbox.js'
 import { INTERRUPTED, LEASE_MS, leasedWorker, stopTime } from '../support/leased-worker.js'
 import { settle } from '../support/settle.js'
@@ -180,6 +181,28 @@ describe('what was handled while the inbox was out of reach', () => {
     set('settle', undefined)
     await pass(2_000)
     await becomes(id, 'handled', 1)
+  })
+
+  it.each([
+    ['before', 0],
+    ['after', 5_000],
+  ])('counts as handled where the first record succeeds late, %s it is repeated', async (_when, lateMs) => {
+    const { store, called, pass, set, becomes, log, events, calls } = leasedWorker()
+    const handled = jest.fn()
+    events.subscribe('handled', handled)
+    const first = deferred()
+    let recording: Promise<ReadonlySet<string>> | undefined
+    set('settle', (call) => (recording = recording ? recording.then(call) : first.promise.then(call)))
+    const id = await store()
+    ;(await called(1)).succeed()
+    while (log.withCode('ERR_INBOX_UNAVAILABLE').length === 0) await pass(1_000)
+    await pass(lateMs)
+    expect(calls.settle).toBe(lateMs === 0 ? 1 : 2)
+    first.resolve()
+    await becomes(id, 'handled', 1)
+    await pass(2_000)
+    expect(log.withCode('WARN_LEASE_LOST')).toEqual([])
+    expect(handled).toHaveBeenCalledTimes(1)
   })
 
   it('is left to the process that took it meanwhile', async () => {
