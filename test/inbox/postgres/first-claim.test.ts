@@ -7,7 +7,8 @@ describeWithAnyDatabase('the first claim of a process', (database) => {
   it('does not report that the clock was set back, if a callback arrives while the claim waits', async () => {
     const schema = database.newSchema()
     const advance = await withFakeClock(database, schema)
-    const inbox = database.inboxOn(schema)
+    // Longer than the test: the claim does not give up the lock.
+    const inbox = database.inboxOn(schema, { busyTimeoutMs: 60_000 })
     await inbox.open()
     const other = new pg.Client({ connectionString: database.connectionString })
     await other.connect()

@@ -6,6 +6,8 @@ import { nextLook } from '../../support/until.js'
 import { watchedPool } from '../../support/watched-pool.js'
 
 const ANY = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
+/** Longer than the tests: nothing that waits for a lock gives it up. */
+const PATIENT = { busyTimeoutMs: 60_000 }
 
 describeWithAnyDatabase('storing callbacks in PostgreSQL', (database) => {
   /** An inbox on a pool that keeps the text of each statement. */
@@ -50,7 +52,7 @@ describeWithAnyDatabase('storing callbacks in PostgreSQL', (database) => {
 
   it('does not hold up new callbacks while one of them waits for the transaction of somebody else', async () => {
     const schema = database.newSchema()
-    const inbox = database.inboxOn(schema)
+    const inbox = database.inboxOn(schema, PATIENT)
     await inbox.open()
     const client = new pg.Client(database.connectionString)
     await client.connect()
@@ -98,7 +100,7 @@ describeWithAnyDatabase('storing callbacks in PostgreSQL', (database) => {
 
   it('stores a callback that a transaction has deleted meanwhile as one that may be a replay', async () => {
     const schema = database.newSchema()
-    const inbox = database.inboxOn(schema)
+    const inbox = database.inboxOn(schema, PATIENT)
     const given = arrival()
     const { id } = await inbox.add(given)
     const client = new pg.Client(database.connectionString)

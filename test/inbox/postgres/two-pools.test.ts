@@ -15,7 +15,12 @@ describeWithAnyDatabase('several pools', (database) => {
   let schema: string
   const pair = async (): Promise<[PostgresInbox, PostgresInbox]> => {
     schema = database.newSchema()
-    const inboxes: [PostgresInbox, PostgresInbox] = [database.inboxOn(schema), database.inboxOn(schema)]
+    // Longer than the tests: nothing that waits for a lock gives it up.
+    const patient = { busyTimeoutMs: 60_000 }
+    const inboxes: [PostgresInbox, PostgresInbox] = [
+      database.inboxOn(schema, patient),
+      database.inboxOn(schema, patient),
+    ]
     await Promise.all(inboxes.map((inbox) => inbox.open()))
     return inboxes
   }
