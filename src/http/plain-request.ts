@@ -43,9 +43,20 @@ function checkPlainRequest(request: unknown): void {
     const cure = 'pass an object with method, path, headers and body'
     throw invalidOption(owner, 'request', request, cure, kindOf(request))
   }
-  const { method, path } = request as Partial<PlainRequest>
+  const { method, path, rawHeaders, headers } = request as Partial<PlainRequest>
   if (typeof method !== 'string')
     throw invalidOption(owner, 'method', method, 'pass the method of the request, such as "POST"')
   if (typeof path !== 'string')
     throw invalidOption(owner, 'path', path, 'pass the path and the query of the request')
+  // Without the values, which may be a signature.
+  if (rawHeaders !== undefined && !isFlatList(rawHeaders)) {
+    const cure = 'pass names and values in turn, as rawHeaders of node:http has them'
+    throw invalidOption(owner, 'rawHeaders', rawHeaders, cure, kindOf(rawHeaders))
+  }
+  if (rawHeaders === undefined && (typeof headers !== 'object' || headers === null))
+    throw invalidOption(owner, 'headers', headers, 'pass an object, or rawHeaders', kindOf(headers))
+}
+
+function isFlatList(rawHeaders: unknown): boolean {
+  return Array.isArray(rawHeaders) && (rawHeaders.length === 0 || typeof rawHeaders[0] === 'string')
 }

@@ -104,6 +104,24 @@ describe('receiver.receive()', () => {
       'path',
       'path is of type object: pass the path and the query of the request.',
     ],
+    [
+      'no headers',
+      { method: 'POST', path: '/' },
+      'headers',
+      'headers is undefined: pass an object, or rawHeaders.',
+    ],
+    [
+      'headers as text',
+      { method: 'POST', path: '/', headers: `Authorization: ${FORGED}` },
+      'headers',
+      'headers is of type string: pass an object, or rawHeaders.',
+    ],
+    [
+      'pairs in rawHeaders',
+      { method: 'POST', path: '/', rawHeaders: [['authorization', FORGED]] },
+      'rawHeaders',
+      'rawHeaders is a list: pass names and values in turn, as rawHeaders of node:http has them.',
+    ],
   ])('rejects with what to pass when it is given %s', async (_what, given, option, message) => {
     const { receiver } = run()
     await expect(receiver.receive(given as PlainRequest)).rejects.toMatchObject({
