@@ -1,11 +1,7 @@
 import { existsSync } from 'node:fs'
 import { CountersignError } from '../../base/errors.js'
-import {
-  lastSigned,
-  type LastSigned,
-  type LastSignedReport,
-  type SigningSecret,
-} from '../../inbox/sqlite/last-signed.js'
+import type { LastSigned, LastSignedReport, SigningSecret } from '../../inbox/last-signed.js'
+import { lastSigned } from '../../inbox/sqlite/last-signed.js'
 import { readInboxFile } from '../../inbox/sqlite/read-inbox-file.js'
 import { withoutQuery } from '../../callback/subscriptions.js'
 import type { ConfiguredSubscription } from '../config/config-subscriptions.js'

@@ -1,20 +1,8 @@
 import { secretFingerprint } from '../../callback/secret-fingerprint.js'
 import { hmacKey } from '../../signature/secret.js'
+import type { LastSigned, LastSignedReport, SigningSecret } from '../last-signed.js'
 import { lookAtDatabase, type LookOptions } from './look-at-database.js'
 import { quoteIdentifier, storedText } from './sql-text.js'
-
-/** One secret of a subscription. */
-interface SigningSecret {
-  readonly eventTypeName: string
-  readonly callbackUrl: string
-  readonly secret: string
-}
-
-interface LastSigned {
-  readonly entry: string
-  readonly signedAt: Date
-  readonly receivedAt: Date
-}
 
 /**
  * When each secret was last used to sign a callback that is stored, by the time of signing. Every entry has the fingerprint of
@@ -24,7 +12,7 @@ interface LastSigned {
 export function lastSignedInDatabase(
   options: LookOptions,
   secrets: readonly SigningSecret[],
-): Promise<{ seen: (LastSigned | undefined)[]; lookedAt: number; hasMore: false }> {
+): Promise<LastSignedReport> {
   return lookAtDatabase(options, async (connection, schema) => {
     const entries = `${quoteIdentifier(schema)}.entries`
     const seen: (LastSigned | undefined)[] = []

@@ -1,36 +1,13 @@
 import { createHmac, type KeyObject } from 'node:crypto'
-import type { EntryId } from '../../callback/callback.js'
 import { secretFingerprint } from '../../callback/secret-fingerprint.js'
 import { signedUrl, type SignedUrl } from '../../signature/callback-url.js'
 import { formatHttpDate } from '../../signature/index.js'
 import { hmacKey } from '../../signature/secret.js'
 import { hashBody, joinSigned } from '../../signature/string-to-sign.js'
+import type { LastSigned, LastSignedReport, SigningSecret } from '../last-signed.js'
 import type { Reader } from './read-inbox-file.js'
 import { entryIdOf } from './row-id.js'
 import { bufferOf } from './row.js'
-
-/** One secret of a subscription. */
-export interface SigningSecret {
-  readonly eventTypeName: string
-  readonly callbackUrl: string
-  readonly secret: string
-}
-
-/** The latest stored callback that a secret has signed. */
-export interface LastSigned {
-  readonly entry: EntryId
-  readonly signedAt: Date
-  readonly receivedAt: Date
-}
-
-export interface LastSignedReport {
-  /** In the order of the secrets. Undefined for a secret that has signed none of the entries that were checked. */
-  readonly seen: readonly (LastSigned | undefined)[]
-  /** How many entries were checked, including those of other subscriptions. */
-  readonly lookedAt: number
-  /** Whether there are older entries that were not checked. */
-  readonly hasMore: boolean
-}
 
 /** Limits for entries that were stored without a fingerprint. */
 export interface LastSignedLimits {
