@@ -54,7 +54,7 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/explain.js')).defineExplain,
   },
   doctor: {
-    description: 'Prove the way from a public URL to the running receiver.',
+    description: 'Check the way from a public URL to the running receiver.',
     load: async () => (await import('./commands/doctor.js')).defineDoctor,
   },
   capture: {

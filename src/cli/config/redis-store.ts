@@ -8,8 +8,9 @@ import type { Logger } from '../../logging/logger.js'
 import type { RedisSetting } from './redis-setting.js'
 
 export interface ConfiguredStore extends IdempotencyStore {
-  /** Connects, checks the server, and returns what it is: without the password. */
+  /** Connects, and checks the server. */
   open(): Promise<void>
+  /** Address and version of the server, without the password. The store has to be open. */
   describe(): Promise<string>
   close(): Promise<void>
 }
