@@ -31,7 +31,7 @@ export interface ServiceSimulator {
   readonly subscriptions: readonly ServiceSubscription[]
   /** By their id, with their updates. */
   readonly accounts: ReadonlyMap<string, ServiceAccount>
-  /** The latest 10 000 requests to the API, without secrets and tokens. */
+  /** The latest 10,000 requests to the API, without secrets and tokens. */
   readonly requests: readonly AnsweredApiRequest[]
   /** Every delivery, including those in progress. */
   readonly deliveries: readonly Delivery[]
@@ -60,8 +60,8 @@ export interface ServiceSimulator {
   deliverMany(list: readonly DeliverOptions[], options?: DeliverManyOptions): Promise<Delivery[]>
 
   /**
-   * The results of all deliveries so far, given what the handlers have handled. This and the assertions refuse what is no list of
-   * that. @throws CountersignError ERR_OPTION_INVALID
+   * The results of all deliveries so far, given what the handlers have handled. This method and the assertions throw if `handled`
+   * is not a list of idempotency keys or events. @throws CountersignError ERR_OPTION_INVALID
    */
   report(handled: Handled): DeliveryReport
   /** Asserts that no genuine callback was answered 2xx and never handled. @throws AssertionError */
@@ -72,8 +72,8 @@ export interface ServiceSimulator {
    */
   assertNothingForged(handled: Handled): void
   /**
-   * Asserts that nothing suspect was handled: no replay, no other event type, nothing outside `toleranceMs`. For a
-   * receiver whose quarantine nobody has released anything from. @throws AssertionError
+   * Asserts that nothing suspect was handled: no replay, no other event type, nothing outside `toleranceMs`. What an
+   * operator has released from quarantine was handled, and fails it. @throws AssertionError
    */
   assertNothingSuspect(handled: Handled): void
   /** Asserts that nothing was handled more than once. @throws AssertionError */
