@@ -74,6 +74,18 @@ async function stats(cwd: string, args: string[] = [], env: Record<string, strin
   return countersign(['inbox', 'stats', ...args], { cwd, env })
 }
 
+test('SQL is printed for a database only, and the message says where to name it', async () => {
+  const cwd = await sandbox.directory({})
+  const { code, stdout, stderr } = await countersign(['inbox', 'migrate', '--print'], { cwd })
+  expect({ code, stdout, stderr }).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringMatching(
+      /the file callbacks\.db .*name the database in the configuration or in COUNTERSIGN_INBOX/,
+    ),
+  })
+})
+
 describe('the file of countersign inbox', () => {
   it('is that of the configuration where one stands, whose secrets and handlers are not needed', async () => {
     const cwd = await sandbox.directory({

@@ -38,7 +38,8 @@ export const defineMigrate: DefineSubcommand = (subcommand, io, finish) => {
 async function print(found: InboxFile | InboxDatabase, { role }: MigrateFlags, io: Io): Promise<ExitCode> {
   if (found.kind === 'file') {
     throw new UsageError(
-      `--print is for an inbox in a database: the file ${found.name} is brought up to date by the command itself`,
+      `--print is for an inbox in a database, and the file ${found.name} is brought up to date without it: ` +
+        'name the database in the configuration or in COUNTERSIGN_INBOX',
     )
   }
   const { grantStatements, migrationSql } = await import('../../../inbox/postgres/schema.js')
