@@ -87,17 +87,27 @@ describe('SqliteInbox with many entries', () => {
     expect(bucket).toMatchObject({ handled: 45_000, dead: 5_000 })
   })
 
-  it('lets other work run between the steps of a long search', async () => {
-    let turns = 0
-    const count = () => {
-      turns++
-      counting = setImmediate(count)
-    }
-    let counting = setImmediate(count)
-    await inbox.search({ eventType: 'none' })
-    clearImmediate(counting)
-    expect(turns).toBeGreaterThanOrEqual(9)
+  it('lists all that match, however many are examined', async () => {
+    const ids = (await inbox.list({ eventType: 'rare' })).map(({ id }) => id)
+    expect(ids).toEqual(['25000', '50000'])
+    const newest = await inbox.list({ eventType: 'rare' }, { newestFirst: true, limit: 1, afterId: '50000' })
+    expect(newest).toMatchObject([{ id: '25000' }])
   })
+
+  it.each(['search', 'list'] as const)(
+    'lets other work run between the steps of a long %s',
+    async (method) => {
+      let turns = 0
+      const count = () => {
+        turns++
+        counting = setImmediate(count)
+      }
+      let counting = setImmediate(count)
+      await inbox[method]({ eventType: 'none' })
+      clearImmediate(counting)
+      expect(turns).toBeGreaterThanOrEqual(9)
+    },
+  )
 })
 
 describe('SqliteInbox with many unfinished entries', () => {

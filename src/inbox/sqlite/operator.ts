@@ -1,18 +1,9 @@
 import type { EntryId } from '../../callback/callback.js'
 import { attemptsOf } from '../attempt-history.js'
 import { headersOf } from '../stored-headers.js'
-import type {
-  Entry,
-  EntryFilter,
-  EntryPage,
-  EntrySummary,
-  OperatorAction,
-  RelatedEntry,
-} from '../operations.js'
-import { DEFAULT_PAGE_LIMIT } from '../search.js'
+import type { Entry, OperatorAction, RelatedEntry } from '../operations.js'
 import type { StoredState } from '../states.js'
 import type { Connection } from './connection.js'
-import { conditionsOf, HAS_BODY_ID, joined, type Condition } from './filter.js'
 import { shownState, unhandledTypes } from './handled-types.js'
 import { pastAttemptsOf } from './past-attempts.js'
 import type { Reader } from './read-inbox-file.js'
@@ -33,28 +24,6 @@ export function related(db: Reader, entryId: EntryId): RelatedEntry[] {
     shares: row.same_callback === 1 ? 'callback' : row.same_signature === 1 ? 'signature' : 'key',
     accepted: row.accepted === 1,
   }))
-}
-
-export function list(
-  db: Connection,
-  filter: EntryFilter,
-  { afterId, limit = DEFAULT_PAGE_LIMIT, newestFirst = false }: EntryPage = {},
-): EntrySummary[] {
-  const conditions: Condition[] = []
-  if (afterId !== undefined) {
-    const rowId = rowIdOf(afterId)
-    if (rowId === undefined) return []
-    conditions.push([newestFirst ? 'id < ?' : 'id > ?', rowId])
-  }
-  if (filter.bodyId !== undefined) conditions.push([HAS_BODY_ID, filter.bodyId])
-  const unhandled = unhandledTypes(db)
-  const { where, values } = joined([...conditions, ...conditionsOf(filter, unhandled)])
-  // Most entries are handled: to look them up by that state, and then sort them, takes longer than to read them by id.
-  const isLookup = filter.idempotencyKey !== undefined || filter.bodyId !== undefined
-  const table = filter.states?.includes('handled') && !isLookup ? 'entries NOT INDEXED' : 'entries'
-  const order = newestFirst ? 'id DESC' : 'id'
-  const sql = `SELECT ${SUMMARY_COLUMNS} FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT ?`
-  return db.all<SummaryRow>(sql, ...values, limit).map((row) => summaryOf(row, shownState(row, unhandled)))
 }
 
 export function show(db: Connection, entryId: EntryId): Entry | undefined {

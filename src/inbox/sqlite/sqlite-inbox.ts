@@ -43,7 +43,7 @@ import { begin, claim, extend, requeueUnhandled, setTimesAnew, settle } from './
 import type { Connection } from './connection.js'
 import { GroupCommit } from './group-commit.js'
 import { recordTypes } from './handled-types.js'
-import { list, related, show } from './operator.js'
+import { related, show } from './operator.js'
 import { idsToPrune, prune } from './prune.js'
 import { countStep, EXAMINED_BY_STEP, searchStep } from './search.js'
 import { stats } from './stats.js'
@@ -152,14 +152,13 @@ export class SqliteInbox implements CompleteInbox {
 
   async list(filter: EntryFilter, page: EntryPage = {}): Promise<EntrySummary[]> {
     checkSearch('inbox.list', filter, page)
-    return this.#commits.read((db) => list(db, filter, page))
+    const { entries } = await this.#search(filter, page, Infinity)
+    return entries
   }
 
   async search(filter: EntryFilter, page: EntryPage = {}): Promise<EntrySearch> {
     checkSearch('inbox.search', filter, page)
-    const step = (afterId: EntryId | undefined, limit: number) =>
-      this.#commits.read((db) => searchStep(db, filter, { ...page, afterId, limit }))
-    return searchInSteps(page, step, EXAMINED_BY_STEP)
+    return this.#search(filter, page)
   }
 
   async count(filter: EntryFilter, max: number): Promise<EntryCount> {
@@ -201,6 +200,12 @@ export class SqliteInbox implements CompleteInbox {
   /** Completes the calls that were made before. */
   close(): Promise<void> {
     return this.#commits.close()
+  }
+
+  #search(filter: EntryFilter, page: EntryPage, maxExamined?: number): Promise<EntrySearch> {
+    const step = (afterId: EntryId | undefined, limit: number) =>
+      this.#commits.read((db) => searchStep(db, filter, { ...page, afterId, limit }))
+    return searchInSteps(page, step, EXAMINED_BY_STEP, maxExamined)
   }
 
   /** Returns the types that were to be recorded. */
