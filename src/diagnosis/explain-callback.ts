@@ -12,7 +12,7 @@ import {
   type ExplainOptions,
   type ExplainSettings,
 } from './options.js'
-import { headerLines, type ReceivedRequest } from './received-request.js'
+import { linesOf, type ReceivedRequest } from './received-request.js'
 import { partsOf, requestUrls, type RequestUrls } from './request-urls.js'
 import { search, type SearchSpace } from './search.js'
 import { SearchLimit } from './search-limit.js'
@@ -46,7 +46,7 @@ export function explainCallback(request: ReceivedRequest, options: ExplainOption
   const settings = parseExplainOptions(options)
   const limit = new SearchLimit(settings.maxHmacs, settings.maxMs, timer)
   // A capture has salted digests in place of signatures.
-  const { lines, salted } = withoutMarkers(headerLines(request))
+  const { lines, salted } = withoutMarkers(linesOf(request))
   const body = Buffer.from(request.body.buffer, request.body.byteOffset, request.body.byteLength)
   const urls = requestUrls(request.path, lines)
   const subscriptions = rankedSubscriptions(settings.subscriptions, lines, urls)

@@ -1,3 +1,5 @@
+import { headerLines } from '../http/callback-headers.js'
+
 /** A request as it arrived. Nothing in it has been verified. */
 export interface ReceivedRequest {
   /** The request target: path and query as they arrived. */
@@ -24,16 +26,8 @@ export interface HeaderLine {
 const MAX_LINES = 200
 const MAX_VALUE_LENGTH = 2_048
 
-export function headerLines({
-  rawHeaders,
-  headers,
-}: Pick<ReceivedRequest, 'rawHeaders' | 'headers'>): HeaderLine[] {
-  const raw =
-    rawHeaders && rawHeaders.length > 0
-      ? rawHeaders
-      : Object.entries(headers ?? {}).flatMap(([name, values]) =>
-          [values ?? []].flat().flatMap((value) => [name, value]),
-        )
+export function linesOf(request: Pick<ReceivedRequest, 'rawHeaders' | 'headers'>): HeaderLine[] {
+  const raw = headerLines(request)
   const lines: HeaderLine[] = []
   for (let index = 0; index + 1 < raw.length && lines.length < MAX_LINES; index += 2) {
     const value = raw[index + 1]!

@@ -3,7 +3,7 @@ import { parseHttpDate } from '../signature/index.js'
 import { unchanged } from './change.js'
 import { likelyFinding, type Finding } from './finding.js'
 import type { ExplainedSubscription, ExplainSettings } from './options.js'
-import { headerLines, valuesOf, type HeaderLine, type ReceivedRequest } from './received-request.js'
+import { linesOf, valuesOf, type HeaderLine, type ReceivedRequest } from './received-request.js'
 import { signatureOf, type Match } from './search.js'
 import type { SearchLimit } from './search-limit.js'
 import { signatureCandidates } from './signature-candidates.js'
@@ -20,7 +20,7 @@ export function verifiedFindings(
   settings: ExplainSettings,
   limit: SearchLimit,
 ): Finding[] {
-  const lines = headerLines(request)
+  const lines = linesOf(request)
   const digest = signatureOf(inputs)
   const others = settings.otherRequests.filter(() => limit.take()).map(otherRequest)
   const found: Finding[] = []
@@ -59,7 +59,7 @@ interface OtherRequest {
 }
 
 function otherRequest(request: ReceivedRequest): OtherRequest {
-  const { lines, salted } = withoutMarkers(headerLines(request))
+  const { lines, salted } = withoutMarkers(linesOf(request))
   const [signature] = salted(signatureCandidates(lines))
   return { request, lines, signature: signature?.causes.length === 0 ? signature : undefined }
 }
