@@ -1,5 +1,8 @@
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { listOf } from '../../src/inbox/memory/look.js'
+import { createEntry } from '../../src/inbox/memory/memory-entry.js'
 import { registerInboxTests } from '../../src/testing/inbox-tests.js'
+import { arrival } from '../support/arrivals.js'
 import { fakeClock } from '../support/fake-clock.js'
 
 registerInboxTests((retention) => {
@@ -16,5 +19,18 @@ describe('MemoryInbox', () => {
 
   it('remembers for a week unless told otherwise', () => {
     expect(new MemoryInbox().retentionMs).toBe(7 * 24 * 3_600_000)
+  })
+
+  it('reads entries for a list only until the page is full', () => {
+    const read: number[] = []
+    const entries = function* () {
+      for (const sequence of [1, 2, 3, 4]) {
+        read.push(sequence)
+        yield createEntry(arrival(), sequence, 'stored')
+      }
+    }
+    const page = listOf(entries(), {}, { limit: 2 }, ({ state }) => state)
+    expect(page.map(({ id }) => id)).toEqual(['1', '2'])
+    expect(read).not.toContain(4)
   })
 })

@@ -43,27 +43,29 @@ export function listOf(
 ): EntrySummary[] {
   const { states, eventType, idempotencyKey, bodyId, subscriptionId, reason } = filter
   const { before = Infinity, after = -Infinity } = filter
-  const inOrder = [...entries]
   // Its entry may have been deleted since. What is no number is the id of no entry, and no entry follows it.
   const afterSequence = Number(afterId)
-  return (newestFirst ? inOrder.toReversed() : inOrder)
-    .filter((entry) => {
-      const { sequence, reason: own = '', callback } = entry
-      const received = Number(callback.receivedAt)
-      return (
-        (afterId === undefined || (newestFirst ? sequence < afterSequence : sequence > afterSequence)) &&
-        (states === undefined || states.includes(stateOf(entry))) &&
-        (eventType === undefined || callback.type === eventType) &&
-        (idempotencyKey === undefined || callback.idempotencyKey === idempotencyKey) &&
-        (bodyId === undefined || entry.bodyId === bodyId) &&
-        (subscriptionId === undefined || callback.subscription.id === subscriptionId) &&
-        (reason === undefined || lowerCase(own).includes(lowerCase(reason))) &&
-        received < before &&
-        received > after
-      )
-    })
-    .slice(0, limit)
-    .map((entry) => summaryOf(entry, stateOf(entry)))
+  const matches = (entry: MemoryEntry) => {
+    const { sequence, reason: own = '', callback } = entry
+    const received = Number(callback.receivedAt)
+    return (
+      (afterId === undefined || (newestFirst ? sequence < afterSequence : sequence > afterSequence)) &&
+      (states === undefined || states.includes(stateOf(entry))) &&
+      (eventType === undefined || callback.type === eventType) &&
+      (idempotencyKey === undefined || callback.idempotencyKey === idempotencyKey) &&
+      (bodyId === undefined || entry.bodyId === bodyId) &&
+      (subscriptionId === undefined || callback.subscription.id === subscriptionId) &&
+      (reason === undefined || lowerCase(own).includes(lowerCase(reason))) &&
+      received < before &&
+      received > after
+    )
+  }
+  const found: EntrySummary[] = []
+  for (const entry of newestFirst ? [...entries].toReversed() : entries) {
+    if (found.length >= limit) break
+    if (matches(entry)) found.push(summaryOf(entry, stateOf(entry)))
+  }
+  return found
 }
 
 /** Counts entries by time. It uses their stored states, because an activity never contains a computed state. */
