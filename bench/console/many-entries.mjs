@@ -15,6 +15,12 @@ export const MIXES = {
       WHEN n % 500 = 1 THEN 'quarantined' WHEN n % 500 = 2 THEN 'discarded' ELSE 'handled' END`,
     type: "CASE n % 4 WHEN 0 THEN 'transfers.book-completed' WHEN 1 THEN 'accounts.closed' ELSE 'cards.issued' END",
   },
+  // 300,000 of a million are dead letters that arrived beside each other. Few entries have the rare type.
+  'after an outage': {
+    state: (count) => `CASE WHEN n > ${count - 2_000} THEN 'stored'
+      WHEN n % 10 < 6 AND n > ${count * 0.3} AND n <= ${count * 0.8} THEN 'dead' ELSE 'handled' END`,
+    type: "CASE WHEN n % 50000 = 3 THEN 'accounts.closed' ELSE 'transfers.book-completed' END",
+  },
   'all unhandled': { state: () => "'stored'", type: "'transfers.without-handler'" },
   'all dead': { state: () => "'dead'", type: "'transfers.book-completed'" },
 }

@@ -62,6 +62,7 @@ function partsOf(count) {
   const number = String(count / 2).padStart(36, '0')
   return [
     ['type', 'transfers.book-completed'],
+    ['type', 'accounts.closed'],
     ['type', 'none'],
     ['subscription', 'transfers.book-completed https://partner.example.com/hooks/transfers'],
     ['subscription', 'none'],
