@@ -41,9 +41,9 @@ export async function count(tx: Transaction, filter: EntryFilter, max: number): 
 }
 
 /**
- * Makes the planner compare plans by the number of entries that they read. It assumes that the entries of each state are spread evenly
- * over the table. So by default it may read all entries in the order of their ids to find those of one state, because it then reads
- * each page of the table only once. After an outage, dead letters are beside each other, and it reads all entries before them.
+ * Makes the planner compare plans by the number of entries that they read. The planner assumes that the entries of each state are spread
+ * evenly over the table. So by default the server may read all entries in the order of their ids to find those of one state, because it
+ * then reads each page of the table only once. After an outage, dead letters are beside each other, and it reads all entries before them.
  */
 async function costByEntries(tx: Transaction): Promise<void> {
   await tx.run(`SELECT ${setLocal({ seq_page_cost: '0', random_page_cost: '0' })}`)
