@@ -105,48 +105,50 @@ export function registerSearching({ describe, it }: Suite): void {
   })
 
   describe('when searched', () => {
-    it('finds what it lists, in either order and by pages of any size', async ({ inbox }) => {
-      for (const state of STATES) await addIn(state, inbox)
-      const arrival = createArrival({ bodyId: 'transfer 1', receivedAt: new Date(RECEIVED_AT + 10) })
-      await inbox.add(arrival)
-      await inbox.add(withAnotherBody(arrival))
-      const filters: EntryFilter[] = [
-        {},
-        ...STATES.map((state) => ({ states: [state] })),
-        { states: [] },
-        { states: ['dead', 'handled', 'unhandled'] },
-        { states: ['dead', 'quarantined', 'stored', 'discarded'] },
-        { states: ['running', 'unhandled'] },
-        { eventType: 'dead.only' },
-        { eventType: EVENT_TYPE, states: ['stored', 'quarantined'] },
-        { reason: 'account' },
-        { reason: 'stale', states: ['quarantined'] },
-        { idempotencyKey: arrival.callback.idempotencyKey },
-        { bodyId: 'transfer 1' },
-        { bodyId: 'transfer 1', states: ['quarantined'] },
-        { subscriptionId: 'tenant-1', states: ['dead', 'stored'] },
-        { after: RECEIVED_AT },
-        { before: RECEIVED_AT + 10 },
-        { after: RECEIVED_AT, before: RECEIVED_AT + 11, eventType: EVENT_TYPE },
-        { after: RECEIVED_AT, before: RECEIVED_AT, states: ['dead'] },
-      ]
-      for (const filter of filters) {
-        for (const newestFirst of [false, true]) {
+    for (const newestFirst of [false, true])
+      it(`finds what it lists, ${newestFirst ? 'newest' : 'oldest'} first and by pages of any size`, async ({
+        inbox,
+      }) => {
+        for (const state of STATES) await addIn(state, inbox)
+        const arrival = createArrival({ bodyId: 'transfer 1', receivedAt: new Date(RECEIVED_AT + 10) })
+        await inbox.add(arrival)
+        await inbox.add(withAnotherBody(arrival))
+        const filters: EntryFilter[] = [
+          {},
+          ...STATES.map((state) => ({ states: [state] })),
+          { states: [] },
+          { states: ['dead', 'handled', 'unhandled'] },
+          { states: ['dead', 'quarantined', 'stored', 'discarded'] },
+          { states: ['running', 'unhandled'] },
+          { eventType: 'dead.only' },
+          { eventType: EVENT_TYPE, states: ['stored', 'quarantined'] },
+          { reason: 'account' },
+          { reason: 'stale', states: ['quarantined'] },
+          { idempotencyKey: arrival.callback.idempotencyKey },
+          { bodyId: 'transfer 1' },
+          { bodyId: 'transfer 1', states: ['quarantined'] },
+          { subscriptionId: 'tenant-1', states: ['dead', 'stored'] },
+          { after: RECEIVED_AT },
+          { before: RECEIVED_AT + 10 },
+          { after: RECEIVED_AT, before: RECEIVED_AT + 11, eventType: EVENT_TYPE },
+          { after: RECEIVED_AT, before: RECEIVED_AT, states: ['dead'] },
+        ]
+        for (const filter of filters) {
           const listed = idsOf(await inbox.list(filter, { newestFirst }))
-          for (const limit of [1, 2, 100])
+          for (const limit of [1, 2])
             assert.deepEqual(
               await searched(inbox, filter, { newestFirst, limit }),
               listed,
               JSON.stringify(filter),
             )
+          // A page that is not full.
           const afterId = listed[0]
           if (afterId !== undefined)
             assert.deepEqual(await searched(inbox, filter, { newestFirst, afterId }), listed.slice(1))
           const { count, more } = await inbox.count(filter, 100)
           assert.deepEqual({ count, more }, { count: listed.length, more: false }, JSON.stringify(filter))
         }
-      }
-    })
+      })
 
     it('finds nothing after an id that it cannot have made', async ({ inbox }) => {
       await inbox.add(createArrival())
