@@ -1,7 +1,5 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import express from 'express'
-import express4 from 'express4'
 import { nextLook } from '../support/until.js'
 import { createConsole, type ConsoleOptions, type Operator } from '../../src/console.js'
 
@@ -32,7 +30,9 @@ export async function runConsole(
   const console = createConsole({ operator: () => ADA, logger: false, ...options })
   ends.push(() => console.close())
   if (host === 'node:http') return `${await serveUntilEnd((req, res) => console(req, res, () => {}))}/`
-  const app = (host === 'Express 4' ? express4 : express)()
+  // Each Express is loaded only where it is used, as it has a hundred modules.
+  const { default: express } = await (host === 'Express 4' ? import('express4') : import('express'))
+  const app = express()
   app.use('/admin/callbacks', console)
   return `${await serveUntilEnd(app)}/admin/callbacks/`
 }
