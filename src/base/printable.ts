@@ -18,8 +18,8 @@ export function printableLines(text: string): string {
   return text.replace(UNSAFE_BUT_LINE_END, escaped)
 }
 
-/** The text of which `printable()` made this one. Other escapes are left, as `printable()` does not write them. */
-export function unprintable(text: string): string {
+/** The text from which `printable()` made this one. Escapes that `printable()` does not write stay as they are. */
+export function fromPrintable(text: string): string {
   return text.replace(/\\u\{([\da-f]{1,6})\}/g, (escape, digits: string) => {
     const codePoint = Number.parseInt(digits, 16)
     const character = codePoint <= 0x10_ff_ff ? String.fromCodePoint(codePoint) : ''

@@ -1,4 +1,4 @@
-import { unprintable } from '../../base/printable.js'
+import { fromPrintable } from '../../base/printable.js'
 import type { EntryFilter } from '../../inbox/operations.js'
 import { NO_ENTRIES } from '../../inbox/no-entries.js'
 import type { InboxState } from '../../inbox/states.js'
@@ -48,7 +48,7 @@ export function listQuery(query: URLSearchParams): ListQuery {
   const states = STATE_ORDER.filter((state) => query.getAll('state').includes(state))
   const unknown = query.getAll('state').find((state) => !Object.hasOwn(NO_ENTRIES, state))
   // The form has control characters as escapes, and sends them back.
-  const text = (name: string): string | undefined => unprintable(query.get(name)?.trim() ?? '') || undefined
+  const text = (name: string): string | undefined => fromPrintable(query.get(name)?.trim() ?? '') || undefined
   const after = timeIn(text('after'))
   const before = timeIn(text('before'))
   const tooLong = FILTER_FIELDS.find(({ name, maxLength }) => (text(name)?.length ?? 0) > maxLength)
