@@ -1,5 +1,4 @@
 import {
-  chmodSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -271,40 +270,6 @@ test('a folder that became a symbolic link is not followed', async () => {
   expect(readdirSync(elsewhere)).toEqual([])
   expect(lstatSync(folder).isSymbolicLink()).toBe(true)
   expect(String(log.withCode('WARN_CAPTURE_FAILED')[0]?.fields['err'])).toContain('symbolic link')
-})
-
-describe('refused at the start', () => {
-  test('a folder that is a symbolic link', async () => {
-    symlinkSync(tmpdir(), folder)
-    await expect(run()).rejects.toMatchObject({ code: 'ERR_OPTION_INVALID', option: 'capture' })
-  })
-
-  test('a folder that others can read, with the cure', async () => {
-    mkdirSync(folder)
-    chmodSync(folder, 0o755)
-    await expect(run()).rejects.toThrow(`"chmod 700 ${folder}" first`)
-  })
-
-  test('a folder that cannot be created, with the place and the reason', async () => {
-    const file = join(parent, 'file')
-    writeFileSync(file, '')
-    await expect(run({ folder: join(file, 'captured') })).rejects.toThrow(
-      `${join(file, 'captured')} cannot be written (ENOTDIR): choose another folder`,
-    )
-  })
-
-  test.each([
-    { keep: 0 },
-    { keep: 10_001 },
-    { maxBytes: 1 },
-    { perSecond: 0 },
-    { what: 'some' as never },
-    { folder: '' },
-    { keepSignatures: 1 as never },
-    { kep: 1 } as never,
-  ])('%p', async (options) => {
-    await expect(run(options)).rejects.toMatchObject({ option: expect.stringContaining('capture') })
-  })
 })
 
 test('no file handle stays open', async () => {
