@@ -16,7 +16,8 @@ export function answerUnanswered(responses: Iterable<ServerResponse>, logger: Lo
     const { idempotencyKey, eventType } = answeredEvent(result, requestHead(response.req).headers, 0)
     respond(response.req, response, result, { lingerMs: 0, awaitsContinue: false })
     const message =
-      'the receiver has stopped, and this callback is still processed: its sender is answered 503'
+      'the receiver has stopped while this callback is processed, and its sender is answered 503: pass the signal of the ' +
+      'handler to what it waits for'
     logger.warn({ code: 'WARN_STOP_TIMEOUT', status: result.status, idempotencyKey, eventType }, message)
   }
 }
