@@ -1,23 +1,16 @@
 import { CountersignError } from '../../base/errors.js'
 import { property, textProperty } from '../../base/foreign-value.js'
 
+const NO_RESTART = 'a running process needs no restart'
+
 /** What to do about an error, by the first word of the reply. */
 const CURES: ReadonlyMap<string, string> = new Map([
-  ['OOM', 'the memory of the Redis server is full: raise its maxmemory; a running process needs no restart'],
+  ['OOM', `the memory of the Redis server is full: raise its maxmemory; ${NO_RESTART}`],
   ['READONLY', 'the Redis server is a replica: connect to the primary'],
-  [
-    'MISCONF',
-    'the Redis server cannot write to its disk: free space there; a running process needs no restart',
-  ],
-  ['LOADING', 'the Redis server still reads its data: wait; a running process needs no restart'],
-  [
-    'CLUSTERDOWN',
-    'a part of the Redis cluster has no primary: repair the cluster; a running process needs no restart',
-  ],
-  [
-    'NOPERM',
-    'the user may not run a command: see "Access" in docs/redis.md; a running process needs no restart',
-  ],
+  ['MISCONF', `the Redis server cannot write to its disk: free space there; ${NO_RESTART}`],
+  ['LOADING', `the Redis server still reads its data: wait; ${NO_RESTART}`],
+  ['CLUSTERDOWN', `a part of the Redis cluster has no primary: repair the cluster; ${NO_RESTART}`],
+  ['NOPERM', `the user may not run a command: see "Access" in docs/redis.md; ${NO_RESTART}`],
   ['NOAUTH', 'the Redis server wants a password: correct the options of the client'],
   ['WRONGPASS', 'the Redis server refuses the password: correct the options of the client'],
   [
