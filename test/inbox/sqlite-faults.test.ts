@@ -164,8 +164,11 @@ itWhere(existsSync('/proc/locks'), '/proc/locks')(
 it('does not open again and again what cannot be opened', async () => {
   const file = join(temporaryDirectory(), 'nowhere', 'callbacks.db')
   const inbox = inboxOn(file)
+  // It tries again after a second.
+  const now = jest.spyOn(performance, 'now').mockReturnValue(performance.now())
   const first = await inbox.add(arrival()).catch((error: unknown) => error)
   const second = await inbox.add(arrival()).catch((error: unknown) => error)
+  now.mockRestore()
   expect((second as Error).cause).toBe((first as Error).cause)
 })
 
