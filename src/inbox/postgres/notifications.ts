@@ -11,6 +11,8 @@ export class Announcements {
   readonly #statement: string
   #isPending = false
   #announcing: Promise<void> | undefined
+  #isClosed = false
+  #endPause = (): void => {}
 
   constructor(connections: Connections) {
     this.#connections = connections
@@ -25,7 +27,10 @@ export class Announcements {
     this.#announcing ??= this.#announce().finally(() => (this.#announcing = undefined))
   }
 
-  async idle(): Promise<void> {
+  /** Resolves once what was announced has been sent. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#endPause()
     await this.#announcing
   }
 
@@ -40,9 +45,18 @@ export class Announcements {
       } catch {
         connection?.destroy()
       }
-      // What is announced meanwhile takes one notification. Each one wakes every worker.
-      await new Promise((resolve) => setTimeout(resolve, NOTIFY_INTERVAL_MS))
+      if (!this.#isClosed) await this.#pause()
     }
+  }
+
+  /** What is announced meanwhile takes one notification. Each one wakes every worker. */
+  async #pause(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    await new Promise<void>((resolve) => {
+      this.#endPause = resolve
+      timer = setTimeout(resolve, NOTIFY_INTERVAL_MS)
+    })
+    clearTimeout(timer)
   }
 }
 

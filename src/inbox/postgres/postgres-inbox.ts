@@ -209,7 +209,7 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
   async #close(): Promise<void> {
     this.#listener.close()
     await this.#arrivals.idle()
-    await this.#announcements.idle()
+    await this.#announcements.close()
     await this.#database.close()
   }
 
