@@ -1,4 +1,5 @@
 import type { Handler } from '../../src/index.js'
+import { deferred } from '../support/deferred.js'
 import { work } from '../support/running-worker.js'
 import { until } from '../support/until.js'
 
@@ -20,18 +21,21 @@ describe('a handler whose time is up', () => {
   })
 
   it('keeps its entry for as long as it goes on', async () => {
-    const { store, becomes, inbox, called, clock, runs } = work({ timeoutMs: 5, handler: 'manual' })
+    const finish = deferred()
+    let calls = 0
+    const { store, becomes, inbox, called, clock, runs } = work({
+      timeoutMs: 5,
+      handler: () => (calls++ === 0 ? finish.promise : undefined),
+    })
     const id = await store()
     const run = await called(1)
     await until(() => run.context.signal.aborted)
     // Whatever else there is to do is done meanwhile.
     const other = await store()
-    const second = await called(2)
-    second.succeed()
     await becomes(other, 'handled')
     expect(await inbox.show(id)).toMatchObject({ state: 'running' })
 
-    run.succeed()
+    finish.resolve()
     expect(await becomes(id, 'retrying')).toMatchObject({
       reason: 'Error: the handler took longer than 5 ms',
     })
