@@ -159,13 +159,16 @@ describe.each(ENGINES.filter(({ installed }) => installed))('a queue on $name', 
   it('out of reach is answered 503 within its time, and the repeat adds one job', async () => {
     const queue = engine.queue()
     await queue.waitUntilReady()
-    const { send, log } = await runReceiver({ handler: forwardTo(queue, { timeoutMs: 300 }) })
+    // A handler whose time is up is answered 500.
+    const handlerTimeoutMs = 3_000
+    const { send, log } = await runReceiver({
+      handler: forwardTo(queue, { timeoutMs: 300 }),
+      handlerTimeoutMs,
+    })
     const callback = genuine()
     await engine.kill()
-    const startedAt = performance.now()
     const response = await send(callback)
     expect(response.status).toBe(503)
-    expect(performance.now() - startedAt).toBeLessThan(3_000)
     expect(response.headers['retry-after']).toBeDefined()
     expect(log.withCode('ERR_RETRY_LATER')).toHaveLength(1)
 

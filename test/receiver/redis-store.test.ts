@@ -59,7 +59,8 @@ describeWithRedis.each(CLIENT_NAMES)('receivers that share a Redis server, with 
       dependencyTimeoutMs: 300,
       handler: () => server.kill(),
     })
-    expect((await running.send(genuine())).status).toBe(503)
+    // On a busy machine the first claim may take longer.
+    while (running.handled.length === 0) expect((await running.send(genuine())).status).toBe(503)
     await server.restart()
   })
 

@@ -99,7 +99,7 @@ describe('parseRecordedRequest', () => {
   })
 
   it('reads a megabyte of anything in no time', () => {
-    const started = performance.now()
+    const started = process.cpuUsage()
     for (const filler of [' ', '\t', 'a', ':', ';', '0\r\n', ' a'])
       for (const before of [
         '',
@@ -107,7 +107,7 @@ describe('parseRecordedRequest', () => {
         'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n',
       ])
         expect(() => parse(`${before}${filler.repeat(1_000_000 / filler.length)}\0\r\n\r\n`)).toThrow()
-    expect(performance.now() - started).toBeLessThan(5_000)
+    expect(process.cpuUsage(started).user).toBeLessThan(5_000_000)
   })
 })
 
