@@ -1,4 +1,4 @@
-/** The codes of errors in the set-up or the use of Countersign. `callback/outcomes.ts` has the codes for callbacks. */
+/** The codes of errors in the set-up or the use of Countersign. `OutcomeCode` has the codes for callbacks. */
 export type SetupErrorCode =
   | 'ERR_OPTION_UNKNOWN'
   | 'ERR_OPTION_INVALID'

@@ -132,7 +132,7 @@ export interface Arrival {
   readonly suspicion?: string | undefined
   /** Entries with the same key are handled one after the other, in the order in which they arrived. */
   readonly orderKey?: string | undefined
-  /** The `Id` of the body (SERVICE 2.5), at most 200 characters. Entries are found by it. It does not identify the callback. */
+  /** The `Id` of the body, at most 200 characters. Entries are found by it. It does not identify the callback. */
   readonly bodyId?: string | undefined
   /** The headers of the request, without credentials and signatures. */
   readonly headers?: ArrivedHeaders | undefined

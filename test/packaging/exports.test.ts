@@ -88,14 +88,22 @@ test('every path that package.json names exists', () => {
 })
 
 // Editors show the comments of the types, and a user has no other files than those of the package.
-test('comments and help name only pages that are packed', () => {
+describe('to a user', () => {
   const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts'))
     .map((file) => readFileSync(join(root, 'src', file), 'utf8'))
-  const pages = sources.flatMap((source) => source.match(/\b[\w./-]+\.md\b/g) ?? [])
-  expect(pages).toContain('docs/simulator.md')
-  expect(pages.filter((page) => !page.startsWith('docs/') || !existsSync(join(root, page)))).toEqual([])
-  expect(manifest.files).toContain('docs')
+
+  test('comments and help name only pages that are packed', () => {
+    const pages = sources.flatMap((source) => source.match(/\b[\w./-]+\.md\b/g) ?? [])
+    expect(pages).toContain('docs/simulator.md')
+    expect(pages.filter((page) => !page.startsWith('docs/') || !existsSync(join(root, page)))).toEqual([])
+    expect(manifest.files).toContain('docs')
+  })
+
+  test('comments name no source files, which are not packed', () => {
+    const comments = sources.flatMap((source) => source.match(/\/\*\*[^]*?\*\//g) ?? [])
+    expect(comments.flatMap((comment) => comment.match(/\b[\w./-]+\.ts\b/g) ?? [])).toEqual([])
+  })
 })
 
 /** From a Node of its own: Jest resolves modules its own way. */

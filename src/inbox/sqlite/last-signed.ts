@@ -93,7 +93,7 @@ function lastSignedOf({ id, signed_at: signedAt, received_at: receivedAt }: Foun
   return { entry: entryIdOf(id), signedAt: new Date(signedAt), receivedAt: new Date(receivedAt) }
 }
 
-/** The secret that gives this signature. Half of a signature is stored (identity.ts), which is enough to distinguish secrets. */
+/** The secret that gives this signature. Half of a signature is stored (`Identity`), which is enough to distinguish secrets. */
 function signerOf<Candidate extends { readonly key: KeyObject }>(
   { signature, signed_at: signedAt }: EntryRow,
   candidates: readonly Candidate[],
