@@ -1,7 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { countersign, countersignProcess } from './program.js'
+import { configModule } from './configured.js'
+import { countersign, countersignProcess, Sandbox } from './program.js'
+
+const sandbox = new Sandbox()
+afterEach(() => sandbox.clean())
 
 describe('--help', () => {
   it.each([
@@ -56,6 +60,18 @@ describe('--help', () => {
     async (subcommand) => {
       const { stdout } = await countersign(['inbox', subcommand, '--help'])
       expect(stdout).toMatch(/^ {2}3 {2}there is no such entry/m)
+    },
+  )
+
+  it.each(['serve', 'work'])(
+    'of %s has the exit code of an inbox that cannot be reached',
+    async (command) => {
+      const cwd = await sandbox.directory({ 'countersign.config.mjs': configModule('', 'inbox: undefined') })
+      const env = { COUNTERSIGN_INBOX: 'postgres://127.0.0.1:1/none' }
+      const { code, stderr } = await countersign([command], { cwd, env })
+      expect(stderr).toContain('cannot be reached')
+      const { stdout } = await countersign([command, '--help'])
+      expect(stdout).toMatch(new RegExp(`^  ${code}  .*the inbox cannot be reached`, 'm'))
     },
   )
 

@@ -69,7 +69,8 @@ Node ends the program with "node: <file>: not found" and 9. The message for --en
 
 Exit codes:
   0  stopped by a signal; with --check: the configuration is valid
-  1  the address is in use, the Redis server cannot be used, or an uncaught error
+  1  the address is in use, the inbox cannot be reached or is busy or full, the Redis server cannot be used, or an
+     uncaught error
   2  wrong usage or configuration; the message says what to change
 
 Examples:

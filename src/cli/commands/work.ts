@@ -30,8 +30,8 @@ with 0. A second signal ends it immediately, with 1.
 
 Exit codes:
   0  stopped by a signal
-  1  the address is in use, or an uncaught error
-  2  wrong usage or configuration, or the inbox cannot be opened; the message says what to change
+  1  the address is in use, the inbox cannot be reached or is busy or full, or an uncaught error
+  2  wrong usage or configuration; the message says what to change
 
 Examples:
   $ countersign work
