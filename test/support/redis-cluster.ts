@@ -33,6 +33,29 @@ export class RedisCluster {
     return new RedisCluster(nodes)
   }
 
+  /** Moves the slot of a key to another node, in the two steps of Redis. `between` runs while the slot is in both nodes. */
+  async moveSlotOf(key: string, between: (from: RedisServer) => Promise<void>): Promise<void> {
+    const slot = String(await this.nodes[0]!.command('CLUSTER', 'KEYSLOT', key))
+    const owns = async (node: RedisServer) => {
+      const [, first, last] = /myself,master .* (\d+)-(\d+)/.exec(
+        String(await node.command('CLUSTER', 'NODES')),
+      )!
+      return Number(first) <= Number(slot) && Number(slot) <= Number(last)
+    }
+    const owners = await Promise.all(this.nodes.map(owns))
+    const from = this.nodes[owners.indexOf(true)]!
+    const to = this.nodes[owners.indexOf(false)]!
+    const [fromId, toId] = await Promise.all(
+      [from, to].map(async (node) => String(await node.command('CLUSTER', 'MYID'))),
+    )
+    await to.command('CLUSTER', 'SETSLOT', slot, 'IMPORTING', fromId!)
+    await from.command('CLUSTER', 'SETSLOT', slot, 'MIGRATING', toId!)
+    await between(from)
+    const keys = (await from.command('CLUSTER', 'GETKEYSINSLOT', slot, '1000')) as string[]
+    await from.command('MIGRATE', '127.0.0.1', String(to.port), '', '0', '5000', 'KEYS', ...keys)
+    for (const node of [to, from]) await node.command('CLUSTER', 'SETSLOT', slot, 'NODE', toId!)
+  }
+
   async stop(): Promise<void> {
     for (const node of this.nodes) await node.stop()
   }

@@ -9,6 +9,7 @@ const CURES: ReadonlyMap<string, string> = new Map([
   ['READONLY', 'the Redis server is a replica: connect to the primary'],
   ['MISCONF', `the Redis server cannot write to its disk: free space there; ${NO_RESTART}`],
   ['LOADING', `the Redis server still reads its data: wait; ${NO_RESTART}`],
+  ['TRYAGAIN', `the Redis cluster moves the keys of the store to another node: wait; ${NO_RESTART}`],
   ['CLUSTERDOWN', `a part of the Redis cluster has no primary: repair the cluster; ${NO_RESTART}`],
   ['NOPERM', `the user may not run a command: see "Access" in docs/redis.md; ${NO_RESTART}`],
   ['NOAUTH', 'the Redis server wants a password: correct the options of the client'],

@@ -12,7 +12,7 @@ import { commandSender, type RedisClient, type SendCommand } from './redis-clien
 import { redisError } from './redis-error.js'
 import { runScript, type ScriptItem } from './run-script.js'
 import { CLAIM, COMPLETE, RELEASE, type Script } from './scripts.js'
-import { whenLoaded } from './when-loaded.js'
+import { whenServed } from './when-served.js'
 
 export interface RedisIdempotencyStoreOptions extends LoggerOption {
   /**
@@ -135,7 +135,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
         const keys = [claimKey, `${this.#base}k:${key}`] as const
         const complete = () =>
           this.#complete({ keys, argument: body + token + (isReleased ? '0' : leaseEnd) })
-        const reply = await whenLoaded(complete, endsAt)
+        const reply = await whenServed(complete, endsAt)
         if (reply !== 'completed' && reply !== 'lost') throw refusal(reply)
         isCompleted = reply === 'completed'
         return isCompleted
@@ -143,7 +143,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
       release: async () => {
         isReleased = true
         const release = () => this.#release({ keys: [claimKey], argument: token })
-        const reply = await whenLoaded(release, endsAt)
+        const reply = await whenServed(release, endsAt)
         if (reply !== 'released' && reply !== 'lost') throw refusal(reply)
       },
     }

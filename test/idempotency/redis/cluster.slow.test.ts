@@ -59,6 +59,23 @@ describeWithRedis('on a Redis Cluster', () => {
       expect(states.filter((state) => state === 'claimed')).toHaveLength(1)
     })
 
+    it('records the end of a claim once its slot has been moved to another node', async () => {
+      const prefix = `${name}-moved`
+      const store = new RedisIdempotencyStore({ client: open.client, prefix, logger: false })
+      const request = claimRequest()
+      const claim = await claimOf(store, request)
+      let ending: Promise<boolean>
+      await cluster.moveSlotOf(`{${prefix}}`, async (node) => {
+        await node.command('CONFIG', 'RESETSTAT')
+        ending = Promise.resolve(claim.complete())
+        let errors: string
+        do errors = String(await node.command('INFO', 'errorstats'))
+        while (!errors.includes('errorstat_TRYAGAIN'))
+      })
+      expect(await ending!).toBe(true)
+      expect(await stateOf(store, request)).toBe('completed')
+    })
+
     it('keeps all keys of a store on one node', async () => {
       const store = new RedisIdempotencyStore({ client: open.client, prefix: 'one-node', logger: false })
       for (let i = 0; i < 20; i++) await completed(store, claimRequest())

@@ -98,6 +98,22 @@ describeWithRedis('the end of a claim', () => {
     }
   })
 
+  it.each([
+    'LOADING Redis is loading the dataset in memory',
+    'TRYAGAIN Multiple keys request during rehashing of slot',
+    'CLUSTERDOWN Hash slot not served',
+  ])('is sent again after %s', async (refusal) => {
+    const replies = ['claimed 1 5', new Error(refusal), 'completed']
+    const sendCommand = async (args: string[]) => {
+      const reply = isStep(args) ? replies.shift() : ''
+      if (reply instanceof Error) throw reply
+      return reply
+    }
+    const store = new RedisIdempotencyStore({ client: { sendCommand }, logger: false })
+    const claim = await claimOf(store, claimRequest())
+    expect(await claim.complete()).toBe(true)
+  })
+
   it('fails if the server still reads its data when the lease is over', async () => {
     const sendCommand = async ([name, , keys]: string[]) => {
       if (name !== 'EVALSHA') return ''
