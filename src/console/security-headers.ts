@@ -21,7 +21,8 @@ export function securityHeaders(): (request: IncomingMessage, response: ServerRe
       },
     },
     xFrameOptions: { action: 'deny' },
-    referrerPolicy: { policy: 'no-referrer' },
+    // With `no-referrer`, browsers send `Origin: null` with forms (Fetch, "append a request Origin header"), which `isSameOrigin` refuses.
+    referrerPolicy: { policy: 'same-origin' },
     // This header applies to the whole host, and the console is only a part of it.
     strictTransportSecurity: false,
   })

@@ -1,8 +1,12 @@
+import type { Page } from 'playwright-core'
 import type { Arrival } from '../../src/inbox/inbox.js'
 import type { CompleteInbox } from '../../src/inbox/operations.js'
 import { createReceiver } from '../../src/index.js'
 import { createStandaloneConsole } from '../../src/console/sign-in/standalone-console.js'
-import { parseStandaloneConsole } from '../../src/console/sign-in/standalone-console-options.js'
+import {
+  parseStandaloneConsole,
+  type StandaloneConsoleOptions,
+} from '../../src/console/sign-in/standalone-console-options.js'
 import { describeWithChromium } from '../support/chromium.js'
 import { subscription } from '../support/running-receiver.js'
 import { ADA, runConsole, serveUntilEnd } from './browse.js'
@@ -85,14 +89,26 @@ describeWithChromium('the protections of the console in a browser', () => {
     close()
   })
 
+  // To such an address browsers send no Sec-Fetch-Site, and Origin depends on the Referrer-Policy of the page.
+  it('signs in and decides over http to a host that is not this machine', async () => {
+    const { inbox, add } = seededInbox()
+    const id = await add(DEAD)
+    const { base, close } = await standalone(inbox, { hosts: ['callbacks.internal'] })
+    const { page } = await open('http://callbacks.internal/', { proxy: { server: base } })
+    await page.goto(`http://callbacks.internal/entry?id=${id}`)
+    await signIn(page)
+    await page.getByRole('button', { name: 'Discard' }).click()
+    await page.getByRole('cell', { name: 'ada' }).waitFor()
+    expect((await inbox.show(id))!.history).toMatchObject([{ action: 'discard', by: 'ada' }])
+    close()
+  })
+
   it('is signed in to two consoles of one host at the same time', async () => {
     const consoles = [await standalone(seededInbox().inbox), await standalone(seededInbox().inbox)]
     const { page } = await open(consoles[0]!.base)
     for (const { base } of consoles) {
       await page.goto(base)
-      await page.getByLabel('Name').fill('ada')
-      await page.getByLabel('Password').fill('correct horse battery')
-      await page.getByRole('button', { name: 'Sign in' }).click()
+      await signIn(page)
       await page.getByRole('heading', { name: 'Overview' }).waitFor()
     }
     for (const { base, close } of consoles) {
@@ -103,17 +119,31 @@ describeWithChromium('the protections of the console in a browser', () => {
   })
 })
 
+async function signIn(page: Page): Promise<void> {
+  await page.getByLabel('Name').fill('ada')
+  await page.getByLabel('Password').fill('correct horse battery')
+  await page.getByRole('button', { name: 'Sign in' }).click()
+}
+
 /** A console in a process of its own, in which ada may sign in. */
-async function standalone(inbox: CompleteInbox): Promise<{ base: string; close: () => void }> {
+async function standalone(
+  inbox: CompleteInbox,
+  options: StandaloneConsoleOptions = {},
+): Promise<{ base: string; close: () => void }> {
   const receiver = createReceiver({ subscriptions: [subscription], inbox, logger: false })
   const users = [{ name: 'ada', password: 'correct horse battery', role: 'decide' }] as const
-  const settings = parseStandaloneConsole('serve', { option: 'admin', part: 'admin' }, { users }, '127.0.0.1')
+  const place = { option: 'admin', part: 'admin' }
+  const settings = parseStandaloneConsole('serve', place, { users, ...options }, '127.0.0.1')
   const console = createStandaloneConsole('serve', receiver, settings, {
     debug() {},
     info() {},
     warn() {},
     error() {},
   })
-  const base = `${await serveUntilEnd((request, response) => console.handle(request, response))}/`
-  return { base, close: () => console.close() }
+  const origin = await serveUntilEnd((request, response) => {
+    // A browser for which this server is a proxy sends the absolute form of the address.
+    request.url = request.url!.replace(/^http:\/\/[^/]*/, '')
+    console.handle(request, response)
+  })
+  return { base: `${origin}/`, close: () => console.close() }
 }

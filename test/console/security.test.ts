@@ -27,7 +27,7 @@ describe('every answer', () => {
         'content-security-policy': POLICY,
         'cross-origin-opener-policy': 'same-origin',
         'cross-origin-resource-policy': 'same-origin',
-        'referrer-policy': 'no-referrer',
+        'referrer-policy': 'same-origin',
         'x-content-type-options': 'nosniff',
         'x-frame-options': 'DENY',
       })
