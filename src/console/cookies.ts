@@ -9,14 +9,18 @@ export function secretInCookie({ headers }: IncomingMessage, name: string): stri
   return undefined
 }
 
-/** A cookie that scripts cannot read, and that the browser does not send with requests of other sites. */
+/**
+ * A cookie that scripts cannot read, and that the browser does not send with forms of other sites. Not `SameSite=Strict`: the browser
+ * would not send it when a link in a chat leads to the console. The operator would have to sign in again, and the new cookie would make
+ * the forms of open pages invalid.
+ */
 export function cookieHeader(
   request: IncomingMessage,
   name: string,
   value: string,
   maxAgeS?: number,
 ): string {
-  const parts = [`${name}=${value}`, 'Path=/', 'HttpOnly', 'SameSite=Strict']
+  const parts = [`${name}=${value}`, 'Path=/', 'HttpOnly', 'SameSite=Lax']
   if (maxAgeS !== undefined) parts.push(`Max-Age=${maxAgeS}`)
   if (isHttps(request)) parts.push('Secure')
   return parts.join('; ')

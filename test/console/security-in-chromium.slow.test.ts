@@ -103,6 +103,19 @@ describeWithChromium('the protections of the console in a browser', () => {
     close()
   })
 
+  it('is signed in when a link on another site leads to it', async () => {
+    const { base, close } = await standalone(seededInbox().inbox)
+    const chat = await serveUntilEnd((_, response) => response.end(`<a href="${base}entries">List</a>`))
+    const { page } = await open(base)
+    await page.goto(base)
+    await signIn(page)
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    await page.goto(chat.replace('127.0.0.1', 'localhost'))
+    await page.getByRole('link').click()
+    await page.getByRole('heading', { name: 'Entries' }).waitFor()
+    close()
+  })
+
   it('is signed in to two consoles of one host at the same time', async () => {
     const consoles = [await standalone(seededInbox().inbox), await standalone(seededInbox().inbox)]
     const { page } = await open(consoles[0]!.base)

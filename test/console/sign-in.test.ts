@@ -48,11 +48,11 @@ describe('a console with users', () => {
     expect((await get('entries?state=dead')).status).toBe(200)
   })
 
-  it('has a session in a cookie that scripts and other sites do not get', async () => {
+  it('has a session in a cookie that scripts and forms of other sites do not get', async () => {
     const browsing = await run()
     const cookie = (await signIn(browsing)).headers.get('Set-Cookie')
     expect(cookie).toMatch(
-      /^countersign-session-(\d+)-\1=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200$/,
+      /^countersign-session-(\d+)-\1=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Max-Age=43200$/,
     )
   })
 
