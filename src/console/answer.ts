@@ -46,7 +46,10 @@ export function send(request: IncomingMessage, response: ServerResponse, answer:
   response.statusCode = status
   response.setHeader('Cache-Control', 'no-store')
   response.setHeader('Content-Type', contentType)
-  for (const [name, value] of Object.entries(headers ?? {})) response.setHeader(name, value)
+  const { 'Set-Cookie': cookie, ...others } = headers ?? {}
+  for (const [name, value] of Object.entries(others)) response.setHeader(name, value)
+  // The application in front may have set a cookie as well.
+  if (cookie !== undefined) response.appendHeader('Set-Cookie', cookie)
   response.setHeader('Content-Length', bytes.length)
   response.end(request.method === 'HEAD' ? undefined : bytes)
 }

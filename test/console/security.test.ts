@@ -229,6 +229,21 @@ describe('a form', () => {
   })
 })
 
+test('a cookie that the application sets stays beside that of the console', async () => {
+  const { inbox } = seededInbox()
+  const app = express()
+  app.use((_, response, next) => {
+    response.cookie('session', 'of the application')
+    next()
+  })
+  app.use('/c', createConsole({ inbox, logger: false }))
+  const { headers } = await browse(`${await serveUntilEnd(app)}/c/`).get('./')
+  expect(headers.getSetCookie()).toEqual([
+    expect.stringMatching(/^session=/),
+    expect.stringMatching(/^countersign-form=/),
+  ])
+})
+
 describe('who may use it', () => {
   it('is decided by the application', async () => {
     const { inbox } = seededInbox()
