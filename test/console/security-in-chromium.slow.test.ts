@@ -1,4 +1,6 @@
+import express from 'express'
 import type { Page } from 'playwright-core'
+import { createConsole } from '../../src/console.js'
 import type { Arrival } from '../../src/inbox/inbox.js'
 import type { CompleteInbox } from '../../src/inbox/operations.js'
 import { createReceiver } from '../../src/index.js'
@@ -87,6 +89,26 @@ describeWithChromium('the protections of the console in a browser', () => {
     await other.getByRole('button', { name: 'Sign in' }).waitFor()
     expect(problems).toEqual([])
     close()
+  })
+
+  it('leads to the login of the application when the session has ended', async () => {
+    const { inbox } = seededInbox()
+    let isLoggedIn = true
+    const app = express()
+    app.get('/login', (_, response) => void response.send('<title>Login</title><h1>Login</h1>'))
+    app.use(
+      '/c',
+      (_, response, next) => (isLoggedIn ? next() : response.redirect('/login')),
+      createConsole({ inbox, logger: false }),
+    )
+    const base = `${await serveUntilEnd(app)}/c/`
+    const { page } = await open(base)
+    await page.clock.install()
+    await page.goto(base)
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    isLoggedIn = false
+    await page.clock.runFor(5_000)
+    await page.waitForURL('**/login')
   })
 
   // To such an address browsers send no Sec-Fetch-Site, and Origin depends on the Referrer-Policy of the page.

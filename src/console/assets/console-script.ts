@@ -97,10 +97,12 @@ export const CONSOLE_SCRIPT = `'use strict'
   if (live) new MutationObserver(plan).observe(live, { childList: true, subtree: true, characterData: true })
   addEventListener('resize', plan)
   dark.addEventListener('change', plan)
-  // The session has ended. The same address now has the sign-in page, so the page is loaded again.
+  // The session has ended. The same address now has a page to sign in: of the console, or of the application, which redirects to it.
   document.addEventListener('htmx:after:request', (event) => {
-    const response = event.detail && event.detail.ctx && event.detail.ctx.response
-    if (response && response.status === 401) location.reload()
+    const { status, raw } = event.detail.ctx.response
+    if (status !== 401 && !raw.redirected) return
+    event.preventDefault()
+    location.reload()
   })
 })()
 `
