@@ -174,6 +174,24 @@ describe('the list', () => {
     const filtered = await get(live.replace('?', '?state=stored&'))
     expect(textOf(filtered)).toContain('changed')
   })
+
+  it('follows its rows however many entries have arrived since, and announces those', async () => {
+    const { inbox, clock, add } = seededInbox()
+    for (let count = 0; count < 40; count++) await add('stored')
+    const { get } = browse(await runConsole({ inbox, clock }))
+    const lists = ['entries', 'entries?state=stored'].map(async (path) => {
+      const { text } = await get(path)
+      return / id="news"[^>]* hx-get="([^"]+)"/.exec(text)![1]!.replaceAll('&amp;', '&')
+    })
+    const [all, stored] = await Promise.all(lists)
+    for (let count = 0; count < 120; count++) await add('stored')
+    const later = textOf(await get(all!))
+    expect(later).toMatch(/^\s*100 or more new (?:stored 0\s*){40}$/)
+    for (const { id } of (await inbox.search({}, { limit: 40 })).entries)
+      await inbox.act(id, 'discard', 'ada')
+    // None of the rows is in this list any more.
+    expect(textOf(await get(stored!))).toMatch(/^\s*100 or more new (?:changed\s*){40}$/)
+  })
 })
 
 describe('the page of an entry', () => {

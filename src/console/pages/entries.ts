@@ -1,6 +1,6 @@
 import type { EntryId } from '../../callback/callback.js'
 import { printable } from '../../base/printable.js'
-import type { EntrySummary, OperatorDecision } from '../../inbox/operations.js'
+import type { EntryPage, EntrySummary, OperatorDecision } from '../../inbox/operations.js'
 import { BULK_DECISIONS, isBulkPossible } from '../views/bulk-decisions.js'
 import { FILTER_FIELDS, hrefWith, listQuery, STATE_ORDER, type ListQuery } from '../views/entry-filter.js'
 import { entryRow } from '../views/entry-row.js'
@@ -57,15 +57,16 @@ export const entriesPage: ReadPage = async (parts, visit) => {
 export const liveEntries: ReadPage = async (parts, visit) => {
   const { query } = visit.request
   const list = listQuery(query)
+  if (list.problem !== undefined) return html('', 400)
   const ids = query.getAll('id').slice(0, PAGE_SIZE)
-  const limit = ids.length + MAX_NEW
-  const { entries } = list.problem
-    ? NOTHING
-    : await parts.operations.search(list.filter, { newestFirst: true, limit })
-  const byId = new Map(entries.map((entry) => [entry.id, entry]))
-  const firstKnown = entries.findIndex(({ id }) => ids.includes(id))
-  // If none of the rows is found, all of them have left the list, and the entries that were found may be older than the rows.
-  const newCount = firstKnown === -1 ? (ids.length === 0 ? entries.length : 0) : firstKnown
+  const search = (page: EntryPage) => parts.operations.search(list.filter, page)
+  // A page without rows has no entry to continue from.
+  const newer = await search({ afterId: ids[0], newestFirst: ids.length === 0, limit: MAX_NEW })
+  const newCount = newer.entries.length
+  // The rows, beginning with the first. Entries that have come into the list since may be among them.
+  const afterId = newer.entries[0]?.id ?? newer.next
+  const rows = await search({ afterId, newestFirst: true, limit: ids.length + MAX_NEW })
+  const byId = new Map(rows.entries.map((entry) => [entry.id, entry]))
   const view = {
     news: newCount === 0 ? '' : `${numberText(newCount)}${newCount >= MAX_NEW ? ' or more' : ''} new`,
     newestHref: hrefWith('entries', list.parts),
@@ -74,7 +75,7 @@ export const liveEntries: ReadPage = async (parts, visit) => {
       return { index, state: entry?.state, attempts: entry?.attempts }
     }),
   }
-  return html(parts.renderer.fragment('liveEntries', view), list.problem ? 400 : 200)
+  return html(parts.renderer.fragment('liveEntries', view))
 }
 
 const NOTHING: ListPage = { entries: [], olderFrom: undefined, newerTo: undefined, isUnfinished: false }
