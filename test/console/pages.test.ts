@@ -92,6 +92,7 @@ describe('the list', () => {
     expect(idsOf(back.text)).toEqual(ids.slice(50, 100))
     const newest = await get(linkIn((await get(linkIn(back.text, 'prev')!)).text, 'prev') ?? 'entries')
     expect(idsOf(newest.text)).toEqual(ids.slice(0, 50))
+    expect((await get('entries?state=dead')).text).not.toContain('Pages of the list')
   })
 
   it('finds by each filter, and keeps the filter in the form and in the links', async () => {

@@ -152,7 +152,6 @@ form.decide { display: grid; gap: 0.7rem; }
 form.decide .field { max-width: 44rem; }
 .actions { list-style: none; display: flex; flex-wrap: wrap; gap: 0.6rem; margin: 0.6rem 0 0; padding: 0; }
 .pages { display: flex; gap: 1.25rem; }
-.pages:empty { display: none; }
 pre.payload { margin: 0.6rem 0 0; padding: 0.75rem; background: var(--page); border: 1px solid var(--line); border-radius: 6px; overflow: auto; max-height: 32rem;
   font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace; font-size: 0.86rem; line-height: 1.5; white-space: pre-wrap; overflow-wrap: anywhere; }
 .sign-in { width: min(24rem, 100%); margin: 8vh auto 0; background: var(--panel); border: 1px solid var(--line); border-radius: 8px; padding: 1.4rem; display: grid; gap: 0.9rem; }

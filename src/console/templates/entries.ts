@@ -38,10 +38,10 @@ export const ENTRIES = `<% layout('@layout', it.frame) %>
 <p id="news" class="news" aria-live="polite"<% if (it.liveHref) { %> hx-get="<%= it.liveHref %>" hx-trigger="every 5s" hx-swap="innerHTML swapEmpty:true"<% } %>></p>
 <% if (it.rows.length === 0) { %><p class="note"><%= it.empty %></p><% } else { %>
 <section aria-label="Entries"><%~ include('@entryTable', { rows: it.rows, label: 'List of entries' }) %></section><% } %>
-<nav class="pages" aria-label="Pages of the list">
+<% if (it.newerHref || it.olderHref) { %><nav class="pages" aria-label="Pages of the list">
 <% if (it.newerHref) { %><a href="<%= it.newerHref %>" rel="prev">Newer</a><% } %>
 <% if (it.olderHref) { %><a href="<%= it.olderHref %>" rel="next"><%= it.olderText %></a><% } %>
-</nav>
+</nav><% } %>
 <% if (it.bulk.length > 0) { %>
 <section aria-labelledby="bulk-title"><h2 id="bulk-title">Decide on all that match</h2>
 <p class="note">The next page shows how many entries match, and which. Nothing is done before you confirm there.</p>
