@@ -1,9 +1,11 @@
 import { decisionReason } from '../decision-reason.js'
 import { seeOther } from '../answer.js'
 import { entryHref } from '../views/entry-row.js'
+import type { OperatorAction } from '../../inbox/operations.js'
 import type { SubmitPage } from '../page.js'
-import { entryActionIn } from '../entry-action.js'
 import { noEntry, seenVersion, showEntry } from './entry.js'
+
+const ACTIONS = ['retry', 'release', 'discard', 'undo'] as const satisfies readonly OperatorAction[]
 
 /** A decision on one entry. If it is not carried out, the page says why, and shows the entry as it is now. */
 export const decideOnEntry: SubmitPage = async (parts, visit, fields) => {
@@ -14,7 +16,7 @@ export const decideOnEntry: SubmitPage = async (parts, visit, fields) => {
   const refused = (status: 400 | 409, message: string) =>
     showEntry(parts, visit, entry, { status, message, givenReason })
 
-  const action = entryActionIn(fields)
+  const action = ACTIONS.find((each) => each === fields.get('action'))
   if (!action) return refused(400, 'There is no such decision.')
   const { reason, problem } = decisionReason(givenReason, parts.reasonRequired)
   if (problem !== undefined) return refused(400, problem)
