@@ -1,4 +1,4 @@
-import type { Alternative, Hypothesis } from './change.js'
+import type { Alternative, Hypothesis, Weight } from './change.js'
 import type { RequestUrls, UrlParts } from './request-urls.js'
 
 /** Prefixes that gateways and frameworks add by default. */
@@ -25,11 +25,7 @@ export function pathHypotheses(written: string, request: RequestUrls): readonly 
 
 function* otherPaths(parts: UrlParts, { targets, prefixes }: RequestUrls): Iterable<Alternative<UrlParts>> {
   const { path } = parts
-  const withPath = (changed: string, change: string, weight: 1 | 2 | 3 = 1) => ({
-    value: { ...parts, path: changed },
-    change,
-    weight,
-  })
+  const withPath = otherPath(parts)
   const requested = targets.map((target) => target.split(/[?#]/, 1)[0]!)
   for (const each of requested) {
     // Only a slash differs: that is another cause.
@@ -62,13 +58,13 @@ function* otherPaths(parts: UrlParts, { targets, prefixes }: RequestUrls): Itera
   for (const prefix of COMMON_PREFIXES) yield withPath(prefix + path, `with the prefix ${prefix}`, 3)
 }
 
+function otherPath(parts: UrlParts) {
+  return (path: string, change: string, weight: Weight = 1) => ({ value: { ...parts, path }, change, weight })
+}
+
 function* otherSpellings(parts: UrlParts, written: string): Iterable<Alternative<UrlParts>> {
   const { path } = parts
-  const withPath = (changed: string, change: string, weight: 1 | 2 | 3 = 1) => ({
-    value: { ...parts, path: changed },
-    change,
-    weight,
-  })
+  const withPath = otherPath(parts)
   const raw = /^[a-z]+:\/\/[^/?#]*([^?#]*)/is.exec(written)?.[1]
   if (raw !== undefined) yield withPath(raw, 'as it is written in the configuration')
   yield withPath(encodeURI(path.toWellFormed()), 'encoded once more', 3)
