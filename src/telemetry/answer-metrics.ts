@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks'
+import { LatestMap } from '../base/latest-map.js'
 import type { VerifiedCallback } from '../callback/callback.js'
 import type { EventSource } from '../events/event-channel.js'
 import type { AnsweredEvent } from '../events/lifecycle-events.js'
@@ -6,7 +7,7 @@ import type { BoundedNames } from './bounded-names.js'
 import { ClockSkew } from './clock-skew.js'
 import { Counter, Gauge, Histogram, type Metric } from './instruments.js'
 
-/** How many secrets have a time of their last callback. Above the limit, the secret with the oldest time is forgotten. */
+/** How many secrets have a time of their last callback. Above the limit, one that verified no callback for long is forgotten. */
 const MAX_SECRETS = 1_000
 
 /**
@@ -31,7 +32,7 @@ export class AnswerMetrics {
     limits: [256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576],
   })
   readonly #skew = new ClockSkew(() => performance.now())
-  readonly #secrets = new Map<string, SecretUse>()
+  readonly #secrets = new LatestMap<string, SecretUse>(MAX_SECRETS)
   readonly #eventTypes: BoundedNames
 
   constructor(eventTypes: BoundedNames) {
@@ -83,17 +84,10 @@ export class AnswerMetrics {
     if (secretFingerprint === undefined) return
     const known = this.#secrets.get(secretFingerprint)
     const at = receivedAt.getTime()
+    // Setting it again makes it the last one, which takes longer and matters only at the limit.
+    if (known && this.#secrets.size < MAX_SECRETS) known.at = at
     // The first event type, because two subscriptions may share a secret.
-    if (known) known.at = at
-    else this.#secrets.set(secretFingerprint, { eventType, at })
-    if (this.#secrets.size > MAX_SECRETS) this.#forgetOldest()
-  }
-
-  #forgetOldest(): void {
-    const [[oldest]] = [...this.#secrets].sort(([, one], [, other]) => one.at - other.at) as [
-      [string, SecretUse],
-    ]
-    this.#secrets.delete(oldest)
+    else this.#secrets.set(secretFingerprint, { eventType: known?.eventType ?? eventType, at })
   }
 }
 

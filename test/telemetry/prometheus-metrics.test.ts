@@ -1,6 +1,9 @@
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { Registry } from 'prom-client'
+import { outcome } from '../../src/callback/outcomes.js'
+import { EventChannel } from '../../src/events/event-channel.js'
+import { answeredEvent } from '../../src/events/publish-answer.js'
 import { createReceiver, createWorker, DoNotRetryError, MemoryInbox } from '../../src/index.js'
 import { prometheusMetrics } from '../../src/prometheus.js'
 import { SqliteInbox } from '../../src/sqlite.js'
@@ -80,6 +83,28 @@ describe('prometheusMetrics', () => {
     const name = `countersign_secret_last_verified_timestamp_seconds{secret="${fingerprint}",${TYPE}}`
     expect((await samples()).get(name)).toBe(now / 1000)
     expect(await metrics.text()).not.toContain(SECRET)
+  })
+
+  it('has the times of the thousand secrets that were used last', async () => {
+    const events = new EventChannel(() => {})
+    const metrics = prometheusMetrics()
+    metrics.observe({ events, operations: undefined })
+    const { callback } = arrival()
+    const headers = { idempotencyKey: undefined, eventType: undefined }
+    const verify = (secretFingerprint: string) => {
+      const stored = outcome('STORED', { ...callback, secretFingerprint })
+      events.publish('answered', answeredEvent(stored, headers, 1))
+    }
+    for (let count = 0; count < 1_000; count++) verify(`${count}`)
+    verify('0')
+    verify('1000')
+    const times = [...samplesOf(await metrics.text()).keys()].flatMap(
+      (name) => /^countersign_secret_last_verified_timestamp_seconds{secret="(\d+)"/.exec(name)?.[1] ?? [],
+    )
+    expect(times.sort((one, other) => Number(one) - Number(other))).toEqual([
+      '0',
+      ...Array.from({ length: 999 }, (_, index) => `${index + 2}`),
+    ])
   })
 
   it('estimates the clock skew from verified callbacks only', async () => {
