@@ -1,4 +1,4 @@
-// The result as Markdown: several tables, as one would be wider than a terminal.
+// The result as Markdown: several tables, as one would be wider than a terminal. Tables of zeros are one sentence.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
@@ -27,8 +27,15 @@ const LEDGER = {
 }
 
 export function resultTables(rows, isTransactional) {
-  const tables = [LOAD, VIOLATIONS, ...(isTransactional ? [LEDGER] : [])]
-  return tables.map((titles) => table(titles, rows)).join('\n\n')
+  const checks = [VIOLATIONS, ...(isTransactional ? [LEDGER] : [])]
+  const counted = checks
+    .flatMap((titles) => Object.entries(titles))
+    .filter(([name]) => !(name in LOAD || name === 'rows'))
+  const isClean = rows.every((row) => counted.every(([name]) => row[name] === 0))
+  const clean = `None in any row: ${counted.map(([, title]) => title).join(', ')}.`
+  return [table(LOAD, rows), ...(isClean ? [clean] : checks.map((titles) => table(titles, rows)))].join(
+    '\n\n',
+  )
 }
 
 /** Replaces the result of this name in docs/crash-matrix.md. */
