@@ -231,16 +231,28 @@ describe('countersign rotate --status', () => {
       lookedAt: 1,
       hasMore: false,
       secrets: [
-        { subscription: 'subscriptions[0]', secret: 'file new.secret', last: null },
-        { secret: 'file old.secret', last: { signedAt: '2026-11-03T09:14:27.000Z', entry: '1' } },
+        // printf 'countersign secret fingerprint 1' | openssl dgst -sha256 -hmac the-new-secret | cut -c 18-29
+        {
+          subscription: 'subscriptions[0]',
+          secret: 'file new.secret',
+          fingerprint: '195e4667b3e8',
+          last: null,
+        },
+        {
+          secret: 'file old.secret',
+          fingerprint: 'fbcef975b794',
+          last: { signedAt: '2026-11-03T09:14:27.000Z', entry: '1' },
+        },
         { secret: 'secret[2]', last: null },
       ],
     })
     const ran = await countersign(['rotate', '--status'], { cwd })
     expect(withoutSecrets(ran, OLD, 'the-new-secret', 'some-other-text')).toMatch(
-      /file old\.secret +last signed 2026-11-03T09:14:27\.000Z \(entry 1\)\n/,
+      /file old\.secret +last signed 2026-11-03T09:14:27\.000Z \(entry 1\); fingerprint fbcef975b794\n/,
     )
-    expect(ran.stdout).toMatch(/file new\.secret +not seen in the 1 entry there are\n/)
+    expect(ran.stdout).toMatch(
+      /file new\.secret +not seen in the 1 entry there are; fingerprint 195e4667b3e8\n/,
+    )
   })
 
   it('says which secret it does not have', async () => {

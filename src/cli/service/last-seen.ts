@@ -3,6 +3,7 @@ import { CountersignError } from '../../base/errors.js'
 import type { LastSigned, LastSignedReport, SigningSecret } from '../../inbox/last-signed.js'
 import { lastSigned } from '../../inbox/sqlite/last-signed.js'
 import { readInboxFile } from '../../inbox/sqlite/read-inbox-file.js'
+import { secretFingerprint } from '../../callback/secret-fingerprint.js'
 import { withoutQuery } from '../../callback/subscriptions.js'
 import type { ConfiguredSubscription } from '../config/config-subscriptions.js'
 import { databaseName } from '../config/connection-string.js'
@@ -13,6 +14,7 @@ import {
   type InboxFlags,
 } from '../config/inbox-file.js'
 import { UsageError, type Io } from '../io.js'
+import { hmacKey } from '../../signature/secret.js'
 
 /** When each secret was last used, from the inbox. */
 export interface LastSeen {
@@ -31,6 +33,8 @@ export interface SecretSeen {
   readonly callbackUrl: string
   /** The name of the secret in the configuration. */
   readonly secret: string
+  /** Its name in the metrics, in the console and in the entries. */
+  readonly fingerprint?: string
   /** Why its use is not known. */
   readonly problem?: string
   /** The latest stored callback that was signed with it; null if no entry that was read was signed with it. */
@@ -60,7 +64,8 @@ export async function lastSeen(
         secret: secretName,
       }
       if (typeof secret !== 'string') return { ...about, problem: secret.problem }
-      return { ...about, index: found.push({ eventTypeName, callbackUrl, secret }) - 1 }
+      const fingerprint = secretFingerprint(hmacKey(secret))
+      return { ...about, fingerprint, index: found.push({ eventTypeName, callbackUrl, secret }) - 1 }
     }),
   )
   const { name, report } = inbox.kind === 'file' ? await inFile(inbox, found) : await inDatabase(inbox, found)

@@ -38,7 +38,11 @@ function readable({ secrets, ...looked }: LastSeen, width: number): string {
       return [
         table([[id ?? subscription, eventTypeName, callbackUrl]], layout),
         fields(
-          rows.map((row) => [`  ${fitted(row.secret, 40)}`, readableSeen(row, { secrets, ...looked })]),
+          rows.map((row) => {
+            const seen = readableSeen(row, { secrets, ...looked })
+            const { secret, fingerprint } = row
+            return [`  ${fitted(secret, 40)}`, fingerprint ? `${seen}; fingerprint ${fingerprint}` : seen]
+          }),
           width,
         ),
       ]
