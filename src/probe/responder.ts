@@ -5,7 +5,7 @@ import type { OutcomeCode } from '../callback/outcomes.js'
 import type { PreparedSubscription } from '../callback/prepared-subscription.js'
 import type { SubscriptionHints, SubscriptionLookup } from '../callback/subscriptions.js'
 import { findMarkers, isMarkerOf, probeKey, type ProbeMarker } from './marker.js'
-import { PROBE_WINDOW_MS, ProbeLimit, UsedNonces } from './probe-limit.js'
+import { PROBE_WINDOW_MS, probeLimit, UsedNonces } from './probe-limit.js'
 import { sealReport, valueDigest, type ReportedHeader } from './report.js'
 
 /** A request whose marker is that of a subscription. */
@@ -49,14 +49,13 @@ const SCHEMES = ['basic', 'bearer', 'digest', 'negotiate', 'hmac-sha256']
  */
 export class ProbeResponder {
   readonly #settings: ResponderSettings
-  readonly #limit: ProbeLimit
+  readonly #admits = probeLimit()
   readonly #used = new UsedNonces()
   /** By the key of the secret, which is the same object for the same text. */
   readonly #keys = new WeakMap<KeyObject, KeyObject>()
 
-  constructor(settings: ResponderSettings, limit = new ProbeLimit()) {
+  constructor(settings: ResponderSettings) {
     this.#settings = settings
-    this.#limit = limit
   }
 
   /** Undefined for every request that is no probe, is not in time, or was answered before. Never rejects. */
@@ -68,7 +67,7 @@ export class ProbeResponder {
     const open = markers.filter(
       ({ nonce, sentAtMs }) => Math.abs(now - sentAtMs) <= PROBE_WINDOW_MS && !this.#used.has(nonce),
     )
-    if (open.length === 0 || !this.#limit.admits()) return undefined
+    if (open.length === 0 || !this.#admits()) return undefined
     return this.#verify(open, request).catch(() => undefined)
   }
 

@@ -18,7 +18,6 @@ import type { AnsweredEvent } from '../../events/lifecycle-events.js'
 import type { AcceptStep, AttemptResult, AttemptStep, SettleStep } from '../../events/steps.js'
 import type { BoundedNames } from '../bounded-names.js'
 import { messageAttributes } from './message-attributes.js'
-import type { PerSecondLimit } from './per-second-limit.js'
 import { endProcess, endReceive, endSettle } from './span-ends.js'
 import { StepContexts } from './step-contexts.js'
 import { parseStoredTraceContext, parseTraceContext, storedTraceContext } from './trace-context.js'
@@ -29,8 +28,8 @@ interface SpanParts {
   readonly eventTypes: BoundedNames
   /** Whether an incoming traceparent becomes the parent. */
   readonly trustTraceparent: boolean
-  /** Which requests that were not verified have a span. */
-  readonly refusedSpans: PerSecondLimit
+  /** Whether one more request that was not verified has a span. */
+  readonly refusedSpans: () => boolean
 }
 
 /** Where a span belongs. */
@@ -137,7 +136,7 @@ export class CallbackSpans {
   #answered({ outcome, durationMs }: AnsweredEvent): void {
     const { callback, code } = outcome
     // The only outcome of a verified callback without that step.
-    if (callback ? code !== 'ERR_SHUTTING_DOWN' : !this.#parts.refusedSpans.admits()) return
+    if (callback ? code !== 'ERR_SHUTTING_DOWN' : !this.#parts.refusedSpans()) return
     const startTime = performance.now() - durationMs
     const attributes = messageAttributes('receive', 'receive', callback)
     const options = { kind: SpanKind.CONSUMER, attributes, startTime }

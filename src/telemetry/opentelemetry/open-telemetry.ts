@@ -1,13 +1,12 @@
-import { performance } from 'node:perf_hooks'
 import { metrics, trace, type MeterProvider, type TracerProvider } from '@opentelemetry/api'
 import type { HasAll } from '../../base/has-all.js'
 import { checkKnownOptions, integerOption, invalidOption, objectOption } from '../../base/option-checks.js'
+import { windowLimit } from '../../base/window-limit.js'
 import { BoundedNames } from '../bounded-names.js'
 import { checkObserved, inboxName, type ObservedProcess, type ObserveOptions } from '../observed-process.js'
 import { CallbackMetrics } from './callback-metrics.js'
 import { CallbackSpans } from './callback-spans.js'
 import { SYSTEM } from './conventions.js'
-import { PerSecondLimit } from './per-second-limit.js'
 
 export interface OpenTelemetryOptions {
   /** Makes the spans. `false`: no spans. @default the provider that is registered with `@opentelemetry/api` */
@@ -76,7 +75,7 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): OpenTelemetry
           tracer: tracerProvider.getTracer(SYSTEM),
           eventTypes,
           trustTraceparent,
-          refusedSpans: new PerSecondLimit(perSecond, () => performance.now()),
+          refusedSpans: windowLimit(perSecond, 1_000),
         })
   const measured =
     meterProvider === false ? undefined : new CallbackMetrics(meterProvider.getMeter(SYSTEM), eventTypes)
