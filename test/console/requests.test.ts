@@ -106,9 +106,11 @@ describe('the page of refused requests', () => {
     expect(text.match(/<td class="number">401/g)).toHaveLength(50)
   })
 
-  it('says so where the process accepts no callbacks', async () => {
+  it('says so where it has only an inbox, of which the process may have a receiver', async () => {
     const { inbox } = seededInbox()
-    expect(textOf(await browse(await runConsole({ inbox })).get('refused'))).toContain('accepts no callbacks')
+    const page = textOf(await browse(await runConsole({ inbox })).get('refused'))
+    expect(page).toContain('sees only the inbox')
+    expect(page).not.toContain('accepts no callbacks')
   })
 })
 

@@ -7,7 +7,7 @@ export const LIVE_REFUSED = `<% if (it.counts.length === 0) { %><p class="note">
 
 export const REFUSED = `<% layout('@layout', it.frame) %>
 <h1>Refused requests</h1>
-<% if (!it.live) { %><p class="note">This process accepts no callbacks, so it refuses none.</p><% } else { %>
+<% if (!it.live) { %><p class="note">The console of this process sees only the inbox. The receivers know which requests they refused.</p><% } else { %>
 <p class="note">Counted in this process since <%~ include('@time', it.live.since) %>. Bodies and signatures of refused requests are not kept.</p>
 <section aria-label="Refused requests by reason"><div hx-get="live/refused" hx-trigger="every 5s" hx-swap="innerMorph"><%~ include('@liveRefused', it.live) %></div></section>
 <section aria-labelledby="causes-title"><h2 id="causes-title">Causes that were found</h2>
