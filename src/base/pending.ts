@@ -1,4 +1,4 @@
-/** A result, or a promise of it if there is something to wait for. Most work in memory has its result at once. */
+/** A result, or a promise of it if there is something to wait for. Most work in memory has its result immediately. */
 export type MaybePending<Value> = Value | Promise<Value>
 
 /**
@@ -10,7 +10,7 @@ export function isPending<Value>(result: MaybePending<Value>): result is Promise
 }
 
 /**
- * Continues with a result: at once, or when its promise is fulfilled. An `await` would suspend the caller also when there is
+ * Continues with a result: immediately, or when its promise is fulfilled. An `await` would suspend the caller also when there is
  * nothing to wait for; each async function of a callback keeps about 1 KB until its end.
  */
 export function whenDone<Value, Next>(

@@ -27,7 +27,7 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /**
  * Runs `prepare` and the `start` that it returns, and then waits until a signal or an uncaught error ends the process. Rejects
- * when one of the two does. Signals are handled from the beginning: before the start they end the process at once.
+ * when one of the two does. Signals are handled from the beginning: before the start they end the process immediately.
  */
 export async function runUntilSignal(prepare: () => Promise<Prepared>): Promise<never> {
   // Without a listener, the kernel discards the signals of the first process of a container. A configuration may wait for

@@ -21,7 +21,7 @@ export class SharedReading<Value> {
   readonly #leastFreshMs: number
   readonly #now: () => number
   #latest: Finished<Value> | undefined
-  #running: Running<Value> | undefined
+  #running: InFlight<Value> | undefined
   /** A reading that failed after the calls that waited for it had returned. */
   #failed: { readonly reading: Promise<Value>; readonly at: number } | undefined
 
@@ -71,7 +71,7 @@ export class SharedReading<Value> {
   }
 
   #run(read: () => Promise<Value>, startedAt: number): void {
-    const running: Running<Value> = { reading: read(), startedAt }
+    const running: InFlight<Value> = { reading: read(), startedAt }
     this.#running = running
     const end = (latest: Finished<Value> | undefined) => {
       // It was forgotten, or another one was started.
@@ -93,7 +93,7 @@ export class SharedReading<Value> {
   }
 }
 
-interface Running<Value> {
+interface InFlight<Value> {
   readonly reading: Promise<Value>
   readonly startedAt: number
 }

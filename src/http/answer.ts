@@ -9,7 +9,7 @@ export interface CallbackAnswer {
   readonly body: string
 }
 
-/** When a sender that was told to come back should do so. */
+/** When the sender should repeat a callback that was answered 409 or 503. */
 const RETRY_AFTER_SECONDS = '10'
 
 /**

@@ -223,7 +223,7 @@ export type ClaimEnd =
       readonly code?: string | undefined
     }
   | { readonly move: 'deadLetter'; readonly error: string; readonly code?: string | undefined }
-  /** Its handlers did not run: it is due again at once, and the attempt does not count. */
+  /** Its handlers did not run: it is due again immediately, and the attempt does not count. */
   | { readonly move: 'handBack' }
 
 export interface PruneEntries {

@@ -52,7 +52,8 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
 > {
   /**
    * What operators do with the inbox. What `act` does is also published on `events`, and makes the worker of this process look
-   * at once. `close` has no effect: `stop()` closes the inbox. Undefined without an inbox, and if the inbox lacks one of the operations.
+   * immediately. `close` has no effect: `stop()` closes the inbox. Undefined without an inbox, and if the inbox lacks one of the
+   * operations.
    */
   readonly operations: InboxOperations | undefined
   readonly #parts: ReceiverParts
@@ -103,7 +104,7 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
     const listener = this.#listener
     const { logger } = this.#parts
     let isFirst = true
-    // h3 (Nitro, Nuxt) answers 204 at once if a middleware has fewer than three parameters.
+    // h3 (Nitro, Nuxt) answers 204 immediately if a middleware has fewer than three parameters.
     return function countersignReceiver(request, response, _next) {
       requireNodeResponse('receiver.middleware', response)
       if (isFirst) {

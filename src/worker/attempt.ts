@@ -95,7 +95,7 @@ function failed(failure: AttemptFailure, attempts: number, parts: AttemptParts):
     attempts >= parts.maxAttempts || failure.code === 'ERR_PAYLOAD_INVALID' || forbidsRetry(failure.error)
   const { code } = failure
   if (isFinal) return { end: { move: 'deadLetter', error, code }, failure }
-  // This process aborted the handlers because it stops. Another process may claim the entry at once.
+  // This process aborted the handlers because it stops. Another process may claim the entry immediately.
   const delayMs = parts.isAborted() ? 0 : backoff(attempts, parts)
   return { end: { move: 'reschedule', delayMs, error, code }, failure }
 }

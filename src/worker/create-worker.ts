@@ -36,7 +36,7 @@ export class InboxWorker<Events extends object = EventMap, Transaction = unknown
 > {
   /**
    * What operators do with the inbox. What `act` does is also published on `events`, and makes the worker of this process look
-   * at once. `close` has no effect: `stop()` closes the inbox. Undefined if the inbox lacks one of the operations.
+   * immediately. `close` has no effect: `stop()` closes the inbox. Undefined if the inbox lacks one of the operations.
    */
   readonly operations: InboxOperations | undefined
   readonly #settings: WorkerSettings

@@ -36,7 +36,7 @@ const REJECTION_LIMIT_MS = 5_000
 
 /**
  * Runs the handlers of an entry in the transaction in which the entry becomes handled. When a handler fails, or its time is up,
- * `work` rejects at once, which rolls the transaction back: nothing that the handler does after that can be committed. The
+ * `work` rejects immediately, which rolls the transaction back: nothing that the handler does after that can be committed. The
  * caller records the end of a failed attempt, once the handlers have returned: until then nobody else may take the entry.
  */
 export function dispatchInTransaction({

@@ -27,7 +27,7 @@ export class Maintenance {
 
   start(): void {
     this.#timer = setInterval(() => this.#begin(true), EVERY_MS).unref()
-    // Deletes at once: old entries must be deleted even if no process runs for a minute. The warning has to wait until the
+    // Deletes immediately: old entries must be deleted even if no process runs for a minute. The warning has to wait until the
     // workers of a new deployment have claimed: until then the inbox knows the types of the old one.
     this.#begin(false)
   }

@@ -61,7 +61,7 @@ export class Worker {
   }
 
   /**
-   * Resolves once nothing runs and no entry is due that this worker has a handler for; at once if it has not started, or when
+   * Resolves once nothing runs and no entry is due that this worker has a handler for; immediately if it has not started, or when
    * it has stopped.
    */
   async idle(): Promise<void> {

@@ -13,7 +13,7 @@ export function slowUpload(exchange: Exchange, report: ProbeReport | undefined):
     return cut(`by the receiver after ${arrivedWithinMs} ms: bodyTimeoutMs`)
   // Without a body that has arrived and was read, there is no time to compare.
   if (!body?.bytes) return []
-  // Through a proxy that forwards each part at once, the body takes as long to arrive as the sender took to send it.
+  // Through a proxy that forwards each part immediately, the body takes as long to arrive as the sender took to send it.
   if (arrivedWithinMs >= pauseMs / 2) return []
   return [
     doctorFinding('body-buffered', `a body that took ${pauseMs} ms arrived within ${arrivedWithinMs} ms`),

@@ -91,7 +91,7 @@ export async function setTimesAnew(tx: Transaction): Promise<number> {
   return Math.max(0, Number(latest!.ahead))
 }
 
-/** What is due and was not taken is locked by somebody, perhaps for long: to claim again at once would be a busy loop. */
+/** What is due and was not taken is locked by somebody, perhaps for long: to claim again immediately would be a busy loop. */
 const LOCKED_AGAIN_MS = 50
 
 interface ClaimedRow extends LeaseRow, CallbackRow {

@@ -21,7 +21,7 @@ export class Announcements {
       `NOTIFY ${channelOf(connections.options.schema)}; COMMIT`
   }
 
-  /** The first call leads to a notification at once. Several calls while it is being sent, or shortly afterwards, lead to one more. */
+  /** The first call leads to a notification immediately. Several calls while it is being sent, or shortly afterwards, lead to one more. */
   announce(): void {
     this.#isPending = true
     this.#announcing ??= this.#announce().finally(() => (this.#announcing = undefined))

@@ -60,7 +60,7 @@ export class KeptConnection {
     return this.#use((connection) => {
       if (this.#isLogDoubtful) this.#emptyLog(connection)
       const result = connection.transaction(() => operation(connection))
-      // Begun at once: an operation that comes next may close the connection.
+      // Begun immediately: an operation that comes next may close the connection.
       const durable = isDurable ? this.#synced(connection) : Promise.resolve()
       this.#checkpoints?.committed(connection)
       return { result, durable }

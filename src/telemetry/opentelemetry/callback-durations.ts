@@ -72,7 +72,7 @@ export class CallbackDurations {
   #settle({ callback, move }: SettleStep, next: () => MaybePending<unknown>): void {
     const startedAt = performance.now()
     const recording = next()
-    // A store in memory ends at once, so there is nothing to measure.
+    // A store in memory ends immediately, so there is nothing to measure.
     if (!isPending(recording)) return
     const end = (error?: string) => {
       const attributes = this.#attributes(move, 'settle', callback, error)

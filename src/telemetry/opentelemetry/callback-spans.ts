@@ -121,7 +121,7 @@ export class CallbackSpans {
     const { callback, move } = step
     const startTime = performance.now()
     const recording = next()
-    // A store in memory ends at once, so a span would show nothing.
+    // A store in memory ends immediately, so a span would show nothing.
     if (!isPending(recording)) return
     const parent = this.#processing.of(callback)
     const attributes = messageAttributes(move, 'settle', callback)
