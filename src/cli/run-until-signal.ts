@@ -20,6 +20,11 @@ export interface Prepared {
 export type Stop = (why: { readonly failed: boolean }) => Promise<void>
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
+/**
+ * They must end the process. After a listener the instruction that failed is run again, and fails again without an end, such as
+ * after the -shm file of an inbox was shortened.
+ */
+const FAULTS = ['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP'] as const
 /** Added to the limit of a stop: to close connections, and to write the last log lines. */
 const STOP_SLACK_MS = 5_000
 /** Node fires a timer that is longer than this immediately. */
@@ -49,8 +54,11 @@ async function run({ log, stopLimitMs, stopping, start }: Prepared): Promise<nev
     {
       delay: Math.min(stopLimitMs + STOP_SLACK_MS, LONGEST_TIMER_MS),
       logger: false,
-      // If the event loop becomes empty before the start has finished, the exit code of the failure is already set.
-      skip: ['beforeExit'],
+      skip: [
+        // If the event loop becomes empty before the start has finished, the exit code of the failure is already set.
+        'beforeExit',
+        ...FAULTS,
+      ],
       onSecondSignal: (signal) => log.warn({ signal }, 'a second signal: ending immediately'),
       onSecondError: (error) => log.fatal({ err: asError(error) }, 'a second error: ending immediately'),
       onTimeout: (delay) => log.error({ delay }, 'stopping takes too long: ending'),
