@@ -2,7 +2,7 @@ import type { AddResult, Arrival } from '../inbox.js'
 import { addAll, type TriedArrival } from './add.js'
 import { Batches } from './batches.js'
 import type { InboxDatabase } from './inbox-database.js'
-import { isFault } from './inbox-error.js'
+import { busyError, isFault } from './inbox-error.js'
 import { insertNew } from './insert-new.js'
 import type { TransactionSettings } from './transaction.js'
 
@@ -23,7 +23,9 @@ export class Arrivals {
     this.#onDue = onDue
     const bytesOf = ({ callback }: Arrival) => callback.rawBody.length
     const orderOf = ({ orderKey }: Arrival) => orderKey
-    const options = { isFault, patienceMs: PATIENCE_MS }
+    const { schema, busyTimeoutMs: limitMs } = settings
+    const lateError = () => busyError(schema, `others were not stored within ${limitMs} ms`)
+    const options = { isFault, patienceMs: PATIENCE_MS, limitMs, lateError }
     this.#new = new Batches({ ...options, bytesOf, orderOf, run: (batch) => this.#storeNew(batch) })
     this.#others = new Batches({
       ...options,

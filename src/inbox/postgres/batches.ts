@@ -12,10 +12,15 @@ export interface BatchesOptions<Item, Result> {
   readonly orderOf: (item: Item) => string | undefined
   /** How long the items that wait are gathered while a batch is being carried out. */
   readonly patienceMs: number
+  /** How long an item waits for its batch at most. */
+  readonly limitMs: number
+  /** With what an item is rejected that has waited for longer. */
+  readonly lateError: () => Error
 }
 
 interface Waiting<Item, Result> {
   readonly item: Item
+  readonly addedAt: number
   readonly resolve: (result: Result) => void
   readonly reject: (error: unknown) => void
 }
@@ -41,7 +46,7 @@ export class Batches<Item, Result> {
 
   add(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ item, resolve, reject })
+      this.#waiting.push({ item, addedAt: performance.now(), resolve, reject })
       if (this.#isScheduled) return
       this.#isScheduled = true
       setImmediate(() => {
@@ -59,6 +64,7 @@ export class Batches<Item, Result> {
 
   #start(): void {
     while (this.#mayBegin()) {
+      this.#refuseLate()
       const batch = this.#take()
       if (batch.length === 0) return
       this.#latestBeganAt = performance.now()
@@ -74,6 +80,17 @@ export class Batches<Item, Result> {
       })
       this.#running.add(running)
     }
+  }
+
+  /** While the server does not answer, more items may arrive than fail, and their bodies would fill the memory. */
+  #refuseLate(): void {
+    const { limitMs, lateError } = this.#options
+    const latest = performance.now() - limitMs
+    const isLate = ({ addedAt }: Waiting<Item, Result>) => addedAt < latest
+    // The oldest is first.
+    if (!this.#waiting[0] || !isLate(this.#waiting[0])) return
+    for (const { reject } of this.#waiting.filter(isLate)) reject(lateError())
+    this.#waiting = this.#waiting.filter((waiting) => !isLate(waiting))
   }
 
   #mayBegin(): boolean {

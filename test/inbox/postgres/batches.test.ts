@@ -4,7 +4,7 @@ import { deferred } from '../../support/deferred.js'
 import { until } from '../../support/until.js'
 
 /** Batches of numbers, each of which ends when its promise is resolved. */
-function numbers(patienceMs: number) {
+function numbers(patienceMs: number, limitMs = 60_000) {
   const runs: { items: readonly number[]; end: ReturnType<typeof deferred<void>> }[] = []
   const batches = new Batches<number, number>({
     run: async (items) => {
@@ -17,6 +17,8 @@ function numbers(patienceMs: number) {
     bytesOf: () => 1,
     orderOf: () => undefined,
     patienceMs,
+    limitMs,
+    lateError: () => new Error('late'),
   })
   const add = (...items: number[]) => Promise.all(items.map((item) => batches.add(item)))
   return { runs, batches, add }
@@ -65,4 +67,27 @@ test('a batch that is full begins beside another one at once', async () => {
   runs[2]!.end.resolve()
   await Promise.all(adding)
   await batches.idle()
+})
+
+test('an item that has waited for too long is refused, and later ones are carried out', async () => {
+  const { runs, batches, add } = numbers(60_000, 1_000)
+  const clock = jest.spyOn(performance, 'now')
+  const at = (ms: number) => clock.mockReturnValue(ms)
+  at(0)
+  const first = add(1)
+  await nextTick()
+  const late = expect(add(2)).rejects.toThrow('late')
+  at(1_000)
+  const recent = add(3)
+  await nextTick()
+  at(1_001)
+  runs[0]!.end.resolve()
+  await late
+  await first
+  await nextTick()
+  expect(runs.map(({ items }) => items)).toEqual([[1], [3]])
+  runs[1]!.end.resolve()
+  expect(await recent).toEqual([3])
+  await batches.idle()
+  clock.mockRestore()
 })
