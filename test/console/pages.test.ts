@@ -231,6 +231,14 @@ describe('the page of an entry', () => {
     })
   })
 
+  it('does not take bytes for JSON that are not UTF-8', async () => {
+    const { inbox, add } = seededInbox()
+    const body = Buffer.from('{"Id":"\xff"}', 'latin1')
+    const id = await add('stored', { suspicion: 'the body is not JSON', body })
+    const page = await browse(await runConsole({ inbox })).get(`entry?id=${id}`)
+    expect(textOf(page)).toContain('It is not JSON in UTF-8. {"Id":"\ufffd"}')
+  })
+
   it('shows the first part of a large body', async () => {
     const { inbox, add } = seededInbox()
     const id = await add(DEAD, { body: JSON.stringify({ Id: 'x'.repeat(100_000) }) })
