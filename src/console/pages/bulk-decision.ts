@@ -3,14 +3,14 @@ import type { EntryId } from '../../callback/callback.js'
 import type { EntrySearch, OperatorDecision } from '../../inbox/operations.js'
 import type { InboxState } from '../../inbox/states.js'
 import { decisionReason } from '../decision-reason.js'
-import { html, type Answer } from '../answer.js'
+import { html } from '../answer.js'
 import { printable } from '../../base/printable.js'
 import { BULK_DECISIONS, isBulkPossible } from '../views/bulk-decisions.js'
 import { FILTER_FIELDS, hrefWith, listQuery, type ListQuery } from '../views/entry-filter.js'
 import { entryHref, entryRow } from '../views/entry-row.js'
 import { numberText } from '../views/time.js'
 import { messagePage } from './message.js'
-import type { ConsoleParts, ReadPage, SubmitPage, Visit } from '../page.js'
+import type { ConsoleParts, ReadPage, SubmitPage } from '../page.js'
 
 /** How many entries one form can decide on at most. The form contains their ids. */
 const MAX_ENTRIES = 500
@@ -28,7 +28,6 @@ export const bulkPreview: ReadPage = async (parts, visit) => {
   const { query } = visit.request
   const list = listQuery(query)
   const action = actionIn(query)
-  if (visit.operator.role !== 'decide') return notPermitted(parts, visit)
   if (!action || !isBulkPossible(action, list)) {
     const text = 'Choose states in which the decision is possible, then choose the decision in the list.'
     return messagePage(parts, visit, 400, 'No such decision', text)
@@ -173,8 +172,4 @@ function filterParts({ parts }: ListQuery): { name: string; text: string }[] {
     name: FILTER_FIELDS.find((field) => field.name === name)?.label ?? 'State',
     text: printable(value),
   }))
-}
-
-function notPermitted(parts: ConsoleParts, visit: Visit): Answer {
-  return messagePage(parts, visit, 403, 'Not permitted', 'Your role does not permit you to decide.')
 }

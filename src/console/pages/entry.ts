@@ -174,8 +174,7 @@ function bodyView({ id, rawBody }: Entry, { request }: Visit) {
   const isRaw = request.query.get('view') === 'raw'
   const shown = rawBody.subarray(0, MAX_SHOWN_BYTES)
   const text = shown.toString('utf8')
-  const layout =
-    isRaw || rawBody.length > MAX_SHOWN_BYTES || !isUtf8(rawBody) ? undefined : jsonLayout(text)
+  const layout = isRaw || rawBody.length > MAX_SHOWN_BYTES || !isUtf8(rawBody) ? undefined : jsonLayout(text)
   const query = (more: Record<string, string>) => new URLSearchParams({ id, ...more }).toString()
   const note =
     (rawBody.length > MAX_SHOWN_BYTES &&

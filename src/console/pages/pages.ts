@@ -7,9 +7,11 @@ import { liveOverview, liveWaiting, overviewPage } from './overview.js'
 import { liveRefused, refusedPage } from './refused.js'
 
 interface Page {
-  readonly read?: ReadPage
+  readonly read: ReadPage
   /** Only for the role `decide`. */
   readonly submit?: SubmitPage
+  /** Whether it is only for the role `decide` to read as well. */
+  readonly isForDeciding?: true
 }
 
 /** The pages by their path below the mount path. Those below `/live` are polled by the page of the same name. */
@@ -21,7 +23,7 @@ export const PAGES: ReadonlyMap<string, Page> = new Map<string, Page>([
   ['/live/entries', { read: liveEntries }],
   ['/entry', { read: entryPage, submit: decideOnEntry }],
   ['/body', { read: bodyDownload }],
-  ['/decide', { read: bulkPreview, submit: bulkDecision }],
+  ['/decide', { read: bulkPreview, submit: bulkDecision, isForDeciding: true }],
   ['/refused', { read: refusedPage }],
   ['/live/refused', { read: liveRefused }],
 ])

@@ -166,7 +166,7 @@ function addressOf(path: string, query: URLSearchParams): string {
 /** The page to go to after signing in. Only pages of the console are allowed, because anybody can make a link with `to`. */
 function targetIn({ query }: ConsoleRequest): string {
   const [path = '', ...rest] = (query.get('to') ?? '').split('?')
-  const isPage = PAGES.get(`/${path}`)?.read !== undefined && !path.startsWith('live/')
+  const isPage = PAGES.has(`/${path}`) && !path.startsWith('live/')
   if (!isPage) return './'
   const parameters = new URLSearchParams(rest.join('?')).toString()
   return `./${path}${parameters === '' ? '' : `?${parameters}`}`
