@@ -2,7 +2,7 @@ import { actOnMatching, type MatchedEntry } from '../../inbox/act-on-matching.js
 import type { EntryId } from '../../callback/callback.js'
 import type { EntrySearch, OperatorDecision } from '../../inbox/operations.js'
 import type { InboxState } from '../../inbox/states.js'
-import { decisionReason } from '../decision-reason.js'
+import { reasonProblem } from '../decision-reason.js'
 import { html } from '../answer.js'
 import { printable } from '../../base/printable.js'
 import { BULK_DECISIONS, isBulkPossible } from '../views/bulk-decisions.js'
@@ -97,7 +97,8 @@ export const bulkDecision: SubmitPage = async (parts, visit, fields) => {
       'No such decision',
       'The form is not complete. Open the preview again.',
     )
-  const { reason, problem } = decisionReason(fields.get('reason') ?? '', parts.reasonRequired)
+  const reason = fields.get('reason')?.trim() || undefined
+  const problem = reasonProblem(reason, parts.reasonRequired)
   if (problem !== undefined) return messagePage(parts, visit, 400, 'A reason is needed', problem)
   const { results, counts, failed } = await actOnMatching(
     parts.operations,

@@ -1,4 +1,4 @@
-import { decisionReason } from '../decision-reason.js'
+import { reasonProblem } from '../decision-reason.js'
 import { seeOther } from '../answer.js'
 import { entryHref } from '../views/entry-row.js'
 import type { OperatorAction } from '../../inbox/operations.js'
@@ -18,7 +18,8 @@ export const decideOnEntry: SubmitPage = async (parts, visit, fields) => {
 
   const action = ACTIONS.find((each) => each === fields.get('action'))
   if (!action) return refused(400, 'There is no such decision.')
-  const { reason, problem } = decisionReason(givenReason, parts.reasonRequired)
+  const reason = givenReason.trim() || undefined
+  const problem = reasonProblem(reason, parts.reasonRequired)
   if (problem !== undefined) return refused(400, problem)
   // This check names the operator who decided meanwhile. The inbox compares with `entry` once more, in the step that decides.
   if (fields.get('seen') !== seenVersion(entry)) {
