@@ -1,4 +1,5 @@
 import { LatestMap } from '../base/latest-map.js'
+import type { VerifiedCallback } from '../callback/callback.js'
 import type { OutcomeCode } from '../callback/outcomes.js'
 import type { EventSource } from '../events/event-channel.js'
 import type { AnsweredEvent, ExplainedEvent } from '../events/lifecycle-events.js'
@@ -90,7 +91,8 @@ export class ProcessActivity {
 
   #addRefusal({ outcome: { code, status }, idempotencyKey, eventType }: AnsweredEvent): void {
     this.#counts.add(code)
-    addLatest(this.#latest, MAX_LATEST, { at: this.#clock(), code, status, idempotencyKey, eventType })
+    this.#latest.unshift({ at: this.#clock(), code, status, idempotencyKey, eventType })
+    this.#latest.splice(MAX_LATEST)
   }
 
   #addCause(event: ExplainedEvent): void {
@@ -100,7 +102,7 @@ export class ProcessActivity {
     this.#causes.set(key, { ...event, at: this.#clock(), count })
   }
 
-  #addVerified({ signedAt, receivedAt, secretFingerprint, subscription }: Verified): void {
+  #addVerified({ signedAt, receivedAt, secretFingerprint, subscription }: VerifiedCallback): void {
     this.#skew.add(signedAt, receivedAt)
     if (secretFingerprint === undefined) return
     this.#secrets.set(secretFingerprint, {
@@ -109,11 +111,4 @@ export class ProcessActivity {
       at: receivedAt.getTime(),
     })
   }
-}
-
-type Verified = NonNullable<AnsweredEvent['outcome']['callback']>
-
-function addLatest<Item>(items: Item[], max: number, item: Item): void {
-  items.unshift(item)
-  if (items.length > max) items.pop()
 }
