@@ -1,6 +1,8 @@
 import type { Page } from 'playwright-core'
 import { describeWithChromium } from '../support/chromium.js'
+import { runConsole } from './browse.js'
 import { DEAD, everything, findings, open } from './in-chromium.js'
+import { seededInbox } from './seeded-inbox.js'
 
 const numberOf = (page: Page, state: string) => page.locator(`.tile.${state} .count`).innerText()
 
@@ -98,6 +100,27 @@ describeWithChromium('the pages of the console in a browser', () => {
     await page.getByRole('link', { name: '1 new' }).click()
     await page.locator('.entries .state').first().getByText('stored').waitFor()
     expect(problems).toEqual([])
+  })
+
+  it('says that it is not updated while the console does not answer, or cannot read the inbox', async () => {
+    const { inbox, clock } = seededInbox()
+    const base = await runConsole({ inbox, clock })
+    const { page } = await open(base)
+    await page.clock.install()
+    await page.goto(base)
+    const note = page.getByRole('alert')
+    // The page polls every 5 seconds of its clock, and the console shares a reading for a second of the real one.
+    const becomes = async (shown: number) => {
+      while ((await note.count()) !== shown) await page.clock.runFor(5_000)
+    }
+    expect(await note.count()).toBe(0)
+    const stats = jest.spyOn(inbox, 'stats').mockRejectedValue(new Error('the disk is gone'))
+    await becomes(1)
+    expect(await findings(page)).toEqual([])
+    stats.mockRestore()
+    await becomes(0)
+    await page.context().setOffline(true)
+    await becomes(1)
   })
 
   it('draws the chart in the colours of the states', async () => {

@@ -97,9 +97,15 @@ export const CONSOLE_SCRIPT = `'use strict'
   if (live) new MutationObserver(plan).observe(live, { childList: true, subtree: true, characterData: true })
   addEventListener('resize', plan)
   dark.addEventListener('change', plan)
-  // The session has ended. The same address now has a page to sign in: of the console, or of the application, which redirects to it.
+  const showStale = (isStale) => {
+    const note = document.getElementById('stale')
+    if (note) note.hidden = !isStale
+  }
+  document.addEventListener('htmx:error', () => showStale(true))
   document.addEventListener('htmx:after:request', (event) => {
     const { status, raw } = event.detail.ctx.response
+    showStale(status >= 400)
+    // The session has ended. The same address now has a page to sign in: of the console, or of the application, which redirects to it.
     if (status !== 401 && !raw.redirected) return
     event.preventDefault()
     location.reload()

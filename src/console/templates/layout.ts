@@ -27,6 +27,7 @@ export const LAYOUT = `<!doctype html>
 <% } %>
 </header>
 <main id="main" tabindex="-1">
+<% if (it.isLive) { %><p id="stale" class="problem" role="alert" hidden>This page is not being updated: the console does not answer, or it cannot read the inbox.</p><% } %>
 <%~ it.body %>
 </main>
 </body>
