@@ -31,5 +31,6 @@ export function cookieHeader(
  * does not send this cookie over http.
  */
 function isHttps({ socket, headers }: IncomingMessage): boolean {
-  return 'encrypted' in socket || headers['x-forwarded-proto'] === 'https'
+  // Each proxy may add its own protocol; the first is that of the browser.
+  return 'encrypted' in socket || /^https(?: *,|$)/i.test(String(headers['x-forwarded-proto']))
 }

@@ -224,8 +224,10 @@ describe('a form', () => {
     const cookie = /^countersign-form=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax/
     const first = (await browse(base).get('./')).headers.get('Set-Cookie')
     expect(first).toMatch(new RegExp(`${cookie.source}$`))
-    const secure = (await browse(base).get('./', { 'X-Forwarded-Proto': 'https' })).headers.get('Set-Cookie')
-    expect(secure).toMatch(new RegExp(`${cookie.source}; Secure$`))
+    for (const protocols of ['https', 'https, http', 'HTTPS,http']) {
+      const { headers } = await browse(base).get('./', { 'X-Forwarded-Proto': protocols })
+      expect(headers.get('Set-Cookie')).toMatch(new RegExp(`${cookie.source}; Secure$`))
+    }
   })
 })
 
