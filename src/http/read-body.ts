@@ -47,7 +47,9 @@ export function readBody(
 ): Promise<RawBody | BodyFailureCode> {
   const { maxBodyBytes, bodyTimeoutMs } = limits
   return new Promise((resolve) => {
-    const length = typeof contentLength === 'string' ? Number(contentLength) : undefined
+    const declared = Number(contentLength)
+    // A server in front of receive() or fetch() may pass on a value that is no length. With NaN, nothing would be limited.
+    const length = declared >= 0 ? declared : undefined
     const body = new CoalescedBody(memory, maxBodyBytes, length)
     const fail = (code: BodyFailureCode): void => void body.emit('error', new BodyError(code))
 

@@ -131,6 +131,21 @@ describe('receiver.receive()', () => {
     })
   })
 
+  it.each(['abc', '-5'])('reads a body whose Content-Length is %s, which is no length', async (length) => {
+    const { receiver, codes } = run({ maxBodyBytes: 1_000 })
+    const receive = ({ body, ...callback }: SignedCallback) => {
+      const headers = { ...callback.headers, 'Content-Length': length }
+      const pieces = async function* () {
+        yield body.subarray(0, 5)
+        yield body.subarray(5)
+      }
+      return receiver.receive({ ...callback, headers, body: pieces })
+    }
+    await receive(genuine())
+    await receive(genuine({ body: Buffer.alloc(1_001) }))
+    expect(codes()).toEqual(['HANDLED', 'ERR_BODY_TOO_LARGE'])
+  })
+
   it('does not call for a body that the head gives a reason to refuse', async () => {
     const { receiver } = run()
     const body = jest.fn()
