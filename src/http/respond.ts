@@ -1,5 +1,6 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
+import { setImmediate } from 'node:timers'
 import type { Outcome, OutcomeCode } from '../callback/outcomes.js'
 import { answerTo, reportAnswer } from './answer.js'
 
@@ -40,14 +41,17 @@ export function respond(
   if (response.headersSent || response.destroyed) return
   const { code } = outcome
   const answer = report === undefined ? answerTo(outcome) : reportAnswer(report)
-  const { status, headers: answerHeaders, body } = answer
-  const headers: OutgoingHttpHeaders = { 'Content-Length': body.length, ...answerHeaders }
+  const { status, headers: answerHeaders } = answer
+  const headers: OutgoingHttpHeaders = { 'Content-Length': answer.body.length, ...answerHeaders }
+  // Node drops the body of an answer to HEAD, but throws for it with `rejectNonStandardBodyWrites`.
+  const body = request.method === 'HEAD' ? '' : answer.body
   const isHttp2 = request.httpVersionMajor === 2
   // HTTP/2 forbids the header (RFC 9113, section 8.2.2).
   if (!isHttp2 && (CLOSES.has(code) || awaitsContinue)) headers['Connection'] = 'close'
   response.writeHead(status, headers)
   if (isHttp2) return endStream(request, response as unknown as Http2ServerResponse, body)
-  if (request.complete !== false || awaitsContinue || code === 'ERR_BODY_TIMEOUT') response.end(body)
+  if (request.complete !== false || awaitsContinue || body === '' || code === 'ERR_BODY_TIMEOUT')
+    response.end(body)
   else endAfterRequest(request, response, body, lingerMs)
 }
 
@@ -87,5 +91,6 @@ function endStream(request: IncomingMessage, response: Http2ServerResponse, body
   if (request.complete !== false) return
   // Node frees a stream only after its buffered data has been read.
   request.resume()
-  response.stream.close()
+  // Not at once, because Node 26 would drop the answer to a HEAD.
+  setImmediate(() => response.stream.close())
 }

@@ -61,6 +61,12 @@ describe.each(['requestListener', 'middleware'] as const)('%s() over HTTP/2', (m
     expect(codes).toEqual(['HANDLED', 'ERR_SIGNATURE_MISMATCH'])
   })
 
+  it('answers a HEAD without a body', async () => {
+    const { send } = await runOverHttp2(mount)
+    const answer = await send({ ...genuine(), headers: { ':method': 'HEAD' } }, (stream) => stream.end())
+    expect(answer).toMatchObject({ status: 405, body: '' })
+  })
+
   it('closes the stream of a body that is too slow, and buffers no more of it', async () => {
     const { send, streams } = await runOverHttp2(mount, 50)
     let sender: ClientHttp2Stream | undefined

@@ -1,7 +1,9 @@
-import type { RequestListener } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import express, { type ErrorRequestHandler } from 'express'
 import { createReceiver } from '../../src/index.js'
 import { sendRawRequest } from '../../src/testing/raw-request.js'
+import { connection } from '../support/connection.js'
 import { serve } from '../support/hosts.js'
 import { genuine, subscription } from '../support/running-receiver.js'
 
@@ -38,6 +40,16 @@ it.each([
 ])('refuses %j', (options, code, message) => {
   const listen = () => receiver.requestListener(app, options as { path: string })
   expect(listen).toThrow(expect.objectContaining({ code, message: expect.stringContaining(message) }))
+})
+
+it('answers a HEAD also on a server that throws if the answer has a body', async () => {
+  const server = createServer({ rejectNonStandardBodyWrites: true }, receiver.requestListener())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { socket, received, closed } = await connection((server.address() as AddressInfo).port)
+  socket.write('HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+  await closed
+  expect(received()).toMatch(/^HTTP\/1\.1 405 (?:.+\r\n)+\r\n$/)
+  server.close()
 })
 
 it('refuses an app that is no function', () => {
