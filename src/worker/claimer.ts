@@ -34,7 +34,6 @@ export class Claimer {
   /** Claims entries beside those that are running. Never rejects. */
   async claim(running: number): Promise<Claimed> {
     const { pollMs, leaseMs } = this.#options
-    this.#watchClock()
     const leaseEndsAt = performance.now() + leaseMs
     const plan = this.#schedule.next(running, usableConcurrency(this.#options))
     const claims = plan && (await this.#claim(plan))
@@ -61,20 +60,20 @@ export class Claimer {
 
   async #claim(plan: ClaimPlan): Promise<Claims | undefined> {
     const { inbox, handlers, leaseMs, logger } = this.#options
-    let claiming
+    let claiming: Promise<Claims> | undefined
     try {
+      this.#watchClock()
       claiming = inbox.claim({ eventTypes: handlers.types, leaseMs, ...plan })
       const claims = await withTimeout(claiming, leaseMs / 2, 'the inbox')
+      if (claims.clockSetBackMs !== undefined) this.#warnOfClock(-claims.clockSetBackMs, 'set back')
       const failures = this.#failures.succeeded()
       if (failures > 0) logger.info({ failures }, 'the worker can claim entries again')
-      if (claims.clockSetBackMs !== undefined) this.#warnOfClock(-claims.clockSetBackMs, 'set back')
       return claims
     } catch (error) {
       // The entries of an answer that comes too late would wait until their leases end.
-      claiming?.then(
-        ({ entries }) => this.handBack(entries),
-        () => {},
-      )
+      Promise.resolve(claiming)
+        .then((late) => late && this.handBack(late.entries))
+        .catch(() => {})
       this.#failures.failed({ code: 'ERR_INBOX_UNAVAILABLE', err: error })
       return undefined
     }

@@ -1,9 +1,14 @@
 import type { EntryId } from '../../src/index.js'
+import type { Claims } from '../../src/inbox/inbox.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { away, interposed } from '../support/interposed-inbox.js'
 import { work, type WorkOptions } from '../support/running-worker.js'
 import { until } from '../support/until.js'
+
+const fails = (): never => {
+  throw new Error('the disk is away')
+}
 
 function troubled(options: WorkOptions = {}) {
   const clock = fakeClock()
@@ -110,14 +115,27 @@ describe('a worker whose inbox is out of order', () => {
     expect(calls.claim).toBe(2)
   })
 
-  it('survives an inbox that throws in place of rejecting', async () => {
+  it.each<[string, () => unknown]>([
+    ['throws in place of rejecting', fails],
+    ['returns no promise', () => ({ entries: [], interruptedIsDue: false })],
+    ['resolves to nothing', async () => {}],
+  ])('survives an inbox that %s', async (_what, claim) => {
     const { store, becomes, set, calls } = troubled()
-    set('claim', () => {
-      throw new Error('the disk is away')
-    })
+    set('claim', claim as () => Promise<Claims>)
     const id = await store()
     await until(() => calls.claim >= 3)
     set('claim', undefined)
+    await becomes(id, 'handled')
+  })
+
+  it('survives a clock that throws', async () => {
+    const clock = fakeClock()
+    let read: () => number = fails
+    const inbox = new MemoryInbox({ clock })
+    const { store, becomes, log } = work({ inbox, clock: Object.assign(() => read(), clock) })
+    const id = await store()
+    await until(() => log.withCode('ERR_INBOX_UNAVAILABLE').length > 0)
+    read = clock
     await becomes(id, 'handled')
   })
 
