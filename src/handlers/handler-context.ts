@@ -13,6 +13,7 @@ export class Context implements HandlerContext {
   #controller: AbortController | undefined
   #onStop: (() => void) | undefined
   #abortedWith: Error | undefined
+  #isClosed = false
 
   constructor(event: CallbackEvent, attempt: number, logger: Logger, stop: AbortSignal) {
     this.attempt = attempt
@@ -36,7 +37,7 @@ export class Context implements HandlerContext {
       this.#onStop = () => controller.abort(this.#stop.reason)
       if (this.#abortedWith) controller.abort(this.#abortedWith)
       else if (this.#stop.aborted) this.#onStop()
-      else this.#stop.addEventListener('abort', this.#onStop, { once: true })
+      else if (!this.#isClosed) this.#stop.addEventListener('abort', this.#onStop, { once: true })
     }
     return this.#controller.signal
   }
@@ -50,6 +51,7 @@ export class Context implements HandlerContext {
 
   // Without this, each callback would leave a listener on the receiver's own signal.
   close(): void {
+    this.#isClosed = true
     if (this.#onStop) this.#stop.removeEventListener('abort', this.#onStop)
   }
 }

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import type { CallbackEvent } from '../../src/callback/callback.js'
 import { Dispatcher } from '../../src/handlers/dispatcher.js'
-import { Handlers, type Handler } from '../../src/handlers/handlers.js'
+import { Handlers, type Handler, type HandlerContext } from '../../src/handlers/handlers.js'
 import { silentLogger } from '../../src/logging/logger.js'
 import { deferred } from '../support/deferred.js'
 
@@ -93,6 +93,14 @@ describe('dispatch', () => {
       return new Promise(() => {})
     })
     expect(await result).toMatchObject({ code: 'ERR_HANDLER_TIMEOUT' })
+    expect(getEventListeners(stop.signal, 'abort')).toEqual([])
+  })
+
+  it('leaves no listener behind for a handler that first asks for its signal after it has ended', async () => {
+    const stop = new AbortController()
+    let late!: HandlerContext
+    await dispatch(stop.signal, async (_event, context) => void (late = context)).result
+    expect(late.signal.aborted).toBe(false)
     expect(getEventListeners(stop.signal, 'abort')).toEqual([])
   })
 
