@@ -59,9 +59,14 @@ export class Connections {
   begun(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request
     this.#arrivals++
-    if (this.#closing) response.setHeader('Connection', 'close')
     const connection = this.#open.get(socket)
     if (!connection) return
+    if (this.#closing) {
+      const before = connection.unanswered.at(-1)
+      // Node closes the connection after the first answer with this header, and drops the answers to later requests.
+      if (before?.headersSent === false) before.removeHeader('Connection')
+      response.setHeader('Connection', 'close')
+    }
     connection.unanswered.push(response)
     // A connection with several requests is not closed, because one of them may be in progress.
     if (connection.unanswered.length > 1) this.#receiving.delete(connection)
@@ -70,11 +75,12 @@ export class Connections {
     response.on('close', this.#onClose)
   }
 
-  /** From now on every answer has `Connection: close`, also the answers to requests in progress. */
+  /** From now on the last answer of each connection has `Connection: close`, also if its request is in progress. */
   closeAfterAnswers(): void {
     this.#closing = true
     for (const { unanswered } of this.#open.values()) {
-      for (const response of unanswered) if (!response.headersSent) response.setHeader('Connection', 'close')
+      const last = unanswered.at(-1)
+      if (last?.headersSent === false) last.setHeader('Connection', 'close')
     }
   }
 

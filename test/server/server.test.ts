@@ -140,6 +140,23 @@ describe('close()', () => {
     await first
   })
 
+  it('sends all answers to pipelined requests, also to one that arrives meanwhile, before the connection is closed', async () => {
+    const finish = deferred()
+    let running = 0
+    const { server, port } = await start({}, { handler: () => (running++, finish.promise) })
+    const { socket, received, closed } = await connection(port)
+    socket.write(Buffer.concat([genuine().toHttp(), genuine().toHttp()]))
+    await until(() => running === 2)
+    const closing = server.close()
+    socket.write(genuine().toHttp())
+    await until(() => running === 3)
+    finish.resolve()
+    await closed
+    expect(received()).toMatch(/^(?:HTTP\/1\.1 200 OK\r\n[^]*){3}$/)
+    expect(received().match(/Connection: close/g)).toHaveLength(1)
+    await closing
+  })
+
   it('cuts nobody off whose handler runs, and then everybody who sends nothing whole', async () => {
     const finish = deferred()
     let running = false
