@@ -1,10 +1,15 @@
-import type { CallbackEvent, CallbackIdentity, CallbackRequest, VerifiedCallback } from './callback.js'
+import {
+  onlyValue,
+  type CallbackEvent,
+  type CallbackIdentity,
+  type CallbackRequest,
+  type VerifiedCallback,
+} from './callback.js'
 import type { OutcomeCode } from './outcomes.js'
 import { parsePayload } from './payload.js'
 import type { PreparedSubscription } from './prepared-subscription.js'
 import type { SignedUrl } from '../signature/callback-url.js'
 import type { Credentials } from '../signature/credentials.js'
-import type { HeaderValue } from '../signature/index.js'
 import { hashBody, joinSigned } from '../signature/string-to-sign.js'
 import { matchingKey } from '../signature/verify.js'
 import { isUuid } from '../base/uuid.js'
@@ -44,12 +49,12 @@ export function authenticate(
   now: number,
   tolerance: Tolerance,
 ): Authentication {
-  const type = single(headers.eventType)
+  const type = onlyValue(headers.eventType)
   const bodyHash = hashBody(body)
   const match = findMatch(credentials, bodyHash, candidates, type)
   if (!match) return { verdict: 'refused', code: 'ERR_SIGNATURE_MISMATCH' }
 
-  const key = single(headers.idempotencyKey)?.toLowerCase()
+  const key = onlyValue(headers.idempotencyKey)?.toLowerCase()
   if (!key) return { verdict: 'refused', code: 'ERR_IDEMPOTENCY_KEY_MISSING' }
   if (!isUuid(key)) return { verdict: 'refused', code: 'ERR_IDEMPOTENCY_KEY_MALFORMED' }
   if (!type) return { verdict: 'refused', code: 'ERR_EVENT_TYPE_MISSING' }
@@ -123,8 +128,4 @@ function findMatch(
     }
   }
   return undefined
-}
-
-function single(header: HeaderValue): string | undefined {
-  return typeof header === 'string' ? header : header?.length === 1 ? header[0] : undefined
 }

@@ -1,5 +1,5 @@
 import { authenticate, type Authentication, type Tolerance } from './authenticate.js'
-import type { CallbackRequest } from './callback.js'
+import { onlyValue, type CallbackRequest } from './callback.js'
 import { isPending, type MaybePending } from '../base/pending.js'
 import { withTimeout } from '../base/timeout.js'
 import type { KnownSecrets } from '../logging/known-secrets.js'
@@ -76,8 +76,7 @@ export function createAuthenticator(settings: AuthenticatorSettings): Authentica
   return {
     authenticate(callback, credentials) {
       const { path, headers } = callback
-      const eventType = typeof headers.eventType === 'string' ? headers.eventType : undefined
-      const found = subscriptions({ eventType, path })
+      const found = subscriptions({ eventType: onlyValue(headers.eventType), path })
       if (!isPending(found)) return verify(callback, credentials, found)
       return withTimeout(found, dependencyTimeoutMs, 'subscriptions()').then(
         (candidates) => verify(callback, credentials, candidates),

@@ -10,6 +10,11 @@ export interface CallbackHeaders {
   readonly contentLength: HeaderValue
 }
 
+/** The value of a header that arrived exactly once. */
+export function onlyValue(header: HeaderValue): string | undefined {
+  return typeof header === 'string' ? header : undefined
+}
+
 /** A POST as it arrived. Nothing in it has been verified. */
 export interface CallbackRequest {
   /**

@@ -1,4 +1,4 @@
-import type { CallbackHeaders } from '../callback/callback.js'
+import { onlyValue, type CallbackHeaders } from '../callback/callback.js'
 import type { Outcome, OutcomeName } from '../callback/outcomes.js'
 import type { HeaderValue } from '../signature/index.js'
 import type { EventChannel } from './event-channel.js'
@@ -50,7 +50,7 @@ export function publishAnswer(
 
 // Written by an unauthenticated sender: truncated, and without control characters, which a terminal could execute.
 function sanitized(header: HeaderValue): string | undefined {
-  const text = typeof header === 'string' || header?.length !== 1 ? header : header[0]
-  if (typeof text !== 'string') return undefined
-  return text.slice(0, 100).replace(/[^\x20-\x7e]/g, '?')
+  return onlyValue(header)
+    ?.slice(0, 100)
+    .replace(/[^\x20-\x7e]/g, '?')
 }

@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import type { MaybePending } from '../base/pending.js'
+import { onlyValue } from '../callback/callback.js'
 import type { Outcome, OutcomeCode } from '../callback/outcomes.js'
 import { loggedSubscription } from '../callback/subscriptions.js'
 import type { Logger } from '../logging/logger.js'
@@ -84,11 +85,10 @@ interface ReadSoFar {
 }
 
 function probedRequest({ method, path, headers, request }: CallbackHead): ProbedRequest {
-  const { eventType } = headers
   return {
     method,
     path,
-    eventType: typeof eventType === 'string' ? eventType : undefined,
+    eventType: onlyValue(headers.eventType),
     rawHeaders: headerLines(request),
     httpVersion: request.httpVersion,
     addressFamily: request.socket?.remoteFamily,

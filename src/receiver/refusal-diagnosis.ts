@@ -4,6 +4,7 @@ import { checkKnownOptions, durationOption, integerOption, invalidOption } from 
 import { startProcessorTimer, type ProcessorTimer } from '../base/processor-time.js'
 import { settledWithin, withTimeout } from '../base/timeout.js'
 import type { Tolerance } from '../callback/authenticate.js'
+import { onlyValue } from '../callback/callback.js'
 import type { AuthenticatorSettings } from '../callback/authenticator.js'
 import type { PreparedSubscription } from '../callback/prepared-subscription.js'
 import type { Cause, Explanation, Finding } from '../diagnosis/index.js'
@@ -143,7 +144,7 @@ export class RefusalDiagnosis {
       // The search blocks the event loop, so the other callbacks of the batch are answered first.
       await afterThisTick()
       const { idempotencyKey, eventType } = answeredEvent(outcome, head.headers, durationMs)
-      const hints = { eventType: single(head.headers.eventType), path: head.path }
+      const hints = { eventType: onlyValue(head.headers.eventType), path: head.path }
       const all = await withTimeout(
         Promise.resolve(subscriptions(hints)),
         dependencyTimeoutMs,
@@ -214,8 +215,4 @@ function mostLikely(all: readonly PreparedSubscription[], eventType: string | un
       callbackUrl,
       secret: secrets,
     }))
-}
-
-function single(value: AnsweredRequest['head']['headers']['eventType']): string | undefined {
-  return typeof value === 'string' ? value : undefined
 }
