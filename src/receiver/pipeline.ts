@@ -6,7 +6,7 @@ import type { CallbackRequest } from '../callback/callback.js'
 import type { Acceptance, Authenticated } from './acceptance.js'
 import { InFlight } from './in-flight.js'
 import { whenDone, type MaybePending } from '../base/pending.js'
-import { withTimeout } from '../base/timeout.js'
+import { settledWithin } from '../base/timeout.js'
 import { outcome, type Outcome } from '../callback/outcomes.js'
 import type { EventChannel } from '../events/event-channel.js'
 import type { AcceptStep } from '../events/steps.js'
@@ -73,7 +73,6 @@ export class Pipeline {
 
   /** Resolves once every accepted callback has its outcome, or after `limitMs`. */
   async stop(limitMs: number): Promise<void> {
-    const ended = withTimeout(this.#inFlight.ended(), limitMs, 'what runs', { keepsAlive: true })
-    await Promise.all([this.#acceptance.stop(limitMs), ended.catch(() => undefined)])
+    await Promise.all([this.#acceptance.stop(limitMs), settledWithin(this.#inFlight.ended(), limitMs)])
   }
 }

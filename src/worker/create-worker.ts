@@ -1,5 +1,5 @@
 import { CountersignError } from '../base/errors.js'
-import { withTimeout } from '../base/timeout.js'
+import { settledWithin } from '../base/timeout.js'
 import { EventChannel } from '../events/event-channel.js'
 import { ListenerErrors } from '../events/listener-errors.js'
 import { Dispatcher } from '../handlers/dispatcher.js'
@@ -123,10 +123,7 @@ export class InboxWorker<Events extends object = EventMap, Transaction = unknown
 
   async #stop(): Promise<void> {
     const { inbox, stopTimeoutMs } = this.#settings
-    const opened = withTimeout(Promise.allSettled([this.#started]), stopTimeoutMs, 'the inbox', {
-      keepsAlive: true,
-    })
-    await Promise.all([this.#worker.stop(stopTimeoutMs), opened.catch(() => undefined)])
+    await Promise.all([this.#worker.stop(stopTimeoutMs), settledWithin(this.#started, stopTimeoutMs)])
     this.#listenerErrors.flush()
     await inbox.close()
   }
