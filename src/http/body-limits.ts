@@ -21,13 +21,10 @@ export const BODY_LIMIT_OPTIONS = [
   'maxBufferedBytes',
 ] as const satisfies readonly (keyof BodyLimitOptions)[]
 
-export interface BodyLimits {
-  readonly maxBodyBytes: number
-  readonly bodyTimeoutMs: number
-  readonly maxBufferedBytes: number
-}
+/** `BodyLimitOptions`, checked and with defaults. */
+export type BodyLimits = Readonly<ReturnType<typeof bodyLimits>>
 
-export function bodyLimits(owner: string, options: BodyLimitOptions): BodyLimits {
+export function bodyLimits(owner: string, options: BodyLimitOptions) {
   const max = Number.MAX_SAFE_INTEGER / 2
   const maxBodyBytes = integerOption(owner, 'maxBodyBytes', options.maxBodyBytes, {
     fallback: 1_048_576,
