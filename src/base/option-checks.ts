@@ -68,14 +68,8 @@ export function durationOption(
   return integerOption(owner, name, value, { fallback, min: 1, max: 2 ** 31 - 1 })
 }
 
-export function functionOption<Type>(
-  owner: Owner,
-  name: string,
-  value: Type | undefined,
-  fallback: Type,
-): Type {
-  const chosen = value ?? fallback
-  if (typeof chosen === 'function') return chosen
+export function functionOption<Type>(owner: Owner, name: string, value: Type): Type {
+  if (typeof value === 'function') return value
   throw invalidOption(owner, name, value, 'pass a function')
 }
 
@@ -88,7 +82,7 @@ export function clockOption(
   value: (() => number) | undefined,
   fallback: () => number,
 ): () => number {
-  const clock = functionOption(owner, 'clock', value, fallback)
+  const clock = functionOption(owner, 'clock', value ?? fallback)
   const returned = valueOf(clock)
   if (typeof returned === 'number') return clock
   const cure = 'return a number of milliseconds, as Date.now does'
@@ -107,17 +101,16 @@ function valueOf(clock: () => unknown): unknown {
 export function objectOption<Type extends object>(
   owner: Owner,
   name: string,
-  value: Type | undefined,
-  fallback: Type,
+  value: Type,
   methods: readonly string[],
 ): Type {
-  const chosen: unknown = value ?? fallback
+  const given: unknown = value
   const missing = methods.filter(
-    (method) => typeof (chosen as Record<string, unknown> | null)?.[method] !== 'function',
+    (method) => typeof (given as Record<string, unknown> | null | undefined)?.[method] !== 'function',
   )
-  if (missing.length === 0) return chosen as Type
+  if (missing.length === 0) return value
   const wanted = `pass an object with the ${methods.length > 1 ? 'methods' : 'method'} ${methods.join(', ')}`
-  const lacks = typeof chosen === 'object' && chosen !== null ? `; it lacks ${missing.join(', ')}` : ''
+  const lacks = typeof given === 'object' && given !== null ? `; it lacks ${missing.join(', ')}` : ''
   throw invalidOption(owner, name, value, `${wanted}${lacks}`)
 }
 

@@ -63,7 +63,7 @@ export function forwardTo<Queue extends JobQueue>(
   queue: Queue,
   options: ForwardOptions<Queue> = {},
 ): (event: AnyCallbackEvent, context: HandlerContext) => Promise<void> {
-  const jobs: JobQueue = objectOption(OWNER, 'queue', queue, queue, ['add'])
+  const jobs: JobQueue = objectOption(OWNER, 'queue', queue, ['add'])
   checkKnownOptions(OWNER, options, OPTIONS)
   const nameOf = nameOption(options.name)
   const jobOptions = jobOptionsOption(options.jobOptions)

@@ -79,7 +79,7 @@ export function parseClientOptions(options: ClientOptions) {
   const connections =
     options.fetch === undefined
       ? ownConnections(baseUrl, timeoutMs)
-      : foreignConnections(functionOption(OWNER, 'fetch', options.fetch, options.fetch))
+      : foreignConnections(functionOption(OWNER, 'fetch', options.fetch))
   const access = { baseUrl, send: connections.send, timeoutMs, logger }
   const retries = { maxAttempts, retryDelayMs, maxRetryDelayMs: MAX_RETRY_DELAY_MS, clock, logger }
   return { access, connections, credentials, retries }

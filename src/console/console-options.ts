@@ -89,7 +89,11 @@ export function parseConsoleOptions<Request extends IncomingMessage>(
   return {
     ...inspected(options),
     ...parseConsoleViewOptions(OWNER, options),
-    operator: functionOption(OWNER, 'operator', options.operator, nobodyNamed) as ConsoleSettings['operator'],
+    operator: functionOption(
+      OWNER,
+      'operator',
+      options.operator ?? nobodyNamed,
+    ) as ConsoleSettings['operator'],
     clock: clockOption(OWNER, options.clock, Date.now),
     logger: loggerOption(OWNER, options.logger),
   }

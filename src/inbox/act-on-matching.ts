@@ -63,7 +63,7 @@ export async function previewMatching(
   options: PreviewOptions = {},
 ): Promise<MatchingPreview> {
   const owner = 'previewMatching'
-  objectOption(owner, 'operations', operations, operations, ['search'])
+  objectOption(owner, 'operations', operations, ['search'])
   checkFilter(owner, filter)
   checkAction(owner, action)
   checkKnownOptions(owner, options, ['limit'])
@@ -98,7 +98,7 @@ export async function actOnMatching(
   options: Omit<ActOptions, 'expected'> = {},
 ): Promise<MatchingResult> {
   const owner = 'actOnMatching'
-  objectOption(owner, 'operations', operations, operations, ['act'])
+  objectOption(owner, 'operations', operations, ['act'])
   refuseOption(owner, 'entries', entriesProblem(entries))
   checkAction(owner, action)
   decisionOf(by, options)

@@ -21,7 +21,7 @@ export function loggerOption(
   secrets = new KnownSecrets(),
 ): Logger {
   if (logger === false) return silentLogger
-  const given = objectOption<Logger>(owner, 'logger', logger, new StderrLogger(), LOG_METHODS)
+  const given = objectOption<Logger>(owner, 'logger', logger ?? new StderrLogger(), LOG_METHODS)
   // A receiver passes its logger to the store that it creates.
   if (given === silentLogger || given instanceof GuardedLogger) return given
   return new GuardedLogger(isConsole(given) ? consoleLogger(given) : given, secrets)

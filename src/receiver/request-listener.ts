@@ -35,7 +35,7 @@ export function requestListener(
   listenerOf: (exclusive: boolean) => CallbackListener,
 ): ReceiverRequestListener {
   const owner = 'receiver.requestListener'
-  if (app !== undefined) functionOption(owner, 'app', app, app)
+  if (app !== undefined) functionOption(owner, 'app', app)
   checkKnownOptions(owner, options, ['path', 'exclusive'])
   const { path, exclusive = false } = options
   if (typeof exclusive !== 'boolean') throw invalidOption(owner, 'exclusive', exclusive, 'use true or false')

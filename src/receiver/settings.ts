@@ -168,10 +168,7 @@ function inboxOption<Events extends object, Transaction>(
   checkRetention(OWNER, 'inbox', inbox.retentionMs, tolerance)
   return {
     inbox,
-    orderBy:
-      options.orderBy === undefined
-        ? undefined
-        : functionOption(OWNER, 'orderBy', options.orderBy, options.orderBy),
+    orderBy: options.orderBy === undefined ? undefined : functionOption(OWNER, 'orderBy', options.orderBy),
     ...parseEmptyingOptions(OWNER, options),
   }
 }
@@ -192,7 +189,7 @@ function storeOption(
   // An inbox has a `claim` as well, which takes and returns other things.
   if (['add', 'settle'].every((name) => typeof property(store, name) === 'function'))
     throw invalidOption(OWNER, 'store', store, 'it is an inbox: pass it as inbox', 'an inbox')
-  objectOption(OWNER, 'store', store, store, ['claim'])
+  objectOption(OWNER, 'store', store, ['claim'])
   checkRetention(OWNER, 'store', store.retentionMs, tolerance)
   return store
 }

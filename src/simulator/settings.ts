@@ -104,7 +104,7 @@ export function retryOption(owner: string, retry: RetryPolicy | null | undefined
     integerOption(owner, 'retry.delaysMs', delay, { fallback: -1, min: 0, max: 2 ** 31 - 1 })
   if (timestamp !== 'first' && timestamp !== 'fresh')
     throw invalidOption(owner, 'retry.timestamp', timestamp, 'use "first" or "fresh"')
-  if (isDelivered !== undefined) functionOption(owner, 'retry.isDelivered', isDelivered, isDelivered)
+  if (isDelivered !== undefined) functionOption(owner, 'retry.isDelivered', isDelivered)
   return retry
 }
 
@@ -120,7 +120,7 @@ function oneOf<const Word extends string>(
 }
 
 function optionalFunction<Type>(name: string, value: Type | undefined): Type | undefined {
-  return value === undefined ? undefined : functionOption(OWNER, name, value, value)
+  return value === undefined ? undefined : functionOption(OWNER, name, value)
 }
 
 /** The option as a function. The result of a given function is checked when it returns. */

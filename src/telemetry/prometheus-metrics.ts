@@ -48,7 +48,7 @@ export interface PrometheusMetrics {
 export function prometheusMetrics(options: PrometheusMetricsOptions = {}): PrometheusMetrics {
   checkKnownOptions(OWNER, options, ['register', 'maxEventTypes'])
   const { register, maxEventTypes } = options
-  if (register !== undefined) objectOption(OWNER, 'register', register, register, ['registerMetric'])
+  if (register !== undefined) objectOption(OWNER, 'register', register, ['registerMetric'])
   const limits = { fallback: 100, min: 1, max: 1_000 }
   const eventTypes = new BoundedNames(integerOption(OWNER, 'maxEventTypes', maxEventTypes, limits))
   const answers = new AnswerMetrics(eventTypes)

@@ -86,7 +86,7 @@ export function parseEmptyingOptions(owner: string, options: EmptyingOptions): E
 
 /** @throws CountersignError ERR_OPTION_INVALID */
 export function checkInbox(owner: string, inbox: Inbox): Inbox {
-  return objectOption(owner, 'inbox', inbox, inbox, INBOX_METHODS)
+  return objectOption(owner, 'inbox', inbox, INBOX_METHODS)
 }
 
 const INBOX_METHODS = Object.keys({

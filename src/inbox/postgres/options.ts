@@ -91,7 +91,7 @@ function databaseOptions({ pool, connectionString, maxConnections }: PostgresInb
       )
     if (maxConnections !== undefined)
       throw invalidOption(OWNER, 'maxConnections', maxConnections, 'set max of your pool instead')
-    objectOption(OWNER, 'pool', pool, pool, ['connect', 'on', 'removeListener'])
+    objectOption(OWNER, 'pool', pool, ['connect', 'on', 'removeListener'])
     const poolMax = pool.options?.max
     if (poolMax !== undefined && poolMax < MIN_CONNECTIONS)
       throw invalidOption(

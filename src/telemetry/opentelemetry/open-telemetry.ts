@@ -56,10 +56,8 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): OpenTelemetry
   checkKnownOptions(OWNER, options, OPTIONS)
   const { tracerProvider = trace, meterProvider = metrics, trustTraceparent = false } = options
   const { refusedSpansPerSecond, maxEventTypes } = options
-  if (tracerProvider !== false)
-    objectOption(OWNER, 'tracerProvider', tracerProvider, tracerProvider, ['getTracer'])
-  if (meterProvider !== false)
-    objectOption(OWNER, 'meterProvider', meterProvider, meterProvider, ['getMeter'])
+  if (tracerProvider !== false) objectOption(OWNER, 'tracerProvider', tracerProvider, ['getTracer'])
+  if (meterProvider !== false) objectOption(OWNER, 'meterProvider', meterProvider, ['getMeter'])
   if (typeof trustTraceparent !== 'boolean')
     throw invalidOption(OWNER, 'trustTraceparent', trustTraceparent, 'use true or false')
   const perSecond = integerOption(OWNER, 'refusedSpansPerSecond', refusedSpansPerSecond, {
