@@ -64,29 +64,24 @@ export function parseAuthenticatorOptions(
   }
 }
 
-export interface Authenticator {
-  /** Verifies a callback against the subscriptions that may have sent it. Neither throws nor rejects. */
-  authenticate(callback: CallbackRequest, credentials: Credentials): MaybePending<Authentication>
-}
+/** Verifies a callback against the subscriptions that may have sent it. Fails only if the clock throws. */
+export type Authenticator = (
+  callback: CallbackRequest,
+  credentials: Credentials,
+) => MaybePending<Authentication>
 
 export function createAuthenticator(settings: AuthenticatorSettings): Authenticator {
   const { subscriptions, dependencyTimeoutMs, clock } = settings
-  const verify = (callback: CallbackRequest, credentials: Credentials, candidates: Candidates) =>
-    authenticate(callback, credentials, candidates, clock(), settings)
-  return {
-    authenticate(callback, credentials) {
-      const { path, headers } = callback
-      const found = subscriptions({ eventType: onlyValue(headers.eventType), path })
-      if (!isPending(found)) return verify(callback, credentials, found)
-      return withTimeout(found, dependencyTimeoutMs, 'subscriptions()').then(
-        (candidates) => verify(callback, credentials, candidates),
-        (error: unknown) => ({ verdict: 'refused', code: 'ERR_SUBSCRIPTIONS_UNAVAILABLE', error }),
-      )
-    },
+  return (callback, credentials) => {
+    const { path, headers } = callback
+    const found = subscriptions({ eventType: onlyValue(headers.eventType), path })
+    if (!isPending(found)) return authenticate(callback, credentials, found, clock(), settings)
+    return withTimeout(found, dependencyTimeoutMs, 'subscriptions()').then(
+      (candidates) => authenticate(callback, credentials, candidates, clock(), settings),
+      (error: unknown) => ({ verdict: 'refused', code: 'ERR_SUBSCRIPTIONS_UNAVAILABLE', error }),
+    )
   }
 }
-
-type Candidates = Parameters<typeof authenticate>[2]
 
 /** @throws CountersignError ERR_OPTION_INVALID */
 export function dependencyTimeoutOption(owner: string, value: number | undefined): number {

@@ -50,11 +50,11 @@ export function verifySignature(options: VerifySignatureOptions): Middleware {
   const logger = loggerOption('verifySignature', options.logger, secrets)
   const outcomeLog = new OutcomeLog(logger, logRefusalsOption('verifySignature', options))
   const settings = parseAuthenticatorOptions('verifySignature', options, logger, secrets)
-  const authenticator = createAuthenticator(settings)
+  const authenticate = createAuthenticator(settings)
 
   async function judge(intake: Intake): Promise<{ event: CallbackEvent } | { refusal: Outcome }> {
     if (intake.refused) return { refusal: outcome(intake.refused) }
-    const result = await authenticator.authenticate(intake, intake.credentials)
+    const result = await authenticate(intake, intake.credentials)
     if (result.verdict === 'genuine') return { event: result.callback }
     if (result.verdict === 'suspect') return { refusal: outcome(result.suspicion, result.callback) }
     return { refusal: outcome(result.code, undefined, result.error) }

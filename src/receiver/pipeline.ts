@@ -14,19 +14,19 @@ import type { Credentials } from '../signature/credentials.js'
 
 /** Processes one callback from bytes and headers to its outcome. */
 export class Pipeline {
-  readonly #authenticator: Authenticator
+  readonly #authenticate: Authenticator
   readonly #acceptance: Acceptance
   readonly #stopping: AbortSignal
   readonly #events: EventChannel
   readonly #inFlight = new InFlight()
 
   constructor(
-    authenticator: Authenticator,
+    authenticate: Authenticator,
     acceptance: Acceptance,
     stopping: AbortSignal,
     events: EventChannel,
   ) {
-    this.#authenticator = authenticator
+    this.#authenticate = authenticate
     this.#acceptance = acceptance
     this.#stopping = stopping
     this.#events = events
@@ -40,7 +40,7 @@ export class Pipeline {
     arrivedAt: number,
   ): MaybePending<Outcome> {
     return this.#inFlight.during(() => {
-      const authentication = this.#authenticator.authenticate(request, credentials)
+      const authentication = this.#authenticate(request, credentials)
       return whenDone(authentication, (result) => this.#admit(result, head, arrivedAt))
     })
   }

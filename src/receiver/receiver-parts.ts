@@ -37,8 +37,8 @@ export function createParts(settings: ReceiverSettings) {
   const stopping = new AbortController()
   // Each callback whose body is arriving listens to it.
   setMaxListeners(Infinity, stopping.signal)
-  const authenticator = createAuthenticator(settings.authentication)
-  const pipeline = new Pipeline(authenticator, acceptance, stopping.signal, events)
+  const authenticate = createAuthenticator(settings.authentication)
+  const pipeline = new Pipeline(authenticate, acceptance, stopping.signal, events)
   const process = callbackProcessor({
     limits,
     stopping: stopping.signal,

@@ -96,15 +96,15 @@ function callbackOf(authentic: Subscription, authorization?: string): [CallbackR
   ]
 }
 
-const forge = async (authenticator: Authenticator) =>
-  expect(await authenticator.authenticate(...callbackOf(subscription, FORGED))).toMatchObject({
+const forge = async (authenticate: Authenticator) =>
+  expect(await authenticate(...callbackOf(subscription, FORGED))).toMatchObject({
     code: 'ERR_SIGNATURE_MISMATCH',
   })
 
 /** The same, made before the work is counted. */
-function prepareForgery(authenticator: Authenticator): () => Promise<unknown> {
+function prepareForgery(authenticate: Authenticator): () => Promise<unknown> {
   const forged = callbackOf(subscription, FORGED)
-  return async () => authenticator.authenticate(...forged)
+  return async () => authenticate(...forged)
 }
 
 describe('a forged callback costs one HMAC for each subscription, and nothing else', () => {
@@ -112,8 +112,8 @@ describe('a forged callback costs one HMAC for each subscription, and nothing el
     ['that share a URL', undefined],
     ['with URLs of their own', (index: number) => `https://partner.example.com/hooks/${index}`],
   ])('of a list of 3 000 %s', async (_which, urlOf) => {
-    const authenticator = authenticatorOf(tenants(3_000, urlOf))
-    expect(await workOf(prepareForgery(authenticator))).toEqual({ hmacs: 3_000, keys: 0, urls: 0 })
+    const authenticate = authenticatorOf(tenants(3_000, urlOf))
+    expect(await workOf(prepareForgery(authenticate))).toEqual({ hmacs: 3_000, keys: 0, urls: 0 })
   })
 
   test.each([
@@ -130,11 +130,11 @@ describe('a forged callback costs one HMAC for each subscription, and nothing el
     ],
   ])('of a function that %s', async (_which, make) => {
     const find = make()
-    const authenticator = authenticatorOf(find)
-    await forge(authenticator)
+    const authenticate = authenticatorOf(find)
+    await forge(authenticate)
     const { length } = find()
     const remember = jest.spyOn(KnownSecrets.prototype, 'addReturned')
-    expect(await workOf(prepareForgery(authenticator))).toEqual({ hmacs: length, keys: 0, urls: 0 })
+    expect(await workOf(prepareForgery(authenticate))).toEqual({ hmacs: length, keys: 0, urls: 0 })
     expect(remember).not.toHaveBeenCalled()
     remember.mockRestore()
   })
@@ -144,24 +144,23 @@ it('prepares nothing again of a list that is longer than what is remembered othe
   const list = tenants(10_500, (index) => `https://partner.example.com/hooks/${index}`)
   let calls = 0
   // Another list each time, as the last one would be recognised.
-  const authenticator = authenticatorOf(() => (calls++ % 2 === 0 ? list : list.toReversed()))
-  await forge(authenticator)
-  expect(await workOf(prepareForgery(authenticator))).toEqual({ hmacs: 10_500, keys: 0, urls: 0 })
+  const authenticate = authenticatorOf(() => (calls++ % 2 === 0 ? list : list.toReversed()))
+  await forge(authenticate)
+  expect(await workOf(prepareForgery(authenticate))).toEqual({ hmacs: 10_500, keys: 0, urls: 0 })
 })
 
 it('remembers a bounded number of the texts that a function returned', async () => {
   let page = 0
-  const authenticator = authenticatorOf(() => tenants(500, undefined, page * 500))
-  for (page = 0; page < 24; page++) await forge(authenticator)
+  const authenticate = authenticatorOf(() => tenants(500, undefined, page * 500))
+  for (page = 0; page < 24; page++) await forge(authenticate)
   page = 0
-  expect(await workOf(prepareForgery(authenticator))).toMatchObject({ keys: 500 })
+  expect(await workOf(prepareForgery(authenticate))).toMatchObject({ keys: 500 })
 })
 
 describe('a function that returns an object again', () => {
   const mutable = { ...subscription, secret: ['the first secret'] }
-  const authenticator = authenticatorOf(() => [mutable])
-  const verdictFor = async (authentic: Subscription) =>
-    (await authenticator.authenticate(...callbackOf(authentic))).verdict
+  const authenticate = authenticatorOf(() => [mutable])
+  const verdictFor = async (authentic: Subscription) => (await authenticate(...callbackOf(authentic))).verdict
 
   it.each([
     ['secret', () => (mutable.secret = ['another secret'])],
