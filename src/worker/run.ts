@@ -15,16 +15,3 @@ export interface Run {
   /** Resolves once the end of the handlers has been recorded. */
   done: Promise<void>
 }
-
-export function createRun(entry: ClaimedEntry, leaseEndsAt: number): Run {
-  const controller = new AbortController()
-  return {
-    entry,
-    leaseEndsAt,
-    lost: false,
-    begunAt: 0,
-    controller,
-    ended: undefined,
-    done: Promise.resolve(),
-  }
-}

@@ -11,7 +11,7 @@ import { warnOfConcurrency } from './concurrency.js'
 import { renewLeases } from './leases.js'
 import { Maintenance } from './maintenance.js'
 import { publishAttempt } from './publish-attempt.js'
-import { createRun, type Run } from './run.js'
+import type { Run } from './run.js'
 import type { WorkerParts } from './worker-parts.js'
 
 /** Empties the inbox: claims entries, runs their handlers, and records how each attempt ended. */
@@ -101,7 +101,15 @@ export class Worker {
       Object.assign(held, { entry, leaseEndsAt, lost: false })
       return
     }
-    const run = createRun(entry, leaseEndsAt)
+    const run: Run = {
+      entry,
+      leaseEndsAt,
+      lost: false,
+      begunAt: 0,
+      controller: new AbortController(),
+      ended: undefined,
+      done: Promise.resolve(),
+    }
     this.#running.set(entry.id, run)
     const { events } = this.#parts
     const { id, callback, attempt } = entry
