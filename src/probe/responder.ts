@@ -102,9 +102,8 @@ export class ProbeResponder {
     { eventType, path }: ProbedRequest,
   ): Promise<RecognisedProbe | undefined> {
     const { subscriptions, dependencyTimeoutMs, clock } = this.#settings
-    const found = subscriptions({ eventType, path })
-    const candidates =
-      found instanceof Promise ? await withTimeout(found, dependencyTimeoutMs, 'subscriptions()') : found
+    const found = Promise.resolve(subscriptions({ eventType, path }))
+    const candidates = await withTimeout(found, dependencyTimeoutMs, 'subscriptions()')
     for (const marker of markers) {
       const match = this.#match(marker, candidates)
       // A copy of the request may have been recognised while this one waited for the subscriptions.
