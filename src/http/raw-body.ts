@@ -32,7 +32,8 @@ function readStream(
   request: IncomingMessage,
   options: ReadBodyOptions,
 ): Promise<RawBody | BodyFailureCode> | RawBody | BodyFailureCode {
-  if (request.readableAborted) return 'ERR_BODY_ABORTED'
+  // Over HTTP/2 only `aborted` is set, and the stream looks as if it had been read.
+  if (request.readableAborted || request.aborted) return 'ERR_BODY_ABORTED'
   if (!isUnread(request)) return 'ERR_BODY_ALREADY_READ'
   return readArrivedBody(request, options) ?? readBody(request, options)
 }

@@ -1,4 +1,13 @@
-import { connect, createServer, type ClientHttp2Stream, type ServerHttp2Stream } from 'node:http2'
+import {
+  connect,
+  constants,
+  createServer,
+  type ClientHttp2Stream,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Stream,
+} from 'node:http2'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createReceiver, type OutcomeCode } from '../../src/index.js'
@@ -25,21 +34,14 @@ async function runOverHttp2(mount: 'requestListener' | 'middleware', bodyTimeout
     mount === 'requestListener'
       ? receiver.requestListener()
       : (request, response) => receiver.middleware()(request, response, () => {})
-  const server = createServer((request, response) =>
+  const { client, server } = await connected((request, response) =>
     listener(request as unknown as IncomingMessage, response as unknown as ServerResponse),
   )
   server.on('stream', (stream) => void streams.push(stream))
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const client = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-  close.push(() => {
-    client.destroy()
-    server.close()
-  })
 
-  const send = ({ path, headers }: SignedCallback, feed: (stream: ClientHttp2Stream) => void) =>
+  const send = (callback: SignedCallback, feed: (stream: ClientHttp2Stream) => void) =>
     new Promise<Answer>((resolve, reject) => {
-      const given = Object.fromEntries(Object.entries(headers).filter(([name]) => !/^host$/i.test(name)))
-      const stream = client.request({ ':method': 'POST', ':path': path, ...given }, { endStream: false })
+      const stream = client.request(requestHeaders(callback), { endStream: false })
       let answer = { status: 0, connection: undefined as string | undefined, body: '' }
       stream.on('response', ({ ':status': status = 0, connection }) => {
         answer = { ...answer, status, connection }
@@ -49,6 +51,23 @@ async function runOverHttp2(mount: 'requestListener' | 'middleware', bodyTimeout
       feed(stream)
     })
   return { send, codes, streams, receiver }
+}
+
+/** A server, and a client that is connected to it until the test is over. */
+async function connected(onRequest: (request: Http2ServerRequest, response: Http2ServerResponse) => void) {
+  const server = createServer(onRequest)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const client = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  close.push(() => {
+    client.destroy()
+    server.close()
+  })
+  return { client, server }
+}
+
+function requestHeaders({ path, headers }: SignedCallback): OutgoingHttpHeaders {
+  const given = Object.fromEntries(Object.entries(headers).filter(([name]) => !/^host$/i.test(name)))
+  return { ':method': 'POST', ':path': path, ...given }
 }
 
 describe.each(['requestListener', 'middleware'] as const)('%s() over HTTP/2', (mount) => {
@@ -106,4 +125,19 @@ describe.each(['requestListener', 'middleware'] as const)('%s() over HTTP/2', (m
     expect(warned).not.toHaveBeenCalled()
     warned.mockRestore()
   })
+})
+
+it('a stream that its sender has reset before it is read counts as aborted, and not as read by other code', async () => {
+  const codes: OutcomeCode[] = []
+  const receiver = createReceiver({ subscriptions: [subscription], logger: false }).onOutcome(({ code }) =>
+    codes.push(code),
+  )
+  const listener = receiver.requestListener() as (...given: unknown[]) => void
+  const { client, server } = await connected((request, response) =>
+    request.once('close', () => setImmediate(() => listener(request, response))),
+  )
+  const stream = client.request(requestHeaders(genuine()), { endStream: false }).on('error', () => {})
+  server.once('stream', () => stream.close(constants.NGHTTP2_CANCEL))
+  await until(() => codes.length > 0)
+  expect(codes).toEqual(['ERR_BODY_ABORTED'])
 })
