@@ -95,6 +95,7 @@ export class Worker {
 
   #take(entry: ClaimedEntry, leaseEndsAt: number): void {
     const held = this.#running.get(entry.id)
+    if (held && !isSameCallback(held.entry, entry)) return this.#handleLater(entry, held)
     if (held) {
       // Its lease ended, and no other process claimed it. Its handlers are still running, and then end the new claim: an entry
       // must not be handled twice at the same time, or again if it was handled while the inbox could not be reached.
@@ -128,6 +129,20 @@ export class Worker {
         if (run.ended && run.ended !== run.entry) this.#takeNext(run)
         this.wake()
       })
+  }
+
+  /**
+   * The inbox has given the id to another callback: its file was replaced, or the server that took over lacked the entry. The end of
+   * the callback that is running must not be recorded for this one, so this one gets another claim later.
+   */
+  #handleLater(entry: ClaimedEntry, held: Run): void {
+    held.lost = true
+    held.controller.abort(
+      new Error('the entry is not in the inbox any more, which gave its id to another one'),
+    )
+    const error = 'the process was handling another callback, which had the same id in the inbox before'
+    const end = { move: 'reschedule', delayMs: this.#parts.retryDelayMs, error } as const
+    this.#parts.inbox.settle([{ claim: entry, end }]).catch(() => {})
   }
 
   /** The entry was claimed again after the end of this run was recorded, and before this process had read that answer. */
@@ -194,6 +209,10 @@ export class Worker {
       }
     })
   }
+}
+
+function isSameCallback({ callback: one }: ClaimedEntry, { callback: other }: ClaimedEntry): boolean {
+  return one.idempotencyKey === other.idempotencyKey && one.subscription.id === other.subscription.id
 }
 
 function stepOf({ entry: { id, callback, attempt } }: Run): AttemptStep & { readonly entry: EntryId } {

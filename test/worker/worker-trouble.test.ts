@@ -1,9 +1,11 @@
+import { rmSync } from 'node:fs'
 import type { EntryId } from '../../src/index.js'
 import type { Claims } from '../../src/inbox/inbox.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { away, interposed } from '../support/interposed-inbox.js'
 import { work, type WorkOptions } from '../support/running-worker.js'
+import { inboxFile, inboxOn } from '../support/sqlite-file.js'
 import { until } from '../support/until.js'
 
 const fails = (): never => {
@@ -29,6 +31,26 @@ function refusingOne() {
   const mend = () => Object.assign(inbox, { settle: MemoryInbox.prototype.settle })
   return { ...work({ inbox: Object.assign(inbox, { settle }), pollMs: 1, start: false }), refused, mend }
 }
+
+test('a worker handles a callback that a new file has given the id of one that is running', async () => {
+  const clock = fakeClock()
+  const file = inboxFile()
+  const inbox = inboxOn(file, { clock, logger: false })
+  const { worker, store, called, becomes } = work({ clock, inbox, handler: 'manual' })
+  const id = await store()
+  const first = await called(1)
+  for (const each of [file, `${file}-wal`, `${file}-shm`]) rmSync(each)
+  expect(await store()).toBe(id)
+  await becomes(id, 'retrying')
+  expect(first.context.signal.aborted).toBe(true)
+  first.succeed()
+  await worker.idle()
+  clock.advance(1_000)
+  const second = await called(2)
+  expect(second.event.idempotencyKey).not.toBe(first.event.idempotencyKey)
+  second.succeed()
+  await becomes(id, 'handled', 1)
+})
 
 describe('a worker whose inbox is out of order', () => {
   it('goes on by itself once entries can be claimed again, and logs the first failed claim and the end of the trouble', async () => {
