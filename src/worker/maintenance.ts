@@ -44,9 +44,14 @@ export class Maintenance {
   }
 
   async #maintain(warns: boolean): Promise<void> {
+    if (warns) await this.#attempt(() => this.#warnOfUnhandled())
+    // Also if the entries could not be counted in time: without the deletion they would never become fewer.
+    await this.#attempt(() => this.#prune())
+  }
+
+  async #attempt(task: () => Promise<void>): Promise<void> {
     try {
-      if (warns) await this.#warnOfUnhandled()
-      await this.#prune()
+      await task()
     } catch (error) {
       const fields = { code: 'ERR_INBOX_UNAVAILABLE', err: error }
       this.#parts.logger.warn(fields, 'the inbox could not be maintained: the next attempt is in a minute')

@@ -141,6 +141,19 @@ describe('old entries', () => {
     expect(await isGone(id)).toBe(true)
   })
 
+  it('are deleted although the entries cannot be counted', async () => {
+    const { store, becomes, pass, sign, isGone, set, calls } = setUp()
+    const id = await store()
+    await becomes(id, 'handled')
+    set('stats', away)
+    await pass(11 * MINUTE)
+    await sign()
+    const before = calls.stats
+    await pass(2 * MINUTE)
+    await until(() => calls.stats >= before + 2)
+    expect(await isGone(id)).toBe(true)
+  })
+
   it('are not deleted by two rounds at once, however long one takes', async () => {
     const { pass, set, calls, worker } = setUp({ start: false, leaseMs: 10 * MINUTE })
     const gate = deferred()
