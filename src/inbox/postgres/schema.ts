@@ -26,7 +26,9 @@ export function migrationSql(schema = DEFAULT_SCHEMA): string {
 export function sqlOf(migrations: readonly Migration[], schema: string): string {
   const name = quoteIdentifier(schemaName('migrationSql', schema))
   const steps = migrations.map((migration, index) => step(migration, index + 1)).join('')
+  // Without a limit, because to build an index takes its time.
   return `BEGIN;
+SET LOCAL statement_timeout = 0;
 SELECT pg_advisory_xact_lock(${advisoryLock(schema, 'migration')});
 DO ${dollarQuote(`BEGIN
   IF to_regnamespace(${quoteLiteral(name)}) IS NULL THEN
@@ -79,7 +81,6 @@ export async function migrate(
   checkCompatible(found, schema)
   if (found.version >= migrations.length) return
   try {
-    // Without a limit: to build an index takes its time.
     await connection.client.query(sqlOf(migrations, schema))
   } catch (error) {
     await connection.query('ROLLBACK')

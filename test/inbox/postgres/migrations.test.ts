@@ -125,6 +125,14 @@ describeWithDatabase('the schema of a PostgresInbox', (database) => {
     expect(await committedWith()).toEqual(['on read committed'])
   })
 
+  it('is made however short the statements of the role may be', async () => {
+    const client = new pg.Client(database.connectionString)
+    await client.connect()
+    await client.query("SET statement_timeout = '5ms'")
+    await client.query(migrationSql(database.newSchema()))
+    await client.end()
+  })
+
   it('is warned of on a server that may lose what it has committed', async () => {
     const log = collectedLog()
     await database.inboxOn(database.newSchema(), { logger: log }).open()
