@@ -105,12 +105,10 @@ describeWithDatabase(
     it('is read-only, says so, and recovers', async () => {
       const { inbox } = await opened()
       const name = new URL(database.connectionString).pathname.slice(1)
-      const cut = () =>
-        database.query(
-          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'countersign'",
-        )
       await database.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`)
-      await cut()
+      await database.query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'countersign'",
+      )
       // The connections that were cut have to be replaced.
       let error: unknown
       for (let tries = 0; tries < 5 && (error as { code?: string })?.code !== 'ERR_INBOX_READ_ONLY'; tries++)
@@ -122,7 +120,7 @@ describeWithDatabase(
       await database.server.query(
         `BEGIN READ WRITE; ALTER DATABASE ${name} SET default_transaction_read_only = off; COMMIT`,
       )
-      await cut()
+      // The sessions that began before stay read-only, as connections to a server that has become a standby do.
       await recovered(inbox)
     })
 
