@@ -3,7 +3,7 @@ import { timer } from '../../base/timeout.js'
 import { checkServer } from './check-server.js'
 import { Connections, type Connection } from './connections.js'
 import { warnIfNotDurable } from './durability.js'
-import { inboxError } from './inbox-error.js'
+import { busyError, inboxError } from './inbox-error.js'
 import { LeaseConnection } from './lease-connection.js'
 import type { PostgresInboxSettings } from './options.js'
 import { migrate } from './schema.js'
@@ -41,7 +41,9 @@ export class InboxDatabase {
   /** On a connection of the pool. */
   async commit<Result>(work: Work<Result>): Promise<Result> {
     await this.makeReady()
-    return retryConflicts(() => this.#onPool((connection) => transaction(connection, this.#settings, work)))
+    return retryConflicts(() =>
+      this.#onPool((connection) => this.#transactionOn(connection, this.#settings, work)),
+    )
   }
 
   /** Runs one statement that is a transaction of its own, on a connection of the pool. */
@@ -50,25 +52,44 @@ export class InboxDatabase {
     return retryConflicts(() => this.#onPool((connection) => this.#statementOn(connection, work)))
   }
 
-  /**
-   * The statement is cancelled when it takes longer than twice `busyTimeoutMs`: a limit of the server would have to be set by a
-   * statement before it.
-   */
   async #statementOn<Result>(
     connection: Connection,
     work: (all: Transaction['all']) => Promise<Result>,
   ): Promise<Result> {
-    const { schema, busyTimeoutMs } = this.#settings
-    const mark = `/* countersign ${randomUUID()} */`
     const all = allOn(connection)
-    let hasEnded = false
-    const end = timer(2 * busyTimeoutMs, () => this.#cancel(mark, () => hasEnded))
     try {
-      return await work((sql, ...values) => all(`${mark} ${sql}`, ...values))
+      return await this.#limited((mark) => work((sql, ...values) => all(`${mark} ${sql}`, ...values)))
     } catch (error) {
-      throw inboxError(connection.lost() ?? error, schema)
+      throw inboxError(connection.lost() ?? error, this.#settings.schema)
+    }
+  }
+
+  #transactionOn<Result>(
+    connection: Connection,
+    settings: TransactionSettings,
+    work: Work<Result>,
+  ): Promise<Result> {
+    const commit = () => this.#limited((mark) => connection.query(`${mark} COMMIT`))
+    return transaction(connection, settings, work, commit)
+  }
+
+  /**
+   * Runs a statement that commits, with a mark that it must begin with. It is cancelled when it takes longer than twice
+   * `busyTimeoutMs`. A limit of the server would have to be set by a statement before it, and does not cover a commit.
+   */
+  async #limited<Result>(run: (mark: string) => Promise<Result>): Promise<Result> {
+    const { schema, busyTimeoutMs } = this.#settings
+    const limitMs = 2 * busyTimeoutMs
+    const mark = `/* countersign ${randomUUID()} */`
+    const progress = { isCancelled: false, hasEnded: false }
+    const end = timer(limitMs, () => this.#cancel(mark, progress))
+    try {
+      const result = await run(mark)
+      // If a commit that waits for a synchronous standby is cancelled, the server reports success although no standby has it.
+      if (progress.isCancelled) throw busyError(schema, `the commit was not confirmed within ${limitMs} ms`)
+      return result
     } finally {
-      hasEnded = true
+      progress.hasEnded = true
       end()
     }
   }
@@ -78,11 +99,10 @@ export class InboxDatabase {
    * run a slow statement too. If neither is free in time, the connection of the statement is given up. The server then notices it
    * when the statement has ended.
    */
-  #cancel(mark: string, hasEnded: () => boolean): void {
-    let isSent = false
+  #cancel(mark: string, progress: { isCancelled: boolean; readonly hasEnded: boolean }): void {
     const send = async (connection: Connection) => {
-      if (isSent || hasEnded()) return
-      isSent = true
+      if (progress.isCancelled || progress.hasEnded) return
+      progress.isCancelled = true
       // The text of a statement identifies it behind PgBouncer as well.
       await connection.query(CANCEL, [`${mark} %`])
     }
@@ -101,7 +121,7 @@ export class InboxDatabase {
 
   /** Runs a transaction on the connection for leases. */
   async lease<Result>(work: Work<Result>): Promise<Result> {
-    return this.#onLeases((connection, settings) => transaction(connection, settings, work))
+    return this.#onLeases((connection, settings) => this.#transactionOn(connection, settings, work))
   }
 
   /**
@@ -113,7 +133,7 @@ export class InboxDatabase {
   ): Promise<Result> {
     return this.#onLeases(async (connection, settings) => {
       const result = await this.#statementOn(connection, (all) => work(all, settings))
-      return result ?? (await transaction(connection, settings, ({ all }) => work(all, settings)))!
+      return result ?? (await this.#transactionOn(connection, settings, ({ all }) => work(all, settings)))!
     })
   }
 

@@ -1,5 +1,6 @@
 import { CountersignError } from '../../base/errors.js'
 import type { Connection } from './connections.js'
+import type { PostgresResult } from './driver.js'
 import { inboxError, isConflict } from './inbox-error.js'
 import { checkStoredVersion } from './schema-version.js'
 import { quoteLiteral, searchPathOf } from './sql-text.js'
@@ -30,6 +31,7 @@ export async function transaction<Result>(
   connection: Connection,
   settings: TransactionSettings,
   work: (tx: Transaction) => Promise<Result>,
+  commit: () => Promise<PostgresResult>,
 ): Promise<Result> {
   const { schema } = settings
   try {
@@ -39,7 +41,7 @@ export async function transaction<Result>(
       all: allOn(connection),
       run: async (sql, ...values) => (await connection.query(sql, values)).rowCount ?? 0,
     })
-    const { command } = await connection.query('COMMIT')
+    const { command } = await commit()
     if (command === 'COMMIT') return result
     // The answer to COMMIT of a transaction in which a statement failed.
     throw new Error(`the transaction ended with ${command}`)
