@@ -22,8 +22,19 @@ export type PastAttempt = readonly [
   error: string | null,
 ]
 
+/** `json`: a list of them. */
+export function pastAttemptsOf(
+  json: string | null,
+  textOf: (stored: string) => string,
+): readonly PastAttempt[] {
+  if (json === null) return []
+  return (JSON.parse(json) as PastAttempt[]).map(([number, startedAt, endedAt, result, code, error]) => {
+    return [number, startedAt, endedAt, result, code, error === null ? null : textOf(error)]
+  })
+}
+
 /** The latest attempt, which is not among the earlier ones until it fails or another one begins. */
-export interface LatestAttempt {
+interface LatestAttempt {
   readonly number: number
   /** Null if there is none. */
   readonly startedAt: number | null

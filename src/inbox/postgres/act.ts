@@ -7,9 +7,9 @@ import {
   type ActRefusal,
   type Decision,
 } from '../operator-action.js'
-import { MOVES, type InboxState, type StoredState } from '../states.js'
+import { MOVES, type InboxState } from '../states.js'
+import { ACTED_ON_COLUMNS, entryBefore, seenEntry, type ActedOnRow } from '../stored-entry.js'
 import {
-  type EntryBefore,
   isRefusal,
   latestDecision,
   restoredDue,
@@ -22,7 +22,6 @@ import { SHOWN_STATE } from './filter.js'
 import { related, typesWithHandlers } from './look.js'
 import { lockOrderKeys, promoteNext } from './order.js'
 import { LATEST_RESULT, withPastAttempt } from './past-attempts.js'
-import type { BigInteger } from './row.js'
 import { advisoryLock } from './schema.js'
 import { originalText, storedText } from './sql-text.js'
 import type { Transaction } from './transaction.js'
@@ -56,12 +55,12 @@ export async function act(
   if (!fixed) return missingRefusal(id)
   const orderKeys = fixed.order_key === null ? [] : [fixed.order_key]
   await lockOrderKeys(tx, orderKeys, schema)
-  const [entry] = await tx.all<ActedOnRow>(STATE, await typesWithHandlers(tx), row)
+  const [entry] = await tx.all<ShownActedOnRow>(STATE, await typesWithHandlers(tx), row)
   if (!entry) return missingRefusal(id)
   const { by, reason, again, expected } = decision
-  const changed = changedRefusal(seenEntry(id, entry), expected)
+  const changed = changedRefusal({ id, ...seenEntry(entry, entry.shown_state) }, expected)
   if (changed !== undefined) return changed
-  const before = action === 'undo' ? undefined : entryBefore(entry)
+  const before = action === 'undo' ? undefined : entryBefore(entry, tx.now, originalText)
   if (action === 'undo') await undo(tx, { id, row, entry, again })
   else await decide(tx, action, { id, row, entry, again })
   await tx.run(
@@ -77,10 +76,14 @@ export async function act(
   return { done: true }
 }
 
+interface ShownActedOnRow extends ActedOnRow {
+  readonly shown_state: InboxState
+}
+
 interface ActedOn {
   readonly id: EntryId
   readonly row: string
-  readonly entry: ActedOnRow
+  readonly entry: ShownActedOnRow
   readonly again: boolean
 }
 
@@ -97,7 +100,7 @@ async function decide(tx: Transaction, action: OperatorDecision, { id, row, entr
 async function undo(tx: Transaction, { id, row, entry, again }: ActedOn): Promise<void> {
   const [latest] = await tx.all<StoredDecision>(LATEST, row)
   const before = undoneDecision(
-    { id, state: entry.state, token: entry.token, copies: entry.copies, known: entry.known },
+    { id, state: entry.state, token: entry.token, copies: entry.copies, known: Boolean(entry.known) },
     latest && latestDecision(latest),
     await related(tx, id),
     again,
@@ -120,25 +123,6 @@ async function undo(tx: Transaction, { id, row, entry, again }: ActedOn): Promis
   )
 }
 
-function seenEntry(id: EntryId, { shown_state: state, attempts, finished_at: finishedAt }: ActedOnRow) {
-  return { id, state, attempts, finishedAt: finishedAt === null ? undefined : new Date(Number(finishedAt)) }
-}
-
-function entryBefore(entry: ActedOnRow): EntryBefore {
-  return {
-    state: entry.state,
-    eventType: originalText(entry.event_type),
-    dueAt: entry.due_at === null ? null : Number(entry.due_at),
-    dueSetAt: Number(entry.due_set_at),
-    attempts: entry.attempts,
-    replayed: entry.replayed,
-    finishedAt: entry.finished_at === null ? null : Number(entry.finished_at),
-    known: entry.known,
-    token: entry.token,
-    copies: entry.copies,
-  }
-}
-
 /** No effect if its key or its signature belongs to another entry: repeats are then recognised by that entry. */
 async function makeKnown(tx: Transaction, id: string): Promise<void> {
   if ((await tx.run(MAKE_KNOWN, id)) === 1) await tx.run(KNOW_SIGNATURE, id)
@@ -147,24 +131,9 @@ async function makeKnown(tx: Transaction, id: string): Promise<void> {
 // As a text, because it uses all 64 bits: a driver that returns each bigint as a number would round it.
 const ORDER_KEY = 'SELECT order_key::text FROM entries WHERE id = $1::bigint'
 const STATE = `
-  SELECT ${SHOWN_STATE} AS shown_state, state, event_type, due_at, due_set_at, attempts, replayed, finished_at, known,
-    token, copies
+  SELECT ${SHOWN_STATE} AS shown_state, ${ACTED_ON_COLUMNS}
   FROM entries WHERE id = $2::bigint FOR UPDATE`
 const LATEST = 'SELECT action, before FROM history WHERE entry_id = $1::bigint ORDER BY id DESC LIMIT 1'
-
-interface ActedOnRow {
-  readonly shown_state: InboxState
-  readonly state: StoredState
-  readonly event_type: string
-  readonly due_at: BigInteger | null
-  readonly due_set_at: BigInteger
-  readonly attempts: number
-  readonly replayed: boolean
-  readonly finished_at: BigInteger | null
-  readonly known: boolean
-  readonly token: number
-  readonly copies: number
-}
 
 // If another transaction stores the same key or signature meanwhile, this fails with unique_violation. The transaction is then
 // run again, and sees that entry.

@@ -5,7 +5,7 @@ import {
   type ActivityRequest,
   type ActivityState,
 } from '../activity.js'
-import type { BigInteger } from './row.js'
+import type { BigInteger } from '../stored-entry.js'
 import type { Transaction } from './transaction.js'
 
 /** Counts by the indexes on the ends of entries. */

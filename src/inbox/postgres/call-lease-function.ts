@@ -1,5 +1,5 @@
 import { SCHEMA_VERSION } from './migrations.js'
-import type { BigInteger } from './row.js'
+import type { BigInteger } from '../stored-entry.js'
 import { checkStoredVersion } from './schema-version.js'
 import { quoteIdentifier } from './sql-text.js'
 import type { Transaction, TransactionSettings } from './transaction.js'

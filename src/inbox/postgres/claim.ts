@@ -4,8 +4,8 @@ import { MOVES } from '../states.js'
 import { callLeaseFunction, idsOf, type LeaseRow, type Timed } from './call-lease-function.js'
 import { typesWithHandlers } from './look.js'
 import { lockOrderKeys, promoteNext } from './order.js'
-import { callbackOf, type BigInteger, type CallbackRow } from './row.js'
-import { storedText } from './sql-text.js'
+import { callbackOf, type BigInteger, type CallbackRow } from '../stored-entry.js'
+import { originalText, storedText } from './sql-text.js'
 import type { Transaction, TransactionSettings } from './transaction.js'
 
 /** Takes entries that are due. Claims of other processes at the same time take other entries, and wait for none. */
@@ -99,6 +99,8 @@ interface ClaimedRow extends LeaseRow, CallbackRow {
   readonly token: number
   readonly attempts: number
   readonly replayed: boolean
+  /** In Base64. */
+  readonly body: string
   readonly was_due_at: BigInteger
 }
 
@@ -115,7 +117,7 @@ function claimedEntryOf(row: ClaimedRow): ClaimedEntry {
   return {
     id: String(row.id),
     token: row.token,
-    callback: callbackOf(row),
+    callback: callbackOf(row, Buffer.from(row.body, 'base64'), originalText),
     attempt: row.attempts + 1,
     replayed: row.replayed,
   }

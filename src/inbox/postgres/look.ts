@@ -1,41 +1,32 @@
 import type { EntryId } from '../../callback/callback.js'
 import { handledTypes } from '../handled-types.js'
-import { attemptsOf } from '../attempt-history.js'
-import { headersOf } from '../stored-headers.js'
-import type { Entry, OperatorAction, RelatedEntry } from '../operations.js'
+import type { Entry, EntrySummary, RelatedEntry } from '../operations.js'
 import type { InboxState } from '../states.js'
+import {
+  entryOf,
+  SUMMARY_COLUMNS,
+  summaryOf,
+  type BigInteger,
+  type HistoryRow,
+  type ShownRow,
+  type SummaryRow,
+} from '../stored-entry.js'
 import { rowId } from './entry-id.js'
-import { bufferOf, CALLBACK_COLUMNS, summaryOf, type BigInteger, type SummaryRow } from './row.js'
 import { SHOWN_STATE } from './filter.js'
-import { pastAttemptsOf } from './past-attempts.js'
 import { originalText } from './sql-text.js'
 import type { Transaction } from './transaction.js'
 
 export async function show(tx: Transaction, id: EntryId): Promise<Entry | undefined> {
   const row = rowId(id)
   if (row === undefined) return undefined
-  const [found] = await tx.all<ShownRow>(SHOW, await typesWithHandlers(tx), row)
+  const [found] = await tx.all<ShownSummaryRow & ShownRow>(SHOW, await typesWithHandlers(tx), row)
   if (!found) return undefined
-  const history = await tx.all<HistoryRow>(HISTORY, row)
-  const { headers, trace_context: traceContext, begun_at: begunAt, handled_at: handledAt } = found
-  return {
-    ...summaryOf(found),
-    rawBody: bufferOf(found.body),
-    headers: headersOf(headers),
-    traceContext: traceContext === null ? undefined : originalText(traceContext),
-    attemptHistory: attemptsOf(pastAttemptsOf(found.past_attempts), {
-      number: Math.max(found.attempts, 1),
-      startedAt: begunAt === null ? null : Number(begunAt),
-      handledAt: handledAt === null ? null : Number(handledAt),
-      isRunning: found.is_running,
-    }),
-    history: history.map(({ at, action, person, reason }) => ({
-      at: new Date(Number(at)),
-      action,
-      by: originalText(person),
-      ...(reason !== null && { reason: originalText(reason) }),
-    })),
-  }
+  return entryOf(shownSummary(found), found, await tx.all<HistoryRow>(HISTORY, row), originalText)
+}
+
+/** The summary of a row with `SHOWN_COLUMNS`. */
+export function shownSummary(row: ShownSummaryRow): EntrySummary {
+  return summaryOf(row, { state: row.state, dueAt: row.shown_due_at }, originalText)
 }
 
 /** The other entries that share the key or a signature of an entry. */
@@ -62,21 +53,9 @@ export async function typesWithHandlers(tx: Transaction): Promise<string[] | nul
   return types === 'any' ? null : [...types]
 }
 
-interface ShownRow extends SummaryRow {
-  readonly body: Uint8Array
-  readonly headers: string | null
-  readonly trace_context: string | null
-  readonly begun_at: BigInteger | null
-  readonly handled_at: BigInteger | null
-  readonly past_attempts: string | null
-  readonly is_running: boolean
-}
-
-interface HistoryRow {
-  readonly at: BigInteger
-  readonly action: OperatorAction
-  readonly person: string
-  readonly reason: string | null
+export interface ShownSummaryRow extends SummaryRow {
+  readonly state: InboxState
+  readonly shown_due_at: BigInteger | null
 }
 
 interface RelatedRow {
@@ -88,13 +67,13 @@ interface RelatedRow {
 }
 
 /** With $1 as `typesWithHandlers` returns it. */
-export const SUMMARY_COLUMNS = `
-  id, ${SHOWN_STATE} AS state, attempts, finished_at, reason, copies, body_id, ${CALLBACK_COLUMNS},
+export const SHOWN_COLUMNS = `
+  ${SUMMARY_COLUMNS}, ${SHOWN_STATE} AS state,
   CASE WHEN state = 'running' THEN lease_until
     WHEN ready AND ${SHOWN_STATE} <> 'unhandled' THEN due_at END AS shown_due_at`
 
 const SHOW = `
-  SELECT ${SUMMARY_COLUMNS}, body, headers, trace_context, begun_at, handled_at, past_attempts::text AS past_attempts,
+  SELECT ${SHOWN_COLUMNS}, body, headers, trace_context, begun_at, handled_at, past_attempts::text AS past_attempts,
     state = 'running' AND begun_by = token AS is_running
   FROM entries WHERE id = $2::bigint`
 const HISTORY = 'SELECT at, action, person, reason FROM history WHERE entry_id = $1::bigint ORDER BY id'

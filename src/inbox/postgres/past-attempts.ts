@@ -1,5 +1,4 @@
-import { ATTEMPTS_KEPT, type PastAttempt } from '../attempt-history.js'
-import { originalText } from './sql-text.js'
+import { ATTEMPTS_KEPT } from '../attempt-history.js'
 
 /**
  * SQL for `past_attempts` with one more: the attempt that began at `begun_at`. The arguments are SQL. In an UPDATE, it uses the
@@ -20,10 +19,3 @@ export function withPastAttempt(
 
 /** SQL for the result of the attempt that began at `begun_at`. It is evaluated when the next attempt begins. */
 export const LATEST_RESULT = "CASE WHEN handled_at IS NULL THEN 'interrupted' ELSE 'handled' END"
-
-export function pastAttemptsOf(json: string | null): readonly PastAttempt[] {
-  if (json === null) return []
-  return (JSON.parse(json) as PastAttempt[]).map(([number, startedAt, endedAt, result, code, error]) => {
-    return [number, startedAt, endedAt, result, code, error === null ? null : originalText(error)]
-  })
-}

@@ -1,6 +1,6 @@
 import type { PruneEntries } from '../inbox.js'
 import { deletableBefore, type Retention } from '../retention.js'
-import type { BigInteger } from './row.js'
+import type { BigInteger } from '../stored-entry.js'
 import type { Transaction } from './transaction.js'
 
 /** Deletes old entries of one state, oldest first. Entries that another transaction is using are left for the next time. */

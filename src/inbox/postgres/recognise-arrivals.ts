@@ -2,7 +2,7 @@ import { recognise, type Recognition } from '../../callback/recognition.js'
 import type { Arrival } from '../inbox.js'
 import { identityOf } from '../identity.js'
 import { InboxConflict } from './inbox-error.js'
-import type { BigInteger } from './row.js'
+import type { BigInteger } from '../stored-entry.js'
 import type { Transaction } from './transaction.js'
 
 /** The entries that an arrival has its key or its signature in common with, and the decision that follows. */

@@ -4,7 +4,7 @@ import { COLUMNS, columnsOf, parameterAfterColumns, VALUES_OF_ONE } from './arri
 import { InboxConflict } from './inbox-error.js'
 import { insertNew } from './insert-new.js'
 import { countDuplicates, isSignedAnew, recogniseArrivals, type Recognised } from './recognise-arrivals.js'
-import type { BigInteger } from './row.js'
+import type { BigInteger } from '../stored-entry.js'
 import { storedText } from './sql-text.js'
 import type { Transaction, TransactionSettings } from './transaction.js'
 

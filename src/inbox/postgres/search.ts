@@ -11,8 +11,8 @@ import {
 import type { InboxState } from '../states.js'
 import { rowId } from './entry-id.js'
 import { conditionsOf, Values } from './filter.js'
-import { SUMMARY_COLUMNS, typesWithHandlers } from './look.js'
-import { summaryOf, type BigInteger, type SummaryRow } from './row.js'
+import { SHOWN_COLUMNS, shownSummary, typesWithHandlers, type ShownSummaryRow } from './look.js'
+import type { BigInteger } from '../stored-entry.js'
 import { storedText } from './sql-text.js'
 import { setLocal, type Transaction } from './transaction.js'
 
@@ -61,12 +61,12 @@ async function searchStep(
   const candidates = await candidatesOf(tx, filter, { afterId, newestFirst, values })
   if (candidates === undefined) return { found: [], next: undefined }
   const direction = newestFirst ? 'DESC' : ''
-  const rows = await tx.all<SummaryRow>(
-    `SELECT ${SUMMARY_COLUMNS} FROM ${candidates.rows} WHERE ${matching(filter, values)}
+  const rows = await tx.all<ShownSummaryRow>(
+    `SELECT ${SHOWN_COLUMNS} FROM ${candidates.rows} WHERE ${matching(filter, values)}
     ORDER BY id ${direction} LIMIT ${values.given(limit, 'bigint')}`,
     ...values.list,
   )
-  const found = rows.map(summaryOf)
+  const found = rows.map(shownSummary)
   return { found, next: found.length >= limit ? found.at(-1)?.id : candidates.last }
 }
 

@@ -5,7 +5,7 @@ import { MOVES } from '../states.js'
 import { bigintArray, textArray } from './binary-arrays.js'
 import { callLeaseFunction, idsOf, type LeaseRow, type Timed } from './call-lease-function.js'
 import { orderLock } from './order.js'
-import type { BigInteger } from './row.js'
+import type { BigInteger } from '../stored-entry.js'
 import { storedText } from './sql-text.js'
 import type { Transaction, TransactionSettings } from './transaction.js'
 

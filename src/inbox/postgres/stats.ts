@@ -3,7 +3,7 @@ import type { InboxStats } from '../operations.js'
 import type { InboxState } from '../states.js'
 import { SHOWN_STATE } from './filter.js'
 import { typesWithHandlers } from './look.js'
-import type { BigInteger } from './row.js'
+import type { BigInteger } from '../stored-entry.js'
 import { search } from './search.js'
 import type { Transaction } from './transaction.js'
 

@@ -1,9 +1,9 @@
 import type { EntryId } from '../../callback/callback.js'
 import type { ActResult, OperatorAction, OperatorDecision } from '../operations.js'
 import { actionRefusal, changedRefusal, missingRefusal, type Decision } from '../operator-action.js'
-import { MOVES, type InboxState, type StoredState } from '../states.js'
+import { MOVES, type InboxState } from '../states.js'
+import { ACTED_ON_COLUMNS, entryBefore, seenEntry, type ActedOnRow } from '../stored-entry.js'
 import {
-  type EntryBefore,
   isRefusal,
   latestDecision,
   restoredDue,
@@ -27,11 +27,11 @@ export function act(
   now: number,
 ): ActResult {
   const id = rowIdOf(entryId)
-  const entry = id === undefined ? undefined : db.get<ActedOnRow>(ACTED_ON, id)
+  const entry = id === undefined ? undefined : db.get<OrderedRow>(ACTED_ON, id)
   if (!entry) return missingRefusal(entryId)
   const { by, reason = null, again, expected } = decision
   const state = shownState(entry, unhandledTypes(db))
-  const changed = changedRefusal(seenEntry(entryId, entry, state), expected)
+  const changed = changedRefusal({ id: entryId, ...seenEntry(entry, state) }, expected)
   if (changed !== undefined) return changed
   const before =
     action === 'undo' ? undo(db, entry, again, now) : decide(db, { entry, state }, action, again, now)
@@ -45,7 +45,7 @@ export function act(
 /** Returns the fields of the entry before the decision, or why the decision is refused. */
 function decide(
   db: Connection,
-  { entry, state }: { readonly entry: ActedOnRow; readonly state: InboxState },
+  { entry, state }: { readonly entry: OrderedRow; readonly state: InboxState },
   action: OperatorDecision,
   again: boolean,
   now: number,
@@ -63,7 +63,7 @@ function decide(
 }
 
 /** Returns the restored fields, or why undo is refused. */
-function undo(db: Connection, entry: ActedOnRow, again: boolean, now: number) {
+function undo(db: Connection, entry: OrderedRow, again: boolean, now: number) {
   const { id, state, token, copies } = entry
   const entryId = entryIdOf(id)
   const latest = db.get<StoredDecision>(LATEST, id)
@@ -90,44 +90,12 @@ function undo(db: Connection, entry: ActedOnRow, again: boolean, now: number) {
   return before
 }
 
-function seenEntry(id: EntryId, { attempts, finished_at: finishedAt }: ActedOnRow, state: InboxState) {
-  return { id, state, attempts, finishedAt: finishedAt === null ? undefined : new Date(finishedAt) }
-}
-
-function entryBefore(entry: ActedOnRow, now: number): EntryBefore {
-  return {
-    state: entry.state,
-    eventType: entry.event_type,
-    dueAt: entry.due_at,
-    dueSetAt: entry.due_set_at ?? now,
-    attempts: entry.attempts,
-    replayed: entry.replayed === 1,
-    finishedAt: entry.finished_at,
-    known: entry.known === 1,
-    token: entry.token,
-    copies: entry.copies,
-  }
-}
-
-interface ActedOnRow {
+interface OrderedRow extends ActedOnRow {
   readonly id: number
-  readonly state: StoredState
-  readonly event_type: string
   readonly order_key: string | null
-  readonly due_at: number | null
-  /** Null if the entry had ended before the file was migrated to this version. */
-  readonly due_set_at: number | null
-  readonly attempts: number
-  readonly replayed: 0 | 1
-  readonly finished_at: number | null
-  readonly known: 0 | 1
-  readonly token: number
-  readonly copies: number
 }
 
-const ACTED_ON = `
-  SELECT id, state, event_type, order_key, due_at, due_set_at, attempts, replayed, finished_at, known, token, copies
-  FROM entries WHERE id = ?`
+const ACTED_ON = `SELECT id, order_key, ${ACTED_ON_COLUMNS} FROM entries WHERE id = ?`
 
 const LATEST = 'SELECT action, before FROM history WHERE entry_id = ? ORDER BY id DESC LIMIT 1'
 

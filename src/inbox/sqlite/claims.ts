@@ -2,12 +2,12 @@ import type { EntryId } from '../../callback/callback.js'
 import type { ClaimEntries, Claims, ClaimToken, SettledClaim } from '../inbox.js'
 import { ATTEMPT_RESULT } from '../attempt-history.js'
 import { MOVES } from '../states.js'
+import { bufferOf, callbackOf, COMMON_COLUMNS, type CallbackRow } from '../stored-entry.js'
 import type { Connection } from './connection.js'
 import { unhandledTypes } from './handled-types.js'
 import { promoteNext } from './order.js'
 import { withPastAttempt } from './past-attempts.js'
 import { entryIdOf, rowIdOf } from './row-id.js'
-import { CLAIM_COLUMNS, callbackOf, type CallbackRow } from './row.js'
 import { distinctTypes } from './types-in-index.js'
 
 export function claim(
@@ -26,7 +26,7 @@ export function claim(
       return {
         id: entryIdOf(id),
         token: row.token,
-        callback: callbackOf(row),
+        callback: callbackOf(row, bufferOf(row.body)),
         attempt: row.attempts + 1,
         replayed: row.replayed === 1,
       }
@@ -114,6 +114,7 @@ export function setTimesAnew(db: Connection, now: number): number {
 }
 
 interface ClaimedRow extends CallbackRow {
+  readonly body: Uint8Array
   readonly token: number
   readonly attempts: number
   readonly replayed: number
@@ -167,7 +168,8 @@ function renew(
 
 const CLAIM = `
   UPDATE entries SET state = 'running', due_at = ?, due_set_at = ?, token = token + 1
-  WHERE id = ? RETURNING ${CLAIM_COLUMNS}`
+  WHERE id = ?
+  RETURNING token, attempts, replayed, ${COMMON_COLUMNS}, secret_fingerprint, trace_context, body`
 
 // A repeated call for the same claim counts no further attempt.
 const BEGIN = `

@@ -4,10 +4,10 @@ import { signedUrl, type SignedUrl } from '../../signature/callback-url.js'
 import { formatHttpDate } from '../../signature/index.js'
 import { hmacKey } from '../../signature/secret.js'
 import { hashBody, joinSigned } from '../../signature/string-to-sign.js'
+import { bufferOf } from '../stored-entry.js'
 import type { LastSigned, LastSignedReport, SigningSecret } from '../last-signed.js'
 import type { Reader } from './read-inbox-file.js'
 import { entryIdOf } from './row-id.js'
-import { bufferOf } from './row.js'
 
 /** Limits for entries that were stored without a fingerprint. */
 export interface LastSignedLimits {

@@ -1,14 +1,18 @@
 import type { EntryId } from '../../callback/callback.js'
-import { attemptsOf } from '../attempt-history.js'
-import { headersOf } from '../stored-headers.js'
-import type { Entry, OperatorAction, RelatedEntry } from '../operations.js'
+import type { Entry, EntrySummary, RelatedEntry } from '../operations.js'
 import type { StoredState } from '../states.js'
+import {
+  entryOf,
+  SUMMARY_COLUMNS,
+  summaryOf,
+  type HistoryRow,
+  type ShownRow,
+  type SummaryRow,
+} from '../stored-entry.js'
 import type { Connection } from './connection.js'
 import { shownState, unhandledTypes } from './handled-types.js'
-import { pastAttemptsOf } from './past-attempts.js'
 import type { Reader } from './read-inbox-file.js'
 import { entryIdOf, rowIdOf } from './row-id.js'
-import { bufferOf, SUMMARY_COLUMNS, summaryOf, type SummaryRow } from './row.js'
 
 /** The other entries that share the key or a signature of an entry. */
 export function related(db: Reader, entryId: EntryId): RelatedEntry[] {
@@ -28,43 +32,24 @@ export function related(db: Reader, entryId: EntryId): RelatedEntry[] {
 
 export function show(db: Connection, entryId: EntryId): Entry | undefined {
   const id = rowIdOf(entryId)
-  const row = id === undefined ? undefined : db.get<ShownRow>(SHOW, id)
+  const row = id === undefined ? undefined : db.get<ShownSummaryRow & ShownRow>(SHOW, id)
   if (id === undefined || !row) return undefined
-  const history = db.all<HistoryRow>(HISTORY, id)
-  return {
-    ...summaryOf(row, shownState(row, unhandledTypes(db))),
-    rawBody: bufferOf(row.body),
-    headers: headersOf(row.headers),
-    traceContext: row.trace_context ?? undefined,
-    attemptHistory: attemptsOf(pastAttemptsOf(row.past_attempts), {
-      number: row.attempts,
-      startedAt: row.begun_at,
-      handledAt: row.handled_at,
-      isRunning: row.state === 'running' && row.begun_by === row.token,
-    }),
-    history: history.map(({ at, action, person, reason }) => {
-      return { at: new Date(at), action, by: person, ...(reason !== null && { reason }) }
-    }),
-  }
+  return entryOf(shownSummary(row, unhandledTypes(db)), row, db.all<HistoryRow>(HISTORY, id))
 }
 
-interface ShownRow extends SummaryRow {
-  readonly body: Uint8Array
-  readonly headers: string | null
-  readonly trace_context: string | null
-  readonly begun_at: number | null
-  readonly handled_at: number | null
-  readonly past_attempts: string | null
-  readonly begun_by: number
-  readonly token: number
+/** The summary of a row with `SHOWN_COLUMNS`. */
+export function shownSummary(row: ShownSummaryRow, unhandled: ReadonlySet<string>): EntrySummary {
+  const state = shownState(row, unhandled)
+  return summaryOf(row, { state, dueAt: row.ready === 1 && state !== 'unhandled' ? row.due_at : null })
 }
 
-interface HistoryRow {
-  readonly at: number
-  readonly action: OperatorAction
-  readonly person: string
-  readonly reason: string | null
+export interface ShownSummaryRow extends SummaryRow {
+  readonly state: StoredState
+  readonly ready: 0 | 1
+  readonly due_at: number | null
 }
+
+export const SHOWN_COLUMNS = `${SUMMARY_COLUMNS}, state, ready, due_at`
 
 interface IdentityRow {
   readonly key_hash: Uint8Array
@@ -99,6 +84,7 @@ const RELATED = `
   ORDER BY id`
 
 const SHOW = `
-  SELECT ${SUMMARY_COLUMNS}, body, headers, trace_context, begun_at, handled_at, past_attempts, begun_by, token
+  SELECT ${SHOWN_COLUMNS}, body, headers, trace_context, begun_at, handled_at, past_attempts,
+    state = 'running' AND begun_by = token AS is_running
   FROM entries WHERE id = ?`
 const HISTORY = 'SELECT at, action, person, reason FROM history WHERE entry_id = ? ORDER BY id'

@@ -4,10 +4,10 @@ import type { EntryFilter, EntryPage, EntrySummary } from '../operations.js'
 import { CLOCK_MARGIN_MS, DEFAULT_PAGE_LIMIT, type SearchStep } from '../search.js'
 import type { InboxState } from '../states.js'
 import { conditionsOf, HAS_BODY_ID, joined, type Condition } from './filter.js'
-import { shownState, unhandledTypes } from './handled-types.js'
+import { unhandledTypes } from './handled-types.js'
+import { SHOWN_COLUMNS, shownSummary, type ShownSummaryRow } from './operator.js'
 import type { Reader } from './read-inbox-file.js'
 import { entryIdOf, rowIdOf } from './row-id.js'
-import { SUMMARY_COLUMNS, summaryOf, type SummaryRow } from './row.js'
 
 /** How many entries one step examines at most. A step of this size blocks the event loop for a few milliseconds. */
 export const EXAMINED_BY_STEP = 2_000
@@ -23,10 +23,8 @@ export function searchStep(
   if (!candidates) return { found: [], next: undefined }
   const { where, values } = joined([candidates.isOne, ...conditionsOf(filter, unhandled)])
   const order = newestFirst ? 'id DESC' : 'id'
-  const sql = `SELECT ${SUMMARY_COLUMNS} FROM entries NOT INDEXED WHERE ${where} ORDER BY ${order} LIMIT ?`
-  const found = db
-    .all<SummaryRow>(sql, ...values, limit)
-    .map((row) => summaryOf(row, shownState(row, unhandled)))
+  const sql = `SELECT ${SHOWN_COLUMNS} FROM entries NOT INDEXED WHERE ${where} ORDER BY ${order} LIMIT ?`
+  const found = db.all<ShownSummaryRow>(sql, ...values, limit).map((row) => shownSummary(row, unhandled))
   return { found, next: found.length >= limit ? found.at(-1)?.id : candidates.last }
 }
 
