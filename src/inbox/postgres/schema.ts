@@ -27,7 +27,7 @@ export function sqlOf(migrations: readonly Migration[], schema: string): string 
   const name = quoteIdentifier(schemaName('migrationSql', schema))
   const steps = migrations.map((migration, index) => step(migration, index + 1)).join('')
   // Without a limit, because to build an index takes its time.
-  return `BEGIN;
+  return `BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL statement_timeout = 0;
 SELECT pg_advisory_xact_lock(${advisoryLock(schema, 'migration')});
 DO ${dollarQuote(`BEGIN

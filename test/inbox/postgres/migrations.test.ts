@@ -20,6 +20,14 @@ describeWithDatabase('the schema of a PostgresInbox', (database) => {
     expect((await inboxes[0]!.stats()).stored).toBe(5)
   })
 
+  it('is made by one of several processes, whatever isolation their role has', async () => {
+    const schema = database.newSchema()
+    const serializable = ["default_transaction_isolation = 'serializable'"]
+    const connectionString = await roleWithSettings(database, serializable)
+    const inboxes = Array.from({ length: 5 }, () => database.inboxOn(schema, { connectionString }))
+    await Promise.all(inboxes.map((inbox) => inbox.open()))
+  })
+
   it('is made by migrationSql as well, which changes nothing the second time', async () => {
     const schema = 'Own "schema"'
     await database.query(migrationSql(schema))
