@@ -7,7 +7,7 @@ import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { SqliteInbox } from '../../src/sqlite.js'
 import { arrival } from '../support/arrivals.js'
 import { fakeClock } from '../support/fake-clock.js'
-import { describeWithAnyDatabase, withFakeClock } from '../support/postgres-inbox.js'
+import { describeWithAnyDatabase, withFakeTime } from '../support/postgres-inbox.js'
 import { randomRuns } from '../support/random-runs.js'
 import { inboxFile } from '../support/sqlite-file.js'
 
@@ -200,7 +200,7 @@ describeWithAnyDatabase('on a real server', (database) => {
   it('PostgresInbox does so as well', async () => {
     await answersAsMemoryInbox(randomRuns(6), async ({ clock, ...retention }) => {
       const schema = database.newSchema()
-      const advance = await withFakeClock(database, schema, clock())
+      const advance = await withFakeTime(database, schema, clock())
       const inbox = database.inboxOn(schema, retention)
       let time = clock()
       return {

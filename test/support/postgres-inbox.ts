@@ -130,3 +130,21 @@ export async function withFakeClock(
     await query(`UPDATE ${schema}.test_clock SET ms = ms + $1`, [ms])
   }
 }
+
+const { now } = performance
+let movedOnMs = 0
+afterAll(() => void (performance.now = now))
+
+/** As `withFakeClock`, and the monotonic clock of this process moves on with that of the database until the tests are over. */
+export async function withFakeTime(
+  database: AnyDatabase,
+  schema: string,
+  startAt?: number,
+): Promise<(ms: number) => Promise<void>> {
+  const moveOn = await withFakeClock(database, schema, startAt)
+  performance.now = () => now.call(performance) + movedOnMs
+  return async (ms) => {
+    movedOnMs += Math.max(0, ms)
+    await moveOn(ms)
+  }
+}

@@ -1,34 +1,44 @@
 import type { EntryId } from '../../callback/callback.js'
+import type { Logger } from '../../logging/logger.js'
 import { AskedTypes } from '../handled-types.js'
 import { InboxClock } from '../inbox-clock.js'
-import type { ClaimEnd, ClaimEntries, Claims, ClaimToken, EventTypes, SettledClaim } from '../inbox.js'
+import type { ClaimEnd, ClaimEntries, Claims, ClaimToken, SettledClaim } from '../inbox.js'
 import type { Timed } from './call-lease-function.js'
 import { begin, claim, extend, recordTypes, requeueUnhandled, setTimesAnew } from './claim.js'
 import { rowId } from './entry-id.js'
 import type { InboxDatabase } from './inbox-database.js'
+import type { PostgresInboxSettings } from './options.js'
 import { recordedBefore, settle } from './settle.js'
+import { StepsAhead } from './steps-ahead.js'
 import type { Transaction, TransactionSettings } from './transaction.js'
 
 /** What workers do with leases: each operation is a transaction of its own on the connection for leases. */
 export class LeaseOperations {
   readonly #database: InboxDatabase
   readonly #schema: string
+  readonly #logger: Logger
   readonly #askedTypes = new AskedTypes()
   /** Given the times of the database's clock, to notice when that is set back. */
   readonly #clock: InboxClock
   /** Claims whose end may have been recorded although the call was rejected, for example because its answer was lost. */
   readonly #maybeEnded = new WeakMap<ClaimToken, ClaimEnd['move']>()
   #databaseNow = 0
+  readonly #steps = new StepsAhead()
+  /** No interrupted entry is claimed before this time, by the monotonic clock of this process. */
+  #noInterruptedUntil = -Infinity
 
-  constructor(database: InboxDatabase, schema: string) {
+  constructor(database: InboxDatabase, { schema, logger }: Pick<PostgresInboxSettings, 'schema' | 'logger'>) {
     this.#database = database
     this.#schema = schema
+    this.#logger = logger
     this.#clock = new InboxClock(() => this.#databaseNow)
   }
 
   async claim(request: ClaimEntries): Promise<Claims> {
-    const clockSetBackMs = await this.#prepare(request.eventTypes)
-    const claims = await this.#call((all, settings) => claim(all, request, settings))
+    const clockSetBackMs = await this.#prepare(request)
+    if (request.interrupted && this.#mustWait(request)) return { entries: [], interruptedIsDue: false }
+    const found = await this.#call((all, settings) => claim(all, request, settings))
+    const claims = { ...found, interruptedIsDue: found.interruptedIsDue && !this.#mustWait(request) }
     // If the clock has just been set back, entries that are due do not seem to be.
     const isLate = this.#clock.unhandledSteps > 0 && claims.entries.length === 0
     if (isLate) return this.claim(request)
@@ -40,8 +50,9 @@ export class LeaseOperations {
   }
 
   extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
+    const askedAt = performance.now()
     return this.#database.lease((tx) => {
-      this.#learnNow(tx.now)
+      this.#learnNow(tx.now, askedAt)
       return extend(tx, claims.filter(hasRowId), leaseMs)
     })
   }
@@ -67,39 +78,59 @@ export class LeaseOperations {
   }
 
   /**
-   * What a claim needs once in a while: times that were set by a clock that was ahead are corrected, the types that are
-   * asked for are recorded, and what no worker has a handler for any more is stored again. Resolves to by how much the clock was
-   * set back, if that is to be reported.
+   * If the clock of the database was set ahead, the leases of handlers that are running seem to have ended. Their workers get the
+   * time to renew them. Otherwise the same entry could be handled twice at the same time.
    */
-  async #prepare(eventTypes: EventTypes): Promise<number | undefined> {
+  #mustWait({ leaseMs }: ClaimEntries): boolean {
+    const stepMs = this.#steps.take()
+    // Leases are renewed when two thirds are left: a smaller step ends none.
+    if (stepMs >= leaseMs / 3) {
+      this.#noInterruptedUntil = performance.now() + leaseMs
+      const fields = { code: 'WARN_CLOCK_STEPPED', stepMs: Math.round(stepMs) }
+      this.#logger.warn(fields, 'the clock of the database was set ahead: leases may be renewed first')
+    }
+    return performance.now() < this.#noInterruptedUntil
+  }
+
+  /**
+   * What a claim needs once in a while: times that were set by a clock that was ahead are corrected, the types that are
+   * asked for are recorded, and what no worker has a handler for any more is stored again. Before a claim of interrupted entries,
+   * the clock is looked at. Resolves to by how much the clock was set back, if that is to be reported.
+   */
+  async #prepare({ eventTypes, interrupted }: ClaimEntries): Promise<number | undefined> {
     const isNeeded =
-      this.#clock.unhandledSteps > 0 || this.#askedTypes.toRecord(eventTypes, this.#databaseNow).length > 0
+      interrupted ||
+      this.#clock.unhandledSteps > 0 ||
+      this.#askedTypes.toRecord(eventTypes, this.#databaseNow).length > 0
     if (!isNeeded) return undefined
-    const { steps, aheadMs } = await this.#database.lease(async (tx) => {
-      this.#learnNow(tx.now)
+    const askedAt = performance.now()
+    const { steps, aheadMs, types } = await this.#database.lease(async (tx) => {
+      this.#learnNow(tx.now, askedAt)
       const steps = this.#clock.unhandledSteps
       const aheadMs = steps === 0 ? 0 : await setTimesAnew(tx)
       const types = this.#askedTypes.toRecord(eventTypes, tx.now)
       await recordTypes(tx, types)
       if (types.length > 0 && this.#askedTypes.wereRecordedLately(eventTypes, tx.now))
         await requeueUnhandled(tx, this.#schema)
-      return { steps, aheadMs }
+      return { steps, aheadMs, types }
     })
     // Only after the commit, because the transaction may have been rolled back and run again.
-    this.#askedTypes.recorded(eventTypes, this.#databaseNow)
+    if (types.length > 0) this.#askedTypes.recorded(eventTypes, this.#databaseNow)
     return steps === 0 ? undefined : this.#clock.handled(steps, aheadMs)
   }
 
   async #call<Result>(
     work: (all: Transaction['all'], settings: TransactionSettings) => Promise<Timed<Result> | undefined>,
   ): Promise<Result> {
+    const askedAt = performance.now()
     const { now, result } = await this.#database.leaseFunction(work)
-    this.#learnNow(now)
+    this.#learnNow(now, askedAt)
     return result
   }
 
-  #learnNow(now: number): void {
+  #learnNow(now: number, askedAt: number): void {
     this.#databaseNow = now
+    this.#steps.learn(now, askedAt)
     this.#clock.now()
   }
 }

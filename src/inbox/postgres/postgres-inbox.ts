@@ -80,7 +80,7 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
     this.#settings = settings
     this.#places = new TransactionPlaces(settings.maxTransactions ?? Infinity)
     this.#database = new InboxDatabase(settings)
-    this.#leases = new LeaseOperations(this.#database, settings.schema)
+    this.#leases = new LeaseOperations(this.#database, settings)
     this.#listener = new DueListener(this.#database.connections)
     this.#announcements = new Announcements(this.#database.connections)
     const onDue = () => this.#announcements.announce()

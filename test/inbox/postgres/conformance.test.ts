@@ -1,13 +1,13 @@
 import { registerInboxTests } from '../../../src/testing.js'
 import { interrupted, pollForLong, registerRequeuing } from '../requeued-entries.js'
-import { describeWithAnyDatabase, withFakeClock } from '../../support/postgres-inbox.js'
+import { describeWithAnyDatabase, withFakeTime } from '../../support/postgres-inbox.js'
 
 describeWithAnyDatabase('PostgresInbox', (database) => {
   let schema: string
   let advance: (ms: number) => Promise<void>
   beforeAll(async () => {
     schema = await database.emptySchema()
-    advance = await withFakeClock(database, schema)
+    advance = await withFakeTime(database, schema)
   })
 
   registerInboxTests(async ({ retentionMs }) => {

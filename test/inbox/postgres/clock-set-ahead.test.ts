@@ -1,0 +1,36 @@
+import { arrival } from '../../support/arrivals.js'
+import { collectedLog } from '../../support/collected-log.js'
+import { fakeTimeouts } from '../../support/fake-timeouts.js'
+import { describeWithDatabase, withFakeClock } from '../../support/postgres-inbox.js'
+
+const LEASE_MS = 60_000
+const ORDINARY = { eventTypes: 'any', limit: 10, leaseMs: LEASE_MS } as const
+const INTERRUPTED = { ...ORDINARY, interrupted: true } as const
+const NOTHING = { entries: [], interruptedIsDue: false }
+
+describeWithDatabase('after the clock of the database was set ahead, a PostgresInbox', (database) => {
+  it.each([INTERRUPTED, ORDINARY])(
+    'gives no entry whose handlers are running before their worker could renew the lease: %j',
+    async (request) => {
+      const schema = database.newSchema()
+      const setAhead = await withFakeClock(database, schema)
+      const log = collectedLog()
+      const owner = database.inboxOn(schema)
+      const other = database.inboxOn(schema, { logger: log })
+      const pass = fakeTimeouts()
+      await owner.add(arrival())
+      const { entries } = await owner.claim(ORDINARY)
+      await owner.begin(entries, LEASE_MS)
+      await other.claim(ORDINARY)
+      await setAhead(2 * LEASE_MS)
+      expect(await other.claim(request)).toMatchObject(NOTHING)
+      expect(log.withCode('WARN_CLOCK_STEPPED')).toMatchObject([{ fields: { stepMs: 2 * LEASE_MS } }])
+      expect(await other.claim(ORDINARY)).toMatchObject(NOTHING)
+      // Nobody renews it.
+      await pass(LEASE_MS)
+      expect(await other.claim(ORDINARY)).toMatchObject({ entries: [], interruptedIsDue: true })
+      expect((await other.claim(INTERRUPTED)).entries).toMatchObject([{ id: entries[0]!.id, attempt: 2 }])
+      expect(log.withCode('WARN_CLOCK_STEPPED')).toHaveLength(1)
+    },
+  )
+})
