@@ -185,6 +185,41 @@ describeWithPostgres('an inbox in PostgreSQL', () => {
     expect(JSON.parse(stats.stdout)).toMatchObject({ stored: 0 })
   }, 60_000)
 
+  it('is refused by serve --check as by serve, if it has to be changed and the role may not do that', async () => {
+    const role = `role_${randomUUID().slice(0, 8)}`
+    await server.query(`CREATE ROLE ${role} LOGIN`)
+    const asRole = new URL(url)
+    asRole.username = role
+    const options = { cwd, env: { DATABASE_URL: asRole.href } }
+    const check = async () => {
+      const { code, stdout } = await run(['serve', '--check', '--json'], options)
+      const { problems } = JSON.parse(stdout) as { problems: { code: string; message: string }[] }
+      return { code, problems }
+    }
+    const refused = async (state: string) => {
+      const message = expect.stringContaining(`${state}, version`)
+      expect(await check()).toEqual({ code: 2, problems: [{ code: 'ERR_INBOX_FORBIDDEN', message }] })
+      const { code, stderr } = await run(['serve', '--port', '0'], options)
+      expect({ code, stderr }).toEqual({ code: 2, stderr: message })
+    }
+    const accepted = async () => expect(await check()).toEqual({ code: 0, problems: [] })
+
+    await refused('schema "countersign" does not exist')
+    await server.query(`GRANT CREATE ON DATABASE ${new URL(url).pathname.slice(1)} TO ${role}`)
+    await accepted()
+    await server.query('CREATE SCHEMA countersign', [], url)
+    await server.query(`GRANT USAGE ON SCHEMA countersign TO ${role}`, [], url)
+    await refused('schema "countersign" does not exist')
+    await server.query(`GRANT CREATE ON SCHEMA countersign TO ${role}`, [], url)
+    await accepted()
+
+    const { stdout } = await run(['inbox', 'migrate', '--print', '--role', role], { cwd })
+    await server.query(stdout, [], url)
+    await accepted()
+    await server.query('UPDATE countersign.schema_version SET version = 3', [], url)
+    await refused('schema "countersign" is of version 3')
+  }, 60_000)
+
   it('may be named by COUNTERSIGN_INBOX, which comes before the configuration', async () => {
     await run(['inbox', 'migrate'], { cwd, env })
     const elsewhere = await sandbox.directory({})

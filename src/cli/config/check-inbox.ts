@@ -40,10 +40,11 @@ async function checkDatabase(
   { connectionString, options }: Extract<ReadyInboxSetting, { kind: 'postgres' }>,
   log: Logger,
 ): Promise<CheckedInbox> {
-  const { databaseState } = await import('../../inbox/postgres/look-at-database.js')
+  const { checkMayMigrate, databaseState } = await import('../../inbox/postgres/look-at-database.js')
   const { PostgresInbox } = await import('../../inbox/postgres/postgres-inbox.js')
   const { schema, busyTimeoutMs } = options
   const database = await databaseState({ connectionString, schema, busyTimeoutMs })
+  checkMayMigrate(database, schema)
   if (database.notDurable.length > 0) {
     const settings = database.notDurable.join(' and ')
     const message = `the database server runs with ${settings} off: callbacks that were answered 200 may be lost`

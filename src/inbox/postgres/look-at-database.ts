@@ -3,7 +3,7 @@ import { checkServer } from './check-server.js'
 import { Connections, type Connection } from './connections.js'
 import { settingsThatMayLose } from './durability.js'
 import { inboxError } from './inbox-error.js'
-import { storedVersion } from './schema.js'
+import { forbiddenError, storedVersion } from './schema.js'
 import { DEFAULT_SCHEMA } from './schema-name.js'
 import { SCHEMA_VERSION } from './migrations.js'
 import { checkCompatible } from './schema-version.js'
@@ -51,29 +51,58 @@ export interface DatabaseState {
   readonly schemaVersion: number
   /** The version to which this version of Countersign brings the schema. */
   readonly neededVersion: number
+  /** Whether this role may bring the schema to that version. */
+  readonly mayMigrate: boolean
   /** The settings of the server with which a failure of its machine may lose callbacks. */
   readonly notDurable: readonly string[]
 }
+
+interface StateRow {
+  readonly version: string
+  readonly is_there: boolean
+  readonly may_migrate: boolean
+}
+
+/** $1: the table with the version of the schema. $2: the schema. Only the owner of a table may change it. */
+const STATE_QUERY = `SELECT current_setting('server_version') AS version, to_regclass($1) IS NOT NULL AS is_there, CASE
+    WHEN to_regclass($1) IS NOT NULL
+      THEN pg_has_role((SELECT relowner FROM pg_class WHERE oid = to_regclass($1)), 'USAGE')
+    WHEN to_regnamespace($2) IS NOT NULL THEN has_schema_privilege(to_regnamespace($2)::oid, 'CREATE')
+    ELSE has_database_privilege(current_database(), 'CREATE')
+  END AS may_migrate`
 
 /** @throws CountersignError ERR_INBOX_NEWER, ERR_INBOX_UNSUPPORTED, and as PostgresInbox does */
 export function databaseState(options: LookOptions): Promise<DatabaseState> {
   return lookAtDatabase(options, async (connection, schema) => {
     await checkServer(connection, schema)
-    const { rows } = await connection.query<{ version: string; is_there: boolean }>(
-      "SELECT current_setting('server_version') AS version, to_regclass($1) IS NOT NULL AS is_there",
-      [`${quoteIdentifier(schema)}.schema_version`],
-    )
+    const { rows } = await connection.query<StateRow>(STATE_QUERY, [
+      `${quoteIdentifier(schema)}.schema_version`,
+      quoteIdentifier(schema),
+    ])
+    const { version, is_there: isThere, may_migrate: mayMigrate } = rows[0]!
     const notDurable = await settingsThatMayLose(connection)
     // A query on a table that is not there would end the transaction.
-    const found = rows[0]!.is_there ? await storedVersion(connection, schema) : undefined
+    const found = isThere ? await storedVersion(connection, schema) : undefined
     if (found) checkCompatible(found, schema)
     return {
-      serverVersion: rows[0]!.version,
+      serverVersion: version,
       schemaVersion: found?.version ?? 0,
       neededVersion: SCHEMA_VERSION,
+      mayMigrate,
       notDurable,
     }
   })
+}
+
+/**
+ * Refuses what the start of a receiver or a worker would be refused for.
+ * @throws CountersignError ERR_INBOX_FORBIDDEN if the schema has to be changed, and this role may not do that
+ */
+export function checkMayMigrate(
+  { schemaVersion, neededVersion, mayMigrate }: DatabaseState,
+  schema = DEFAULT_SCHEMA,
+): void {
+  if (schemaVersion < neededVersion && !mayMigrate) throw forbiddenError(schema, schemaVersion)
 }
 
 /**

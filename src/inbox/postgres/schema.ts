@@ -86,7 +86,7 @@ export async function migrate(
     await connection.query('ROLLBACK')
     // A conflict with the code of a newer version, which migrated at the same time.
     checkCompatible(await storedVersion(connection, schema), schema)
-    throw textProperty(error, 'code') === '42501' ? forbiddenError(schema, found, error) : error
+    throw textProperty(error, 'code') === '42501' ? forbiddenError(schema, found.version, error) : error
   }
 }
 
@@ -107,7 +107,8 @@ export async function storedVersion(connection: Connection, schema: string): Pro
 
 const NO_SCHEMA: StoredVersion = { version: 0, compatibleFrom: 0 }
 
-function forbiddenError(schema: string, { version }: StoredVersion, cause: unknown): CountersignError {
+/** For a role that may not bring the schema up to date. */
+export function forbiddenError(schema: string, version: number, cause?: unknown): CountersignError {
   const state = version === 0 ? 'does not exist' : `is of version ${version}`
   const message =
     `schema "${schema}" ${state}, version ${SCHEMA_VERSION} is needed, and this role may not change it. Let the owner run ` +
