@@ -105,7 +105,8 @@ function nameProblem(name: unknown): string | undefined {
   return /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(name) ? 'has control or formatting characters' : undefined
 }
 
-const MAX_REASON_LENGTH = 500
+/** In characters. */
+export const MAX_REASON_LENGTH = 500
 
 /**
  * The reason of a decision, as it goes into the history: it is shown on terminals and in logs, line by line.

@@ -35,7 +35,7 @@ export interface AttemptParts extends WorkerParts {
 /** How long a transaction may take to begin and to commit, in milliseconds, in addition to the handlers. */
 const COMMIT_LIMIT_MS = 5_000
 /** How much of an error is stored with its entry, in characters. */
-const MAX_REASON_LENGTH = 500
+const MAX_ERROR_LENGTH = 500
 
 /** Runs the handlers of an entry. Resolves to the end to record, once the handlers have returned or their lease is over. */
 export async function runAttempt(run: Run, parts: AttemptParts): Promise<AttemptEnd> {
@@ -90,7 +90,7 @@ function deadWithoutCall(code: NotCalled, error: string): AttemptEnd {
 }
 
 function failed(failure: AttemptFailure, attempts: number, parts: AttemptParts): AttemptEnd {
-  const error = errorText(failure.error, parts.secrets, MAX_REASON_LENGTH)
+  const error = errorText(failure.error, parts.secrets, MAX_ERROR_LENGTH)
   const isFinal =
     attempts >= parts.maxAttempts || failure.code === 'ERR_PAYLOAD_INVALID' || forbidsRetry(failure.error)
   const { code } = failure

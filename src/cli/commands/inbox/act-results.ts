@@ -4,7 +4,12 @@ import { CountersignError } from '../../../base/errors.js'
 import { printable } from '../../../base/printable.js'
 import type { EntryId } from '../../../callback/callback.js'
 import type { ActResult, OperatorAction } from '../../../inbox/operations.js'
-import { decisionReason, operatorName, type ActRefusal } from '../../../inbox/operator-action.js'
+import {
+  decisionReason,
+  MAX_REASON_LENGTH,
+  operatorName,
+  type ActRefusal,
+} from '../../../inbox/operator-action.js'
 import { EXIT, printJson, UsageError, type ExitCode, type Io } from '../../io.js'
 import { entryId } from '../../option-values.js'
 
@@ -58,7 +63,7 @@ export function entryIds(id: string, before: EntryId[] | undefined): EntryId[] {
 
 /** The value of --because. */
 export function because(text: string): string {
-  const cure = 'Use at most 500 characters, without line feeds or other control characters.'
+  const cure = `Use at most ${MAX_REASON_LENGTH} characters, without line feeds or other control characters.`
   return checked(() => decisionReason({ reason: text })!, cure)
 }
 
