@@ -4,9 +4,9 @@ import type { Dispatch, Failure } from '../handlers/dispatcher.js'
 import type { ClaimToken, Inbox } from '../inbox/inbox.js'
 
 /** `lost`: somebody else has the entry, and everything was rolled back. */
-type TransactionResult = 'committed' | 'lost' | AttemptFailure
+type TransactionResult = 'committed' | 'lost' | TransactionFailure
 
-interface AttemptFailure {
+interface TransactionFailure {
   readonly code: Failure['code'] | 'ERR_INBOX_UNAVAILABLE'
   readonly error: unknown
 }
