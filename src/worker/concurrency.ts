@@ -4,7 +4,7 @@ import type { Logger } from '../logging/logger.js'
 
 export interface ConcurrencyParts {
   readonly concurrency: number
-  readonly handlers: Handlers
+  readonly handlers: Pick<Handlers, 'haveTransactional'>
   readonly inbox: Inbox
 }
 

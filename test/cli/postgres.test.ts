@@ -161,6 +161,25 @@ describeWithPostgres('an inbox in PostgreSQL', () => {
     expect((await run(['inbox', 'migrate'], { cwd, env })).stdout).toMatch(/there was nothing to do/)
   }, 60_000)
 
+  it('has serve --check warn of fewer connections than transactional handlers need', async () => {
+    const config = CONFIG.replace("{ env: 'DATABASE_URL' }", '$&, maxConnections: 6').replace(
+      'pollMs',
+      'concurrency: 3, $&',
+    )
+    await writeFile(join(cwd, 'countersign.config.mjs'), config)
+    const { code, stdout } = await run(['serve', '--check', '--strict', '--json'], { cwd, env })
+    const { warnings } = JSON.parse(stdout) as { warnings: { code: string; message: string }[] }
+    expect({ code, warnings }).toEqual({
+      code: 2,
+      warnings: [
+        {
+          code: 'WARN_CONCURRENCY_LIMITED',
+          message: expect.stringMatching(/^concurrency is 3, but at most 2 /),
+        },
+      ],
+    })
+  }, 60_000)
+
   it('is created by no other command', async () => {
     const { code, stderr } = await run(['inbox', 'stats'], { cwd, env })
     expect({ code, stderr }).toEqual({

@@ -8,6 +8,7 @@ import { silentLogger, type Logger } from '../../logging/logger.js'
 import type { ReceiverSettings } from '../../receiver/settings.js'
 import { selfCheck } from '../../receiver/self-check/self-check.js'
 import type { AdminSettings } from '../../server/admin-server.js'
+import { warnOfConcurrency } from '../../worker/concurrency.js'
 import { createAdmin } from '../admin.js'
 import { warnOfOpenMetrics } from './admin-setting.js'
 import { checkAddress } from './check-address.js'
@@ -99,6 +100,9 @@ export async function summarize(settings: Settings, strict: boolean): Promise<Su
   // The receiver itself logs these warnings at its start, but starting it here would create the file of the inbox.
   warnOfGaps(parsed.checked.subscriptions, handled, log, { hasInbox: settings.inbox.kind !== 'none' })
   selfCheck({ ...parsed.checked, logger: log })
+  const { types, any, unhandled, transactional } = handled
+  if ('inbox' in parsed.acceptance)
+    warnOfConcurrency({ ...parsed.acceptance, handlers: { haveTransactional: transactional }, logger: log })
   const { host, port, ...serverLimits } = withinOpenFiles(settings.server, log)
   await attempt(() => checkAddress(host, port, log))
   const { admin, inbox } = settings
@@ -118,7 +122,7 @@ export async function summarize(settings: Settings, strict: boolean): Promise<Su
     listen: { host, port },
     admin: admin ? summarizeAdmin(admin) : null,
     subscriptions: summarizeSubscriptions(settings.receiver.subscriptions, handled),
-    handlers: { ...handled, types: [...handled.types] },
+    handlers: { types: [...types], any, unhandled },
     limits: { ...summarizeLimits(parsed), ...serverLimits },
     inbox: inboxSummary(inbox),
     inboxEntries: checked === undefined ? 'not readable' : checked.entries,

@@ -38,10 +38,15 @@ export interface HandlerRegistry {
   readonly events: Receiver['events']
 }
 
+interface RegisteredHandlers extends Handled {
+  /** Whether one of them is transactional. */
+  readonly transactional: boolean
+}
+
 interface StandaloneReceiver {
   readonly receiver: Receiver
   readonly parsed: ReceiverSettings
-  readonly handled: Handled
+  readonly handled: RegisteredHandlers
   /** The store that the configuration describes. The caller that starts the receiver closes the store. */
   readonly store: ConfiguredStore | undefined
 }
@@ -75,7 +80,7 @@ export async function registerHandlers(
   target: Receiver | InboxWorker,
   settings: CommonSettings,
   secrets: KnownSecrets,
-): Promise<Handled> {
+): Promise<RegisteredHandlers> {
   const { file } = settings
   const handlers = await loadHandlers(settings)
   const { registry, handled } = recordingRegistry(target)
@@ -120,8 +125,11 @@ async function loadHandlers({ handlers, file }: CommonSettings): Promise<object>
 }
 
 /** The registering methods of a receiver or a worker, and a record of what was registered. */
-function recordingRegistry(target: Receiver | InboxWorker): { registry: HandlerRegistry; handled: Handled } {
-  const handled = { types: new Set<string>(), any: false, unhandled: false }
+function recordingRegistry(target: Receiver | InboxWorker): {
+  registry: HandlerRegistry
+  handled: RegisteredHandlers
+} {
+  const handled = { types: new Set<string>(), any: false, unhandled: false, transactional: false }
   const hook =
     <Listener>(register: (listener: Listener) => unknown) =>
     (listener: Listener): HandlerRegistry => {
@@ -133,6 +141,7 @@ function recordingRegistry(target: Receiver | InboxWorker): { registry: HandlerR
       // Whether the inbox has transactions is only known at run time.
       ;(target as Registration<EventMap, object>).on(type, handler, options as TransactionalHandlerOptions)
       handled.types.add(type)
+      if (options?.transactional) handled.transactional = true
       return registry
     },
     onAny(handler, options) {
