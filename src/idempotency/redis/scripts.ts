@@ -161,7 +161,12 @@ local replies = {}
 for nth = 1, #ARGV - 1 do
   local at = (nth - 1) * ${keys.length}
   local isDone, reply = pcall(run, ARGV[nth + 1], ${keys.map((_, index) => `KEYS[at + ${index + 1}]`).join(', ')})
-  if not isDone then reply = 'error ' .. string.gsub(type(reply) == 'table' and reply.err or reply, '%s+', ' ') end
+  if not isDone then
+    local text = string.gsub(type(reply) == 'table' and reply.err or reply, '%s+', ' ')
+    local readOnly = string.match(text, 'READONLY .*')
+    if readOnly then return redis.error_reply(readOnly) end
+    reply = 'error ' .. text
+  end
   replies[nth] = reply
 end
 return table.concat(replies, '\\n')

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { inspect } from 'node:util'
+import { Redis } from 'ioredis'
 import { RedisIdempotencyStore, type RedisClient } from '../../../src/redis.js'
 import { claimOf, claimRequest, completed } from '../../support/claim-requests.js'
 import { CLIENT_NAMES, CLIENTS, type OpenClient } from '../../support/redis-clients.js'
@@ -57,10 +58,27 @@ describeWithRedis.each(CLIENT_NAMES)('what the server refuses to %s', (name) => 
   })
 })
 
+describeWithRedis('a replica', () => {
+  it('refuses the command itself, so that a client can look for the primary', async () => {
+    const server = await RedisServer.start()
+    const refused: string[] = []
+    const reconnectOnError = (error: Error) => refused.push(error.message) < 0
+    const client = new Redis(server.port, '127.0.0.1', { reconnectOnError })
+    const store = new RedisIdempotencyStore({ client, logger: false })
+    await completed(store, claimRequest())
+    refused.length = 0
+    await server.command('REPLICAOF', '127.0.0.1', '1')
+    await expect(store.claim(claimRequest())).rejects.toThrow('READONLY')
+    expect(refused).toEqual([expect.stringMatching(/^READONLY /)])
+    client.disconnect()
+    await server.stop()
+  })
+})
+
 it('every reply that docs/redis.md names has the cure in its error, and no other', async () => {
   const rows = /^\| error .*?\n\n/ms.exec(readFileSync('docs/redis.md', 'utf8'))?.[0] ?? ''
   const documented = [...rows.matchAll(/`([A-Z]{3,})`/g)].map(([, word]) => word!)
-  expect(documented).toHaveLength(9)
+  expect(documented).toHaveLength(10)
   for (const word of documented) {
     const sendCommand = async () => Promise.reject(new Error(`${word} for a test.`))
     const store = new RedisIdempotencyStore({ client: { sendCommand }, logger: false })
