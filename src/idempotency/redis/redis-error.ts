@@ -7,6 +7,10 @@ const NO_RESTART = 'a running process needs no restart'
 const CURES: ReadonlyMap<string, string> = new Map([
   ['OOM', `the memory of the Redis server is full: raise its maxmemory; ${NO_RESTART}`],
   ['READONLY', 'the Redis server is a replica: connect to the primary'],
+  [
+    'NOREPLICAS',
+    `fewer replicas are connected than min-replicas-to-write of the Redis server: wait, or start them; ${NO_RESTART}`,
+  ],
   ['MISCONF', `the Redis server cannot write to its disk: free space there; ${NO_RESTART}`],
   ['LOADING', `the Redis server still reads its data: wait; ${NO_RESTART}`],
   ['TRYAGAIN', `the Redis cluster moves the keys of the store to another node: wait; ${NO_RESTART}`],

@@ -73,12 +73,21 @@ describeWithRedis('a replica', () => {
     client.disconnect()
     await server.stop()
   })
+
+  it('too few of them are an error with a cure', async () => {
+    const server = await RedisServer.start(['--min-replicas-to-write', '1'])
+    const open = await CLIENTS['node-redis'](server.url)
+    const store = new RedisIdempotencyStore({ client: open.client, logger: false })
+    await expect(store.claim(claimRequest())).rejects.toThrow(/^NOREPLICAS .*min-replicas-to-write/)
+    await open.close()
+    await server.stop()
+  })
 })
 
 it('every reply that docs/redis.md names has the cure in its error, and no other', async () => {
   const rows = /^\| error .*?\n\n/ms.exec(readFileSync('docs/redis.md', 'utf8'))?.[0] ?? ''
   const documented = [...rows.matchAll(/`([A-Z]{3,})`/g)].map(([, word]) => word!)
-  expect(documented).toHaveLength(10)
+  expect(documented).toHaveLength(11)
   for (const word of documented) {
     const sendCommand = async () => Promise.reject(new Error(`${word} for a test.`))
     const store = new RedisIdempotencyStore({ client: { sendCommand }, logger: false })
