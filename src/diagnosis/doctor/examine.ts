@@ -128,6 +128,7 @@ function distinct(findings: readonly DoctorFinding[]): DoctorFinding[] {
 /** Findings about a header or an address, of which there may be several. */
 const PER_PLACE: ReadonlySet<string> = new Set([
   'connection-failed',
+  'address-not-tried',
   'header-renamed',
   'header-dropped',
   'header-repeated',

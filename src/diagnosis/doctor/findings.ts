@@ -19,6 +19,11 @@ export const DOCTOR_FINDINGS = {
     message: 'An address of the host accepts no connection.',
     cure: 'Check the firewall, the port and the listening address of the proxy. Remove DNS records of addresses that are not served.',
   },
+  'address-not-tried': {
+    severity: 'note',
+    message: 'This machine has no route to an address of the host, for example because it has no IPv6.',
+    cure: 'Nothing has to be changed. To try the address, run doctor on a machine that has a route to it.',
+  },
   'tls-failed': {
     severity: 'problem',
     message: 'The TLS handshake failed.',

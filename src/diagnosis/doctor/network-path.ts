@@ -82,14 +82,21 @@ async function isReachable(
   const failures = await Promise.all(
     addresses.map(async (address) => connectionFailure(address, port, timeoutMs)),
   )
+  const isReached = failures.includes(undefined)
   for (const [index, address] of addresses.entries()) {
     const failure = failures[index]
     const place = `${address} port ${port}`
     steps.push({ name: 'TCP', ok: failure === undefined, seen: failure ? `${place}: ${failure}` : place })
-    if (failure) findings.push(doctorFinding('connection-failed', `${place}: ${failure}`))
+    if (!failure) continue
+    // If no address can be reached, the examination ends here, so it is a problem.
+    const isNote = isReached && NO_ROUTE.includes(failure)
+    findings.push(doctorFinding(isNote ? 'address-not-tried' : 'connection-failed', `${place}: ${failure}`))
   }
-  return failures.includes(undefined)
+  return isReached
 }
+
+/** The codes of the own system, where an address of the other family cannot be reached from this machine. */
+const NO_ROUTE = ['ENETUNREACH', 'EADDRNOTAVAIL', 'EAFNOSUPPORT']
 
 function describeSession(session: TlsSession, { steps, findings }: Seen): void {
   const { protocol, untrusted, expiresAt, alpn } = session
