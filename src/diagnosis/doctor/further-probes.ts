@@ -97,10 +97,11 @@ function unanswered(name: DoctorFindingName, exchange: Exchange): DoctorFinding 
   return doctorFinding(name, unansweredFinding(exchange).seen)
 }
 
-/** Some servers close the connection in place of an answer. */
+/** Some servers close the connection in place of an answer. On a slow line the time may not be enough for the body. */
 function largeBodyUnanswered(exchange: Exchange): DoctorFinding {
   const finding = unansweredFinding(exchange)
-  return finding.name === 'no-answer' ? doctorFinding('body-limit', finding.seen) : finding
+  const isClosed = finding.name === 'no-answer' && exchange.error !== 'ETIMEDOUT'
+  return isClosed ? doctorFinding('body-limit', finding.seen) : finding
 }
 
 function isBodyChange({ name }: DoctorFinding): boolean {
