@@ -28,25 +28,14 @@ export class ConsoleUsers {
 
   /** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
   constructor(owner: string, place: OptionPart, users: readonly ConsoleUserOptions[]) {
-    if (!Array.isArray(users) || users.length > MAX_USERS)
-      throw invalidOption(
-        owner,
-        place,
-        users,
-        `use a list of at most ${MAX_USERS} objects { name, password, role }`,
-      )
+    const cure = `use a list of at most ${MAX_USERS} objects { name, password, role }`
+    if (!Array.isArray(users) || users.length > MAX_USERS) throw invalidOption(owner, place, users, cure)
     const byName = new Map<string, ConsoleUser>()
     for (const [index, options] of users.entries()) {
       const user = parseUser(owner, { ...place, part: `${place.part}[${index}]` }, options)
       const { name } = user.operator
-      if (byName.has(name))
-        throw invalidOption(
-          owner,
-          place,
-          undefined,
-          'give each user another name',
-          `a list with ${JSON.stringify(name)} twice`,
-        )
+      const twice = `a list with ${JSON.stringify(name)} twice`
+      if (byName.has(name)) throw invalidOption(owner, place, undefined, 'give each user another name', twice)
       byName.set(name, user)
     }
     this.#users = byName

@@ -29,14 +29,9 @@ export function createStandaloneConsole(
   logger: Logger,
 ): StandaloneConsole {
   if (!operations) {
+    const place = { option: 'admin', part: 'admin: console' }
     const cure = 'configure an inbox that has the operations, or leave the console out'
-    throw invalidOption(
-      owner,
-      { option: 'admin', part: 'admin: console' },
-      undefined,
-      cure,
-      'set without an inbox that it could show',
-    )
+    throw invalidOption(owner, place, undefined, cure, 'set without an inbox that it could show')
   }
   const activity = new ProcessActivity(events, Date.now, monotonic)
   const reading = new InboxReading(operations, monotonic)
