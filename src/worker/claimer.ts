@@ -1,7 +1,7 @@
+import { StepsAhead } from '../base/steps-ahead.js'
 import { withTimeout } from '../base/timeout.js'
 import { FailureLog } from '../logging/failure-log.js'
 import { ClaimSchedule, type ClaimPlan } from './claim-schedule.js'
-import { watchClock } from './clock-watch.js'
 import { usableConcurrency } from './concurrency.js'
 import type { ClaimedEntry, Claims } from '../inbox/inbox.js'
 import type { WorkerParts } from './worker-parts.js'
@@ -20,14 +20,13 @@ interface Claimed {
 export class Claimer {
   readonly #options: WorkerParts
   readonly #schedule = new ClaimSchedule()
-  readonly #clockAheadMs: () => number
+  readonly #steps = new StepsAhead()
   readonly #failures: FailureLog
   /** No interrupted entry is claimed before this time, by the monotonic clock. */
   #noInterruptedUntil = -Infinity
 
   constructor(options: WorkerParts) {
     this.#options = options
-    this.#clockAheadMs = watchClock(options.clock)
     this.#failures = new FailureLog(options.logger, 'the worker could not claim entries')
   }
 
@@ -84,8 +83,9 @@ export class Claimer {
    * get the time to renew them. Otherwise the same entry could be handled twice at the same time.
    */
   #watchClock(): void {
-    const { leaseMs } = this.#options
-    const aheadMs = this.#clockAheadMs()
+    const { leaseMs, clock } = this.#options
+    this.#steps.learn(clock())
+    const aheadMs = this.#steps.take()
     // Leases are renewed when two thirds are left: a smaller step ends none.
     if (aheadMs < leaseMs / 3) return
     this.#noInterruptedUntil = performance.now() + leaseMs

@@ -51,10 +51,6 @@ export class Connections {
     this.options = options
   }
 
-  get isClosed(): boolean {
-    return this.#isClosed
-  }
-
   /** @throws CountersignError ERR_INBOX_BUSY, ERR_INBOX_CLOSED; or what the driver throws */
   async acquire(): Promise<Connection> {
     const { schema, busyTimeoutMs } = this.options

@@ -111,7 +111,9 @@ export class InboxDatabase {
   }
 
   async #onPool<Result>(operation: (connection: Connection) => Promise<Result>): Promise<Result> {
-    const connection = await this.#acquire()
+    const connection = await this.connections.acquire().catch((error: unknown) => {
+      throw inboxError(error, this.#settings.schema)
+    })
     try {
       return await operation(connection)
     } finally {
@@ -170,14 +172,6 @@ export class InboxDatabase {
         throw reason
       }
     })
-  }
-
-  async #acquire(): Promise<Connection> {
-    try {
-      return await this.connections.acquire()
-    } catch (error) {
-      throw inboxError(error, this.#settings.schema)
-    }
   }
 }
 

@@ -1,3 +1,4 @@
+import { StepsAhead } from '../../base/steps-ahead.js'
 import type { EntryId } from '../../callback/callback.js'
 import type { Logger } from '../../logging/logger.js'
 import { AskedTypes } from '../handled-types.js'
@@ -9,7 +10,6 @@ import { rowId } from './entry-id.js'
 import type { InboxDatabase } from './inbox-database.js'
 import type { PostgresInboxSettings } from './options.js'
 import { recordedBefore, settle } from './settle.js'
-import { StepsAhead } from './steps-ahead.js'
 import type { Transaction, TransactionSettings } from './transaction.js'
 
 /** What workers do with leases: each operation is a transaction of its own on the connection for leases. */
