@@ -71,11 +71,15 @@ async function recordOne(
     case 'new': {
       // The entry with its key has been deleted since, or that entry is of the same batch and was put in quarantine.
       const id = (await insertNew(tx.all, [arrival], settings))?.[0]
-      if (id === undefined) throw new InboxConflict('a new callback was not stored')
+      if (id === undefined) throw new InboxConflict(NOT_STORED)
       return { result: 'stored', id }
     }
   }
 }
+
+const NOT_STORED =
+  'a new callback was not stored. If this lasts, the ids that the sequence entries_id gives are in use: logical replication, for ' +
+  'example, does not copy the state of a sequence. Set it to the largest id of entries with setval()'
 
 /** Stores one entry for each signature and counts copies. An attacker with one captured delivery must not fill the disk. */
 async function quarantine(

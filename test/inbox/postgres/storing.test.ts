@@ -116,4 +116,16 @@ describeWithAnyDatabase('storing callbacks in PostgreSQL', (database) => {
     expect((await inbox.claim(ANY)).entries).toEqual([])
     await client.end()
   })
+
+  it('says what to do if the sequence is behind the ids, as after logical replication', async () => {
+    const schema = database.newSchema()
+    const inbox = database.inboxOn(schema)
+    // More than the ids that the tries of one callback take.
+    await Promise.all(Array.from({ length: 100 }, () => inbox.add(arrival())))
+    await database.query(`SELECT setval('${schema}.entries_id', 1)`)
+    const message = expect.stringContaining('Set it to the largest id of entries with setval()')
+    await expect(inbox.add(arrival())).rejects.toMatchObject({ message })
+    await database.query(`SELECT setval('${schema}.entries_id', max(id)) FROM ${schema}.entries`)
+    expect((await inbox.add(arrival())).result).toBe('stored')
+  })
 })
