@@ -36,7 +36,7 @@ export function describeWithDatabase(
   describeWithPostgres(name, () => {
     const database = databaseOf(async () => {
       server = await PostgresServer.start(settings)
-      return { connectionString: server.connectionString(), remove: () => server.stop() }
+      return { connectionString: server.connectionString(), remove: () => server.remove() }
     })
     test(Object.defineProperty(database, 'server', { get: () => server }) as TestDatabase)
   })
