@@ -62,6 +62,20 @@ describe('a decision on one entry', () => {
     expect((await inbox.show(id))!.history).toHaveLength(1)
   })
 
+  it('is not carried out when the entry was retried and has died again since the page was opened', async () => {
+    const { post, path, fields, inbox, id } = await decidable()
+    await inbox.act(id, 'retry', 'bob')
+    const { entries } = await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 60_000 })
+    await inbox.begin(entries, 60_000)
+    await inbox.settle(entries.map((claim) => ({ claim, end: DEAD })))
+    const late = await post(path, { ...fields, action: 'discard' })
+    expect({ status: late.status, text: textOf(late) }).toEqual({
+      status: 409,
+      text: expect.stringContaining('the entry has changed since you opened it'),
+    })
+    expect((await inbox.show(id))!.state).toBe('dead')
+  })
+
   it('is carried out once of ten that are sent at the same time', async () => {
     const { post, path, fields, inbox, id } = await decidable()
     const sent = Array.from({ length: 10 }, () => post(path, { ...fields, action: 'retry' }))
