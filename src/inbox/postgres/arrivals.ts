@@ -23,8 +23,9 @@ export class Arrivals {
     this.#onDue = onDue
     const bytesOf = ({ callback }: Arrival) => callback.rawBody.length
     const orderOf = ({ orderKey }: Arrival) => orderKey
-    const { schema, busyTimeoutMs: limitMs } = settings
-    const lateError = () => busyError(schema, `others were not stored within ${limitMs} ms`)
+    // Its sender has been answered by then, unless dependencyTimeoutMs is longer than by default.
+    const limitMs = 2 * settings.busyTimeoutMs
+    const lateError = () => busyError(settings.schema, `others were not stored within ${limitMs} ms`)
     const options = { isFault, patienceMs: PATIENCE_MS, limitMs, lateError }
     this.#new = new Batches({ ...options, bytesOf, orderOf, run: (batch) => this.#storeNew(batch) })
     this.#others = new Batches({
