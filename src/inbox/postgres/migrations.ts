@@ -149,6 +149,14 @@ export const MIGRATIONS: readonly Migration[] = [
   { compatibleFrom: 1, sql: STORE_NEW_FUNCTION },
   // Code for older versions claims, begins and settles with statements of its own.
   { compatibleFrom: 1, sql: `${CLAIM_FUNCTION}${BEGIN_FUNCTION}${SETTLE_FUNCTION}` },
+  {
+    compatibleFrom: 1,
+    sql: `
+  -- A standby that takes over may lack the latest entries, and gives their ids to others. A claim of an entry that was lost must not
+  -- be valid for the entry that has its id. Claims count from here.
+  ALTER TABLE entries ALTER COLUMN token SET DEFAULT floor(random() * 1000000000)::integer;
+`,
+  },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

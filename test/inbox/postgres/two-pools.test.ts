@@ -4,12 +4,14 @@ import type { PostgresInbox } from '../../../src/postgres.js'
 import { arrival } from '../../support/arrivals.js'
 import { describeWithAnyDatabase } from '../../support/postgres-inbox.js'
 import { randomRuns } from '../../support/random-runs.js'
+import { settle } from '../../support/settle.js'
 import { until } from '../../support/until.js'
 
 /** What a race comes to differs from time to time. */
 const RACES = randomRuns(30)
 const PER_KEY = randomRuns(40)
 const ANY = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
+const COMPLETE = { move: 'complete' } as const
 
 describeWithAnyDatabase('several pools', (database) => {
   let schema: string
@@ -217,6 +219,21 @@ describeWithAnyDatabase('several pools', (database) => {
     expect(await inboxes[1].settle([{ claim: second, end: { move: 'complete' } }])).toEqual(
       new Set([first!.id]),
     )
+  })
+
+  it('do not end an entry by the claim of another one, which had its id before a failover lost it', async () => {
+    const [one, other] = await pair()
+    await one.add(arrival())
+    const [lost] = (await one.claim(ANY)).entries
+    await database.query(
+      `DELETE FROM ${schema}.entries; DELETE FROM ${schema}.signatures;
+      ALTER SEQUENCE ${schema}.entries_id RESTART WITH ${lost!.id}`,
+    )
+    await other.add(arrival())
+    const [entry] = (await other.claim(ANY)).entries
+    expect(entry!.id).toBe(lost!.id)
+    expect(await settle(one, lost!, COMPLETE)).toBe(false)
+    expect(await settle(other, entry!, COMPLETE)).toBe(true)
   })
 
   it('wake each other', async () => {
