@@ -83,6 +83,12 @@ const FILL = (schema: string): string => `
 describe('the steps of the schema', () => {
   it('stay as they were published, so that every database with a version has the same schema', () => {
     const digests = MIGRATIONS.map(({ sql }) => createHash('sha256').update(sql).digest('hex').slice(0, 16))
-    expect(digests).toEqual(['10f55e9d4723bb08', '08b59b44f8f233fa', '12307005d9652794', 'f559e0d3787c82b5', 'a6529eef6e76db6b'])
+    expect(digests).toEqual([
+      '10f55e9d4723bb08',
+      '08b59b44f8f233fa',
+      '12307005d9652794',
+      'f559e0d3787c82b5',
+      'a6529eef6e76db6b',
+    ])
   })
 })
