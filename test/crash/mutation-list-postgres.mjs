@@ -35,13 +35,13 @@ export const POSTGRES_MUTATIONS = [
     defect: 'every 50th transaction is rolled back instead of committed',
     kill: 'after claim',
     changes: [
-      [TRANSACTION, "connection.query('COMMIT')", `connection.query(${EVERY_50TH} ? 'ROLLBACK' : 'COMMIT')`],
+      [DATABASE, '`${mark} COMMIT`', `mark + (${EVERY_50TH} ? ' ROLLBACK' : ' COMMIT')`],
       [
         DATABASE,
-        'return await work((sql, ...values) => all(`${mark} ${sql}`, ...values))',
+        'return await this.#limited((mark) => work((sql, ...values) => all(`${mark} ${sql}`, ...values)))',
         `const isRolledBack = ${EVERY_50TH}
          if (isRolledBack) await connection.query('BEGIN')
-         const result = await work((sql, ...values) => all(\`\${mark} \${sql}\`, ...values))
+         const result = await this.#limited((mark) => work((sql, ...values) => all(\`\${mark} \${sql}\`, ...values)))
          if (isRolledBack) await connection.query('ROLLBACK')
          return result`,
       ],
