@@ -1,3 +1,5 @@
+import { MAX_REASON_LENGTH } from '../../inbox/operator-action.js'
+
 /** The preview of a decision on all matching entries. */
 export const DECIDE = `<% layout('@layout', it.frame) %>
 <h1><%= it.title %></h1>
@@ -12,7 +14,7 @@ export const DECIDE = `<% layout('@layout', it.frame) %>
 <input type="hidden" name="entries" value="<%= it.entries %>">
 <input type="hidden" name="back" value="<%= it.back %>">
 <label class="field"><span>Reason of your decision<%= it.reasonRequired ? '' : ' (optional)' %></span>
-<input type="text" name="reason" maxlength="500" autocomplete="off"<% if (it.reasonRequired) { %> required<% } %>></label>
+<input type="text" name="reason" maxlength="${MAX_REASON_LENGTH}" autocomplete="off"<% if (it.reasonRequired) { %> required<% } %>></label>
 <div class="buttons"><button<% if (it.action === 'discard') { %> class="danger"<% } %>><%= it.confirm %></button> <a href="<%= it.backHref %>">Cancel</a></div>
 </form>
 <section aria-label="Entries that match"><%~ include('@entryTable', { rows: it.rows, label: 'List of entries' }) %></section>

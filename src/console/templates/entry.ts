@@ -1,3 +1,5 @@
+import { MAX_REASON_LENGTH } from '../../inbox/operator-action.js'
+
 export const ENTRY = `<% layout('@layout', it.frame) %>
 <% if (it.problem) { %><p class="problem" role="alert"><%= it.problem %></p><% } %>
 <div class="head"><h1>Entry <span class="mono"><%= it.id %></span></h1><%~ include('@state', it) %></div>
@@ -8,7 +10,7 @@ export const ENTRY = `<% layout('@layout', it.frame) %>
 <input type="hidden" name="token" value="<%= it.formToken %>">
 <input type="hidden" name="seen" value="<%= it.seen %>">
 <label class="field"><span>Reason of your decision<%= it.reasonRequired ? '' : ' (optional)' %></span>
-<input type="text" name="reason" value="<%= it.givenReason %>" maxlength="500" autocomplete="off"<% if (it.reasonRequired) { %> required<% } %>></label>
+<input type="text" name="reason" value="<%= it.givenReason %>" maxlength="${MAX_REASON_LENGTH}" autocomplete="off"<% if (it.reasonRequired) { %> required<% } %>></label>
 <% if (it.offersAgain) { %><label class="check"><input type="checkbox" name="again" value="yes"> Do it although the callback is then handled a second time</label><% } %>
 <div class="buttons"><% for (const decision of it.decisions) { %><button name="action" value="<%= decision.action %>"<% if (decision.action === 'discard') { %> class="danger"<% } %>><%= decision.text %></button>
 <% } %></div>
