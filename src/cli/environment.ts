@@ -37,5 +37,6 @@ export async function loadEnvFile(name: string, { env, cwd }: Io, flag = '--env'
       `${flag}: cannot read ${name} (${code}): name a file that is there.`,
     )
   }
-  for (const [key, value] of Object.entries(parseEnv(text))) env[key] ??= value
+  // With a byte order mark, the first line would set a variable of another name.
+  for (const [key, value] of Object.entries(parseEnv(text.replace(/^\uFEFF/, '')))) env[key] ??= value
 }

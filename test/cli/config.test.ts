@@ -44,6 +44,12 @@ describe('precedence', () => {
     expect((JSON.parse(stdout) as Checked).listen).toEqual({ host: 'from-the-file', port: 2 })
   })
 
+  it('takes a byte order mark and CRLF, which Windows editors write, out of --env-file', async () => {
+    const files = { ...json({}), '.env': '\uFEFFCOUNTERSIGN_PORT="7"\r\nCOUNTERSIGN_HOST=from-the-file\r\n' }
+    const { stdout } = await check(files, ['--json', '--env-file', '.env'])
+    expect(JSON.parse(stdout)).toMatchObject({ listen: { host: 'from-the-file', port: 7 } })
+  })
+
   it('has what is in --env-file ready when the file is loaded', async () => {
     const config = `export default { subscriptions: [{ ...${JSON.stringify(PUBLIC)}, secret: process.env.SECRET }] }`
     const { code } = await check({ [MJS_FILE]: config, '.env': `SECRET=${secret}` }, ['--env-file', '.env'])
