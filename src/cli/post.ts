@@ -43,7 +43,14 @@ export function createPoster(
         const fail = (error: Error) => reject(Object.assign(error, signal.aborted && { code: 'ETIMEDOUT' }))
         request.on('response', resolve).on('error', fail).end(body)
       })
-      for await (const chunk of response) void chunk
+      try {
+        for await (const chunk of response) void chunk
+      } catch (error) {
+        if (!signal.aborted) throw error
+      }
+      // Without a Content-Length, node:http takes the end of an aborted request for the end of the answer.
+      if (signal.aborted)
+        throw Object.assign(new Error('the answer did not end in time'), { code: 'ETIMEDOUT' })
       return response.statusCode!
     },
     close: () => agent.destroy(),

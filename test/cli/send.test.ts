@@ -270,3 +270,20 @@ it('finds a real receiver answering each fault as the table of outcomes says', a
   ]
   for (const fault of faults) expect([fault, (await send(url, ...fault)).code]).toEqual([fault, 0])
 })
+
+it('has no answer from a receiver whose answer does not end within --timeout-ms', async () => {
+  const server = createServer((_, response) => {
+    // The end of the connection would be the end of this answer (RFC 9112, section 6.3).
+    response.socket!.write('HTTP/1.1 200 OK\r\n\r\nx')
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  sandbox.after(async () => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  expect(await send(url, '--timeout-ms', '300')).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining('no answer (ETIMEDOUT)'),
+  })
+})

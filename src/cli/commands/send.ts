@@ -54,7 +54,7 @@ once more, in the order first, repeat, rewritten-key, other-body. The other faul
 ${SECRET_HELP}
 
 Exit codes:
-  0  every request was answered, with the status that --expect gives
+  0  every request was answered, with the status that --expect gives; without --expect with any status, such as 401
   1  a request was not answered
   2  wrong usage; the message says what to change
   3  every request was answered, but with another status than --expect gives
