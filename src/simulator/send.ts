@@ -60,7 +60,11 @@ async function limited<Result>(
   const limitMs = timeoutMs + extraMs
   const deadline = AbortSignal.timeout(limitMs)
   try {
-    return await run(AbortSignal.any([signal, deadline]))
+    const ending = AbortSignal.any([signal, deadline])
+    const answer = await run(ending)
+    // Without a Content-Length, node:http takes the end of an aborted request for the end of the answer.
+    ending.throwIfAborted()
+    return answer
   } catch (error) {
     signal.throwIfAborted()
     if (!deadline.aborted) throw error

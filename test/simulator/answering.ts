@@ -52,8 +52,12 @@ export const isGenuine = ({ headers, body }: Seen, { callbackUrl, secret } = sub
     body,
   }).valid
 
-/** A request that never gets an answer. */
-export async function silent(): Promise<{ port: number; reached: Promise<void> }> {
+/** A request that never gets an answer, or only its beginning. */
+export async function silent(beginning = ''): Promise<{ port: number; reached: Promise<void> }> {
   const { promise, resolve } = deferred()
-  return { port: await serve(() => resolve()), reached: promise }
+  const port = await serve(({ socket }) => {
+    socket.write(beginning)
+    resolve()
+  })
+  return { port, reached: promise }
 }

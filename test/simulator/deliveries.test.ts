@@ -124,6 +124,17 @@ describe('a delivery', () => {
   })
 
   it.each([undefined, { kind: 'slow', overMs: 1 }] as const)(
+    'with an answer that does not end in time is given up: %j',
+    async (fault) => {
+      // The end of the connection would be the end of this answer (RFC 9112, section 6.3).
+      const { port } = await silent('HTTP/1.1 200 OK\r\n\r\nx')
+      const { simulator } = await answering([200], { answerTimeoutMs: 100 })
+      simulator.deliverTo(`http://127.0.0.1:${port}`)
+      expect((await simulator.deliver({ fault })).attempts).toMatchObject([{ error: 'ERR_RESPONSE_TIMEOUT' }])
+    },
+  )
+
+  it.each([undefined, { kind: 'slow', overMs: 1 }] as const)(
     'that is not answered in time is given up: %j',
     async (fault) => {
       const { port } = await silent()
