@@ -6,10 +6,10 @@ import { UsageError, type Io } from '../../io.js'
 import { isPlainFileName, readSecretFile, readSecretVariable } from '../../secret-option.js'
 
 export interface TryFlags {
-  readonly secretFile: readonly string[]
-  readonly secretEnv: readonly string[]
-  readonly urlFile: readonly string[]
-  readonly urlEnv: readonly string[]
+  readonly secretFile?: readonly string[]
+  readonly secretEnv?: readonly string[]
+  readonly urlFile?: readonly string[]
+  readonly urlEnv?: readonly string[]
   readonly ask?: true
 }
 
@@ -20,29 +20,29 @@ export interface ValuesToTry {
 
 export function addTryOptions(command: Command): Command {
   return command
-    .option('--secret-file <file>', 'a file with one more secret to try; can be repeated', append, [])
-    .option('--secret-env <name>', 'a variable with one more secret to try; can be repeated', append, [])
-    .option('--url-file <file>', 'a file with more URLs to try, one in a line; can be repeated', append, [])
-    .option('--url-env <name>', 'a variable with more URLs to try, separated by spaces', append, [])
+    .option('--secret-file <file>', 'a file with one more secret to try; can be repeated', append)
+    .option('--secret-env <name>', 'a variable with one more secret to try; can be repeated', append)
+    .option('--url-file <file>', 'a file with more URLs to try, one in a line; can be repeated', append)
+    .option('--url-env <name>', 'a variable with more URLs to try, separated by spaces', append)
     .option('--ask', 'ask for secrets and URLs to try')
 }
 
 /** @throws UsageError */
 export async function readValuesToTry(flags: TryFlags, io: Io): Promise<ValuesToTry> {
   const secrets: string[] = []
-  for (const file of flags.secretFile) {
+  for (const file of flags.secretFile ?? []) {
     secrets.push(await readSecretFile(resolve(io.cwd(), file), { written: file }))
   }
-  for (const name of flags.secretEnv) secrets.push(readSecretVariable(name, io.env))
+  for (const name of flags.secretEnv ?? []) secrets.push(readSecretVariable(name, io.env))
   const texts: string[] = []
-  for (const file of flags.urlFile) texts.push(await readUrlFile(resolve(io.cwd(), file), file))
-  for (const name of flags.urlEnv) texts.push(readSecretVariable(name, io.env))
+  for (const file of flags.urlFile ?? []) texts.push(await readUrlFile(resolve(io.cwd(), file), file))
+  for (const name of flags.urlEnv ?? []) texts.push(readSecretVariable(name, io.env))
   const urls = texts.flatMap((text) => text.split(/\s+/)).filter((url) => url !== '')
   const asked = flags.ask ? await ask(io) : { secrets: [], urls: [] }
   return { secrets: [...secrets, ...asked.secrets], urls: [...urls, ...asked.urls] }
 }
 
-function append(value: string, values: readonly string[]): string[] {
+function append(value: string, values: readonly string[] = []): string[] {
   return [...values, value]
 }
 
