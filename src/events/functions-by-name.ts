@@ -46,7 +46,8 @@ export class FunctionsByName<Name extends string> {
   #check(name: unknown, given: unknown): void {
     const { method, named, plural, role } = this.#vocabulary
     if (!(this.#names as readonly unknown[]).includes(name)) {
-      const shown = typeof name === 'string' ? JSON.stringify(name.slice(0, 100)) : `a ${typeof name}`
+      const shown =
+        typeof name === 'string' ? JSON.stringify(name.slice(0, 100)) : `a value of type ${typeof name}`
       const message = `${method}: ${shown} is not ${named}. The ${plural} are ${this.#names.join(', ')}.`
       throw new CountersignError('ERR_HANDLER_INVALID', message)
     }
