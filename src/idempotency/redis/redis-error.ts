@@ -15,7 +15,7 @@ const CURES: ReadonlyMap<string, string> = new Map([
   ['LOADING', `the Redis server still reads its data: wait; ${NO_RESTART}`],
   ['TRYAGAIN', `the Redis cluster moves the keys of the store to another node: wait; ${NO_RESTART}`],
   ['CLUSTERDOWN', `a part of the Redis cluster has no primary: repair the cluster; ${NO_RESTART}`],
-  ['NOPERM', `the user may not run a command: see "Access" in docs/redis.md; ${NO_RESTART}`],
+  ['NOPERM', `the user may not run a command: see "Keys, memory, access" in docs/redis.md; ${NO_RESTART}`],
   ['NOAUTH', 'the Redis server wants a password: correct the options of the client'],
   ['WRONGPASS', 'the Redis server refuses the password: correct the options of the client'],
   [
