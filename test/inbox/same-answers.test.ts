@@ -183,6 +183,8 @@ class Subject {
     const name = (id: unknown) => this.#ids.indexOf(String(id))
     const text = JSON.stringify(answer, (key, value: unknown) => {
       if (key === 'id') return name(value)
+      // With which token an entry begins is up to the inbox.
+      if (key === 'token') return undefined
       return typeof value === 'string' ? value.replace(/(?<=entry )\d+/, (id) => String(name(id))) : value
     })
     return JSON.parse(text)
