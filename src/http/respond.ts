@@ -50,8 +50,7 @@ export function respond(
   if (!isHttp2 && (CLOSES.has(code) || awaitsContinue)) headers['Connection'] = 'close'
   response.writeHead(status, headers)
   if (isHttp2) return endStream(request, response as unknown as Http2ServerResponse, body)
-  if (request.complete !== false || awaitsContinue || body === '' || code === 'ERR_BODY_TIMEOUT')
-    response.end(body)
+  if (request.complete !== false || awaitsContinue || code === 'ERR_BODY_TIMEOUT') response.end(body)
   else endAfterRequest(request, response, body, lingerMs)
 }
 
@@ -66,7 +65,9 @@ function endAfterRequest(
   body: string,
   lingerMs: number,
 ): void {
-  response.write(body)
+  // Not an empty body, for which Node throws as well.
+  if (body === '') response.flushHeaders()
+  else response.write(body)
   const timer = setTimeout(() => request.socket.destroy(), lingerMs)
   const end = (): void => {
     clearTimeout(timer)

@@ -52,6 +52,17 @@ it('answers a HEAD also on a server that throws if the answer has a body', async
   server.close()
 })
 
+it('does not listen to thousands of tiny chunks after a HEAD', async () => {
+  const server = createServer({ keepAliveTimeout: 600_000 }, receiver.requestListener())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { socket, receives, closed } = await connection((server.address() as AddressInfo).port)
+  socket.write('HEAD / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n')
+  await receives(/^HTTP\/1\.1 405 (?:.+\r\n)+\r\n$/)
+  socket.write('1\r\nx\r\n'.repeat(10_001))
+  await closed
+  server.close()
+})
+
 it('refuses an app that is no function', () => {
   const listen = () => receiver.requestListener('app' as never)
   expect(listen).toThrow(expect.objectContaining({ code: 'ERR_OPTION_INVALID' }))
