@@ -1,17 +1,17 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { CaptureOptions } from '../../src/capture/capture-options.js'
 import { runReceiver } from '../support/running-receiver.js'
+import { temporaryDirectory } from '../support/sqlite-file.js'
 
 let parent: string
 let folder: string
 
 beforeEach(() => {
-  parent = mkdtempSync(join(tmpdir(), 'capture-'))
+  parent = temporaryDirectory()
   folder = join(parent, 'captured')
 })
-afterEach(() => rmSync(parent, { recursive: true, force: true }))
 
 const run = (capture: Partial<CaptureOptions> = {}) => runReceiver({ capture: { folder, ...capture } })
 
