@@ -21,6 +21,8 @@ export class RedisCluster {
     const clients = await Promise.all(nodes.map(({ url }) => createClient({ url }).connect()))
     const per = Math.ceil(SLOTS / nodes.length)
     for (const [index, client] of clients.entries()) {
+      // Nodes of the same epoch give themselves new ones later. During a move, both nodes may then refuse the slot forever.
+      await client.sendCommand(['CLUSTER', 'SET-CONFIG-EPOCH', String(index + 1)])
       const range = [index * per, Math.min((index + 1) * per, SLOTS) - 1].map(String)
       await client.sendCommand(['CLUSTER', 'ADDSLOTSRANGE', ...range])
       await client.sendCommand(['CLUSTER', 'MEET', '127.0.0.1', String(nodes[0]!.port), String(busPorts[0])])
@@ -33,14 +35,23 @@ export class RedisCluster {
     return new RedisCluster(nodes)
   }
 
-  /** Moves the slot of a key to another node, in the two steps of Redis. `between` runs while the slot is in both nodes. */
-  async moveSlotOf(key: string, between: (from: RedisServer) => Promise<void>): Promise<void> {
+  /**
+   * Moves the slot of a key to another node. `inBoth` runs while the keys are on the old node and both nodes know of the move,
+   * `inNone` while each node says that the other has the slot.
+   */
+  async moveSlotOf(
+    key: string,
+    { inBoth, inNone }: Partial<Record<'inBoth' | 'inNone', (from: RedisServer) => Promise<void>>>,
+  ): Promise<void> {
     const slot = String(await this.nodes[0]!.command('CLUSTER', 'KEYSLOT', key))
     const owns = async (node: RedisServer) => {
-      const [, first, last] = /myself,master .* (\d+)-(\d+)/.exec(
+      const [, ranges] = /myself,master .* connected (.*)/.exec(
         String(await node.command('CLUSTER', 'NODES')),
       )!
-      return Number(first) <= Number(slot) && Number(slot) <= Number(last)
+      return ranges!.split(' ').some((range) => {
+        const [first, last = first] = range.split('-').map(Number)
+        return first! <= Number(slot) && Number(slot) <= last!
+      })
     }
     const owners = await Promise.all(this.nodes.map(owns))
     const from = this.nodes[owners.indexOf(true)]!
@@ -50,10 +61,12 @@ export class RedisCluster {
     )
     await to.command('CLUSTER', 'SETSLOT', slot, 'IMPORTING', fromId!)
     await from.command('CLUSTER', 'SETSLOT', slot, 'MIGRATING', toId!)
-    await between(from)
+    await inBoth?.(from)
     const keys = (await from.command('CLUSTER', 'GETKEYSINSLOT', slot, '1000')) as string[]
     await from.command('MIGRATE', '127.0.0.1', String(to.port), '', '0', '5000', 'KEYS', ...keys)
-    for (const node of [to, from]) await node.command('CLUSTER', 'SETSLOT', slot, 'NODE', toId!)
+    await from.command('CLUSTER', 'SETSLOT', slot, 'NODE', toId!)
+    await inNone?.(from)
+    await to.command('CLUSTER', 'SETSLOT', slot, 'NODE', toId!)
   }
 
   async stop(): Promise<void> {

@@ -3,7 +3,9 @@ import { property, textProperty } from '../../base/foreign-value.js'
 
 const NO_RESTART = 'a running process needs no restart'
 
-/** What to do about an error, by the first word of the reply. */
+const DISAGREE = 'Too many Cluster redirections'
+
+/** What to do about an error, by the first word of the reply, and about an error of the clients. */
 const CURES: ReadonlyMap<string, string> = new Map([
   ['OOM', `the memory of the Redis server is full: raise its maxmemory; ${NO_RESTART}`],
   ['READONLY', 'the Redis server is a replica: connect to the primary'],
@@ -15,6 +17,10 @@ const CURES: ReadonlyMap<string, string> = new Map([
   ['LOADING', `the Redis server still reads its data: wait; ${NO_RESTART}`],
   ['TRYAGAIN', `the Redis cluster moves the keys of the store to another node: wait; ${NO_RESTART}`],
   ['CLUSTERDOWN', `a part of the Redis cluster has no primary: repair the cluster; ${NO_RESTART}`],
+  [
+    DISAGREE,
+    `each node says that another one has the keys of the store: wait, or run "redis-cli --cluster fix"; ${NO_RESTART}`,
+  ],
   ['NOPERM', `the user may not run a command: see "Keys, memory, access" in docs/redis.md; ${NO_RESTART}`],
   ['NOAUTH', 'the Redis server wants a password: correct the options of the client'],
   ['WRONGPASS', 'the Redis server refuses the password: correct the options of the client'],
@@ -32,7 +38,7 @@ export function redisError(error: unknown): unknown {
   // ioredis adds them. A log must not have any part of a signature.
   if (property(error, 'command') !== undefined) Reflect.deleteProperty(error as object, 'command')
   const reply = textProperty(error, 'message') ?? ''
-  const cure = CURES.get(/^[A-Z]+/.exec(reply)?.[0] ?? '')
+  const cure = CURES.get(reply.startsWith(DISAGREE) ? DISAGREE : (/^[A-Z]+/.exec(reply)?.[0] ?? ''))
   if (cure === undefined || error instanceof CountersignError) return error
   return new CountersignError('ERR_STORE_UNAVAILABLE', `${reply.replace(/\.$/, '')}: ${cure}`, {
     cause: error,

@@ -6,9 +6,9 @@ const PAUSE_MS = 100
 
 /**
  * A server reads its data after a restart, a cluster moves the slot to another node, or another server takes over. Clients of the package
- * `redis` pass these replies on, and `ioredis` does so after some attempts.
+ * `redis` pass these replies on, and `ioredis` does so after some attempts. Both report redirections that do not end, by the same text.
  */
-const PASSING = /^(?:LOADING|TRYAGAIN|CLUSTERDOWN|NOREPLICAS)\b/
+const PASSING = /^(?:LOADING|TRYAGAIN|CLUSTERDOWN|NOREPLICAS|Too many Cluster redirections)\b/
 
 /**
  * Runs the end of a claim again while the server refuses it for a passing reason, until the lease is over. A callback whose end is

@@ -3,7 +3,7 @@ import { createCluster } from 'redis'
 import { RedisIdempotencyStore, type RedisIdempotencyStoreOptions } from '../../../src/redis.js'
 import { claimOf, claimRequest, completed, stateOf } from '../../support/claim-requests.js'
 import { RedisCluster } from '../../support/redis-cluster.js'
-import { describeWithRedis } from '../../support/redis-server.js'
+import { describeWithRedis, type RedisServer } from '../../support/redis-server.js'
 
 const CLIENTS = {
   'node-redis': async ({ nodes }: RedisCluster) => {
@@ -59,21 +59,40 @@ describeWithRedis('on a Redis Cluster', () => {
       expect(states.filter((state) => state === 'claimed')).toHaveLength(1)
     })
 
-    it('records the end of a claim once its slot has been moved to another node', async () => {
-      const prefix = `${name}-moved`
+    it.each([
+      ['the keys are being moved', 'inBoth', /errorstat_TRYAGAIN/],
+      // Both clients follow 16 redirections.
+      ['each node refers to the other', 'inNone', /errorstat_MOVED:count=[1-9]\d/],
+    ] as const)('records the end of a claim although %s', async (_while, phase, refused) => {
+      const prefix = `${name}-${phase}`
       const store = new RedisIdempotencyStore({ client: open.client, prefix, logger: false })
       const request = claimRequest()
       const claim = await claimOf(store, request)
       let ending: Promise<boolean>
-      await cluster.moveSlotOf(`{${prefix}}`, async (node) => {
-        await node.command('CONFIG', 'RESETSTAT')
-        ending = Promise.resolve(claim.complete())
-        let errors: string
-        do errors = String(await node.command('INFO', 'errorstats'))
-        while (!errors.includes('errorstat_TRYAGAIN'))
+      await cluster.moveSlotOf(`{${prefix}}`, {
+        [phase]: async (node: RedisServer) => {
+          await node.command('CONFIG', 'RESETSTAT')
+          ending = Promise.resolve(claim.complete())
+          let errors: string
+          do errors = String(await node.command('INFO', 'errorstats'))
+          while (!refused.test(errors))
+        },
       })
       expect(await ending!).toBe(true)
       expect(await stateOf(store, request)).toBe('completed')
+    })
+
+    it('refuses a claim while each node refers to the other', async () => {
+      const prefix = `${name}-refused`
+      const store = new RedisIdempotencyStore({ client: open.client, prefix, logger: false })
+      await completed(store, claimRequest())
+      const inNone = async () => {
+        const message = expect.stringMatching(/^Too many Cluster redirections.*: each node says/)
+        const refusal = expect.objectContaining({ code: 'ERR_STORE_UNAVAILABLE', message })
+        await expect(store.claim(claimRequest())).rejects.toEqual(refusal)
+      }
+      await cluster.moveSlotOf(`{${prefix}}`, { inNone })
+      expect(await stateOf(store, claimRequest())).toBe('claimed')
     })
 
     it('keeps all keys of a store on one node', async () => {

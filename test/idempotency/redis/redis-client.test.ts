@@ -102,6 +102,7 @@ describeWithRedis('the end of a claim', () => {
     'LOADING Redis is loading the dataset in memory',
     'TRYAGAIN Multiple keys request during rehashing of slot',
     'CLUSTERDOWN Hash slot not served',
+    'Too many Cluster redirections. Last error: ReplyError: MOVED 778 127.0.0.1:7001',
     'NOREPLICAS Not enough good replicas to write.',
   ])('is sent again after %s', async (refusal) => {
     const replies = ['claimed 1 5', new Error(refusal), 'completed']
