@@ -63,6 +63,15 @@ export async function everything() {
   return { ...seeded, base, dead, receiver }
 }
 
+/** Lets the page ask the console again and again, by the clock of the page, until something is true. */
+export async function pollUntil(page: Page, isReached: () => Promise<boolean>): Promise<void> {
+  while (!(await isReached())) {
+    // By the clock of the page, a request that takes a moment would take longer than htmx waits.
+    await page.locator('.htmx-request').waitFor({ state: 'detached' })
+    await page.clock.runFor(5_000)
+  }
+}
+
 /** What axe finds wrong with a page. */
 export async function findings(page: Page): Promise<string[]> {
   // By the debugger, as the policy of the page permits no such script.

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { describeWithChromium } from '../support/chromium.js'
 import { runConsole } from './browse.js'
-import { DEAD, everything, findings, open } from './in-chromium.js'
+import { DEAD, everything, findings, open, pollUntil } from './in-chromium.js'
 import { seededInbox } from './seeded-inbox.js'
 
 const numberOf = (page: Page, state: string) => page.locator(`.tile.${state} .count`).innerText()
@@ -81,8 +81,8 @@ describeWithChromium('the pages of the console in a browser', () => {
     const placesBefore = await places()
     await add(DEAD)
     const grown = page.locator('.tile.dead .count', { hasText: String(Number(before) + 1) })
-    // The page polls every 5 seconds of its clock, and the console shares a reading for a second of the real one.
-    while ((await grown.count()) === 0) await page.clock.runFor(5_000)
+    // The console shares a reading for a second of the real clock.
+    await pollUntil(page, async () => (await grown.count()) > 0)
     expect(await places()).toEqual(placesBefore)
     expect(await page.locator('details[open] #activity').count()).toBe(1)
 
@@ -109,10 +109,7 @@ describeWithChromium('the pages of the console in a browser', () => {
     await page.clock.install()
     await page.goto(base)
     const note = page.getByRole('alert')
-    // The page polls every 5 seconds of its clock, and the console shares a reading for a second of the real one.
-    const becomes = async (shown: number) => {
-      while ((await note.count()) !== shown) await page.clock.runFor(5_000)
-    }
+    const becomes = (shown: number) => pollUntil(page, async () => (await note.count()) === shown)
     expect(await note.count()).toBe(0)
     const stats = jest.spyOn(inbox, 'stats').mockRejectedValue(new Error('the disk is gone'))
     await becomes(1)
