@@ -3,8 +3,8 @@ import { LatestMap } from '../base/latest-map.js'
 import type { VerifiedCallback } from '../callback/callback.js'
 import type { EventSource } from '../events/event-channel.js'
 import type { AnsweredEvent } from '../events/lifecycle-events.js'
-import type { BoundedNames } from './bounded-names.js'
 import { ClockSkew } from './clock-skew.js'
+import type { EventTypeLabel } from './event-type-labels.js'
 import { Counter, Gauge, Histogram, type Metric } from './instruments.js'
 
 /** How many secrets have a time of their last callback. Above the limit, one that verified no callback for long is forgotten. */
@@ -33,10 +33,10 @@ export class AnswerMetrics {
   })
   readonly #skew = new ClockSkew(() => performance.now())
   readonly #secrets = new LatestMap<string, SecretUse>(MAX_SECRETS)
-  readonly #eventTypes: BoundedNames
+  readonly #eventTypeLabel: EventTypeLabel
 
-  constructor(eventTypes: BoundedNames) {
-    this.#eventTypes = eventTypes
+  constructor(eventTypeLabel: EventTypeLabel) {
+    this.#eventTypeLabel = eventTypeLabel
   }
 
   get metrics(): Metric[] {
@@ -71,7 +71,7 @@ export class AnswerMetrics {
 
   #add({ outcome, durationMs }: AnsweredEvent): void {
     const { callback } = outcome
-    const eventType = callback ? this.#eventTypes.of(callback.subscription.eventTypeName) : ''
+    const eventType = callback ? this.#eventTypeLabel(callback.subscription.eventTypeName) : ''
     this.#callbacks.add(1, outcome.outcome, outcome.code, eventType)
     this.#durations.observe(durationMs / 1000, outcome.outcome)
     if (!callback) return

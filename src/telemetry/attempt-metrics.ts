@@ -1,7 +1,7 @@
 import type { VerifiedCallback } from '../callback/callback.js'
 import type { EventSource } from '../events/event-channel.js'
 import type { AttemptEvent } from '../events/lifecycle-events.js'
-import type { BoundedNames } from './bounded-names.js'
+import type { EventTypeLabel } from './event-type-labels.js'
 import { Counter, Histogram, type Metric } from './instruments.js'
 
 /** What is known when an attempt to handle a callback has ended, and of what operators do. */
@@ -29,19 +29,17 @@ export class AttemptMetrics {
     labels: ['action'],
   })
   readonly metrics: Metric[] = [this.#attempts, this.#durations, this.#ages, this.#actions]
-  readonly #eventTypes: BoundedNames
-  readonly #clock: () => number
+  readonly #eventTypeLabel: EventTypeLabel
 
-  constructor(eventTypes: BoundedNames, clock: () => number) {
-    this.#eventTypes = eventTypes
-    this.#clock = clock
+  constructor(eventTypeLabel: EventTypeLabel) {
+    this.#eventTypeLabel = eventTypeLabel
   }
 
   observe(events: EventSource): () => void {
     const ends = [
       events.subscribe('handled', (event) => {
         this.#add('handled', '', event)
-        const ageMs = this.#clock() - event.callback.signedAt.getTime()
+        const ageMs = Date.now() - event.callback.signedAt.getTime()
         this.#ages.observe(ageMs / 1000, this.#typeOf(event.callback))
       }),
       events.subscribe('failed', (event) => this.#add('failed', event.code, event)),
@@ -64,6 +62,6 @@ export class AttemptMetrics {
 
   // Not `callback.type`: the header is not signed. A captured delivery could be replayed with any event type.
   #typeOf({ subscription }: VerifiedCallback): string {
-    return this.#eventTypes.of(subscription.eventTypeName)
+    return this.#eventTypeLabel(subscription.eventTypeName)
   }
 }

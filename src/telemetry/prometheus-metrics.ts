@@ -1,7 +1,7 @@
-import { checkKnownOptions, integerOption, objectOption } from '../base/option-checks.js'
+import { checkKnownOptions, objectOption } from '../base/option-checks.js'
 import { AnswerMetrics } from './answer-metrics.js'
 import { AttemptMetrics } from './attempt-metrics.js'
-import { BoundedNames } from './bounded-names.js'
+import { eventTypeLabels } from './event-type-labels.js'
 import { CONTENT_TYPE, exposition } from './exposition.js'
 import { InboxMetrics } from './inbox-metrics.js'
 import type { Metric } from './instruments.js'
@@ -49,10 +49,9 @@ export function prometheusMetrics(options: PrometheusMetricsOptions = {}): Prome
   checkKnownOptions(OWNER, options, ['register', 'maxEventTypes'])
   const { register, maxEventTypes } = options
   if (register !== undefined) objectOption(OWNER, 'register', register, ['registerMetric'])
-  const limits = { fallback: 100, min: 1, max: 1_000 }
-  const eventTypes = new BoundedNames(integerOption(OWNER, 'maxEventTypes', maxEventTypes, limits))
-  const answers = new AnswerMetrics(eventTypes)
-  const attempts = new AttemptMetrics(eventTypes, Date.now)
+  const eventTypeLabel = eventTypeLabels(OWNER, maxEventTypes)
+  const answers = new AnswerMetrics(eventTypeLabel)
+  const attempts = new AttemptMetrics(eventTypeLabel)
   const inboxes = new InboxMetrics(Date.now)
   const ofProcess = new ProcessMetrics()
   const metrics: readonly Metric[] = [answers, attempts, inboxes, ofProcess].flatMap((each) => each.metrics)

@@ -1,11 +1,11 @@
 import { performance } from 'node:perf_hooks'
-import type { Attributes, Counter, Histogram, Meter } from '@opentelemetry/api'
+import type { Attributes, Meter } from '@opentelemetry/api'
 import { isPending, type MaybePending } from '../../base/pending.js'
 import type { VerifiedCallback } from '../../callback/callback.js'
 import type { EventSource } from '../../events/event-channel.js'
 import type { AnsweredEvent, AttemptEvent } from '../../events/lifecycle-events.js'
 import type { SettleStep } from '../../events/steps.js'
-import type { BoundedNames } from '../bounded-names.js'
+import type { EventTypeLabel } from '../event-type-labels.js'
 import { isFailure, SYSTEM } from './conventions.js'
 
 /** The bucket boundaries that the convention requires, in seconds. */
@@ -15,68 +15,61 @@ const AGE_LIMITS = [1, 2, 5, 10, 30, 60, 300, 900, 3_600, 14_400, 86_400]
 /**
  * Metrics by the messaging conventions of OpenTelemetry
  * (https://opentelemetry.io/docs/specs/semconv/messaging/messaging-metrics). Of an unverified request only the code becomes an
- * attribute, because an unauthenticated sender chooses everything else.
+ * attribute, because an unauthenticated sender chooses everything else. Returns a function that observes a receiver or a worker, and
+ * returns what ends that.
  */
-export class CallbackDurations {
-  readonly #eventTypes: BoundedNames
-  readonly #clock: () => number
-  readonly #operations: Histogram
-  readonly #attempts: Histogram
-  readonly #consumed: Counter
-  readonly #ages: Histogram
+export function callbackDurations(
+  meter: Meter,
+  eventTypeLabel: EventTypeLabel,
+): (events: EventSource) => () => void {
+  const operations = meter.createHistogram('messaging.client.operation.duration', {
+    description:
+      'Time from the headers of a request to its answer, and time to record the end of an attempt.',
+    unit: 's',
+    advice: { explicitBucketBoundaries: LIMITS },
+  })
+  const attempts = meter.createHistogram('messaging.process.duration', {
+    description: 'Time from the claim of a callback to the record of its end; the handlers run within it.',
+    unit: 's',
+    advice: { explicitBucketBoundaries: LIMITS },
+  })
+  const consumed = meter.createCounter('messaging.client.consumed.messages', {
+    description: 'Callbacks that were given to handlers, once for each attempt.',
+    unit: '{message}',
+  })
+  const ages = meter.createHistogram('countersign.signed_to_handled.duration', {
+    description: 'Time from the signature of a callback to the record that it was handled, by two clocks.',
+    unit: 's',
+    advice: { explicitBucketBoundaries: AGE_LIMITS },
+  })
 
-  constructor(meter: Meter, eventTypes: BoundedNames, clock: () => number) {
-    this.#eventTypes = eventTypes
-    this.#clock = clock
-    this.#operations = meter.createHistogram('messaging.client.operation.duration', {
-      description:
-        'Time from the headers of a request to its answer, and time to record the end of an attempt.',
-      unit: 's',
-      advice: { explicitBucketBoundaries: LIMITS },
-    })
-    this.#attempts = meter.createHistogram('messaging.process.duration', {
-      description: 'Time from the claim of a callback to the record of its end; the handlers run within it.',
-      unit: 's',
-      advice: { explicitBucketBoundaries: LIMITS },
-    })
-    this.#consumed = meter.createCounter('messaging.client.consumed.messages', {
-      description: 'Callbacks that were given to handlers, once for each attempt.',
-      unit: '{message}',
-    })
-    this.#ages = meter.createHistogram('countersign.signed_to_handled.duration', {
-      description: 'Time from the signature of a callback to the record that it was handled, by two clocks.',
-      unit: 's',
-      advice: { explicitBucketBoundaries: AGE_LIMITS },
-    })
-  }
-
-  observe(events: EventSource): () => void {
+  return (events) => {
     const ends = [
-      events.subscribe('answered', (event) => this.#answered(event)),
-      events.around('settle', (step, next) => this.#settle(step, next)),
-      events.subscribe('handled', (event) => this.#handled(event)),
-      events.subscribe('failed', (event) => this.#attempted(event, event.code)),
-      events.subscribe('dead', (event) => this.#attempted(event, event.code)),
-      events.subscribe('leaseLost', (event) => this.#attempted(event, 'ERR_CLAIM_LOST')),
+      events.subscribe('answered', onAnswered),
+      events.around('settle', onSettle),
+      events.subscribe('handled', onHandled),
+      events.subscribe('failed', (event) => addAttempt(event, event.code)),
+      events.subscribe('dead', (event) => addAttempt(event, event.code)),
+      events.subscribe('leaseLost', (event) => addAttempt(event, 'ERR_CLAIM_LOST')),
     ]
     return () => {
       for (const end of ends) end()
     }
   }
 
-  #answered({ outcome: { callback, code, outcome }, durationMs }: AnsweredEvent): void {
+  function onAnswered({ outcome: { callback, code, outcome }, durationMs }: AnsweredEvent): void {
     const error = isFailure(outcome) ? code : undefined
-    this.#operations.record(durationMs / 1_000, this.#attributes('receive', 'receive', callback, error))
+    operations.record(durationMs / 1_000, attributesOf('receive', 'receive', callback, error))
   }
 
-  #settle({ callback, move }: SettleStep, next: () => MaybePending<unknown>): void {
+  function onSettle({ callback, move }: SettleStep, next: () => MaybePending<unknown>): void {
     const startedAt = performance.now()
     const recording = next()
     // A store in memory ends immediately, so there is nothing to measure.
     if (!isPending(recording)) return
     const end = (error?: string) => {
-      const attributes = this.#attributes(move, 'settle', callback, error)
-      this.#operations.record((performance.now() - startedAt) / 1_000, attributes)
+      const attributes = attributesOf(move, 'settle', callback, error)
+      operations.record((performance.now() - startedAt) / 1_000, attributes)
     }
     recording.then(
       (held) => end(held === false ? 'ERR_CLAIM_LOST' : undefined),
@@ -84,22 +77,22 @@ export class CallbackDurations {
     )
   }
 
-  #handled(event: AttemptEvent): void {
-    this.#attempted(event)
+  function onHandled(event: AttemptEvent): void {
+    addAttempt(event)
     const { signedAt, subscription } = event.callback
-    const destination = this.#eventTypes.of(subscription.eventTypeName)
-    this.#ages.record((this.#clock() - signedAt.getTime()) / 1_000, {
+    const destination = eventTypeLabel(subscription.eventTypeName)
+    ages.record((Date.now() - signedAt.getTime()) / 1_000, {
       'messaging.destination.name': destination,
     })
   }
 
-  #attempted({ callback, durationMs }: AttemptEvent, error?: string): void {
-    const attributes = this.#attributes('process', 'process', callback, error)
-    this.#attempts.record(durationMs / 1_000, attributes)
-    this.#consumed.add(1, attributes)
+  function addAttempt({ callback, durationMs }: AttemptEvent, error?: string): void {
+    const attributes = attributesOf('process', 'process', callback, error)
+    attempts.record(durationMs / 1_000, attributes)
+    consumed.add(1, attributes)
   }
 
-  #attributes(name: string, type: string, callback?: VerifiedCallback, error?: string): Attributes {
+  function attributesOf(name: string, type: string, callback?: VerifiedCallback, error?: string): Attributes {
     const attributes: Attributes = {
       'messaging.system': SYSTEM,
       'messaging.operation.name': name,
@@ -107,7 +100,7 @@ export class CallbackDurations {
     }
     // `callback.type` is not used, because it comes from a header that is not signed.
     if (callback) {
-      attributes['messaging.destination.name'] = this.#eventTypes.of(callback.subscription.eventTypeName)
+      attributes['messaging.destination.name'] = eventTypeLabel(callback.subscription.eventTypeName)
     }
     if (error !== undefined) attributes['error.type'] = error
     return attributes

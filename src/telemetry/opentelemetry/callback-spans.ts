@@ -16,7 +16,7 @@ import type { Outcome } from '../../callback/outcomes.js'
 import type { EventSource } from '../../events/event-channel.js'
 import type { AnsweredEvent } from '../../events/lifecycle-events.js'
 import type { AcceptStep, AttemptResult, AttemptStep, SettleStep } from '../../events/steps.js'
-import type { BoundedNames } from '../bounded-names.js'
+import type { EventTypeLabel } from '../event-type-labels.js'
 import { messageAttributes } from './message-attributes.js'
 import { endProcess, endReceive, endSettle } from './span-ends.js'
 import { StepContexts } from './step-contexts.js'
@@ -24,8 +24,7 @@ import { parseStoredTraceContext, parseTraceContext, storedTraceContext } from '
 
 interface SpanParts {
   readonly tracer: Tracer
-  /** The event types that become part of names of spans. */
-  readonly eventTypes: BoundedNames
+  readonly eventTypeLabel: EventTypeLabel
   /** Whether an incoming traceparent becomes the parent. */
   readonly trustTraceparent: boolean
   /** Whether one more request that was not verified has a span. */
@@ -41,39 +40,40 @@ interface Origin {
 /**
  * Spans by the messaging conventions of OpenTelemetry
  * (https://opentelemetry.io/docs/specs/semconv/messaging/messaging-spans): `receive` for a request, `process` for an attempt, and
- * within `process` a span for the record of its end.
+ * within `process` a span for the record of its end. Returns a function that observes a receiver or a worker, and returns what ends
+ * that.
  */
-export class CallbackSpans {
-  readonly #parts: SpanParts
-  readonly #receiving = new StepContexts()
-  readonly #processing = new StepContexts()
+export function callbackSpans({
+  tracer,
+  eventTypeLabel,
+  trustTraceparent,
+  refusedSpans,
+}: SpanParts): (events: EventSource) => () => void {
+  const receiving = new StepContexts()
+  const processing = new StepContexts()
 
-  constructor(parts: SpanParts) {
-    this.#parts = parts
-  }
-
-  observe(events: EventSource): () => void {
+  return (events) => {
     const ends = [
-      events.around('accept', (step, next) => this.#accept(step, next)),
-      events.around('attempt', (step, next) => this.#attempt(step, next)),
-      events.around('settle', (step, next) => this.#settle(step, next)),
-      events.subscribe('answered', (event) => this.#answered(event)),
+      events.around('accept', onAccept),
+      events.around('attempt', onAttempt),
+      events.around('settle', onSettle),
+      events.subscribe('answered', onAnswered),
     ]
     return () => {
       for (const end of ends) end()
     }
   }
 
-  #accept(step: AcceptStep, next: () => MaybePending<Outcome>): void {
+  function onAccept(step: AcceptStep, next: () => MaybePending<Outcome>): void {
     const { callback, arrivedAt } = step
     const ambient = context.active()
-    const { parent, links } = this.#origin(step, ambient)
+    const { parent, links } = originOf(step, ambient)
     const attributes = messageAttributes('receive', 'receive', callback)
     const options = { kind: SpanKind.CONSUMER, attributes, startTime: arrivedAt, links }
-    const span = this.#start('receive', callback, options, parent)
+    const span = startSpan('receive', callback, options, parent)
     const within = trace.setSpan(parent, span)
     step.traceContext = storedTraceContext(span.spanContext())
-    this.#receiving.run(
+    receiving.run(
       callback,
       within,
       next,
@@ -83,12 +83,11 @@ export class CallbackSpans {
   }
 
   /** The parent and the links of the receive span. If the sender is not trusted, its traceparent is only a link. */
-  #origin(step: AcceptStep, ambient: Context): Origin {
+  function originOf(step: AcceptStep, ambient: Context): Origin {
     const traceparents = step.headerValues('traceparent')
     // If there are several, the header does not say which one applies.
     const [traceparent] = traceparents.length === 1 ? traceparents : []
     if (traceparent === undefined) return { parent: ambient, links: [] }
-    const { trustTraceparent } = this.#parts
     const tracestate = trustTraceparent ? step.headerValues('tracestate').join(',') : ''
     const sender = parseTraceContext(traceparent, tracestate)
     if (!sender) return { parent: ambient, links: [] }
@@ -98,17 +97,17 @@ export class CallbackSpans {
     return { parent: trace.setSpanContext(ambient, sender), links }
   }
 
-  #attempt(step: AttemptStep, next: () => MaybePending<AttemptResult>): void {
+  function onAttempt(step: AttemptStep, next: () => MaybePending<AttemptResult>): void {
     const { callback, entry, attempt } = step
     const { parent, links } =
-      entry === undefined ? { parent: this.#receiving.of(callback), links: [] } : afterRequest(callback)
+      entry === undefined ? { parent: receiving.of(callback), links: [] } : afterRequest(callback)
     const attributes = messageAttributes('process', 'process', callback)
-    const span = this.#start('process', callback, { kind: SpanKind.CONSUMER, attributes, links }, parent)
+    const span = startSpan('process', callback, { kind: SpanKind.CONSUMER, attributes, links }, parent)
     // Not at the start: the SDK copies the attributes of the start three times.
     span.setAttribute('countersign.attempt', attempt)
     if (entry !== undefined) span.setAttribute('countersign.entry', entry)
     const within = trace.setSpan(parent, span)
-    this.#processing.run(
+    processing.run(
       callback,
       within,
       next,
@@ -117,15 +116,15 @@ export class CallbackSpans {
     )
   }
 
-  #settle(step: SettleStep, next: () => MaybePending<unknown>): void {
+  function onSettle(step: SettleStep, next: () => MaybePending<unknown>): void {
     const { callback, move } = step
     const startTime = performance.now()
     const recording = next()
     // A store in memory ends immediately, so a span would show nothing.
     if (!isPending(recording)) return
-    const parent = this.#processing.of(callback)
+    const parent = processing.of(callback)
     const attributes = messageAttributes(move, 'settle', callback)
-    const span = this.#start(move, callback, { kind: SpanKind.CLIENT, attributes, startTime }, parent)
+    const span = startSpan(move, callback, { kind: SpanKind.CLIENT, attributes, startTime }, parent)
     recording.then(
       (held) => endSettle(span, held === false ? 'ERR_CLAIM_LOST' : undefined),
       () => endSettle(span, '_OTHER'),
@@ -133,25 +132,24 @@ export class CallbackSpans {
   }
 
   /** Makes the span of a request that had no `accept` step. Most such requests are unauthenticated, so their spans are limited. */
-  #answered({ outcome, durationMs }: AnsweredEvent): void {
+  function onAnswered({ outcome, durationMs }: AnsweredEvent): void {
     const { callback, code } = outcome
     // The only outcome of a verified callback without that step.
-    if (callback ? code !== 'ERR_SHUTTING_DOWN' : !this.#parts.refusedSpans()) return
+    if (callback ? code !== 'ERR_SHUTTING_DOWN' : !refusedSpans()) return
     const startTime = performance.now() - durationMs
     const attributes = messageAttributes('receive', 'receive', callback)
     const options = { kind: SpanKind.CONSUMER, attributes, startTime }
-    endReceive(this.#start('receive', callback, options, context.active()), outcome)
+    endReceive(startSpan('receive', callback, options, context.active()), outcome)
   }
 
-  #start(
+  function startSpan(
     operation: string,
     callback: VerifiedCallback | undefined,
     options: SpanOptions,
     parent: Context,
   ): Span {
-    const { tracer, eventTypes } = this.#parts
     // `callback.type` is not used, because it comes from a header that is not signed.
-    const destination = callback && eventTypes.of(callback.subscription.eventTypeName)
+    const destination = callback && eventTypeLabel(callback.subscription.eventTypeName)
     const name = destination === undefined ? operation : `${operation} ${destination}`
     return tracer.startSpan(name, options, parent)
   }

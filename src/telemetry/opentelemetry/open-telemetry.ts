@@ -2,10 +2,10 @@ import { metrics, trace, type MeterProvider, type TracerProvider } from '@opente
 import type { HasAll } from '../../base/has-all.js'
 import { checkKnownOptions, integerOption, invalidOption, objectOption } from '../../base/option-checks.js'
 import { windowLimit } from '../../base/window-limit.js'
-import { BoundedNames } from '../bounded-names.js'
+import { eventTypeLabels } from '../event-type-labels.js'
 import { checkObserved, inboxName, type ObservedProcess, type ObserveOptions } from '../observed-process.js'
-import { CallbackMetrics } from './callback-metrics.js'
-import { CallbackSpans } from './callback-spans.js'
+import { callbackMetrics } from './callback-metrics.js'
+import { callbackSpans } from './callback-spans.js'
 import { SYSTEM } from './conventions.js'
 
 export interface OpenTelemetryOptions {
@@ -64,25 +64,24 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): OpenTelemetry
     fallback: 10,
     min: 0,
   })
-  const limits = { fallback: 100, min: 1, max: 1_000 }
-  const eventTypes = new BoundedNames(integerOption(OWNER, 'maxEventTypes', maxEventTypes, limits))
-  const spans =
+  const eventTypeLabel = eventTypeLabels(OWNER, maxEventTypes)
+  const observeSpans =
     tracerProvider === false
       ? undefined
-      : new CallbackSpans({
+      : callbackSpans({
           tracer: tracerProvider.getTracer(SYSTEM),
-          eventTypes,
+          eventTypeLabel,
           trustTraceparent,
           refusedSpans: windowLimit(perSecond, 1_000),
         })
-  const measured =
-    meterProvider === false ? undefined : new CallbackMetrics(meterProvider.getMeter(SYSTEM), eventTypes)
+  const observeMetrics =
+    meterProvider === false ? undefined : callbackMetrics(meterProvider.getMeter(SYSTEM), eventTypeLabel)
 
   return {
     observe(target, observeOptions = {}) {
       const { events } = checkObserved(OBSERVE, target)
       const inbox = inboxName(OBSERVE, observeOptions)
-      const ends = [spans?.observe(events), measured?.observe(target, inbox)]
+      const ends = [observeSpans?.(events), observeMetrics?.(target, inbox)]
       return () => {
         for (const end of ends) end?.()
       }
