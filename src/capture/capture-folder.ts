@@ -16,59 +16,57 @@ export function captureName(file: string): string | undefined {
   return OWN_NAME.exec(file)?.[1]
 }
 
-interface Bounds {
+interface FolderSettings {
+  readonly folder: string
   readonly keep: number
   readonly maxBytes: number
 }
 
-/** A folder with a bounded number of captured requests. Several processes may write to one folder. */
-export class CaptureFolder {
-  readonly #folder: string
-  readonly #bounds: Bounds
-  #number = 0
-  #sizes: ReadonlyMap<string, number> = new Map()
+/** Writes a request to the folder, and removes the oldest ones that exceed the bounds. */
+export type WriteCapture = (files: CapturedFiles, receivedAt: Date, code: string) => Promise<void>
 
-  constructor(folder: string, bounds: Bounds) {
-    this.#folder = folder
-    this.#bounds = bounds
-  }
+/** For a folder with a bounded number of captured requests. Several processes may write to one folder. */
+export function captureWriter({ folder, keep, maxBytes }: FolderSettings): WriteCapture {
+  let number = 0
+  let sizes: ReadonlyMap<string, number> = new Map()
 
-  /** Writes a request, and removes the oldest ones that exceed the bounds. No part of the name comes from the request. */
-  async write({ http, json }: CapturedFiles, receivedAt: Date, code: string): Promise<void> {
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 })
-    const problem = folderProblem(await lstat(this.#folder), this.#folder)
+  return async ({ http, json }, receivedAt, code) => {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    const problem = folderProblem(await lstat(folder), folder)
     if (problem !== undefined) throw new Error(problem)
     const bytes = http.length + Buffer.byteLength(json)
-    if (bytes > this.#bounds.maxBytes) throw new Error(`a request of ${bytes} bytes exceeds capture.maxBytes`)
-    await this.#makeRoom(1, bytes)
+    if (bytes > maxBytes) throw new Error(`a request of ${bytes} bytes exceeds capture.maxBytes`)
+    await makeRoom(1, bytes)
     const time = receivedAt.toISOString().replace(/[-:.]/g, '')
-    // The number is for the order within a millisecond, the random part for other processes.
-    const number = String((this.#number = (this.#number + 1) % 1_000_000)).padStart(6, '0')
-    const name = `${time}-${number}-${randomBytes(4).toString('hex')}-${code.toLowerCase().replaceAll('_', '-')}`
-    await this.#create(`${name}.http`, http)
+    // No part of the name comes from the request. The number is for the order within a millisecond, the random part for
+    // other processes.
+    number = (number + 1) % 1_000_000
+    const numberText = String(number).padStart(6, '0')
+    const name = `${time}-${numberText}-${randomBytes(4).toString('hex')}-${code.toLowerCase().replaceAll('_', '-')}`
+    await create(`${name}.http`, http)
     try {
-      await this.#create(`${name}.json`, json)
+      await create(`${name}.json`, json)
     } catch (error) {
       // A folder with half a pair could not be loaded.
-      await this.#remove(name)
+      await remove(name)
       throw error
     }
     // Another process may have removed the first half meanwhile, to keep the bounds.
-    if (!(await this.#exists(`${name}.http`))) await this.#remove(name)
+    if (!(await exists(`${name}.http`))) await remove(name)
     // Again, because other processes may have written meanwhile.
-    await this.#makeRoom(0, 0)
+    await makeRoom(0, 0)
   }
 
-  async #exists(file: string): Promise<boolean> {
-    return lstat(join(this.#folder, file)).then(
+  async function exists(file: string): Promise<boolean> {
+    return lstat(join(folder, file)).then(
       () => true,
       () => false,
     )
   }
 
   /** `wx` creates the file or fails, and follows no symbolic link that somebody may have put there. */
-  async #create(name: string, content: Buffer | string): Promise<void> {
-    const path = join(this.#folder, name)
+  async function create(name: string, content: Buffer | string): Promise<void> {
+    const path = join(folder, name)
     const file = await open(path, 'wx', 0o600)
     try {
       await file.writeFile(content)
@@ -80,14 +78,14 @@ export class CaptureFolder {
     }
   }
 
-  async #makeRoom(neededCount: number, neededBytes: number): Promise<void> {
-    const kept = await this.#kept()
+  async function makeRoom(neededCount: number, neededBytes: number): Promise<void> {
+    const kept = await keptRequests()
     let bytes = neededBytes + [...kept.values()].reduce((sum, each) => sum + each, 0)
     let count = neededCount + kept.size
     // The names begin with the time, so their order is that of the requests.
     for (const name of [...kept.keys()].sort()) {
-      if (count <= this.#bounds.keep && bytes <= this.#bounds.maxBytes) return
-      await this.#remove(name)
+      if (count <= keep && bytes <= maxBytes) return
+      await remove(name)
       bytes -= kept.get(name)!
       count--
     }
@@ -97,31 +95,31 @@ export class CaptureFolder {
    * The bytes of each request in the folder. The files of a complete pair are never changed, so their sizes are asked for once. The
    * size of a file that another process is still writing must not be remembered.
    */
-  async #kept(): Promise<Map<string, number>> {
+  async function keptRequests(): Promise<Map<string, number>> {
     const kept = new Map<string, number>()
-    const sizes = new Map<string, number>()
-    const files = new Set(await readdir(this.#folder).catch(ifMissing([])))
+    const sizesNow = new Map<string, number>()
+    const files = new Set(await readdir(folder).catch(ifMissing([])))
     for (const file of files) {
       const name = captureName(file)
       if (name === undefined) continue
       // Another process may have removed it.
       const size =
-        this.#sizes.get(file) ??
-        (await lstat(join(this.#folder, file)).then(
+        sizes.get(file) ??
+        (await lstat(join(folder, file)).then(
           (stats) => stats.size,
           () => 0,
         ))
-      // The description is written last, at once.
-      if (file.endsWith('.json') ? size > 0 : files.has(`${name}.json`)) sizes.set(file, size)
+      // The description is written last, and in one step.
+      if (file.endsWith('.json') ? size > 0 : files.has(`${name}.json`)) sizesNow.set(file, size)
       kept.set(name, (kept.get(name) ?? 0) + size)
     }
-    this.#sizes = sizes
+    sizes = sizesNow
     return kept
   }
 
-  async #remove(name: string): Promise<void> {
+  async function remove(name: string): Promise<void> {
     for (const ending of ['http', 'json']) {
-      await unlink(join(this.#folder, `${name}.${ending}`)).catch(ifMissing(undefined))
+      await unlink(join(folder, `${name}.${ending}`)).catch(ifMissing(undefined))
     }
   }
 }

@@ -3,7 +3,7 @@ import { settledWithin } from '../base/timeout.js'
 import type { AnsweredRequest } from '../http/process-callback.js'
 import { LogThrottle } from '../logging/log-throttle.js'
 import type { Logger } from '../logging/logger.js'
-import { CaptureFolder } from './capture-folder.js'
+import { captureWriter, type WriteCapture } from './capture-folder.js'
 import type { CaptureSettings } from './capture-options.js'
 import { capturedFiles } from './captured-request.js'
 
@@ -22,7 +22,7 @@ interface Waiting {
 /** Writes requests to a folder after they were answered, one after the other. */
 export class RequestCapture {
   readonly #settings: CaptureSettings
-  readonly #folder: CaptureFolder
+  readonly #write: WriteCapture
   readonly #clock: () => number
   readonly #logger: Logger
   readonly #perCode: LogThrottle
@@ -33,7 +33,7 @@ export class RequestCapture {
 
   constructor(settings: CaptureSettings, { logger, clock }: { logger: Logger; clock: () => number }) {
     this.#settings = settings
-    this.#folder = new CaptureFolder(settings.folder, settings)
+    this.#write = captureWriter(settings)
     this.#clock = clock
     this.#logger = logger
     // Further requests are not captured. The log counts them already.
@@ -85,7 +85,7 @@ export class RequestCapture {
       this.#waitingBytes -= request.body?.length ?? 0
       try {
         const files = capturedFiles(request, receivedAt, this.#settings)
-        await this.#folder.write(files, receivedAt, request.outcome.code)
+        await this.#write(files, receivedAt, request.outcome.code)
       } catch (error) {
         this.#warn('a request was not captured', error)
       }

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { CaptureFolder } from '../../src/capture/capture-folder.js'
+import { captureWriter } from '../../src/capture/capture-folder.js'
 
 let folder: string
 
@@ -17,26 +17,25 @@ const bytesInFolder = () =>
   readdirSync(folder).reduce((sum, file) => sum + statSync(join(folder, file)).size, 0)
 
 test('a request that another process was writing counts with its whole size', async () => {
-  const own = new CaptureFolder(folder, { keep: 100, maxBytes: 10_000 })
+  const write = captureWriter({ folder, keep: 100, maxBytes: 10_000 })
   // Later than every request of this test, so that it is not the oldest one.
   const other = join(folder, '29990101T000000000Z-000001-0123abcd-err-signature-mismatch')
   writeFileSync(`${other}.http`, '')
-  await own.write(request(4_000), new Date(), CODE)
+  await write(request(4_000), new Date(), CODE)
   writeFileSync(`${other}.http`, Buffer.alloc(8_000))
   writeFileSync(`${other}.json`, '')
-  await own.write(request(1_000), new Date(), CODE)
+  await write(request(1_000), new Date(), CODE)
   writeFileSync(`${other}.json`, '{}\n')
-  await own.write(request(1_000), new Date(), CODE)
+  await write(request(1_000), new Date(), CODE)
   expect(bytesInFolder()).toBeLessThanOrEqual(10_000)
   expect(statSync(`${other}.http`).size).toBe(8_000)
 })
 
 test('several writers together keep the bounds, and leave no half of a pair', async () => {
-  const bounds = { keep: 3, maxBytes: 5_000 }
-  const writers = Array.from({ length: 4 }, () => new CaptureFolder(folder, bounds))
+  const writers = Array.from({ length: 4 }, () => captureWriter({ folder, keep: 3, maxBytes: 5_000 }))
   await Promise.all(
-    writers.map(async (writer) => {
-      for (let written = 0; written < 25; written++) await writer.write(request(1_500), new Date(), CODE)
+    writers.map(async (write) => {
+      for (let written = 0; written < 25; written++) await write(request(1_500), new Date(), CODE)
     }),
   )
   const files = readdirSync(folder)
