@@ -53,11 +53,10 @@ export function foreignConnections(fetch: Fetch): Connections {
 
 /** Persistent connections of this client, created with the first request. */
 export function ownConnections(baseUrl: string, connectTimeoutMs: number): Connections {
-  const lazily = () => connect(baseUrl, connectTimeoutMs)
   let connected: ReturnType<typeof connect> | undefined
   return {
     async send(url, init, effect) {
-      const { fetch, dispatcher } = await (connected ??= lazily())
+      const { fetch, dispatcher } = await (connected ??= connect(baseUrl, connectTimeoutMs))
       return fetch(url, { ...init, dispatcher: noting(dispatcher, effect) })
     },
     async close() {

@@ -1,4 +1,5 @@
 import { untilAborted } from '../base/abort.js'
+import { LatestMap } from '../base/latest-map.js'
 import type { AccessToken } from './access-token.js'
 
 interface TimedToken extends AccessToken {
@@ -31,7 +32,7 @@ export class TokenCache {
   #cached: CachedToken | undefined
   #renewal: Renewal | undefined
   /** An earlier token may still be valid, and may appear in an answer or an error. */
-  readonly #received = new Set<string>()
+  readonly #received = new LatestMap<string, true>(MAX_RECEIVED)
 
   constructor(request: (signal: AbortSignal) => Promise<TimedToken>, clock: () => number) {
     this.#request = request
@@ -63,7 +64,7 @@ export class TokenCache {
 
   /** The received tokens, including expired ones and those without a lifetime. */
   get received(): readonly string[] {
-    return [...this.#received]
+    return [...this.#received.keys()]
   }
 
   #renew(): Renewal {
@@ -73,7 +74,7 @@ export class TokenCache {
       waiters: 0,
       promise: this.#request(controller.signal)
         .then((token) => {
-          this.#remember(token.accessToken)
+          this.#received.set(token.accessToken, true)
           this.#cached = cachedToken(token)
           return token.accessToken
         })
@@ -82,13 +83,6 @@ export class TokenCache {
         }),
     }
     return renewal
-  }
-
-  #remember(token: string): void {
-    // Moved to the end, because the set evicts in the order of insertion.
-    this.#received.delete(token)
-    this.#received.add(token)
-    if (this.#received.size > MAX_RECEIVED) this.#received.delete(this.#received.values().next().value!)
   }
 
   // If the clock was set back, it would be used too long.
