@@ -1,4 +1,6 @@
+import type { Tolerance } from '../callback/authenticate.js'
 import type { Subscription } from '../callback/callback.js'
+import { toleranceOptions } from '../callback/tolerance.js'
 import type { HasAll } from '../base/has-all.js'
 import { checkKnownOptions, integerOption, invalidOption, kindOf } from '../base/option-checks.js'
 import { parseUrl } from '../base/parse-url.js'
@@ -43,13 +45,11 @@ const KNOWN = [
 // Fails to compile when an option is missing from the list.
 void (true satisfies HasAll<keyof ExplainOptions, typeof KNOWN>)
 
-export interface ExplainSettings {
+export interface ExplainSettings extends Tolerance {
   readonly subscriptions: readonly ExplainedSubscription[]
   readonly previousSecrets: readonly string[]
   readonly urls: readonly string[]
   readonly otherRequests: readonly ReceivedRequest[]
-  readonly toleranceMs: number
-  readonly futureToleranceMs: number
   readonly maxHmacs: number
   readonly maxMs: number
 }
@@ -68,15 +68,12 @@ const MAX_GIVEN = 100
 /** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
 export function parseExplainOptions(options: ExplainOptions): ExplainSettings {
   checkKnownOptions(OWNER, options, KNOWN)
-  const number = (name: 'toleranceMs' | 'futureToleranceMs', fallback: number) =>
-    integerOption(OWNER, name, options[name], { fallback, min: 0 })
   return {
     subscriptions: listOption('subscriptions', options.subscriptions).map(subscriptionOption),
     previousSecrets: textsOption('previousSecrets', options.previousSecrets),
     urls: textsOption('urls', options.urls),
     otherRequests: listOption('otherRequests', options.otherRequests ?? []).slice(0, MAX_GIVEN),
-    toleranceMs: number('toleranceMs', 86_400_000),
-    futureToleranceMs: number('futureToleranceMs', 300_000),
+    ...toleranceOptions(OWNER, options),
     maxHmacs: integerOption(OWNER, 'maxHmacs', options.maxHmacs, { fallback: 2_000, min: 1, max: 2_000 }),
     maxMs: integerOption(OWNER, 'maxMs', options.maxMs, { fallback: 50, min: 1, max: 10_000 }),
   }
