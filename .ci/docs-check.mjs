@@ -25,14 +25,16 @@ const paths = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8
 )
 const documents = ['README.md', ...paths].filter((path) => path.endsWith('.md')).map(parseDocument)
 const blocks = documents.flatMap((document) => document.blocks)
+// Its commands need servers, and take minutes.
+const benchmarks = parseDocument('bench/README.md')
 
 const problems = [
   ...documents.flatMap((document) => document.problems),
   ...checkPrograms(blocks),
   ...blocks.filter(({ language }) => language === 'sh').flatMap(checkCommands),
   ...blocks.filter(({ language }) => language === 'json').flatMap(checkJson),
-  ...documents.flatMap(checkLinks),
-  ...documents.flatMap(checkTables),
+  ...[...documents, benchmarks].flatMap(checkLinks),
+  ...[...documents, benchmarks].flatMap(checkTables),
   ...(await checkOutcomes()),
   ...checkCodes(),
 ]
