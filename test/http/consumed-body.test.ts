@@ -148,6 +148,16 @@ describe.each([
     expect(status).toBe(200)
   })
 
+  it('takes a stream that has ended without a byte for an empty body', async () => {
+    const { line } = await deliver(
+      (request, _response, next) => {
+        request.once('end', next).resume()
+      },
+      genuine({ body: '' }),
+    )
+    expect(line.fields).toMatchObject({ code: 'ERR_BODY_NOT_JSON', verified: true })
+  })
+
   it('finds a decoder that was put on the stream', async () => {
     const { status, line } = await deliver((request, _response, next) => {
       request.setEncoding('utf8')
