@@ -97,7 +97,10 @@ export class InlineAcceptance implements Acceptance {
 
   async #claimInTime(claiming: Promise<ClaimResult>): Promise<ClaimResult | Unknown> {
     try {
-      return checkedClaimResult(await withTimeout(claiming, this.#parts.dependencyTimeoutMs, STORE))
+      const answer = await withTimeout(claiming, this.#parts.dependencyTimeoutMs, STORE)
+      // A stop no longer waits: the caller of stop() may have closed what the handlers need.
+      this.#abort.signal.throwIfAborted()
+      return checkedClaimResult(answer)
     } catch (error) {
       // The sender was told to retry. A claim that is granted late must not block that retry.
       Promise.resolve(claiming)

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { createReceiver } from '../../src/index.js'
+import { createReceiver, type ClaimResult } from '../../src/index.js'
 import { collectedLog } from '../support/collected-log.js'
 import { connection } from '../support/connection.js'
 import { deferred } from '../support/deferred.js'
@@ -9,6 +9,7 @@ import { fakeTimeouts } from '../support/fake-timeouts.js'
 import { HOST_NAMES } from '../support/hosts.js'
 import { itBeside } from '../support/it-beside.js'
 import { genuine, runReceiver, subscription } from '../support/running-receiver.js'
+import { storeWith } from '../support/stores.js'
 import { LIMIT_MS, until } from '../support/until.js'
 
 describe.each(HOST_NAMES)('stop(), in %s,', (hostName) => {
@@ -71,6 +72,25 @@ describe('stop()', () => {
     found.resolve()
     expect(await answer).toMatchObject({ status: 503, headers: { connection: 'close' } })
     await stopping
+    expect(handled).toEqual([])
+  })
+
+  it('has no handler begin whose claim is granted after stopTimeoutMs', async () => {
+    const granted = deferred()
+    const claim = jest.fn((take: () => Promise<ClaimResult>) => granted.promise.then(take))
+    const release = jest.fn((giveBack: () => Promise<void>) => giveBack())
+    const { receiver, send, handled, log } = await runReceiver({
+      store: storeWith({ claim, release }),
+      stopTimeoutMs: 20,
+    })
+    const answer = send(genuine())
+    await until(() => claim.mock.calls.length === 1)
+    const stopping = receiver.stop()
+    await until(() => log.withCode('WARN_STOP_TIMEOUT').length === 1)
+    granted.resolve()
+    expect(await answer).toMatchObject({ status: 503, headers: { 'retry-after': '10' } })
+    await stopping
+    await until(() => release.mock.calls.length === 1)
     expect(handled).toEqual([])
   })
 
