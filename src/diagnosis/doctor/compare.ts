@@ -20,7 +20,7 @@ export function changesOnTheWay(exchange: Exchange, report: ProbeReport, url: UR
   return [
     ...headerChanges(probe, report),
     ...bodyChanges(probe.body, report),
-    ...(report.path === sentPath ? [] : [doctorFinding('path-rewritten', withoutQuery(report.path))]),
+    ...(report.path === sentPath ? [] : [doctorFinding('path-rewritten', withHiddenQuery(report.path))]),
     ...timing(exchange, report),
   ]
 }
@@ -108,7 +108,7 @@ function isFindingName(name: string): name is DoctorFindingName {
   return Object.hasOwn(DOCTOR_FINDINGS, name)
 }
 
-function withoutQuery(path: string): string {
+function withHiddenQuery(path: string): string {
   const [start] = path.split('?', 1)
   return start === path ? path : `${start}?…`
 }
