@@ -6,7 +6,7 @@ import { randomSecret } from './form-token.js'
 import { isOperator, type Operator } from './operator.js'
 
 /** The operator who sends a request, or the answer to a request that no operator sends. */
-export type Admission =
+type Admission =
   | {
       readonly operator: Operator
       /** A secret that only this browser knows. `formToken` uses it. */
@@ -22,25 +22,17 @@ export type Admission =
   /** The application does not permit the request. */
   | 'refused'
 
-/** How a console finds out who sends a request. */
-export interface Access {
-  admit(request: IncomingMessage, parsed: ConsoleRequest): Admission | Promise<Admission>
-}
+/** Finds out who sends a request to a console. */
+export type Access = (request: IncomingMessage, parsed: ConsoleRequest) => Promise<Admission>
 
 const COOKIE = 'countersign-form'
 
 /** The application in which the console is mounted knows who sends a request. */
-export class ApplicationAccess implements Access {
-  readonly #operator: (request: IncomingMessage) => unknown
-
-  constructor(operator: (request: IncomingMessage) => unknown) {
-    this.#operator = operator
-  }
-
-  async admit(request: IncomingMessage): Promise<Admission> {
+export function applicationAccess(operatorOf: (request: IncomingMessage) => unknown): Access {
+  return async (request) => {
     let operator: unknown
     try {
-      operator = await this.#operator(request)
+      operator = await operatorOf(request)
     } catch (error) {
       return { failed: error }
     }

@@ -12,9 +12,9 @@ import { Renderer } from './renderer.js'
 import { isSameOrigin } from './same-origin.js'
 import { securityHeaders } from './security-headers.js'
 
-export type HandlerParts = Omit<ConsoleParts, 'renderer'>
+type HandlerParts = Omit<ConsoleParts, 'renderer'>
 
-export type ConsoleHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>
+type ConsoleHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
 /** Answers every request below the path of a console. */
 export function consoleHandler(
@@ -62,7 +62,7 @@ export function consoleHandler(
   }
 
   async function pageAt(request: IncomingMessage, parsed: ConsoleRequest, path: string): Promise<Answer> {
-    const admission = await access.admit(request, parsed)
+    const admission = await access(request, parsed)
     if (admission === 'refused') return refusal(403, 'You are not permitted to use this console.')
     if ('answer' in admission) return admission.answer
     if ('failed' in admission) {

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Middleware } from '../http/middleware.js'
-import { ApplicationAccess } from './access.js'
+import { applicationAccess } from './access.js'
 import { consoleHandler } from './console-handler.js'
 import { parseConsoleOptions, type ConsoleOptions } from './console-options.js'
 import { monotonic } from './monotonic.js'
@@ -30,9 +30,8 @@ export function createConsole<Request extends IncomingMessage = IncomingMessage>
   const { operations, events, operator, clock, logger, ...view } = parseConsoleOptions(options)
   const activity = events && new ProcessActivity(events, clock, monotonic)
   const reading = new InboxReading(operations, monotonic)
-  const handle = consoleHandler(
-    { operations, reading, activity, clock, logger, ...view },
-    () => new ApplicationAccess(operator),
+  const handle = consoleHandler({ operations, reading, activity, clock, logger, ...view }, () =>
+    applicationAccess(operator),
   )
   const middleware: Middleware = function countersignConsole(request, response) {
     void handle(request, response)

@@ -7,6 +7,8 @@ import { NO_ENTRIES } from './no-entries.js'
 import type { ActOptions, EntryFilter, EntryPage, OperatorAction, SeenEntry } from './operations.js'
 import { PRUNABLE, type InboxState } from './states.js'
 
+export const ACTIONS = ['retry', 'release', 'discard', 'undo'] as const satisfies readonly OperatorAction[]
+
 /**
  * A part of a filter that was silently ignored would change what an operation is about: a misspelled name finds entries that it was
  * to leave out, and a misspelled state finds nothing.
@@ -108,8 +110,6 @@ function checkFlag(owner: string, name: string, value: unknown): void {
 const ID_CURE = 'pass the id of an entry, which is a text'
 
 const STATES = Object.keys(NO_ENTRIES) as readonly InboxState[]
-
-const ACTIONS = ['retry', 'release', 'discard', 'undo'] as const satisfies readonly OperatorAction[]
 
 const FILTER_TEXTS = ['eventType', 'idempotencyKey', 'bodyId', 'subscriptionId', 'reason'] as const
 const FILTER_TIMES = ['before', 'after'] as const

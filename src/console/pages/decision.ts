@@ -1,11 +1,9 @@
 import { reasonProblem } from '../decision-reason.js'
 import { seeOther } from '../answer.js'
 import { entryHref } from '../views/entry-row.js'
-import type { OperatorAction } from '../../inbox/operations.js'
+import { ACTIONS } from '../../inbox/operation-checks.js'
 import type { SubmitPage } from '../page.js'
 import { noEntry, seenVersion, showEntry } from './entry.js'
-
-const ACTIONS = ['retry', 'release', 'discard', 'undo'] as const satisfies readonly OperatorAction[]
 
 /** A decision on one entry. If it is not carried out, the page says why, and shows the entry as it is now. */
 export const decideOnEntry: SubmitPage = async (parts, visit, fields) => {

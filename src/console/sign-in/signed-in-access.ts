@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { printable } from '../../base/printable.js'
 import type { Logger } from '../../logging/logger.js'
-import type { Access, Admission } from '../access.js'
+import type { Access } from '../access.js'
 import { html, seeOther, type Answer } from '../answer.js'
 import type { ConsoleRequest } from '../console-request.js'
 import { cookieHeader, secretInCookie } from '../cookies.js'
@@ -34,43 +34,36 @@ const BROWSER_S = 30 * 86_400
 const NOBODY = 'nobody has signed in'
 
 /** The users of the console sign in with a password. */
-export class SignedInAccess implements Access {
-  readonly #parts: SignInParts
-
-  constructor(parts: SignInParts) {
-    this.#parts = parts
-  }
-
-  async admit(request: IncomingMessage, parsed: ConsoleRequest): Promise<Admission> {
+export function signedInAccess({ users, sessions, limit, browsers, renderer, logger }: SignInParts): Access {
+  return async (request, parsed) => {
     const { path, method } = parsed
     if (path === '/sign-in')
-      return { answer: method === 'POST' ? await this.#signIn(request, parsed) : this.#form(request, parsed) }
+      return { answer: method === 'POST' ? await signIn(request, parsed) : signInPage(request, parsed) }
     const secret = secretInCookie(request, sessionCookie(request))
     const isPolled = path?.startsWith('/live/') === true
-    const operator = secret === undefined ? undefined : this.#parts.sessions.find(secret, !isPolled)
+    const operator = secret === undefined ? undefined : sessions.find(secret, !isPolled)
     if (secret === undefined || operator === undefined) {
       // The address of the sign-in page is relative. Below another folder it would lead to this answer again.
       const isPage = PAGES.has(path === '' ? '/' : (path ?? ''))
       const canLead = isPage && !isPolled && method !== 'POST'
-      return { answer: canLead ? seeOther(signInHref(parsed)) : this.#ended() }
+      return { answer: canLead ? seeOther(signInHref(parsed)) : notSignedIn() }
     }
-    if (path === '/sign-out') return { answer: await this.#signOut(request, method, secret, operator.name) }
+    if (path === '/sign-out') return { answer: await signOut(request, method, secret, operator.name) }
     return { operator, browserSecret: secret, canSignOut: true }
   }
 
-  async #signIn(request: IncomingMessage, parsed: ConsoleRequest): Promise<Answer> {
-    const { users, sessions, limit, browsers, logger } = this.#parts
+  async function signIn(request: IncomingMessage, parsed: ConsoleRequest): Promise<Answer> {
     const browserSecret = secretInCookie(request, BROWSER)
     const form = await readForm(request)
     if ('refused' in form)
-      return this.#form(request, parsed, { status: form.refused, problem: 'The form cannot be read.' })
+      return signInPage(request, parsed, { status: form.refused, problem: 'The form cannot be read.' })
     const { fields } = form
     if (
       !isSameOrigin(request) ||
       !browserSecret ||
       !isFormToken(fields.get(TOKEN_FIELD), browserSecret, NOBODY)
     )
-      return this.#form(request, parsed, {
+      return signInPage(request, parsed, {
         status: 403,
         problem: 'Please try again. The browser must accept cookies.',
       })
@@ -83,14 +76,14 @@ export class SignedInAccess implements Access {
       const waitS = Math.ceil(waitMs / 1_000)
       const problem = `There were too many wrong passwords. Try again in ${durationText(waitS * 1_000)}.`
       const headers = { 'Retry-After': String(waitS) }
-      return this.#form(request, parsed, { status: 429, problem, name, headers })
+      return signInPage(request, parsed, { status: 429, problem, name, headers })
     }
     const operator = users.find(name, fields.get('password') ?? '')
     if (!operator) {
       limit.failed(attempt)
       // The name is not logged, because users sometimes type their password into this field.
       logger.warn({ code: 'WARN_SIGN_IN_FAILED', address }, 'signing in to the console failed')
-      return this.#form(request, parsed, { status: 403, problem: 'Name or password is wrong.', name })
+      return signInPage(request, parsed, { status: 403, problem: 'Name or password is wrong.', name })
     }
     limit.succeeded(attempt)
     browsers.remember(browserSecret, operator.name)
@@ -102,15 +95,20 @@ export class SignedInAccess implements Access {
     return seeOther(targetIn(parsed), { 'Set-Cookie': session })
   }
 
-  async #signOut(request: IncomingMessage, method: string, secret: string, name: string): Promise<Answer> {
+  async function signOut(
+    request: IncomingMessage,
+    method: string,
+    secret: string,
+    name: string,
+  ): Promise<Answer> {
     const form = method === 'POST' && isSameOrigin(request) ? await readForm(request) : undefined
     const isMeant = form && 'fields' in form && isFormToken(form.fields.get(TOKEN_FIELD), secret, name)
     if (!isMeant) return seeOther('./')
-    this.#parts.sessions.end(secret)
+    sessions.end(secret)
     return seeOther('sign-in', { 'Set-Cookie': cookieHeader(request, sessionCookie(request), '', 0) })
   }
 
-  #form(
+  function signInPage(
     request: IncomingMessage,
     parsed: ConsoleRequest,
     { status = 200, problem, name = '', headers = {} }: Partial<SignInProblem> = {},
@@ -125,15 +123,15 @@ export class SignedInAccess implements Access {
     }
     // Set anew each time, so that it does not end for somebody who signs in each day.
     const cookie = { 'Set-Cookie': cookieHeader(request, BROWSER, browserSecret, BROWSER_S) }
-    return html(this.#parts.renderer.page('signIn', { title: 'Sign in' }, view), status, {
+    return html(renderer.page('signIn', { title: 'Sign in' }, view), status, {
       ...headers,
       ...cookie,
     })
   }
 
-  #ended(): Answer {
+  function notSignedIn(): Answer {
     const text = 'You are not signed in, or your session has ended. Nothing was done.'
-    return html(this.#parts.renderer.page('message', { title: 'Not signed in' }, { text }), 401)
+    return html(renderer.page('message', { title: 'Not signed in' }, { text }), 401)
   }
 }
 

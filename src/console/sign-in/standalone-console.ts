@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isKnownHost } from '../../base/known-hosts.js'
 import { invalidOption } from '../../base/option-checks.js'
 import type { Logger } from '../../logging/logger.js'
-import { ApplicationAccess } from '../access.js'
+import { applicationAccess } from '../access.js'
 import { html, send } from '../answer.js'
 import { consoleHandler } from '../console-handler.js'
 import { monotonic } from '../monotonic.js'
@@ -12,7 +12,7 @@ import { InboxReading } from '../inbox-reading.js'
 import { securityHeaders } from '../security-headers.js'
 import { KnownBrowsers } from './known-browsers.js'
 import { Sessions } from './sessions.js'
-import { SignedInAccess } from './signed-in-access.js'
+import { signedInAccess } from './signed-in-access.js'
 import { SignInLimit } from './sign-in-limit.js'
 import type { StandaloneConsoleSettings } from './standalone-console-options.js'
 
@@ -38,8 +38,8 @@ export function createStandaloneConsole(
   const handle = consoleHandler(
     { operations, reading, activity, bodies, reasonRequired, clock: Date.now, logger },
     (renderer) => {
-      if (users.count === 0) return new ApplicationAccess(nobodyNamed)
-      return new SignedInAccess({
+      if (users.count === 0) return applicationAccess(nobodyNamed)
+      return signedInAccess({
         users,
         sessions: new Sessions(monotonic),
         limit: new SignInLimit(monotonic),
