@@ -1,13 +1,9 @@
 import type { EntryFilter } from '../operations.js'
 import { storedText } from './sql-text.js'
 
-/** Collects the values of a statement. Each is named in its SQL by what `given` returns. */
-export class Values {
-  readonly list: unknown[] = []
-
-  given(value: unknown, type: string): string {
-    return `$${this.list.push(value)}::${type}`
-  }
+/** Adds a value to those of a statement. Returns what names it in the SQL. */
+export function given(values: unknown[], value: unknown, type: string): string {
+  return `$${values.push(value)}::${type}`
 }
 
 /** With $1 as `typesWithHandlers` returns it. */
@@ -15,11 +11,11 @@ export const SHOWN_STATE =
   "CASE WHEN state IN ('stored', 'retrying') AND event_type <> ALL ($1::text[]) THEN 'unhandled' ELSE state END"
 
 /** SQL for each condition of a filter. The first of the values is that of `SHOWN_STATE`. */
-export function conditionsOf(filter: EntryFilter, values: Values): string[] {
+export function conditionsOf(filter: EntryFilter, values: unknown[]): string[] {
   const { states, eventType, idempotencyKey, bodyId, subscriptionId, reason, before, after } = filter
   const conditions: string[] = []
-  const text = (value: string) => values.given(storedText(value), 'text')
-  if (states) conditions.push(`${SHOWN_STATE} = ANY (${values.given(states, 'text[]')})`)
+  const text = (value: string) => given(values, storedText(value), 'text')
+  if (states) conditions.push(`${SHOWN_STATE} = ANY (${given(values, states, 'text[]')})`)
   if (eventType !== undefined) conditions.push(`event_type = ${text(eventType)}`)
   if (idempotencyKey !== undefined) conditions.push(`idempotency_key = ${text(idempotencyKey)}`)
   if (bodyId !== undefined) conditions.push(`body_id = ${text(bodyId)}`)
@@ -30,7 +26,7 @@ export function conditionsOf(filter: EntryFilter, values: Values): string[] {
   // With this collation, lower() changes only A to Z.
   if (reason !== undefined)
     conditions.push(`position(lower(${text(reason)} COLLATE "C") IN lower(reason COLLATE "C")) > 0`)
-  if (before !== undefined) conditions.push(`received_at < ${values.given(before, 'float8')}`)
-  if (after !== undefined) conditions.push(`received_at > ${values.given(after, 'float8')}`)
+  if (before !== undefined) conditions.push(`received_at < ${given(values, before, 'float8')}`)
+  if (after !== undefined) conditions.push(`received_at > ${given(values, after, 'float8')}`)
   return conditions
 }

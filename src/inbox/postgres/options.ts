@@ -7,7 +7,6 @@ import { loggerOption, type LoggerOption } from '../../logging/logger-option.js'
 import { RETENTION_OPTIONS, retentionOptions, type Retention, type RetentionOptions } from '../retention.js'
 import type { PostgresPool } from './driver.js'
 import { schemaName } from './schema-name.js'
-import { maxTransactionsOf } from './transaction-places.js'
 
 export interface PostgresInboxOptions extends RetentionOptions, LoggerOption {
   /**
@@ -64,6 +63,8 @@ void (true satisfies HasAll<keyof PostgresInboxOptions, typeof KNOWN>)
 
 /** Leases, notifications, and two for callbacks, so that one of these may wait for a lock. */
 const MIN_CONNECTIONS = 4
+/** Connections of the pool that transactional handlers leave: one for leases, one for notifications, two for callbacks. */
+const RESERVED_CONNECTIONS = 4
 
 /** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
 export function parsePostgresInboxOptions(options: PostgresInboxOptions): PostgresInboxSettings {
@@ -116,4 +117,9 @@ function databaseOptions({ pool, connectionString, maxConnections }: PostgresInb
   if (/^\s*\w+\s*=/.test(connectionString))
     throw invalidOption(OWNER, 'connectionString', connectionString, cure, 'a list of keywords and not a URL')
   return { pool: undefined, connectionString, maxConnections: max, maxTransactions: maxTransactionsOf(max) }
+}
+
+/** How many transactional handlers may hold a connection of a pool of this size. */
+function maxTransactionsOf(maxConnections: number): number {
+  return Math.max(1, maxConnections - RESERVED_CONNECTIONS)
 }

@@ -35,6 +35,7 @@ import { Arrivals } from './arrivals.js'
 import { InboxDatabase } from './inbox-database.js'
 import { closedError } from './inbox-error.js'
 import { LeaseOperations } from './lease-operations.js'
+import { limitTransactions } from './limit-transactions.js'
 import { related, show } from './look.js'
 import { Announcements, DueListener } from './notifications.js'
 import {
@@ -47,7 +48,6 @@ import { count, search } from './search.js'
 import type { PostgresTransaction } from './guarded-transaction.js'
 import { stats } from './stats.js'
 import { transact } from './transact.js'
-import { TransactionPlaces } from './transaction-places.js'
 import type { Transaction } from './transaction.js'
 
 /**
@@ -69,7 +69,7 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
   readonly #listener: DueListener
   readonly #announcements: Announcements
   readonly #arrivals: Arrivals
-  readonly #places: TransactionPlaces
+  readonly #withinLimit: ReturnType<typeof limitTransactions>
   #closed: Promise<void> | undefined
 
   constructor(options: PostgresInboxOptions) {
@@ -78,7 +78,7 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
     this.discardedRetentionMs = settings.discardedRetentionMs
     this.maxTransactions = settings.maxTransactions
     this.#settings = settings
-    this.#places = new TransactionPlaces(settings.maxTransactions ?? Infinity)
+    this.#withinLimit = limitTransactions(settings)
     this.#database = new InboxDatabase(settings)
     this.#leases = new LeaseOperations(this.#database, settings)
     this.#listener = new DueListener(this.#database.connections)
@@ -193,8 +193,7 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
     work: (transaction: PostgresTransaction) => Promise<ClaimEnd>,
   ): Promise<'committed' | 'lost'> {
     await this.open()
-    const run = () => transact(this.#database.connections, claimed, options, work)
-    const result = await this.#places.run(run, this.#settings)
+    const result = await this.#withinLimit(() => transact(this.#database.connections, claimed, options, work))
     this.#announcements.announce()
     if (typeof result === 'string') return result
     const held = await this.settle([{ claim: claimed, end: result.recordAlone }])

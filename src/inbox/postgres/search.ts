@@ -10,7 +10,7 @@ import {
 } from '../search.js'
 import type { InboxState } from '../states.js'
 import { rowId } from './entry-id.js'
-import { conditionsOf, Values } from './filter.js'
+import { conditionsOf, given } from './filter.js'
 import { SHOWN_COLUMNS, shownSummary, typesWithHandlers, type ShownSummaryRow } from './look.js'
 import type { BigInteger } from '../stored-entry.js'
 import { storedText } from './sql-text.js'
@@ -56,15 +56,14 @@ async function searchStep(
   { afterId, limit = DEFAULT_PAGE_LIMIT, newestFirst = false }: EntryPage,
   handled: string[] | null,
 ): Promise<SearchStep<EntrySummary[]>> {
-  const values = new Values()
-  values.given(handled, 'text[]')
+  const values: unknown[] = [handled]
   const candidates = await candidatesOf(tx, filter, { afterId, newestFirst, values })
   if (candidates === undefined) return { found: [], next: undefined }
   const direction = newestFirst ? 'DESC' : ''
   const rows = await tx.all<ShownSummaryRow>(
     `SELECT ${SHOWN_COLUMNS} FROM ${candidates.rows} WHERE ${matching(filter, values)}
-    ORDER BY id ${direction} LIMIT ${values.given(limit, 'bigint')}`,
-    ...values.list,
+    ORDER BY id ${direction} LIMIT ${given(values, limit, 'bigint')}`,
+    ...values,
   )
   const found = rows.map(shownSummary)
   return { found, next: found.length >= limit ? found.at(-1)?.id : candidates.last }
@@ -77,13 +76,12 @@ async function countStep(
   afterId: EntryId | undefined,
   handled: string[] | null,
 ): Promise<SearchStep<number>> {
-  const values = new Values()
-  values.given(handled, 'text[]')
+  const values: unknown[] = [handled]
   const candidates = await candidatesOf(tx, filter, { afterId, newestFirst: false, values })
   if (candidates === undefined) return { found: 0, next: undefined }
   const [row] = await tx.all<{ count: BigInteger }>(
     `SELECT count(*) AS count, $1::text[] AS handled FROM ${candidates.rows} WHERE ${matching(filter, values)}`,
-    ...values.list,
+    ...values,
   )
   return { found: Number(row!.count), next: candidates.last }
 }
@@ -91,7 +89,7 @@ async function countStep(
 interface CandidateOptions {
   readonly afterId: EntryId | undefined
   readonly newestFirst: boolean
-  readonly values: Values
+  readonly values: unknown[]
 }
 
 /** The entries that one step examines. An index selects them. */
@@ -111,11 +109,15 @@ async function candidatesOf(
   const after = afterId === undefined ? undefined : rowId(afterId)
   if (afterId !== undefined && after === undefined) return undefined
   const bounds: string[] = []
-  if (after !== undefined) bounds.push(`id ${newestFirst ? '<' : '>'} ${values.given(after, 'bigint')}`)
+  if (after !== undefined) bounds.push(`id ${newestFirst ? '<' : '>'} ${given(values, after, 'bigint')}`)
   if (filter.after !== undefined)
-    bounds.push(`id >= ${values.given(await firstArrivedFrom(tx, filter.after - CLOCK_MARGIN_MS), 'bigint')}`)
+    bounds.push(
+      `id >= ${given(values, await firstArrivedFrom(tx, filter.after - CLOCK_MARGIN_MS), 'bigint')}`,
+    )
   if (filter.before !== undefined)
-    bounds.push(`id < ${values.given(await firstArrivedFrom(tx, filter.before + CLOCK_MARGIN_MS), 'bigint')}`)
+    bounds.push(
+      `id < ${given(values, await firstArrivedFrom(tx, filter.before + CLOCK_MARGIN_MS), 'bigint')}`,
+    )
   const sources = sourcesOf(filter, values)
   if (sources.length === 0) return undefined
   const first = `ORDER BY id ${newestFirst ? 'DESC' : ''} LIMIT ${EXAMINED_BY_STEP}`
@@ -126,29 +128,29 @@ async function candidatesOf(
   const ids = `SELECT id FROM (${candidates('id').join(' UNION ALL ')}) AS candidate ${first}`
   const [row] = await tx.all<{ count: BigInteger; last: BigInteger | null }>(
     `SELECT count(*) AS count, ${newestFirst ? 'min' : 'max'}(id) AS last, $1::text[] AS handled FROM (${ids}) AS ids`,
-    ...values.list,
+    ...values,
   )
   if (row!.last === null) return undefined
   // The candidates are read in the order of an index up to the last one: to look up each of them by its id takes four times as long.
-  bounds.push(`id ${newestFirst ? '>=' : '<='} ${values.given(row!.last, 'bigint')}`)
+  bounds.push(`id ${newestFirst ? '>=' : '<='} ${given(values, row!.last, 'bigint')}`)
   return {
     rows: `(${candidates('*').join(' UNION ALL ')}) AS entries`,
     last: Number(row!.count) < EXAMINED_BY_STEP ? undefined : String(row!.last),
   }
 }
 
-function matching(filter: EntryFilter, values: Values): string {
+function matching(filter: EntryFilter, values: unknown[]): string {
   return conditionsOf(filter, values).join(' AND ') || 'true'
 }
 
 /** Conditions that together select all entries that can match. Each is served by an index in the order of ids. */
-function sourcesOf({ idempotencyKey, bodyId, states }: EntryFilter, values: Values): string[] {
+function sourcesOf({ idempotencyKey, bodyId, states }: EntryFilter, values: unknown[]): string[] {
   if (idempotencyKey !== undefined) {
     const [first, last] = keyHashRange(idempotencyKey)
-    return [`key_hash BETWEEN ${values.given(first, 'bytea')} AND ${values.given(last, 'bytea')}`]
+    return [`key_hash BETWEEN ${given(values, first, 'bytea')} AND ${given(values, last, 'bytea')}`]
   }
   if (bodyId !== undefined)
-    return [`body_id IS NOT NULL AND body_id = ${values.given(storedText(bodyId), 'text')}`]
+    return [`body_id IS NOT NULL AND body_id = ${given(values, storedText(bodyId), 'text')}`]
   if (!states || states.includes('handled')) return ['true']
   const stored = new Set(states.flatMap((state) => (state === 'unhandled' ? UNHANDLED : [state])))
   return [...stored].map((state) => `state = '${state}' AND state <> 'handled'`)
