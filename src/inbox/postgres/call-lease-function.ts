@@ -1,13 +1,11 @@
 import { SCHEMA_VERSION } from './migrations.js'
 import type { BigInteger } from '../stored-entry.js'
-import { checkStoredVersion } from './schema-version.js'
+import { checkVersionColumns, type VersionColumns } from './schema-version.js'
 import { quoteIdentifier } from './sql-text.js'
 import type { Transaction, TransactionSettings } from './transaction.js'
 
 /** What the last row of a lease function has. */
-export interface LeaseRow {
-  readonly found_version: number | null
-  readonly found_compatible_from: number | null
+export interface LeaseRow extends VersionColumns {
   readonly found_at: BigInteger | null
 }
 
@@ -33,9 +31,9 @@ export async function callLeaseFunction<Row extends LeaseRow>(
   const list = [...parameters, 'integer', 'integer'].map((type, index) => `$${index + 1}::${type}`)
   const sql = `SELECT * FROM ${quoteIdentifier(schema)}.${name}(${list.join(', ')})`
   const rows = await all<Row>(sql, ...values, SCHEMA_VERSION, lockTimeoutMs)
-  const { found_version: version, found_compatible_from: compatibleFrom, found_at: at } = rows.at(-1)!
-  checkStoredVersion(version === null ? undefined : { version, compatibleFrom: compatibleFrom! }, schema)
-  return at === null ? undefined : rows
+  const last = rows.at(-1)!
+  checkVersionColumns(last, schema)
+  return last.found_at === null ? undefined : rows
 }
 
 /** The ids of a list that a lease function returns. */

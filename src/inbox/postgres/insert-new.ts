@@ -2,7 +2,7 @@ import type { EntryId } from '../../callback/callback.js'
 import type { Arrival } from '../inbox.js'
 import { COLUMN_PARAMETERS, columnsOf, parameterAfterColumns } from './arriving-rows.js'
 import { SCHEMA_VERSION } from './migrations.js'
-import { checkStoredVersion } from './schema-version.js'
+import { checkVersionColumns, type VersionColumns } from './schema-version.js'
 import { quoteIdentifier } from './sql-text.js'
 import type { Transaction, TransactionSettings } from './transaction.js'
 
@@ -20,14 +20,11 @@ export async function insertNew(
   if (arrivals.length === 0) return []
   const values = [...columnsOf(arrivals), SCHEMA_VERSION, busyTimeoutMs]
   const [row] = await all<StoredRow>(`SELECT * FROM ${quoteIdentifier(schema)}.${STORE_NEW}`, ...values)
-  const { found_version: version, found_compatible_from: compatibleFrom, stored_ids: ids } = row!
-  checkStoredVersion(version === null ? undefined : { version, compatibleFrom: compatibleFrom! }, schema)
-  return ids?.split(' ').map((id) => (id === '' ? undefined : id))
+  checkVersionColumns(row!, schema)
+  return row!.stored_ids?.split(' ').map((id) => (id === '' ? undefined : id))
 }
 
-interface StoredRow {
-  readonly found_version: number | null
-  readonly found_compatible_from: number | null
+interface StoredRow extends VersionColumns {
   readonly stored_ids: string | null
 }
 

@@ -8,6 +8,18 @@ export interface StoredVersion {
   readonly compatibleFrom: number
 }
 
+/** The columns with which a function of the schema answers the version. */
+export interface VersionColumns {
+  readonly found_version: number | null
+  readonly found_compatible_from: number | null
+}
+
+/** @throws CountersignError ERR_INBOX_NEWER, ERR_INBOX_FORBIDDEN */
+export function checkVersionColumns(row: VersionColumns, schema: string): void {
+  const { found_version: version, found_compatible_from: compatibleFrom } = row
+  checkStoredVersion(version === null ? undefined : { version, compatibleFrom: compatibleFrom! }, schema)
+}
+
 /**
  * Refuses a schema that this version of the package cannot work on, and one that is empty.
  * @throws CountersignError ERR_INBOX_NEWER, ERR_INBOX_FORBIDDEN
