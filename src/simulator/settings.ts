@@ -10,7 +10,7 @@ import {
   invalidOption,
 } from '../base/option-checks.js'
 import { isUuid } from '../base/uuid.js'
-import { DEFAULT_TOLERANCE, type Tolerance } from '../callback/authenticate.js'
+import { toleranceOptions } from '../callback/tolerance.js'
 import type { SimulatedResponse } from './api-types.js'
 import type { RetryPolicy } from './delivery.js'
 import { deliveryTarget } from './delivery-target.js'
@@ -70,8 +70,7 @@ export function parseSimulatorOptions(options: ServiceSimulatorOptions) {
     deliverTo,
     seed: integerOption(OWNER, 'seed', options.seed, { fallback: randomInt(2 ** 32), min: 0 }),
     clock: clockOption(OWNER, options.clock, Date.now),
-    toleranceMs: toleranceOption('toleranceMs', options),
-    futureToleranceMs: toleranceOption('futureToleranceMs', options),
+    ...toleranceOptions(OWNER, options),
     answerTimeoutMs: durationOption(OWNER, 'answerTimeoutMs', options.answerTimeoutMs, 10_000),
     retry: retryOption(OWNER, options.retry),
     clientSecretCase: oneOf('clientSecretCase', options.clientSecretCase, ['counts', 'ignored']),
@@ -88,10 +87,6 @@ export function parseSimulatorOptions(options: ServiceSimulatorOptions) {
     intercept: optionalFunction('intercept', options.intercept),
     logger: loggerOption(OWNER, options.logger),
   }
-}
-
-function toleranceOption(name: keyof Tolerance, options: ServiceSimulatorOptions): number {
-  return integerOption(OWNER, name, options[name], { fallback: DEFAULT_TOLERANCE[name], min: 0 })
 }
 
 /** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { LatestMap } from '../base/latest-map.js'
 import { isUuid } from '../base/uuid.js'
 import { headerValues } from '../testing/http-message.js'
 import { ApiRefusal, formFields, mediaType, type ApiCall } from './api-call.js'
@@ -17,7 +18,7 @@ const MAX_TOKENS = 1_000
 export class Tokens {
   readonly #settings: TokenSettings
   /** When each expires, in milliseconds since 1970, in the order of their issue. */
-  readonly #expiry = new Map<string, number>()
+  readonly #expiry = new LatestMap<string, number>(MAX_TOKENS)
 
   constructor(settings: TokenSettings) {
     this.#settings = settings
@@ -34,7 +35,6 @@ export class Tokens {
         ? last
         : ([randomBytes(24).toString('base64url'), now + tokenLifetimeSeconds * 1_000] as const)
     this.#expiry.set(token, expiry)
-    if (this.#expiry.size > MAX_TOKENS) this.#expiry.delete(this.#expiry.keys().next().value!)
     const body = {
       access_token: token,
       token_type: 'Bearer',
