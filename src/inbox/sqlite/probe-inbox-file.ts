@@ -3,7 +3,7 @@ import { accessSync, closeSync, constants, existsSync, openSync, unlinkSync } fr
 import { dirname, join } from 'node:path'
 import { loadDriver } from './driver.js'
 import { inboxError } from './inbox-error.js'
-import { readInboxFile } from './read-inbox-file.js'
+import { BUSY_WAIT_MS, readInboxFile } from './read-inbox-file.js'
 import { checkTrustedFile } from './trusted-file.js'
 
 /**
@@ -36,5 +36,3 @@ function probeDirectory(directory: string): void {
   closeSync(openSync(file, 'ax', 0o600))
   unlinkSync(file)
 }
-
-const BUSY_WAIT_MS = 4_000

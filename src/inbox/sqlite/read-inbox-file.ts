@@ -6,6 +6,8 @@ import { lookFirst } from './look-first.js'
 import { checkedVersion, SCHEMA_VERSION } from './schema.js'
 import { checkTrustedFile } from './trusted-file.js'
 
+export const BUSY_WAIT_MS = 4_000
+
 /** The part of a connection that reading needs. */
 export type Reader = Pick<Connection, 'get' | 'all'>
 
@@ -51,7 +53,7 @@ export async function readInboxFile<Result>(
  * @throws CountersignError ERR_INBOX_OLDER; and as SqliteInbox does
  */
 export async function refuseOlderFile(file: string): Promise<void> {
-  const version = await readInboxFile(file, (db) => versionOf(db))
+  const version = await readInboxFile(file, versionOf)
   if (version === undefined || version === SCHEMA_VERSION) return
   const message =
     `${file} is as an older version of Countersign has it: its schema is version ${version}, and this command needs ` +
@@ -68,5 +70,3 @@ export async function schemaVersionOf(file: string): Promise<number> {
 function versionOf(db: Reader): number {
   return db.get<{ user_version: number }>('PRAGMA user_version')!.user_version
 }
-
-const BUSY_WAIT_MS = 4_000
