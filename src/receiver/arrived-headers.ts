@@ -1,4 +1,5 @@
 import { CREDENTIAL_NAME, JWT_START } from '../base/credential-headers.js'
+import { withoutQuery } from '../callback/subscriptions.js'
 import type { ArrivedHeaders } from '../inbox/inbox.js'
 
 /** The limit for all names and values together. Node decodes headers as Latin-1, so one character is one byte. */
@@ -19,7 +20,7 @@ const MAX_REMEMBERED = 100
 const MAX_REMEMBERED_LENGTH = 200
 
 /** Alternating names and values of a request, as the inbox keeps them. */
-export type KeepHeaders = (lines: readonly string[]) => ArrivedHeaders
+type KeepHeaders = (lines: readonly string[]) => ArrivedHeaders
 
 /** Leaves out the headers that may hold a credential or a signature. */
 export function headerKeeper(): KeepHeaders {
@@ -27,9 +28,11 @@ export function headerKeeper(): KeepHeaders {
   const names = remembered(
     (name) => HARMLESS_NAME.test(name) || !(SIGNATURE_NAME.test(name) || CREDENTIAL_NAME.test(name)),
   )
-  const values = remembered((value) =>
-    CREDENTIAL_VALUE.test(value) || JWT_START.test(value) ? undefined : withoutQuery(value),
-  )
+  const values = remembered((value) => {
+    if (CREDENTIAL_VALUE.test(value) || JWT_START.test(value)) return undefined
+    // Proxies keep the address of a request in headers such as X-Original-URL.
+    return WITH_QUERY.test(value) ? withoutQuery(value) : value
+  })
 
   return (lines) => {
     const pairs: [string, string][] = []
@@ -61,9 +64,4 @@ function remembered<Result>(compute: (text: string) => Result): (text: string) =
     if (text.length <= MAX_REMEMBERED_LENGTH) results.set(text, result)
     return result
   }
-}
-
-/** Proxies keep the address of a request in headers such as X-Original-URL. */
-function withoutQuery(value: string): string {
-  return WITH_QUERY.test(value) ? value.slice(0, value.indexOf('?')) : value
 }
