@@ -1,7 +1,7 @@
-import { CountersignError } from '../../base/errors.js'
 import { invalidOption } from '../../base/option-checks.js'
 import type { OpenTelemetry, OpenTelemetryOptions } from '../../telemetry/opentelemetry/open-telemetry.js'
 import { withOrigin, type OptionOrigin } from './option-origin.js'
+import { optionalPackage } from './optional-package.js'
 
 type Load = () => Promise<{ openTelemetry(options?: OpenTelemetryOptions): OpenTelemetry }>
 
@@ -20,17 +20,7 @@ export async function openTelemetrySetting(
     const cure = 'use true, false, or an object with the options of openTelemetry'
     throw invalidOption(origin('openTelemetry'), 'openTelemetry', value, cure)
   }
-  const { openTelemetry } = await loaded(load)
+  const { openTelemetry } = await optionalPackage('openTelemetry', '@opentelemetry/api', load)
   const owner = () => `${origin('openTelemetry')}: openTelemetry`
   return withOrigin(owner, () => openTelemetry(value === true ? {} : value))
-}
-
-async function loaded<Module>(load: () => Promise<Module>): Promise<Module> {
-  try {
-    return await load()
-  } catch (error) {
-    const message =
-      'openTelemetry needs the package @opentelemetry/api, which cannot be loaded. Run "npm install @opentelemetry/api".'
-    throw new CountersignError('ERR_CONFIG_INVALID', message, { cause: error })
-  }
 }

@@ -5,6 +5,7 @@ import type { NodeRedisClient } from '../../idempotency/redis/redis-client.js'
 import { RedisIdempotencyStore } from '../../idempotency/redis/redis-store.js'
 import type { IdempotencyStore } from '../../idempotency/store.js'
 import type { Logger } from '../../logging/logger.js'
+import { optionalPackage } from './optional-package.js'
 import type { RedisSetting } from './redis-setting.js'
 
 export interface ConfiguredStore extends IdempotencyStore {
@@ -36,7 +37,7 @@ export function redisStore(
     claim: async (request) => inner.claim(request),
     async open() {
       try {
-        client ??= await connect(await loaded(loadRedis), url, logger)
+        client ??= await connect(await optionalPackage('store.redis', 'redis', loadRedis), url, logger)
         await inner.open()
       } catch (error) {
         if (error instanceof CountersignError && error.code !== 'ERR_STORE_UNAVAILABLE') throw error
@@ -56,15 +57,6 @@ export function redisStore(
       if (open?.isReady) await open.close()
       else open?.destroy()
     },
-  }
-}
-
-async function loaded<Module>(load: () => Promise<Module>): Promise<Module> {
-  try {
-    return await load()
-  } catch (error) {
-    const message = 'store.redis needs the package redis, which cannot be loaded. Run "npm install redis".'
-    throw new CountersignError('ERR_CONFIG_INVALID', message, { cause: error })
   }
 }
 
