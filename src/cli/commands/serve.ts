@@ -112,15 +112,10 @@ export const defineServe: DefineCommand = (command, io, finish) => {
       if (flags.json && !flags.check)
         throw new UsageError('--json needs --check; for a JSON log use --log-format json')
       if (flags.strict && !flags.check) throw new UsageError('--strict needs --check')
-      if (!flags.check) return serve(flags, io)
+      if (!flags.check) return runUntilSignal(() => prepare(flags, io))
       const { checkConfig } = await import('../config/check-config.js')
       finish(await checkConfig(flags, io))
     })
-}
-
-/** Listens until the process ends. Rejects if it cannot start. */
-function serve(flags: ServeFlags, io: Io): Promise<never> {
-  return runUntilSignal(() => prepare(flags, io))
 }
 
 async function prepare(flags: ServeFlags, io: Io): Promise<Prepared> {

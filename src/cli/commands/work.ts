@@ -54,13 +54,8 @@ export const defineWork: DefineCommand = (command, io) => {
   addEnvFileOption(addLogOptions(command))
     .addHelpText('after', HELP)
     .action(async (flags: ServeFlags) => {
-      await work(flags, io)
+      await runUntilSignal(() => prepare(flags, io))
     })
-}
-
-/** Handles callbacks until the process ends; rejects when it cannot begin to. */
-function work(flags: ServeFlags, io: Io): Promise<never> {
-  return runUntilSignal(() => prepare(flags, io))
 }
 
 async function prepare(flags: ServeFlags, io: Io): Promise<Prepared> {
