@@ -1,4 +1,4 @@
-import { readableFields } from '../logging/readable-fields.js'
+import { readableFields, readableText } from '../logging/readable-fields.js'
 import { printable } from '../base/printable.js'
 
 type LogRecord = Readonly<Record<string, unknown>>
@@ -15,10 +15,10 @@ export function readableLine(line: string): string {
     return line
   }
   const { time, level, msg, ...fields } = record
-  const start = [text(time).slice(11, 23), text(level).toUpperCase().padEnd(5), printable(text(msg))]
+  const start = [
+    readableText(time).slice(11, 23),
+    readableText(level).toUpperCase().padEnd(5),
+    printable(readableText(msg)),
+  ]
   return `${start.join(' ')}${readableFields(fields)}\n`
-}
-
-function text(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
 }

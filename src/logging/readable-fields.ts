@@ -31,11 +31,12 @@ function inJson(value: unknown): string {
 function readableError(error: unknown): string {
   if (typeof error !== 'object' || error === null) return readable(error)
   const { type, name = type, message, stack, cause } = error as Fields
-  const place = /\n {4}at (.+)/.exec(text(stack))?.[1]
-  const what = `${name === undefined ? '' : `${text(name)}: `}${text(message)}${place ? ` at ${place}` : ''}`
+  const place = /\n {4}at (.+)/.exec(readableText(stack))?.[1]
+  const what = `${name === undefined ? '' : `${readableText(name)}: `}${readableText(message)}${place ? ` at ${place}` : ''}`
   return readable(what) + (cause === undefined ? '' : ` cause=${readableError(cause)}`)
 }
 
-function text(value: unknown): string {
+/** The text itself, or JSON of any other value. */
+export function readableText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
 }
