@@ -22,7 +22,7 @@ export type Recognition = 'new' | 'duplicate' | 'suspicion' | 'conflict' | 'repl
 
 /** Which of several findings about one callback counts. Every inbox and every idempotency store decides by this function. */
 export function recognise({ key, signature, isSuspect, isForgotten }: KnownOfArrival): Recognition {
-  // A copy to the last bit comes before suspicion: a retry that keeps its timestamp grows too old while its callback is
+  // An exact copy comes before suspicion: a retry that keeps its timestamp grows too old while its callback is
   // known. A suspect one whose signature is not known proves nothing about the entry with its key, as keys are not signed.
   if (key === 'same-body' && signature === 'same-key') return 'duplicate'
   if (isSuspect) return 'suspicion'

@@ -40,8 +40,8 @@ export class SharedReading<Value> {
   }
 
   /**
-   * Like `get`, but it waits for at most `waitMs`, and then resolves to undefined. The reading goes on. A later call gets its value, or
-   * rejects with its error.
+   * Like `get`, but it waits for at most `waitMs`, and then resolves to undefined. The reading continues. A later call gets its value
+   * or its error.
    */
   async getWithin(waitMs: number, read: () => Promise<Value>): Promise<Value | undefined> {
     const failed = this.#failed

@@ -13,7 +13,7 @@ export function subscribeToErrors(events: EventChannel, listener: ErrorListener)
     if (!outcome.callback && outcome.error === undefined) return undefined
     return listener(outcome.error ?? new CountersignError(outcome.code, outcome.reason), outcome)
   })
-  const tellOfAttempt = ({ code, error, reason, entry, ...event }: FailedAttempt) => {
+  const reportAttempt = ({ code, error, reason, entry, ...event }: FailedAttempt) => {
     // Without an inbox the answer reports the failure.
     if (entry === undefined) return undefined
     return listener(
@@ -21,8 +21,8 @@ export function subscribeToErrors(events: EventChannel, listener: ErrorListener)
       attemptOutcome(code, { ...event, entry }, error),
     )
   }
-  events.subscribe('failed', (event) => tellOfAttempt({ ...event, reason: OUTCOMES[event.code].reason }))
-  events.subscribe('dead', tellOfAttempt)
+  events.subscribe('failed', (event) => reportAttempt({ ...event, reason: OUTCOMES[event.code].reason }))
+  events.subscribe('dead', reportAttempt)
 }
 
 type FailedAttempt = Pick<FailedEvent, 'code' | 'error' | 'entry' | 'callback' | 'attempt'> & {

@@ -70,7 +70,7 @@ export class Dispatcher {
     if (!schema) return this.#run(event, attempt, stop, options)
     const dispatched = withTimeout(applySchema(event, schema), schemaTimeoutMs, 'the payload schema').then(
       (applied) => this.#run(applied, attempt, stop, options),
-      (error: unknown) => unfit(error),
+      schemaFailure,
     )
     return {
       result: dispatched.then(({ result }) => result),
@@ -133,7 +133,7 @@ function run(
   }
 }
 
-function unfit(error: unknown): Dispatch {
+function schemaFailure(error: unknown): Dispatch {
   const code = isInstance(error, PayloadInvalidError) ? 'ERR_PAYLOAD_INVALID' : 'ERR_HANDLER_FAILED'
   return { result: Promise.resolve({ code, error }), settled: RETURNED }
 }

@@ -6,7 +6,7 @@ import type { JoinBatch } from './read-callback.js'
 const defer = setImmediate
 
 /**
- * The largest batch. No callback of a batch is answered before its last one has been judged, which for the others includes the
+ * The largest batch. No callback of a batch is answered before its last one has been decided on, which for the others includes the
  * synchronous work of handlers. In a larger batch this work would add up.
  */
 const MAX_SIZE = 32

@@ -25,7 +25,7 @@ export interface RequestHeaders {
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>> | undefined
 }
 
-/** What is read of a request besides its method, its path and its body. Probes tell of the connection. */
+/** What is read of a request besides its method, its path and its body. Probes report the connection. */
 export interface RequestSource extends RequestHeaders {
   readonly httpVersion?: string | undefined
   readonly socket?: { readonly remoteFamily?: string | undefined } | undefined

@@ -19,7 +19,7 @@ interface ProcessorParts {
 }
 
 /** `arrivedAt`: when the headers had arrived, by `performance.now()`. */
-export type ReceiveCallback = (
+type ReceiveCallback = (
   callback: CallbackRequest,
   credentials: Credentials,
   head: CallbackHead,
@@ -48,7 +48,7 @@ export interface Exchange extends CallbackSource {
  */
 export type ProcessCallback = (exchange: Exchange, joinBatch?: JoinBatch) => Promise<void>
 
-const JUDGED = Promise.resolve()
+const DECIDED = Promise.resolve()
 
 /** The steps of every request, from `node:http`, Fetch or plain values. */
 export function callbackProcessor({
@@ -61,7 +61,7 @@ export function callbackProcessor({
   const probeStep = probes && new ProbeStep(probes)
   const readCallback = callbackReader(limits, { stopping, probeStep })
 
-  const judge = ({ head }: Exchange, intake: Intake, startedAt: number): MaybePending<Outcome> =>
+  const decide = ({ head }: Exchange, intake: Intake, startedAt: number): MaybePending<Outcome> =>
     intake.refused ? refusal(intake) : receive(intake, intake.credentials, head, startedAt)
 
   function answer(exchange: Exchange, intake: Intake | undefined, result: Outcome, startedAt: number): void {
@@ -74,14 +74,14 @@ export function callbackProcessor({
   async function finish(
     exchange: Exchange,
     reading: MaybePending<Intake>,
-    judging: MaybePending<Outcome> | undefined,
+    deciding: MaybePending<Outcome> | undefined,
     startedAt: number,
   ): Promise<void> {
     let intake: Intake | undefined
     let result: Outcome
     try {
       intake = await reading
-      result = await (judging ?? judge(exchange, intake, startedAt))
+      result = await (deciding ?? decide(exchange, intake, startedAt))
       // A callback whose signature is valid is never a probe, whatever markers were added to it on the way.
       if (probeStep && !result.callback) {
         const report = await probeStep.report(exchange.head, intake, result, startedAt)
@@ -100,11 +100,11 @@ export function callbackProcessor({
     const startedAt = performance.now()
     const reading = started(() => readCallback(exchange, joinBatch))
     if (isPending(reading)) return finish(exchange, reading, undefined, startedAt)
-    const judging = started(() => judge(exchange, reading, startedAt))
+    const deciding = started(() => decide(exchange, reading, startedAt))
     // Most callbacks end here: an async function for each takes 5 percent of the processor time.
-    if (isPending(judging) || (probeStep && !judging.callback))
-      return finish(exchange, reading, judging, startedAt)
-    // Answers are written when the whole batch has been judged: a system call between two callbacks costs 5 percent.
-    return JUDGED.then(() => answer(exchange, reading, judging, startedAt))
+    if (isPending(deciding) || (probeStep && !deciding.callback))
+      return finish(exchange, reading, deciding, startedAt)
+    // Answers are written when the whole batch has been decided on: a system call between two callbacks costs 5 percent.
+    return DECIDED.then(() => answer(exchange, reading, deciding, startedAt))
   }
 }

@@ -92,6 +92,6 @@ function endStream(request: IncomingMessage, response: Http2ServerResponse, body
   if (request.complete !== false) return
   // Node frees a stream only after its buffered data has been read.
   request.resume()
-  // Not at once, because Node 26 would drop the answer to a HEAD.
+  // Not immediately, because Node 26 would drop the answer to a HEAD.
   setImmediate(() => response.stream.close())
 }

@@ -52,7 +52,7 @@ export function verifySignature(options: VerifySignatureOptions): Middleware {
   const settings = parseAuthenticatorOptions('verifySignature', options, logger, secrets)
   const authenticate = createAuthenticator(settings)
 
-  async function judge(intake: Intake): Promise<{ event: CallbackEvent } | { refusal: Outcome }> {
+  async function check(intake: Intake): Promise<{ event: CallbackEvent } | { refusal: Outcome }> {
     if (intake.refused) return { refusal: outcome(intake.refused) }
     const result = await authenticate(intake, intake.credentials)
     if (result.verdict === 'genuine') return { event: result.callback }
@@ -67,14 +67,14 @@ export function verifySignature(options: VerifySignatureOptions): Middleware {
   ): Promise<void> {
     const startedAt = performance.now()
     const intake = await readRequest(request)
-    const judgement = await judge(intake).finally(() => {
+    const checked = await check(intake).finally(() => {
       if (!intake.refused) intake.release()
     })
-    if ('event' in judgement) {
-      request.event = judgement.event
+    if ('event' in checked) {
+      request.event = checked.event
       return next()
     }
-    const { refusal } = judgement
+    const { refusal } = checked
     respond(request, response, refusal, { lingerMs: limits.bodyTimeoutMs, awaitsContinue: false })
     outcomeLog.write(answeredEvent(refusal, intake.headers, performance.now() - startedAt))
   }

@@ -107,8 +107,8 @@ export class ClaimRecords {
   }
 
   /**
-   * The trouble ends with the last of these runs. Otherwise an inbox that refuses the end of one entry would cause a line for each end
-   * that it records.
+   * Logs the recovery once the last of these runs is recorded. Otherwise an inbox that refuses the end of one entry would cause a
+   * line for each end that it records.
    */
   #noLongerUnrecorded(run: Run): void {
     if (!this.#unrecorded.delete(run) || this.#unrecorded.size > 0) return

@@ -70,7 +70,7 @@ export class Checkpoints {
       await this.#thread.run(this.#commitsWait ? 'RESTART' : 'PASSIVE')
       if (this.#commitsWait) this.#copiedFrames = connection.logFrames()
     } catch {
-      // Another process may have locked the file, and the next commits try again. If that goes on, or without a thread, SQLite
+      // Another process may have locked the file, and the next commits try again. If that continues, or without a thread, SQLite
       // does it in a commit.
       if (!this.#thread || this.#thread.hasEnded) {
         this.#isPossible = false

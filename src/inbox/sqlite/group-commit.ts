@@ -14,7 +14,7 @@ interface GroupCommitOptions {
 }
 
 /**
- * Runs operations in common transactions, so that they share one sync of the disk. While a sync runs, the event loop goes on, and
+ * Runs operations in common transactions, so that they share one sync of the disk. While a sync runs, the event loop continues, and
  * operations are collected for the next transaction. An arrival does not wait for a sync that began before it: its transaction
  * begins immediately, and the other operations that wait are part of it.
  */

@@ -15,7 +15,7 @@ export function maySyncFiles(): boolean {
 }
 
 /**
- * Syncs the -wal file of an open database while the event loop goes on. A sync of the file covers every commit that was written
+ * Syncs the -wal file of an open database while the event loop continues. A sync of the file covers every commit that was written
  * to it before, also by other processes: SQLite itself syncs a log before it begins to write over it.
  */
 export class LogSync {
