@@ -64,7 +64,7 @@ async function main() {
     clearTimeout(limit)
     console.log('stopped')
   }
-  // Once: the same signal again ends the process at once.
+  // Once: the same signal again ends the process immediately.
   process.once('SIGTERM', () => void stop())
   process.once('SIGINT', () => void stop())
 }

@@ -9,7 +9,7 @@ const server = app.listen(Number(process.env.PORT ?? 3000), process.env.HOST ?? 
 await once(server, 'listening')
 log.info({ port: server.address().port }, 'listening')
 
-// Once: the same signal again ends the process at once. The inbox outlives that, too.
+// Once: the same signal again ends the process immediately. The inbox outlives that, too.
 process.once('SIGTERM', () => void stop())
 process.once('SIGINT', () => void stop())
 

@@ -17,6 +17,6 @@ const address = await app.listen({
 })
 console.log(`listening on ${address}`)
 
-// Once: the same signal again ends the process at once.
+// Once: the same signal again ends the process immediately.
 process.once('SIGTERM', () => void app.close())
 process.once('SIGINT', () => void app.close())

@@ -18,7 +18,7 @@ const server = serve({ fetch: app.fetch, hostname, port: Number(process.env.PORT
   console.log(`listening on port ${port}`)
 })
 
-// Once: the same signal again ends the process at once.
+// Once: the same signal again ends the process immediately.
 process.once('SIGTERM', () => void stop())
 process.once('SIGINT', () => void stop())
 

@@ -28,7 +28,7 @@ async function main() {
     await closed
     clearTimeout(limit)
   }
-  // Once: the same signal again ends the process at once.
+  // Once: the same signal again ends the process immediately.
   process.once('SIGTERM', () => void stop())
   process.once('SIGINT', () => void stop())
 }
