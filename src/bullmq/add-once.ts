@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { ForwardedCallback } from './forwarded-callback.js'
 import { forgetFailedAdd, redisKeysOf, type JobQueue } from './job-queue.js'
 
-export interface JobToAdd {
+interface JobToAdd {
   /** What identifies the callback within the queue. */
   readonly id: string
   readonly name: string

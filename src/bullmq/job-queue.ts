@@ -24,7 +24,7 @@ export const RESERVED_JOB_OPTIONS = ['jobId', 'deduplication', 'debounce', 'repe
 type ReservedJobOption = (typeof RESERVED_JOB_OPTIONS)[number]
 
 /** Where a queue on Redis keeps further keys. */
-export interface RedisKeys {
+interface RedisKeys {
   get(key: string): Promise<string | null>
   set(key: string, value: string, options: { readonly PX: number }): Promise<unknown>
 }

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline'
 import type { Io } from './io.js'
 
 /** Writes a question and resolves to the next line of the standard input; undefined at its end. */
-export type AskHidden = (question: string) => Promise<string | undefined>
+type AskHidden = (question: string) => Promise<string | undefined>
 
 /** Lets `use` ask for lines. If the standard input is a terminal, the typed characters are not shown. */
 export async function withHiddenLines<Result>(

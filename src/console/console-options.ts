@@ -66,7 +66,7 @@ const CONSOLE_OPTIONS = [
 void (true satisfies HasAll<keyof ConsoleOptions, typeof CONSOLE_OPTIONS>)
 
 /** `ConsoleOptions`, checked and with defaults. */
-export interface ConsoleSettings extends ConsoleViewSettings {
+interface ConsoleSettings extends ConsoleViewSettings {
   readonly operations: InboxOperations
   readonly events: EventSource | undefined
   readonly operator: (request: IncomingMessage) => unknown

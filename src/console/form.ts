@@ -4,7 +4,7 @@ import getRawBody from 'raw-body'
 /** The longest form names 500 entries, and has a reason of 500 characters and a filter. */
 const MAX_FORM_BYTES = 65_536
 
-export type Form =
+type Form =
   | { readonly fields: URLSearchParams }
   /** The status of the answer. */
   | { readonly refused: 400 | 413 | 415 }

@@ -7,7 +7,7 @@ import { ClockSkew } from '../telemetry/clock-skew.js'
 import { RefusalCounts, type RefusalCount } from './refusal-counts.js'
 
 /** A refused request. Key and event type are unverified. */
-export interface RefusedRequest {
+interface RefusedRequest {
   readonly at: number
   readonly code: OutcomeCode
   readonly status: number
@@ -15,7 +15,7 @@ export interface RefusedRequest {
   readonly eventType: string | undefined
 }
 
-export interface FoundCause extends ExplainedEvent {
+interface FoundCause extends ExplainedEvent {
   /** When it was found last. */
   readonly at: number
   /** How often it was found. */

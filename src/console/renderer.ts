@@ -28,7 +28,7 @@ const TEMPLATES = {
   signIn: SIGN_IN,
 } as const
 
-export type TemplateName = keyof typeof TEMPLATES
+type TemplateName = keyof typeof TEMPLATES
 
 /** Values for the layout around the content of a page. */
 export interface Frame {

@@ -2,7 +2,7 @@
 export type JsonTokens = readonly string[]
 
 /** How a program writes JSON: the white space after a colon, after a comma, and within brackets. */
-export interface JsonLayout {
+interface JsonLayout {
   readonly name: string
   readonly colon: string
   readonly comma: string
@@ -103,7 +103,7 @@ function isClosing(token: string | undefined): boolean {
 }
 
 /** How a program spells what is in strings, or numbers. */
-export interface JsonSpelling {
+interface JsonSpelling {
   readonly name: string
   readonly token: (token: string) => string
 }

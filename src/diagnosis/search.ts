@@ -15,7 +15,7 @@ export interface SearchSpace<Subscription> {
 }
 
 /** The inputs that all subscriptions have in common. */
-export interface SharedInputs {
+interface SharedInputs {
   readonly timestamps: readonly Variant<string>[]
   readonly bodyHash: Variant<string>
   /** Called at most once. Other bodies take more time than everything else and are often not needed. */
@@ -32,7 +32,7 @@ export interface Match<Subscription> {
   readonly signature: Variant<Buffer>
 }
 
-export interface SearchResult<Subscription> {
+interface SearchResult<Subscription> {
   readonly matches: readonly Match<Subscription>[]
   /** Whether every single change was tried and did not match. */
   readonly triedSingles: boolean

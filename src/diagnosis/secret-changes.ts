@@ -2,7 +2,7 @@ import type { Alternative, Hypothesis, Weight } from './change.js'
 import { secretEncodings, secretSyntax } from './secret-encodings.js'
 
 /** Secrets that are not those of the subscription, as bytes. */
-export interface OtherSecrets {
+interface OtherSecrets {
   readonly ofOtherSubscriptions: readonly Buffer[]
   readonly previous: readonly Buffer[]
 }

@@ -5,7 +5,7 @@ import type { UrlParts } from './request-urls.js'
 export type Inputs = readonly [Variant<Buffer>, Variant<UrlParts>, Variant<string>, Variant<string>]
 
 /** The same as lists. */
-export type InputLists = readonly [
+type InputLists = readonly [
   readonly Variant<Buffer>[],
   readonly Variant<UrlParts>[],
   readonly Variant<string>[],

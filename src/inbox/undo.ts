@@ -19,7 +19,7 @@ export interface EntryBefore {
 }
 
 /** The latest item of an entry's history. */
-export interface LatestDecision {
+interface LatestDecision {
   readonly action: OperatorAction
   /** Undefined if an earlier version recorded it. */
   readonly before?: EntryBefore | undefined
@@ -37,7 +37,7 @@ export function latestDecision({ action, before }: StoredDecision): LatestDecisi
 }
 
 /** The fields of the entry now. */
-export interface UndoneEntry extends Pick<EntryBefore, 'state' | 'known' | 'token' | 'copies'> {
+interface UndoneEntry extends Pick<EntryBefore, 'state' | 'known' | 'token' | 'copies'> {
   readonly id: EntryId
 }
 

@@ -25,13 +25,13 @@ export interface ProbedRequest extends SubscriptionHints {
 }
 
 /** What became of the request. */
-export interface ProbeArrival {
+interface ProbeArrival {
   readonly refusedFor: OutcomeCode
   readonly body: Uint8Array | undefined
   readonly durationMs: number
 }
 
-export interface ResponderSettings extends Tolerance {
+interface ResponderSettings extends Tolerance {
   readonly subscriptions: SubscriptionLookup
   readonly dependencyTimeoutMs: number
   readonly clock: () => number

@@ -37,7 +37,7 @@ export interface AdminSettings {
 }
 
 /** What `/metrics` answers. */
-export interface Exposition {
+interface Exposition {
   readonly contentType: string
   text(): Promise<string>
 }
@@ -66,7 +66,7 @@ export function parseAdminOptions(owner: string, options: AdminServerOptions): A
 }
 
 /** What the admin server answers. */
-export interface AdminPages {
+interface AdminPages {
   readonly isReady: () => boolean
   readonly metrics: Exposition
   readonly console: Pick<StandaloneConsole, 'handle'> | undefined

@@ -15,7 +15,7 @@ export interface MetricSamples {
   readonly values: Sample[]
 }
 
-export type Aggregator = 'sum' | 'max'
+type Aggregator = 'sum' | 'max'
 
 /** A metric as a registry of prom-client 15 takes it. */
 export interface Metric {

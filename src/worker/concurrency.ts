@@ -2,7 +2,7 @@ import type { Handlers } from '../handlers/handlers.js'
 import type { Inbox } from '../inbox/inbox.js'
 import type { Logger } from '../logging/logger.js'
 
-export interface ConcurrencyParts {
+interface ConcurrencyParts {
   readonly concurrency: number
   readonly handlers: Pick<Handlers, 'haveTransactional'>
   readonly inbox: Inbox

@@ -6,7 +6,7 @@ import type { ConfigFile } from './config-file.js'
 import { resolveOption, type ReferringOption } from './config-secrets.js'
 import type { OptionOrigin } from './option-origin.js'
 
-export interface ReadyAdminSetting {
+interface ReadyAdminSetting {
   readonly settings: AdminSettings
   /** What must be in no log line: the token, and the passwords of the console. */
   readonly secrets: readonly string[]

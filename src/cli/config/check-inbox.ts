@@ -13,7 +13,7 @@ import type { ReadyInboxSetting } from './inbox-setting.js'
 export type InboxEntries =
   InboxStats | 'no file yet' | 'no schema yet' | 'older schema' | 'not readable' | null
 
-export interface CheckedInbox {
+interface CheckedInbox {
   readonly entries: InboxEntries
   /** The database that was connected to. */
   readonly database?: DatabaseState | undefined

@@ -22,7 +22,7 @@ export type InboxSetting =
   | { readonly kind: 'sqlite'; readonly options: Omit<SqliteInboxOptions, 'clock' | 'logger'> }
   | DatabaseSetting
 
-export interface DatabaseSetting {
+interface DatabaseSetting {
   readonly kind: 'postgres'
   /** It is looked up only when it is used: to print the SQL of the migrations, for example, it is not needed. */
   readonly connectionString: ConnectionStringReference

@@ -9,7 +9,7 @@ import { loadInboxMaker } from './inbox-setting.js'
 import { withOrigin } from './option-origin.js'
 import { registerHandlers } from './standalone-receiver.js'
 
-export interface StandaloneWorker {
+interface StandaloneWorker {
   readonly worker: InboxWorker
   readonly parsed: WorkerSettings
 }

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 
 /** The files of htmx and uPlot that the pages load. */
-export interface BrowserLibraries {
+interface BrowserLibraries {
   readonly htmx: string
   readonly uPlot: string
   readonly uPlotStyle: string

@@ -1,5 +1,5 @@
 /** `problem`: callbacks are refused, late or at risk. `note`: a change that is harmless, and good to know. */
-export type Severity = 'problem' | 'note'
+type Severity = 'problem' | 'note'
 
 interface FindingTexts {
   readonly severity: Severity

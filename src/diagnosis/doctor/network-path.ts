@@ -3,7 +3,7 @@ import { connect, isIP } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { doctorFinding, type DoctorFinding } from './findings.js'
 
-export interface NetworkPath {
+interface NetworkPath {
   /** How far it came. `http`: a connection that HTTP can use. */
   readonly reached: 'nothing' | 'dns' | 'tcp' | 'http'
   readonly steps: readonly Step[]
@@ -18,7 +18,7 @@ export interface Step {
   readonly seen: string
 }
 
-export interface PathOptions {
+interface PathOptions {
   readonly timeoutMs: number
   /** Certificates to trust in place of Node's. */
   readonly ca?: string | undefined

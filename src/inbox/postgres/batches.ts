@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks'
 import { clearTimeout, setImmediate, setTimeout } from 'node:timers'
 import { commitChannel, type CommitMeasurement } from '../../base/measurements.js'
 
-export interface BatchesOptions<Item, Result> {
+interface BatchesOptions<Item, Result> {
   /** Carries out a batch as one step. Resolves to the results in the order of the items. */
   readonly run: (items: readonly Item[]) => Promise<readonly Result[]>
   /** Whether an error concerns every item, and not one of them. */

@@ -11,7 +11,7 @@ import {
 } from './driver.js'
 import { busyError, closedError, inboxError, isFault, unreachableError } from './inbox-error.js'
 
-export interface ConnectionsOptions {
+interface ConnectionsOptions {
   /** The user's own pool, or what to make one with. */
   readonly pool: PostgresPool | undefined
   readonly connectionString: string | undefined

@@ -35,7 +35,7 @@ export interface OwnPool extends PostgresPool {
   end(): Promise<void>
 }
 
-export interface OwnPoolOptions {
+interface OwnPoolOptions {
   readonly connectionString: string
   readonly maxConnections: number
   readonly connectTimeoutMs: number

@@ -11,7 +11,7 @@ export interface PostgresTransaction {
   query(query: string | object, ...more: any[]): Promise<any>
 }
 
-export interface GuardedTransaction {
+interface GuardedTransaction {
   readonly transaction: PostgresTransaction
   /** From then on queries are refused. */
   readonly close: () => void

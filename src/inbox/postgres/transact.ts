@@ -12,7 +12,7 @@ import { transactionControlError } from './transaction-control.js'
 import { allOn, rollBack, setLocal, SYNCHRONOUS } from './transaction.js'
 
 /** How a transaction ended: its end was recorded, the claim had been lost, or the handler chose an end that is recorded alone. */
-export type Transacted = 'committed' | 'lost' | { readonly recordAlone: ClaimEnd }
+type Transacted = 'committed' | 'lost' | { readonly recordAlone: ClaimEnd }
 
 /** Runs `work` in a transaction that also completes the claim. See `TransactionalInbox`. */
 export async function transact(

@@ -8,7 +8,7 @@ import { watchLog } from './log-watch.js'
 import type { FilesState } from './open-files.js'
 import { isSafeSqlite, SAFE_SQLITE } from './sqlite-version.js'
 
-export interface Committed<Result> {
+interface Committed<Result> {
   readonly result: Result
   readonly durable: Promise<void>
 }

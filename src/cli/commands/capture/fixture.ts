@@ -7,7 +7,7 @@ import { signedCallback } from '../../../testing/signed-callback.js'
 import type { RewriteContext } from './rewrite.js'
 import { scrambledJson, type Scramble } from './scramble.js'
 
-export interface FixtureOptions {
+interface FixtureOptions {
   readonly callbackUrl: string
   readonly scramble: Scramble
   /** Returns the JSON of another payload, or nothing. */

@@ -9,7 +9,7 @@ export interface RewriteContext {
 }
 
 /** A function of the user that returns what is put in place of a payload. */
-export type Rewrite = (payload: unknown, context: RewriteContext) => unknown
+type Rewrite = (payload: unknown, context: RewriteContext) => unknown
 
 /** How long one call may take, in milliseconds. Without this timer, a promise that never settles ends Node without a message. */
 const TIMEOUT_MS = 60_000

@@ -11,7 +11,7 @@ export interface ProbedFlags extends SecretFlags {
   readonly ask?: true
 }
 
-export interface ProbedSubscription {
+interface ProbedSubscription {
   readonly secrets: readonly string[]
   readonly eventTypeName: string
 }
