@@ -62,16 +62,16 @@ export function callbackDurations(
     operations.record(durationMs / 1_000, attributesOf('receive', 'receive', callback, error))
   }
 
-  function onSettle({ callback, move }: SettleStep, next: () => MaybePending<unknown>): void {
+  function onSettle({ callback, move }: SettleStep, next: () => MaybePending<unknown>): MaybePending<void> {
     const startedAt = performance.now()
     const recording = next()
     // A store in memory ends immediately, so there is nothing to measure.
-    if (!isPending(recording)) return
+    if (!isPending(recording)) return undefined
     const end = (error?: string) => {
       const attributes = attributesOf(move, 'settle', callback, error)
       operations.record((performance.now() - startedAt) / 1_000, attributes)
     }
-    recording.then(
+    return recording.then(
       (held) => end(held === false ? 'ERR_CLAIM_LOST' : undefined),
       () => end('_OTHER'),
     )

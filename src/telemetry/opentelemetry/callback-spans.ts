@@ -64,7 +64,7 @@ export function callbackSpans({
     }
   }
 
-  function onAccept(step: AcceptStep, next: () => MaybePending<Outcome>): void {
+  function onAccept(step: AcceptStep, next: () => MaybePending<Outcome>): MaybePending<void> {
     const { callback, arrivedAt } = step
     const ambient = context.active()
     const { parent, links } = originOf(step, ambient)
@@ -73,7 +73,7 @@ export function callbackSpans({
     const span = startSpan('receive', callback, options, parent)
     const within = trace.setSpan(parent, span)
     step.traceContext = storedTraceContext(span.spanContext())
-    receiving.run(
+    return receiving.run(
       callback,
       within,
       next,
@@ -97,7 +97,7 @@ export function callbackSpans({
     return { parent: trace.setSpanContext(ambient, sender), links }
   }
 
-  function onAttempt(step: AttemptStep, next: () => MaybePending<AttemptResult>): void {
+  function onAttempt(step: AttemptStep, next: () => MaybePending<AttemptResult>): MaybePending<void> {
     const { callback, entry, attempt } = step
     const { parent, links } =
       entry === undefined ? { parent: receiving.of(callback), links: [] } : afterRequest(callback)
@@ -107,7 +107,7 @@ export function callbackSpans({
     span.setAttribute('countersign.attempt', attempt)
     if (entry !== undefined) span.setAttribute('countersign.entry', entry)
     const within = trace.setSpan(parent, span)
-    processing.run(
+    return processing.run(
       callback,
       within,
       next,
@@ -116,16 +116,16 @@ export function callbackSpans({
     )
   }
 
-  function onSettle(step: SettleStep, next: () => MaybePending<unknown>): void {
+  function onSettle(step: SettleStep, next: () => MaybePending<unknown>): MaybePending<void> {
     const { callback, move } = step
     const startTime = performance.now()
     const recording = next()
     // A store in memory ends immediately, so a span would show nothing.
-    if (!isPending(recording)) return
+    if (!isPending(recording)) return undefined
     const parent = processing.of(callback)
     const attributes = messageAttributes(move, 'settle', callback)
     const span = startSpan(move, callback, { kind: SpanKind.CLIENT, attributes, startTime }, parent)
-    recording.then(
+    return recording.then(
       (held) => endSettle(span, held === false ? 'ERR_CLAIM_LOST' : undefined),
       () => endSettle(span, '_OTHER'),
     )

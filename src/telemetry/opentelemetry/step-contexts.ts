@@ -10,14 +10,17 @@ export class StepContexts {
    */
   readonly #unmanaged = new Map<VerifiedCallback, Context>()
 
-  /** Runs a step of a callback in a context, and calls `onResult` or `onError` when it has ended. */
+  /**
+   * Runs a step of a callback in a context, and calls `onResult` or `onError` when it has ended. What these throw, such as an exception
+   * of a span processor, is thrown or rejects the returned promise.
+   */
   run<Result>(
     callback: VerifiedCallback,
     within: Context,
     step: () => MaybePending<Result>,
     onResult: (result: Result) => void,
     onError: (error: unknown) => void,
-  ): void {
+  ): MaybePending<void> {
     const running = started(() =>
       context.with(within, () => {
         if (context.active() !== within) this.#unmanaged.set(callback, within)
@@ -29,7 +32,7 @@ export class StepContexts {
       then(value)
     }
     if (!isPending(running)) return end(onResult, running)
-    running.then(
+    return running.then(
       (result) => end(onResult, result),
       (error: unknown) => end(onError, error),
     )

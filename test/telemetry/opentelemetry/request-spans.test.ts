@@ -1,6 +1,9 @@
+import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base'
 import { createReceiver } from '../../../src/index.js'
+import { openTelemetry } from '../../../src/opentelemetry.js'
 import { signedCallback } from '../../../src/testing/signed-callback.js'
-import { FORGED, genuine, SECRET, subscription } from '../../support/running-receiver.js'
+import { collectedLog } from '../../support/collected-log.js'
+import { FORGED, genuine, runReceiver, SECRET, subscription } from '../../support/running-receiver.js'
 import { until } from '../../support/until.js'
 import { message, observedReceiver, observeWith, silent, TYPE } from './observed-receivers.js'
 import { described, idOfSpan, recordSpans, useContextManager } from './recorded-spans.js'
@@ -170,6 +173,29 @@ describe('without an inbox', () => {
       `receive ${TYPE}`,
     ])
   })
+
+  it.each(['throws', 'waits'])(
+    'is logged if a span processor throws, and not thrown, when a handler %s',
+    async (handlerThat) => {
+      const log = collectedLog()
+      const onEnd = () => {
+        throw new Error('the processor is wrong')
+      }
+      const processor = { onStart() {}, onEnd, forceFlush: async () => {}, shutdown: async () => {} }
+      const tracerProvider = new BasicTracerProvider({ spanProcessors: [processor] })
+      const { receiver, send } = await runReceiver({
+        logger: log,
+        handler: () => {
+          if (handlerThat === 'throws') throw new Error('no')
+          return Promise.resolve()
+        },
+      })
+      openTelemetry({ tracerProvider, meterProvider: false }).observe(receiver)
+      expect((await send(genuine())).status).toBe(handlerThat === 'throws' ? 500 : 200)
+      // The spans `process` and `receive`.
+      await until(() => log.withCode('ERR_LISTENER_FAILED').length === 2)
+    },
+  )
 
   it('has a span for a verified callback that arrives while the receiver stops', async () => {
     const spans = recordSpans()
