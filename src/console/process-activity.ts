@@ -43,6 +43,7 @@ export class ProcessActivity {
   readonly #latest: RefusedRequest[] = []
   /** By cause and certainty. */
   readonly #causes = new LatestMap<string, FoundCause>(MAX_CAUSES)
+  /** By fingerprint and event type, because subscriptions may share a secret. */
   readonly #secrets = new LatestMap<string, SecretUse>(MAX_SECRETS)
   readonly #ends: readonly (() => void)[]
 
@@ -105,9 +106,10 @@ export class ProcessActivity {
   #addVerified({ signedAt, receivedAt, secretFingerprint, subscription }: VerifiedCallback): void {
     this.#skew.add(signedAt, receivedAt)
     if (secretFingerprint === undefined) return
-    this.#secrets.set(secretFingerprint, {
+    const { eventTypeName } = subscription
+    this.#secrets.set(`${secretFingerprint} ${eventTypeName}`, {
       fingerprint: secretFingerprint,
-      eventType: subscription.eventTypeName,
+      eventType: eventTypeName,
       at: receivedAt.getTime(),
     })
   }

@@ -143,6 +143,21 @@ test('the overview names the secrets that verified callbacks by their fingerprin
   await receiver.stop()
 })
 
+test('a secret that two subscriptions share is named with the event type of each', async () => {
+  const other = { ...subscription, eventTypeName: 'transfers.other' }
+  const { receiver, send } = await runReceiver({
+    inbox: new MemoryInbox(),
+    subscriptions: [subscription, other],
+  })
+  await receiver.start()
+  const { get } = browse(await runConsole({ receiver }))
+  await send(genuine())
+  await send(signedCallback({ subscription: other }))
+  const page = textOf(await get('./'))
+  expect(page).toMatch(/ ([0-9a-f]{12}) transfers\.other .* \1 transfers\.book-completed /)
+  await receiver.stop()
+})
+
 test.each<[string, unknown, string]>([
   ['neither an inbox nor a receiver', {}, 'inbox'],
   ['an inbox without the operations', { inbox: { stats() {} } }, 'inbox'],
