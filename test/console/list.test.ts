@@ -27,6 +27,18 @@ describe('the list', () => {
     expect((await get('entries?state=dead')).text).not.toContain('Pages of the list')
   })
 
+  it.each([
+    ['older', 'from', 'next'],
+    ['newer', 'to', 'prev'],
+  ])('says that a search for %s entries has ended early, and continues it', async (_, name, rel) => {
+    const { inbox } = seededInbox()
+    // As a large inbox, of which one search examines a part.
+    jest.spyOn(inbox, 'search').mockResolvedValue({ entries: [], next: '7' })
+    const page = await browse(await runConsole({ inbox })).get(`entries?${name}=9`)
+    expect(textOf(page)).toContain('No entry was found so far.')
+    expect(page.text).toContain(`<a href="entries?${name}=7" rel="${rel}">Search further</a>`)
+  })
+
   it('finds by each filter, and keeps the filter in the form and in the links', async () => {
     const { inbox, clock, add } = seededInbox()
     await add()

@@ -18,14 +18,14 @@ interface ListPage {
   /** The entry after which an older page begins. */
   readonly olderFrom: EntryId | undefined
   readonly newerTo: EntryId | undefined
-  /** Whether the inbox examined as many entries as one search may, before the page was full. */
-  readonly isUnfinished: boolean
+  /** In which direction there may be further entries, if the inbox examined as many as one search may before the page was full. */
+  readonly unfinished: 'older' | 'newer' | undefined
 }
 
 export const entriesPage: ReadPage = async (parts, visit) => {
   const { query } = visit.request
   const list = listQuery(query)
-  const { entries, olderFrom, newerTo, isUnfinished } = list.problem
+  const { entries, olderFrom, newerTo, unfinished } = list.problem
     ? NOTHING
     : await pageOf(parts, list, query)
   const isNewest = !query.has('from') && !query.has('to')
@@ -40,13 +40,14 @@ export const entriesPage: ReadPage = async (parts, visit) => {
       })),
       problem: list.problem,
       rows: entries.map(entryRow),
-      empty: isUnfinished
+      empty: unfinished
         ? 'No entry was found so far. The search was ended before it had examined all entries.'
         : 'No entry matches.',
       liveHref: isNewest && !list.problem ? liveHref(list, entries) : undefined,
       newerHref: newerTo === undefined ? undefined : hrefWith('entries', list.parts, [['to', newerTo]]),
       olderHref: olderFrom === undefined ? undefined : hrefWith('entries', list.parts, [['from', olderFrom]]),
-      olderText: isUnfinished ? 'Search further' : 'Older',
+      newerText: unfinished === 'newer' ? 'Search further' : 'Newer',
+      olderText: unfinished === 'older' ? 'Search further' : 'Older',
       bulk: bulkLinks(visit, list),
     }),
     list.problem ? 400 : 200,
@@ -78,7 +79,7 @@ export const liveEntries: ReadPage = async (parts, visit) => {
   return html(parts.renderer.fragment('liveEntries', view))
 }
 
-const NOTHING: ListPage = { entries: [], olderFrom: undefined, newerTo: undefined, isUnfinished: false }
+const NOTHING: ListPage = { entries: [], olderFrom: undefined, newerTo: undefined, unfinished: undefined }
 
 async function pageOf(
   parts: Pick<ConsoleParts, 'operations'>,
@@ -100,7 +101,7 @@ async function olderThan(
     entries,
     olderFrom: next,
     newerTo: from === undefined ? undefined : (entries[0]?.id ?? from),
-    isUnfinished: next !== undefined && entries.length < PAGE_SIZE,
+    unfinished: next !== undefined && entries.length < PAGE_SIZE ? 'older' : undefined,
   }
 }
 
@@ -109,11 +110,15 @@ async function newerThan(
   parts: Pick<ConsoleParts, 'operations'>,
   list: Pick<ListQuery, 'filter'>,
 ): Promise<ListPage> {
-  const found = await parts.operations.search(list.filter, { afterId: to, limit: PAGE_SIZE })
-  const entries = found.entries.toReversed()
+  const { entries: found, next } = await parts.operations.search(list.filter, {
+    afterId: to,
+    limit: PAGE_SIZE,
+  })
+  const entries = found.toReversed()
   // If there are no newer entries, this shows the first page.
-  if (entries.length === 0 && found.next === undefined) return olderThan(undefined, parts, list)
-  return { entries, olderFrom: entries.at(-1)?.id ?? to, newerTo: found.next, isUnfinished: false }
+  if (entries.length === 0 && next === undefined) return olderThan(undefined, parts, list)
+  const unfinished = next !== undefined && entries.length < PAGE_SIZE ? 'newer' : undefined
+  return { entries, olderFrom: entries.at(-1)?.id ?? to, newerTo: next, unfinished }
 }
 
 function liveHref({ parts }: ListQuery, entries: readonly EntrySummary[]): string {

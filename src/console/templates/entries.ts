@@ -39,7 +39,7 @@ export const ENTRIES = `<% layout('@layout', it.frame) %>
 <% if (it.rows.length === 0) { %><p class="note"><%= it.empty %></p><% } else { %>
 <section aria-label="Entries"><%~ include('@entryTable', { rows: it.rows, label: 'List of entries' }) %></section><% } %>
 <% if (it.newerHref || it.olderHref) { %><nav class="pages" aria-label="Pages of the list">
-<% if (it.newerHref) { %><a href="<%= it.newerHref %>" rel="prev">Newer</a><% } %>
+<% if (it.newerHref) { %><a href="<%= it.newerHref %>" rel="prev"><%= it.newerText %></a><% } %>
 <% if (it.olderHref) { %><a href="<%= it.olderHref %>" rel="next"><%= it.olderText %></a><% } %>
 </nav><% } %>
 <% if (it.bulk.length > 0) { %>
