@@ -91,24 +91,45 @@ describeWithChromium('the protections of the console in a browser', () => {
     close()
   })
 
-  it('leads to the login of the application when the session has ended', async () => {
-    const { inbox } = seededInbox()
-    let isLoggedIn = true
-    const app = express()
-    app.get('/login', (_, response) => void response.send('<title>Login</title><h1>Login</h1>'))
-    app.use(
-      '/c',
-      (_, response, next) => (isLoggedIn ? next() : response.redirect('/login')),
-      createConsole({ inbox, logger: false }),
+  describe.each(['its own origin', 'another origin'])('behind a login on %s', (origin) => {
+    async function behindLogin() {
+      const seeded = seededInbox()
+      const app = express()
+      app.get('/login', (_, response) => void response.send('<title>Login</title>'))
+      const own = await serveUntilEnd(app)
+      const login = origin === 'its own origin' ? '/login' : `${await serveUntilEnd(app)}/login`
+      const session = { isOpen: true }
+      app.use(
+        '/c',
+        (_, response, next) => (session.isOpen ? next() : response.redirect(login)),
+        createConsole({ inbox: seeded.inbox, operator: () => ADA, logger: false }),
+      )
+      const { page } = await open(own)
+      return { ...seeded, base: `${own}/c/`, session, page }
+    }
+
+    it.each(['./', 'entries'])('%s leads to the login when the session has ended', async (path) => {
+      const { base, session, page } = await behindLogin()
+      await page.clock.install()
+      await page.goto(new URL(path, base).href)
+      await page.getByRole('heading', { level: 1 }).waitFor()
+      session.isOpen = false
+      await page.clock.runFor(5_000)
+      await page.waitForURL('**/login')
+    })
+
+    it.each(['Discard', 'Show'])(
+      'the button %s leads to the login when the session has ended',
+      async (name) => {
+        const { base, session, page, inbox, add } = await behindLogin()
+        const id = await add(DEAD)
+        await page.goto(new URL(name === 'Show' ? 'entries' : `entry?id=${id}`, base).href)
+        session.isOpen = false
+        await page.getByRole('button', { name }).click()
+        await page.waitForURL('**/login')
+        expect((await inbox.show(id))!.history).toEqual([])
+      },
     )
-    const base = `${await serveUntilEnd(app)}/c/`
-    const { page } = await open(base)
-    await page.clock.install()
-    await page.goto(base)
-    await page.getByRole('heading', { name: 'Overview' }).waitFor()
-    isLoggedIn = false
-    await page.clock.runFor(5_000)
-    await page.waitForURL('**/login')
   })
 
   // To such an address browsers send no Sec-Fetch-Site, and Origin depends on the Referrer-Policy of the page.

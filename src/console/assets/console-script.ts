@@ -101,14 +101,22 @@ export const CONSOLE_SCRIPT = `'use strict'
     const note = document.getElementById('stale')
     if (note) note.hidden = !isStale
   }
+  // If the session has ended, the address of the page leads to a login: of the console, or of the application or the proxy in front. A
+  // followed redirect to a login on another origin would look like a console that does not answer.
+  document.addEventListener('htmx:config:request', (event) => {
+    event.detail.ctx.request.redirect = 'manual'
+  })
   document.addEventListener('htmx:error', () => showStale(true))
   document.addEventListener('htmx:after:request', (event) => {
     const { status, raw } = event.detail.ctx.response
     showStale(status >= 400)
-    // The session has ended. The same address now has a page to sign in: of the console, or of the application, which redirects to it.
-    if (status !== 401 && !raw.redirected) return
+    if (![401, 403].includes(status) && raw.type !== 'opaqueredirect') return
     event.preventDefault()
     location.reload()
+  })
+  // Browsers block a form that is redirected to such a login, and show nothing.
+  document.addEventListener('securitypolicyviolation', ({ effectiveDirective }) => {
+    if (effectiveDirective === 'form-action') location.reload()
   })
 })()
 `
