@@ -7,9 +7,10 @@ import { seededInbox } from './seeded-inbox.js'
 const numberOf = (page: Page, state: string) => page.locator(`.tile.${state} .count`).innerText()
 
 describeWithChromium('the pages of the console in a browser', () => {
-  // The contrast does not depend on the width, and the structure does not depend on the colours.
   it.each([
     ['light', 360],
+    ['light', 2_560],
+    ['dark', 360],
     ['dark', 2_560],
   ] as const)(
     'has no finding of axe and no scroll bar of the page in %s at %d pixels',
