@@ -56,6 +56,18 @@ describeWithChromium('decisions in a browser', () => {
     expect((await inbox.show(dead))!.history).toHaveLength(1)
   })
 
+  it('decides nothing when Enter is pressed in the reason, because there are several decisions', async () => {
+    const { base, inbox, dead } = await everything()
+    const { page } = await open(base)
+    await page.goto(new URL(`entry?id=${dead}`, base).href)
+    expect(await page.locator('button:visible').allInnerTexts()).toEqual(['Retry', 'Discard'])
+    await page.getByLabel('Reason of your decision').fill('not this callback')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Discard' }).click()
+    await page.getByRole('cell', { name: 'not this callback' }).waitFor()
+    expect((await inbox.show(dead))!.history).toMatchObject([{ action: 'discard' }])
+  })
+
   it('can be used with the keyboard alone', async () => {
     const { base, inbox, dead } = await everything()
     const { page, problems } = await open(base)

@@ -145,6 +145,7 @@ input { font: inherit; color: inherit; accent-color: var(--accent); }
 input:not([type="checkbox"]) { width: 100%; min-width: 0; padding: 0.36rem 0.55rem; background: var(--page); border: 1px solid var(--soft); border-radius: 6px; }
 .buttons { display: flex; flex-wrap: wrap; gap: 0.6rem 1rem; align-items: center; }
 button, a.button { font: inherit; font-weight: 600; padding: 0.36rem 0.95rem; border-radius: 6px; border: 1px solid var(--accent); background: var(--accent); color: var(--on-accent); cursor: pointer; text-decoration: none; display: inline-block; }
+button[hidden] { display: none; }
 button:hover, a.button:hover { filter: brightness(1.12); }
 button.danger { background: transparent; color: var(--dead); border-color: var(--dead); }
 button.quiet, a.button { background: transparent; color: var(--link); border-color: var(--line); font-weight: 400; }

@@ -1,5 +1,9 @@
 import { MAX_REASON_LENGTH } from '../../inbox/operator-action.js'
 
+/**
+ * The first button of the form is disabled, so that Enter in the reason decides nothing (HTML, "implicit submission"). Otherwise it would
+ * press the first decision, such as Release.
+ */
 export const ENTRY = `<% layout('@layout', it.frame) %>
 <% if (it.problem) { %><p class="problem" role="alert"><%= it.problem %></p><% } %>
 <div class="head"><h1>Entry <span class="mono"><%= it.id %></span></h1><%~ include('@state', it) %></div>
@@ -7,6 +11,7 @@ export const ENTRY = `<% layout('@layout', it.frame) %>
 <% if (it.reason) { %><p class="reason"><span>Reason</span> <%= it.reason %></p><% } %>
 <% if (it.decisions.length > 0) { %>
 <form class="decide" method="post" action="<%= it.href %>" aria-label="Decide">
+<button disabled hidden></button>
 <input type="hidden" name="token" value="<%= it.formToken %>">
 <input type="hidden" name="seen" value="<%= it.seen %>">
 <label class="field"><span>Reason of your decision<%= it.reasonRequired ? '' : ' (optional)' %></span>
