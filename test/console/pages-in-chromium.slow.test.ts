@@ -137,4 +137,23 @@ describeWithChromium('the pages of the console in a browser', () => {
     // --handled, --quarantined and --dead of the light scheme.
     expect(colors).toEqual(expect.arrayContaining(['35,114,74', '134,84,10', '179,38,30']))
   })
+
+  it('has a legend in the colours of the chart, and marks the chosen period, where the system forces its colours', async () => {
+    const { base } = await everything()
+    const { page } = await open(base, { colorScheme: 'dark', forcedColors: 'active' })
+    await page.goto(base)
+    await page.locator('#chart canvas').waitFor()
+    const stylesOf = (selector: string, property: string) =>
+      page.evaluate<string[]>(
+        `[...document.querySelectorAll('${selector}')].map((each) => getComputedStyle(each).${property})`,
+      )
+    // --dead, --quarantined, --plain and --handled of the dark scheme. The time has no colour.
+    expect((await stylesOf('.u-marker', 'backgroundColor')).slice(-4)).toEqual([
+      'rgb(255, 154, 144)',
+      'rgb(240, 185, 92)',
+      'rgb(163, 175, 191)',
+      'rgb(121, 207, 159)',
+    ])
+    expect(await stylesOf('.switch a', 'fontWeight')).toEqual(['600', '400', '400'])
+  })
 })

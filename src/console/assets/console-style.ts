@@ -104,6 +104,7 @@ section, form.filters, form.decide, .facts, .lead { background: var(--panel); bo
 .chart .u-legend { font-size: 0.85rem; text-align: left; }
 .chart .u-legend th, .chart .u-legend td { border: 0; padding: 0 0.3rem 0 0; }
 .chart .u-legend tr:hover > * { background: none; }
+.chart .u-marker { forced-color-adjust: none; }
 summary { cursor: pointer; color: var(--soft); }
 details[open] summary { margin-bottom: 0.6rem; }
 .figures { max-height: 20rem; overflow: auto; }
@@ -111,7 +112,7 @@ details[open] summary { margin-bottom: 0.6rem; }
 .switch { list-style: none; display: flex; margin: 0; padding: 0; border: 1px solid var(--line); border-radius: 6px; overflow: hidden; }
 .switch a { display: block; padding: 0.2rem 0.75rem; text-decoration: none; }
 .switch li + li a { border-left: 1px solid var(--line); }
-.switch a[aria-current] { background: var(--accent); color: var(--on-accent); }
+.switch a[aria-current] { background: var(--accent); color: var(--on-accent); font-weight: 600; }
 .switch a:focus-visible { outline-offset: -3px; }
 
 .scroll { overflow-x: auto; max-width: 100%; }
