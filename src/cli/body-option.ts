@@ -1,8 +1,7 @@
-import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { buffer } from 'node:stream/consumers'
 import { Option, type Command } from 'commander'
-import { UsageError, type Io } from './io.js'
+import { boundedBytes, readBounded } from './bounded-read.js'
+import type { Io } from './io.js'
 
 export interface BodyFlags {
   readonly body?: string
@@ -19,10 +18,11 @@ export function addBodyOptions(command: Command): Command {
 export async function readBody({ body, bodyFile }: BodyFlags, io: Io): Promise<Buffer | undefined> {
   if (body !== undefined) return Buffer.from(body)
   if (bodyFile === undefined) return undefined
-  if (bodyFile === '-') return buffer(io.stdin)
-  try {
-    return await readFile(resolve(io.cwd(), bodyFile))
-  } catch (error) {
-    throw new UsageError(`cannot read the body from ${bodyFile} (${(error as NodeJS.ErrnoException).code})`)
-  }
+  if (bodyFile === '-') return readStdin(io)
+  return readBounded(resolve(io.cwd(), bodyFile), `the body from ${bodyFile}`)
+}
+
+/** The bytes of the standard input. @throws UsageError */
+export function readStdin({ stdin }: Io): Promise<Buffer> {
+  return boundedBytes(stdin, 'the standard input')
 }

@@ -231,7 +231,7 @@ describe('countersign explain', () => {
   it.each([
     [['none.http'], /cannot read .*none\.http \(ENOENT\)/],
     [['text.http'], /text\.http is not an HTTP\/1\.1 request: it has no request line/],
-    [['/dev/zero'], /\/dev\/zero has more than 67,108,864 bytes: no recorded request is so large/],
+    [['/dev/zero'], /\/dev\/zero has more than 67,108,864 bytes: no request is so large/],
     [['head.http'], /no empty line after its headers within the first MiB/],
     [['lf.http'], /its lines end in LF in place of CR LF/],
     [['a.http', '--config', 'none.json'], /there is no configuration file none\.json/],

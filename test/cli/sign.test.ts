@@ -90,6 +90,10 @@ describe('countersign sign', () => {
     [['--url', callbackUrl, '--timestamp', 'yesterday'], 'timestamp must be a valid Date, or an HTTP date'],
     [['--url', callbackUrl, '--body', 'x', '--body-file', 'y'], 'cannot be used with'],
     [['--url', callbackUrl, '--body-file', 'none.json'], 'cannot read the body from none.json (ENOENT)'],
+    [
+      ['--url', callbackUrl, '--body-file', '/dev/zero'],
+      'the body from /dev/zero has more than 67,108,864 bytes',
+    ],
     [[], "required option '--url <callback-url>' not specified"],
   ])('ends with 2 on wrong usage: %j', async (args, message) => {
     const { code, stderr } = await countersign(['sign', ...args], { env: ENV })

@@ -1,7 +1,6 @@
-import { buffer } from 'node:stream/consumers'
 import { callbackUrlProblem } from '../../signature/index.js'
 import { signedCallback } from '../../testing/signed-callback.js'
-import { addBodyOptions, readBody, type BodyFlags } from '../body-option.js'
+import { addBodyOptions, readBody, readStdin, type BodyFlags } from '../body-option.js'
 import { EXIT, printJson, UsageError, type DefineCommand } from '../io.js'
 import { headerValue } from '../option-values.js'
 import { addSecretOptions, readSecret, SECRET_HELP, type SecretFlags } from '../secret-option.js'
@@ -45,7 +44,7 @@ export const defineSign: DefineCommand = (command, io, finish) => {
         callbackUrl: flags.url,
         secret: await readSecret(flags, io),
       },
-      body: (await readBody(flags, io)) ?? (await buffer(io.stdin)),
+      body: (await readBody(flags, io)) ?? (await readStdin(io)),
       idempotencyKey: flags.key,
       timestamp: flags.timestamp,
     })

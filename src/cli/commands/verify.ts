@@ -1,10 +1,10 @@
-import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { OUTCOMES } from '../../callback/outcomes.js'
 import { callbackUrlProblem, stringToSign, verifyCallback } from '../../signature/index.js'
 import { hashBody } from '../../signature/string-to-sign.js'
 import { headerValues } from '../../testing/http-message.js'
 import { loadRecordedRequest, parseRecordedRequest } from '../../testing/recorded-requests.js'
+import { readBounded } from '../bounded-read.js'
 import { EXIT, printJson, UsageError, type DefineCommand, type Io } from '../io.js'
 import { addSecretOptions, readSecret, SECRET_HELP, type SecretFlags } from '../secret-option.js'
 import { table } from '../table.js'
@@ -78,17 +78,9 @@ async function readRecording(file: string, flags: VerifyFlags, io: Io): Promise<
   const problem = callbackUrlProblem(flags.callbackUrl)
   if (problem) throw new UsageError(`--callback-url: ${problem}`)
   return {
-    bytes: await readRequest(path),
+    bytes: await readBounded(path),
     callbackUrl: flags.callbackUrl,
     secret: await readSecret(flags, io),
-  }
-}
-
-async function readRequest(path: string): Promise<Buffer> {
-  try {
-    return await readFile(path)
-  } catch (error) {
-    throw new UsageError(`cannot read ${path} (${(error as NodeJS.ErrnoException).code})`)
   }
 }
 

@@ -6,8 +6,8 @@ import { OUTCOMES, type OutcomeCode } from '../../../callback/outcomes.js'
 import { captureName } from '../../../capture/capture-folder.js'
 import type { ReceivedRequest } from '../../../diagnosis/index.js'
 import { MalformedMessage, readBody, readHead, type MessageHead } from '../../../testing/http-message.js'
+import { boundedBytes, readBounded } from '../../bounded-read.js'
 import { UsageError, type Io } from '../../io.js'
-import { boundedBytes, readBounded } from './bounded-read.js'
 
 /** Servers accept headers of some KiB. */
 const MAX_HEAD_BYTES = 1_048_576
