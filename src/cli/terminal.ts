@@ -2,7 +2,8 @@ import { printableLines } from '../base/printable.js'
 
 /** An output of commands. */
 export interface Output {
-  write(text: string): boolean
+  /** `taken` is called when the reader has taken the text, or with the reason why it cannot. */
+  write(text: string, taken?: (error?: Error | null) => void): boolean
   readonly isTTY?: boolean
   /** The width of a terminal, in characters. */
   readonly columns?: number | undefined
@@ -14,7 +15,7 @@ export interface Output {
  */
 export function guardedOutput(stream: Output): Output {
   return {
-    write: (text) => stream.write(printableLines(text)),
+    write: (text, taken) => stream.write(printableLines(text), taken),
     get isTTY() {
       return stream.isTTY ?? false
     },

@@ -25,13 +25,19 @@ async function exportEntries(inbox: InboxOperations, flags: ExportFlags, io: Io)
       const entry = await inbox.show(id)
       if (!entry) continue
       const line = `${printableJson(JSON.stringify(portable(entry)))}\n`
-      if (file) await file.write(line)
-      else io.stdout.write(line)
+      // Not file.write(), which may write a part of the line.
+      if (file) await file.appendFile(line)
+      else if (!(await isTaken(line, io))) break
     }
   } finally {
     await file?.close()
   }
   return EXIT.done
+}
+
+/** Waits for a slow reader, as the entries may be more than the memory. False if the reader has ended. */
+function isTaken(line: string, { stdout }: Io): Promise<boolean> {
+  return new Promise((resolve) => stdout.write(line, (error) => resolve(!error)))
 }
 
 /** The file holds payloads: only its owner may read it, and an existing file is not overwritten. @throws UsageError */
