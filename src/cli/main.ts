@@ -3,7 +3,6 @@ import { Command, CommanderError } from 'commander'
 import { CountersignError } from '../base/errors.js'
 import { isInstance, textProperty } from '../base/foreign-value.js'
 import { SignatureInputError } from '../signature/index.js'
-import { RecordedRequestError } from '../testing/recorded-requests.js'
 import {
   complain,
   EXIT,
@@ -162,7 +161,7 @@ function withoutValue(message: string): string {
 
 function isMistakeOfUser(error: unknown): boolean {
   if (isInstance(error, CountersignError)) return !DEPENDENCY_FAILURES.has(error.code)
-  return [UsageError, SignatureInputError, RecordedRequestError].some((known) => isInstance(error, known))
+  return [UsageError, SignatureInputError].some((known) => isInstance(error, known))
 }
 
 function version(): string {

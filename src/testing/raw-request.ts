@@ -1,5 +1,6 @@
 import { Socket, type ConnectOpts, type SocketConstructorOpts } from 'node:net'
 import { setImmediate as nextTick } from 'node:timers/promises'
+import { CountersignError } from '../base/errors.js'
 import { checkExchange } from './argument-checks.js'
 import { headerValues, MalformedMessage, readBody, readHead, type MessageHead } from './http-message.js'
 
@@ -36,14 +37,8 @@ export type RawRequestCode =
   /** The answer is larger than 1 MiB. */
   | 'ERR_RESPONSE_TOO_LARGE'
 
-export class RawRequestError extends Error {
-  readonly code: RawRequestCode
-
-  constructor(code: RawRequestCode, message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'RawRequestError'
-    this.code = code
-  }
+export class RawRequestError extends CountersignError<RawRequestCode> {
+  override readonly name = 'RawRequestError'
 }
 
 const MAX_RESPONSE_BYTES = 1_048_576

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readFile, readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { CountersignError } from '../base/errors.js'
 import { invalidOption, kindOf } from '../base/option-checks.js'
 import { parseHttpDate } from '../signature/index.js'
 import { checkBytes, checkPath, checkRecorded } from './argument-checks.js'
@@ -37,14 +38,8 @@ export type RecordedRequestCode =
   /** The bytes are not one HTTP/1.1 request. */
   | 'ERR_RECORDED_REQUEST_MALFORMED'
 
-export class RecordedRequestError extends Error {
-  readonly code: RecordedRequestCode
-
-  constructor(code: RecordedRequestCode, message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'RecordedRequestError'
-    this.code = code
-  }
+export class RecordedRequestError extends CountersignError<RecordedRequestCode> {
+  override readonly name = 'RecordedRequestError'
 }
 
 /**
