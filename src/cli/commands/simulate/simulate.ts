@@ -96,31 +96,13 @@ async function deliverAll(
     await simulator.subscribed({ count, signal })
     for (const subscription of simulator.subscriptions.filter(({ id }) => !served.has(id))) {
       served.add(subscription.id)
-      const areRight = await deliverIfPossible(simulator, subscription, flags, io, signal)
+      const areRight = await deliver(simulator, subscription, flags, io, signal)
       if (flags.once) return areRight ? EXIT.done : EXIT.unexpected
     }
   }
 }
 
 /** @throws UsageError with --once, if the address of the subscription is not allowed */
-async function deliverIfPossible(
-  simulator: ServiceSimulator,
-  subscription: ServiceSubscription,
-  flags: SimulateFlags,
-  io: Io,
-  signal: AbortSignal,
-): Promise<boolean> {
-  try {
-    return await deliver(simulator, subscription, flags, io, signal)
-  } catch (error) {
-    if (!(error instanceof CountersignError)) throw error
-    const message = `cannot deliver to ${JSON.stringify(withoutQuery(subscription.callbackUrl))}: use --deliver-to`
-    if (flags.once) throw new UsageError(message)
-    io.stderr.write(`countersign: ${message}\n`)
-    return false
-  }
-}
-
 async function deliver(
   simulator: ServiceSimulator,
   subscription: ServiceSubscription,
@@ -129,7 +111,6 @@ async function deliver(
   signal: AbortSignal,
 ): Promise<boolean> {
   const { faults, callbacks, concurrency, shuffle } = flags
-  await untilListening(flags.deliverTo ?? subscription.callbackUrl, flags.waitMs, signal)
   const list = faults.flatMap((fault) =>
     Array.from({ length: callbacks }, () => ({
       subscription,
@@ -137,8 +118,17 @@ async function deliver(
       signal,
     })),
   )
-  const deliveries = await simulator.deliverMany(list, { concurrency, shuffle })
-  return printDeliveries(subscription, deliveries, flags, io)
+  try {
+    await untilListening(flags.deliverTo ?? subscription.callbackUrl, flags.waitMs, signal)
+    const deliveries = await simulator.deliverMany(list, { concurrency, shuffle })
+    return printDeliveries(subscription, deliveries, flags, io)
+  } catch (error) {
+    if (!(error instanceof CountersignError)) throw error
+    const message = `cannot deliver to ${JSON.stringify(withoutQuery(subscription.callbackUrl))}: use --deliver-to`
+    if (flags.once) throw new UsageError(message)
+    io.stderr.write(`countersign: ${message}\n`)
+    return false
+  }
 }
 
 function withSettings(fault: FaultName, { slowMs }: SimulateFlags): Fault | FaultName {
