@@ -13,12 +13,16 @@ export interface CallbackHead {
   readonly request: RequestSource
 }
 
-export function requestHead(request: IncomingMessage & { originalUrl?: string }): CallbackHead {
+export function callbackHead(method: string | undefined, path: string, request: RequestSource): CallbackHead {
   return {
-    method: request.method,
-    path: request.originalUrl ?? request.url ?? '/',
+    method,
+    path,
     headers: callbackHeaders(request),
     mayLackHeaders: mayLackHeaders(request),
     request,
   }
+}
+
+export function requestHead(request: IncomingMessage & { originalUrl?: string }): CallbackHead {
+  return callbackHead(request.method, request.originalUrl ?? request.url ?? '/', request)
 }

@@ -1,6 +1,6 @@
 import { invalidOption, kindOf } from '../base/option-checks.js'
-import { callbackHeaders, mayLackHeaders, type RequestHeaders } from './callback-headers.js'
-import type { CallbackHead } from './callback-head.js'
+import type { RequestHeaders } from './callback-headers.js'
+import { callbackHead, type CallbackHead } from './callback-head.js'
 
 /** The bytes, or a source of them: a Node stream, a web stream, an async generator, or a promise of all bytes. */
 export type BodySource = Uint8Array | AsyncIterable<Uint8Array> | Promise<Uint8Array>
@@ -24,13 +24,7 @@ export function plainHead(plain: PlainRequest): CallbackHead {
   const request: RequestHeaders = isIterable(headers)
     ? { rawHeaders: rawHeaders?.length ? rawHeaders : [...headers].flat().map(String) }
     : { rawHeaders, headers }
-  return {
-    method,
-    path,
-    headers: callbackHeaders(request),
-    mayLackHeaders: mayLackHeaders(request),
-    request,
-  }
+  return callbackHead(method, path, request)
 }
 
 export function isIterable(headers: PlainRequest['headers']): headers is Iterable<readonly [string, string]> {

@@ -121,9 +121,8 @@ export class InlineAcceptance implements Acceptance {
   #handle(run: Run): MaybePending<Outcome> {
     const { dispatcher, events } = this.#parts
     const { event, claim, claimedAt } = run
-    const { attempt } = claim
-    if (events.has('claimed')) events.publish('claimed', { entry: undefined, callback: event, attempt })
-    const { result, settled } = dispatcher.dispatch(event, attempt, this.#abort.signal, { claimedAt })
+    if (events.has('claimed')) events.publish('claimed', stepOf(run))
+    const { result, settled } = dispatcher.dispatch(event, claim.attempt, this.#abort.signal, { claimedAt })
     return whenDone(result, (failure) => (failure ? this.#fail(run, failure, settled) : this.#complete(run)))
   }
 
@@ -131,14 +130,13 @@ export class InlineAcceptance implements Acceptance {
     const { event, claim, claimedAt } = run
     // A handler that continues after its timeout keeps the claim, so that the callback is not handled twice at
     // the same time, and a stop waits for it. Both end with the lease, because the handler may never return.
-    this.#inFlight.begin()
     const leftMs = Math.max(claimedAt + this.#parts.leaseMs - performance.now(), 0)
-    const released = withTimeout(settled(), leftMs, 'an aborted handler')
-      .then(
+    const released = this.#inFlight.during(() =>
+      withTimeout(settled(), leftMs, 'an aborted handler').then(
         () => this.#release(claim, run),
         () => {},
-      )
-      .finally(() => this.#inFlight.end())
+      ),
+    )
     if (failure.code !== 'ERR_HANDLER_TIMEOUT') await released
     this.#publishFailure(failure, run)
     return outcome(failure.code, event, failure.error)
@@ -168,8 +166,7 @@ export class InlineAcceptance implements Acceptance {
   ): MaybePending<Result> {
     const { events } = this.#parts
     if (!events.isSurrounded('settle')) return work()
-    const { event, claim } = run
-    return events.within('settle', { entry: undefined, callback: event, attempt: claim.attempt, move }, work)
+    return events.within('settle', { ...stepOf(run), move }, work)
   }
 
   /** The claim is not released: the store may have recorded the completion before it failed. */
@@ -224,7 +221,6 @@ interface Unknown {
   readonly error: unknown
 }
 
-function attemptOf({ event, claim, claimedAt }: Run) {
-  const durationMs = performance.now() - claimedAt
-  return { entry: undefined, callback: event, attempt: claim.attempt, durationMs }
+function attemptOf(run: Run) {
+  return { ...stepOf(run), durationMs: performance.now() - run.claimedAt }
 }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { outcome } from '../callback/outcomes.js'
 import { answeredEvent } from '../events/publish-answer.js'
-import { requestHead } from '../http/callback-head.js'
+import { callbackHeaders } from '../http/callback-headers.js'
 import { respond } from '../http/respond.js'
 import type { Logger } from '../logging/logger.js'
 
@@ -13,7 +13,7 @@ export function answerUnanswered(responses: Iterable<ServerResponse>, logger: Lo
   const result = outcome('ERR_SHUTTING_DOWN')
   for (const response of responses) {
     if (response.headersSent) continue
-    const { idempotencyKey, eventType } = answeredEvent(result, requestHead(response.req).headers, 0)
+    const { idempotencyKey, eventType } = answeredEvent(result, callbackHeaders(response.req), 0)
     respond(response.req, response, result, { lingerMs: 0, awaitsContinue: false })
     const message =
       'the receiver has stopped while this callback is processed, and its sender is answered 503: pass the signal of the ' +
