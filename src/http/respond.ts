@@ -1,5 +1,5 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import type { Http2ServerResponse } from 'node:http2'
+import type { ServerHttp2Stream } from 'node:http2'
 import { setImmediate } from 'node:timers'
 import type { Outcome, OutcomeCode } from '../callback/outcomes.js'
 import { answerTo, reportAnswer } from './answer.js'
@@ -45,11 +45,12 @@ export function respond(
   const headers: OutgoingHttpHeaders = { 'Content-Length': answer.body.length, ...answerHeaders }
   // Node drops the body of an answer to HEAD, but throws for it with `rejectNonStandardBodyWrites`.
   const body = request.method === 'HEAD' ? '' : answer.body
-  const isHttp2 = request.httpVersionMajor === 2
+  // Not by the version of the request: the head of a request over HTTP/1.1 may say HTTP/2.0.
+  const { stream } = response as { stream?: ServerHttp2Stream }
   // HTTP/2 forbids the header (RFC 9113, section 8.2.2).
-  if (!isHttp2 && (CLOSES.has(code) || awaitsContinue)) headers['Connection'] = 'close'
+  if (!stream && (CLOSES.has(code) || awaitsContinue)) headers['Connection'] = 'close'
   response.writeHead(status, headers)
-  if (isHttp2) return endStream(request, response as unknown as Http2ServerResponse, body)
+  if (stream) return endStream(request, response, stream, body)
   if (request.complete !== false || awaitsContinue || code === 'ERR_BODY_TIMEOUT') response.end(body)
   else endAfterRequest(request, response, body, lingerMs)
 }
@@ -87,11 +88,16 @@ function endAfterRequest(
  * still sending is told to stop (RFC 9113, section 8.1). Otherwise the stream would stay open and continue to
  * buffer.
  */
-function endStream(request: IncomingMessage, response: Http2ServerResponse, body: string): void {
+function endStream(
+  request: IncomingMessage,
+  response: ServerResponse,
+  stream: ServerHttp2Stream,
+  body: string,
+): void {
   response.end(body)
   if (request.complete !== false) return
   // Node frees a stream only after its buffered data has been read.
   request.resume()
   // Not immediately, because Node 26 would drop the answer to a HEAD.
-  setImmediate(() => response.stream.close())
+  setImmediate(() => stream.close())
 }

@@ -135,6 +135,16 @@ describe.each(HOST_NAMES)('in %s', (hostName) => {
     })
   })
 
+  it('whose head says HTTP/2.0 over HTTP/1.1 does not end the process', async () => {
+    const { port, send } = await runReceiver({ in: hostName })
+    const { socket, receives } = await connection(port)
+    const { body, toHttp } = genuine({ headers: { Authorization: null } })
+    socket.write(toHttp().toString('latin1').replace('HTTP/1.1', 'HTTP/2.0').slice(0, -body.length))
+    await receives(/ 401 [^]*}$/)
+    // The event loop ends an iteration before it reads the next request.
+    expect(await send(genuine())).toMatchObject({ status: 200 })
+  })
+
   it('refuses a length and chunks in one request', async () => {
     const { send, outcomes } = await runReceiver({ in: hostName })
     const request = withLines(genuine().toHttp(), 'Transfer-Encoding: chunked')
