@@ -26,9 +26,11 @@ export function migrationSql(schema = DEFAULT_SCHEMA): string {
 export function sqlOf(migrations: readonly Migration[], schema: string): string {
   const name = quoteIdentifier(schemaName('migrationSql', schema))
   const steps = migrations.map((migration, index) => step(migration, index + 1)).join('')
-  // Without a limit, because to build an index takes its time.
+  // Statements have no limit, because to build an index takes its time. The commit waits for no standby, which may be absent: a
+  // standby that confirms a callback has everything that was committed before it.
   return `BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL statement_timeout = 0;
+SET LOCAL synchronous_commit = local;
 SELECT pg_advisory_xact_lock(${advisoryLock(schema, 'migration')});
 DO ${dollarQuote(`BEGIN
   IF to_regnamespace(${quoteLiteral(name)}) IS NULL THEN

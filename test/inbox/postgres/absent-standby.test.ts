@@ -8,6 +8,29 @@ const BUSY_TIMEOUT_MS = 5_000
 const WAITING = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 
 describeWithDatabase('a PostgresInbox whose synchronous standby is absent', (database) => {
+  const waitFor = async (count: number) => {
+    for (let looks = 0; (await database.query(WAITING)).rowCount !== count; looks++) await nextLook(looks)
+  }
+  const setStandbys = async (names: string) => {
+    await database.query(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`)
+    await database.query('SELECT pg_reload_conf()')
+  }
+  /** Resolves when the server knows that the standby is absent. From then on a commit waits, as the returned one does. */
+  const removeStandby = async (schema: string) => {
+    await setStandbys('absent')
+    const waiting = database.server.query(`CREATE SCHEMA ${schema}_waits`)
+    await waitFor(1)
+    return { waiting }
+  }
+
+  it('makes its schema, and does not wait for the standby', async () => {
+    const schema = database.newSchema()
+    const { waiting } = await removeStandby(schema)
+    await database.inboxOn(schema).open()
+    await setStandbys('')
+    await waiting
+  })
+
   it.each([
     ['the statement that is a commit as well', {}],
     ['COMMIT', { orderKey: 'account 1' }],
@@ -15,17 +38,7 @@ describeWithDatabase('a PostgresInbox whose synchronous standby is absent', (dat
     const schema = database.newSchema()
     const inbox = database.inboxOn(schema, { busyTimeoutMs: BUSY_TIMEOUT_MS })
     await inbox.open()
-    const waitFor = async (count: number) => {
-      for (let looks = 0; (await database.query(WAITING)).rowCount !== count; looks++) await nextLook(looks)
-    }
-    const setStandbys = async (names: string) => {
-      await database.query(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`)
-      await database.query('SELECT pg_reload_conf()')
-    }
-    await setStandbys('absent')
-    // From the moment that the server knows of the setting, a commit waits.
-    const waiting = database.server.query(`CREATE TABLE ${schema}.waits (); DROP TABLE ${schema}.waits`)
-    await waitFor(1)
+    const { waiting } = await removeStandby(schema)
     const pass = fakeTimeouts()
     const given = arrival(own)
     const refused = expect(inbox.add(given)).rejects.toMatchObject({
