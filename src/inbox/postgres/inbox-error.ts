@@ -75,8 +75,8 @@ const CURES: Record<FaultCode, string> = {
     'cannot be reached. See that the server runs and that host, port, password and network are right; a ' +
     'running process needs no restart',
   ERR_INBOX_FORBIDDEN:
-    'cannot be used by this role. The schema is missing or a grant is: let the owner run what "countersign ' +
-    'inbox migrate --print --role ROLE" prints, or migrationSql() and grantStatements() return; a running ' +
+    'cannot be used by this role. The schema is missing or too old, or a grant is missing: let the owner run what ' +
+    '"countersign inbox migrate --print --role ROLE" prints, or migrationSql() and grantStatements() return; a running ' +
     'process needs no restart',
 }
 
@@ -104,6 +104,7 @@ const FAULT_BY_STATE: Readonly<Record<string, FaultCode>> = {
   '42501': 'ERR_INBOX_FORBIDDEN', // insufficient_privilege
   '3F000': 'ERR_INBOX_FORBIDDEN', // invalid_schema_name
   '42P01': 'ERR_INBOX_FORBIDDEN', // undefined_table
+  '42703': 'ERR_INBOX_FORBIDDEN', // undefined_column
   '42883': 'ERR_INBOX_FORBIDDEN', // undefined_function
   '3D000': 'ERR_INBOX_FORBIDDEN', // the database does not exist
   '25P03': 'ERR_INBOX_UNREACHABLE', // idle_in_transaction_session_timeout

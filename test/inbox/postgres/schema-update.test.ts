@@ -107,6 +107,23 @@ describeWithDatabase('a schema of version 1, which had neither attempts nor head
     expect(await inbox.act(id, 'undo', 'ann')).toMatchObject({ done: false, code: 'state' })
   })
 
+  it('that a running process finds after a failover is named in the error, and is updated without a restart', async () => {
+    const schema = database.newSchema()
+    const inbox = database.inboxOn(schema)
+    await inbox.open()
+    // A standby that lacked the later migrations has become the primary server.
+    await database.query(`DROP SCHEMA ${schema} CASCADE`)
+    await database.query(sqlOf(VERSION_1, schema))
+    const tooOld = {
+      code: 'ERR_INBOX_FORBIDDEN',
+      message: expect.stringContaining('countersign inbox migrate'),
+    }
+    await expect(inbox.add(arrival())).rejects.toMatchObject(tooOld)
+    await expect(inbox.search({ bodyId: 'transfer 1' })).rejects.toMatchObject(tooOld)
+    await database.query(migrationSql(schema))
+    expect((await inbox.add(arrival())).result).toBe('stored')
+  })
+
   it('is refused by this version until its owner has updated it, and used by version 1 until then', async () => {
     const schema = database.newSchema()
     await database.query(`CREATE ROLE updating LOGIN`)
