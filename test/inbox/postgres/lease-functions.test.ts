@@ -45,6 +45,26 @@ describeWithAnyDatabase('the functions of the database for workers', (database) 
     },
   )
 
+  it('and the count of repeats are run again if the server has undone them to resolve a deadlock', async () => {
+    const schema = database.newSchema()
+    const inbox = database.inboxOn(schema)
+    const given = arrival()
+    await inbox.add(given)
+    const { entries } = await inbox.claim(ANY)
+    await database.query(
+      `CREATE SEQUENCE ${schema}.tries;
+      CREATE FUNCTION ${schema}.fail_twice() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF nextval('${schema}.tries') < 3 THEN RAISE EXCEPTION 'deadlock detected' USING ERRCODE = '40P01'; END IF;
+        RETURN NEW;
+      END $$;
+      CREATE TRIGGER fail_twice BEFORE UPDATE ON ${schema}.entries FOR EACH ROW EXECUTE FUNCTION ${schema}.fail_twice()`,
+    )
+    expect((await inbox.settle([{ claim: entries[0]!, end: COMPLETE }])).size).toBe(1)
+    await database.query(`ALTER SEQUENCE ${schema}.tries RESTART`)
+    expect((await inbox.add(given)).result).toBe('duplicate')
+    expect(await inbox.show(entries[0]!.id)).toMatchObject({ state: 'handled', copies: 1 })
+  })
+
   it('read no whole table, although their plans were made when the tables were empty', async () => {
     const schema = database.newSchema()
     await database.query(migrationSql(schema))
