@@ -11,6 +11,8 @@ import { buildInboxProgram } from '../support/inbox-program.js'
 import { itWhere } from '../support/it-where.js'
 import { inboxFile, inboxOn, openAside, temporaryDirectory } from '../support/sqlite-file.js'
 
+const ANY = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
+
 describe('while another process holds the file', () => {
   it('goes on trying until it is released', async () => {
     const file = inboxFile()
@@ -126,6 +128,20 @@ describe('goes on without a restart', () => {
       'print((await new SqliteInbox({ file }).stats()).stored)',
     )
     expect(await startProgram(process.execPath, [program, file]).ended).toEqual(['2'])
+  })
+
+  it('after another process has replaced the file, in which claims of the old one are not valid', async () => {
+    const file = inboxFile()
+    const [one, other] = [inboxOn(file, { logger: false }), inboxOn(file, { logger: false })]
+    await one.add(arrival())
+    const [old] = (await one.claim(ANY)).entries
+    for (const each of [file, `${file}-wal`, `${file}-shm`]) rmSync(each)
+    await other.add(arrival())
+    const [claimed] = (await other.claim(ANY)).entries
+    expect(claimed!.id).toBe(old!.id)
+    expect(await one.begin([old!], 60_000)).toEqual(new Set())
+    expect(await one.settle([{ claim: old!, end: { move: 'complete' } }])).toEqual(new Set())
+    expect(await one.begin([claimed!], 60_000)).toEqual(new Set([claimed!.id]))
   })
 
   it('after the file was deleted, and says so', async () => {

@@ -175,7 +175,10 @@ const COLUMNS = [
 ] as const
 
 const PARAMETERS = COLUMNS.map((_, index) => `?${index + 1}`)
-const INSERT = `INSERT INTO entries (${COLUMNS.join(', ')}) SELECT ${PARAMETERS.join(', ')}`
+// The file may be replaced while several processes have it open. A claim of an entry of the old file must not be valid for the
+// entry that has its id in the new one. Claims count from here.
+const FIRST_TOKEN = 'abs(random() % 1000000000)'
+const INSERT = `INSERT INTO entries (${COLUMNS.join(', ')}, token) SELECT ${PARAMETERS.join(', ')}, ${FIRST_TOKEN}`
 const INSERT_SUSPECT = `${INSERT} WHERE true ON CONFLICT DO NOTHING`
 const SIGNATURE = PARAMETERS[COLUMNS.indexOf('signature')]
 const SIGNED_AT = PARAMETERS[COLUMNS.indexOf('signed_at')]
