@@ -64,6 +64,9 @@ export class Claimer {
       this.#watchClock()
       claiming = inbox.claim({ eventTypes: handlers.types, leaseMs, ...plan })
       const claims = await withTimeout(claiming, leaseMs / 2, 'the inbox')
+      // The inbox may be code of the application.
+      if (!Array.isArray(claims.entries))
+        throw new TypeError('inbox.claim must resolve to an object with "entries"')
       if (claims.clockSetBackMs !== undefined) this.#warnOfClock(-claims.clockSetBackMs, 'set back')
       const failures = this.#failures.succeeded()
       if (failures > 0) logger.info({ failures }, 'the worker can claim entries again')

@@ -141,6 +141,7 @@ describe('a worker whose inbox is out of order', () => {
     ['throws in place of rejecting', fails],
     ['returns no promise', () => ({ entries: [], interruptedIsDue: false })],
     ['resolves to nothing', async () => {}],
+    ['resolves to no entries', async () => ({})],
   ])('survives an inbox that %s', async (_what, claim) => {
     const { store, becomes, set, calls } = troubled()
     set('claim', claim as () => Promise<Claims>)
