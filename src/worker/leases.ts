@@ -11,7 +11,7 @@ export async function renewLeases(
   const claims = Array.from(running, (run) => ({ run, entry: run.entry }))
   if (claims.length === 0) return
   const leaseEndsAt = performance.now() + leaseMs
-  const renewals = claims.map(({ entry }) => records.extend(entry))
+  const renewals = claims.map(async ({ entry }) => (await records.extend(entry)).has(entry.id))
   const failures: unknown[] = []
   for (const [index, renewal] of (await Promise.allSettled(renewals)).entries()) {
     const { run, entry } = claims[index]!
@@ -21,7 +21,7 @@ export async function renewLeases(
       if (run.leaseEndsAt - performance.now() <= leaseMs / 3)
         run.controller.abort(new Error('the lease of this entry runs out and could not be renewed'))
     } else if (run.entry !== entry) continue
-    else if (renewal.value.has(entry.id)) run.leaseEndsAt = leaseEndsAt
+    else if (renewal.value) run.leaseEndsAt = leaseEndsAt
     else {
       run.lost = true
       run.controller.abort(new Error('the lease of this entry was lost: another worker handles it'))

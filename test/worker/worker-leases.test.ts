@@ -55,6 +55,18 @@ describe('while a handler runs longer than its lease', () => {
   })
 })
 
+it('a renewal that resolves to nothing does not end the process', async () => {
+  const { store, called, becomes, pass, set, log } = leasedWorker()
+  const id = await store()
+  const run = await called(1)
+  set('extend', async () => undefined as never)
+  await pass(LEASE_MS / 3)
+  expect(log.withCode('ERR_INBOX_UNAVAILABLE')).toMatchObject([{ message: 'leases could not be renewed' }])
+  set('extend', undefined)
+  run.succeed()
+  await becomes(id, 'handled')
+})
+
 describe('a handler whose lease was lost', () => {
   it('has its signal aborted', async () => {
     const { store, called, pass, otherClaims, clock } = leasedWorker()
