@@ -58,6 +58,16 @@ describeWithRedis('the records in Redis', () => {
     expect(await command('EXISTS', c, h)).toBe(0)
   })
 
+  it('of a claim whose release did not find its holder, while a cluster moved the slot, do not refuse a repeat', async () => {
+    const { request, h } = callback()
+    const claim = await claimOf(store, request)
+    const holder = (await command('GET', h)) as string
+    await claim.release()
+    await command('SET', h, holder, 'PX', '3600000')
+    expect(await stateOf(store, { ...request, key: 'other' })).toBe('replay')
+    expect((await claimOf(store, request)).attempt).toBe(2)
+  })
+
   it('of another process are understood', async () => {
     const [running, other, done] = [callback(), callback(), callback()]
     const later = String(Date.now() + 3_600_000)
