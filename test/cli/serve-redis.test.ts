@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
 import { CountersignError } from '../../src/index.js'
 import { redisStore } from '../../src/cli/config/redis-store.js'
 import { silentLogger } from '../../src/logging/logger.js'
@@ -100,9 +102,28 @@ describe('store: { redis }', () => {
     expect(ran.stderr).not.toContain('ss-w0rd')
   })
 
+  it('names a server that accepts connections and does not answer', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const redis = await import('redis')
+    const store = redisStore(
+      { url: new URL(`redis://127.0.0.1:${port}`) },
+      silentLogger,
+      100,
+      async () => redis,
+    )
+    await expect(store.open()).rejects.toMatchObject({
+      code: 'ERR_STORE_UNAVAILABLE',
+      message: `the Redis server 127.0.0.1:${port} cannot be used: its answer took longer than 100 ms. Start it, or correct store.redis.url.`,
+    })
+    await store.close()
+    server.close()
+  })
+
   it('names the package to install where it is missing', async () => {
     const load = () => Promise.reject(new Error("Cannot find package 'redis'"))
-    const store = redisStore({ url: new URL('redis://127.0.0.1') }, silentLogger, load)
+    const store = redisStore({ url: new URL('redis://127.0.0.1') }, silentLogger, 60_000, load)
     const error = await store.open().catch((thrown: unknown) => thrown as CountersignError)
     expect(error).toMatchObject({ code: 'ERR_CONFIG_INVALID' })
     expect((error as Error).message).toContain('npm install redis')

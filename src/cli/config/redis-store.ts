@@ -1,6 +1,7 @@
 import type { RedisClientType } from 'redis'
 import { CountersignError } from '../../base/errors.js'
 import { textProperty } from '../../base/foreign-value.js'
+import { settledWithin, withTimeout } from '../../base/timeout.js'
 import type { NodeRedisClient } from '../../idempotency/redis/redis-client.js'
 import { RedisIdempotencyStore } from '../../idempotency/redis/redis-store.js'
 import type { IdempotencyStore } from '../../idempotency/store.js'
@@ -16,10 +17,11 @@ export interface ConfiguredStore extends IdempotencyStore {
   close(): Promise<void>
 }
 
-/** The store of a setting. Connects when it is opened. */
+/** The store of a setting. Connects when it is opened, within `limitMs`, and is closed within it. */
 export function redisStore(
   { url, ...options }: RedisSetting,
   logger: Logger,
+  limitMs: number,
   loadRedis: () => Promise<Pick<typeof import('redis'), 'createClient'>> = () => import('redis'),
 ): ConfiguredStore {
   let client: RedisClientType | undefined
@@ -32,13 +34,18 @@ export function redisStore(
     sendCommand: async (args, commandOptions) => connected().sendCommand(args, commandOptions),
   }
   const inner = new RedisIdempotencyStore({ ...options, client: lateClient, logger })
+  const connectAndCheck = async () => {
+    client ??= createdClient(await optionalPackage('store.redis', 'redis', loadRedis), url, logger)
+    if (!client.isOpen) await client.connect()
+    await inner.open()
+  }
   return {
     retentionMs: inner.retentionMs,
     claim: async (request) => inner.claim(request),
     async open() {
       try {
-        client ??= await connect(await optionalPackage('store.redis', 'redis', loadRedis), url, logger)
-        await inner.open()
+        // A server that is paused accepts connections and does not answer.
+        await withTimeout(connectAndCheck(), limitMs, 'its answer', { keepsAlive: true })
       } catch (error) {
         if (error instanceof CountersignError && error.code !== 'ERR_STORE_UNAVAILABLE') throw error
         const reason = textProperty(error, 'message')?.replace(/\.$/, '')
@@ -53,18 +60,18 @@ export function redisStore(
     async close() {
       const open = client
       client = undefined
-      // Without a connection there is nothing to wait for.
-      if (open?.isReady) await open.close()
-      else open?.destroy()
+      // Without a connection there is nothing to wait for. The commands that a connection waits for may never be answered.
+      if (open?.isReady) await settledWithin(open.close(), limitMs)
+      else if (open?.isOpen) open.destroy()
     },
   }
 }
 
-async function connect(
+function createdClient(
   { createClient }: Pick<typeof import('redis'), 'createClient'>,
   url: URL,
   logger: Logger,
-): Promise<RedisClientType> {
+): RedisClientType {
   let hasConnected = false
   let isLost = false
   const client = createClient({
@@ -85,7 +92,7 @@ async function connect(
     hasConnected = true
     isLost = false
   })
-  return client.connect()
+  return client
 }
 
 const place = ({ hostname, port }: URL) => `the Redis server ${hostname}:${port || '6379'}`

@@ -7,6 +7,7 @@ import type {
 } from '../../handlers/handlers.js'
 import type { Registration } from '../../handlers/registration.js'
 import { CountersignError } from '../../base/errors.js'
+import { dependencyTimeoutOption } from '../../callback/authenticator.js'
 import type { Handled } from '../../handlers/handler-gaps.js'
 import { KnownSecrets } from '../../logging/known-secrets.js'
 import { loggedError } from '../../logging/logged-error.js'
@@ -63,7 +64,10 @@ export async function standaloneReceiver(settings: Settings, logger: Logger): Pr
   // Loaded only if it is used, because loading takes most of the start-up time. The same holds for the inbox.
   const { redisStore } = redis ? await import('./redis-store.js') : {}
   const makeInbox = setting.kind === 'none' ? undefined : await loadInboxMaker(setting)
-  const store = withOrigin(settings.origin, () => redis && redisStore?.(redis, logger))
+  const store = withOrigin(settings.origin, () => {
+    const limitMs = dependencyTimeoutOption('createReceiver', options.dependencyTimeoutMs)
+    return redis && redisStore?.(redis, logger, limitMs)
+  })
   const parsed = withOrigin(settings.origin, () => {
     const inbox = makeInbox?.(options.clock, logger)
     return parseReceiverOptions({ ...options, store: store ?? options.store, inbox, logger }, secrets)
