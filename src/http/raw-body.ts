@@ -10,7 +10,6 @@ import { readBody, type BodyFailureCode, type RawBody, type ReadBodyOptions } fr
 type WithBody = IncomingMessage & { rawBody?: unknown; body?: unknown }
 
 const PARSED = Promise.resolve()
-const NOTHING = Buffer.alloc(0)
 
 /**
  * Returns the body, or why there is none. It reads the request at most once. It does not wait for a body that other
@@ -35,10 +34,14 @@ function readStream(
 ): Promise<RawBody | BodyFailureCode> | RawBody | BodyFailureCode {
   // Over HTTP/2 only `aborted` is set, and the stream looks as if it had been read.
   if (request.readableAborted || request.aborted) return 'ERR_BODY_ABORTED'
-  // It ended without a byte, so it was empty. Node ends such a stream early with its option `optimizeEmptyRequests`.
-  if (request.readableEnded && request.readableDidRead === false) return { bytes: NOTHING, release() {} }
+  if (endedEmpty(request)) return { bytes: Buffer.alloc(0), release() {} }
   if (!isUnread(request)) return 'ERR_BODY_ALREADY_READ'
   return readArrivedBody(request, options) ?? readBody(request, options)
+}
+
+/** Whether a stream has ended without a byte. With `optimizeEmptyRequests` Node ends it before other code can read it. */
+export function endedEmpty({ readableEnded, readableDidRead }: Readable): boolean {
+  return readableEnded && readableDidRead === false
 }
 
 /** Whether a stream still has all its bytes unchanged. A decoder on the stream would change them. */

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { finished } from 'node:stream/promises'
 import type { Outcome, PlainRequest } from '../../src/index.js'
 import type { SignedCallback } from '../../src/testing/signed-callback.js'
 import { collectedLog } from '../support/collected-log.js'
@@ -169,6 +170,14 @@ describe('receiver.receive()', () => {
     const headers = { 'Content-Length': null }
     const request = plain(genuine({ headers }), body as PlainRequest['body'])
     expect((await receiver.receive(request)).outcome.code).toBe(code)
+  })
+
+  it('takes a stream that has ended without a byte for an empty body', async () => {
+    const { receiver } = run()
+    const stream = Readable.from([]).resume()
+    await finished(stream)
+    const { outcome } = await receiver.receive(plain(genuine({ body: '' }), () => stream))
+    expect(outcome.code).toBe('ERR_BODY_NOT_JSON')
   })
 
   const FORMS =
