@@ -32,6 +32,7 @@ export function sqlOf(migrations: readonly Migration[], schema: string): string 
 SET LOCAL statement_timeout = 0;
 SET LOCAL synchronous_commit = local;
 SELECT pg_advisory_xact_lock(${advisoryLock(schema, 'migration')});
+SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS};
 DO ${dollarQuote(`BEGIN
   IF to_regnamespace(${quoteLiteral(name)}) IS NULL THEN
     CREATE SCHEMA ${name};
@@ -49,6 +50,9 @@ ${steps}END
 COMMIT;
 `
 }
+
+/** What callbacks need waits behind a migration that waits for a lock. It gives up before they do, which is after `busyTimeoutMs`. */
+const LOCK_TIMEOUT_MS = 1_000
 
 /**
  * The SQL that lets a role use the inbox without letting it change the schema, for the owner of the schema to run.

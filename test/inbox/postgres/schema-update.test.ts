@@ -107,6 +107,19 @@ describeWithDatabase('a schema of version 1, which had neither attempts nor head
     expect(await inbox.act(id, 'undo', 'ann')).toMatchObject({ done: false, code: 'state' })
   })
 
+  it('is not updated while a long transaction uses a table, so that callbacks do not wait for its end', async () => {
+    const schema = database.newSchema()
+    await database.query(sqlOf(VERSION_1, schema))
+    const reader = await database.pool.connect()
+    await reader.query(`BEGIN; SELECT FROM ${schema}.entries`)
+    const inbox = database.inboxOn(schema)
+    const busy = { code: 'ERR_INBOX_BUSY', message: expect.stringContaining('lock timeout') }
+    await expect(inbox.open()).rejects.toMatchObject(busy)
+    await reader.query('COMMIT')
+    reader.release()
+    await inbox.open()
+  })
+
   it('that a running process finds after a failover is named in the error, and is updated without a restart', async () => {
     const schema = database.newSchema()
     const inbox = database.inboxOn(schema)
