@@ -1,6 +1,6 @@
 import express from 'express'
 import type { Page } from 'playwright-core'
-import { createConsole } from '../../src/console.js'
+import { createConsole, type Operator } from '../../src/console.js'
 import type { Arrival } from '../../src/inbox/inbox.js'
 import type { CompleteInbox } from '../../src/inbox/operations.js'
 import { createReceiver } from '../../src/index.js'
@@ -130,6 +130,18 @@ describeWithChromium('the protections of the console in a browser', () => {
         expect((await inbox.show(id))!.history).toEqual([])
       },
     )
+  })
+
+  it('says on an open page that the operator is no longer permitted to use it', async () => {
+    let operator: Operator | undefined = ADA
+    const base = await runConsole({ inbox: seededInbox().inbox, operator: () => operator })
+    const { page } = await open(base)
+    await page.clock.install()
+    await page.goto(base)
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    operator = undefined
+    await page.clock.runFor(5_000)
+    await page.getByText('You are not permitted to use this console.').waitFor()
   })
 
   // To such an address browsers send no Sec-Fetch-Site, and Origin depends on the Referrer-Policy of the page.
