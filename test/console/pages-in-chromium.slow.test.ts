@@ -156,4 +156,18 @@ describeWithChromium('the pages of the console in a browser', () => {
     ])
     expect(await stylesOf('.switch a', 'fontWeight')).toEqual(['600', '400', '400'])
   })
+
+  it('prints the whole body and the whole width of tables', async () => {
+    const { base, add } = await everything()
+    const body = JSON.stringify({ Id: 'a', lines: Array.from({ length: 200 }, () => 'one line') })
+    const id = await add(DEAD, { body })
+    const { page } = await open(base, { viewport: { width: 794, height: 1_123 } })
+    await page.goto(new URL(`entry?id=${id}`, base).href)
+    await page.emulateMedia({ media: 'print' })
+    const cut = await page.evaluate(
+      `[...document.querySelectorAll('.scroll, pre')].filter((each) =>
+        getComputedStyle(each).overflow !== 'visible' || each.clientHeight < each.scrollHeight).length`,
+    )
+    expect(cut).toBe(0)
+  })
 })

@@ -163,6 +163,9 @@ pre.payload { margin: 0.6rem 0 0; padding: 0.75rem; background: var(--page); bor
   form.filters { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0.5rem 0.7rem; }
   .bar nav { order: 3; flex-basis: 100%; }
 }
+@media print {
+  .scroll, pre.payload { max-height: none; overflow: visible; }
+}
 @media (prefers-reduced-motion: no-preference) {
   .tile, button, a.button { transition: border-color 120ms, filter 120ms; }
 }
