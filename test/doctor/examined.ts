@@ -1,6 +1,12 @@
 import { examine, type Examination, type ExamineOptions } from '../../src/diagnosis/doctor/examine.js'
 import { SECRET, subscription } from '../support/subscription.js'
 
+/**
+ * For an upload that is cut before the pause is over, which ends the pause. A busy machine may notice the end of a short pause
+ * before that of the time limit.
+ */
+export const LONG_PAUSE_MS = 9_000
+
 /** Examines a port of this machine with the secret of the running receiver. */
 export async function examined(port: number, options: Partial<ExamineOptions> = {}): Promise<Examination> {
   return examine({

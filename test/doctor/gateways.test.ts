@@ -7,7 +7,7 @@ import { createReceiver } from '../../src/index.js'
 import { serve } from '../support/hosts.js'
 import { itBeside } from '../support/it-beside.js'
 import { runReceiver, SECRET, subscription } from '../support/running-receiver.js'
-import { examined, notes, problems, seen } from './examined.js'
+import { examined, LONG_PAUSE_MS, notes, problems, seen } from './examined.js'
 
 const closers: (() => void)[] = []
 afterEach(() => {
@@ -129,8 +129,8 @@ describe('doctor through a gateway', () => {
   })
 
   it('whose receiver waits too short a time for bodies', async () => {
-    const { port } = await runReceiver({ bodyTimeoutMs: 600 })
-    const result = await examined(port, { pauseMs: 1_000 })
+    const { port } = await runReceiver({ bodyTimeoutMs: 600, maxBodyBytes: 9_000 })
+    const result = await examined(port, { pauseMs: LONG_PAUSE_MS })
     expect(problems(result)).toEqual(['slow-upload-cut'])
     expect(seen(result, 'slow-upload-cut')).toMatch(/^by the receiver after \d+ ms: bodyTimeoutMs$/)
   })
@@ -145,7 +145,7 @@ describe('doctor through a gateway', () => {
     })
     await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
     closers.push(() => void proxy.close())
-    const result = await examined((proxy.address() as AddressInfo).port, { pauseMs: 2_000 })
+    const result = await examined((proxy.address() as AddressInfo).port, { pauseMs: LONG_PAUSE_MS })
     expect(problems(result)).toEqual(['slow-upload-cut'])
     expect(seen(result, 'slow-upload-cut')).toMatch(/^ECONNRESET after \d+ ms$/)
   })

@@ -1,7 +1,7 @@
 import { itWhere } from '../support/it-where.js'
 import { runReceiver } from '../support/running-receiver.js'
 import { freePort } from '../support/server-program.js'
-import { examined, notes, problems, seen } from './examined.js'
+import { examined, LONG_PAUSE_MS, notes, problems, seen } from './examined.js'
 import { haproxy, startHaproxy } from './proxies.js'
 
 const itWithHaproxy = itWhere(haproxy !== undefined, 'haproxy')
@@ -24,8 +24,8 @@ describe('doctor through HAProxy', () => {
 
   itWithHaproxy('names a time for bodies that is too short', async () => {
     const { port } = await runReceiver()
-    const rules = 'option http-buffer-request\n  timeout http-request 50ms'
-    const result = await examined(await startHaproxy(port, rules))
+    const rules = 'option http-buffer-request\n  timeout http-request 500ms'
+    const result = await examined(await startHaproxy(port, rules), { pauseMs: LONG_PAUSE_MS })
     expect(problems(result)).toEqual(['slow-upload-cut'])
     expect(seen(result, 'slow-upload-cut')).toMatch(/^408 Request Timeout after \d+ ms$/)
   })

@@ -1,7 +1,7 @@
 import { itWhere } from '../support/it-where.js'
 import { runReceiver } from '../support/running-receiver.js'
 import { freePort } from '../support/server-program.js'
-import { examined, notes, problems, seen } from './examined.js'
+import { examined, LONG_PAUSE_MS, notes, problems, seen } from './examined.js'
 import { certificate, nginx, openssl, startNginx } from './proxies.js'
 
 const itWithNginx = itWhere(nginx !== undefined, 'nginx')
@@ -60,7 +60,7 @@ describe('doctor through nginx', () => {
     ],
     [
       'that waits too short a time for bodies',
-      { server: 'client_body_timeout 50ms;' },
+      { server: 'client_body_timeout 500ms;' },
       ['slow-upload-cut'],
       /^(?:408 Request Timeout|ECONNRESET) after \d+ ms$/,
     ],
@@ -71,7 +71,8 @@ describe('doctor through nginx', () => {
   for (const [name, configuration, expected, text] of broken) {
     itWithNginx(`names the fault of one ${name}`, async () => {
       const { port } = await runReceiver()
-      const result = await examined(await startNginx(port, configuration))
+      const options = expected.includes('slow-upload-cut') ? { pauseMs: LONG_PAUSE_MS } : {}
+      const result = await examined(await startNginx(port, configuration), options)
       expect(problems(result)).toEqual(expected)
       if (text) expect(seen(result, expected[0]!)).toMatch(text)
     })
