@@ -3,6 +3,7 @@ import { signedCallback } from '../../src/testing/signed-callback.js'
 import { connection } from '../support/connection.js'
 import { until } from '../support/until.js'
 import { configModule, deliver, SUBSCRIPTION } from './configured.js'
+import { createGate } from './gate.js'
 import { countersign, Sandbox, type Serving } from './program.js'
 
 const sandbox = new Sandbox()
@@ -12,8 +13,9 @@ async function serving(
   options = '',
   args: string[] = [],
   env: Record<string, string> = {},
+  handler = '',
 ): Promise<{ serve: Serving; port: number }> {
-  const cwd = await sandbox.directory({ 'countersign.config.mjs': configModule('', options) })
+  const cwd = await sandbox.directory({ 'countersign.config.mjs': configModule(handler, options) })
   const serve = sandbox.serve(args, { cwd, env })
   return { serve, port: await serve.port() }
 }
@@ -73,16 +75,22 @@ describe('SIGTERM loses nothing that had been delivered', () => {
   })
 
   it('of which the rest comes after the signal', async () => {
-    const { serve, port } = await serving()
+    // While a handler runs, connections are left open for longer than the second in which the rest has to come otherwise.
+    const gate = await createGate(sandbox)
+    const handler = 'if (event.payload.waits) await fetch(process.env.GATE)'
+    const { serve, port } = await serving('', [], { GATE: gate.url }, handler)
     const { socket, received, closed } = await connection(port)
     const request = callback()
     socket.write(request.subarray(0, 40))
-    await deliver(port)
+    const waiting = deliver(port, { payload: { Id: 'a', waits: true } })
+    await gate.reached
     serve.signal('SIGTERM')
     await serve.line(({ msg }) => msg.startsWith('stopping'))
     socket.write(request.subarray(40))
     await closed
     expect(received()).toMatch(ANSWERED_LAST)
+    gate.open()
+    expect(await waiting).toEqual({ status: 200 })
     expect(await serve.exit).toBe(0)
   })
 })
