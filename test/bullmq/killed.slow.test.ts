@@ -83,10 +83,10 @@ describe.each(ENGINES.filter(({ installed }) => installed))('on $name', ({ start
     const { send } = await runReceiver({ handler: forwardTo(queue, { timeoutMs: 300 }) })
     const callbacks: SignedCallback[] = []
     const statuses = new Set<number>()
-    let isKilled = false
+    const server = { isKilled: false }
     const senders = Array.from({ length: 8 }, async () => {
       // On a busy machine an add may take too long before the server is killed.
-      for (let status = 0; !isKilled || status === 200;) {
+      for (let status = 0; !server.isKilled || status === 200;) {
         const callback = genuine()
         callbacks.push(callback)
         ;({ status } = await send(callback))
@@ -94,7 +94,7 @@ describe.each(ENGINES.filter(({ installed }) => installed))('on $name', ({ start
       }
     })
     await until(() => callbacks.length >= 40)
-    isKilled = true
+    server.isKilled = true
     await engine.kill()
     await Promise.all(senders)
     expect(statuses).toEqual(new Set([200, 503]))

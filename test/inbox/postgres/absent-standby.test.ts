@@ -21,10 +21,10 @@ describeWithDatabase('a PostgresInbox whose synchronous standby is absent', (dat
   const removeStandby = async (schema: string) => {
     await setStandbys('absent')
     for (;;) {
-      let hasEnded = false
+      const state = { hasEnded: false }
       const commit = database.server.query(`CREATE SCHEMA ${schema}_waits; DROP SCHEMA ${schema}_waits`)
-      const waiting = commit.then(() => (hasEnded = true))
-      for (let looks = 0; !hasEnded; looks++) {
+      const waiting = commit.then(() => (state.hasEnded = true))
+      for (let looks = 0; !state.hasEnded; looks++) {
         if ((await database.query(WAITING)).rowCount === 1) return { waiting }
         await nextLook(looks)
       }
