@@ -58,6 +58,9 @@ export async function sendRawRequest(
 ): Promise<RawResponse> {
   checkExchange('sendRawRequest', bytes, target, options)
   const { timeoutMs = 5_000, signal } = options
+  const pieces = ArrayBuffer.isView(bytes) ? [bytes] : bytes
+  // The answer to a HEAD has no body, whatever its Content-Length (RFC 9112, section 6.3).
+  const isHead = Buffer.concat(pieces, 5).toString('latin1') === 'HEAD '
   signal?.throwIfAborted()
   // Not the global setTimeout, which never fires if the caller's test uses fake timers.
   const deadline = AbortSignal.timeout(timeoutMs)
@@ -75,7 +78,7 @@ export async function sendRawRequest(
       const read = (ended: boolean) => {
         try {
           received = skipInterimResponses(received)
-          const response = readResponse(received, ended)
+          const response = readResponse(received, ended, isHead)
           if (response) resolve(response)
         } catch (error) {
           if (!(error instanceof MalformedMessage)) return reject(error)
@@ -112,7 +115,7 @@ export async function sendRawRequest(
       socket.on('close', finish)
       socket.setNoDelay(true).connect({ host: target.host ?? '127.0.0.1', port: target.port }, () => {
         connected = true
-        void writePieces(socket, ArrayBuffer.isView(bytes) ? [bytes] : bytes)
+        void writePieces(socket, pieces)
       })
     })
   } finally {
@@ -165,14 +168,14 @@ function skipInterimResponses(bytes: Buffer): Buffer {
   return bytes
 }
 
-function readResponse(bytes: Buffer, ended: boolean): RawResponse | undefined {
+function readResponse(bytes: Buffer, ended: boolean, isHead: boolean): RawResponse | undefined {
   // A server with another protocol may wait for the client: do not wait for an empty line.
   if (!'HTTP/1.'.startsWith(bytes.toString('latin1', 0, 7)))
     throw new MalformedMessage('it does not begin with "HTTP/1."')
   const head = readHead(bytes)
   if (!head) return undefined
   const { status, statusText } = parseStatusLine(head)
-  const bodiless = status === 204 || status === 304
+  const bodiless = isHead || status === 204 || status === 304
   const read = bodiless ? { body: Buffer.alloc(0) } : readBody(bytes, head, ended ? bytes.length : undefined)
   return read && { status, statusText, headers: joinHeaders(head.rawHeaders), body: read.body }
 }

@@ -68,6 +68,12 @@ describe('the answer', () => {
     expect((await sendRawRequest(REQUEST, target)).body.toString()).toBe('hello')
   })
 
+  it('has no body when it is to a HEAD, whatever its Content-Length', async () => {
+    const target = await answer('HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 64\r\n\r\n')
+    const pieces = ['HE', 'AD / HTTP/1.1\r\n\r\n'].map((piece) => Buffer.from(piece))
+    expect(await sendRawRequest(pieces, target)).toMatchObject({ status: 405, body: Buffer.alloc(0) })
+  })
+
   it.each([204, 304])('has no body when it is a %i', async (status) => {
     const target = await answer(`HTTP/1.1 ${status} Bodiless\r\nX-A: 1\r\n\r\n`)
     expect((await sendRawRequest(REQUEST, target)).body).toHaveLength(0)
