@@ -60,7 +60,7 @@ describe('a receiver whose PostgreSQL server has no disk space left', () => {
   }
 
   async function run(connectionString: string): Promise<RunningInboxReceiver> {
-    const inbox = new PostgresInbox({ connectionString, busyTimeoutMs: 1_000, logger: false })
+    const inbox = new PostgresInbox({ connectionString, logger: false })
     return runInboxReceiver({ inbox, leaseMs: 3_000, handlerTimeoutMs: 1_000 })
   }
 
