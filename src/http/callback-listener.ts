@@ -32,7 +32,7 @@ interface AnswerParts {
 }
 
 export function callbackListener(
-  process: ProcessCallback,
+  processCallback: ProcessCallback,
   { lingerMs, exclusive, logger }: ListenerOptions,
 ): CallbackListener {
   const parts: AnswerParts = { lingerMs, warnOfOtherAnswer: otherAnswerWarning(logger) }
@@ -42,8 +42,9 @@ export function callbackListener(
     // thousand per read from a socket: gigabytes for a thousand connections.
     const joinsFirst = exclusive && !sendContinue && !isChunked(request)
     // Nobody waits for the end. Returning the promise of `process` would make Node create two more for each callback.
-    if (joinsFirst) void joinBatch().then(() => void process(new HttpExchange(request, response, parts)))
-    else void process(new HttpExchange(request, response, parts, sendContinue), joinBatch)
+    if (joinsFirst)
+      void joinBatch().then(() => void processCallback(new HttpExchange(request, response, parts)))
+    else void processCallback(new HttpExchange(request, response, parts, sendContinue), joinBatch)
   }
 }
 

@@ -39,7 +39,7 @@ export function createParts(settings: ReceiverSettings) {
   setMaxListeners(Infinity, stopping.signal)
   const authenticate = createAuthenticator(settings.authentication)
   const pipeline = new Pipeline(authenticate, acceptance, stopping.signal, events)
-  const process = callbackProcessor({
+  const processCallback = callbackProcessor({
     limits,
     stopping: stopping.signal,
     receive: (callback, credentials, head, arrivedAt) => {
@@ -66,7 +66,7 @@ export function createParts(settings: ReceiverSettings) {
     operations,
     hasInbox: 'inbox' in settings.acceptance,
     pipeline,
-    process,
+    processCallback,
     stopping,
     lingerMs: limits.bodyTimeoutMs,
     stopTimeoutMs,

@@ -67,8 +67,8 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
     super(parts.handlers, parts.events)
     this.#parts = parts
     this.operations = parts.operations
-    const { process, lingerMs, logger } = parts
-    this.#listener = callbackListener(process, { lingerMs, exclusive: false, logger })
+    const { processCallback, lingerMs, logger } = parts
+    this.#listener = callbackListener(processCallback, { lingerMs, exclusive: false, logger })
   }
 
   /**
@@ -123,9 +123,9 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
    * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
    */
   requestListener(app?: RequestListener, options: RequestListenerOptions = {}): ReceiverRequestListener {
-    const { process, lingerMs, logger } = this.#parts
+    const { processCallback, lingerMs, logger } = this.#parts
     return requestListener(app, options, (exclusive) =>
-      exclusive ? callbackListener(process, { lingerMs, exclusive, logger }) : this.#listener,
+      exclusive ? callbackListener(processCallback, { lingerMs, exclusive, logger }) : this.#listener,
     )
   }
 
@@ -142,7 +142,7 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
   async #receive(request: PlainRequest, bodyTexts: BodyTexts): Promise<ReceivedCallback> {
     let received!: Outcome
     let probed: string | undefined
-    await this.#parts.process({
+    await this.#parts.processCallback({
       head: plainHead(request),
       readBody: (options) => readPlainBody(request.body, options, bodyTexts),
       answer(outcome, report) {
