@@ -28,8 +28,9 @@ export function consoleHandler(
   const setSecurityHeaders = securityHeaders()
 
   return async (request, response) => {
-    setSecurityHeaders(request, response)
     try {
+      // This throws if a middleware in front has answered and has called `next` nevertheless.
+      setSecurityHeaders(request, response)
       const answer = await answerTo(request)
       // A body that was not read. HTTP/2 has no such header.
       if (!request.complete && request.method === 'POST' && request.httpVersionMajor === 1)

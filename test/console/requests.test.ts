@@ -1,11 +1,13 @@
 import { request } from 'node:http'
+import express from 'express'
 import { createConsole, type ConsoleOptions } from '../../src/console.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { EventChannel } from '../../src/events/event-channel.js'
 import { signedCallback } from '../../src/testing/signed-callback.js'
 import { collectedLog } from '../support/collected-log.js'
 import { FORGED, genuine, runReceiver, subscription } from '../support/running-receiver.js'
-import { ADA, BOB, browse, HOSTS, runConsole, textOf } from './browse.js'
+import { until } from '../support/until.js'
+import { ADA, BOB, browse, HOSTS, runConsole, serveUntilEnd, textOf } from './browse.js'
 import { seededInbox } from './seeded-inbox.js'
 
 describe('a request', () => {
@@ -45,6 +47,18 @@ describe('a request', () => {
     ]
     for (const tail of tails) expect([200, 303, 400, 404]).toContain(await statusOf(base.pathname + tail))
     expect(await statusOf(`${base.pathname}?${'x'.repeat(8_192)}`)).toBe(414)
+  })
+
+  it('that a login in front has answered, and passed on nevertheless, is logged', async () => {
+    const log = collectedLog()
+    const app = express()
+    app.use((_, response, next) => {
+      response.redirect('/login')
+      next()
+    }, createConsole({ inbox: new MemoryInbox(), logger: log }))
+    const answer = await browse(`${await serveUntilEnd(app)}/`).get('./')
+    expect([answer.status, answer.headers.get('Location')]).toEqual([302, '/login'])
+    await until(() => log.withCode('ERR_CONSOLE_FAILED').length === 1)
   })
 
   it('with HEAD has the headers of GET and no body', async () => {
