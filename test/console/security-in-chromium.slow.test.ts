@@ -130,6 +130,18 @@ describeWithChromium('the protections of the console in a browser', () => {
         expect((await inbox.show(id))!.history).toEqual([])
       },
     )
+
+    it('a page that is the answer to a form leads to the login when the session has ended', async () => {
+      const { base, session, page, inbox, add } = await behindLogin()
+      const id = await add(DEAD)
+      await page.goto(new URL(`entry?id=${id}`, base).href)
+      await inbox.act(id, 'retry', 'bob')
+      await page.getByRole('button', { name: 'Discard' }).click()
+      await page.getByText('Nothing was done').waitFor()
+      session.isOpen = false
+      await page.getByRole('button', { name: 'Discard' }).click()
+      await page.waitForURL('**/login')
+    })
   })
 
   it('says on an open page that the operator is no longer permitted to use it', async () => {

@@ -114,9 +114,10 @@ export const CONSOLE_SCRIPT = `'use strict'
     event.preventDefault()
     location.reload()
   })
-  // Browsers block a form that is redirected to such a login, and show nothing.
+  // Browsers block a form that is redirected to such a login, and show nothing. Not reload(): the page may be the answer to a form, which
+  // would then be sent again.
   document.addEventListener('securitypolicyviolation', ({ effectiveDirective }) => {
-    if (effectiveDirective === 'form-action') location.reload()
+    if (effectiveDirective === 'form-action') location.replace(location.pathname + location.search)
   })
 })()
 `
