@@ -30,7 +30,8 @@ export function briefly(error: Error): string {
   const { code, message, cause } = fieldsOf(error)
   const below = cause === undefined ? undefined : briefly(cause as Error)
   if (below !== undefined && below !== '') return below
-  return String(code ?? message)
+  // The code of undici if a proxy refuses a tunnel. Only the message has the status.
+  return String(code === 'UND_ERR_ABORTED' ? message : (code ?? message))
 }
 
 interface ErrorFields {

@@ -52,7 +52,7 @@ describe.each(['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY'])('%s', (name) => {
     const error = await askFor('https://api.bank.invalid')
     expect(asked).toEqual(['CONNECT api.bank.invalid:443'])
     expect(error).toMatchObject({ code: 'ERR_SERVICE_UNREACHABLE' })
-    expect(error.message).toContain('prox')
+    expect(error.message).toContain('no complete answer (Proxy response (502)')
   })
 })
 
