@@ -11,7 +11,7 @@ const AFTER_SCHEME = /\b(basic|bearer|digest|token|apikey)[ =:]+[^\s,;[]+/gi
 
 /**
  * The value of a header for a capture: signatures as salted digests, other credentials hidden. A proxy may have put the
- * signature into any header of a similar name.
+ * signature into any header.
  */
 export function hideCredentials(name: string, value: string): string {
   // Both are part of what is signed or of what identifies the callback, and neither is a credential.
@@ -19,7 +19,7 @@ export function hideCredentials(name: string, value: string): string {
   if (CREDENTIAL_NAME.test(name)) return HIDDEN
   // The scheme of Authorization is kept: explain says which one arrived in place of HMAC-SHA256.
   if (!MAY_SIGN.test(name) && !/hmac-sha256|signature=/i.test(value))
-    return JWT_START.test(value) ? HIDDEN : value
+    return JWT_START.test(value) ? HIDDEN : markSignatures(value)
   return markSignatures(value)
     .split(MARKER)
     .map((part) => (MARKER.test(part) ? part : withoutWords(part)))

@@ -119,6 +119,7 @@ test.each([
   ['Authorization', 'Basic dXNlcjpwYXNz', 'dXNlcjpwYXNz'],
   ['X-Original-Authorization', `HMAC-SHA256 Signature=${'Q'.repeat(43)}=`, 'QQQQQQQQ'],
   ['Cookie', 'session=abc123', 'abc123'],
+  ['X-Sig', `${'Q'.repeat(43)}=`, 'QQQQQQQQ'],
   ['X-Api-Key', 'key-123', 'key-123'],
   ['Ocp-Apim-Subscription-Key', 'key-123', 'key-123'],
   ['X-Functions-Key', 'key-123', 'key-123'],
