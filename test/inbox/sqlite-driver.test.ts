@@ -1,4 +1,7 @@
 import { loadDriver } from '../../src/inbox/sqlite/driver.js'
+import { probeInboxFile } from '../../src/inbox/sqlite/probe-inbox-file.js'
+import { collectedLog } from '../support/collected-log.js'
+import { inboxFile } from '../support/sqlite-file.js'
 
 // What a module of a bundle of Next.js says for an import whose name is a variable.
 const inBundle = (): never => {
@@ -28,4 +31,15 @@ test('names a bundle as a cause, where no SQLite can be loaded', async () => {
     ),
     cause: { errors: [expect.any(Error), expect.any(Error)] },
   })
+})
+
+test.each([
+  ['3.51.2', 1],
+  ['3.51.3', 0],
+])('a probe of an inbox with SQLite %s gives %i warnings', async (version, warnings) => {
+  const DatabaseSync = jest.fn(() => ({ prepare: () => ({ get: () => ({ version }) }), close() {} }))
+  jest.spyOn(process, 'getBuiltinModule').mockReturnValue({ DatabaseSync })
+  const log = collectedLog()
+  await probeInboxFile(inboxFile(), log)
+  expect(log.withCode('WARN_SQLITE_OLD')).toHaveLength(warnings)
 })

@@ -28,7 +28,7 @@ export async function checkInbox(inbox: ReadyInboxSetting, log: Logger): Promise
   if (inbox.kind === 'postgres') return checkDatabase(inbox, log)
   if (inbox.kind !== 'sqlite') return { entries: null }
   const { file } = inbox.options
-  await probeInboxFile(file)
+  await probeInboxFile(file, log)
   if (!existsSync(file)) return { entries: 'no file yet' }
   const version = await schemaVersionOf(file)
   // The tables that are counted may not exist yet.

@@ -6,7 +6,7 @@ import { loadDriver, type SqliteDriver } from './driver.js'
 import { isBusy, needsReopening } from './inbox-error.js'
 import { watchLog } from './log-watch.js'
 import type { FilesState } from './open-files.js'
-import { isSafeSqlite, SAFE_SQLITE } from './sqlite-version.js'
+import { isSafeSqlite, warnOfOldSqlite } from './sqlite-version.js'
 
 interface Committed<Result> {
   readonly result: Result
@@ -123,8 +123,9 @@ export class KeptConnection {
   }
 
   #opened(connection: Connection, driver: SqliteDriver): Connection {
-    if (!isSafeSqlite(connection.sqliteVersion)) this.#warnOfOldSqlite(connection.sqliteVersion)
-    else this.#checkpoints ??= new Checkpoints(driver, this.#file)
+    if (isSafeSqlite(connection.sqliteVersion)) this.#checkpoints ??= new Checkpoints(driver, this.#file)
+    else if (!this.#hasWarned) warnOfOldSqlite(connection.sqliteVersion, this.#logger)
+    this.#hasWarned = true
     this.#checkpoints?.opened(connection)
     return connection
   }
@@ -181,15 +182,6 @@ export class KeptConnection {
       this.#logger.warn(fields, 'the file of the inbox could not be closed properly')
     }
     this.#connection = undefined
-  }
-
-  #warnOfOldSqlite(version: string): void {
-    if (this.#hasWarned) return
-    this.#hasWarned = true
-    const message =
-      `SQLite before ${SAFE_SQLITE} may damage a file that several processes write: update Node, or let one ` +
-      'process alone use the inbox'
-    this.#logger.warn({ code: 'WARN_SQLITE_OLD', version }, message)
   }
 }
 

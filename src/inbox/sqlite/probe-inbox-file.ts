@@ -1,18 +1,21 @@
 import { randomUUID } from 'node:crypto'
 import { accessSync, closeSync, constants, existsSync, openSync, unlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { loadDriver } from './driver.js'
+import type { Logger } from '../../logging/logger.js'
+import { loadDriver, type SqliteDriver } from './driver.js'
 import { inboxError } from './inbox-error.js'
 import { BUSY_WAIT_MS, readInboxFile } from './read-inbox-file.js'
+import { warnOfOldSqlite } from './sqlite-version.js'
 import { checkTrustedFile } from './trusted-file.js'
 
 /**
- * Finds out whether an inbox could be opened and written. Leaves everything as it was: no file is made, no schema brought up
- * to date, no mode of the journal changed.
+ * Finds out whether an inbox could be opened and written, and warns of an old SQLite. Leaves everything as it was: no file is made,
+ * no schema brought up to date, no mode of the journal changed.
  * @throws CountersignError as SqliteInbox does
  */
-export async function probeInboxFile(file: string): Promise<void> {
+export async function probeInboxFile(file: string, logger: Logger): Promise<void> {
   const driver = await loadDriver()
+  warnOfOldSqlite(versionOf(driver), logger)
   try {
     checkTrustedFile(file)
     if (!existsSync(file)) return probeDirectory(dirname(file))
@@ -27,6 +30,15 @@ export async function probeInboxFile(file: string): Promise<void> {
     }
   } catch (error) {
     throw inboxError(error, file)
+  }
+}
+
+function versionOf({ DatabaseSync }: SqliteDriver): string {
+  const database = new DatabaseSync(':memory:')
+  try {
+    return (database.prepare('SELECT sqlite_version() AS version').get() as { version: string }).version
+  } finally {
+    database.close()
   }
 }
 
