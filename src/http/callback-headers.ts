@@ -69,10 +69,7 @@ const DEFAULT_MAX_ENTRIES = 2_000
  * Whether Node may have dropped header lines. Above `server.maxHeadersCount` it drops them without an error, and a
  * second Authorization could be among them.
  */
-export function mayLackHeaders({
-  rawHeaders,
-  socket,
-}: RequestHeaders & { socket?: object | undefined }): boolean {
+export function mayLackHeaders({ rawHeaders, socket }: RequestSource): boolean {
   const { server } = (socket ?? {}) as { server?: { maxHeadersCount?: number | null } }
   const maxLines = server?.maxHeadersCount
   const maxEntries = typeof maxLines === 'number' ? maxLines * 2 : DEFAULT_MAX_ENTRIES

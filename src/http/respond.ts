@@ -50,7 +50,10 @@ export function respond(
   // HTTP/2 forbids the header (RFC 9113, section 8.2.2).
   if (!stream && (CLOSES.has(code) || awaitsContinue)) headers['Connection'] = 'close'
   response.writeHead(status, headers)
-  if (stream) return endStream(request, response, stream, body)
+  if (stream) {
+    response.end(body)
+    return closeStream(request, stream)
+  }
   if (request.complete !== false || awaitsContinue || code === 'ERR_BODY_TIMEOUT') response.end(body)
   else endAfterRequest(request, response, body, lingerMs)
 }
@@ -88,13 +91,7 @@ function endAfterRequest(
  * still sending is told to stop (RFC 9113, section 8.1). Otherwise the stream would stay open and continue to
  * buffer.
  */
-function endStream(
-  request: IncomingMessage,
-  response: ServerResponse,
-  stream: ServerHttp2Stream,
-  body: string,
-): void {
-  response.end(body)
+function closeStream(request: IncomingMessage, stream: ServerHttp2Stream): void {
   if (request.complete !== false) return
   // Node frees a stream only after its buffered data has been read.
   request.resume()
