@@ -119,6 +119,11 @@ export class Connections {
     let lost = earlyError && unreachableError(schema, earlyError.message, earlyError)
     let isReleased = false
     const onError = (error: Error) => (lost ??= unreachableError(schema, error.message, error))
+    // A commit whose wait for a synchronous standby somebody cancels has this warning, and is reported as successful.
+    const onNotice = (notice: object) => {
+      if (textProperty(notice, 'routine') === 'SyncRepWaitForLSN')
+        lost ??= busyError(schema, 'no synchronous standby has confirmed the commit')
+    }
     const onEnd = () => (lost ??= unreachableError(schema, 'the connection has ended'))
     const end = (error?: Error) => {
       if (isReleased) return
@@ -126,11 +131,13 @@ export class Connections {
       this.#all.delete(connection)
       client.release(error ?? false)
       client.removeListener('end', onEnd)
+      client.removeListener('notice', onNotice)
       // A connection that was ended may still report an error, which would end the process without a listener.
       if (!error) client.removeListener('error', onError)
     }
     client.on('error', onError)
     client.on('end', onEnd)
+    client.on('notice', onNotice)
     const connection: Connection = {
       client,
       query: <Row>(sql: string, values?: unknown[]) =>
@@ -152,7 +159,9 @@ export class Connections {
             connection.destroy()
             reject(lost)
           }
-          querying.then((result) => resolve(result as PostgresResult<Row>), onError).finally(cancel)
+          const onResult = (result: PostgresResult) =>
+            lost ? reject(lost) : resolve(result as PostgresResult<Row>)
+          querying.then(onResult, onError).finally(cancel)
         }),
       lost: () => lost,
       destroy: (reason) => end((lost ??= reason ?? unreachableError(schema, 'the connection was given up'))),

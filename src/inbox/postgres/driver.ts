@@ -18,9 +18,11 @@ export interface PostgresClient {
   on(event: 'error', listener: (error: Error) => void): unknown
   on(event: 'end', listener: () => void): unknown
   on(event: 'notification', listener: () => void): unknown
+  on(event: 'notice', listener: (notice: object) => void): unknown
   removeListener(event: 'error', listener: (error: Error) => void): unknown
   removeListener(event: 'end', listener: () => void): unknown
   removeListener(event: 'notification', listener: () => void): unknown
+  removeListener(event: 'notice', listener: (notice: object) => void): unknown
 }
 
 /** The result of one statement. For several statements in one text pg returns a list of them. */
