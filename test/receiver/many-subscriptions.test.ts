@@ -158,8 +158,12 @@ it('remembers a bounded number of the texts that a function returned', async () 
 })
 
 describe('a function that returns an object again', () => {
-  const mutable = { ...subscription, secret: ['the first secret'] }
-  const authenticate = authenticatorOf(() => [mutable])
+  let mutable: { callbackUrl: string; eventTypeName: string; secret: string[] }
+  let authenticate: Authenticator
+  beforeEach(() => {
+    mutable = { ...subscription, secret: ['the first secret'] }
+    authenticate = authenticatorOf(() => [mutable])
+  })
   const verdictFor = async (authentic: Subscription) => (await authenticate(...callbackOf(authentic))).verdict
 
   it.each([
@@ -175,7 +179,9 @@ describe('a function that returns an object again', () => {
   })
 
   it('is refused once a secret was taken out of it', async () => {
+    const before = structuredClone(mutable)
+    expect(await verdictFor(before)).toBe('genuine')
     mutable.secret = ['']
-    expect(await verdictFor(subscription)).toBe('refused')
+    expect(await verdictFor(before)).toBe('refused')
   })
 })
