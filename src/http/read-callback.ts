@@ -22,6 +22,7 @@ export interface CallbackSource {
 /** Resolves once the event loop has read what has arrived, at the same time for all callbacks of one batch. */
 export type JoinBatch = () => Promise<void>
 
+/** What was read of a request, or why it is refused. */
 export type Intake =
   | (Refusal & {
       readonly headers: CallbackHeaders
