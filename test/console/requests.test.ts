@@ -52,10 +52,13 @@ describe('a request', () => {
   it('that a login in front has answered, and passed on nevertheless, is logged', async () => {
     const log = collectedLog()
     const app = express()
-    app.use((_, response, next) => {
-      response.redirect('/login')
-      next()
-    }, createConsole({ inbox: new MemoryInbox(), logger: log }))
+    app.use(
+      (_, response, next) => {
+        response.redirect('/login')
+        next()
+      },
+      createConsole({ inbox: new MemoryInbox(), logger: log }),
+    )
     const answer = await browse(`${await serveUntilEnd(app)}/`).get('./')
     expect([answer.status, answer.headers.get('Location')]).toEqual([302, '/login'])
     await until(() => log.withCode('ERR_CONSOLE_FAILED').length === 1)
