@@ -1,13 +1,25 @@
 /** @jest-config-loader esbuild-register */
 import type { Config } from 'jest'
 
-// What takes long and proves the tools, or more of the same, is in *.slow.test.ts. `npm run test:slow` runs that, and .ci/run.
-const slow = process.env['TESTS'] === 'slow'
+/**
+ * *.system.test.ts start, kill and restart programs and servers, which takes longer than all other tests together. *.slow.test.ts
+ * take long and prove the tools, or more of the same. .ci/run runs quick and system tests on every version of Node.
+ */
+const TEST_FILES: Record<string, string[]> = {
+  quick: ['**/*.test.ts', '!**/*.{system,slow}.test.ts'],
+  system: ['**/*.system.test.ts'],
+  'quick and system': ['**/*.test.ts', '!**/*.slow.test.ts'],
+  slow: ['**/*.slow.test.ts'],
+}
+const tests = process.env['TESTS'] ?? 'quick'
+const testMatch = TEST_FILES[tests]
+if (!testMatch)
+  throw new Error(`TESTS is "${tests}". It must be one of: ${Object.keys(TEST_FILES).join(', ')}.`)
 
 const config: Config = {
   testEnvironment: '<rootDir>/test/support/test-environment.ts',
   roots: ['<rootDir>/test'],
-  testMatch: slow ? ['**/*.slow.test.ts'] : ['**/*.test.ts', '!**/*.slow.test.ts'],
+  testMatch,
   // Many tests hold sockets and processes open; with more workers than cores, some would exceed their time limits.
   maxWorkers: 2,
   // For tests that hang. Where other programs have most of the processor, those that start processes take twenty seconds.

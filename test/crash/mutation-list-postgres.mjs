@@ -12,9 +12,9 @@ const TRANSACTION = 'inbox/postgres/transaction.ts'
 const ORDER = 'inbox/postgres/order.ts'
 
 const CONFORMANCE = 'test/inbox/postgres/conformance.test.ts'
-const TWO_POOLS = 'test/inbox/postgres/two-pools.test.ts'
-const FAULTS = 'test/inbox/postgres/faults.test.ts'
-const TRANSACT_TESTS = 'test/inbox/postgres/transact.test.ts'
+const TWO_POOLS = 'test/inbox/postgres/two-pools.system.test.ts'
+const FAULTS = 'test/inbox/postgres/faults.system.test.ts'
+const TRANSACT_TESTS = 'test/inbox/postgres/transact.system.test.ts'
 
 const EVERY_50TH = '((globalThis as any).count = ((globalThis as any).count ?? 0) + 1) % 50 === 0'
 

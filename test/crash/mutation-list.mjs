@@ -8,7 +8,7 @@ const SETTLE_WRITES =
   'return this.#commits.write((db) => settle(db, ends, this.#clock.now()), { entries: ends.length })'
 const BEGINS = "if (start === 'lost') return { end: { move: 'handBack' } }"
 
-const INBOX_TESTS = ['test/inbox/sqlite-inbox.test.ts', 'test/inbox/sqlite-processes.test.ts']
+const INBOX_TESTS = ['test/inbox/sqlite-inbox.test.ts', 'test/inbox/sqlite-processes.system.test.ts']
 const WORKER_TESTS = ['worker-leases', 'late-begins', 'worker'].map((name) => `test/worker/${name}.test.ts`)
 
 export const MUTATIONS = [

@@ -1,7 +1,8 @@
 import TestSequencer from '@jest/test-sequencer'
 
-/** Their files start servers or processes, which takes longer than the size of a file lets Jest expect. */
-const STARTS_PROGRAMS = /\/test\/(bullmq|cli|crash|idempotency\/redis|inbox\/postgres|worker)\//
+/** They start servers or processes, which takes longer than the size of a file lets Jest expect. */
+const STARTS_PROGRAMS =
+  /\.system\.test\.ts$|\/test\/(bullmq|cli|crash|idempotency\/redis|inbox\/postgres|worker)\//
 
 /**
  * Jest begins with the files that took longest the last time. In a new clone it begins with the largest ones, and one of
