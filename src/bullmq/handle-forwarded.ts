@@ -76,7 +76,8 @@ export function handleForwarded<Events extends object = EventMap>(
   return async (job, _token, signal) => {
     const event: CallbackEvent = forwardedEvent(job)
     if (registered.for(event.type).length === 0) throw missing(event.type)
-    const { result, settled } = dispatcher.dispatch(event, job.attemptsMade + 1, signal ?? never())
+    const stop = signal ? { signal } : new AbortController()
+    const { result, settled } = dispatcher.dispatch(event, job.attemptsMade + 1, stop)
     const failure = await result
     if (!failure) return
     await settled()
@@ -91,10 +92,6 @@ const NO_LEASE_MS = 2 ** 31 - 1
 function missing(type: string): CountersignError {
   const message = `no handler for ${JSON.stringify(type)}: pass one to handleForwarded, and try the job again`
   return new CountersignError('ERR_HANDLER_MISSING', message)
-}
-
-function never(): AbortSignal {
-  return new AbortController().signal
 }
 
 /** The error itself if possible: BullMQ has errors of its own that a handler may throw, such as `RateLimitError`. */

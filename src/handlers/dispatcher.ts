@@ -4,7 +4,7 @@ import { isInstance } from '../base/foreign-value.js'
 import { isPending, type MaybePending } from '../base/pending.js'
 import { deadline, withTimeout } from '../base/timeout.js'
 import type { Logger } from '../logging/logger.js'
-import { Context, TransactionContext } from './handler-context.js'
+import { Context, TransactionContext, type Stop } from './handler-context.js'
 import type { Handlers, RegisteredHandler } from './handlers.js'
 import { applySchema, PayloadInvalidError } from './payload-schema.js'
 import { asksForRetry } from './retry-later.js'
@@ -59,12 +59,7 @@ export class Dispatcher {
   /**
    * Runs the handlers of the event's type concurrently, each with its own timeout. `stop` aborts all of them.
    */
-  dispatch(
-    event: CallbackEvent,
-    attempt: number,
-    stop: AbortSignal,
-    options: DispatchOptions = {},
-  ): Dispatch {
+  dispatch(event: CallbackEvent, attempt: number, stop: Stop, options: DispatchOptions = {}): Dispatch {
     const { schemas, schemaTimeoutMs } = this.#parts
     const schema = schemas.get(event.type)
     if (!schema) return this.#run(event, attempt, stop, options)
@@ -88,7 +83,7 @@ export class Dispatcher {
   #run(
     event: CallbackEvent,
     attempt: number,
-    stop: AbortSignal,
+    stop: Stop,
     { claimedAt = Infinity, transaction }: DispatchOptions,
   ): Dispatch {
     const { handlers, logger } = this.#parts

@@ -122,7 +122,7 @@ export class InlineAcceptance implements Acceptance {
     const { dispatcher, events } = this.#parts
     const { event, claim, claimedAt } = run
     if (events.has('claimed')) events.publish('claimed', stepOf(run))
-    const { result, settled } = dispatcher.dispatch(event, claim.attempt, this.#abort.signal, { claimedAt })
+    const { result, settled } = dispatcher.dispatch(event, claim.attempt, this.#abort, { claimedAt })
     return whenDone(result, (failure) => (failure ? this.#fail(run, failure, settled) : this.#complete(run)))
   }
 

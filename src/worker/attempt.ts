@@ -8,7 +8,7 @@ import type { ClaimEnd } from '../inbox/inbox.js'
 import { errorText } from '../logging/logged-error.js'
 import { pauseBeforeNextTry, type ClaimRecords } from './claim-records.js'
 import { dispatchInTransaction, type TransactionalDispatch } from './dispatch-in-transaction.js'
-import type { Run } from './run.js'
+import { abortRun, type Run } from './run.js'
 import type { WorkerParts } from './worker-parts.js'
 
 /** Why an attempt ended without success, when no handler was called: a row of the table of outcomes. */
@@ -64,7 +64,7 @@ export async function runAttempt(run: Run, parts: AttemptParts): Promise<Attempt
   const event = { ...callback, payload, replayed }
   const { result, settled } = handlers.isTransactional(callback.type)
     ? dispatchWithTransaction(run, event, parts)
-    : dispatcher.dispatch(event, entry.attempt, run.controller.signal)
+    : dispatcher.dispatch(event, entry.attempt, run.controller)
   const failure = await result
   if (failure === undefined) return { end: { move: 'complete' } }
   if (failure === 'committed') {
@@ -101,16 +101,17 @@ function failed(failure: AttemptFailure, attempts: number, parts: AttemptParts):
 }
 
 function dispatchWithTransaction(
-  { entry, controller }: Run,
+  run: Run,
   event: CallbackEvent,
   { inbox, dispatcher, records }: AttemptParts,
 ): TransactionalDispatch {
+  const { entry } = run
   return dispatchInTransaction({
     inbox,
     claim: entry,
     timeoutMs: dispatcher.limitMs(event.type) + COMMIT_LIMIT_MS,
-    dispatch: (transaction) => dispatcher.dispatch(event, entry.attempt, controller.signal, { transaction }),
-    abort: (why) => controller.abort(why),
+    dispatch: (transaction) => dispatcher.dispatch(event, entry.attempt, run.controller, { transaction }),
+    abort: (why) => abortRun(run, why),
     mayCommit: () => !records.closed,
   })
 }

@@ -61,7 +61,7 @@ export class ClaimRecords {
         )
       const failures = this.#beginFailures.succeeded()
       if (failures > 0) logger.info({ failures }, 'the start of handlers can be recorded again')
-      return run.entry === entry && !run.lost && !run.controller.signal.aborted ? 'begun' : 'lost'
+      return run.entry === entry && !run.lost && !run.isAborted ? 'begun' : 'lost'
     } catch (error) {
       this.#beginFailures.failed({ code: 'ERR_INBOX_UNAVAILABLE', entry: entry.id, err: error })
       // Without the pause, an inbox that fails at this step alone would be called in a busy loop.

@@ -1,5 +1,5 @@
 import type { ClaimRecords } from './claim-records.js'
-import type { Run } from './run.js'
+import { abortRun, type Run } from './run.js'
 import type { WorkerParts } from './worker-parts.js'
 
 /** Renews the leases of all runs. Aborts the handlers of those whose leases were lost or may end. Never rejects. */
@@ -19,12 +19,12 @@ export async function renewLeases(
       failures.push(renewal.reason)
       // Another process may reach the inbox and claim the entry. The handlers must have ended by then.
       if (run.leaseEndsAt - performance.now() <= leaseMs / 3)
-        run.controller.abort(new Error('the lease of this entry runs out and could not be renewed'))
+        abortRun(run, new Error('the lease of this entry runs out and could not be renewed'))
     } else if (run.entry !== entry) continue
     else if (renewal.value) run.leaseEndsAt = leaseEndsAt
     else {
       run.lost = true
-      run.controller.abort(new Error('the lease of this entry was lost: another worker handles it'))
+      abortRun(run, new Error('the lease of this entry was lost: another worker handles it'))
     }
   }
   if (failures.length > 0) {

@@ -9,9 +9,17 @@ export interface Run {
   lost: boolean
   /** When its handlers began, by the same clock. */
   begunAt: number
+  /** Its signal is for handlers only: making it takes long, and few handlers need it. */
   readonly controller: AbortController
+  isAborted: boolean
   /** The claim whose end was recorded. */
   ended: ClaimedEntry | undefined
   /** Resolves once the end of the handlers has been recorded. */
   done: Promise<void>
+}
+
+/** Aborts the handlers of a run, or keeps them from beginning. */
+export function abortRun(run: Run, reason: Error): void {
+  run.isAborted = true
+  run.controller.abort(reason)
 }

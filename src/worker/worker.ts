@@ -11,7 +11,7 @@ import { warnOfConcurrency } from './concurrency.js'
 import { renewLeases } from './leases.js'
 import { Maintenance } from './maintenance.js'
 import { publishAttempt } from './publish-attempt.js'
-import type { Run } from './run.js'
+import { abortRun, type Run } from './run.js'
 import type { WorkerParts } from './worker-parts.js'
 
 /** Empties the inbox: claims entries, runs their handlers, and records how each attempt ended. */
@@ -108,6 +108,7 @@ export class Worker {
       lost: false,
       begunAt: 0,
       controller: new AbortController(),
+      isAborted: false,
       ended: undefined,
       done: Promise.resolve(),
     }
@@ -137,9 +138,7 @@ export class Worker {
    */
   #handleLater(entry: ClaimedEntry, held: Run): void {
     held.lost = true
-    held.controller.abort(
-      new Error('the entry is not in the inbox any more, which gave its id to another one'),
-    )
+    abortRun(held, new Error('the entry is not in the inbox any more, which gave its id to another one'))
     const error = 'the process was handling another callback, which had the same id in the inbox before'
     const end = { move: 'reschedule', delayMs: this.#parts.retryDelayMs, error } as const
     this.#parts.inbox.settle([{ claim: entry, end }]).catch(() => {})
@@ -187,7 +186,7 @@ export class Worker {
     this.wake()
     const abort = (reason: Error) => {
       this.#aborted = true
-      for (const { controller } of this.#running.values()) controller.abort(reason)
+      for (const run of this.#running.values()) abortRun(run, reason)
     }
     await endOrAbort({ ended: this.#ended(), limitMs, abort, logger: this.#parts.logger })
     this.#records.close()

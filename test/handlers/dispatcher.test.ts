@@ -20,7 +20,7 @@ function dispatch(stop: AbortSignal, ...list: Handler[]) {
   const handlers = new Handlers(50, 1_000)
   for (const handler of list) handlers.on('a.b', handler)
   const parts = { handlers, schemas: new Map(), schemaTimeoutMs: 50, logger: silentLogger }
-  return new Dispatcher(parts).dispatch(event, 1, stop)
+  return new Dispatcher(parts).dispatch(event, 1, { signal: stop })
 }
 
 const { signal: never } = new AbortController()

@@ -152,6 +152,22 @@ describe('stop', () => {
     expect(await inbox.show(id)).toMatchObject({ state: 'stored', attempts: 0 })
   })
 
+  it('begins no handler whose beginning is recorded after the limit', async () => {
+    const { worker, store, set, calls, runs } = interposedWork({ handler: () => {} })
+    const gate = deferred()
+    set('begin', (begin) => begin().then((begun) => gate.promise.then(() => begun)))
+    await store()
+    worker.wake()
+    await until(() => calls.begin === 1)
+    const pass = fakeTimeouts()
+    const stopped = worker.stop(5)
+    await pass(STOPS_MS)
+    await stopped
+    gate.resolve()
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(runs).toEqual([])
+  })
+
   it.each(['claim', 'prune'] as const)('does not wait for ever for a %s that hangs', async (method) => {
     const pass = fakeTimeouts()
     const { worker, set, calls } = interposedWork({ start: false })
