@@ -221,6 +221,11 @@ interface Unknown {
   readonly error: unknown
 }
 
-function attemptOf(run: Run) {
-  return { ...stepOf(run), durationMs: performance.now() - run.claimedAt }
+function attemptOf({ event, claim, claimedAt }: Run) {
+  return {
+    entry: undefined,
+    callback: event,
+    attempt: claim.attempt,
+    durationMs: performance.now() - claimedAt,
+  }
 }

@@ -150,7 +150,7 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
         probed = report
       },
     })
-    return { ...(probed === undefined ? answerTo(received) : reportAnswer(probed)), outcome: received }
+    return { outcome: received, ...(probed === undefined ? answerTo(received) : reportAnswer(probed)) }
   }
 
   /**

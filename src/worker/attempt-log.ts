@@ -1,21 +1,20 @@
 import type { EventChannel } from '../events/event-channel.js'
-import type { ClaimedEvent } from '../events/lifecycle-events.js'
+import type { AttemptEvent } from '../events/lifecycle-events.js'
+import type { ClaimEnd } from '../inbox/inbox.js'
 import { isWritten } from '../logging/guarded-logger.js'
 import type { Logger } from '../logging/logger.js'
 
 /** Writes one line for the end of each attempt. */
 export function logAttempts(events: EventChannel, logger: Logger): void {
   if (isWritten(logger, 'info'))
-    events.subscribe('handled', (event) =>
-      logger.info({ ...attemptFields(event), move: 'complete' }, 'entry handled'),
-    )
+    events.subscribe('handled', (event) => logger.info(attemptFields(event, 'complete'), 'entry handled'))
   events.subscribe('failed', ({ error, retryInMs, ...event }) => {
-    const fields = { ...attemptFields(event), move: 'reschedule', delayMs: retryInMs, err: error }
+    const fields = { ...attemptFields(event, 'reschedule'), delayMs: retryInMs, err: error }
     logger.warn(fields, 'entry failed, to be retried')
   })
   events.subscribe('dead', ({ error, reason, ...event }) => {
     const why = error === undefined ? { error: reason } : { err: error }
-    logger.error({ ...attemptFields(event), move: 'deadLetter', ...why }, 'entry is a dead letter')
+    logger.error({ ...attemptFields(event, 'deadLetter'), ...why }, 'entry is a dead letter')
   })
   events.subscribe('leaseLost', ({ error, ...event }) => {
     const fields = {
@@ -27,12 +26,10 @@ export function logAttempts(events: EventChannel, logger: Logger): void {
   })
 }
 
-export function attemptFields({
-  entry,
-  callback,
-  attempt,
-  durationMs,
-}: ClaimedEvent & { readonly durationMs: number }): object {
+export function attemptFields(
+  { entry, callback, attempt, durationMs }: AttemptEvent,
+  move?: ClaimEnd['move'],
+): object {
   const { idempotencyKey, type } = callback
-  return { entry, idempotencyKey, eventType: type, attempt, durationMs: Math.round(durationMs) }
+  return { entry, idempotencyKey, eventType: type, attempt, durationMs: Math.round(durationMs), move }
 }

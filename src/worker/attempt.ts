@@ -1,6 +1,6 @@
 import { backoff } from '../base/backoff.js'
 import { withTimeout } from '../base/timeout.js'
-import type { CallbackEvent } from '../callback/callback.js'
+import type { CallbackEvent, CallbackPayload, VerifiedCallback } from '../callback/callback.js'
 import { parsePayload } from '../callback/payload.js'
 import type { Failure } from '../handlers/dispatcher.js'
 import { forbidsRetry } from '../handlers/do-not-retry.js'
@@ -61,7 +61,7 @@ export async function runAttempt(run: Run, parts: AttemptParts): Promise<Attempt
   if (start === 'failed')
     return { end: { move: 'handBack' }, failure: { code: 'ERR_INBOX_UNAVAILABLE', error: undefined } }
   if (start === 'lost') return { end: { move: 'handBack' } }
-  const event = { ...callback, payload, replayed }
+  const event = eventOf(callback, payload, replayed)
   const { result, settled } = handlers.isTransactional(callback.type)
     ? dispatchWithTransaction(run, event, parts)
     : dispatcher.dispatch(event, entry.attempt, run.controller)
@@ -83,6 +83,25 @@ export async function runAttempt(run: Run, parts: AttemptParts): Promise<Attempt
     await withTimeout(settled(), leftMs, 'an aborted handler').catch(() => {})
   }
   return failed(failure, entry.attempt, parts)
+}
+
+/** Not by a spread with properties behind it, for which V8 of Node 20 takes 1 percent of the time of an entry. */
+function eventOf(callback: VerifiedCallback, payload: CallbackPayload, replayed: boolean): CallbackEvent {
+  const { type, idempotencyKey, signedAt, receivedAt, rawBody, subscription } = callback
+  const { secretFingerprint, traceContext } = callback
+  const event: { [Name in keyof Required<CallbackEvent>]: CallbackEvent[Name] } = {
+    type,
+    idempotencyKey,
+    signedAt,
+    receivedAt,
+    rawBody,
+    subscription,
+    secretFingerprint,
+    traceContext,
+    payload,
+    replayed,
+  }
+  return event
 }
 
 function deadWithoutCall(code: NotCalled, error: string): AttemptEnd {

@@ -26,7 +26,7 @@ export function publishAttempt(
     case 'handBack': {
       const message = 'entry was handed back: its handlers were not begun'
       // A failure of the inbox has been logged. Each entry would be handed back each second while it lasts.
-      if (failure === undefined) logger.warn({ ...attemptFields(what), move: end.move }, message)
+      if (failure === undefined) logger.warn(attemptFields(what, end.move), message)
       return { code: undefined }
     }
   }
