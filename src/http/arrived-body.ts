@@ -9,10 +9,13 @@ export function readArrivedBody(
   request: IncomingMessage,
   { limits, memory, contentLength }: ReadBodyOptions,
 ): RawBody | BodyFailureCode | undefined {
-  const { complete, readableLength: length, readableFlowing } = request
+  const { readableLength: length } = request
   // `complete` is not used here. Some adapters set it before the stream has its bytes, and Node sets it later.
   const hasArrived = length > 0 && length === Number(contentLength)
   if (!hasArrived || length > limits.maxBodyBytes) return undefined
+  const { complete, readable, readableEncoding, readableFlowing } = request
+  // A stream that was destroyed returns nothing, and one with a decoder returns text.
+  if (readable === false || readableEncoding) return undefined
   if (readableFlowing !== null || request.listenerCount('readable') > 0) return undefined
   if (!memory.hold(length, length)) return 'ERR_BODY_MEMORY_FULL'
   const bytes = readAll(request, length)
