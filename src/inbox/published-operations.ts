@@ -12,7 +12,7 @@ const PUBLISHED_AS = {
 
 /**
  * The operations of an inbox whose owner opens and closes it, and publishes what operators do. Undefined if the inbox lacks one
- * of the operations. `onDue` is called when an action has made an entry due.
+ * of the operations. `onDue` is called after each action. A discard may make an entry due as well: the next one of its order key.
  */
 export function publishedOperations(
   inbox: Inbox & Partial<InboxOperations>,
@@ -35,7 +35,7 @@ export function publishedOperations(
     async act(id, action, by, options) {
       const result = await inbox.act(id, action, by, options)
       if (!result.done) return result
-      if (action !== 'discard') onDue()
+      onDue()
       const reason = options?.reason
       events.publish(PUBLISHED_AS[action], { entry: id, by, ...(reason !== undefined && { reason }) })
       return result

@@ -52,6 +52,23 @@ describe('the operations of a receiver', () => {
     expect(handled).toHaveLength(1)
   })
 
+  it('have the worker look for the entry that waited behind a discarded one', async () => {
+    const { receiver, inbox } = await runInboxReceiver({
+      start: false,
+      pollMs: 2 ** 30,
+      retryDelayMs: 2 ** 30,
+      maxRetryDelayMs: 2 ** 30,
+      handler: ({ payload }) => (payload['Id'] === 'first' ? Promise.reject(new Error('no')) : undefined),
+    })
+    const store = async (Id: string) =>
+      (await inbox.add(arrival({ orderKey: 'a', body: JSON.stringify({ Id }) }))).id
+    const [first, second] = [await store('first'), await store('second')]
+    await receiver.start()
+    await becomes(inbox, first, 'retrying')
+    await receiver.operations!.act(first, 'discard', 'ann')
+    await becomes(inbox, second, 'handled')
+  })
+
   it('list, show, count and delete as the inbox does, and do not close it', async () => {
     const { receiver, inbox, send } = await runInboxReceiver()
     await send(genuine())

@@ -169,7 +169,8 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
     const decision = decisionOf(by, options)
     try {
       const result = await this.#transaction((tx) => act(tx, id, action, decision, this.#settings.schema))
-      if (action !== 'discard' && result.done) this.#announcements.announce()
+      // Also after a discard, which may make the next entry of an order key due.
+      if (result.done) this.#announcements.announce()
       return result
     } catch (error) {
       if (error instanceof ActRefused) return error.refusal

@@ -248,6 +248,20 @@ describeWithAnyDatabase('several pools', (database) => {
     end()
   })
 
+  it('wake each other when an entry is discarded, behind which the next one of its order key waited', async () => {
+    const [receiving, acting] = await pair()
+    const { id } = await receiving.add(arrival({ orderKey: 'a' }))
+    await receiving.add(arrival({ orderKey: 'a' }))
+    // Sends what it has to announce.
+    await receiving.close()
+    const working = database.inboxOn(schema)
+    let calls = 0
+    working.watch(() => calls++)
+    await until(() => calls === 1)
+    await acting.act(id, 'discard', 'ann')
+    await until(() => calls === 2)
+  })
+
   it('listen again after the connection was cut', async () => {
     const inboxes = await pair()
     let calls = 0
