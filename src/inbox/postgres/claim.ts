@@ -33,8 +33,8 @@ export async function claim(
 
 /** Records that a worker asked for these types. */
 export async function recordTypes(tx: Transaction, types: readonly string[]): Promise<void> {
-  // In a fixed order, or two transactions could wait for each other.
-  if (types.length > 0) await tx.run(RECORD_TYPES, types.map(storedText).sort(), tx.now)
+  // In a fixed order, or two transactions could wait for each other. Each type once, because one statement cannot write a row twice.
+  if (types.length > 0) await tx.run(RECORD_TYPES, [...new Set(types.map(storedText))].sort(), tx.now)
 }
 
 /**

@@ -16,7 +16,8 @@ export function claim(
   now: number,
 ): Claims {
   const sql = interrupted ? INTERRUPTED : ORDINARY
-  const types = eventTypes === 'any' ? distinctTypes(db, sql.where) : eventTypes
+  // Each type once, or the same entry would be claimed twice.
+  const types = eventTypes === 'any' ? distinctTypes(db, sql.where) : [...new Set(eventTypes)]
   const entries = types
     .flatMap((type) => db.all<{ id: number; due_at: number }>(sql.due, type, now, limit))
     .sort((a, b) => a.due_at - b.due_at || a.id - b.id)

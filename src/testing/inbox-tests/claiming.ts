@@ -117,6 +117,14 @@ export function registerClaiming({ describe, it }: Suite): void {
       assert.deepEqual(idsOf(claimed), ids.slice(0, 3))
     })
 
+    it('gives an entry once, also if its type is among the types twice', async ({ inbox }) => {
+      const { id } = await inbox.add(createArrival({ type: 'a' }))
+      const claimed = await claimDue(inbox, { ...ANY, eventTypes: ['a', 'b', 'a'] })
+      assert.deepEqual(idsOf(claimed), [id])
+      const begun = await inbox.begin(claimed, SHORT)
+      assert.deepEqual(begun, new Set([id]))
+    })
+
     it('gives an entry to exactly one of many workers', async ({ inbox }) => {
       for (let i = 0; i < 50; i++) await inbox.add(createArrival())
       const claims = await Promise.all(
