@@ -21,6 +21,16 @@ describe('MemoryInbox', () => {
     expect(new MemoryInbox().retentionMs).toBe(7 * 24 * 3_600_000)
   })
 
+  it.each(['', '0', ' 1', '1e3', '9'.repeat(40)])(
+    'lists nothing after %j, which is no id',
+    async (afterId) => {
+      const inbox = new MemoryInbox()
+      await inbox.add(arrival())
+      for (const newestFirst of [false, true])
+        expect(await inbox.list({}, { afterId, newestFirst })).toEqual([])
+    },
+  )
+
   it('reads entries for a list only until the page is full', () => {
     const read: number[] = []
     const entries = function* () {

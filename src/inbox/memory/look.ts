@@ -43,8 +43,8 @@ export function listOf(
 ): EntrySummary[] {
   const { states, eventType, idempotencyKey, bodyId, subscriptionId, reason } = filter
   const { before = Infinity, after = -Infinity } = filter
-  // Its entry may have been deleted since. What is no number is the id of no entry, and no entry follows it.
-  const afterSequence = Number(afterId)
+  // Its entry may have been deleted since. No entry follows what cannot be an id.
+  const afterSequence = /^[1-9]\d{0,15}$/.test(afterId ?? '') ? Number(afterId) : NaN
   const matches = (entry: MemoryEntry) => {
     const { sequence, reason: own = '', callback } = entry
     const received = Number(callback.receivedAt)
