@@ -1,3 +1,5 @@
+import type { TimesCorrection, UnfinishedEntry } from './times-correction.js'
+
 /** The clock of an inbox. It detects that it was set back. */
 export class InboxClock {
   readonly #clock: () => number
@@ -6,6 +8,8 @@ export class InboxClock {
   // Not 0: the entries may have been written by another process, whose clock was ahead.
   #steps = 1
   #handledSteps = 0
+  /** Set while due times are being corrected, if there are so many that this takes several calls. */
+  #begun: (TimesCorrection & { readonly steps: number }) | undefined
 
   constructor(clock: () => number) {
     this.#clock = clock
@@ -27,12 +31,20 @@ export class InboxClock {
     return this.#steps === this.#handledSteps ? 0 : this.#steps
   }
 
+  /** Where the correction of due times for these steps continues. Undefined if it has not begun. */
+  continuesAt(steps: number): UnfinishedEntry | undefined {
+    return this.#begun?.steps === steps ? this.#begun.next : undefined
+  }
+
   /**
-   * To be called with `unhandledSteps` once the due times have been set anew. `aheadMs` is how far ahead of the clock the
-   * latest of them was set. Returns by how much the clock was set back, or undefined when that is not worth reporting.
+   * To be called with `unhandledSteps` once due times have been corrected. Returns by how much the clock was set back, or undefined
+   * when that is not worth reporting, or when the correction continues.
    */
-  handled(steps: number, aheadMs: number): number | undefined {
-    const setBackMs = Math.max(this.#setBackMs, aheadMs)
+  handled(steps: number, { aheadMs, next }: TimesCorrection): number | undefined {
+    const latestMs = Math.max(aheadMs, this.#begun?.steps === steps ? this.#begun.aheadMs : 0)
+    this.#begun = next && { steps, aheadMs: latestMs, next }
+    if (next) return undefined
+    const setBackMs = Math.max(this.#setBackMs, latestMs)
     this.#handledSteps = steps
     this.#setBackMs = 0
     return setBackMs >= REPORTED_MS ? setBackMs : undefined

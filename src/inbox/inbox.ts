@@ -41,7 +41,7 @@ export interface Inbox {
    * Entries stay due when the clock is set back: if a due time was set at a time that is now in the future, its delay or
    * lease is counted again from now. An entry that ended at a time that is now in the future is taken to have ended now. If
    * the clock is set back by less than the time since the last `claim` of this process, the inbox may not notice it. Entries are
-   * then late by at most that time.
+   * then late by at most that time. If there are thousands of unfinished entries, it takes several calls to correct their times.
    */
   claim(request: ClaimEntries): Promise<Claims>
 
@@ -181,7 +181,7 @@ export interface Claims {
   readonly entries: readonly ClaimedEntry[]
   /**
    * In how many milliseconds the next entry is due that this request could take. Undefined when there is none, or when
-   * `limit` was reached.
+   * `limit` was reached. 0 if the next call continues to correct times after the clock was set back.
    */
   readonly nextDueInMs?: number | undefined
   /** Whether an interrupted entry of these types is due and was not taken. */

@@ -161,7 +161,7 @@ export class MemoryInbox implements CompleteInbox {
 
   #setTimesAnew(now: number): number | undefined {
     const steps = this.#clock.unhandledSteps
-    return steps === 0 ? undefined : this.#clock.handled(steps, setTimesAnew(this.#entries, now))
+    return steps === 0 ? undefined : this.#clock.handled(steps, { aheadMs: setTimesAnew(this.#entries, now) })
   }
 }
 

@@ -46,7 +46,7 @@ export class Claimer {
       entries,
       leaseEndsAt,
       waitMs: isNextAtOnce ? 0 : Math.min(pollMs, Math.max(nextDueInMs, 1)),
-      nothingIsDue: entries.length === 0 && !claims.interruptedIsDue && !plan.interrupted,
+      nothingIsDue: entries.length === 0 && nextDueInMs > 0 && !claims.interruptedIsDue && !plan.interrupted,
     }
   }
 

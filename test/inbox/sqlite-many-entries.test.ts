@@ -6,10 +6,12 @@ import type { Reader } from '../../src/inbox/sqlite/read-inbox-file.js'
 import { stats } from '../../src/inbox/sqlite/stats.js'
 import { SqliteInbox } from '../../src/sqlite.js'
 import { arrival } from '../support/arrivals.js'
+import { fakeClock } from '../support/fake-clock.js'
 import { inboxFile, openAside } from '../support/sqlite-file.js'
 
 const START = Date.UTC(2026, 10, 3)
 const MINUTE = 60_000
+const HOUR = 60 * MINUTE
 const ENTRIES = 50_000
 const UNFINISHED = 20_000
 
@@ -143,5 +145,35 @@ describe('SqliteInbox with many unfinished entries', () => {
     expect(counted.oldestUnfinished).toEqual(new Date(type === 'usual' ? 1 : UNFINISHED + 1))
     expect(examined.reduce((sum, each) => sum + each)).toBe(UNFINISHED + 1)
     expect(Math.max(...examined)).toBeLessThanOrEqual(5_000)
+  })
+
+  it('corrects their times by several claims after the clock was set back, and by none of them all', async () => {
+    const file = inboxFile()
+    const clock = fakeClock(START)
+    const own = new SqliteInbox({ file, clock })
+    await own.open()
+    const database = await openAside(file)
+    // Two hours ahead.
+    database.exec(`
+      WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${UNFINISHED + 1})
+      INSERT INTO entries (state, known, event_type, idempotency_key, key_hash, body_hash, signature, due_at, due_set_at, ready,
+        signed_at, received_at, subscribed_type, callback_url, body)
+      SELECT 'stored', 1, iif(n <= ${UNFINISHED}, 'usual', 'rare'), n, randomblob(16), x'00', randomblob(16),
+        ${START} + ${2 * HOUR}, ${START} + ${2 * HOUR}, 1, n, n, 'usual', 'https://a.example/', x'7b7d'
+      FROM numbers`)
+    database.close()
+    const request = { eventTypes: ['rare'], limit: 1, leaseMs: 1_000 }
+    expect(await own.claim(request)).toMatchObject({ entries: [], nextDueInMs: 0, clockSetBackMs: undefined })
+    // What has been corrected by then is ahead again.
+    clock.advance(-HOUR)
+    let claims = await own.claim(request)
+    let calls = 1
+    for (; claims.nextDueInMs === 0; calls++) claims = await own.claim(request)
+    expect(calls).toBeGreaterThan(3)
+    expect(claims).toMatchObject({ entries: [{ id: String(UNFINISHED + 1) }], clockSetBackMs: 3 * HOUR })
+    const others = await own.claim({ ...request, eventTypes: ['usual'], limit: 2 * UNFINISHED })
+    expect(others.entries).toHaveLength(UNFINISHED)
+    expect(others.clockSetBackMs).toBeUndefined()
+    await own.close()
   })
 })

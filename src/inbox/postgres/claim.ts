@@ -4,7 +4,9 @@ import { MOVES } from '../states.js'
 import { callLeaseFunction, idsOf, type LeaseRow, type Timed } from './call-lease-function.js'
 import { typesWithHandlers } from './look.js'
 import { lockOrderKeys, promoteNext } from './order.js'
+import { costByEntries, EXAMINED_BY_STEP } from './search.js'
 import { callbackOf, type BigInteger, type CallbackRow } from '../stored-entry.js'
+import { statesFrom, type TimesCorrection, type UnfinishedEntry } from '../times-correction.js'
 import { originalText, storedText } from './sql-text.js'
 import type { Transaction, TransactionSettings } from './transaction.js'
 
@@ -80,15 +82,25 @@ export async function extend(
 
 /**
  * Corrects due times and ends that were set at a time that is now in the future. The clock has been set back since, or a
- * standby whose clock is behind has become the primary server. Returns how far ahead the latest due time was set, in
- * milliseconds.
+ * standby whose clock is behind has become the primary server.
  */
-export async function setTimesAnew(tx: Transaction): Promise<number> {
+export async function setTimesAnew(
+  tx: Transaction,
+  at: UnfinishedEntry | undefined,
+): Promise<TimesCorrection> {
   for (const sql of ENDS_NOW) await tx.run(sql, tx.now)
-  const [latest] = await tx.all<{ ahead: BigInteger | null }>(LATEST_SET_AHEAD, tx.now)
-  if (latest!.ahead === null) return 0
-  await tx.run(SET_ANEW, tx.now)
-  return Math.max(0, Number(latest!.ahead))
+  await costByEntries(tx)
+  let aheadMs = 0
+  let left = EXAMINED_BY_STEP
+  for (const { state, id } of statesFrom(at)) {
+    const [row] = await tx.all<ExaminedRow>(EXAMINE, state, id, left, tx.now)
+    const { examined, last, ahead } = row!
+    if (ahead !== null) await tx.run(SET_ANEW, tx.now, state, id, last)
+    aheadMs = Math.max(aheadMs, Number(ahead))
+    left -= Number(examined)
+    if (left === 0) return { aheadMs, next: { state, id: String(last) } }
+  }
+  return { aheadMs }
 }
 
 /** What is due and was not taken is locked by somebody, perhaps for long: to claim again immediately would be a busy loop. */
@@ -107,6 +119,13 @@ interface ClaimedRow extends LeaseRow, CallbackRow {
 interface AfterRow extends LeaseRow {
   readonly next_due_at: BigInteger | null
   readonly interrupted_is_due: boolean
+}
+
+interface ExaminedRow {
+  readonly examined: BigInteger
+  readonly last: BigInteger | null
+  /** Null if none of them was set at a time that is now in the future. */
+  readonly ahead: BigInteger | null
 }
 
 interface BegunRow extends LeaseRow {
@@ -149,13 +168,16 @@ const EXTEND = `
   FROM unnest($1::bigint[], $2::integer[]) AS claim (id, token)
   WHERE entries.id = claim.id AND entries.token = claim.token AND state = 'running' RETURNING entries.id`
 
-const SET_AHEAD = "state IN ('stored', 'running', 'retrying') AND due_set_at > $1::bigint"
 // Compared with the clock as it is now: what arrived while this transaction waited was not set ahead.
-const LATEST_SET_AHEAD = `SELECT max(due_set_at) - now_ms() AS ahead FROM entries WHERE ${SET_AHEAD}`
+const EXAMINE = `
+  SELECT count(*) AS examined, max(id) AS last, max(due_set_at) FILTER (WHERE due_set_at > $4::bigint) - now_ms() AS ahead FROM (
+    SELECT id, due_set_at FROM entries
+    WHERE state = $1::text AND state <> 'handled' AND id > $2::bigint ORDER BY id LIMIT $3::bigint
+  ) AS examined`
 const SET_ANEW = `
   UPDATE entries SET due_at = $1::bigint + (due_at - due_set_at), lease_until = $1::bigint + (lease_until - due_set_at),
     due_set_at = $1::bigint
-  WHERE ${SET_AHEAD}`
+  WHERE state = $2::text AND state <> 'handled' AND id > $3::bigint AND id <= $4::bigint AND due_set_at > $1::bigint`
 
 // Otherwise they would be kept until the clock shows that time again, which may take years.
 const ENDS_NOW = [

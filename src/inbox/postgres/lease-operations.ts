@@ -35,14 +35,18 @@ export class LeaseOperations {
   }
 
   async claim(request: ClaimEntries): Promise<Claims> {
-    const clockSetBackMs = await this.#prepare(request)
+    const { clockSetBackMs, continues } = await this.#prepare(request)
     if (request.interrupted && this.#mustWait(request)) return { entries: [], interruptedIsDue: false }
     const found = await this.#call((all, settings) => claim(all, request, settings))
     const claims = { ...found, interruptedIsDue: found.interruptedIsDue && !this.#mustWait(request) }
     // If the clock has just been set back, entries that are due do not seem to be.
     const isLate = this.#clock.unhandledSteps > 0 && claims.entries.length === 0
-    if (isLate) return this.claim(request)
-    return clockSetBackMs === undefined ? claims : { ...claims, clockSetBackMs }
+    if (isLate && !continues) return this.claim(request)
+    return {
+      ...claims,
+      ...(clockSetBackMs !== undefined && { clockSetBackMs }),
+      ...(continues && { nextDueInMs: 0 }),
+    }
   }
 
   begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
@@ -95,28 +99,31 @@ export class LeaseOperations {
   /**
    * What a claim needs once in a while: times that were set by a clock that was ahead are corrected, the types that are
    * asked for are recorded, and what no worker has a handler for any more is stored again. Before a claim of interrupted entries,
-   * the clock is looked at. Resolves to by how much the clock was set back, if that is to be reported.
+   * the clock is looked at. Resolves to by how much the clock was set back, if that is to be reported, and to whether the next
+   * claim continues to correct times.
    */
-  async #prepare({ eventTypes, interrupted }: ClaimEntries): Promise<number | undefined> {
+  async #prepare({ eventTypes, interrupted }: ClaimEntries): Promise<Prepared> {
     const isNeeded =
       interrupted ||
       this.#clock.unhandledSteps > 0 ||
       this.#askedTypes.toRecord(eventTypes, this.#databaseNow).length > 0
-    if (!isNeeded) return undefined
+    if (!isNeeded) return NOTHING_PREPARED
     const askedAt = performance.now()
-    const { steps, aheadMs, types } = await this.#database.lease(async (tx) => {
+    const { steps, correction, types } = await this.#database.lease(async (tx) => {
       this.#learnNow(tx.now, askedAt)
       const steps = this.#clock.unhandledSteps
-      const aheadMs = steps === 0 ? 0 : await setTimesAnew(tx)
+      const correction = steps === 0 ? undefined : await setTimesAnew(tx, this.#clock.continuesAt(steps))
       const types = this.#askedTypes.toRecord(eventTypes, tx.now)
       await recordTypes(tx, types)
       if (types.length > 0 && this.#askedTypes.wereRecordedLately(eventTypes, tx.now))
         await requeueUnhandled(tx, this.#schema)
-      return { steps, aheadMs, types }
+      return { steps, correction, types }
     })
     // Only after the commit, because the transaction may have been rolled back and run again.
     if (types.length > 0) this.#askedTypes.recorded(eventTypes, this.#databaseNow)
-    return steps === 0 ? undefined : this.#clock.handled(steps, aheadMs)
+    if (!correction) return NOTHING_PREPARED
+    const clockSetBackMs = this.#clock.handled(steps, correction)
+    return { clockSetBackMs, continues: correction.next !== undefined }
   }
 
   async #call<Result>(
@@ -134,6 +141,13 @@ export class LeaseOperations {
     this.#clock.now()
   }
 }
+
+interface Prepared {
+  readonly clockSetBackMs: number | undefined
+  readonly continues: boolean
+}
+
+const NOTHING_PREPARED: Prepared = { clockSetBackMs: undefined, continues: false }
 
 function hasRowId({ id }: ClaimToken): boolean {
   return rowId(id) !== undefined

@@ -17,7 +17,7 @@ import { storedText } from './sql-text.js'
 import { setLocal, type Transaction } from './transaction.js'
 
 /** How many entries one step examines at most. */
-const EXAMINED_BY_STEP = 20_000
+export const EXAMINED_BY_STEP = 20_000
 
 /** `maxExamined`: see `searchInSteps`. Until the end of the transaction, the costs of the planner are those of a search. */
 export async function search(
@@ -45,7 +45,7 @@ export async function count(tx: Transaction, filter: EntryFilter, max: number): 
  * evenly over the table. So by default the server may read all entries in the order of their ids to find those of one state, because it
  * then reads each page of the table only once. After an outage, dead letters are beside each other, and it reads all entries before them.
  */
-async function costByEntries(tx: Transaction): Promise<void> {
+export async function costByEntries(tx: Transaction): Promise<void> {
   await tx.run(`SELECT ${setLocal({ seq_page_cost: '0', random_page_cost: '0' })}`)
 }
 

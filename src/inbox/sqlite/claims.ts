@@ -3,11 +3,13 @@ import type { ClaimEntries, Claims, ClaimToken, SettledClaim } from '../inbox.js
 import { ATTEMPT_RESULT } from '../attempt-history.js'
 import { MOVES } from '../states.js'
 import { bufferOf, callbackOf, COMMON_COLUMNS, type CallbackRow } from '../stored-entry.js'
+import { statesFrom, type TimesCorrection, type UnfinishedEntry } from '../times-correction.js'
 import type { Connection } from './connection.js'
 import { unhandledTypes } from './handled-types.js'
 import { promoteNext } from './order.js'
 import { withPastAttempt } from './past-attempts.js'
 import { entryIdOf, rowIdOf } from './row-id.js'
+import { EXAMINED_BY_STEP } from './search.js'
 import { distinctTypes } from './types-in-index.js'
 
 export function claim(
@@ -101,17 +103,27 @@ export function requeueUnhandled(db: Connection, now: number): void {
   for (const { order_key: orderKey } of requeued) if (orderKey !== null) promoteNext(db, orderKey)
 }
 
-/**
- * Corrects due times and ends that were set at a time that is now in the future, because the clock has been set back since.
- * Returns how far ahead the latest due time was set, in milliseconds.
- */
-export function setTimesAnew(db: Connection, now: number): number {
+/** Corrects due times and ends that were set at a time that is now in the future, because the clock has been set back since. */
+export function setTimesAnew(db: Connection, now: number, at: UnfinishedEntry | undefined): TimesCorrection {
   // Otherwise they would be kept until the clock shows that time again, which may take years.
   db.run(END_NOW, now)
-  const { latest } = db.get<{ latest: number | null }>(LATEST_SET_AHEAD, now)!
-  if (latest === null) return 0
-  db.run(SET_ANEW, now)
-  return latest - now
+  let aheadMs = 0
+  let left = EXAMINED_BY_STEP
+  for (const { state, id } of statesFrom(at)) {
+    const { examined, last, latest } = db.get<ExaminedRow>(EXAMINE, state, Number(id), left)!
+    if (last === null) continue
+    if (latest! > now) db.run(SET_ANEW, now, state, Number(id), last)
+    aheadMs = Math.max(aheadMs, latest! - now)
+    left -= examined
+    if (left === 0) return { aheadMs, next: { state, id: entryIdOf(last) } }
+  }
+  return { aheadMs }
+}
+
+interface ExaminedRow {
+  readonly examined: number
+  readonly last: number | null
+  readonly latest: number | null
 }
 
 interface ClaimedRow extends CallbackRow {
@@ -206,10 +218,14 @@ const REQUEUE = `
   UPDATE entries SET state = '${MOVES.requeue.to}', due_at = ?1, due_set_at = ?1
   WHERE state = 'running' AND due_at <= ?1 AND event_type IN (SELECT value FROM json_each(?2)) RETURNING order_key`
 
-const SET_AHEAD = "state IN ('stored', 'running', 'retrying') AND due_set_at > ?1"
-const LATEST_SET_AHEAD = `SELECT max(due_set_at) AS latest FROM entries WHERE ${SET_AHEAD}`
+const EXAMINE = `
+  SELECT count(*) AS examined, max(id) AS last, max(due_set_at) AS latest FROM (
+    SELECT id, due_set_at FROM entries INDEXED BY entries_by_state
+    WHERE state = ?1 AND finished_at IS NULL AND id > ?2 ORDER BY id LIMIT ?3
+  )`
 const SET_ANEW = `
-  UPDATE entries SET due_at = ?1 + (due_at - due_set_at), due_set_at = ?1 WHERE ${SET_AHEAD}`
+  UPDATE entries INDEXED BY entries_by_state SET due_at = ?1 + (due_at - due_set_at), due_set_at = ?1
+  WHERE state = ?2 AND finished_at IS NULL AND id > ?3 AND id <= ?4 AND due_set_at > ?1`
 
 const END_NOW =
   "UPDATE entries SET finished_at = ?1 WHERE state IN ('handled', 'dead', 'discarded') AND finished_at > ?1"

@@ -112,19 +112,21 @@ export class SqliteInbox implements CompleteInbox {
   async claim(request: ClaimEntries): Promise<Claims> {
     checkClaim(request)
     // The sync of `begin` covers a claim. A sync of its own took 4 percent of the processor time of a callback.
-    const { claims, now, types, steps, aheadMs } = await this.#commits.write(
+    const { claims, now, types, steps, correction } = await this.#commits.write(
       (db) => {
         const now = this.#clock.now()
         const steps = this.#clock.unhandledSteps
-        const aheadMs = steps === 0 ? 0 : setTimesAnew(db, now)
+        const correction = steps === 0 ? undefined : setTimesAnew(db, now, this.#clock.continuesAt(steps))
         const types = this.#recordTypes(db, request.eventTypes, now)
-        return { claims: claim(db, request, now), now, types, steps, aheadMs }
+        return { claims: claim(db, request, now), now, types, steps, correction }
       },
       { isDurable: false, entries: request.limit },
     )
     // Only now, as the operation may have been rolled back and run again.
     if (types.length > 0) this.#askedTypes.recorded(request.eventTypes, now)
-    return steps === 0 ? claims : { ...claims, clockSetBackMs: this.#clock.handled(steps, aheadMs) }
+    if (!correction) return claims
+    const clockSetBackMs = this.#clock.handled(steps, correction)
+    return { ...claims, clockSetBackMs, ...(correction.next && { nextDueInMs: 0 }) }
   }
 
   async begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {

@@ -75,6 +75,17 @@ describeWithAnyDatabase('the search of a PostgresInbox', (database) => {
     }
   })
 
+  it('reads no ended entries for the times that may have to be corrected', async () => {
+    const { schema, inbox, sent } = await filledInbox(
+      `CASE WHEN n > ${COUNT - 10} THEN 'stored' ELSE 'handled' END`,
+    )
+    sent.length = 0
+    await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 1 })
+    const plans = await plansOf(schema, sent)
+    expect(plans).toHaveLength(3)
+    expect(Math.max(...plans.map(entriesLeftOut))).toBeLessThan(100)
+  })
+
   it('looks for no oldest unfinished entry for the figures if every entry that waits is unhandled', async () => {
     const { schema, inbox, sent } = await filledInbox()
     await database.query(`UPDATE ${schema}.entries SET state = 'stored' WHERE id <= 100`)

@@ -1,0 +1,37 @@
+import { describeWithAnyDatabase, withFakeClock } from '../../support/postgres-inbox.js'
+
+const START = Date.UTC(2026, 10, 3)
+const HOUR = 3_600_000
+const UNFINISHED = 45_000
+
+describeWithAnyDatabase('a PostgresInbox with many unfinished entries', (database) => {
+  it('corrects their times by several claims after the clock was set back, and by none of them all', async () => {
+    const schema = database.newSchema()
+    const advance = await withFakeClock(database, schema, START)
+    const inbox = database.inboxOn(schema)
+    await inbox.open()
+    // Two hours ahead.
+    await database.query(`
+      INSERT INTO ${schema}.entries (state, known, event_type, idempotency_key, key_hash, body_hash, signature, due_at, due_set_at,
+        ready, signed_at, received_at, subscribed_type, callback_url, body, secret_fingerprint)
+      SELECT 'stored', true, CASE WHEN n < ${UNFINISHED} THEN 'usual' ELSE 'rare' END, n::text, decode(md5('k' || n), 'hex'), '',
+        decode(md5('s' || n), 'hex'), ${START + 2 * HOUR}, ${START + 2 * HOUR}, true, n, n, '', '', '', ''
+      FROM generate_series(1, ${UNFINISHED}) AS numbers (n)`)
+    const request = { eventTypes: ['rare'], limit: 1, leaseMs: 1_000 }
+    const first = await inbox.claim(request)
+    expect(first).toMatchObject({ entries: [], nextDueInMs: 0 })
+    expect(first.clockSetBackMs).toBeUndefined()
+    // What has been corrected by then is ahead again.
+    await advance(-HOUR)
+    let claims = await inbox.claim(request)
+    let calls = 1
+    for (; claims.nextDueInMs === 0; calls++) claims = await inbox.claim(request)
+    expect(calls).toBeGreaterThan(2)
+    expect(claims.entries).toMatchObject([{ callback: { type: 'rare' } }])
+    expect(claims.clockSetBackMs).toBe(3 * HOUR)
+    const { rows } = await database.query(
+      `SELECT count(*) AS late FROM ${schema}.entries WHERE state = 'stored' AND due_at > ${START - HOUR}`,
+    )
+    expect(rows).toEqual([{ late: '0' }])
+  })
+})
