@@ -10,15 +10,21 @@ export interface UnfinishedEntry {
   readonly id: EntryId
 }
 
+/** How many unfinished entries one step of a correction examines at most. With SQLite a step blocks the event loop. */
+export const EXAMINED_BY_STEP = 2_000
+/** How many ends one step changes at most. */
+export const ENDS_BY_STEP = 1_000
+
 /**
- * The result of a correction of due times and leases that were set at a time that is now in the future. A correction examines a bounded
- * number of entries: after an outage of handlers, to examine all of them could take longer than the time limit of a statement.
- * Entries that change their state in the meantime need no correction, because their times are set anew.
+ * The result of one step of a correction of times that were set at a time that is now in the future: due times, leases and ends. A
+ * step examines a bounded number of entries. If many wait, or if many ended while the clock was ahead, all of them could take longer
+ * than the time limit of a statement. Entries that change their state between the steps need no correction, because their times are
+ * set anew.
  */
 export interface TimesCorrection {
-  /** How far ahead of the clock the latest of the times was set, in milliseconds. */
+  /** How far ahead of the clock the latest due time or lease was set, in milliseconds. */
   readonly aheadMs: number
-  /** Where the correction continues. Undefined if every unfinished entry has been examined. */
+  /** Where the correction continues. Undefined if it is complete. */
   readonly next?: UnfinishedEntry | undefined
 }
 

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { ActivityBucket } from '../../src/inbox/activity.js'
 import type { SqliteValue } from '../../src/inbox/sqlite/driver.js'
 import type { Reader } from '../../src/inbox/sqlite/read-inbox-file.js'
 import { stats } from '../../src/inbox/sqlite/stats.js'
@@ -176,4 +177,29 @@ describe('SqliteInbox with many unfinished entries', () => {
     expect(others.clockSetBackMs).toBeUndefined()
     await own.close()
   })
+})
+
+it('many ends in a SqliteInbox are corrected by several claims after the clock was set back', async () => {
+  const file = inboxFile()
+  const own = new SqliteInbox({ file, clock: () => START })
+  await own.open()
+  const database = await openAside(file)
+  database.exec(`
+    WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 2500)
+    INSERT INTO entries (state, known, event_type, idempotency_key, key_hash, body_hash, signature, ready, signed_at, received_at,
+      finished_at, subscribed_type, callback_url, body)
+    SELECT iif(n % 2 = 0, 'dead', 'handled'), 1, 'usual', n, randomblob(16), x'00', randomblob(16), 0, n, n,
+      ${START + HOUR}, 'usual', 'https://a.example/', x'7b7d'
+    FROM numbers`)
+  database.close()
+  const endedBy = async (to: number) => {
+    const [{ handled, dead }] = (await own.activity({ from: START, to, bucketMs: HOUR })) as [ActivityBucket]
+    return handled + dead
+  }
+  const claim = () => own.claim({ eventTypes: 'any', limit: 1, leaseMs: 1_000 })
+  expect(await claim()).toMatchObject({ nextDueInMs: 0 })
+  expect(await endedBy(START + 1)).toBe(1_000)
+  while ((await claim()).nextDueInMs === 0);
+  expect(await endedBy(START + 1)).toBe(2_500)
+  await own.close()
 })

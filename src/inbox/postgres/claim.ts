@@ -4,9 +4,15 @@ import { MOVES } from '../states.js'
 import { callLeaseFunction, idsOf, type LeaseRow, type Timed } from './call-lease-function.js'
 import { typesWithHandlers } from './look.js'
 import { lockOrderKeys, promoteNext } from './order.js'
-import { costByEntries, EXAMINED_BY_STEP } from './search.js'
+import { costByEntries } from './search.js'
 import { callbackOf, type BigInteger, type CallbackRow } from '../stored-entry.js'
-import { statesFrom, type TimesCorrection, type UnfinishedEntry } from '../times-correction.js'
+import {
+  ENDS_BY_STEP,
+  EXAMINED_BY_STEP,
+  statesFrom,
+  type TimesCorrection,
+  type UnfinishedEntry,
+} from '../times-correction.js'
 import { originalText, storedText } from './sql-text.js'
 import type { Transaction, TransactionSettings } from './transaction.js'
 
@@ -88,19 +94,23 @@ export async function setTimesAnew(
   tx: Transaction,
   at: UnfinishedEntry | undefined,
 ): Promise<TimesCorrection> {
-  for (const sql of ENDS_NOW) await tx.run(sql, tx.now)
   await costByEntries(tx)
+  await tx.run(SEEN_NOW, tx.now)
+  const ends =
+    (await tx.run(HANDLED_NOW, tx.now, ENDS_BY_STEP)) + (await tx.run(ENDED_NOW, tx.now, ENDS_BY_STEP))
   let aheadMs = 0
   let left = EXAMINED_BY_STEP
+  let next = at
   for (const { state, id } of statesFrom(at)) {
     const [row] = await tx.all<ExaminedRow>(EXAMINE, state, id, left, tx.now)
     const { examined, last, ahead } = row!
+    next = { state, id: last === null ? id : String(last) }
     if (ahead !== null) await tx.run(SET_ANEW, tx.now, state, id, last)
     aheadMs = Math.max(aheadMs, Number(ahead))
     left -= Number(examined)
-    if (left === 0) return { aheadMs, next: { state, id: String(last) } }
+    if (left === 0) return { aheadMs, next }
   }
-  return { aheadMs }
+  return ends < ENDS_BY_STEP ? { aheadMs } : { aheadMs, next }
 }
 
 /** What is due and was not taken is locked by somebody, perhaps for long: to claim again immediately would be a busy loop. */
@@ -179,9 +189,16 @@ const SET_ANEW = `
     due_set_at = $1::bigint
   WHERE state = $2::text AND state <> 'handled' AND id > $3::bigint AND id <= $4::bigint AND due_set_at > $1::bigint`
 
-// Otherwise they would be kept until the clock shows that time again, which may take years.
-const ENDS_NOW = [
-  "UPDATE entries SET finished_at = $1::bigint WHERE state = 'handled' AND finished_at > $1::bigint",
-  "UPDATE entries SET finished_at = $1::bigint WHERE state IN ('dead', 'discarded') AND finished_at > $1::bigint",
-  'UPDATE handled_types SET seen_at = $1::bigint WHERE seen_at > $1::bigint',
-]
+// Otherwise they would be kept until the clock shows that time again, which may take years. Another process may be correcting others.
+const HANDLED_NOW = endNow("state = 'handled'")
+const ENDED_NOW = endNow("state IN ('dead', 'discarded')")
+
+function endNow(where: string): string {
+  return `
+  WITH ahead AS MATERIALIZED (
+    SELECT id FROM entries WHERE ${where} AND finished_at > $1::bigint LIMIT $2::bigint FOR UPDATE SKIP LOCKED
+  )
+  UPDATE entries SET finished_at = $1::bigint FROM ahead WHERE entries.id = ahead.id`
+}
+
+const SEEN_NOW = 'UPDATE handled_types SET seen_at = $1::bigint WHERE seen_at > $1::bigint'

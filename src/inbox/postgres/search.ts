@@ -17,7 +17,7 @@ import { storedText } from './sql-text.js'
 import { setLocal, type Transaction } from './transaction.js'
 
 /** How many entries one step examines at most. */
-export const EXAMINED_BY_STEP = 20_000
+const EXAMINED_BY_STEP = 20_000
 
 /** `maxExamined`: see `searchInSteps`. Until the end of the transaction, the costs of the planner are those of a search. */
 export async function search(

@@ -3,13 +3,18 @@ import type { ClaimEntries, Claims, ClaimToken, SettledClaim } from '../inbox.js
 import { ATTEMPT_RESULT } from '../attempt-history.js'
 import { MOVES } from '../states.js'
 import { bufferOf, callbackOf, COMMON_COLUMNS, type CallbackRow } from '../stored-entry.js'
-import { statesFrom, type TimesCorrection, type UnfinishedEntry } from '../times-correction.js'
+import {
+  ENDS_BY_STEP,
+  EXAMINED_BY_STEP,
+  statesFrom,
+  type TimesCorrection,
+  type UnfinishedEntry,
+} from '../times-correction.js'
 import type { Connection } from './connection.js'
 import { unhandledTypes } from './handled-types.js'
 import { promoteNext } from './order.js'
 import { withPastAttempt } from './past-attempts.js'
 import { entryIdOf, rowIdOf } from './row-id.js'
-import { EXAMINED_BY_STEP } from './search.js'
 import { distinctTypes } from './types-in-index.js'
 
 export function claim(
@@ -106,18 +111,20 @@ export function requeueUnhandled(db: Connection, now: number): void {
 /** Corrects due times and ends that were set at a time that is now in the future, because the clock has been set back since. */
 export function setTimesAnew(db: Connection, now: number, at: UnfinishedEntry | undefined): TimesCorrection {
   // Otherwise they would be kept until the clock shows that time again, which may take years.
-  db.run(END_NOW, now)
+  const { changes: ends } = db.run(END_NOW, now, ENDS_BY_STEP)
   let aheadMs = 0
   let left = EXAMINED_BY_STEP
+  let next = at
   for (const { state, id } of statesFrom(at)) {
     const { examined, last, latest } = db.get<ExaminedRow>(EXAMINE, state, Number(id), left)!
+    next = { state, id: last === null ? id : entryIdOf(last) }
     if (last === null) continue
     if (latest! > now) db.run(SET_ANEW, now, state, Number(id), last)
     aheadMs = Math.max(aheadMs, latest! - now)
     left -= examined
-    if (left === 0) return { aheadMs, next: { state, id: entryIdOf(last) } }
+    if (left === 0) return { aheadMs, next }
   }
-  return { aheadMs }
+  return ends < ENDS_BY_STEP ? { aheadMs } : { aheadMs, next }
 }
 
 interface ExaminedRow {
@@ -227,5 +234,7 @@ const SET_ANEW = `
   UPDATE entries INDEXED BY entries_by_state SET due_at = ?1 + (due_at - due_set_at), due_set_at = ?1
   WHERE state = ?2 AND finished_at IS NULL AND id > ?3 AND id <= ?4 AND due_set_at > ?1`
 
-const END_NOW =
-  "UPDATE entries SET finished_at = ?1 WHERE state IN ('handled', 'dead', 'discarded') AND finished_at > ?1"
+const END_NOW = `
+  UPDATE entries SET finished_at = ?1 WHERE id IN (
+    SELECT id FROM entries WHERE state IN ('handled', 'dead', 'discarded') AND finished_at > ?1 LIMIT ?2
+  )`
