@@ -201,7 +201,10 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
     return held.has(claimed.id) ? 'committed' : 'lost'
   }
 
-  /** What was asked for before is still done. A pool of your own stays open. */
+  /**
+   * What was passed to `add`, `begin`, `extend` and `settle` before is still recorded. Other calls that are running, such as those of
+   * operators, may reject with `ERR_INBOX_CLOSED`. A pool of your own stays open.
+   */
   close(): Promise<void> {
     return (this.#closed ??= this.#close())
   }
