@@ -5,7 +5,7 @@ import { DECIDE, DECIDED } from './templates/decide.js'
 import { ENTRIES, ENTRY_TABLE, LIVE_ENTRIES } from './templates/entries.js'
 import { ENTRY } from './templates/entry.js'
 import { LAYOUT, MESSAGE, STATE, TIME } from './templates/layout.js'
-import { LIVE_OVERVIEW, OVERVIEW, WAITING } from './templates/overview.js'
+import { LIVE_OVERVIEW, OVERVIEW, WAITING, WAITING_CHANGES } from './templates/overview.js'
 import { LIVE_REFUSED, REFUSED } from './templates/refused.js'
 import { SIGN_IN } from './templates/sign-in.js'
 
@@ -17,6 +17,7 @@ const TEMPLATES = {
   overview: OVERVIEW,
   liveOverview: LIVE_OVERVIEW,
   waiting: WAITING,
+  waitingChanges: WAITING_CHANGES,
   entryTable: ENTRY_TABLE,
   entries: ENTRIES,
   liveEntries: LIVE_ENTRIES,

@@ -67,7 +67,7 @@ export async function everything() {
 export async function pollUntil(page: Page, isReached: () => Promise<boolean>): Promise<void> {
   while (!(await isReached())) {
     // By the clock of the page, a request that takes a moment would take longer than htmx waits.
-    await page.locator('.htmx-request').waitFor({ state: 'detached' })
+    await page.locator('.htmx-request').first().waitFor({ state: 'detached' })
     await page.clock.runFor(5_000)
   }
 }

@@ -33,7 +33,7 @@ test('the overview of an inbox that takes long to count is shown without its fig
   jest.spyOn(inbox, 'search').mockImplementation((...query) => counted.then(() => search(...query)))
   const base = await runConsole({ inbox })
   const first = await (await fetch(base)).text()
-  expect(first).toMatch(/<div id="waiting"><p [^>]*hx-get="live\/waiting" hx-trigger="every 1s"/)
+  expect(first).toMatch(/ id="waiting">.*<p [^>]*hx-get="live\/waiting" hx-trigger="every 1s"/s)
   for (const path of ['./', 'live/overview?range=day']) {
     const text = await (await fetch(new URL(path, base))).text()
     expect(text).toContain('The inbox is large and is being counted.')
@@ -51,6 +51,24 @@ test('the overview of an inbox that takes long to count is shown without its fig
   expect(page.text).toContain('<table id="activity"')
   expect(textOf(page)).toContain('All that wait for a decision')
   expect((await browse(base).get('live/waiting')).text).toMatch(
-    /^\s*<div class="scroll"[^]*the ledger did not answer/,
+    /<div class="scroll"[^]*the ledger did not answer/,
   )
+})
+
+test('the overview announces that its list has changed: by a new entry or by a decision', async () => {
+  const { inbox, add } = seededInbox()
+  // A console shares what it has read for a second, so each look is at another one.
+  const look = async (path: string) => (await browse(await runConsole({ inbox })).get(path)).text
+  const changesHref = async () => / hx-get="(live\/waiting-changes[^"]*)"/.exec(await look('./'))![1]!
+  const ofNone = await changesHref()
+  expect(await look(ofNone)).toBe('')
+  const id = await add(DEAD)
+  expect(await look(ofNone)).toContain('Update list')
+  const ofOne = await changesHref()
+  expect(await look(ofOne)).toBe('')
+  await add()
+  expect(await look(ofOne)).toBe('')
+  await inbox.act(id, 'discard', 'bob')
+  expect(await look(ofOne)).toContain('Update list')
+  expect(await look(ofNone)).toBe('')
 })

@@ -102,6 +102,28 @@ describeWithChromium('the pages of the console in a browser', () => {
     expect(problems).toEqual([])
   })
 
+  it('says that an entry waits for a decision since the overview was opened, and shows it', async () => {
+    const { inbox, clock, add } = seededInbox()
+    const base = await runConsole({ inbox, clock })
+    const { page, problems } = await open(base, { viewport: { width: 360, height: 800 } })
+    await page.clock.install()
+    await page.goto(base)
+    const list = page.locator('#waiting')
+    await list.getByText('No entry waits for a decision.').waitFor()
+    await add(DEAD)
+    const height = async () => (await list.boundingBox())!.height
+    const before = await height()
+    const link = list.getByRole('link', { name: 'Update list' })
+    // The console shares a reading for a second of the real clock.
+    await pollUntil(page, async () => (await link.count()) > 0)
+    expect(await height()).toBe(before)
+    expect(await findings(page)).toEqual([])
+    await link.press('Enter')
+    await list.getByRole('cell', { name: 'the ledger did not answer' }).waitFor()
+    expect([page.url(), await link.count()]).toEqual([base, 0])
+    expect(problems).toEqual([])
+  })
+
   it('says that it is not updated while the console does not answer, or cannot read the inbox', async () => {
     const { inbox, clock } = seededInbox()
     const base = await runConsole({ inbox, clock })

@@ -71,6 +71,7 @@ section, form.filters, form.decide, .facts, .lead { background: var(--panel); bo
 .head { display: flex; flex-wrap: wrap; gap: 0.35rem 1rem; align-items: center; justify-content: space-between; }
 .head h1 { flex: 0 1 auto; }
 .head h2 { margin: 0; }
+section > .head { margin-bottom: 0.5rem; }
 .note { color: var(--soft); margin: 0; }
 .lead { border-left: 4px solid var(--accent); }
 .problem { background: var(--problem); border: 1px solid var(--dead); border-radius: 8px; padding: 0.7rem 1rem; margin: 0; }

@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto'
+import type { EntrySummary } from '../../inbox/operations.js'
 import { durationText, numberText, timeView, type TimeView } from '../views/time.js'
 import { entryRow } from '../views/entry-row.js'
-import { NEEDS_DECISION, STATE_ORDER } from '../views/entry-filter.js'
+import { hrefWith, NEEDS_DECISION, STATE_ORDER } from '../views/entry-filter.js'
 import { html } from '../answer.js'
 import type { ConsoleParts, ReadPage, Visit } from '../page.js'
 
@@ -43,12 +45,29 @@ export const overviewPage: ReadPage = async (parts, visit) => {
 export const liveOverview: ReadPage = async (parts, visit) =>
   html(parts.renderer.fragment('liveOverview', await liveView(parts, rangeIn(visit))))
 
-/** The list alone. A page asks for it until it is there. After that the list does not change, so that nothing moves under the pointer. */
+/** The list alone. A page asks for it until it is there, and after that when the operator wants to see its changes. */
 export const liveWaiting: ReadPage = async (parts) =>
   html(parts.renderer.fragment('waiting', await waitingView(parts)))
 
+/** Whether the list of a page is no longer the list of now. */
+export const waitingChanges: ReadPage = async ({ reading, renderer }, { request }) => {
+  const entries = await reading.waiting()
+  const isChanged = entries !== undefined && listVersion(entries) !== request.query.get('shown')
+  return html(renderer.fragment('waitingChanges', { isChanged }))
+}
+
 async function waitingView({ reading }: ConsoleParts) {
-  return { rows: (await reading.waiting())?.map(entryRow) }
+  const entries = await reading.waiting()
+  return {
+    rows: entries?.map(entryRow),
+    changesHref: entries && hrefWith('live/waiting-changes', [['shown', listVersion(entries)]]),
+  }
+}
+
+/** A value that changes with the entries of a list, their states and their attempts. */
+function listVersion(entries: readonly EntrySummary[]): string {
+  const shown = entries.map(({ id, state, attempts }) => [id, state, attempts])
+  return createHash('sha256').update(JSON.stringify(shown)).digest('base64url')
 }
 
 function rangeIn({ request }: Visit): RangeName {

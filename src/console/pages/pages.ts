@@ -3,7 +3,7 @@ import { bulkDecision, bulkPreview } from './bulk-decision.js'
 import { decideOnEntry } from './decision.js'
 import { entriesPage, liveEntries } from './entries.js'
 import { bodyDownload, entryPage } from './entry.js'
-import { liveOverview, liveWaiting, overviewPage } from './overview.js'
+import { liveOverview, liveWaiting, overviewPage, waitingChanges } from './overview.js'
 import { liveRefused, refusedPage } from './refused.js'
 
 interface Page {
@@ -19,6 +19,7 @@ export const PAGES: ReadonlyMap<string, Page> = new Map<string, Page>([
   ['/', { read: overviewPage }],
   ['/live/overview', { read: liveOverview }],
   ['/live/waiting', { read: liveWaiting }],
+  ['/live/waiting-changes', { read: waitingChanges }],
   ['/entries', { read: entriesPage }],
   ['/live/entries', { read: liveEntries }],
   ['/entry', { read: entryPage, submit: decideOnEntry }],

@@ -28,22 +28,27 @@ export const LIVE_OVERVIEW = `<% if (it.isCounting) { %><p class="note" id="coun
 </section>
 `
 
-/** The entries that wait for a decision, or a note that asks for them until they have been found. */
-export const WAITING = `<% if (!it.rows) { %><p class="note" role="status" hx-get="live/waiting" hx-trigger="every 1s" hx-target="#waiting" hx-swap="innerHTML">The inbox is large and is being searched. The entries follow; without JavaScript, reload the page.</p>
+/**
+ * The entries that wait for a decision, or a note that asks for them until they have been found. The list is not updated, so that nothing
+ * moves under the pointer. The line beside its heading says when it has changed.
+ */
+export const WAITING = `<div class="head"><h2 id="decide-title">Waiting for a decision</h2>
+<% if (it.changesHref) { %><p class="news" aria-live="polite" hx-get="<%= it.changesHref %>" hx-trigger="every 5s" hx-swap="innerHTML swapEmpty:true"></p><% } %></div>
+<% if (!it.rows) { %><p class="note" role="status" hx-get="live/waiting" hx-trigger="every 1s" hx-target="#waiting" hx-swap="innerHTML">The inbox is large and is being searched. The entries follow; without JavaScript, reload the page.</p>
 <% } else if (it.rows.length === 0) { %><p class="note">No entry waits for a decision.</p><% } else { %>
 <%~ include('@entryTable', { rows: it.rows, label: 'Entries that wait for a decision' }) %>
 <p class="more"><a href="entries?state=dead&amp;state=quarantined&amp;state=unhandled">All that wait for a decision</a></p><% } %>
 `
+
+/** The answer that the list polls. */
+export const WAITING_CHANGES = `<% if (it.isChanged) { %><a href="./" hx-get="live/waiting" hx-target="#waiting" hx-swap="innerHTML">Update list</a><% } %>`
 
 export const OVERVIEW = `<% layout('@layout', it.frame) %>
 <div class="head"><h1>Overview</h1><p class="note">This page follows the inbox.</p></div>
 <div id="live" hx-get="live/overview?range=<%= it.range %>" hx-trigger="every 5s" hx-swap="innerMorph">
 <%~ include('@liveOverview', it.live) %>
 </div>
-<section aria-labelledby="decide-title">
-<h2 id="decide-title">Waiting for a decision</h2>
-<div id="waiting"><%~ include('@waiting', it.waiting) %></div>
-</section>
+<section aria-labelledby="decide-title" id="waiting"><%~ include('@waiting', it.waiting) %></section>
 <section aria-labelledby="secrets-title">
 <h2 id="secrets-title">Secrets that verified callbacks</h2>
 <% if (it.secrets.length === 0) { %><p class="note"><%= it.noSecrets %></p><% } else { %>
