@@ -159,6 +159,25 @@ describeWithChromium('the pages of the console in a browser', () => {
     expect(colors).toEqual(expect.arrayContaining(['35,114,74', '134,84,10', '179,38,30']))
   })
 
+  it('has each date once below the chart of the last week', async () => {
+    const { base } = await everything()
+    const { page } = await open(base, { viewport: { width: 1_280, height: 800 } })
+    await page.addInitScript(`
+      globalThis.drawn = []
+      const { fillText } = CanvasRenderingContext2D.prototype
+      CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+        drawn.push(text)
+        fillText.call(this, text, ...at)
+      }
+    `)
+    await page.goto(`${base}?range=week`)
+    await page.locator('#chart canvas').waitFor()
+    const texts = await page.evaluate<string[]>('drawn')
+    const dates = texts.filter((text) => text.includes('-'))
+    expect(dates.length).toBeGreaterThan(5)
+    expect(dates).toEqual([...new Set(dates)])
+  })
+
   it('has a legend in the colours of the chart, and marks the chosen period, where the system forces its colours', async () => {
     const { base } = await everything()
     const { page } = await open(base, { colorScheme: 'dark', forcedColors: 'active' })

@@ -48,10 +48,9 @@ export const CONSOLE_SCRIPT = `'use strict'
     const sums = names.map((_, series) => counts.map((row) => row.slice(0, series + 1).reduce((a, b) => a + b, 0)))
     const order = names.map((_, series) => names.length - 1 - series)
     const axis = { stroke: colorOf('--soft'), grid: { stroke: colorOf('--line'), width: 1 }, ticks: { stroke: colorOf('--line'), width: 1 } }
-    const isWeek = times[times.length - 1] - times[0] > 2 * 86400
     const splitText = (seconds) => {
       const text = localText(new Date(seconds * 1000))
-      return isWeek || text.endsWith('00:00:00') ? text.slice(5, 10) : text.slice(11, 16)
+      return text.endsWith('00:00:00') ? text.slice(5, 10) : text.slice(11, 16)
     }
     const options = {
       width,
