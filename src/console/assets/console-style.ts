@@ -96,7 +96,7 @@ section > .head { margin-bottom: 0.5rem; }
 .tile.attention { background: var(--attention); }
 .tile.attention .label { color: var(--text); }
 
-.facts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(19rem, 100%), 1fr)); gap: 0.6rem 1.5rem; }
+.facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(19rem, 100%), 1fr)); gap: 0.6rem 1.5rem; }
 .facts div { min-width: 0; }
 .facts dt { color: var(--soft); font-size: 0.85rem; }
 .facts dd { margin: 0; overflow-wrap: anywhere; }
@@ -106,6 +106,8 @@ section > .head { margin-bottom: 0.5rem; }
 .chart .u-legend th, .chart .u-legend td { border: 0; padding: 0 0.3rem 0 0; }
 .chart .u-legend tr:hover > * { background: none; }
 .chart .u-marker { forced-color-adjust: none; }
+/* The time has no colour. */
+.chart .u-series:first-child .u-marker { display: none; }
 summary { cursor: pointer; color: var(--soft); }
 details[open] summary { margin-bottom: 0.6rem; }
 .figures { max-height: 20rem; overflow: auto; }
@@ -119,14 +121,17 @@ details[open] summary { margin-bottom: 0.6rem; }
 .scroll { overflow-x: auto; max-width: 100%; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; vertical-align: baseline; padding: 0.34rem 0.75rem 0.34rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; font-weight: 400; }
+th:last-child, td:last-child { padding-right: 0; }
 thead th { color: var(--soft); font-size: 0.85rem; }
 tbody tr:last-child > * { border-bottom: 0; }
 tbody tr:hover > * { background: color-mix(in srgb, var(--accent) 7%, transparent); }
 .number { text-align: right; }
 td.text { white-space: pre-wrap; overflow-wrap: anywhere; min-width: 14rem; }
 td.clip { max-width: clamp(12.5rem, 14vw, 26rem); overflow: hidden; text-overflow: ellipsis; }
+td.clip.key { max-width: 20rem; }
 td.clip.short { max-width: clamp(7.5rem, 12vw, 21rem); }
-td.clip.wide { max-width: 34rem; width: 99%; }
+/* Takes the room that the other columns leave. */
+td.clip.wide { max-width: 0; min-width: 10rem; width: 99%; }
 .entries { font-size: 0.93rem; }
 .more { margin: 0.6rem 0 0; }
 .state { display: inline-block; padding: 0 0.5rem; border-radius: 999px; border: 1px solid currentColor; font-size: 0.85rem; line-height: 1.35rem; color: var(--plain); white-space: nowrap; }
@@ -158,11 +163,21 @@ form.decide .field { max-width: 44rem; }
 pre.payload { margin: 0.6rem 0 0; padding: 0.75rem; background: var(--page); border: 1px solid var(--line); border-radius: 6px; overflow: auto; max-height: 32rem;
   font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace; font-size: 0.86rem; line-height: 1.5; white-space: pre-wrap; overflow-wrap: anywhere; }
 .sign-in { width: min(24rem, 100%); margin: 8vh auto 0; background: var(--panel); border: 1px solid var(--line); border-radius: 8px; padding: 1.4rem; display: grid; gap: 0.9rem; }
+/* The list is wider than the page, and is scrolled. */
+@media (max-width: 70rem) {
+  td.clip.wide { min-width: 24rem; }
+}
 @media (max-width: 34rem) {
   .tiles { grid-template-columns: repeat(2, minmax(0, 1fr)); }
   section, form.filters, form.decide, .facts, .lead { padding: 0.75rem; }
   form.filters { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0.5rem 0.7rem; }
   .bar nav { order: 3; flex-basis: 100%; }
+  /* The text is below the other cells of its row. Beside them it would be out of sight, in a high row that looks empty. */
+  .stacked thead { position: absolute; clip-path: inset(50%); }
+  .stacked tr { display: flex; flex-wrap: wrap; align-items: baseline; gap: 0.1rem 0.75rem; padding: 0.34rem 0; border-bottom: 1px solid var(--line); }
+  .stacked tbody tr:last-child { border-bottom: 0; }
+  .stacked tbody tr > * { padding: 0; border-bottom: 0; white-space: normal; overflow-wrap: anywhere; }
+  .stacked td.text { flex: 1 0 100%; min-width: 0; white-space: pre-wrap; }
 }
 @media print {
   .scroll, pre.payload { max-height: none; overflow: visible; }

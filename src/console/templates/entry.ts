@@ -25,14 +25,14 @@ export const ENTRY = `<% layout('@layout', it.frame) %>
 <% } %></dl>
 <section aria-labelledby="attempts-title"><h2 id="attempts-title">Attempts</h2>
 <% if (it.attempts.length === 0) { %><p class="note">Its handlers have not begun.</p><% } else { %>
-<div class="scroll" tabindex="0" role="group" aria-label="Attempts"><table>
+<div class="scroll" tabindex="0" role="group" aria-label="Attempts"><table class="stacked">
 <thead><tr><th scope="col" class="number">No.</th><th scope="col">Began</th><th scope="col" class="number">Took</th><th scope="col">Result</th><th scope="col">Code</th><th scope="col">Error</th></tr></thead>
 <tbody><% for (const attempt of it.attempts) { %><tr><td class="number"><%= attempt.number %></td><td><%~ include('@time', attempt.startedAt) %></td><td class="number"><%= attempt.took %></td><td><%= attempt.result %></td><td class="mono"><%= attempt.code %></td><td class="text"><%= attempt.error %></td></tr>
 <% } %></tbody></table></div><% } %>
 </section>
 <section aria-labelledby="history-title"><h2 id="history-title">Decisions</h2>
 <% if (it.history.length === 0) { %><p class="note">Nobody has decided about it.</p><% } else { %>
-<div class="scroll" tabindex="0" role="group" aria-label="Decisions"><table>
+<div class="scroll" tabindex="0" role="group" aria-label="Decisions"><table class="stacked">
 <thead><tr><th scope="col">Time</th><th scope="col">Decision</th><th scope="col">By</th><th scope="col">Reason</th></tr></thead>
 <tbody><% for (const item of it.history) { %><tr><td><%~ include('@time', item.at) %></td><td><%= item.action %></td><td><%= item.by %></td><td class="text"><%= item.reason %></td></tr>
 <% } %></tbody></table></div><% } %>
@@ -45,7 +45,7 @@ export const ENTRY = `<% layout('@layout', it.frame) %>
 <% } %></tbody></table></div></section><% } %>
 <section aria-labelledby="headers-title"><h2 id="headers-title">Headers</h2>
 <% if (it.headers.length === 0) { %><p class="note">No headers are stored with it.</p><% } else { %>
-<div class="scroll" tabindex="0" role="group" aria-label="Headers"><table>
+<div class="scroll" tabindex="0" role="group" aria-label="Headers"><table class="stacked">
 <thead><tr><th scope="col">Name</th><th scope="col">Value</th></tr></thead>
 <tbody><% for (const header of it.headers) { %><tr><th scope="row" class="mono"><%= header.name %></th><td class="mono text"><%= header.value %></td></tr>
 <% } %></tbody></table></div><% if (it.headersAreCut) { %><p class="note">Further headers are not stored.</p><% } %><% } %>

@@ -21,6 +21,6 @@ export const REFUSED = `<% layout('@layout', it.frame) %>
 <p class="note">Key and event type are what the sender wrote. Nothing of it is verified.</p>
 <div class="scroll" tabindex="0" role="group" aria-label="The latest refused requests"><table>
 <thead><tr><th scope="col">Time</th><th scope="col">Code</th><th scope="col" class="number">Status</th><th scope="col">Idempotency key</th><th scope="col">Event type</th></tr></thead>
-<tbody><% for (const row of it.latest) { %><tr><td><%~ include('@time', row.at) %></td><td class="mono"><%= row.code %></td><td class="number"><%= row.status %></td><td class="mono"><%= row.idempotencyKey %></td><td><%= row.eventType %></td></tr>
+<tbody><% for (const row of it.latest) { %><tr><td><%~ include('@time', row.at) %></td><td class="mono"><%= row.code %></td><td class="number"><%= row.status %></td><td class="mono clip key" title="<%= row.idempotencyKey %>"><%= row.idempotencyKey %></td><td class="clip" title="<%= row.eventType %>"><%= row.eventType %></td></tr>
 <% } %></tbody></table></div><% } %></section><% } %>
 `
