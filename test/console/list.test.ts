@@ -81,6 +81,17 @@ describe('the list', () => {
     }
   })
 
+  // Browsers leave the field empty for any other text. The form would then search without the time.
+  it.each(['2026-11-03', '2026-11-03T00:00', '2026-11-03T00:00Z', '2026-11-03T00:00:00.000Z'])(
+    'shows the time %s in the form as browsers read it',
+    async (time) => {
+      const { text } = await browse(await runConsole({ inbox: seededInbox().inbox })).get(
+        `entries?after=${time}`,
+      )
+      expect(/name="after" value="([^"]*)"/.exec(text)![1]).toBe('2026-11-03T00:00:00')
+    },
+  )
+
   it.each(['state=lost', 'state=constructor', 'after=yesterday', `type=${'x'.repeat(201)}`])(
     'refuses %s with a sentence',
     async (filter) => {

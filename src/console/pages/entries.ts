@@ -1,8 +1,14 @@
 import type { EntryId } from '../../callback/callback.js'
-import { printable } from '../../base/printable.js'
 import type { EntryPage, EntrySummary, OperatorDecision } from '../../inbox/operations.js'
 import { BULK_DECISIONS, isBulkPossible } from '../views/bulk-decisions.js'
-import { FILTER_FIELDS, hrefWith, listQuery, STATE_ORDER, type ListQuery } from '../views/entry-filter.js'
+import {
+  fieldText,
+  FILTER_FIELDS,
+  hrefWith,
+  listQuery,
+  STATE_ORDER,
+  type ListQuery,
+} from '../views/entry-filter.js'
 import { entryRow } from '../views/entry-row.js'
 import { numberText } from '../views/time.js'
 import { html } from '../answer.js'
@@ -34,10 +40,7 @@ export const entriesPage: ReadPage = async (parts, visit) => {
   return html(
     parts.renderer.page('entries', frame, {
       states: STATE_ORDER.map((name) => ({ name, isChosen: states.includes(name) })),
-      fields: FILTER_FIELDS.map((field) => ({
-        ...field,
-        value: printable(query.get(field.name)?.trim() ?? ''),
-      })),
+      fields: FILTER_FIELDS.map((field) => ({ ...field, value: fieldText(field, query) })),
       problem: list.problem,
       rows: entries.map(entryRow),
       empty: unfinished

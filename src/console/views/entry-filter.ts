@@ -1,4 +1,4 @@
-import { fromPrintable } from '../../base/printable.js'
+import { fromPrintable, printable } from '../../base/printable.js'
 import type { EntryFilter } from '../../inbox/operations.js'
 import { NO_ENTRIES } from '../../inbox/no-entries.js'
 import type { InboxState } from '../../inbox/states.js'
@@ -77,6 +77,14 @@ export function listQuery(query: URLSearchParams): ListQuery {
     }),
   ]
   return { filter, parts, ...(problem === undefined ? {} : { problem }) }
+}
+
+/** What the form shows of a filter. A browser leaves a field for a time empty unless the text is such as `2026-11-03T09:14:00`. */
+export function fieldText({ name, type }: FilterField, query: URLSearchParams): string {
+  const text = query.get(name)?.trim() ?? ''
+  const time = type === 'datetime-local' ? timeIn(text) : undefined
+  if (time === undefined || Number.isNaN(time)) return printable(text)
+  return new Date(time).toISOString().replace(/(?:\.000)?Z$/, '')
 }
 
 /** Milliseconds since 1970. A form sends a time without a zone, which is read as UTC. NaN if the text is not a time. */
