@@ -164,6 +164,24 @@ describe('a decision on all that match', () => {
     expect((await inbox.show(id))!.history).toEqual([])
   })
 
+  it.each([
+    ['no reason', ' ', 'a decision needs a reason'],
+    [
+      'a reason with a tab, as a spreadsheet has it',
+      'OPS-17\tledger',
+      'the reason contains a control character',
+    ],
+    ['a reason that is too long', 'x'.repeat(501), 'the reason has more than 500 characters'],
+  ])('says why it was not done for %s', async (_, reason, why) => {
+    const { inbox, add } = seededInbox()
+    const id = await add(DEAD)
+    const browsing = browse(await runConsole({ inbox, reasons: 'required' }))
+    const answer = await confirm(browsing, 'state=dead&action=retry', { reason })
+    expect(answer.status).toBe(400)
+    expect(textOf(answer)).toContain(`Not done Nothing was done: ${why}.`)
+    expect((await inbox.show(id))!.history).toEqual([])
+  })
+
   it('leads back to the list only', async () => {
     const { inbox, add } = seededInbox()
     await add(DEAD)

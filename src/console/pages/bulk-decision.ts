@@ -99,7 +99,7 @@ export const bulkDecision: SubmitPage = async (parts, visit, fields) => {
     )
   const reason = fields.get('reason')?.trim() || undefined
   const problem = reasonProblem(reason, parts.reasonRequired)
-  if (problem !== undefined) return messagePage(parts, visit, 400, 'A reason is needed', problem)
+  if (problem !== undefined) return messagePage(parts, visit, 400, 'Not done', problem)
   const { results, counts, failed } = await actOnMatching(
     parts.operations,
     seen,
