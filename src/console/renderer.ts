@@ -6,7 +6,7 @@ import { ENTRIES, ENTRY_TABLE, LIVE_ENTRIES } from './templates/entries.js'
 import { ENTRY } from './templates/entry.js'
 import { LAYOUT, MESSAGE, STATE, TIME } from './templates/layout.js'
 import { LIVE_OVERVIEW, OVERVIEW, WAITING, WAITING_CHANGES } from './templates/overview.js'
-import { LIVE_REFUSED, REFUSED } from './templates/refused.js'
+import { LIVE_REFUSED, REFUSED, REFUSED_CHANGES } from './templates/refused.js'
 import { SIGN_IN } from './templates/sign-in.js'
 
 const TEMPLATES = {
@@ -26,6 +26,7 @@ const TEMPLATES = {
   decided: DECIDED,
   refused: REFUSED,
   liveRefused: LIVE_REFUSED,
+  refusedChanges: REFUSED_CHANGES,
   signIn: SIGN_IN,
 } as const
 

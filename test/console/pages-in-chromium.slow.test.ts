@@ -124,6 +124,23 @@ describeWithChromium('the pages of the console in a browser', () => {
     expect(problems).toEqual([])
   })
 
+  it('says that a request was refused since the page of refused requests was opened, and shows it', async () => {
+    const { base, receiver } = await everything()
+    const { page, problems } = await open(base, { viewport: { width: 360, height: 800 } })
+    await page.clock.install()
+    await page.goto(new URL('refused', base).href)
+    const rows = page.getByRole('group', { name: 'The latest refused requests' }).locator('tbody tr')
+    expect(await rows.count()).toBe(1)
+    await receiver.receive({ method: 'GET', path: '/', headers: {}, body: Buffer.alloc(0) })
+    const link = page.getByRole('link', { name: 'Update lists' })
+    await pollUntil(page, async () => (await link.count()) > 0)
+    expect(await findings(page)).toEqual([])
+    await link.press('Enter')
+    await rows.nth(1).waitFor()
+    expect(await link.count()).toBe(0)
+    expect(problems).toEqual([])
+  })
+
   it('says that it is not updated while the console does not answer, or cannot read the inbox', async () => {
     const { inbox, clock } = seededInbox()
     const base = await runConsole({ inbox, clock })

@@ -123,6 +123,23 @@ describe('the page of refused requests', () => {
     expect(text.match(/<td class="number">401/g)).toHaveLength(50)
   })
 
+  it('announces that its lists lack a request or a cause', async () => {
+    const events = new EventChannel(() => {})
+    const { receiver, send } = await runReceiver({ inbox: new MemoryInbox(), diagnosis: false })
+    receiver.events.subscribe('refused', (event) => events.publish('refused', event))
+    const { get } = browse(await runConsole({ receiver: { events, operations: new MemoryInbox() } }))
+    const changesHref = async () =>
+      / hx-get="(live\/refused-changes[^"]*)"/.exec((await get('refused')).text)![1]!
+    const isChanged = async (href: string) => (await get(href)).text.includes('>Update lists</a>')
+    const none = await changesHref()
+    expect(await isChanged(none)).toBe(false)
+    await send(genuine({ headers: { Authorization: FORGED } }))
+    const one = await changesHref()
+    expect([await isChanged(none), await isChanged(one)]).toEqual([true, false])
+    events.publish('explained', { cause: 'url-path', certainty: 'likely', cure: 'Configure the path.' })
+    expect([await isChanged(one), await isChanged(await changesHref())]).toEqual([true, false])
+  })
+
   it('says so where it has only an inbox, of which the process may have a receiver', async () => {
     const { inbox } = seededInbox()
     const page = textOf(await browse(await runConsole({ inbox })).get('refused'))

@@ -4,7 +4,7 @@ import { decideOnEntry } from './decision.js'
 import { entriesPage, liveEntries } from './entries.js'
 import { bodyDownload, entryPage } from './entry.js'
 import { liveOverview, liveWaiting, overviewPage, waitingChanges } from './overview.js'
-import { liveRefused, refusedPage } from './refused.js'
+import { liveRefused, refusedChanges, refusedPage } from './refused.js'
 
 interface Page {
   readonly read: ReadPage
@@ -27,4 +27,5 @@ export const PAGES: ReadonlyMap<string, Page> = new Map<string, Page>([
   ['/decide', { read: bulkPreview, submit: bulkDecision, isForDeciding: true }],
   ['/refused', { read: refusedPage }],
   ['/live/refused', { read: liveRefused }],
+  ['/live/refused-changes', { read: refusedChanges }],
 ])

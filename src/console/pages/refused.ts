@@ -1,4 +1,5 @@
 import { OUTCOMES } from '../../callback/outcomes.js'
+import { hrefWith } from '../views/entry-filter.js'
 import { numberText, timeView } from '../views/time.js'
 import { html } from '../answer.js'
 import type { ReadPage } from '../page.js'
@@ -14,6 +15,7 @@ export const refusedPage: ReadPage = async ({ activity, renderer }, visit) => {
   return html(
     renderer.page('refused', frame, {
       live: activity && liveView(activity),
+      changesHref: activity && hrefWith('live/refused-changes', [['shown', listsVersion(activity)]]),
       causes: (activity?.causes ?? []).map(({ at, count, cause, togetherWith, certainty, cure }) => ({
         count: numberText(count),
         at: timeView(new Date(at)),
@@ -34,6 +36,19 @@ export const refusedPage: ReadPage = async ({ activity, renderer }, visit) => {
 
 export const liveRefused: ReadPage = async ({ activity, renderer }) =>
   html(activity ? renderer.fragment('liveRefused', liveView(activity)) : '')
+
+/** Whether the lists of a page lack a request or a cause. */
+export const refusedChanges: ReadPage = async ({ activity, renderer }, { request }) => {
+  const isChanged = activity !== undefined && listsVersion(activity) !== request.query.get('shown')
+  return html(renderer.fragment('refusedChanges', { isChanged }))
+}
+
+/** A value that changes with each refused request and with each cause that is found. */
+function listsVersion({ refusals, causes }: ProcessActivity): string {
+  const refused = refusals.reduce((sum, { total }) => sum + total, 0)
+  const found = causes.reduce((sum, { count }) => sum + count, 0)
+  return `${refused} ${found}`
+}
 
 function liveView(activity: ProcessActivity) {
   return {
