@@ -29,7 +29,7 @@ const COOKIE = 'countersign-form'
 
 /** The application in which the console is mounted knows who sends a request. */
 export function applicationAccess(operatorOf: (request: IncomingMessage) => unknown): Access {
-  return async (request) => {
+  return async (request, { method }) => {
     let operator: unknown
     try {
       operator = await operatorOf(request)
@@ -41,6 +41,8 @@ export function applicationAccess(operatorOf: (request: IncomingMessage) => unkn
     const known = secretInCookie(request, COOKIE)
     if (known !== undefined) return { operator, browserSecret: known, canSignOut: false }
     const browserSecret = randomSecret()
+    // Browsers send no cookie with a form of another site. The answer must not replace the cookie, to which the forms of open pages belong.
+    if (method === 'POST') return { operator, browserSecret, canSignOut: false }
     const headers = { 'Set-Cookie': cookieHeader(request, COOKIE, browserSecret) }
     return { operator, browserSecret, headers, canSignOut: false }
   }

@@ -9,7 +9,7 @@ import { messagePage } from './pages/message.js'
 import type { ConsoleParts, Visit } from './page.js'
 import { PAGES } from './pages/pages.js'
 import { Renderer } from './renderer.js'
-import { isSameOrigin } from './same-origin.js'
+import { isSameOrigin, OTHER_ORIGIN } from './same-origin.js'
 import { securityHeaders } from './security-headers.js'
 
 type HandlerParts = Omit<ConsoleParts, 'renderer'>
@@ -122,5 +122,3 @@ export function consoleHandler(
 
 const OPERATOR_FAILED =
   'The function “operator” of this application failed, or what it returned is no operator. The log of this process has the cause.'
-const OTHER_ORIGIN =
-  'The form was sent by a page of another origin. If there is a proxy in front, it must pass on the Host header.'

@@ -11,3 +11,7 @@ export function isSameOrigin({ headers }: IncomingMessage): boolean {
   const { origin, host } = headers
   return origin !== undefined && host !== undefined && parseUrl(origin)?.host === host.toLowerCase()
 }
+
+/** What the answer to a form from another origin says. */
+export const OTHER_ORIGIN =
+  'The form was sent by a page of another origin. If there is a proxy in front, it must pass on the Host header.'

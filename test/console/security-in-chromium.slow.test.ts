@@ -183,6 +183,34 @@ describeWithChromium('the protections of the console in a browser', () => {
     close()
   })
 
+  it('keeps its cookies when a form of another site is sent to it', async () => {
+    const { base, close } = await standalone(seededInbox().inbox)
+    const mounted = await runConsole({ inbox: seededInbox().inbox }, 'node:http')
+    const forms = [`${base}sign-in`, `${mounted}entry`].map(
+      (action) => `<form method="post" action="${action}"><button>${action}</button></form>`,
+    )
+    const hostile = await serveUntilEnd((_, response) =>
+      response.setHeader('Content-Type', 'text/html').end(forms.join('')),
+    )
+    const { page } = await open(base)
+    await page.goto(mounted)
+    await page.goto(base)
+    await signIn(page)
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    const cookies = async () =>
+      (await page.context().cookies(base)).map(({ name, value }) => `${name}=${value}`).sort()
+    const before = await cookies()
+    expect(before).toHaveLength(3)
+    for (const action of [`${base}sign-in`, `${mounted}entry`]) {
+      await page.goto(hostile.replace('127.0.0.1', 'localhost'))
+      await page.getByRole('button', { name: action }).click()
+      await page.waitForURL(action)
+      await page.getByText('The form was sent by a page of another origin.').waitFor()
+      expect(await cookies()).toEqual(before)
+    }
+    close()
+  })
+
   it('is signed in to two consoles of one host at the same time', async () => {
     const consoles = [await standalone(seededInbox().inbox), await standalone(seededInbox().inbox)]
     const { page } = await open(consoles[0]!.base)

@@ -101,6 +101,14 @@ describe('a console with users', () => {
     expect((await get('./')).status).toBe(303)
   })
 
+  it('sets no cookie in the answer to a form of another site, which has no cookie of the browser', async () => {
+    const { get, base } = await run()
+    const headers = { 'Sec-Fetch-Site': 'cross-site' }
+    const answer = await browse(base).post('sign-in', hiddenFields(await get('sign-in')), headers)
+    expect([answer.status, answer.headers.get('Set-Cookie')]).toEqual([403, null])
+    expect(textOf(answer)).toContain('it must pass on the Host header')
+  })
+
   it('shows control characters in the name that was typed as escapes', async () => {
     const browsing = await run()
     const { status, text } = await signIn(browsing, 'a\u202eb\u0007', 'wrong')

@@ -7,9 +7,10 @@ import type { ConsoleRequest } from '../console-request.js'
 import { cookieHeader, secretInCookie } from '../cookies.js'
 import { readForm } from '../form.js'
 import { formToken, isFormToken, randomSecret, TOKEN_FIELD } from '../form-token.js'
+import { messagePage } from '../pages/message.js'
 import { PAGES } from '../pages/pages.js'
 import type { Renderer } from '../renderer.js'
-import { isSameOrigin } from '../same-origin.js'
+import { isSameOrigin, OTHER_ORIGIN } from '../same-origin.js'
 import { durationText } from '../views/time.js'
 import type { ConsoleUsers } from './console-users.js'
 import type { KnownBrowsers } from './known-browsers.js'
@@ -53,16 +54,14 @@ export function signedInAccess({ users, sessions, limit, browsers, renderer, log
   }
 
   async function signIn(request: IncomingMessage, parsed: ConsoleRequest): Promise<Answer> {
+    // Browsers send no cookie with a form of another site. The sign-in page would replace the cookie of the browser.
+    if (!isSameOrigin(request)) return message(403, 'Not permitted', OTHER_ORIGIN)
     const browserSecret = secretInCookie(request, BROWSER)
     const form = await readForm(request)
     if ('refused' in form)
       return signInPage(request, parsed, { status: form.refused, problem: 'The form cannot be read.' })
     const { fields } = form
-    if (
-      !isSameOrigin(request) ||
-      !browserSecret ||
-      !isFormToken(fields.get(TOKEN_FIELD), browserSecret, NOBODY)
-    )
+    if (!browserSecret || !isFormToken(fields.get(TOKEN_FIELD), browserSecret, NOBODY))
       return signInPage(request, parsed, {
         status: 403,
         problem: 'Please try again. The browser must accept cookies.',
@@ -131,7 +130,11 @@ export function signedInAccess({ users, sessions, limit, browsers, renderer, log
 
   function notSignedIn(): Answer {
     const text = 'You are not signed in, or your session has ended. Nothing was done.'
-    return html(renderer.page('message', { title: 'Not signed in' }, { text }), 401)
+    return message(401, 'Not signed in', text)
+  }
+
+  function message(status: number, title: string, text: string): Answer {
+    return messagePage({ renderer }, undefined, status, title, text)
   }
 }
 
