@@ -1,5 +1,6 @@
 import { createReceiver } from '../../src/index.js'
 import type { OperatorEvent } from '../../src/events/lifecycle-events.js'
+import type { ClaimEnd } from '../../src/inbox/inbox.js'
 import { subscription } from '../support/subscription.js'
 import { ADA, BOB, browse, hiddenFields, runConsole, textOf } from './browse.js'
 import { seededInbox } from './seeded-inbox.js'
@@ -47,6 +48,23 @@ describe('a decision on one entry', () => {
     expect(textOf(again)).toMatch(/undo ada@example\.com a mistake .*discard ada@example\.com/)
     expect(actionsOn(again.text)).toEqual(['retry', 'discard'])
   })
+
+  it.each<[string, ClaimEnd]>([
+    ['dead', DEAD],
+    ['retrying', { move: 'reschedule', delayMs: 60_000, error: 'the ledger did not answer' }],
+  ])(
+    'is not offered to be taken back once a worker has claimed the entry, which is %s now',
+    async (_, end) => {
+      const { get, path, inbox, id } = await decidable()
+      await inbox.act(id, 'retry', 'bob')
+      expect(actionsOn((await get(path)).text)).toEqual(['discard', 'undo'])
+      const { entries } = await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 60_000 })
+      await inbox.begin(entries, 60_000)
+      await inbox.settle(entries.map((claim) => ({ claim, end })))
+      expect(await inbox.act(id, 'undo', 'bob')).toMatchObject({ done: false })
+      expect(actionsOn((await get(path)).text)).toEqual(['retry', 'discard'])
+    },
+  )
 
   it('is not carried out when another operator has decided since the page was opened', async () => {
     const { post, path, fields, inbox, id, base } = await decidable()

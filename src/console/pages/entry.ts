@@ -111,8 +111,8 @@ function decisionsOn({ state, history }: Entry): { action: OperatorAction; text:
     return from.includes(state)
   })
   const last = history.at(-1)
-  // A running or handled entry was claimed after the decision. For the other states the inbox checks whether undo is possible.
-  const canUndo = last && last.action !== 'undo' && state !== 'running' && state !== 'handled'
+  // In another state than the one after the decision, a worker has claimed the entry since. A stored entry may also be unhandled.
+  const canUndo = last && last.action !== 'undo' && (state === MOVES[last.action].to || state === 'unhandled')
   return [...possible, ...(canUndo ? [{ action: 'undo' as const, text: `Undo “${last.action}”` }] : [])]
 }
 
