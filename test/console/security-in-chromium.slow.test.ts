@@ -72,7 +72,8 @@ describeWithChromium('the protections of the console in a browser', () => {
     await page.getByLabel('Password').fill('wrong')
     await page.keyboard.press('Enter')
     await page.getByText('Name or password is wrong.').waitFor()
-    await page.getByLabel('Password').fill('correct horse battery')
+    // The name is there, so the password comes next.
+    await page.keyboard.type('correct horse battery')
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('button', { name: 'Retry' }).click()
     await page.getByRole('cell', { name: 'ada' }).waitFor()
