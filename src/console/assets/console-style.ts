@@ -78,6 +78,7 @@ section > .head { margin-bottom: 0.5rem; }
 .reason { margin: 0; overflow-wrap: anywhere; }
 .reason span { color: var(--soft); margin-right: 0.5rem; }
 .news { min-height: 1.5rem; margin: 0; }
+main > .news { margin: -0.55rem 0; }
 .news a { font-weight: 600; }
 .mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace; font-size: 0.88em; }
 
@@ -171,7 +172,13 @@ pre.payload { margin: 0.6rem 0 0; padding: 0.75rem; background: var(--page); bor
   .tiles { grid-template-columns: repeat(2, minmax(0, 1fr)); }
   section, form.filters, form.decide, .facts, .lead { padding: 0.75rem; }
   form.filters { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0.5rem 0.7rem; }
-  .bar nav { order: 3; flex-basis: 100%; }
+  form.filters .field:has([name="reason"], [type="datetime-local"]) { grid-column: 1 / -1; }
+  .bar { column-gap: 0.6rem; }
+  .bar nav { order: 3; }
+  .bar nav a { padding: 0.3rem 0.4rem; }
+  .bar form { order: 4; }
+  .bar button { padding: 0.2rem 0.5rem; }
+  .who { flex: 1 1 0; justify-content: end; gap: 0.35rem; font-size: 0.9rem; }
   /* The text is below the other cells of its row. Beside them it would be out of sight, in a high row that looks empty. */
   .stacked thead { position: absolute; clip-path: inset(50%); }
   .stacked tr { display: flex; flex-wrap: wrap; align-items: baseline; gap: 0.1rem 0.75rem; padding: 0.34rem 0; border-bottom: 1px solid var(--line); }

@@ -22,7 +22,7 @@ export const LAYOUT = `<!doctype html>
 <nav aria-label="Pages">
 <% for (const link of it.links) { %><a href="<%= link.href %>"<% if (link.isCurrent) { %> aria-current="page"<% } %>><%= link.text %></a>
 <% } %></nav>
-<p class="who"><span class="name"><%= it.operator.name %></span><span class="role"><%= it.operator.role %></span></p>
+<p class="who"><span class="name" title="<%= it.operator.name %>"><%= it.operator.name %></span><span class="role"><%= it.operator.role %></span></p>
 <% if (it.token) { %><form method="post" action="sign-out"><input type="hidden" name="token" value="<%= it.token %>"><button class="quiet">Sign out</button></form><% } %>
 <% } %>
 </header>
