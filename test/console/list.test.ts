@@ -100,6 +100,7 @@ describe('the list', () => {
       const page = await browse(await runConsole({ inbox })).get(`entries?${filter}`)
       expect(page.status).toBe(400)
       expect(page.text).toMatch(/role="alert">[^<]+\./)
+      expect(page.text).not.toContain('No entry matches.')
       expect(idsOf(page.text)).toEqual([])
     },
   )

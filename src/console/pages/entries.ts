@@ -43,9 +43,7 @@ export const entriesPage: ReadPage = async (parts, visit) => {
       fields: FILTER_FIELDS.map((field) => ({ ...field, value: fieldText(field, query) })),
       problem: list.problem,
       rows: entries.map(entryRow),
-      empty: unfinished
-        ? 'No entry was found so far. The search was ended before it had examined all entries.'
-        : 'No entry matches.',
+      empty: entries.length === 0 && !list.problem ? emptyText(unfinished) : undefined,
       liveHref: isNewest && !list.problem ? liveHref(list, entries) : undefined,
       newerHref: newerTo === undefined ? undefined : hrefWith('entries', list.parts, [['to', newerTo]]),
       olderHref: olderFrom === undefined ? undefined : hrefWith('entries', list.parts, [['from', olderFrom]]),
@@ -80,6 +78,12 @@ export const liveEntries: ReadPage = async (parts, visit) => {
     }),
   }
   return html(parts.renderer.fragment('liveEntries', view))
+}
+
+function emptyText(unfinished: ListPage['unfinished']): string {
+  return unfinished
+    ? 'No entry was found so far. The search was ended before it had examined all entries.'
+    : 'No entry matches.'
 }
 
 const NOTHING: ListPage = { entries: [], olderFrom: undefined, newerTo: undefined, unfinished: undefined }

@@ -36,7 +36,8 @@ export const ENTRIES = `<% layout('@layout', it.frame) %>
 </form>
 <% if (it.problem) { %><p class="problem" role="alert"><%= it.problem %></p><% } %>
 <p id="news" class="news" aria-live="polite"<% if (it.liveHref) { %> hx-get="<%= it.liveHref %>" hx-trigger="every 5s" hx-swap="innerHTML swapEmpty:true"<% } %>></p>
-<% if (it.rows.length === 0) { %><p class="note"><%= it.empty %></p><% } else { %>
+<% if (it.empty) { %><p class="note"><%= it.empty %></p><% } %>
+<% if (it.rows.length > 0) { %>
 <section aria-label="Entries"><%~ include('@entryTable', { rows: it.rows, label: 'List of entries' }) %></section><% } %>
 <% if (it.newerHref || it.olderHref) { %><nav class="pages" aria-label="Pages of the list">
 <% if (it.newerHref) { %><a href="<%= it.newerHref %>" rel="prev"><%= it.newerText %></a><% } %>
