@@ -1,6 +1,6 @@
 import { CountersignError } from '../base/errors.js'
 
-/** How a message speaks of the names and of the functions. */
+/** The words of error messages for the names and for the functions. */
 interface Vocabulary {
   /** The method that adds a function. */
   readonly method: string
