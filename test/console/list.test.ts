@@ -3,6 +3,7 @@ import { browse, runConsole, textOf } from './browse.js'
 import { seededInbox } from './seeded-inbox.js'
 
 const DEAD = { move: 'deadLetter', error: 'the ledger did not answer', code: 'ERR_HANDLER_FAILED' } as const
+const SUSPECT = { suspicion: 'it was signed long ago' }
 
 describe('the list', () => {
   const idsOf = (text: string) => [...text.matchAll(/href="entry\?id=([^"]+)"/g)].map(([, id]) => id)
@@ -130,6 +131,35 @@ describe('the list', () => {
     expect(later.text).toMatch(/id="state-0" hx-swap-oob="innerHTML"><span class="state discarded">/)
     const filtered = await get(live.replace('?', '?state=stored&'))
     expect(textOf(filtered)).toContain('changed')
+  })
+
+  it('announces an entry that comes into the list later than newer ones', async () => {
+    const { inbox, clock, add } = seededInbox()
+    const first = await add('stored', SUSPECT)
+    const shown: string[] = []
+    for (let count = 0; count < 60; count++) shown.unshift(await add(DEAD))
+    const last = await add('stored', SUSPECT)
+    const { get } = browse(await runConsole({ inbox, clock }))
+    const liveHref = async (path: string) =>
+      / id="news"[^>]* hx-get="([^"]+)"/.exec((await get(path)).text)![1]!.replaceAll('&amp;', '&')
+    const newsOf = async (href: string) => /<a [^>]*>(.*?)<\/a>/.exec((await get(href)).text)?.[1]
+    const [discarded, dead] = [
+      await liveHref('entries?state=discarded'),
+      await liveHref('entries?state=dead'),
+    ]
+    await inbox.act(shown[30]!, 'discard', 'bob')
+    expect([await newsOf(discarded), await newsOf(dead)]).toEqual(['1 new', undefined])
+    const one = await liveHref('entries?state=discarded')
+    await inbox.act(shown[40]!, 'discard', 'bob')
+    await inbox.act(shown[20]!, 'discard', 'bob')
+    expect([await newsOf(discarded), await newsOf(one)]).toEqual(['3 new', '2 new'])
+    // Undo brings an entry back among the rows of a full page, and another one below them.
+    const full = await liveHref('entries?state=dead')
+    await inbox.act(shown[20]!, 'undo', 'bob')
+    expect(await newsOf(full)).toBe('1 new')
+    await inbox.act(first, 'discard', 'bob')
+    await inbox.act(last, 'discard', 'bob')
+    expect([await newsOf(full), await newsOf(one)]).toEqual(['1 new', '3 new'])
   })
 
   it('follows its rows however many entries have arrived since, and announces those', async () => {

@@ -64,10 +64,10 @@ export const liveEntries: ReadPage = async (parts, visit) => {
   const search = (page: EntryPage) => parts.operations.search(list.filter, page)
   // A page without rows has no entry to continue from.
   const newer = await search({ afterId: ids[0], newestFirst: ids.length === 0, limit: MAX_NEW })
-  const newCount = newer.entries.length
   // The rows, beginning with the first. Entries that have come into the list since may be among them.
   const afterId = newer.entries[0]?.id ?? newer.next
   const rows = await search({ afterId, newestFirst: true, limit: ids.length + MAX_NEW })
+  const newCount = newer.entries.length + countBetween(rows.entries, ids)
   const byId = new Map(rows.entries.map((entry) => [entry.id, entry]))
   const view = {
     news: newCount === 0 ? '' : `${numberText(newCount)}${newCount >= MAX_NEW ? ' or more' : ''} new`,
@@ -78,6 +78,16 @@ export const liveEntries: ReadPage = async (parts, visit) => {
     }),
   }
   return html(parts.renderer.fragment('liveEntries', view))
+}
+
+/** How many entries have come into the list after newer ones, such as an old entry that is dead now. */
+function countBetween(entries: readonly EntrySummary[], ids: readonly EntryId[]): number {
+  // The entries of a list without rows were counted already.
+  if (ids.length === 0) return 0
+  const isRow = ({ id }: EntrySummary) => ids.includes(id)
+  // Below the last row of a full page are those of the next page.
+  const end = ids.length < PAGE_SIZE ? entries.length : entries.findLastIndex(isRow) + 1
+  return entries.slice(0, end).filter((entry) => !isRow(entry)).length
 }
 
 function emptyText(unfinished: ListPage['unfinished']): string {
