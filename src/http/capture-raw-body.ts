@@ -9,6 +9,7 @@ import { refuseMisuse, requireNodeResponse, type Middleware } from './middleware
 import { BODY_LIMIT_OPTIONS, bodyLimits, type BodyLimitOptions } from './body-limits.js'
 import { requestReader } from './request-reader.js'
 import { respond } from './respond.js'
+import { createWhenClosed } from './when-closed.js'
 
 export interface CaptureRawBodyOptions extends BodyLimitOptions, OutcomeLogOptions, LoggerOption {}
 
@@ -32,6 +33,7 @@ export function captureRawBody(options: CaptureRawBodyOptions = {}): Middleware 
   checkKnownOptions('captureRawBody', options, [...BODY_LIMIT_OPTIONS, 'logger', 'logRefusalsPerSecond'])
   const limits = bodyLimits('captureRawBody', options)
   const readRequest = requestReader(limits)
+  const whenClosed = createWhenClosed()
   const logger = loggerOption('captureRawBody', options.logger)
   const outcomeLog = new OutcomeLog(logger, logRefusalsOption('captureRawBody', options))
 
@@ -41,9 +43,8 @@ export function captureRawBody(options: CaptureRawBodyOptions = {}): Middleware 
     readRequest(request).then((intake) => {
       if (intake.refused === undefined) {
         ;(request as IncomingMessage & { rawBody?: Buffer }).rawBody = intake.body
-        // The bytes stay with the request. A response that is closed already emits no further `close`.
-        if (response.destroyed || !response.socket) intake.release()
-        else response.once('close', intake.release)
+        // The bytes stay with the request.
+        whenClosed(request, response, intake.release)
         return next()
       }
       const refusal = outcome(intake.refused)

@@ -157,6 +157,52 @@ it('captureRawBody() counts the bytes that it left with a request until that is 
   expect((await sendRawRequest(large, { port })).status).toBe(200)
 })
 
+describe('captureRawBody() of requests that wait for an earlier answer of their connection', () => {
+  const run = async () => {
+    const finish = deferred()
+    const outcomes: string[] = []
+    const log = (fields: object) => outcomes.push((fields as { code: string }).code)
+    const logger = { debug: log, info: log, warn: log, error: log }
+    const app = express()
+      .get('/slow', async (_request, response) => {
+        await finish.promise
+        response.end()
+      })
+      .use(captureRawBody({ ...LIMITS, logger }), (_request, response) => {
+        outcomes.push('kept')
+        response.end()
+      })
+    const port = await serve(app)
+    const opened = await connection(port)
+    const large = genuine({ payload: { Id: 'x'.repeat(99_000) } }).toHttp()
+    opened.socket.write('GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    opened.socket.write(Buffer.concat(Array.from({ length: 5 }, () => large)))
+    await until(() => outcomes.length === 5)
+    return { opened, finish, outcomes, send: () => sendRawRequest(large, { port }) }
+  }
+  const FULL = ['kept', 'kept', 'kept', 'ERR_BODY_MEMORY_FULL', 'ERR_BODY_MEMORY_FULL']
+
+  it('counts their bytes until they are answered', async () => {
+    const { opened, finish, outcomes, send } = await run()
+    expect(outcomes).toEqual(FULL)
+    expect((await send()).status).toBe(503)
+    finish.resolve()
+    await opened.receives(/200 OK[^]*200 OK[^]*200 OK[^]*200 OK[^]*503 /)
+    expect((await send()).status).toBe(200)
+  })
+
+  it('counts their bytes until the connection is closed', async () => {
+    const { opened, outcomes, send } = await run()
+    expect(outcomes).toEqual(FULL)
+    opened.socket.destroy()
+    let status
+    // The server may notice only after this request that the connection is closed.
+    do status = (await send()).status
+    while (status === 503)
+    expect(status).toBe(200)
+  })
+})
+
 /** A callback with a well-formed Authorization that nobody's secret gives, without the last bytes of its body. */
 async function unfinished(port: number, bytes: number): Promise<Connection> {
   const opened = await connection(port)
