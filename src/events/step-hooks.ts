@@ -47,7 +47,13 @@ export class StepHooks {
   ): MaybePending<Result> {
     let taken: MaybePending<Result> | undefined
     let failure: { readonly error: unknown } | undefined
+    let rejection: typeof failure
     let isTaken = false
+    // An error of the step that the hook passes on is no error of the hook.
+    const report = (error: unknown): void => {
+      const ofStep = failure ?? rejection
+      if (!ofStep || ofStep.error !== error) this.#onError(error, step)
+    }
     const next = (): MaybePending<Result> => {
       if (!isTaken) {
         isTaken = true
@@ -63,10 +69,12 @@ export class StepHooks {
     try {
       const returned = hook(step, next)
       if (!isTaken) throw new Error('a hook did not call next before it returned')
-      if (returned !== taken && isPending(returned))
-        void reportRejection(returned, (error) => this.#onError(error, step))
+      if (returned !== taken && isPending(returned)) {
+        if (isPending(taken)) void reportRejection(taken, (error) => (rejection = { error }))
+        void reportRejection(returned, report)
+      }
     } catch (error) {
-      if (failure?.error !== error) this.#onError(error, step)
+      report(error)
     }
     return next()
   }

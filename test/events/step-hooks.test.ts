@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { DoNotRetryError } from '../../src/index.js'
 import { EventChannel } from '../../src/events/event-channel.js'
 import type { AttemptResult, SettleStep, StepName } from '../../src/events/steps.js'
@@ -98,6 +99,42 @@ describe('around', () => {
       })
     expect(failing).toThrow(failure)
     expect(errors).toEqual([])
+  })
+
+  it.each([
+    ['throws', () => void 0],
+    ['rejects', () => Promise.resolve()],
+  ])('passes on the error with which a step %s, which is none of an async hook', async (_how, before) => {
+    const { events, errors } = channel()
+    const failure = new Error('of the store')
+    const ended: string[] = []
+    events.around('settle', async (_step, next) => {
+      try {
+        await next()
+      } finally {
+        ended.push('passed on')
+      }
+    })
+    events.around('settle', async (_step, next) => {
+      try {
+        await next()
+      } catch {
+        ended.push('wrapped')
+        throw new Error('mine')
+      }
+    })
+    const failing = async () =>
+      events.within('settle', { ...step, move: 'complete' }, () => {
+        const waiting = before()
+        if (!waiting) throw failure
+        return waiting.then(() => {
+          throw failure
+        })
+      })
+    await expect(failing()).rejects.toBe(failure)
+    await until(() => ended.length === 2 && errors.length > 0)
+    await nextTurn()
+    expect(errors).toEqual([expect.objectContaining({ message: 'mine' })])
   })
 
   it('ends, and refuses what is no step or no function', () => {
