@@ -4,13 +4,13 @@ import type { Logger } from '../logging/logger.js'
 import { createBatches } from './batch.js'
 import { requestHead, type CallbackHead } from './callback-head.js'
 import { isChunked } from './callback-headers.js'
-import { otherAnswerWarning, type WarnOfOtherAnswer } from './other-answer.js'
 import type { Exchange, ProcessCallback } from './process-callback.js'
 import type { ReadBodyOptions } from './read-body.js'
 import { readRawBody } from './raw-body.js'
 import { respond } from './respond.js'
+import { UnsentAnswers } from './unsent-answers.js'
 
-/** Answers one request. It never throws: the sender always gets an answer. */
+/** Answers one request. It never throws: the sender gets an answer, or its connection is closed. */
 export type CallbackListener = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -28,14 +28,14 @@ interface ListenerOptions {
 
 interface AnswerParts {
   readonly lingerMs: number
-  readonly warnOfOtherAnswer: WarnOfOtherAnswer
+  readonly unsentAnswers: UnsentAnswers
 }
 
 export function callbackListener(
   processCallback: ProcessCallback,
   { lingerMs, exclusive, logger }: ListenerOptions,
 ): CallbackListener {
-  const parts: AnswerParts = { lingerMs, warnOfOtherAnswer: otherAnswerWarning(logger) }
+  const parts: AnswerParts = { lingerMs, unsentAnswers: new UnsentAnswers(logger) }
   const joinBatch = createBatches()
   return (request, response, sendContinue) => {
     // A chunked body must be read as it arrives. Otherwise Node keeps each chunk as a separate Buffer, up to ten
@@ -79,9 +79,15 @@ class HttpExchange implements Exchange {
   }
 
   answer(outcome: Outcome, report?: string): void {
-    const { lingerMs, warnOfOtherAnswer } = this.#parts
-    if (this.#response.headersSent) return warnOfOtherAnswer(this.#response, outcome)
+    const { lingerMs, unsentAnswers } = this.#parts
+    if (this.#response.headersSent) return unsentAnswers.otherSent(this.#response, outcome)
     const awaitsContinue = this.#sendContinue !== undefined
-    respond(this.#request, this.#response, outcome, { lingerMs, awaitsContinue, report })
+    try {
+      respond(this.#request, this.#response, outcome, { lingerMs, awaitsContinue, report })
+    } catch (error) {
+      // Nobody waits for the result of this function: the exception would end the process.
+      this.#response.destroy()
+      unsentAnswers.failed(error, outcome)
+    }
   }
 }

@@ -40,7 +40,7 @@ export function captureRawBody(options: CaptureRawBodyOptions = {}): Middleware 
   return function countersignCaptureRawBody(request, response, next) {
     requireNodeResponse('captureRawBody', response)
     const startedAt = performance.now()
-    readRequest(request).then((intake) => {
+    const capturing = readRequest(request).then((intake) => {
       if (intake.refused === undefined) {
         ;(request as IncomingMessage & { rawBody?: Buffer }).rawBody = intake.body
         // The bytes stay with the request.
@@ -50,6 +50,8 @@ export function captureRawBody(options: CaptureRawBodyOptions = {}): Middleware 
       const refusal = outcome(intake.refused)
       respond(request, response, refusal, { lingerMs: limits.bodyTimeoutMs, awaitsContinue: false })
       outcomeLog.write(answeredEvent(refusal, intake.headers, performance.now() - startedAt))
-    }, next)
+    })
+    // Code that replaces methods of the response may throw.
+    capturing.catch(next)
   }
 }
