@@ -131,10 +131,9 @@ class Spellings {
 }
 
 /**
- * Client secrets are "not case-sensitive" (SERVICE 2.2). The result has the same length as the text, so that
- * positions agree.
+ * Client secrets are "not case-sensitive" (SERVICE 2.2). Each character has one form of the same length, whatever is around it: İ would
+ * become two characters, and Σ is ς or σ, depending on the next character.
  */
 function inLowerCase(text: string): string {
-  const lower = text.toLowerCase()
-  return lower.length === text.length ? lower : text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
+  return text.replaceAll('İ', 'i').toLowerCase().replaceAll('ς', 'σ')
 }

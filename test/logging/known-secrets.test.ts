@@ -28,6 +28,15 @@ describe('KnownSecrets', () => {
     expect(knowing('secret', 'secret-two').hide('secret-two')).toBe('[hidden]')
   })
 
+  it.each([
+    ['in a text with a letter that is two in lower case', 'GEHEIMNIS-ÄÖÜ', 'İstanbul: GEHEIMNIS-ÄÖÜ'],
+    ['that has such a letter', 'GİZLİ-ÇŞĞ', 'İstanbul: GİZLİ-ÇŞĞ'],
+    ['before a letter, if its last one has two lower cases', 'ΜΥΣΤΙΚΟΣ', 'it is ΜΥΣΤΙΚΟΣx'],
+    ['after a letter, if its first one has two lower cases', 'Σ-ΜΥΣΤΙΚΟ', 'it is xΣ-ΜΥΣΤΙΚΟ'],
+  ])('hides a secret %s', (_where, secret, text) => {
+    expect(knowing(secret).hide(text)).toBe(text.replace(secret, '[hidden]'))
+  })
+
   it('hides credentials of others', () => {
     expect(knowing().hide('sent Bearer eyJhbGciOiJIUzI1NiJ9.e30')).toBe('sent Bearer [hidden]')
   })
