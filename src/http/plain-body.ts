@@ -48,6 +48,8 @@ export function readPlainBody(
     if (ArrayBuffer.isView(source)) return ofBytes(source, options.limits)
     if (!isSource(source)) return noBytes(`${what} is ${kindOf(source)}: ${texts.cure}`)
     if (source instanceof Readable && endedEmpty(source)) return ofBytes(Buffer.alloc(0), options.limits)
+    if (source instanceof Readable && source.readableAborted && !source.readableDidRead)
+      return aborted(what, source.errored ?? undefined)
     if (isRead(source)) {
       const problem = 'was read before, or is being read, by other code, so the signed bytes are gone'
       return noBytes(`${what} ${problem}: ${texts.cureOfRead}`)
@@ -94,14 +96,15 @@ async function readStream(
   if (body === 'ERR_BODY_ALREADY_READ')
     return noBytes(`${what} has a piece that is no Uint8Array, such as a decoded text: ${cure}`)
   if (body !== 'ERR_BODY_ABORTED' || error === undefined) return body
-  // A stream fails if the sender closes the connection.
-  if (source instanceof Readable || 'getReader' in source)
-    return {
-      refused: body,
-      reason: `${what} failed: the sender closed the connection, or err says why`,
-      error,
-    }
-  return { refused: 'ERR_BODY_SOURCE_FAILED', error }
+  return source instanceof Readable || 'getReader' in source
+    ? aborted(what, error)
+    : { refused: 'ERR_BODY_SOURCE_FAILED', error }
+}
+
+/** A stream fails if the sender closes the connection. */
+function aborted(what: string, error: unknown): BodyFailure {
+  const reason = `${what} failed: the sender closed the connection, or err says why`
+  return { refused: 'ERR_BODY_ABORTED', reason, error }
 }
 
 async function* once(bytes: PromiseLike<Uint8Array>): AsyncGenerator<Uint8Array> {

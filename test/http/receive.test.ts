@@ -244,8 +244,10 @@ describe('receiver.receive()', () => {
     expect(onError).not.toHaveBeenCalled()
   })
 
+  const failedBefore = new Readable({ read() {} }).on('error', () => {}).destroy(error)
   it.each<[string, () => unknown]>([
     ['a Node stream', () => new Readable({ read() { this.destroy(error) } })], // prettier-ignore
+    ['a Node stream that had failed before', () => failedBefore],
     ['a web stream', () => new ReadableStream({ pull: (controller) => controller.error(error) })],
   ])('logs the error of %s, which may be that the sender has closed the connection', async (_what, body) => {
     const log = collectedLog()
