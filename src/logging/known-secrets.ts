@@ -79,9 +79,14 @@ function secretsOf(subscriptions: unknown): string[] {
   }
 }
 
-/** Finds many texts in a time that depends only on the length of the searched text, not on their number. */
+/**
+ * Finds many texts in a time that does not depend on their number, also if all begin alike, as `whsec_` in the secrets of some
+ * services: it depends on the length of the searched text, and on how many different lengths the texts have.
+ */
 class Spellings {
-  readonly #byStart = new Map<string, Set<string>>()
+  readonly #texts = new Set<string>()
+  /** The lengths of the texts that begin with these characters. */
+  readonly #lengthsByStart = new Map<string, Set<number>>()
   readonly #firstUnits = new Set<number>()
   #longest = 0
 
@@ -90,14 +95,16 @@ class Spellings {
   }
 
   add(secret: string): void {
-    for (const spelling of new Set(secretSpellings(secret).map(inLowerCase))) {
-      if (spelling.length < MIN_LENGTH) continue
+    for (const spelling of secretSpellings(secret).map(inLowerCase)) {
+      const { length } = spelling
+      if (length < MIN_LENGTH) continue
+      this.#texts.add(spelling)
       const start = spelling.slice(0, MIN_LENGTH)
-      const known = this.#byStart.get(start)
-      if (known) known.add(spelling)
-      else this.#byStart.set(start, new Set([spelling]))
+      const lengths = this.#lengthsByStart.get(start)
+      if (lengths) lengths.add(length)
+      else this.#lengthsByStart.set(start, new Set([length]))
       this.#firstUnits.add(spelling.charCodeAt(0))
-      this.#longest = Math.max(this.#longest, spelling.length)
+      this.#longest = Math.max(this.#longest, length)
     }
   }
 
@@ -123,8 +130,8 @@ class Spellings {
     if (!this.#firstUnits.has(text.charCodeAt(at))) return 0
     let longest = 0
     // One spelling may be the beginning of another.
-    for (const candidate of this.#byStart.get(text.slice(at, at + MIN_LENGTH)) ?? []) {
-      if (candidate.length > longest && text.startsWith(candidate, at)) longest = candidate.length
+    for (const length of this.#lengthsByStart.get(text.slice(at, at + MIN_LENGTH)) ?? []) {
+      if (length > longest && this.#texts.has(text.slice(at, at + length))) longest = length
     }
     return longest
   }
