@@ -45,7 +45,7 @@ export class InlineAcceptance implements Acceptance {
 
   async start(): Promise<void> {
     const { store, dependencyTimeoutMs } = this.#parts
-    if (store.open) await withTimeout(store.open(), dependencyTimeoutMs, 'the idempotency store')
+    if (store.open) await withTimeout(store.open(), dependencyTimeoutMs, STORE, { keepsAlive: true })
   }
 
   accept(authenticated: Authenticated): MaybePending<Outcome> {
