@@ -39,6 +39,8 @@ export function respond(
   { lingerMs, awaitsContinue, report }: AnswerOptions,
 ): void {
   if (response.headersSent || response.destroyed) return
+  // The sender has hung up. A response that waits for an earlier one of its connection is not destroyed then.
+  if (request.complete === false && request.destroyed) return
   const { code } = outcome
   const answer = report === undefined ? answerTo(outcome) : reportAnswer(report)
   const { status, headers: answerHeaders } = answer

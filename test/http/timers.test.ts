@@ -1,5 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { connection } from '../support/connection.js'
+import { deferred } from '../support/deferred.js'
 import { genuine, runReceiver, subscription } from '../support/running-receiver.js'
 import { storeWith } from '../support/stores.js'
 import { until } from '../support/until.js'
@@ -89,6 +90,20 @@ describe('a callback leaves no timer behind', () => {
     const { socket } = await connection(port)
     socket.write(genuine().toHttp().subarray(0, -1), () => socket.resetAndDestroy())
     await slowly(() => until(() => outcomes.length === 1))
+    expect(jest.getTimerCount()).toBe(0)
+  })
+
+  it('when its sender has hung up while an earlier callback of the connection is handled', async () => {
+    const finish = deferred()
+    const { port, outcomes } = await runReceiver({ handler: () => finish.promise })
+    fakeTimers()
+    const { socket } = await connection(port)
+    const both = Buffer.concat([genuine().toHttp(), genuine().toHttp().subarray(0, -1)])
+    socket.write(both, () => socket.resetAndDestroy())
+    await until(() => outcomes.length === 1)
+    finish.resolve()
+    await slowly(() => until(() => outcomes.length === 2))
+    expect(outcomes.map(({ code }) => code)).toEqual(['ERR_BODY_ABORTED', 'HANDLED'])
     expect(jest.getTimerCount()).toBe(0)
   })
 })
