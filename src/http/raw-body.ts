@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
+import { property } from '../base/foreign-value.js'
 import { mayArriveInThisTick, readArrivedBody } from './arrived-body.js'
 import { readBody, type BodyFailureCode, type RawBody, type ReadBodyOptions } from './read-body.js'
 
@@ -7,7 +8,7 @@ import { readBody, type BodyFailureCode, type RawBody, type ReadBodyOptions } fr
  * A request whose bytes were kept by `captureRawBody()`, the runtime of a cloud function, or a parser's `verify`
  * option.
  */
-type WithBody = IncomingMessage & { rawBody?: unknown; body?: unknown }
+type WithBody = IncomingMessage & { rawBody?: unknown }
 
 const PARSED = Promise.resolve()
 
@@ -54,7 +55,10 @@ export function isUnread(stream: Readable): boolean {
   return readable !== false && !readableDidRead && !readableEnded && !readableEncoding
 }
 
-function keptBytes({ rawBody, body }: WithBody): Buffer | undefined {
+function keptBytes(request: WithBody): Buffer | undefined {
+  const { rawBody } = request
+  // Some platforms parse the body when this property is read. If it is no valid JSON, they throw.
+  const body = property(request, 'body')
   const bytes = ArrayBuffer.isView(rawBody) ? rawBody : Buffer.isBuffer(body) ? body : undefined
   return bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }

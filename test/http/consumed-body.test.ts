@@ -129,6 +129,19 @@ describe.each([
     expect(line.fields).toMatchObject({ code: 'ERR_BODY_NOT_JSON' })
   })
 
+  it('reads the body itself where `body` is parsed when it is read, which throws', async () => {
+    const lazy: express5.RequestHandler = (request, _response, next) => {
+      const get = () => {
+        throw new Error('Invalid JSON')
+      }
+      Object.defineProperty(request, 'body', { get })
+      next()
+    }
+    const { status, line } = await deliver(lazy, genuine({ body: '{', headers: { Authorization: FORGED } }))
+    expect([status, line.fields['code']]).toEqual([401, 'ERR_SIGNATURE_MISMATCH'])
+    expect(await deliver(lazy)).toMatchObject({ status: 200 })
+  })
+
   it('does not take a text for the bytes it was decoded from', async () => {
     const { status, line } = await deliver((request, response, next) => {
       express.text({ type: () => true })(request, response, () => {
