@@ -57,7 +57,8 @@ export class Dispatcher {
   }
 
   /**
-   * Runs the handlers of the event's type concurrently, each with its own timeout. `stop` aborts all of them.
+   * Runs the handlers of the event's type concurrently, each with its own timeout. `stop` aborts all of them, and none is started
+   * if it was aborted before.
    */
   dispatch(event: CallbackEvent, attempt: number, stop: Stop, options: DispatchOptions = {}): Dispatch {
     const { schemas, schemaTimeoutMs } = this.#parts
@@ -86,6 +87,8 @@ export class Dispatcher {
     stop: Stop,
     { claimedAt = Infinity, transaction }: DispatchOptions,
   ): Dispatch {
+    // By a stop or the loss of the lease, while the payload was checked or a transaction began.
+    if (stop.aborted) return { result: { code: 'ERR_CLAIM_LOST', error: stop.reason }, settled: RETURNED }
     const { handlers, logger } = this.#parts
     const start = (registered: RegisteredHandler): Dispatch => {
       const context = registered.isTransactional

@@ -75,6 +75,15 @@ describe('dispatch', () => {
     expect(await result).toBeUndefined()
   })
 
+  it('starts no handler that has been aborted already', async () => {
+    const handler = jest.fn()
+    const reason = new Error('stopping')
+    const { result, settled } = dispatch(AbortSignal.abort(reason), handler)
+    expect(await result).toEqual({ code: 'ERR_CLAIM_LOST', error: reason })
+    await settled()
+    expect(handler).not.toHaveBeenCalled()
+  })
+
   it('leaves no listener behind on the signal that all callbacks share', async () => {
     const stop = new AbortController()
     const asks: Handler = (_event, context) => void context.signal

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { createReceiver, type ClaimResult } from '../../src/index.js'
+import { createReceiver, type CallbackPayload, type ClaimResult } from '../../src/index.js'
 import { collectedLog } from '../support/collected-log.js'
 import { connection } from '../support/connection.js'
 import { deferred } from '../support/deferred.js'
@@ -91,6 +91,28 @@ describe('stop()', () => {
     expect(await answer).toMatchObject({ status: 503, headers: { 'retry-after': '10' } })
     await stopping
     await until(() => release.mock.calls.length === 1)
+    expect(handled).toEqual([])
+  })
+
+  it('has no handler begin whose payload is checked until after stopTimeoutMs', async () => {
+    const checked = deferred()
+    const release = jest.fn((giveBack: () => Promise<void>) => giveBack())
+    const validate = jest.fn((value: unknown) =>
+      checked.promise.then(() => ({ value: value as CallbackPayload })),
+    )
+    const { receiver, send, handled, log } = await runReceiver({
+      store: storeWith({ release }),
+      schemas: { 'transfers.book-completed': { '~standard': { version: 1, vendor: 'test', validate } } },
+      stopTimeoutMs: 20,
+    })
+    const answer = send(genuine())
+    await until(() => validate.mock.calls.length === 1)
+    const stopping = receiver.stop()
+    await until(() => log.withCode('WARN_STOP_TIMEOUT').length === 1)
+    checked.resolve()
+    expect(await answer).toMatchObject({ status: 503, headers: { 'retry-after': '10' } })
+    await stopping
+    expect(release).toHaveBeenCalledTimes(1)
     expect(handled).toEqual([])
   })
 
