@@ -97,8 +97,8 @@ export interface OperatorEvent {
 }
 
 /**
- * Everything that happens to a callback, by name. Every request causes exactly one `answered`, followed by
- * `refused`, `stored`, `duplicate` or `quarantined` if one of them applies. Every `claimed` is followed by
+ * Everything that happens to a callback, by name. Every request causes exactly one `answered`, unless it is a probe of
+ * `countersign doctor`; then `refused`, `stored`, `duplicate` or `quarantined` if one of them applies. Every `claimed` is followed by
  * `handled`, `failed`, `dead` or `leaseLost`, unless the handlers were not called and the entry became due again,
  * or the process ended.
  */

@@ -25,7 +25,7 @@ declare global {
 
 /**
  * Middleware that keeps the bytes of a callback body in `req.rawBody`, as they arrived. A request that cannot be a
- * callback is answered before its body is read: 405, 413, 415, or 401 without a well-formed Authorization header.
+ * callback is answered before its body is read: 405, 413, 415, 431, or 401 without a well-formed Authorization header.
  * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
 export function captureRawBody(options: CaptureRawBodyOptions = {}): Middleware {

@@ -72,7 +72,8 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
   }
 
   /**
-   * Calls the listener with the outcome of each request, refused ones included, after it has been answered.
+   * Calls the listener with the outcome of each request, refused ones included, after it has been answered. The probes of
+   * `countersign doctor` have no outcome.
    * @throws CountersignError ERR_HANDLER_INVALID
    */
   onOutcome(listener: (outcome: Outcome) => void): this {
