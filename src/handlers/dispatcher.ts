@@ -57,8 +57,8 @@ export class Dispatcher {
   }
 
   /**
-   * Runs the handlers of the event's type concurrently, each with its own timeout. `stop` aborts all of them, and none is started
-   * if it was aborted before.
+   * Runs the handlers of the event's type concurrently, each with its own timeout. `stop` aborts all of them. None is started if
+   * it was aborted before, while the payload was checked or the transaction began.
    */
   dispatch(event: CallbackEvent, attempt: number, stop: Stop, options: DispatchOptions = {}): Dispatch {
     const { schemas, schemaTimeoutMs } = this.#parts
@@ -87,9 +87,12 @@ export class Dispatcher {
     stop: Stop,
     { claimedAt = Infinity, transaction }: DispatchOptions,
   ): Dispatch {
-    // By a stop or the loss of the lease, while the payload was checked or a transaction began.
-    if (stop.aborted) return { result: { code: 'ERR_CLAIM_LOST', error: stop.reason }, settled: RETURNED }
-    const { handlers, logger } = this.#parts
+    const { handlers, schemas, logger } = this.#parts
+    // By a stop or the loss of the lease, while the payload was checked or the transaction began. Not asked for other events, as that
+    // would make the signal.
+    const mayBeAborted = schemas.has(event.type) || transaction !== undefined
+    if (mayBeAborted && stop.signal.aborted)
+      return { result: { code: 'ERR_CLAIM_LOST', error: stop.signal.reason }, settled: RETURNED }
     const start = (registered: RegisteredHandler): Dispatch => {
       const context = registered.isTransactional
         ? new TransactionContext(event, attempt, logger, stop, transaction)

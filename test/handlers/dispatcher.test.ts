@@ -2,6 +2,7 @@ import { getEventListeners } from 'node:events'
 import type { CallbackEvent } from '../../src/callback/callback.js'
 import { Dispatcher } from '../../src/handlers/dispatcher.js'
 import { Handlers, type Handler, type HandlerContext } from '../../src/handlers/handlers.js'
+import type { StandardSchema } from '../../src/handlers/standard-schema.js'
 import { silentLogger } from '../../src/logging/logger.js'
 import { deferred } from '../support/deferred.js'
 
@@ -16,11 +17,14 @@ const event: CallbackEvent = {
   replayed: false,
 }
 
-function dispatch(stop: AbortSignal, ...list: Handler[]) {
+function dispatcherOf(list: readonly Handler[], schemas = new Map<string, StandardSchema>()) {
   const handlers = new Handlers(50, 1_000)
   for (const handler of list) handlers.on('a.b', handler)
-  const parts = { handlers, schemas: new Map(), schemaTimeoutMs: 50, logger: silentLogger }
-  return new Dispatcher(parts).dispatch(event, 1, { signal: stop })
+  return new Dispatcher({ handlers, schemas, schemaTimeoutMs: 50, logger: silentLogger })
+}
+
+function dispatch(stop: AbortSignal, ...list: Handler[]) {
+  return dispatcherOf(list).dispatch(event, 1, { signal: stop })
 }
 
 const { signal: never } = new AbortController()
@@ -75,12 +79,27 @@ describe('dispatch', () => {
     expect(await result).toBeUndefined()
   })
 
-  it('starts no handler that has been aborted already', async () => {
+  it('starts no handler that was aborted while the payload was checked', async () => {
     const handler = jest.fn()
+    const stop = new AbortController()
     const reason = new Error('stopping')
-    const { result, settled } = dispatch(AbortSignal.abort(reason), handler)
+    const validate = async (value: unknown) => {
+      stop.abort(reason)
+      return { value }
+    }
+    const schema: StandardSchema = { '~standard': { version: 1, vendor: 'test', validate } }
+    const { result, settled } = dispatcherOf([handler], new Map([['a.b', schema]])).dispatch(event, 1, stop)
     expect(await result).toEqual({ code: 'ERR_CLAIM_LOST', error: reason })
     await settled()
+    expect(handler).not.toHaveBeenCalled()
+  })
+
+  it('starts no handler that was aborted while its transaction began', async () => {
+    const handler = jest.fn()
+    const reason = new Error('the lease was lost')
+    const stop = { signal: AbortSignal.abort(reason) }
+    const { result } = dispatcherOf([handler]).dispatch(event, 1, stop, { transaction: {} })
+    expect(await result).toEqual({ code: 'ERR_CLAIM_LOST', error: reason })
     expect(handler).not.toHaveBeenCalled()
   })
 
