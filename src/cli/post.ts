@@ -1,5 +1,6 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import { upgradeAsResponse } from '../base/upgrade-response.js'
 
 interface Post {
   readonly headers: Readonly<Record<string, string>>
@@ -41,7 +42,7 @@ export function createPoster(
         })
         // A time-out is reported by its system name, because node:http reports every signal as an abort.
         const fail = (error: Error) => reject(Object.assign(error, signal.aborted && { code: 'ETIMEDOUT' }))
-        request.on('response', resolve).on('error', fail).end(body)
+        upgradeAsResponse(request).on('response', resolve).on('error', fail).end(body)
       })
       try {
         for await (const chunk of response) void chunk

@@ -2,6 +2,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
+import { upgradeAsResponse } from '../base/upgrade-response.js'
 import { RawRequestError, sendRawRequest, type RawTarget } from '../testing/raw-request.js'
 import type { SignedCallback } from '../testing/signed-callback.js'
 import type { PlannedRequest } from './planned-request.js'
@@ -90,10 +91,12 @@ async function trickle(
   })
   const answers: IncomingMessage[] = []
   const answered = new Promise<void>((resolve, reject) => {
-    request.on('error', reject).on('response', (response: IncomingMessage) => {
-      answers.push(response)
-      resolve()
-    })
+    upgradeAsResponse(request)
+      .on('error', reject)
+      .on('response', (response: IncomingMessage) => {
+        answers.push(response)
+        resolve()
+      })
   })
   // A failure while pieces are written is reported below.
   answered.catch(() => {})

@@ -7,6 +7,7 @@ import { buffer } from 'node:stream/consumers'
 import { parseHttpDate, verifyCallback } from '../../src/signature/index.js'
 import { FAULTS } from '../../src/simulator/fault.js'
 import { configModule, SUBSCRIPTION } from './configured.js'
+import { serve } from '../support/hosts.js'
 import { countersign, Sandbox } from './program.js'
 
 const sandbox = new Sandbox()
@@ -223,6 +224,14 @@ describe('without an answer', () => {
       asExpected: false,
       sent: [{ delivery: 'first', error: 'ECONNREFUSED' }],
     })
+  })
+
+  it('takes a 101 that was not asked for as an answer', async () => {
+    const port = await serve(({ socket }) =>
+      socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
+    )
+    const { code, stdout } = await send(`http://127.0.0.1:${port}/`, '--expect', '200', '--count', '2')
+    expect({ code, stdout }).toEqual({ code: 3, stdout: expect.stringContaining('2 sent: 2 x 101') })
   })
 
   it('gives up after --timeout-ms', async () => {

@@ -134,6 +134,16 @@ describe('a delivery', () => {
     },
   )
 
+  it('that is answered 101 without a request for it ends with that answer', async () => {
+    const { port } = await silent(
+      'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n',
+    )
+    const { simulator } = await answering([200])
+    simulator.deliverTo(`http://127.0.0.1:${port}`)
+    const { attempts } = await simulator.deliver({ fault: { kind: 'slow', overMs: 1 } })
+    expect(attempts).toMatchObject([{ status: 101 }])
+  })
+
   it.each([undefined, { kind: 'slow', overMs: 1 }] as const)(
     'that is not answered in time is given up: %j',
     async (fault) => {

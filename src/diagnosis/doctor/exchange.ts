@@ -3,6 +3,7 @@ import { connect as connectHttp2 } from 'node:http2'
 import { request as httpsRequest } from 'node:https'
 import { performance } from 'node:perf_hooks'
 import type { Readable } from 'node:stream'
+import { upgradeAsResponse } from '../../base/upgrade-response.js'
 import type { Probe } from './probe.js'
 
 /** One probe, and what was answered. */
@@ -55,7 +56,7 @@ export async function sendHttp1(url: URL, probe: Probe, options: SendOptions): P
       rejectUnauthorized: false,
       signal,
     })
-    request.on('response', (response) => {
+    upgradeAsResponse(request).on('response', (response) => {
       const { statusCode: status = 0, headers } = response
       void textOf(response).then((text) => {
         resolve({ answer: { status, headers, text } })
