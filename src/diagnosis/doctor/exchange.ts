@@ -102,7 +102,11 @@ export async function sendHttp2(url: URL, probe: Probe, { timeoutMs }: SendOptio
       })
       // Not the timeout of the stream, which a server that sends one byte at a time would never reach.
       AbortSignal.timeout(timeoutMs).addEventListener('abort', () => resolve({ error: 'ETIMEDOUT' }))
-      stream.on('error', fail).on('response', (headers) => {
+      // A stream that is closed or cancelled without an answer emits no error.
+      const closed = () => resolve({ error: 'ECONNRESET' })
+      stream.on('error', fail).on('close', closed)
+      stream.on('response', (headers) => {
+        stream.off('close', closed)
         const status = headers[':status'] ?? 0
         void textOf(stream).then((text) => resolve({ answer: { status, headers, text } }))
       })
