@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { readFile, readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { CountersignError } from '../base/errors.js'
@@ -33,7 +32,7 @@ export interface ParsedRequest {
 }
 
 export type RecordedRequestCode =
-  /** A file is missing, or its description has a wrong field. */
+  /** A file is missing or cannot be read, or its description has a wrong field. */
   | 'ERR_RECORDED_REQUEST_INVALID'
   /** The bytes are not one HTTP/1.1 request. */
   | 'ERR_RECORDED_REQUEST_MALFORMED'
@@ -77,10 +76,6 @@ export async function loadRecordedRequest(file: string): Promise<RecordedRequest
   checkPath('loadRecordedRequest', 'file', file, 'pass the path of NAME.http')
   const json = file.replace(/\.http$/, '.json')
   if (json === file) throw invalid(file, 'does not end in .http, as the bytes of a recorded request do.')
-  for (const each of [file, json]) {
-    if (!existsSync(each))
-      throw invalid(each, 'does not exist. A recorded request is NAME.http and NAME.json.')
-  }
   return readRecording(file, json)
 }
 
@@ -158,11 +153,25 @@ export function parseRecordedRequest(bytes: Uint8Array): ParsedRequest {
 }
 
 async function readRecording(http: string, json: string): Promise<RecordedRequest> {
-  const [bytes, description] = [await readFile(http), await readFile(json, 'utf8')]
+  const [bytes, description] = [await bytesOf(http), (await bytesOf(json)).toString('utf8')]
   return {
     name: basename(http, '.http'),
     bytes,
     ...parseDescription(description, (problem) => invalid(json, problem)),
+  }
+}
+
+/** @throws RecordedRequestError ERR_RECORDED_REQUEST_INVALID */
+async function bytesOf(file: string): Promise<Buffer> {
+  try {
+    return await readFile(file)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    const problem =
+      code === 'ENOENT'
+        ? 'does not exist. A recorded request is NAME.http and NAME.json.'
+        : `cannot be read (${code}): it must be a file that this user can read.`
+    throw invalid(file, problem)
   }
 }
 

@@ -1,4 +1,4 @@
-import { copyFile, unlink } from 'node:fs/promises'
+import { copyFile, mkdir, unlink } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import {
   loadRecordedRequests,
@@ -113,11 +113,14 @@ describe('countersign replay', () => {
   it.each([
     [['none', '--url', 'http://127.0.0.1:1'], /cannot read .*none \(ENOENT\)/],
     [['.', '--url', 'http://127.0.0.1:1'], /has no alone\.json beside it/],
+    [['unreadable', '--url', 'http://127.0.0.1:1'], /unreadable\/a\.http cannot be read \(EISDIR\)/],
     [['.', '--url', 'https://127.0.0.1:1'], /it needs the http address/],
     [['.'], /required option '--url <url>' not specified/],
   ])('ends with 2 on wrong usage: %j', async (args, message) => {
     const cwd = await sandbox.directory({})
     await copyFile(join(FIXTURES, 'curl.http'), join(cwd, 'alone.http'))
+    await mkdir(join(cwd, 'unreadable', 'a.http'), { recursive: true })
+    await copyFile(join(FIXTURES, 'curl.json'), join(cwd, 'unreadable', 'a.json'))
     const { code, stderr } = await countersign(['replay', ...args], { cwd })
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) })
   })

@@ -115,8 +115,9 @@ describe('a folder of recorded requests', () => {
   })
   afterEach(() => rm(folder, { recursive: true }))
 
-  async function loading(files: Record<string, string>): Promise<unknown> {
-    for (const [file, text] of Object.entries(files)) await writeFile(join(folder, file), text)
+  async function loading(files: Record<string, string | undefined>): Promise<unknown> {
+    for (const [file, text] of Object.entries(files))
+      if (text !== undefined) await writeFile(join(folder, file), text)
     return loadRecordedRequests(folder)
   }
 
@@ -141,6 +142,15 @@ describe('a folder of recorded requests', () => {
   it('is refused when it does not exist, with its name', async () => {
     const missing = join(folder, 'missing')
     await expect(loadRecordedRequests(missing)).rejects.toMatchObject({ code: 'ENOENT', path: missing })
+  })
+
+  it.each(['a.http', 'a.json'])('is refused when %s cannot be read, with its name', async (file) => {
+    await mkdir(join(folder, file))
+    const files = { 'a.http': '', 'a.json': JSON.stringify(description), [file]: undefined }
+    await expect(loading(files)).rejects.toMatchObject({
+      code: 'ERR_RECORDED_REQUEST_INVALID',
+      message: `${join(folder, file)} cannot be read (EISDIR): it must be a file that this user can read.`,
+    })
   })
 
   const { subscription, expect: expected } = description

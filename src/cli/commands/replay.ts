@@ -70,14 +70,13 @@ export const defineReplay: DefineCommand = (command, io, finish) => {
 }
 
 async function load(path: string, io: Io): Promise<RecordedRequest[]> {
-  let isDirectory
+  let files
   try {
-    isDirectory = (await stat(path)).isDirectory()
+    files = (await stat(path)).isDirectory() ? await readdir(path) : undefined
   } catch (error) {
     throw new UsageError(`cannot read ${path} (${(error as NodeJS.ErrnoException).code})`)
   }
-  if (!isDirectory) return [await loadRecordedRequest(path)]
-  const files = await readdir(path)
+  if (!files) return [await loadRecordedRequest(path)]
   const halves = halvesOfCaptures(files)
   if (halves.length === 0) return loadRecordedRequests(path)
   for (const half of halves) io.stderr.write(`countersign: ${half}: skipped, its other file is missing\n`)
