@@ -11,6 +11,11 @@ export async function withHiddenLines<Result>(
 ): Promise<Result> {
   // Without an output, readline shows nothing; in raw mode, neither does the terminal.
   const lines = createInterface({ input: stdin, terminal: stdin.isTTY })
+  // In raw mode Ctrl+C is a character and no signal. Without a listener, readline takes it for the end of the input.
+  lines.on('SIGINT', () => {
+    lines.close()
+    process.kill(process.pid, 'SIGINT')
+  })
   const answers = lines[Symbol.asyncIterator]()
   try {
     return await use(async (question) => {
