@@ -20,7 +20,8 @@ export function guardedOutput(stream: Output): Output {
       return stream.isTTY ?? false
     },
     get columns() {
-      return stream.columns
+      // 0 if the terminal does not know its width, as under some CI services.
+      return stream.columns === 0 ? undefined : stream.columns
     },
   }
 }
