@@ -25,7 +25,7 @@ export async function boundedBytes(stream: Readable, name: string, maxBytes = MA
     length += piece.length
     if (length > maxBytes)
       throw new UsageError(
-        `${name} has more than ${maxBytes.toLocaleString('en')} bytes: no request is so large`,
+        `${name} has more than ${maxBytes.toLocaleString('en')} bytes, the most that is read`,
       )
   }
   return Buffer.concat(pieces)

@@ -86,7 +86,7 @@ describe('countersign verify', () => {
 
   it.each([
     [['none.http', ...BY_HAND], /cannot read .*none\.http \(ENOENT\)/],
-    [['/dev/zero', ...BY_HAND], /\/dev\/zero has more than 67,108,864 bytes: no request is so large/],
+    [['/dev/zero', ...BY_HAND], /\/dev\/zero has more than 67,108,864 bytes, the most that is read/],
     [['alone.http'], /alone\.json does not exist/],
     [['alone.http', ...BY_HAND], /Not an HTTP\/1\.1 request/],
     [['alone.txt'], /does not end in \.http/],

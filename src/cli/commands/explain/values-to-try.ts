@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
+import { readBounded } from '../../bounded-read.js'
 import { withHiddenLines } from '../../hidden-lines.js'
-import { UsageError, type Io } from '../../io.js'
+import type { Io } from '../../io.js'
 import { isPlainFileName, readSecretFile, readSecretVariable } from '../../secret-option.js'
 
 export interface TryFlags {
@@ -47,13 +47,9 @@ function append(value: string, values: readonly string[] = []): string[] {
 }
 
 async function readUrlFile(path: string, written: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    // A URL in place of the name of a file may have a token in its query.
-    const shown = isPlainFileName(written) ? path : `a file with a name of ${written.length} characters`
-    throw new UsageError(`cannot read the URLs from ${shown} (${(error as NodeJS.ErrnoException).code})`)
-  }
+  // A URL in place of the name of a file may have a token in its query.
+  const shown = isPlainFileName(written) ? path : `a file with a name of ${written.length} characters`
+  return (await readBounded(path, `the list of URLs in ${shown}`)).toString('utf8')
 }
 
 /** Two lists of lines of the standard input, each ended by an empty line. */
