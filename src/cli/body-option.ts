@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { Option, type Command } from 'commander'
 import { boundedBytes, readBounded } from './bounded-read.js'
 import type { Io } from './io.js'
+import { someText } from './option-values.js'
 
 export interface BodyFlags {
   readonly body?: string
@@ -11,7 +12,7 @@ export interface BodyFlags {
 export function addBodyOptions(command: Command): Command {
   return command
     .addOption(new Option('--body <text>', 'the body').conflicts('bodyFile'))
-    .option('--body-file <file>', 'the file with the bytes of the body; - is the standard input')
+    .option('--body-file <file>', 'the file with the bytes of the body; - is the standard input', someText)
 }
 
 /** The bytes from the options; undefined if none are given. @throws UsageError */

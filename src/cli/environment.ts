@@ -3,6 +3,7 @@ import { parseEnv } from 'node:util'
 import type { Command } from 'commander'
 import { CountersignError } from '../base/errors.js'
 import { UsageError, type Io } from './io.js'
+import { someText } from './option-values.js'
 import { readPrivateFile } from './private-file.js'
 
 /**
@@ -13,6 +14,7 @@ export function addEnvFileOption(command: Command): Command {
   return command.option(
     '--env, --env-file <file>',
     'a file of NAME=value lines; the environment has precedence',
+    someText,
   )
 }
 

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { Option, type Command } from 'commander'
 import { looksLikeSecretText, secretProblem } from '../signature/secret.js'
 import { UsageError, type Io } from './io.js'
+import { someText } from './option-values.js'
 import { readPrivateFile, type FollowsLinks } from './private-file.js'
 
 export interface SecretFlags {
@@ -24,7 +25,11 @@ export function addSecretOptions(command: Command): Command {
         'secretFile',
       ),
     )
-    .option('--secret-file <file>', 'the file that holds the secret; one line end at its end is ignored')
+    .option(
+      '--secret-file <file>',
+      'the file that holds the secret; one line end at its end is ignored',
+      someText,
+    )
 }
 
 /** The secret from the options, or from COUNTERSIGN_SECRET. @throws UsageError */

@@ -47,8 +47,8 @@ export const defineCapture: DefineCommand = (command, io, finish) => {
     .alias('anonymize')
     .description('Make fixtures of captured requests.')
     .argument('<dir>', 'the folder of a capture')
-    .requiredOption('--out <dir>', 'a new or empty folder for the fixtures')
-    .option('--rewrite <module>', 'a module that exports a function, in place of scrambling')
+    .requiredOption('--out <dir>', 'a new or empty folder for the fixtures', someText)
+    .option('--rewrite <module>', 'a module that exports a function, in place of scrambling', someText)
     .option('--seed <text>', 'gives the same values again in a later run (default: random)', someText)
     .option(
       '--callback-url <url>',

@@ -6,7 +6,7 @@ import { withinOpenFiles } from '../config/connections-setting.js'
 import { addEnvFileOption } from '../environment.js'
 import { UsageError, type DefineCommand, type Io } from '../io.js'
 import { addLogOptions, createLog } from '../log.js'
-import { positiveNumber, wholeNumber } from '../option-values.js'
+import { positiveNumber, someText, wholeNumber } from '../option-values.js'
 import { withOriginOfPromise } from '../config/option-origin.js'
 import { standaloneReceiver } from '../config/standalone-receiver.js'
 import { runUntilSignal, urlOf, type Prepared } from '../run-until-signal.js'
@@ -80,7 +80,11 @@ Examples:
 
 export const defineServe: DefineCommand = (command, io, finish) => {
   command
-    .option('-c, --config <file>', 'the configuration (default: countersign.config.mjs, .ts or .json)')
+    .option(
+      '-c, --config <file>',
+      'the configuration (default: countersign.config.mjs, .ts or .json)',
+      someText,
+    )
     .option('--host <address>', 'the address to listen on (default: 127.0.0.1)')
     .option('-p, --port <number>', 'the port to listen on; 0 takes a free one (default: 3000)', wholeNumber)
     .option('--tolerance-ms <number>', 'the greatest age of a callback (default: 24 hours)', wholeNumber)
@@ -98,6 +102,7 @@ export const defineServe: DefineCommand = (command, io, finish) => {
     .option(
       '--inbox <file>',
       'the file of the inbox, a postgres:// URL without a password, or none (default: callbacks.db beside the configuration)',
+      someText,
     )
     .option(
       '--no-worker',

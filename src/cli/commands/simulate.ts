@@ -8,6 +8,7 @@ import {
   eventTypeName,
   finalStatus,
   positiveNumber,
+  someText,
   uuid,
   wholeNumber,
 } from '../option-values.js'
@@ -49,7 +50,11 @@ export const defineSimulate: DefineCommand = (command, io, finish) => {
   command
     .option('-p, --port <number>', 'the port to listen on; 0 takes a free one', wholeNumber, 0)
     .option('--client-id <uuid>', 'the client id (default: COUNTERSIGN_CLIENT_ID, or a random one)', uuid)
-    .option('--client-secret-file <file>', 'the file with the client secret, created if it does not exist')
+    .option(
+      '--client-secret-file <file>',
+      'the file with the client secret, created if it does not exist',
+      someText,
+    )
     .option('--show-secret', 'print the client secret; without any other, a random one is used')
     .option(
       '--deliver-to <origin>',

@@ -8,7 +8,7 @@ import { createAdmin } from '../admin.js'
 import { addEnvFileOption } from '../environment.js'
 import type { DefineCommand, Io } from '../io.js'
 import { addLogOptions, createLog } from '../log.js'
-import { wholeNumber } from '../option-values.js'
+import { someText, wholeNumber } from '../option-values.js'
 import { runUntilSignal, urlOf, type Prepared } from '../run-until-signal.js'
 
 const HELP = `
@@ -39,10 +39,15 @@ Examples:
 
 export const defineWork: DefineCommand = (command, io) => {
   command
-    .option('-c, --config <file>', 'the configuration (default: countersign.config.mjs, .ts or .json)')
+    .option(
+      '-c, --config <file>',
+      'the configuration (default: countersign.config.mjs, .ts or .json)',
+      someText,
+    )
     .option(
       '--inbox <file>',
       'the file of the inbox, or a postgres:// URL without a password (default: callbacks.db beside the configuration)',
+      someText,
     )
     .option('--host <address>', 'the address of the health checks (default: 127.0.0.1)')
     .option('--health-port <number>', 'the port of the health checks (default: none)', wholeNumber)

@@ -61,7 +61,11 @@ export function addInboxFileOptions(command: Command): Command {
       "the inbox's file (or COUNTERSIGN_INBOX; default: that of the configuration, or callbacks.db)",
       someText,
     )
-    .option('-c, --config <file>', 'the configuration (default: countersign.config.mjs, .ts or .json)')
+    .option(
+      '-c, --config <file>',
+      'the configuration (default: countersign.config.mjs, .ts or .json)',
+      someText,
+    )
   return addEnvFileOption(withFile)
 }
 

@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { Option, type Command } from 'commander'
 import { loadEnvFile } from '../environment.js'
 import { UsageError, type Io } from '../io.js'
+import { someText } from '../option-values.js'
 import { appendSecretLine, writeSecretFile } from './new-secret.js'
 import { readSecretFile, readSecretVariable, warnOfSecretText } from '../secret-option.js'
 
@@ -35,10 +36,17 @@ A receiver refuses callbacks that are signed with a secret that it does not know
 export function addKeptSecretOptions(command: Command): Command {
   return command
     .addOption(
-      new Option('--secret-file <file>', 'write the secret into this new file').conflicts('secretEnv'),
+      new Option('--secret-file <file>', 'write the secret into this new file')
+        .argParser(someText)
+        .conflicts('secretEnv'),
     )
     .option('--secret-env <name>', 'write the secret into an env file, under this name', variableName)
-    .option('--append-to <file>', 'the env file for --secret-env, created if it does not exist', '.env')
+    .option(
+      '--append-to <file>',
+      'the env file for --secret-env, created if it does not exist',
+      someText,
+      '.env',
+    )
     .option('--existing-secret', 'use a secret that exists: of an earlier run, or one of your own')
     .option('--prepare', 'write the secret and print the entry, but send nothing yet')
     .option('--show-secret', 'print the secret')

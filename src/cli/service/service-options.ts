@@ -4,7 +4,7 @@ import { createClient } from '../../client/index.js'
 import { OptionError } from '../../base/errors.js'
 import { loadEnvFile, variable } from '../environment.js'
 import { UsageError, type Io } from '../io.js'
-import { duration } from '../option-values.js'
+import { duration, someText } from '../option-values.js'
 import { NO_SECRET_OPTION, readSecretFile, readSecretVariable } from '../secret-option.js'
 
 export interface ServiceFlags {
@@ -44,6 +44,7 @@ export function addServiceOptions(command: Command): Command {
     .option(
       '--client-secret-file <file>',
       'the file that holds the client secret; one line end at its end is ignored',
+      someText,
     )
     .option('--timeout-ms <number>', 'the time limit of each attempt', duration, 10_000)
     .option('--json', 'print JSON')

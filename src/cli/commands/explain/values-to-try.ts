@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { readBounded } from '../../bounded-read.js'
 import { withHiddenLines } from '../../hidden-lines.js'
 import type { Io } from '../../io.js'
+import { someText } from '../../option-values.js'
 import { isPlainFileName, readSecretFile, readSecretVariable } from '../../secret-option.js'
 
 export interface TryFlags {
@@ -43,7 +44,7 @@ export async function readValuesToTry(flags: TryFlags, io: Io): Promise<ValuesTo
 }
 
 function append(value: string, values: readonly string[] = []): string[] {
-  return [...values, value]
+  return [...values, someText(value)]
 }
 
 async function readUrlFile(path: string, written: string): Promise<string> {

@@ -22,8 +22,8 @@ export const PAGE = 500
 export function addFilterOptions(command: Command): Command {
   return command
     .option('--state <states>', 'in these states, separated by commas', states)
-    .option('--type <type>', 'of this event type')
-    .option('--key <uuid>', 'with this idempotency key', (key) => key.toLowerCase())
+    .option('--type <type>', 'of this event type', someText)
+    .option('--key <uuid>', 'with this idempotency key', (key) => someText(key).toLowerCase())
     .option('--body-id <id>', 'with this Id in the body', someText)
     .option('--subscription <id>', 'of the subscription with this id', someText)
     .option(

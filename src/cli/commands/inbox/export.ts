@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import type { Entry, InboxOperations } from '../../../inbox/operations.js'
 import { EXIT, UsageError, type ExitCode, type Io } from '../../io.js'
 import { printableJson } from '../../../base/printable.js'
+import { someText } from '../../option-values.js'
 import { addFilterOptions, every, filterOf, type FilterFlags } from './entry-filter.js'
 import { withInbox, type DefineSubcommand, type InboxFlags } from './subcommand.js'
 
@@ -12,7 +13,7 @@ interface ExportFlags extends InboxFlags, FilterFlags {
 
 export const defineExport: DefineSubcommand = (subcommand, io, finish) => {
   addFilterOptions(subcommand('export', 'Entries with body and history, as one line of JSON each.'))
-    .option('-o, --output <file>', 'a new file that only you may read (default: standard output)')
+    .option('-o, --output <file>', 'a new file that only you may read (default: standard output)', someText)
     .action(async (flags: ExportFlags) => {
       finish(await withInbox(flags, io, async (inbox) => exportEntries(inbox, flags, io)))
     })
