@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SqliteInbox } from '../../src/sqlite.js'
 import { runInboxReceiver } from '../support/running-inbox-receiver.js'
@@ -220,6 +220,22 @@ describe('countersign rotate', () => {
     expect(service.requests).toEqual([])
   })
 })
+
+it.each([
+  [{ env: 'OLD_SECRET' }, ['--secret-env', 'OLD_SECRET']],
+  [{ file: 'old.secret' }, ['--secret-file', 'old.secret']],
+])(
+  'writes no new secret under the name of the old one, which could not be read: %j',
+  async (secret, args) => {
+    const cwd = await sandbox.directory({ [CONFIG]: config(secret)[CONFIG]! })
+    const ran = await countersign(['rotate', '--prepare', ...args], { cwd })
+    expect(ran).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('subscriptions[0] already has the secret'),
+    })
+    expect(await readdir(cwd)).toEqual([CONFIG])
+  },
+)
 
 describe('countersign rotate --status', () => {
   it('says of each secret when it was last used, by the name that the configuration gives it', async () => {

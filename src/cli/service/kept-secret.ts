@@ -15,13 +15,16 @@ export interface KeptSecretFlags {
   readonly showSecret?: true
 }
 
-/** A secret that is stored outside this process, and where. */
-export interface KeptSecret {
-  readonly secret: string
+/** Where a secret is stored outside this process. */
+interface SecretPlace {
   /** The reference to it in the configuration. */
   readonly reference: { readonly file: string } | { readonly env: string }
   /** The place in messages. */
   readonly place: string
+}
+
+export interface KeptSecret extends SecretPlace {
+  readonly secret: string
 }
 
 export const KEPT_SECRET_HELP = `
@@ -52,14 +55,22 @@ export function addKeptSecretOptions(command: Command): Command {
     .option('--show-secret', 'print the secret')
 }
 
+/** Where `keepSecret` has the secret. @throws UsageError */
+export function secretPlace({ secretFile: file, secretEnv: name, appendTo }: KeptSecretFlags): SecretPlace {
+  if (file !== undefined) return { reference: { file }, place: `the file ${file}` }
+  if (name !== undefined) return { reference: { env: name }, place: `${name} in ${appendTo}` }
+  throw new UsageError('no place for the secret: use --secret-file FILE or --secret-env NAME')
+}
+
 /**
  * Generates a secret and stores it, or reads an existing one. It is on the disk when this resolves.
  * @throws UsageError
  */
 export async function keepSecret(flags: KeptSecretFlags, io: Io): Promise<KeptSecret> {
-  const { secretFile: file, secretEnv: name, existingSecret } = flags
-  if (file !== undefined) {
-    const kept = { reference: { file }, place: `the file ${file}` }
+  const { appendTo, existingSecret } = flags
+  const kept = secretPlace(flags)
+  if ('file' in kept.reference) {
+    const { file } = kept.reference
     const path = resolve(io.cwd(), file)
     return {
       ...kept,
@@ -68,12 +79,9 @@ export async function keepSecret(flags: KeptSecretFlags, io: Io): Promise<KeptSe
         : await writeSecretFile(path, file),
     }
   }
-  if (name === undefined) {
-    throw new UsageError('no place for the secret: use --secret-file FILE or --secret-env NAME')
-  }
-  const kept = { reference: { env: name }, place: `${name} in ${flags.appendTo}` }
-  if (!existingSecret) return { ...kept, secret: await appendSecretLine(name, flags.appendTo, io) }
-  if (io.env[name] === undefined) await loadEnvFile(flags.appendTo, io, '--append-to')
+  const { env: name } = kept.reference
+  if (!existingSecret) return { ...kept, secret: await appendSecretLine(name, appendTo, io) }
+  if (io.env[name] === undefined) await loadEnvFile(appendTo, io, '--append-to')
   return { ...kept, secret: warnOfSecretText(readSecretVariable(name, io.env), io) }
 }
 

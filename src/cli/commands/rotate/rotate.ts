@@ -12,7 +12,7 @@ import {
 } from '../../service/create-subscription.js'
 import type { InboxFlags } from '../../config/inbox-file.js'
 import { UsageError, type ExitCode, type Io } from '../../io.js'
-import { keepSecret, type KeptSecretFlags } from '../../service/kept-secret.js'
+import { keepSecret, secretPlace, type KeptSecretFlags } from '../../service/kept-secret.js'
 import { lastSeenIfPossible, readableSeen, type LastSeen } from '../../service/last-seen.js'
 import { printable } from '../../../base/printable.js'
 import { readServiceAccount, type ServiceFlags } from '../../service/service-options.js'
@@ -51,13 +51,15 @@ export async function rotate(
   }
   checkSubscription(eventTypeName, callbackUrl)
   const account = flags.prepare ? undefined : await readServiceAccount(flags, io)
-  const kept = await keepSecret(flags, io)
-  const reference = config ? fromFolderOf(config.file.path, kept.reference, io) : kept.reference
+  const { reference: written, place } = secretPlace(flags)
+  const reference = config ? fromFolderOf(config.file.path, written, io) : written
   // The entry may already have the new secret, from --prepare.
   const before = old?.secrets.filter((each) => !isSame(each.reference, reference)) ?? []
-  if (old && (before.length === 0 || before.some((each) => each.secret === kept.secret))) {
-    throw new UsageError(`${old.place} already has the secret in ${kept.place}: name a new one`)
-  }
+  const refuse = () => new UsageError(`${old?.place} already has the secret in ${place}: name a new one`)
+  // Before a secret is written: under the name of the old secret, a receiver would read the new one in its place.
+  if (old && before.length === 0) throw refuse()
+  const kept = await keepSecret(flags, io)
+  if (before.some((each) => each.secret === kept.secret)) throw refuse()
   const isConfigured = old !== undefined && before.length < old.secrets.length
   const subscription = { eventTypeName, callbackUrl, description: flags.description ?? old?.description }
   const seen = old ? await lastSeenIfPossible([{ ...old, secrets: before }], flags, io) : undefined
