@@ -17,6 +17,15 @@ export function positiveNumber(text: string): number {
   throw new InvalidArgumentError('Use a whole number, from 1.')
 }
 
+/** The parser of a whole number from 1 to the limit. */
+export function positiveUpTo(max: number): (text: string) => number {
+  return (text) => {
+    const value = positiveNumber(text)
+    if (value <= max) return value
+    throw new InvalidArgumentError(`Use at most ${max}.`)
+  }
+}
+
 /** Each inbox makes its own ids, so that any text may be one. */
 export function entryId(text: string): string {
   if (/^[\x21-\x7e]{1,100}$/.test(text)) return text

@@ -107,13 +107,16 @@ export const FAULT_DEFAULTS = {
   rewrittenType: 'rewritten.type',
 } as const
 
+/** The longest that a body of the fault `slow` may take, in milliseconds. */
+export const MAX_SLOW_MS = 600_000
+
 /** The range of each setting. */
 const SETTINGS = {
   times: { min: 1, max: 1_000 },
   count: { min: 2, max: 1_000 },
   byMs: { min: 0, max: 10 ** 12 },
   bytes: { min: 1, max: 64 * 1_048_576 },
-  overMs: { min: 1, max: 600_000 },
+  overMs: { min: 1, max: MAX_SLOW_MS },
 } as const
 
 const SETTINGS_OF: Readonly<Partial<Record<FaultKind, readonly string[]>>> = {

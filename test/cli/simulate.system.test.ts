@@ -254,6 +254,8 @@ describe('wrong usage of simulate', () => {
     [['--faults', 'twinz'], 'Did you mean twins?'],
     [['--faults', 'next-secret'], 'Use all, or some of none, repeat,'],
     [['--callbacks', '0'], 'Use a whole number, from 1'],
+    [['--callbacks', '1000001'], 'Use at most 1000000.'],
+    [['--slow-ms', '600001'], 'Use at most 600000.'],
     [['--client-id', 'x'], 'Use a UUID'],
     [['--event-type', 'a\nb'], 'no HTTP header can carry'],
     [['--event-type', ' a'], 'white space around it'],

@@ -1,5 +1,6 @@
 import { Option } from 'commander'
 import { DEFAULT_TOLERANCE } from '../../callback/authenticate.js'
+import { MAX_SLOW_MS } from '../../simulator/fault.js'
 import { addEnvFileOption } from '../environment.js'
 import type { DefineCommand } from '../io.js'
 import {
@@ -8,6 +9,7 @@ import {
   eventTypeName,
   finalStatus,
   positiveNumber,
+  positiveUpTo,
   someText,
   uuid,
   wholeNumber,
@@ -16,6 +18,9 @@ import { addSecretOptions, NO_SECRET_OPTION } from '../secret-option.js'
 import { faultNames } from './simulate/faults.js'
 import { simulate, type SimulateFlags } from './simulate/simulate.js'
 import { deliverToOrigin } from './simulate/target.js'
+
+/** All of them are prepared before the first is sent. */
+const MAX_CALLBACKS = 1_000_000
 
 const HELP = `
 Simulates the service on 127.0.0.1: tokens, subscriptions, account updates, and callbacks. It delivers callbacks to
@@ -64,9 +69,14 @@ export const defineSimulate: DefineCommand = (command, io, finish) => {
     .option('--callback-url <url>', 'create a subscription of this URL at the start')
     .option('--event-type <type>', 'its event type', eventTypeName, 'transfers.book-completed')
   addEnvFileOption(addSecretOptions(command))
-    .option('--callbacks <number>', 'how many callbacks, of each fault', positiveNumber, 1)
+    .option('--callbacks <number>', 'how many callbacks, of each fault', positiveUpTo(MAX_CALLBACKS), 1)
     .option('--faults <list>', 'faults separated by commas, none for none, or all', faultNames, ['none'])
-    .option('--slow-ms <number>', 'how long the body of the fault slow takes', duration, 1_000)
+    .option(
+      '--slow-ms <number>',
+      'how long the body of the fault slow takes',
+      positiveUpTo(MAX_SLOW_MS),
+      1_000,
+    )
     .option(
       '--tolerance-ms <number>',
       "the receiver's toleranceMs, by which late is judged",
