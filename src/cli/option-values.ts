@@ -17,10 +17,13 @@ export function positiveNumber(text: string): number {
   throw new InvalidArgumentError('Use a whole number, from 1.')
 }
 
-/** The parser of a whole number from 1 to the limit. */
-export function positiveUpTo(max: number): (text: string) => number {
+/** The parser of a number that may not exceed the limit. */
+export function upTo(
+  max: number,
+  parse: (text: string) => number = positiveNumber,
+): (text: string) => number {
   return (text) => {
-    const value = positiveNumber(text)
+    const value = parse(text)
     if (value <= max) return value
     throw new InvalidArgumentError(`Use at most ${max}.`)
   }
@@ -54,6 +57,10 @@ export function eventTypeName(text: string): string {
   const problem = eventTypeNameProblem(text)
   if (problem === undefined) return text
   throw new InvalidArgumentError(`${problem}.`)
+}
+
+export function eventTypeHeader(text: string): string {
+  return eventTypeName(headerValue(text))
 }
 
 export function someText(text: string): string {

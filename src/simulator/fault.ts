@@ -107,6 +107,8 @@ export const FAULT_DEFAULTS = {
   rewrittenType: 'rewritten.type',
 } as const
 
+/** The most that the faults `late` and `early` may differ from now, in milliseconds. */
+export const MAX_BY_MS = 10 ** 12
 /** The longest that a body of the fault `slow` may take, in milliseconds. */
 export const MAX_SLOW_MS = 600_000
 
@@ -114,7 +116,7 @@ export const MAX_SLOW_MS = 600_000
 const SETTINGS = {
   times: { min: 1, max: 1_000 },
   count: { min: 2, max: 1_000 },
-  byMs: { min: 0, max: 10 ** 12 },
+  byMs: { min: 0, max: MAX_BY_MS },
   bytes: { min: 1, max: 64 * 1_048_576 },
   overMs: { min: 1, max: MAX_SLOW_MS },
 } as const

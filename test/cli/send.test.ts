@@ -230,16 +230,12 @@ describe('without an answer', () => {
     const port = await serve(({ socket }) =>
       socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
     )
-    const { code, stdout } = await send(`http://127.0.0.1:${port}/`, '--expect', '200', '--count', '2')
-    expect({ code, stdout }).toEqual({ code: 3, stdout: expect.stringContaining('2 sent: 2 x 101') })
+    const ran = await send(`http://127.0.0.1:${port}/`, '--repeat', '--expect', '200')
+    expect(ran).toMatchObject({ code: 3, stdout: expect.stringContaining('2 sent: 2 x 101') })
   })
 
   it('gives up after --timeout-ms', async () => {
-    const server = createServer(() => {}).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    sandbox.after(async () => server.closeAllConnections())
-    sandbox.after(async () => void server.close())
-    const { port } = server.address() as AddressInfo
+    const port = await serve(() => {})
     const { code, stdout } = await send(`http://127.0.0.1:${port}/`, '--timeout-ms', '100')
     expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining('no answer (ETIMEDOUT)') })
   })
@@ -251,6 +247,8 @@ describe('wrong usage of send', () => {
     [['http://x/', '--callback-url', 'https://X.example.com'], 'must be spelled "https://x.example.com/"'],
     [['http://x/', '--late', '--early'], 'cannot be used with'],
     [['http://x/', '--count', '0'], 'Use a whole number, from 1'],
+    [['http://x/', '--late', '1000000000001'], "'--late [ms]' argument '1000000000001' is invalid"],
+    [['http://x/', '--event-type', ''], "'--event-type <type>' argument '' is invalid"],
     [['http://x/', '--key', 'a\nb'], 'It must fit in a header'],
     [['http://x/'], 'no secret: use --secret-env or --secret-file, or set COUNTERSIGN_SECRET'],
     [['http://x/', '--secret-env', 'NONE'], 'the environment variable NONE is not set'],

@@ -1,10 +1,19 @@
 import { Option } from 'commander'
 import { callbackUrlProblem } from '../../signature/index.js'
-import { FAULT_DEFAULTS } from '../../simulator/fault.js'
+import { FAULT_DEFAULTS, MAX_BY_MS } from '../../simulator/fault.js'
 import { addBodyOptions, readBody, type BodyFlags } from '../body-option.js'
 import { deliveries, deliveryCount, type DeliveryRequest, type Faults } from '../deliveries.js'
 import { EXIT, printJson, UsageError, type DefineCommand, type ExitCode, type Io } from '../io.js'
-import { duration, headerValue, httpUrl, positiveNumber, statuses, wholeNumber } from '../option-values.js'
+import {
+  duration,
+  eventTypeHeader,
+  headerValue,
+  httpUrl,
+  positiveNumber,
+  statuses,
+  upTo,
+  wholeNumber,
+} from '../option-values.js'
 import { createPoster, type Poster } from '../post.js'
 import { addSecretOptions, readSecret, SECRET_HELP, type SecretFlags } from '../secret-option.js'
 import { table, utcTime, widthOf } from '../table.js'
@@ -70,7 +79,7 @@ export const defineSend: DefineCommand = (command, io, finish) => {
   command
     .argument('<url>', 'where to send them', httpUrl)
     .option('--callback-url <url>', 'the callback URL exactly as it was subscribed (default: URL)')
-    .option('--event-type <type>', 'X-Event-Type', headerValue, 'transfers.book-completed')
+    .option('--event-type <type>', 'X-Event-Type', eventTypeHeader, 'transfers.book-completed')
     .option('--key <uuid>', 'X-Idempotency-Key (default: a new UUID for each callback)', headerValue)
   addBodyOptions(addSecretOptions(command))
     .option('--count <number>', 'how many callbacks', positiveNumber, 1)
@@ -81,12 +90,12 @@ export const defineSend: DefineCommand = (command, io, finish) => {
     .option('--wrong-secret', 'a forgery: signed with another secret, so that none needs to be given')
     .addOption(
       new Option('--late [ms]', 'signed so many milliseconds ago; without a number 48 hours')
-        .argParser(wholeNumber)
+        .argParser(upTo(MAX_BY_MS, wholeNumber))
         .conflicts('early'),
     )
     .addOption(
       new Option('--early [ms]', 'signed so many milliseconds ahead; without a number 1 hour').argParser(
-        wholeNumber,
+        upTo(MAX_BY_MS, wholeNumber),
       ),
     )
     .option('--tampered', 'one bit of the body changed after signing')

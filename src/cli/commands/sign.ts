@@ -2,7 +2,7 @@ import { callbackUrlProblem } from '../../signature/index.js'
 import { signedCallback } from '../../testing/signed-callback.js'
 import { addBodyOptions, readBody, readStdin, type BodyFlags } from '../body-option.js'
 import { EXIT, printJson, UsageError, type DefineCommand } from '../io.js'
-import { headerValue } from '../option-values.js'
+import { eventTypeHeader, headerValue } from '../option-values.js'
 import { addSecretOptions, readSecret, SECRET_HELP, type SecretFlags } from '../secret-option.js'
 
 interface SignFlags extends SecretFlags, BodyFlags {
@@ -30,7 +30,7 @@ Examples:
 export const defineSign: DefineCommand = (command, io, finish) => {
   command
     .requiredOption('--url <callback-url>', 'the callback URL exactly as it was subscribed')
-    .option('--event-type <type>', 'X-Event-Type', headerValue, 'transfers.book-completed')
+    .option('--event-type <type>', 'X-Event-Type', eventTypeHeader, 'transfers.book-completed')
     .option('--key <uuid>', 'X-Idempotency-Key (default: a new UUID)', headerValue)
     .option('--timestamp <http-date>', 'Authorization-Timestamp (default: now)', headerValue)
     .option('--json', 'print an object instead of lines')

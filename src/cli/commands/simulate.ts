@@ -9,8 +9,8 @@ import {
   eventTypeName,
   finalStatus,
   positiveNumber,
-  positiveUpTo,
   someText,
+  upTo,
   uuid,
   wholeNumber,
 } from '../option-values.js'
@@ -69,14 +69,9 @@ export const defineSimulate: DefineCommand = (command, io, finish) => {
     .option('--callback-url <url>', 'create a subscription of this URL at the start')
     .option('--event-type <type>', 'its event type', eventTypeName, 'transfers.book-completed')
   addEnvFileOption(addSecretOptions(command))
-    .option('--callbacks <number>', 'how many callbacks, of each fault', positiveUpTo(MAX_CALLBACKS), 1)
+    .option('--callbacks <number>', 'how many callbacks, of each fault', upTo(MAX_CALLBACKS), 1)
     .option('--faults <list>', 'faults separated by commas, none for none, or all', faultNames, ['none'])
-    .option(
-      '--slow-ms <number>',
-      'how long the body of the fault slow takes',
-      positiveUpTo(MAX_SLOW_MS),
-      1_000,
-    )
+    .option('--slow-ms <number>', 'how long the body of the fault slow takes', upTo(MAX_SLOW_MS), 1_000)
     .option(
       '--tolerance-ms <number>',
       "the receiver's toleranceMs, by which late is judged",
