@@ -83,6 +83,23 @@ describe('countersign capture anonymise', () => {
     expect((await countersign(['verify', 'fixtures/callback-0001.http'], { cwd })).code).toBe(0)
   })
 
+  it('skips bodies that a receiver refuses although they are JSON', async () => {
+    const cwd = await sandbox.directory({})
+    const folder = join(cwd, 'captured')
+    const { send, receiver } = await runReceiver({ capture: { folder, what: 'all' } })
+    for (const body of ['[{"Id":"a"}]', 'null', '"text"', '\ufeff{"Id":"a"}']) await send(genuine({ body }))
+    await receiver.stop()
+    const { code, stdout } = await anonymise(cwd)
+    expect({ code, skipped: stdout.match(/skipped, its body is not a JSON object/g) }).toMatchObject({
+      code: 0,
+      skipped: { length: 3 },
+    })
+    const fixtures = await loadRecordedRequests(join(cwd, 'fixtures'))
+    const { port } = await runReceiver({ subscriptions: recordedSubscriptions(fixtures) })
+    expect(fixtures.map(({ expect }) => expect.status)).toEqual([200])
+    expect((await replayRecordedRequest(fixtures[0]!, { port })).status).toBe(200)
+  })
+
   it('writes the same again with the same seed, and other values with another', async () => {
     const cwd = await captured()
     const bodies = async (out: string, seed: string) => {
@@ -114,6 +131,7 @@ describe('countersign capture anonymise', () => {
     ],
     ['throw null', /the function failed for \S+\.http: null$/m],
     ['return 1n', /what the function returned for \S+\.http is not JSON: /],
+    ['return [1]', /what the function returned for \S+\.http is not a JSON object: return one, or undefined/],
     ['const own = {}; own.own = own; return own', /what the function returned for \S+\.http is not JSON: /],
   ])('writes nothing if the function fails, and names the request: %s', async (body, message) => {
     const cwd = await captured()

@@ -1,5 +1,6 @@
 import { eventTypeNameProblem } from '../../../base/event-type-name.js'
 import { isUuid } from '../../../base/uuid.js'
+import { parsePayload } from '../../../callback/payload.js'
 import { parseHttpDate } from '../../../signature/index.js'
 import { headerValues } from '../../../testing/http-message.js'
 import { parseRecordedRequest, RecordedRequestError } from '../../../testing/recorded-requests.js'
@@ -53,14 +54,12 @@ export async function fixtureOf(
   if (timestamp === undefined || parseHttpDate(timestamp) === undefined) return 'it has no valid timestamp'
   const claimed = header('x-event-type')
   const eventTypeName = eventTypeNameProblem(claimed) === undefined ? claimed! : OTHER_EVENT_TYPE
-  const text = request.body.toString('utf8')
-  let payload: unknown
-  try {
-    payload = JSON.parse(text)
-  } catch {
-    return 'its body is not JSON'
-  }
-  const body = rewrite ? await rewrite(payload, { eventType: eventTypeName }) : scrambledJson(text, scramble)
+  // A receiver refuses every other body.
+  const payload = parsePayload(request.body)
+  if (!payload) return 'its body is not a JSON object'
+  const body = rewrite
+    ? await rewrite(payload, { eventType: eventTypeName })
+    : scrambledJson(request.body.toString('utf8'), scramble)
   if (body === undefined) return 'the function returned nothing'
   const key = header('x-idempotency-key')?.toLowerCase()
   const idempotencyKey = scramble(isUuid(key) ? key : '00000000-0000-4000-8000-000000000000')

@@ -21,7 +21,7 @@ export async function loadRewrite(path: string, io: Io): Promise<Rewrite> {
   throw new CountersignError('ERR_CONFIG_INVALID', `--rewrite: ${path} has to export a function as default.`)
 }
 
-/** The JSON of another payload; undefined if the function returns nothing. @throws UsageError that names the request */
+/** The JSON object of another payload; undefined if the function returns nothing. @throws UsageError that names the request */
 export async function rewritten(
   rewrite: Rewrite,
   name: string,
@@ -39,11 +39,16 @@ export async function rewritten(
   } catch (error) {
     throw new UsageError(`--rewrite: the function failed for ${name}: ${messageOf(error)}`)
   }
+  let json: string | undefined
   try {
-    return JSON.stringify(value)
+    json = JSON.stringify(value)
   } catch (error) {
     throw new UsageError(`--rewrite: what the function returned for ${name} is not JSON: ${messageOf(error)}`)
   }
+  if (json === undefined || json.startsWith('{')) return json
+  throw new UsageError(
+    `--rewrite: what the function returned for ${name} is not a JSON object: return one, or undefined to skip the request`,
+  )
 }
 
 function messageOf(error: unknown): string {
