@@ -100,6 +100,27 @@ describe('countersign capture anonymise', () => {
     expect((await replayRecordedRequest(fixtures[0]!, { port })).status).toBe(200)
   })
 
+  it('expects of a key that arrived with another event type what a receiver answers', async () => {
+    const cwd = await sandbox.directory({})
+    const folder = join(cwd, 'captured')
+    const { send, receiver } = await runReceiver({ capture: { folder, what: 'all' } })
+    const [idempotencyKey, timestamp] = [PAYLOAD.Id, new Date()]
+    const same = { idempotencyKey, timestamp }
+    const other = { ...same, headers: { 'X-Event-Type': 'other.type' } }
+    await send(genuine({ ...same, payload: { Id: 'first body' } }))
+    await send(genuine({ ...other, payload: { Id: 'first body' } }))
+    await send(genuine({ ...other, payload: { Id: 'another body' } }))
+    await receiver.stop()
+    await anonymise(cwd, '--seed', 'a')
+    const fixtures = await loadRecordedRequests(join(cwd, 'fixtures'))
+    const { port, receiver: second } = await runReceiver({ subscriptions: recordedSubscriptions(fixtures) })
+    second.onAny(() => {})
+    const answers: number[] = []
+    for (const fixture of fixtures) answers.push((await replayRecordedRequest(fixture, { port })).status)
+    expect(fixtures.map(({ expect }) => expect.status)).toEqual(answers)
+    expect(answers).toEqual([200, 409, 200])
+  })
+
   it('writes the same again with the same seed, and other values with another', async () => {
     const cwd = await captured()
     const bodies = async (out: string, seed: string) => {

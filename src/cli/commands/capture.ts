@@ -118,7 +118,9 @@ async function write(made: readonly Fixture[], out: string): Promise<string[]> {
 function expectations(): (fixture: Fixture) => { status: number; outcome: string } {
   const bodies = new Map<string, string>()
   const keys = new Map<string, string>()
-  return ({ idempotencyKey: key, body, signature }) => {
+  return ({ idempotencyKey, subscription, body, signature }) => {
+    // Each event type is a subscription of its own, and a receiver combines the key with the subscription.
+    const key = `${idempotencyKey} ${subscription.eventTypeName}`
     const isConflict = (bodies.get(key) ?? body) !== body || (keys.get(signature) ?? key) !== key
     if (isConflict) return { status: 409, outcome: 'refused' }
     const outcome = bodies.has(key) ? 'duplicate' : 'handled'
