@@ -13,5 +13,5 @@ it('lets any number of running handlers listen for the stop, without a warning o
 
   const [, , stop] = dispatch.mock.calls[0]!
   // The warning itself goes to the process, out of a test's reach.
-  expect(getMaxListeners(stop!.signal as never)).toBe(Infinity)
+  expect(getMaxListeners(stop.signal as never)).toBe(Infinity)
 })
