@@ -42,8 +42,80 @@ export async function benchTelemetry({ quick }) {
     ...COMPARED.map(([name, baseline, { atLeast } = {}]) =>
       cpu(processes, name, baseline, atLeast && { atMost: Math.round(100 / atLeast) / 100 }),
     ),
+    ...(await inOwnProcesses('Prometheus', { processes: quick ? 2 : 6, rounds: quick ? 6 : 20 })),
     ...(await withoutHttp(quick ? 20 : 80)),
   ]
+}
+
+/**
+ * What a mode costs that is on all the time. A process that turns modes on and off compiles functions again after each change. Two
+ * processes of the same program differ by more than a few percent, so there are several with the mode and as many without.
+ */
+async function inOwnProcesses(mode, { processes, rounds }) {
+  const load = startChild('receiver/load.mjs', 0)
+  const servers = []
+  try {
+    for (let started = 0; started < processes; started++)
+      for (const name of ['off', mode]) {
+        const server = await startServer(load)
+        servers.push({ ...server, name, results: [] })
+        await server.choose(name)
+      }
+    for (let warmUp = 0; warmUp < 4; warmUp++) for (const server of servers) await server.round(3_000)
+    for (let round = 0; round < rounds; round++) {
+      for (const server of servers) server.results.push(await server.round(1_500))
+      servers.reverse()
+    }
+    const ofProcess = ({ results }, field, q) =>
+      quantile(
+        results.map((result) => result[field]),
+        q,
+      )
+    const quartiles = (wanted, field, q) =>
+      servers
+        .filter(({ name }) => name === wanted)
+        .map((server) => ofProcess(server, field, q))
+        .sort((a, b) => a - b)
+    const row = (what, field, q, text, aim) => ({
+      part: 'telemetry',
+      what: `mounted, ${mode} in ${processes} processes of its own, ${what}`,
+      measured: text(median(quartiles(mode, field, q))),
+      ratio: ratio(quartiles(mode, field, q), quartiles('off', field, q)),
+      of: `÷ off in ${processes} processes`,
+      aim,
+    })
+    return [
+      row('callbacks per second', 'perSecond', 0.75, (value) => `${Math.round(value)}/s`, METRICS_AIM),
+      row('processor time per callback', 'cpuPerRequest', 0.25, (value) => `${(value * 1e6).toFixed(1)} µs`, {
+        atMost: 1.02,
+      }),
+    ]
+  } finally {
+    for (const { child } of [load, ...servers]) child.kill()
+  }
+}
+
+/** A mounted receiver in a process of its own. */
+async function startServer(load) {
+  const { child, ask } = startChild('telemetry/server.mjs', 1)
+  const [{ port, modes }] = await once(child, 'message')
+  const send = async (count) => {
+    await load.ask({ prepare: { kind: 'callback', count } })
+    return (await load.ask({ send: { port } })).seconds
+  }
+  return {
+    child,
+    modes,
+    choose: (mode) => ask({ mode }),
+    send,
+    async round(count) {
+      await ask({})
+      const seconds = await send(count)
+      const { handled, cpuSeconds } = await ask({})
+      if (handled !== count) throw new Error(`${count} requests were sent and ${handled} handled`)
+      return { perSecond: count / seconds, cpuPerRequest: cpuSeconds / count }
+    },
+  }
 }
 
 /** By the tenth percentile of the rounds, in microseconds more than without metrics and traces. */
@@ -100,20 +172,12 @@ function cpu(processes, name, baseline, aim) {
 async function measureProcess({ rounds, warmUp, roundSeconds }) {
   const results = {}
   const load = startChild('receiver/load.mjs', 0)
-  const server = startChild('telemetry/server.mjs', 1)
-  const [{ port, modes }] = await once(server.child, 'message')
+  const server = await startServer(load)
+  const { modes } = server
   const round = async (mode, count) => {
-    await server.ask({ mode })
-    await send(SETTLING)
-    await server.ask({})
-    const seconds = await send(count)
-    const { handled, cpuSeconds } = await server.ask({})
-    if (handled !== count) throw new Error(`${mode}: ${count} requests were sent and ${handled} handled`)
-    return { perSecond: count / seconds, cpuPerRequest: cpuSeconds / count }
-  }
-  const send = async (count) => {
-    await load.ask({ prepare: { kind: 'callback', count } })
-    return (await load.ask({ send: { port } })).seconds
+    await server.choose(mode)
+    await server.send(SETTLING)
+    return server.round(count)
   }
   try {
     for (const mode of modes) await round(mode, warmUp)
