@@ -221,6 +221,7 @@ interface Unknown {
   readonly error: unknown
 }
 
+/** Without a spread: it made metrics twice as expensive on Node 20. */
 function attemptOf({ event, claim, claimedAt }: Run) {
   return {
     entry: undefined,
