@@ -18,7 +18,7 @@ export const postgres = {
     const connectionString = await server.createDatabase()
     await server.query('CREATE TABLE ledger (key text NOT NULL)', [], connectionString)
     return {
-      settings: { connectionString, busyTimeoutMs: 1_000, maxConnections: 8 },
+      settings: { connectionString, busyTimeoutMs: 3_000, maxConnections: 8 },
       database: server,
       async ledgerRows() {
         const { rows } = await server.query('SELECT key FROM ledger', [], connectionString)
