@@ -1,4 +1,4 @@
-import type { CallbackPayload, VerifiedCallback } from '../callback/callback.js'
+import type { CallbackEvent, CallbackPayload, VerifiedCallback } from '../callback/callback.js'
 import type { Handlers } from '../handlers/handlers.js'
 import { property } from '../base/foreign-value.js'
 import { isPending, type MaybePending } from '../base/pending.js'
@@ -114,21 +114,20 @@ export class DurableAcceptance implements Acceptance {
   ): Promise<AddResult> {
     const { inbox } = this.#parts
     const { callback, identity, verdict } = authenticated
+    const event = verdict === 'genuine' ? authenticated.callback : releasedEvent(callback)
     return inbox.add({
       callback,
       ...identity,
       suspicion: verdict === 'suspect' ? authenticated.suspicion : undefined,
-      orderKey: verdict === 'genuine' ? this.#orderKey(authenticated.callback) : undefined,
-      bodyId: bodyIdOf(
-        verdict === 'genuine' ? authenticated.callback.payload : parsePayload(callback.rawBody),
-      ),
+      orderKey: event && this.#orderKey(event),
+      bodyId: bodyIdOf(event?.payload),
       headers: this.#keepHeaders(headerLines(request)),
       traceContext,
     })
   }
 
   // To refuse a genuine callback because orderBy threw could lose it.
-  #orderKey(event: VerifiedCallback): string | undefined {
+  #orderKey(event: CallbackEvent): string | undefined {
     const { orderBy, logger } = this.#parts
     try {
       const key: unknown = orderBy?.(event as never)
@@ -159,6 +158,12 @@ export class DurableAcceptance implements Acceptance {
         return authenticated.verdict === 'suspect' ? authenticated.suspicion : 'ERR_INTERNAL'
     }
   }
+}
+
+/** The event that handlers are given once a suspect callback was released: it keeps its place in the order. */
+function releasedEvent(callback: VerifiedCallback): CallbackEvent | undefined {
+  const payload = parsePayload(callback.rawBody)
+  return payload && { ...callback, type: callback.subscription.eventTypeName, payload, replayed: false }
 }
 
 /** The longest `Id` by which entries are found, in characters. The documented ones are UUIDs (SERVICE 2.5). */

@@ -81,6 +81,26 @@ describe('a receiver with an inbox', () => {
     await becomes('2', 'handled')
   })
 
+  it('handles events of one orderBy key one after the other also if they were released from quarantine', async () => {
+    const finish = [deferred(), deferred(), deferred()]
+    const { send, handled, receiver } = await runInboxReceiver({
+      toleranceMs: 1_000,
+      orderBy: ({ type, payload }) => `${type} ${payload['account'] as string}`,
+      handler: ({ payload }) => finish[payload['n'] as number]!.promise,
+    })
+    const timestamp = new Date(Date.now() - 60_000)
+    await send(genuine({ payload: { Id: '1', n: 0, account: 'a' }, timestamp }))
+    await send(genuine({ payload: { Id: '1', n: 1, account: 'a' }, eventType: 'rewritten' }))
+    await send(genuine({ payload: { Id: '1', n: 2, account: 'b' }, timestamp }))
+    for (const id of ['1', '2', '3'])
+      expect(await receiver.operations!.act(id, 'release', 'ann')).toEqual({ done: true })
+    await until(() => handled.length === 2)
+    expect(handled.map(({ payload }) => payload['n'])).toEqual([0, 2])
+    for (const { resolve } of finish) resolve()
+    await receiver.idle()
+    expect(handled.map(({ payload }) => payload['n'])).toEqual([0, 2, 1])
+  })
+
   it.each([
     [
       'throws',
