@@ -15,9 +15,13 @@ export class InboxClock {
     this.#clock = clock
   }
 
-  /** In whole milliseconds: columns hold whole numbers, and performance.timeOrigin + performance.now() is none. */
+  /**
+   * In whole milliseconds: columns hold whole numbers, and performance.timeOrigin + performance.now() is none. Throws if the clock
+   * returns no number, or an entry would get no due time and never be handled.
+   */
   now(): number {
     const now = Math.floor(this.#clock())
+    if (!Number.isFinite(now)) throw new Error(`the clock of the inbox returned ${now}`)
     if (now < this.#latest) {
       this.#steps++
       this.#setBackMs += this.#latest - now

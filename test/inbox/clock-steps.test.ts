@@ -138,3 +138,22 @@ describe('after the clock was set ahead', () => {
     run.succeed()
   })
 })
+
+it.each([
+  ['MemoryInbox', (clock: () => number) => new MemoryInbox({ clock })],
+  ['SqliteInbox', (clock: () => number) => inboxOn(inboxFile(), { clock })],
+])('while its clock returns no number, %s changes nothing', async (_name, createInbox) => {
+  let now = NOW
+  const inbox = createInbox(() => now)
+  await inbox.add(arrival())
+  const [claimed] = (await inbox.claim(ORDINARY)).entries
+  const message = 'the clock of the inbox returned NaN'
+  now = NaN
+  await expect(inbox.add(arrival())).rejects.toThrow(message)
+  await expect(inbox.begin([claimed!], LEASE_MS)).rejects.toThrow(message)
+  const end = { move: 'reschedule', delayMs: 0, error: 'busy' } as const
+  await expect(inbox.settle([{ claim: claimed!, end }])).rejects.toThrow(message)
+  now = NOW + LEASE_MS
+  expect((await inbox.claim(ORDINARY)).entries).toMatchObject([{ id: claimed!.id, attempt: 1 }])
+  expect(await inbox.stats()).toMatchObject({ running: 1, stored: 0 })
+})
