@@ -83,6 +83,8 @@ export async function runAttempt(run: Run, parts: AttemptParts): Promise<Attempt
     await withTimeout(settled(), leftMs, 'an aborted handler').catch(() => {})
   }
   return failed(failure, entry.attempt, parts)
+  // The handlers were aborted before they began, while the payload was checked. That is no attempt.
+  if (failure.code === 'ERR_CLAIM_LOST') return { end: { move: 'handBack' } }
 }
 
 /** Not by a spread with properties behind it, for which V8 of Node 20 takes 1 percent of the time of an entry. */

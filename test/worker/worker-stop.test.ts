@@ -1,3 +1,4 @@
+import type { CallbackPayload } from '../../src/index.js'
 import type { ClaimedEntry } from '../../src/inbox/inbox.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { deferred } from '../support/deferred.js'
@@ -166,6 +167,27 @@ describe('stop', () => {
     gate.resolve()
     await new Promise((resolve) => setImmediate(resolve))
     expect(runs).toEqual([])
+  })
+
+  it('has used no attempt of an entry whose payload is checked until after the limit, and calls no handler', async () => {
+    const checked = deferred()
+    const validate = jest.fn(async (value: unknown) => {
+      await checked.promise
+      return { value: value as CallbackPayload }
+    })
+    const { worker, store, runs, inbox, log, failures } = interposedWork({
+      maxAttempts: 1,
+      schema: { '~standard': { version: 1, vendor: 'test', validate } },
+    })
+    const id = await store()
+    await until(() => validate.mock.calls.length === 1)
+    const stopped = worker.stop(5)
+    await until(() => log.withCode('WARN_STOP_TIMEOUT').length === 1)
+    checked.resolve()
+    await stopped
+    expect(runs).toEqual([])
+    expect(failures).toEqual([])
+    expect(await inbox.show(id)).toMatchObject({ state: 'stored', attempts: 0 })
   })
 
   it.each(['claim', 'prune'] as const)('does not wait for ever for a %s that hangs', async (method) => {
