@@ -16,6 +16,13 @@ interface Claimed {
   readonly nothingIsDue: boolean
 }
 
+/**
+ * After how long a worker without room asks the inbox nevertheless, in milliseconds. Otherwise its types would count as those that no
+ * worker has a handler for (`handledTypes`) once its handlers run for more than five minutes.
+ */
+const ASK_AGAIN_MS = 60_000
+const NOTHING: ClaimPlan = { limit: 0, interrupted: false }
+
 /** Claims entries for a worker, and tells when to claim again. */
 export class Claimer {
   readonly #options: WorkerParts
@@ -24,6 +31,8 @@ export class Claimer {
   readonly #failures: FailureLog
   /** No interrupted entry is claimed before this time, by the monotonic clock. */
   #noInterruptedUntil = -Infinity
+  /** When the inbox was asked last, by the same clock. */
+  #askedAt = -Infinity
 
   constructor(options: WorkerParts) {
     this.#options = options
@@ -33,8 +42,10 @@ export class Claimer {
   /** Claims entries beside those that are running. Never rejects. */
   async claim(running: number): Promise<Claimed> {
     const { pollMs, leaseMs } = this.#options
-    const leaseEndsAt = performance.now() + leaseMs
+    const now = performance.now()
+    const leaseEndsAt = now + leaseMs
     const plan = this.#schedule.next(running, usableConcurrency(this.#options))
+    if (!plan && now - this.#askedAt >= ASK_AGAIN_MS) await this.#claim(NOTHING)
     const claims = plan && (await this.#claim(plan))
     if (!claims) return { entries: [], leaseEndsAt, waitMs: pollMs, nothingIsDue: false }
     const { entries, nextDueInMs = pollMs } = claims
@@ -60,6 +71,7 @@ export class Claimer {
   async #claim(plan: ClaimPlan): Promise<Claims | undefined> {
     const { inbox, handlers, leaseMs, logger } = this.#options
     let claiming: Promise<Claims> | undefined
+    this.#askedAt = performance.now()
     try {
       this.#watchClock()
       claiming = inbox.claim({ eventTypes: handlers.types, leaseMs, ...plan })

@@ -193,4 +193,19 @@ describe('entries that no worker has a handler for', () => {
     await until(() => calls.prune >= before + 2)
     expect(log.withCode('ERR_HANDLER_MISSING')).toEqual([])
   })
+
+  it('are not those of a worker all of whose handlers have been running for longer than five minutes', async () => {
+    const { store, pass, called, inbox } = setUp({
+      handler: 'manual',
+      concurrency: 1,
+      timeoutMs: 2 ** 31 - 1,
+    })
+    for (let count = 0; count < 2; count++) await store()
+    await called(1)
+    for (let minutes = 1; minutes <= 7; minutes++) {
+      await inbox.claim({ eventTypes: ['a.b'], limit: 0, leaseMs: MINUTE })
+      await pass(MINUTE)
+      expect(await inbox.stats()).toMatchObject({ running: 1, stored: 1, unhandled: 0 })
+    }
+  })
 })
