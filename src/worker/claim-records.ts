@@ -1,7 +1,9 @@
 import { withTimeout } from '../base/timeout.js'
 import type { EntryId } from '../callback/callback.js'
 import { FailureLog } from '../logging/failure-log.js'
-import type { ClaimEnd, ClaimToken, SettledClaim } from '../inbox/inbox.js'
+import { ATTEMPT_RESULT } from '../inbox/attempt-history.js'
+import type { ClaimedEntry, ClaimEnd, ClaimToken, Inbox, SettledClaim } from '../inbox/inbox.js'
+import type { InboxOperations } from '../inbox/operations.js'
 import { inOneCall, SAME_STEP, SAME_TICK } from './one-call.js'
 import type { Run } from './run.js'
 import type { WorkerParts } from './worker-parts.js'
@@ -88,6 +90,8 @@ export class ClaimRecords {
         const settled = await withTimeout(settling, leaseMs, 'the inbox')
         if (settled.has(entry.id)) run.ended = entry
         if (!run.ended && run.entry !== entry) continue
+        if (!run.ended && this.#unrecorded.has(run) && (await this.#wasRecorded(entry, end)))
+          run.ended = entry
       } catch (error) {
         // A call that takes too long may still record the end. A repeated call then finds that the claim is not held.
         Promise.resolve(settling)
@@ -104,6 +108,18 @@ export class ClaimRecords {
       return run.ended !== undefined
     }
     return false
+  }
+
+  /** Whether an end was recorded although its call rejected, as when the disk or the connection failed during the commit. */
+  async #wasRecorded({ id, attempt }: ClaimedEntry, { move }: ClaimEnd): Promise<boolean> {
+    const inbox: Inbox & Partial<Pick<InboxOperations, 'show'>> = this.#parts.inbox
+    try {
+      const shown = inbox.show && (await withTimeout(inbox.show(id), this.#parts.leaseMs, 'the inbox'))
+      const latest = shown?.attemptHistory.findLast(({ number }) => number === attempt)
+      return latest?.result === ATTEMPT_RESULT[move]
+    } catch {
+      return false
+    }
   }
 
   /**

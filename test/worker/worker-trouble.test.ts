@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs'
-import type { EntryId } from '../../src/index.js'
+import { DoNotRetryError, type EntryId } from '../../src/index.js'
 import type { Claims } from '../../src/inbox/inbox.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { fakeClock } from '../support/fake-clock.js'
@@ -181,6 +181,32 @@ describe('a worker whose inbox is out of order', () => {
         message: 'the end of an entry could not be recorded',
         fields: { entry: id },
       })
+    },
+  )
+
+  it.each([
+    ['handled', undefined],
+    ['retrying', new Error('no')],
+    ['dead', new DoNotRetryError('no')],
+  ] as const)(
+    'reports an entry as %s if that was recorded although the call rejected',
+    async (state, error) => {
+      const { store, becomes, set, worker, events, log } = troubled({
+        handler: () => (error ? Promise.reject(error) : undefined),
+      })
+      const published: string[] = []
+      for (const name of ['handled', 'failed', 'dead', 'leaseLost'] as const)
+        events.subscribe(name, () => published.push(name))
+      set('settle', async (settle) => {
+        await settle()
+        set('settle', undefined)
+        return away()
+      })
+      const id = await store()
+      await becomes(id, state, 1)
+      await worker.idle()
+      expect(published).toEqual([state === 'retrying' ? 'failed' : state])
+      expect(log.withCode('WARN_LEASE_LOST')).toEqual([])
     },
   )
 
