@@ -47,12 +47,13 @@ export async function runAttempt(run: Run, parts: AttemptParts): Promise<Attempt
     await pauseBeforeNextTry(parts)
     return { end: { move: 'handBack' } }
   }
-  // The last attempt ended without a record. An entry that kills its process must not be tried for ever.
+  // The last attempt ended without a record, unless this worker has a smaller limit than the one that made it. An entry that kills
+  // its process must not be tried for ever.
   if (entry.attempt > parts.maxAttempts) {
     const tried = `tried ${entry.attempt - 1} times, and maxAttempts is ${parts.maxAttempts}`
     return deadWithoutCall(
       'ERR_CLAIM_LOST',
-      `${tried}: the last time left no error, as when the process dies`,
+      `${tried}: the process died during the last attempt, or maxAttempts was lowered since`,
     )
   }
   const payload = parsePayload(callback.rawBody)
@@ -82,9 +83,9 @@ export async function runAttempt(run: Run, parts: AttemptParts): Promise<Attempt
   if (leftMs > 0) {
     await withTimeout(settled(), leftMs, 'an aborted handler').catch(() => {})
   }
-  return failed(failure, entry.attempt, parts)
   // The handlers were aborted before they began, while the payload was checked. That is no attempt.
   if (failure.code === 'ERR_CLAIM_LOST') return { end: { move: 'handBack' } }
+  return failed(failure, entry.attempt, parts)
 }
 
 /** Not by a spread with properties behind it, for which V8 of Node 20 takes 1 percent of the time of an entry. */

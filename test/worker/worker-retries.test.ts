@@ -161,7 +161,8 @@ describe('an entry that kills its process at every attempt', () => {
     }
     worker.start()
     expect(await becomes(id, 'dead')).toMatchObject({
-      reason: 'tried 3 times, and maxAttempts is 3: the last time left no error, as when the process dies',
+      reason:
+        'tried 3 times, and maxAttempts is 3: the process died during the last attempt, or maxAttempts was lowered since',
     })
     expect(runs).toEqual([])
   })
