@@ -5,7 +5,7 @@ import type { InboxState } from './states.js'
 
 /**
  * The operations of operators on an inbox. `countersign inbox` and the console need them. The receiver does not. The worker uses
- * `stats`, if the inbox has it, to warn of unhandled entries.
+ * `count` and `stats`, if the inbox has them, to warn of unhandled entries.
  */
 export interface InboxOperations extends Pick<
   Inbox,

@@ -60,8 +60,11 @@ export class Maintenance {
 
   async #warnOfUnhandled(): Promise<void> {
     const { leaseMs, logger } = this.#parts
-    const inbox: Inbox & Partial<Pick<InboxOperations, 'stats'>> = this.#parts.inbox
-    if (!inbox.stats) return
+    const inbox: Inbox & Partial<Pick<InboxOperations, 'count' | 'stats'>> = this.#parts.inbox
+    if (!inbox.count || !inbox.stats) return
+    // `stats` counts all entries, which takes seconds if there are millions. This examines only those that wait.
+    const waiting = inbox.count({ states: ['unhandled'] }, 0)
+    if (!(await withTimeout(waiting, leaseMs, 'the inbox')).more) return
     const { unhandled } = await withTimeout(inbox.stats(), leaseMs, 'the inbox')
     if (unhandled === 0) return
     const message = 'no worker has a handler for the event types of these entries: they wait until one has'

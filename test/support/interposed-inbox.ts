@@ -1,6 +1,6 @@
 import type { CompleteInbox } from '../../src/inbox/operations.js'
 
-type Method = 'open' | 'add' | 'claim' | 'begin' | 'extend' | 'settle' | 'stats' | 'prune' | 'close'
+type Method = 'open' | 'add' | 'claim' | 'begin' | 'extend' | 'settle' | 'count' | 'stats' | 'prune' | 'close'
 
 /** An inbox whose methods do something else while the test says so. */
 interface Interposed {
@@ -21,6 +21,7 @@ const METHODS: readonly Method[] = [
   'begin',
   'extend',
   'settle',
+  'count',
   'stats',
   'prune',
   'close',
