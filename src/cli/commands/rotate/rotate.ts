@@ -53,13 +53,16 @@ export async function rotate(
   const account = flags.prepare ? undefined : await readServiceAccount(flags, io)
   const { reference: written, place } = secretPlace(flags)
   const reference = config ? fromFolderOf(config.file.path, written, io) : written
-  // The entry may already have the new secret, from --prepare.
-  const before = old?.secrets.filter((each) => !isSame(each.reference, reference)) ?? []
-  const refuse = () => new UsageError(`${old?.place} already has the secret in ${place}: name a new one`)
+  // The entry may already have the new secret, from --prepare, also by another path or in a variable.
+  const otherSecrets = (known?: string) => {
+    const secrets = old?.secrets.filter((each) => !isSame(each.reference, reference) && each.secret !== known)
+    if (secrets?.length !== 0) return secrets ?? []
+    throw new UsageError(`${old?.place} already has the secret in ${place}: name a new one`)
+  }
   // Before a secret is written: under the name of the old secret, a receiver would read the new one in its place.
-  if (old && before.length === 0) throw refuse()
+  otherSecrets()
   const kept = await keepSecret(flags, io)
-  if (before.some((each) => each.secret === kept.secret)) throw refuse()
+  const before = otherSecrets(kept.secret)
   const isConfigured = old !== undefined && before.length < old.secrets.length
   const subscription = { eventTypeName, callbackUrl, description: flags.description ?? old?.description }
   const seen = old ? await lastSeenIfPossible([{ ...old, secrets: before }], flags, io) : undefined
