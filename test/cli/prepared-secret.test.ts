@@ -9,6 +9,7 @@ afterEach(() => sandbox.clean())
 
 const { secret: OLD, ...PUBLIC } = SUBSCRIPTION
 const CONFIG = 'countersign.config.json'
+const TO = ['--event-type', PUBLIC.eventTypeName, '--callback-url', PUBLIC.callbackUrl]
 
 function config(secret: unknown): string {
   return JSON.stringify({ subscriptions: [{ ...PUBLIC, secret }], handlers: {} })
@@ -36,5 +37,52 @@ describe('rotate creates the subscription of a prepared secret', () => {
     expect(created).toBe(true)
     expect(entry.secret).toEqual([{ file: 'new.secret' }, { file: 'old.secret' }])
     expect(next[0]).toMatch(/^The configuration already has both secrets in subscriptions\[0\]/)
+  })
+})
+
+describe('a secret in an env file', () => {
+  it('is where the commands of the next steps look', async () => {
+    const cwd = await sandbox.directory({})
+    const args = ['subscribe', ...TO, '--secret-env', 'NEW_SECRET', '--append-to', 'secrets.env', '--prepare']
+    const { stdout, stderr } = await countersign(args, { cwd })
+    await writeFile(join(cwd, 'countersign.config.mjs'), `export default { subscriptions: [${stdout}] }`)
+    const [, command] = /"countersign (serve [^"]*)"/.exec(stderr)!
+    expect((await countersign(command!.split(' '), { cwd })).code).toBe(0)
+  })
+
+  it('is watched with the variables of the file', async () => {
+    const cwd = await sandbox.directory({ [CONFIG]: config({ file: 'old.secret' }), 'old.secret': OLD })
+    const { stderr } = await countersign(['rotate', '--secret-env', 'NEW_SECRET', '--prepare'], { cwd })
+    expect(stderr).toContain('Watch with "countersign rotate --status --env .env"')
+  })
+
+  it.each([
+    ['.env', []],
+    ['other.env', ['--env', 'other.env']],
+    ['other.env', ['--append-to', 'other.env']],
+  ])('is said to be in %s with %j', async (file, args) => {
+    const { env } = await startFakeService(sandbox)
+    const cwd = await sandbox.directory({})
+    await writeFile(join(cwd, file), 'NEW_SECRET=a-secret-of-tests', { mode: 0o600 })
+    const command = ['subscribe', ...TO, '--secret-env', 'NEW_SECRET', '--existing-secret', ...args]
+    const { code, stderr } = await countersign(command, { cwd, env })
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: expect.stringContaining(`the secret is kept in NEW_SECRET in ${file};`) as string,
+    })
+    expect(stderr).toContain(`"countersign serve --check --env ${file}"`)
+  })
+
+  it('is not said to be there if the environment has it', async () => {
+    const { env } = await startFakeService(sandbox)
+    const cwd = await sandbox.directory({})
+    const args = ['subscribe', ...TO, '--secret-env', 'NEW_SECRET', '--existing-secret']
+    const { code, stderr } = await countersign(args, {
+      cwd,
+      env: { ...env, NEW_SECRET: 'a-secret-of-tests' },
+    })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.not.stringContaining('.env') as string })
+    expect(stderr).toContain('the secret is kept in the environment variable NEW_SECRET;')
+    expect(stderr).toContain('"countersign serve --check"')
   })
 })

@@ -12,6 +12,7 @@ import { addEnvFileOption } from '../environment.js'
 import { UsageError, type DefineCommand, type ExitCode, type Io } from '../io.js'
 import {
   addKeptSecretOptions,
+  commandWith,
   keepSecret,
   KEPT_SECRET_HELP,
   type KeptSecretFlags,
@@ -75,7 +76,7 @@ async function subscribe(flags: SubscribeFlags, io: Io): Promise<ExitCode> {
   const isConfigured = flags.existingSecret && (await hasSubscription(subscription, kept.secret, io))
   const configure = isConfigured
     ? 'The configuration already has this subscription. Check that the receiver runs with it.'
-    : `Add this entry to the subscriptions of the configuration, check it with "countersign serve --check", and start the receiver with it.${account ? UNTIL_THEN : ''}`
+    : `Add this entry to the subscriptions of the configuration, check it with ${commandWith(kept, 'serve --check')}, and start the receiver with it.${account ? UNTIL_THEN : ''}`
   const report = {
     kept,
     entry: { ...subscription, secrets: [kept.reference] },

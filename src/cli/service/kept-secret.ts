@@ -13,6 +13,7 @@ export interface KeptSecretFlags {
   readonly existingSecret?: true
   readonly prepare?: true
   readonly showSecret?: true
+  readonly envFile?: string
 }
 
 /** Where a secret is stored outside this process. */
@@ -25,6 +26,13 @@ interface SecretPlace {
 
 export interface KeptSecret extends SecretPlace {
   readonly secret: string
+  /** The file that a command needs to have the variable of the secret. */
+  readonly envFile?: string
+}
+
+/** A command line for the user, which has the variable of the secret. */
+export function commandWith({ envFile }: KeptSecret, command: string): string {
+  return `"countersign ${command}${envFile === undefined ? '' : ` --env ${envFile}`}"`
 }
 
 export const KEPT_SECRET_HELP = `
@@ -80,9 +88,15 @@ export async function keepSecret(flags: KeptSecretFlags, io: Io): Promise<KeptSe
     }
   }
   const { env: name } = kept.reference
-  if (!existingSecret) return { ...kept, secret: await appendSecretLine(name, appendTo, io) }
-  if (io.env[name] === undefined) await loadEnvFile(appendTo, io, '--append-to')
-  return { ...kept, secret: warnOfSecretText(readSecretVariable(name, io.env), io) }
+  if (!existingSecret)
+    return { ...kept, envFile: appendTo, secret: await appendSecretLine(name, appendTo, io) }
+  // It may be set already, by the environment or by --env.
+  const isSet = io.env[name] !== undefined
+  if (!isSet) await loadEnvFile(appendTo, io, '--append-to')
+  const secret = warnOfSecretText(readSecretVariable(name, io.env), io)
+  const envFile = isSet ? flags.envFile : appendTo
+  if (envFile === undefined) return { ...kept, place: `the environment variable ${name}`, secret }
+  return { ...kept, place: `${name} in ${envFile}`, envFile, secret }
 }
 
 function variableName(text: string): string {

@@ -12,7 +12,13 @@ import {
 } from '../../service/create-subscription.js'
 import type { InboxFlags } from '../../config/inbox-file.js'
 import { UsageError, type ExitCode, type Io } from '../../io.js'
-import { keepSecret, secretPlace, type KeptSecretFlags } from '../../service/kept-secret.js'
+import {
+  commandWith,
+  keepSecret,
+  secretPlace,
+  type KeptSecret,
+  type KeptSecretFlags,
+} from '../../service/kept-secret.js'
 import { lastSeenIfPossible, readableSeen, type LastSeen } from '../../service/last-seen.js'
 import { printable } from '../../../base/printable.js'
 import { readServiceAccount, type ServiceFlags } from '../../service/service-options.js'
@@ -71,7 +77,7 @@ export async function rotate(
     kept,
     entry: { id: old?.id ?? flags.id, ...subscription, secrets: [reference, ...secrets] },
     isConfigured,
-    next: nextSteps(old?.place ?? 'the old entry', isConfigured, flags.prepare ?? false),
+    next: nextSteps(old?.place ?? 'the old entry', kept, isConfigured, flags.prepare ?? false),
     before: seen ? readableBefore(seen) : [],
     more: seen && { before: seen },
     hidden: before.flatMap(({ secret }) => (typeof secret === 'string' ? [secret] : [])),
@@ -82,14 +88,14 @@ export async function rotate(
   return createOrPrepare(account, { ...subscription, idempotencyKey }, report, io)
 }
 
-function nextSteps(place: string, isConfigured: boolean, isPrepared: boolean): string[] {
+function nextSteps(place: string, kept: KeptSecret, isConfigured: boolean, isPrepared: boolean): string[] {
   const configure = isConfigured
     ? `The configuration already has both secrets in ${place}. Check that the receiver runs with it.`
     : `Replace ${place} with this entry, which has both secrets, and restart the receiver.${isPrepared ? '' : UNTIL_THEN}`
   return [
     configure,
     ...(isPrepared ? [AFTER_PREPARE] : []),
-    'Watch with "countersign rotate --status" until the old secret is no longer used.',
+    `Watch with ${commandWith(kept, 'rotate --status')} until the old secret is no longer used.`,
     'Then remove it from the entry. The service does not document how the old subscription ends: ask the service.',
   ]
 }
