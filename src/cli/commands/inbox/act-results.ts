@@ -24,7 +24,7 @@ export interface Result {
   readonly reason?: string | undefined
 }
 
-export function resultOf(id: EntryId, result: ActResult): Result {
+function resultOf(id: EntryId, result: ActResult): Result {
   return result.done ? { id, done: true } : refused(id, result)
 }
 
@@ -56,9 +56,30 @@ export function report(results: readonly Result[], { action, dryRun, json }: Rep
 const HANDLE_AGAIN_HINT =
   'to have a callback handled a second time, name its entry by its id and add --handle-again'
 
-/** Collects the ids of an argument that may be repeated. */
-export function entryIds(id: string, before: EntryId[] | undefined): EntryId[] {
-  return [...(before ?? []), entryId(id)]
+/**
+ * Takes one decision after the other and reports them. If the inbox fails, it reports those that were taken before: the operator
+ * could not tell otherwise.
+ */
+export async function decideAndReport<Chosen extends { readonly id: EntryId }>(
+  chosen: readonly Chosen[],
+  decide: (each: Chosen) => Promise<ActResult>,
+  reported: Reported,
+  io: Io,
+): Promise<ExitCode> {
+  const results: Result[] = []
+  try {
+    for (const each of chosen) results.push(resultOf(each.id, await decide(each)))
+  } catch (error) {
+    if (results.length > 0) report(results, reported, io)
+    throw error
+  }
+  return report(results, reported, io)
+}
+
+/** Collects the ids of an argument that may be repeated. An id that is given twice is one entry to decide about. */
+export function entryIds(id: string, before: EntryId[] = []): EntryId[] {
+  const next = entryId(id)
+  return before.includes(next) ? before : [...before, next]
 }
 
 /** The value of --because. */

@@ -1,22 +1,16 @@
 import type { EntryId } from '../../../callback/callback.js'
-import type {
-  ActOptions,
-  EntrySummary,
-  InboxOperations,
-  OperatorDecision,
-  SeenEntry,
-} from '../../../inbox/operations.js'
+import type { EntrySummary, InboxOperations, OperatorDecision, SeenEntry } from '../../../inbox/operations.js'
 import { BULK_STATES } from '../../../inbox/act-on-matching.js'
 import { actionRefusal, missingRefusal } from '../../../inbox/operator-action.js'
 import { MOVES } from '../../../inbox/states.js'
 import { UsageError, type ExitCode, type Io } from '../../io.js'
 import {
   because,
+  decideAndReport,
   decider,
   entryIds,
   refused,
   report,
-  resultOf,
   systemUser,
   type Result,
 } from './act-results.js'
@@ -88,11 +82,12 @@ async function act(
       `${action} would change ${chosen.length} entries: check them with --dry-run, and then add --yes`,
     )
   }
+  const reported = { action, dryRun: flags.dryRun ?? false, json: flags.json ?? false }
+  if (reported.dryRun) return report(await rehearse(inbox, action, chosen, again), reported, io)
   const by = flags.by ?? systemUser()
-  const results = flags.dryRun
-    ? await rehearse(inbox, action, chosen, again)
-    : await decide(inbox, action, chosen, by, { again, reason: flags.because })
-  return report(results, { action, dryRun: flags.dryRun ?? false, json: flags.json ?? false }, io)
+  const decide = async ({ id, found }: Chosen) =>
+    inbox.act(id, action, by, { again, reason: flags.because, expected: found })
+  return decideAndReport(chosen, decide, reported, io)
 }
 
 interface Chosen {
@@ -102,19 +97,6 @@ interface Chosen {
 }
 
 type Found = SeenEntry & Pick<EntrySummary, 'id' | 'reason'>
-
-async function decide(
-  inbox: InboxOperations,
-  action: OperatorDecision,
-  chosen: readonly Chosen[],
-  by: string,
-  options: ActOptions,
-): Promise<Result[]> {
-  const results: Result[] = []
-  for (const { id, found } of chosen)
-    results.push(resultOf(id, await inbox.act(id, action, by, { ...options, expected: found })))
-  return results
-}
 
 /** How many entries are looked at at the same time. A PostgreSQL inbox needs a connection for each. */
 const AT_ONCE = 8

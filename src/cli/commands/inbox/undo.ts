@@ -1,7 +1,7 @@
 import type { EntryId } from '../../../callback/callback.js'
 import type { InboxOperations } from '../../../inbox/operations.js'
 import type { ExitCode, Io } from '../../io.js'
-import { because, decider, entryIds, report, resultOf, systemUser, type Result } from './act-results.js'
+import { because, decideAndReport, decider, entryIds, systemUser } from './act-results.js'
 import { withInbox, type DefineSubcommand, type InboxFlags } from './subcommand.js'
 
 interface UndoFlags extends InboxFlags {
@@ -34,7 +34,10 @@ async function undo(
 ): Promise<ExitCode> {
   const by = flags.by ?? systemUser()
   const options = { again: flags.handleAgain ?? false, reason: flags.because }
-  const results: Result[] = []
-  for (const id of ids) results.push(resultOf(id, await inbox.act(id, 'undo', by, options)))
-  return report(results, { action: 'undo', dryRun: false, json: flags.json ?? false }, io)
+  return decideAndReport(
+    ids.map((id) => ({ id })),
+    async ({ id }) => inbox.act(id, 'undo', by, options),
+    { action: 'undo', dryRun: false, json: flags.json ?? false },
+    io,
+  )
 }
