@@ -64,7 +64,7 @@ export async function readSecretFile(
     if (error instanceof UsageError) throw error
     const { code } = error as NodeJS.ErrnoException
     const shown = existsSync(file) || isPlainFileName(written) ? file : ofLength(written)
-    const cure = shown === file ? cureOf(code) : ': name the file, and not the secret itself'
+    const cure = shown === file ? accessCure(code) : ': name the file, and not the secret itself'
     throw new UsageError(`cannot read the secret file ${shown} (${code})${cure}`)
   }
   let secret
@@ -77,7 +77,8 @@ export async function readSecretFile(
   return secret
 }
 
-function cureOf(code: string | undefined): string {
+/** The end of a message about a file that cannot be read: which user has to get access, if that is the cause. */
+export function accessCure(code: string | undefined): string {
   const user = process.geteuid?.()
   if (code !== 'EACCES' || user === undefined) return ''
   return `: let user ${user}, who runs this process, read the file and enter its folder`

@@ -7,6 +7,8 @@ import { CountersignError } from '../../base/errors.js'
 import { jsonErrorLine } from './json-error-line.js'
 import { syntaxErrorPlace } from './syntax-error-place.js'
 import { isInstance, textProperty } from '../../base/foreign-value.js'
+import { isMissing } from '../../base/is-missing.js'
+import { accessCure } from '../secret-option.js'
 
 export interface ConfigFile {
   /** Its name in messages. */
@@ -26,13 +28,13 @@ const DEFAULT_NAMES = ['countersign.config.mjs', 'countersign.config.json', 'cou
 export async function loadConfigFile(name: string | undefined, directory: string): Promise<ConfigFile> {
   const chosen = name ?? defaultName(directory)
   const path = resolve(directory, chosen)
-  if (!existsSync(path)) {
+  if (isMissing(path)) {
     throw new CountersignError(
       'ERR_CONFIG_NOT_FOUND',
       `there is no configuration file ${chosen} (${path}): name one that exists.`,
     )
   }
-  if (statSync(path).isDirectory()) throw invalid(`${chosen} is a folder (${path}): name the file in it.`)
+  checkFile(chosen, path, 'name the file in it')
   const content = extname(path) === '.json' ? await readJson(chosen, path) : await importDefault(chosen, path)
   return { name: chosen, path, content }
 }
@@ -46,13 +48,25 @@ export function hasDefaultConfig(directory: string): boolean {
  * loaded
  */
 export async function importModule(name: string, path: string): Promise<Record<string, unknown>> {
-  if (!existsSync(path)) throw invalid(`${name} does not exist (${path}).`)
-  if (statSync(path).isDirectory()) throw invalid(`${name} is a folder (${path}): name the module in it.`)
+  if (isMissing(path)) throw invalid(`${name} does not exist (${path}).`)
+  checkFile(name, path, 'name the module in it')
   try {
     return (await import(pathToFileURL(path).href)) as Record<string, unknown>
   } catch (error) {
     throw invalid(`${name} cannot be loaded: ${await reason(error, path)}`, error)
   }
+}
+
+/** @throws CountersignError ERR_CONFIG_INVALID if it is a folder, or in a folder that this user may not enter */
+function checkFile(name: string, path: string, cureOfFolder: string): void {
+  let isFolder
+  try {
+    isFolder = statSync(path).isDirectory()
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw invalid(`${name} cannot be read (${code})${accessCure(code)}.`, error)
+  }
+  if (isFolder) throw invalid(`${name} is a folder (${path}): ${cureOfFolder}.`)
 }
 
 function defaultName(directory: string): string {

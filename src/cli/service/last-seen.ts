@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs'
 import { CountersignError } from '../../base/errors.js'
+import { isMissing } from '../../base/is-missing.js'
 import type { LastSigned, LastSignedReport, SigningSecret } from '../../inbox/last-signed.js'
 import { lastSigned } from '../../inbox/sqlite/last-signed.js'
 import { readInboxFile } from '../../inbox/sqlite/read-inbox-file.js'
@@ -51,7 +51,7 @@ export async function lastSeen(
   io: Io,
 ): Promise<LastSeen> {
   const inbox = await findBuiltInInbox(flags, io)
-  if (inbox.kind === 'file' && !existsSync(inbox.path))
+  if (inbox.kind === 'file' && isMissing(inbox.path))
     throw new UsageError(`there is no inbox ${inbox.name} (${inbox.path}): nothing was stored yet`)
   const found: SigningSecret[] = []
   const rows = subscriptions.flatMap(({ place, id, eventTypeName, callbackUrl, secrets }) =>

@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { CountersignError } from '../../../base/errors.js'
+import { isMissing } from '../../../base/is-missing.js'
 import type { InboxOperations } from '../../../inbox/operations.js'
 import { DEFAULT_SCHEMA } from '../../../inbox/postgres/schema-name.js'
 import { refuseOlderFile } from '../../../inbox/sqlite/read-inbox-file.js'
@@ -45,13 +45,13 @@ async function inboxOf(found: FoundInbox): Promise<InboxOperations> {
     return new PostgresInbox({ ...found.options, connectionString, logger: false })
   }
   const { path, name, retention } = found
-  if (existsSync(path)) {
-    const { SqliteInbox } = await import('../../../inbox/sqlite/sqlite-inbox.js')
-    return new SqliteInbox({ file: path, ...retention, logger: false })
+  if (isMissing(path)) {
+    throw new UsageError(
+      `there is no inbox ${name} (${path}): name it with --file, or go where the configuration is`,
+    )
   }
-  throw new UsageError(
-    `there is no inbox ${name} (${path}): name it with --file, or go where the configuration is`,
-  )
+  const { SqliteInbox } = await import('../../../inbox/sqlite/sqlite-inbox.js')
+  return new SqliteInbox({ file: path, ...retention, logger: false })
 }
 
 /** @throws UsageError, CountersignError ERR_INBOX_OLDER */
