@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import type { Command } from 'commander'
@@ -28,9 +29,9 @@ export function variable({ env }: Io, name: string): string | undefined {
  * @throws CountersignError ERR_CONFIG_NOT_FOUND; UsageError
  */
 export async function loadEnvFile(name: string, { env, cwd }: Io, flag = '--env'): Promise<void> {
-  let text
+  let bytes
   try {
-    text = (await readPrivateFile(resolve(cwd(), name), name)).toString('utf8')
+    bytes = await readPrivateFile(resolve(cwd(), name), name)
   } catch (error) {
     if (error instanceof UsageError) throw new UsageError(`${flag}: ${error.message}`)
     const { code } = error as NodeJS.ErrnoException
@@ -39,6 +40,9 @@ export async function loadEnvFile(name: string, { env, cwd }: Io, flag = '--env'
       `${flag}: cannot read ${name} (${code}): name a file that is there.`,
     )
   }
+  // PowerShell writes UTF-16, of which no variable would be found.
+  if (!isUtf8(bytes)) throw new UsageError(`${flag}: ${name} is not UTF-8: save it as UTF-8`)
+  const text = bytes.toString('utf8')
   // With a byte order mark, the first line would set a variable of another name.
   for (const [key, value] of Object.entries(parseEnv(text.replace(/^\uFEFF/, '')))) env[key] ??= value
 }

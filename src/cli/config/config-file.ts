@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { existsSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
@@ -86,12 +87,14 @@ async function importDefault(name: string, path: string): Promise<unknown> {
 }
 
 async function readJson(name: string, path: string): Promise<unknown> {
-  let text
+  let bytes
   try {
-    text = (await readFile(path, 'utf8')).replace(/^\uFEFF/, '')
+    bytes = await readFile(path)
   } catch (error) {
     throw invalid(`${name} cannot be read: ${described(error)}`, error)
   }
+  if (!isUtf8(bytes)) throw invalid(`${name} is not UTF-8: save it as UTF-8.`)
+  const text = bytes.toString('utf8').replace(/^\uFEFF/, '')
   try {
     return JSON.parse(text)
   } catch {
