@@ -275,6 +275,15 @@ describe('wrong usage of simulate', () => {
     })
   })
 
+  it.each<[Record<string, string>, string[], string]>([
+    [{ COUNTERSIGN_CLIENT_ID: 'x' }, [], 'COUNTERSIGN_CLIENT_ID: clientId is no UUID'],
+    [{ COUNTERSIGN_CLIENT_SECRET: 'a b' }, [], 'COUNTERSIGN_CLIENT_SECRET: clientSecret is not of the form'],
+    [{}, ['--port', '65536'], '--port: port is 65536'],
+  ])('names where a wrong value was given: %j %j', async (env, args, message) => {
+    const { code, stderr } = await countersign(['simulate', '--show-secret', ...args], { env })
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) })
+  })
+
   it.each<[string[], string]>([
     [CALLBACK_URL, 'cannot deliver to "https://partner.example.com/hooks/transfers": use --deliver-to'],
     [['--callback-url', 'https://X.example.com'], 'must be spelled "https://x.example.com/"'],

@@ -5,6 +5,7 @@ import type { RetryPolicy } from '../../../simulator/delivery.js'
 import type { Fault, FaultName } from '../../../simulator/fault.js'
 import { startServiceSimulator, type ServiceSimulator } from '../../../simulator/service-simulator.js'
 import type { ServiceSubscription } from '../../../simulator/subscription-book.js'
+import { withOriginOfPromise, type OptionOrigin } from '../../config/option-origin.js'
 import { loadEnvFile, variable } from '../../environment.js'
 import { EXIT, UsageError, type ExitCode, type Io } from '../../io.js'
 import { readSecret, type SecretFlags } from '../../secret-option.js'
@@ -48,20 +49,22 @@ export async function simulate(flags: SimulateFlags, io: Io): Promise<ExitCode> 
   // Read before the server listens, so that missing input is reported first.
   const secret = flags.callbackUrl === undefined ? undefined : await readSecret(flags, io)
   const { clientSecret: ours, place } = await clientSecret(flags, io)
-  const simulator = await startServiceSimulator({
-    port: flags.port,
-    clientId: flags.clientId ?? variable(io, 'COUNTERSIGN_CLIENT_ID'),
-    clientSecret: ours,
-    deliverTo: flags.deliverTo,
-    seed: flags.seed,
-    toleranceMs: flags.toleranceMs,
-    futureToleranceMs: flags.futureToleranceMs,
-    retry: flags.retryDelaysMs && { delaysMs: flags.retryDelaysMs, timestamp: flags.retryTimestamp },
-    subscriptionResponse: answered(flags.subscriptionStatus),
-    accountResponse: answered(flags.accountStatus),
-    repeatedSubscription: flags.repeatedSubscription,
-    logger: flags.json ? silentLogger : requestLogger(io),
-  })
+  const simulator = await withOriginOfPromise(originOf(flags), () =>
+    startServiceSimulator({
+      port: flags.port,
+      clientId: flags.clientId ?? variable(io, 'COUNTERSIGN_CLIENT_ID'),
+      clientSecret: ours,
+      deliverTo: flags.deliverTo,
+      seed: flags.seed,
+      toleranceMs: flags.toleranceMs,
+      futureToleranceMs: flags.futureToleranceMs,
+      retry: flags.retryDelaysMs && { delaysMs: flags.retryDelaysMs, timestamp: flags.retryTimestamp },
+      subscriptionResponse: answered(flags.subscriptionStatus),
+      accountResponse: answered(flags.accountStatus),
+      repeatedSubscription: flags.repeatedSubscription,
+      logger: flags.json ? silentLogger : requestLogger(io),
+    }),
+  )
   const stop = new AbortController()
   const onSignal = () => stop.abort()
   // Once: a second signal has its default effect and ends the process.
@@ -79,6 +82,15 @@ export async function simulate(flags: SimulateFlags, io: Io): Promise<ExitCode> 
   } finally {
     process.off('SIGINT', onSignal).off('SIGTERM', onSignal)
     await simulator.close()
+  }
+}
+
+/** Where an option of the simulator was set, for messages. */
+function originOf({ clientId, clientSecretFile }: SimulateFlags): OptionOrigin {
+  return (option) => {
+    if (option === 'clientId') return clientId === undefined ? 'COUNTERSIGN_CLIENT_ID' : '--client-id'
+    if (option === 'clientSecret') return clientSecretFile ?? 'COUNTERSIGN_CLIENT_SECRET'
+    return `--${option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
   }
 }
 
