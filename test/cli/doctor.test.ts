@@ -62,6 +62,8 @@ describe('countersign doctor', () => {
     const other = await countersign(['doctor', urlOf(port), '--json'], { env })
     expect(JSON.parse(other.stdout)).toMatchObject({ reached: 'http' })
     expect(other.stdout).toContain('not-the-receiver')
+    const zero = await countersign(['doctor', 'http://127.0.0.1:0/', '--json'], { env })
+    expect(zero.stdout).toContain('127.0.0.1 port 0: ')
     const nowhere = await countersign(['doctor', 'http://host.invalid/', '--json'], { env })
     expect(JSON.parse(nowhere.stdout)).toMatchObject({
       reached: 'nothing',

@@ -105,3 +105,9 @@ it('a file that is there is named, whatever its name', async () => {
   const files = { ...configOf({ secret: { file: 'transfers' } }), transfers: '' }
   expect(await outputOf(['serve', '--check'], files)).toMatch(/the secret file .*transfers is empty/)
 })
+
+it('a password in the URL of send is not printed', async () => {
+  const url = `http://ann:${SECRET}@127.0.0.1:1/hooks`
+  const output = await outputOf(['send', url, '--wrong-secret', '--json'])
+  expect(output).toContain('"url": "http://127.0.0.1:1/hooks"')
+})

@@ -114,7 +114,9 @@ export const defineSend: DefineCommand = (command, io, finish) => {
 }
 
 async function send(url: URL, flags: SendFlags, io: Io): Promise<ExitCode> {
-  const callbackUrl = flags.callbackUrl ?? `${url.origin}${url.pathname}${url.search}`
+  // Without user information, which may hold a password and is not sent: Authorization has the signature.
+  const sentTo = `${url.origin}${url.pathname}${url.search}`
+  const { callbackUrl = sentTo } = flags
   const problem = callbackUrlProblem(callbackUrl)
   if (problem) throw new UsageError(`--callback-url: ${problem}`)
   if (flags.expect && flags.expect.length > deliveryCount(flags)) {
@@ -151,7 +153,7 @@ async function send(url: URL, flags: SendFlags, io: Io): Promise<ExitCode> {
   }
 
   const code = exitCode(sent)
-  if (flags.json) printJson(io, { url: url.href, callbackUrl, sent, asExpected: code === EXIT.done })
+  if (flags.json) printJson(io, { url: sentTo, callbackUrl, sent, asExpected: code === EXIT.done })
   else print(sent, io)
   return code
 }

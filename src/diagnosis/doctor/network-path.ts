@@ -31,7 +31,7 @@ const RENEWAL_MS = 14 * 86_400_000
 export async function networkPath(url: URL, options: PathOptions): Promise<NetworkPath> {
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const secure = url.protocol === 'https:'
-  const port = Number(url.port) || (secure ? 443 : 80)
+  const port = Number(url.port || (secure ? 443 : 80))
   const seen: Seen = { steps: [], findings: [] }
   const end = (reached: NetworkPath['reached'], offersHttp2 = false) => ({ reached, ...seen, offersHttp2 })
 
