@@ -30,6 +30,11 @@ export function markSignatures(value: string): string {
   })
 }
 
+/** Whether a marker stands in place of a signature in this text. */
+export function hasMarker(text: string): boolean {
+  return text.search(MARKER) !== -1
+}
+
 /** The header lines with the digests in place of the markers, and the salt of each digest. */
 export function withoutMarkers(lines: readonly HeaderLine[]): {
   readonly lines: HeaderLine[]

@@ -1,13 +1,14 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { captureName } from '../../capture/capture-folder.js'
+import { hasMarker } from '../../diagnosis/signature-marker.js'
 import {
   loadRecordedRequest,
   loadRecordedRequests,
   replayRecordedRequest,
   type RecordedRequest,
 } from '../../testing/recorded-requests.js'
-import { EXIT, printJson, UsageError, type DefineCommand, type ExitCode, type Io } from '../io.js'
+import { complain, EXIT, printJson, UsageError, type DefineCommand, type ExitCode, type Io } from '../io.js'
 import { duration, httpUrl } from '../option-values.js'
 import { table, widthOf } from '../table.js'
 
@@ -65,8 +66,18 @@ export const defineReplay: DefineCommand = (command, io, finish) => {
       for (const request of recorded) replayed.push(await replay(request, flags))
       if (flags.json) printJson(io, { replayed, asExpected: replayed.every(({ asExpected }) => asExpected) })
       else print(replayed, io)
+      if (recorded.some(({ bytes }, index) => !replayed[index]!.asExpected && hasMarker(headOf(bytes))))
+        complain(io, HIDDEN_SIGNATURES)
       finish(exitCode(replayed))
     })
+}
+
+const HIDDEN_SIGNATURES =
+  'signatures were hidden when requests were captured, and a receiver answers 401 to them: capture with ' +
+  'keepSignatures: true, or make fixtures with countersign capture anonymise'
+
+function headOf(bytes: Buffer): string {
+  return bytes.toString('latin1', 0, bytes.indexOf('\r\n\r\n'))
 }
 
 async function load(path: string, io: Io): Promise<RecordedRequest[]> {

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { OUTCOMES } from '../../callback/outcomes.js'
+import { hasMarker } from '../../diagnosis/signature-marker.js'
 import { callbackUrlProblem, stringToSign, verifyCallback } from '../../signature/index.js'
 import { hashBody } from '../../signature/string-to-sign.js'
 import { headerValues } from '../../testing/http-message.js'
@@ -37,7 +38,7 @@ ${SECRET_HELP}
 
 Exit codes:
   0  the signature is valid
-  2  wrong usage, or FILE is not a recorded request
+  2  wrong usage, or FILE is not a recorded request, or is a capture without its signature
   3  the signature is not valid; the reason is printed
 
 Examples:
@@ -51,7 +52,7 @@ export const defineVerify: DefineCommand = (command, io, finish) => {
     .option('--json', 'print JSON')
     .addHelpText('after', HELP)
   addSecretOptions(command).action(async (file: string, flags: VerifyFlags) => {
-    const report = verify(await readRecording(file, flags, io))
+    const report = verify(file, await readRecording(file, flags, io))
     if (flags.json) printJson(io, report)
     else io.stdout.write(readable(report))
     finish(report.valid ? EXIT.done : EXIT.unexpected)
@@ -84,9 +85,15 @@ async function readRecording(file: string, flags: VerifyFlags, io: Io): Promise<
   }
 }
 
-function verify({ bytes, callbackUrl, secret }: Recording): Report {
+function verify(file: string, { bytes, callbackUrl, secret }: Recording): Report {
   const { rawHeaders, body } = parseRecordedRequest(bytes)
   const authorization = headerValues(rawHeaders, 'authorization')
+  if (authorization.some(hasMarker)) {
+    throw new UsageError(
+      `${file}: its signature was hidden when it was captured, so it cannot be verified: use countersign explain, or ` +
+        'capture with keepSignatures: true',
+    )
+  }
   const timestamps = headerValues(rawHeaders, 'authorization-timestamp')
   const result = verifyCallback({ callbackUrl, secret, timestamp: timestamps, authorization, body })
   const [timestamp, ...repeats] = timestamps
