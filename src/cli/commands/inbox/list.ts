@@ -1,5 +1,5 @@
 import type { EntrySummary, InboxOperations } from '../../../inbox/operations.js'
-import { EXIT, printJson, type ExitCode, type Io } from '../../io.js'
+import { complain, EXIT, printJson, type ExitCode, type Io } from '../../io.js'
 import { positiveNumber } from '../../option-values.js'
 import { fitted, tableLines, utcTime, widthOf } from '../../table.js'
 import { addFilterOptions, every, filterOf, type FilterFlags } from './entry-filter.js'
@@ -21,11 +21,17 @@ export const defineList: DefineSubcommand = (subcommand, io, finish) => {
 
 async function list(inbox: InboxOperations, flags: ListFlags, io: Io): Promise<ExitCode> {
   const entries: EntrySummary[] = []
+  let hasMore = false
   for await (const entry of every(inbox, filterOf(flags))) {
-    if (entries.push(entry) === flags.limit) break
+    hasMore = entries.length === flags.limit
+    if (hasMore) break
+    entries.push(entry)
   }
   if (flags.json) printJson(io, entries)
   else io.stdout.write(entries.length === 0 ? 'none\n' : readable(entries, widthOf(io.stdout)))
+  // The latest entries, which are those that an operator looks for, are not in the list.
+  if (hasMore)
+    complain(io, `these are the oldest ${flags.limit}, and there are more: raise --limit, or use a filter`)
   return EXIT.done
 }
 
