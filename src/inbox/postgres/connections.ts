@@ -65,6 +65,9 @@ export class Connections {
       connection.release()
       throw closedError(schema)
     }
+    // The application has given it back within a transaction, which may never be committed: what is stored on it would be lost.
+    if (['T', 'E'].includes(client.getTransactionStatus?.() ?? 'I'))
+      await connection.query('ROLLBACK').catch(() => connection.destroy())
     return connection
   }
 

@@ -15,6 +15,8 @@ export interface PostgresPool {
 export interface PostgresClient {
   query(text: string, values?: unknown[]): Promise<PostgresResult>
   release(destroy?: Error | boolean): void
+  /** `T` or `E` within a transaction. Versions of pg before 8.21 lack it. */
+  getTransactionStatus?(): string | null
   on(event: 'error', listener: (error: Error) => void): unknown
   on(event: 'end', listener: () => void): unknown
   on(event: 'notification', listener: () => void): unknown
