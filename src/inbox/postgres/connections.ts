@@ -9,7 +9,7 @@ import {
   type PostgresPool,
   type PostgresResult,
 } from './driver.js'
-import { busyError, closedError, inboxError, isFault, unreachableError } from './inbox-error.js'
+import { busyError, closedError, inboxError, isFault, isReadOnly, unreachableError } from './inbox-error.js'
 
 interface ConnectionsOptions {
   /** The user's own pool, or what to make one with. */
@@ -154,8 +154,7 @@ export class Connections {
           const querying = lost ? Promise.reject(lost) : client.query(sql, values)
           const onError = (error: unknown) => {
             // It leads to a standby. As long as it is used, the inbox would not find the primary server under the same address.
-            if (textProperty(error, 'code') === '25006')
-              lost ??= inboxError(error, schema) as CountersignError
+            if (isReadOnly(error)) lost ??= inboxError(error, schema) as CountersignError
             // The error of pg if the pool has a `query_timeout`. It has no code, and the server may still run the query.
             if (textProperty(error, 'message') !== 'Query read timeout') return reject(error)
             lost ??= busyError(schema, 'no answer within the query_timeout of the pool')

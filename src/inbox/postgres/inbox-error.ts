@@ -38,6 +38,11 @@ export function isConflict(error: unknown): boolean {
   )
 }
 
+/** Whether the connection leads to a server, or has a session, that cannot write. */
+export function isReadOnly(error: unknown): boolean {
+  return faultOf(error) === 'ERR_INBOX_READ_ONLY'
+}
+
 /** Another transaction changed what this one had read. */
 export class InboxConflict extends Error {
   readonly isInboxConflict = true
@@ -118,12 +123,18 @@ const FAULT_BY_CLASS: Readonly<Record<string, FaultCode>> = {
   '58': 'ERR_INBOX_UNREACHABLE', // errors of the server's system
 }
 
+/** A standby refuses every statement of a role whose default isolation is serializable, as a feature that is not supported. */
+function faultOfStandby(error: unknown): FaultCode | undefined {
+  const isRefusal = textProperty(error, 'routine') === 'GetSerializableTransactionSnapshot'
+  return isRefusal ? 'ERR_INBOX_READ_ONLY' : undefined
+}
+
 /** The fault of an error of the driver. Recognised by its properties, because each loaded copy of pg has classes of its own. */
 function faultOf(error: unknown): FaultCode | undefined {
   const code = textProperty(error, 'code')
   if (code !== undefined && code in CURES) return code as FaultCode
   if (code !== undefined && /^[0-9A-Z]{5}$/.test(code) && textProperty(error, 'severity') !== undefined)
-    return FAULT_BY_STATE[code] ?? FAULT_BY_CLASS[code.slice(0, 2)]
+    return FAULT_BY_STATE[code] ?? FAULT_BY_CLASS[code.slice(0, 2)] ?? faultOfStandby(error)
   // Of node:net, node:dns and node:tls.
   if (code !== undefined && (textProperty(error, 'syscall') !== undefined || /^E[A-Z]+$/.test(code)))
     return 'ERR_INBOX_UNREACHABLE'
