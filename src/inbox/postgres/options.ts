@@ -1,5 +1,6 @@
 import type { HasAll } from '../../base/has-all.js'
 import { checkKnownOptions, integerOption, invalidOption, objectOption } from '../../base/option-checks.js'
+import { property } from '../../base/foreign-value.js'
 import { parseUrl } from '../../base/parse-url.js'
 import { refuseSurroundingSpace } from '../../base/surrounding-space.js'
 import type { Logger } from '../../logging/logger.js'
@@ -93,6 +94,9 @@ function databaseOptions({ pool, connectionString, maxConnections }: PostgresInb
     if (maxConnections !== undefined)
       throw invalidOption(OWNER, 'maxConnections', maxConnections, 'set max of your pool instead')
     objectOption(OWNER, 'pool', pool, ['connect', 'on', 'removeListener'])
+    // It would be opened, and then there would be no connection for callbacks.
+    if (property(pool, 'connectionParameters') !== undefined)
+      throw invalidOption(OWNER, 'pool', pool, 'pass a pg.Pool, which has several connections', 'a pg.Client')
     const poolMax = pool.options?.max
     if (poolMax !== undefined && poolMax < MIN_CONNECTIONS)
       throw invalidOption(

@@ -1,3 +1,4 @@
+import pg from 'pg'
 import type { PostgresInboxOptions } from '../../../src/postgres.js'
 import { grantStatements, migrationSql, PostgresInbox } from '../../../src/postgres.js'
 
@@ -15,6 +16,7 @@ describe('new PostgresInbox', () => {
     ],
     ['a pool and a connection string', { pool, connectionString }, 'connectionString'],
     ['a pool that is none', { pool: { connect: 1 } as never }, 'pool'],
+    ['a client', { pool: new pg.Client(connectionString) as never }, 'pool'],
     ['a pool that is too small', { pool: { ...pool, options: { max: 3 } } }, 'pool'],
     ['maxConnections of a pool', { pool, maxConnections: 5 }, 'maxConnections'],
     ['keywords', { connectionString: 'host=localhost password=s3cret' }, 'connectionString'],
