@@ -26,11 +26,12 @@ export function migrationSql(schema = DEFAULT_SCHEMA): string {
 export function sqlOf(migrations: readonly Migration[], schema: string): string {
   const name = quoteIdentifier(schemaName('migrationSql', schema))
   const steps = migrations.map((migration, index) => step(migration, index + 1)).join('')
-  // Statements have no limit, because to build an index takes its time. The commit waits for no standby, which may be absent: a
+  // Statements have no limit, because to build an index takes its time, for which other processes wait. The commit waits for no standby, which may be absent: a
   // standby that confirms a callback has everything that was committed before it.
   return `BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL statement_timeout = 0;
 SET LOCAL synchronous_commit = local;
+SET LOCAL lock_timeout = 0;
 SELECT pg_advisory_xact_lock(${advisoryLock(schema, 'migration')});
 SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS};
 DO ${dollarQuote(`BEGIN

@@ -1,11 +1,12 @@
 import pg from 'pg'
 import { MIGRATIONS, SCHEMA_VERSION } from '../../../src/inbox/postgres/migrations.js'
-import { sqlOf } from '../../../src/inbox/postgres/schema.js'
-import { grantStatements, migrationSql } from '../../../src/postgres.js'
+import { advisoryLock, sqlOf } from '../../../src/inbox/postgres/schema.js'
+import { grantStatements, migrationSql, type PostgresInbox } from '../../../src/postgres.js'
 import { arrival } from '../../support/arrivals.js'
 import { collectedLog } from '../../support/collected-log.js'
 import { describeWithDatabase } from '../../support/postgres-inbox.js'
 import { roleWithSettings, settingsOfCommits } from '../../support/postgres-role.js'
+import { nextLook } from '../../support/until.js'
 
 const ANY = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
 const COMPATIBLE = { sql: 'CREATE TABLE later (id integer);', compatibleFrom: 1 }
@@ -139,6 +140,40 @@ describeWithDatabase('the schema of a PostgresInbox', (database) => {
     await client.query("SET statement_timeout = '5ms'")
     await client.query(migrationSql(database.newSchema()))
     await client.end()
+  })
+
+  describe('while another process makes it', () => {
+    const whileOtherMigrates = async (
+      schema: string,
+      inbox: PostgresInbox,
+      work: (opening: Promise<void>, finish: () => Promise<unknown>) => Promise<void>,
+    ): Promise<void> => {
+      const other = await database.pool.connect()
+      try {
+        await other.query('BEGIN')
+        const lock = advisoryLock(schema, 'migration').toString()
+        await other.query('SELECT pg_advisory_xact_lock($1)', [lock])
+        const state = { hasOpened: false }
+        const opening = inbox.open().finally(() => (state.hasOpened = true))
+        opening.catch(() => {})
+        const waiting = "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory'"
+        const isWaiting = async () => (await database.query(waiting)).rowCount === 1
+        for (let looks = 0; !state.hasOpened && !(await isWaiting()); looks++) await nextLook(looks)
+        await work(opening, () => other.query('COMMIT'))
+      } finally {
+        other.release(true)
+      }
+    }
+
+    it('is waited for, however short the role waits for locks', async () => {
+      const schema = database.newSchema()
+      const connectionString = await roleWithSettings(database, ["lock_timeout = '1ms'"])
+      const inbox = database.inboxOn(schema, { connectionString })
+      await whileOtherMigrates(schema, inbox, async (opening, finish) => {
+        await finish()
+        await opening
+      })
+    })
   })
 
   it('is warned of on a server that may lose what it has committed', async () => {
