@@ -3,7 +3,7 @@ import { timer } from '../../base/timeout.js'
 import { checkServer } from './check-server.js'
 import { Connections, type Connection } from './connections.js'
 import { warnIfNotDurable } from './durability.js'
-import { busyError, inboxError } from './inbox-error.js'
+import { busyError, closedError, inboxError } from './inbox-error.js'
 import { LeaseConnection } from './lease-connection.js'
 import type { PostgresInboxSettings } from './options.js'
 import { migrate } from './schema.js'
@@ -23,6 +23,8 @@ export class InboxDatabase {
   readonly #settings: PostgresInboxSettings
   readonly #leases: LeaseConnection
   #ready: Promise<void> | undefined
+  /** While the schema is being brought up to date. */
+  #migrating: Connection | undefined
 
   constructor(settings: PostgresInboxSettings) {
     this.#settings = settings
@@ -155,6 +157,8 @@ export class InboxDatabase {
 
   /** A pool of the user stays open. */
   async close(): Promise<void> {
+    // It has no time limit, and may wait for another process.
+    this.#migrating?.destroy(closedError(this.#settings.schema))
     await this.#leases.close()
     await this.connections.close()
   }
@@ -162,6 +166,7 @@ export class InboxDatabase {
   async #migrate(): Promise<void> {
     const { schema, logger } = this.#settings
     await this.#leases.run(async (connection) => {
+      this.#migrating = connection
       try {
         await checkServer(connection, schema)
         await migrate(connection, schema)
@@ -170,6 +175,8 @@ export class InboxDatabase {
         const reason = inboxError(connection.lost() ?? error, schema)
         connection.destroy()
         throw reason
+      } finally {
+        this.#migrating = undefined
       }
     })
   }

@@ -174,6 +174,15 @@ describeWithDatabase('the schema of a PostgresInbox', (database) => {
         await opening
       })
     })
+
+    it('is not waited for by an inbox that is closed', async () => {
+      const schema = database.newSchema()
+      const inbox = database.inboxOn(schema)
+      await whileOtherMigrates(schema, inbox, async (opening) => {
+        await inbox.close()
+        await expect(opening).rejects.toMatchObject({ code: 'ERR_INBOX_CLOSED' })
+      })
+    })
   })
 
   it('is warned of on a server that may lose what it has committed', async () => {
