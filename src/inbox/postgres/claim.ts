@@ -46,8 +46,9 @@ export async function recordTypes(tx: Transaction, types: readonly string[]): Pr
 }
 
 /**
- * Stores again what no worker has a handler for any more, if its lease has ended. Otherwise it would be running as long as there
- * is no handler: operators cannot discard what is running, and the next entries of its order key would wait.
+ * Stores again some of the entries that no worker has a handler for any more, if their leases have ended. Otherwise they would be
+ * running as long as there is no handler: operators cannot discard what is running, and the next entries of their order keys
+ * would wait.
  */
 export async function requeueUnhandled(tx: Transaction, schema: string): Promise<void> {
   const handled = await typesWithHandlers(tx)
@@ -160,10 +161,13 @@ const RECORD_TYPES = `
   INSERT INTO handled_types (event_type, seen_at) SELECT unnest($1::text[]), $2::bigint
   ON CONFLICT (event_type) DO UPDATE SET seen_at = excluded.seen_at`
 
+/** How many entries are stored again at a time. Each may take one of the locks that all sessions of the server share. */
+const REQUEUED_AT_ONCE = 64
 const LEASE_ENDED = "state = 'running' AND lease_until <= $1::bigint"
 // As a text, because it uses all 64 bits: a driver that returns each bigint as a number would round it.
 const TO_REQUEUE = `
-  SELECT id, order_key::text FROM entries WHERE ${LEASE_ENDED} AND event_type <> ALL ($2::text[])`
+  SELECT id, order_key::text FROM entries WHERE ${LEASE_ENDED} AND event_type <> ALL ($2::text[])
+  ORDER BY id LIMIT ${REQUEUED_AT_ONCE}`
 // What somebody has locked is skipped: a claim must not wait for the transaction of a handler.
 const REQUEUE = `
   UPDATE entries SET state = '${MOVES.requeue.to}', due_at = $1::bigint, lease_until = NULL, due_set_at = $1::bigint,

@@ -1,5 +1,5 @@
 import { arrival } from '../../support/arrivals.js'
-import { describeWithDatabase } from '../../support/postgres-inbox.js'
+import { describeWithDatabase, withFakeClock } from '../../support/postgres-inbox.js'
 
 const ANY = { eventTypes: 'any', limit: 1_000, leaseMs: 60_000 } as const
 
@@ -22,6 +22,25 @@ describeWithDatabase(
       // As many as a worker with a high concurrency ends in one tick.
       const ends = entries.slice(0, 64).map((claim) => ({ claim, end: { move: 'complete' } as const }))
       expect((await inboxes[0]!.settle(ends)).size).toBe(64)
+    }, 60_000)
+
+    it('claims while many entries of different order keys are running for which no worker has a handler any more', async () => {
+      const schema = database.newSchema()
+      const pass = await withFakeClock(database, schema)
+      const [old, next] = [0, 1].map(() => database.inboxOn(schema, { maxConnections: 4 }))
+      const keys = Array.from({ length: 1_000 }, (_, key) => `account ${key}`)
+      await Promise.all(keys.map((orderKey) => old!.add(arrival({ type: 'a.b', orderKey }))))
+      const { entries } = await old!.claim({ ...ANY, eventTypes: ['a.b'] })
+      expect(entries).toHaveLength(keys.length)
+      const { id } = await next!.add(arrival({ type: 'c.d' }))
+      await next!.claim({ ...ANY, eventTypes: ['e.f'] })
+      // After 8 minutes the types of the old worker do not count any more. The first claim learns what the time is.
+      for (let minutes = 0; minutes < 8; minutes += 4) {
+        await pass(4 * 60_000)
+        for (let claims = 0; claims < 2; claims++) await next!.claim({ ...ANY, eventTypes: ['e.f'] })
+      }
+      expect((await next!.stats()).running).toBeLessThan(keys.length)
+      expect((await next!.claim({ ...ANY, eventTypes: ['c.d'] })).entries).toMatchObject([{ id }])
     }, 60_000)
   },
   ['fsync = off', 'max_locks_per_transaction = 10', 'max_connections = 20'],
