@@ -21,20 +21,20 @@ export async function prune(tx: Transaction, request: PruneEntries, retention: R
 }
 
 // A time that the service has signed counts no further than the time of arrival: one that was signed far in the future must
-// not take the second clock ahead. The latest hundred of each secret are enough, because a time that is too early only keeps
-// more. The index is by secret, so the secrets are looked up one after the other.
+// not take the second clock ahead. A hundred of those that were signed latest are enough, because a time that is too early only
+// keeps more. Entries that are known are found by their signatures: the only index on the times of all entries is by secret, and
+// there may be many secrets.
 const LATEST_SIGNED = `
-  WITH RECURSIVE secrets (fingerprint) AS (
-    SELECT min(secret_fingerprint) FROM entries
-    UNION ALL
-    SELECT (SELECT min(secret_fingerprint) FROM entries WHERE secret_fingerprint > secrets.fingerprint)
-    FROM secrets WHERE secrets.fingerprint IS NOT NULL
-  )
-  SELECT max(least(latest.signed_at, latest.received_at)) AS at
-  FROM secrets CROSS JOIN LATERAL (
-    SELECT signed_at, received_at FROM entries
-    WHERE secret_fingerprint = secrets.fingerprint AND signed_at <= $1::bigint ORDER BY signed_at DESC LIMIT 100
-  ) AS latest`
+  SELECT max(least(signed_at, received_at)) AS at FROM (
+    SELECT latest.signed_at, known.received_at FROM (
+      SELECT signed_at, entry_id FROM signatures
+      WHERE NOT repeated AND signed_at <= $1::bigint ORDER BY signed_at DESC LIMIT 100
+    ) AS latest CROSS JOIN LATERAL (SELECT received_at FROM entries WHERE id = latest.entry_id) AS known
+    UNION ALL (
+      SELECT signed_at, received_at FROM entries
+      WHERE NOT known AND signed_at <= $1::bigint ORDER BY signed_at DESC LIMIT 100
+    )
+  ) AS signed`
 
 const OLD_HANDLED = old('handled')
 const OLD_DISCARDED = old('discarded')

@@ -86,6 +86,21 @@ describeWithAnyDatabase('the search of a PostgresInbox', (database) => {
     expect(Math.max(...plans.map(entriesLeftOut))).toBeLessThan(100)
   })
 
+  it('looks up a bounded number of entries for the latest signed time, however many secrets there are', async () => {
+    const { schema, inbox, sent } = await filledInbox()
+    await database.query(
+      `UPDATE ${schema}.entries SET secret_fingerprint = id::text, known = id % 2 = 0;
+      INSERT INTO ${schema}.signatures SELECT signed_at, signature, id, false FROM ${schema}.entries WHERE known`,
+    )
+    await database.query(`ANALYZE ${schema}.entries, ${schema}.signatures`)
+    sent.length = 0
+    expect(await inbox.prune({ state: 'handled', limit: 1 })).toBe(0)
+    const plans = await plansOf(schema, sent)
+    expect(plans).toHaveLength(2)
+    for (const plan of plans) expect(Math.max(...loopsOf(plan))).toBeLessThanOrEqual(100)
+    expect(Math.max(...plans.map(entriesLeftOut))).toBeLessThan(100)
+  })
+
   it('looks for no oldest unfinished entry for the figures if every entry that waits is unhandled', async () => {
     const { schema, inbox, sent } = await filledInbox()
     await database.query(`UPDATE ${schema}.entries SET state = 'stored' WHERE id <= 100`)
