@@ -38,9 +38,16 @@ export function redisError(error: unknown): unknown {
   // ioredis adds them. A log must not have any part of a signature.
   if (property(error, 'command') !== undefined) Reflect.deleteProperty(error as object, 'command')
   const reply = textProperty(error, 'message') ?? ''
-  const cure = CURES.get(reply.startsWith(DISAGREE) ? DISAGREE : (/^[A-Z]+/.exec(reply)?.[0] ?? ''))
+  const cure = CURES.get(causeOf(reply))
   if (cure === undefined || error instanceof CountersignError) return error
   return new CountersignError('ERR_STORE_UNAVAILABLE', `${reply.replace(/\.$/, '')}: ${cure}`, {
     cause: error,
   })
+}
+
+function causeOf(reply: string): string {
+  if (reply.startsWith(DISAGREE)) return DISAGREE
+  // For a command within a script. The text depends on the version of the server.
+  if (/^ERR (?:ACL failure in script|The user executing the script)/.test(reply)) return 'NOPERM'
+  return /^[A-Z]+/.exec(reply)?.[0] ?? ''
 }

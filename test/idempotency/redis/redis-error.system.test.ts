@@ -49,6 +49,17 @@ describeWithRedis.each(CLIENT_NAMES)('what the server refuses to %s', (name) => 
     expect(inspect(error, { depth: 10 })).not.toContain(request.signature.slice(0, 22))
   })
 
+  it('because the user may not run a command of a script is an error with a cure', async () => {
+    await server.command('ACL', 'SETUSER', 'forgotten', 'on', '>password', '~*', '+@all', '-time')
+    const limited = await CLIENTS[name](server.url.replace('//', '//forgotten:password@'))
+    const claiming = new RedisIdempotencyStore({ client: limited.client, logger: false }).claim(
+      claimRequest(),
+    )
+    const error: unknown = await claiming.catch((reason: unknown) => reason)
+    await limited.close()
+    expect(error).toEqual(unavailable(/script.*see "Keys, memory, access"/))
+  })
+
   it('because it has become a replica is an error with a cure, until it is a primary again', async () => {
     const claim = await claimOf(store, claimRequest())
     await server.command('REPLICAOF', '127.0.0.1', '1')
