@@ -55,8 +55,10 @@ export async function createPool(options: OwnPoolOptions): Promise<OwnPool> {
     connectionString: options.connectionString,
     max: options.maxConnections,
     connectionTimeoutMillis: options.connectTimeoutMs,
-    // A connection to a machine that is gone would otherwise be waited for.
+    // The connection for notifications is idle for long. After two hours, which is the default of Linux, a firewall has forgotten
+    // it, and the inbox would listen for nothing.
     keepAlive: true,
+    keepAliveInitialDelayMillis: 60_000,
     application_name: 'countersign',
   })
 }

@@ -1,4 +1,5 @@
-import { EventEmitter } from 'node:events'
+import { EventEmitter, once } from 'node:events'
+import { createServer, Socket, type AddressInfo } from 'node:net'
 import { Connections } from '../../../src/inbox/postgres/connections.js'
 import type { PostgresResult } from '../../../src/inbox/postgres/driver.js'
 
@@ -53,4 +54,18 @@ test('a pool of the user has no listeners of the inbox after it was closed', asy
   connection.release()
   await connections.close()
   expect(pool.eventNames()).toEqual([])
+})
+
+test('a connection that is idle is looked after once a minute', async () => {
+  const keepAlive = jest.spyOn(Socket.prototype, 'setKeepAlive')
+  const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const connectionString = `postgres://ann@127.0.0.1:${(server.address() as AddressInfo).port}/callbacks`
+  const connections = new Connections({ ...options, pool: undefined, connectionString })
+  await expect(connections.acquire()).rejects.toMatchObject({ code: 'ERR_INBOX_UNREACHABLE' })
+  const { calls } = keepAlive.mock
+  keepAlive.mockRestore()
+  await connections.close()
+  server.close()
+  expect(calls).toEqual([[true, 60_000]])
 })
