@@ -24,7 +24,8 @@ export function plainHead(plain: PlainRequest): CallbackHead {
   const request: RequestHeaders = isIterable(headers)
     ? { rawHeaders: rawHeaders?.length ? rawHeaders : [...headers].flat().map(String) }
     : { rawHeaders, headers }
-  return callbackHead(method, path, request)
+  // hapi and uWebSockets.js give the method in lower case.
+  return callbackHead(method.toUpperCase(), path, request)
 }
 
 export function isIterable(headers: PlainRequest['headers']): headers is Iterable<readonly [string, string]> {

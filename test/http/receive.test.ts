@@ -51,6 +51,13 @@ describe('receiver.receive()', () => {
     expect((await receiver.receive(plain(callback, bodyOf(callback.body)))).status).toBe(200)
   })
 
+  it('takes the method in lower case, as hapi and uWebSockets.js have it', async () => {
+    const { receiver } = run()
+    const callback = genuine()
+    expect((await receiver.receive({ ...plain(callback, callback.body), method: 'post' })).status).toBe(200)
+    expect((await receiver.receive({ ...plain(callback, callback.body), method: 'put' })).status).toBe(405)
+  })
+
   it.each<[string, object]>([
     ['by name', { 'content-length': 5, authorization: 5, 'x-more': [5, null] }],
     ['in a Map', new Map<string, unknown>([['authorization', 5]])],
