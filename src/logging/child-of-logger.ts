@@ -31,15 +31,23 @@ function hasChildren(logger: Logger): logger is Parent {
 function ownChild(parent: Parent, bindings: object, ...options: unknown[]): Logger {
   const child = parent.child({}, ...options)
   for (const level of ['trace', ...LOG_METHODS, 'fatal']) {
-    const write = child[level] as Write | undefined
-    if (typeof write !== 'function') continue
+    const given = child[level]
+    if (typeof given !== 'function') continue
+    let write = given as Write
     const writeBound: Write = (fields, ...rest) => {
       if (isNativeError(fields))
         write.call(child, { ...bindings, err: fields }, ...(rest.length > 0 ? rest : [fields.message]))
       else if (typeof fields === 'object') write.call(child, { ...bindings, ...fields }, ...rest)
       else write.call(child, bindings, fields, ...rest)
     }
-    child[level] = writeBound
+    // pino assigns other methods when a handler sets the level. They must not replace the one with the bindings.
+    Object.defineProperty(child, level, {
+      get: () => writeBound,
+      set(assigned: Write) {
+        write = assigned
+      },
+      configurable: true,
+    })
   }
   child['child'] = (more: object, ...moreOptions: unknown[]) =>
     ownChild(parent, { ...bindings, ...more }, ...moreOptions)

@@ -3,7 +3,7 @@ import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { away, interposed } from '../support/interposed-inbox.js'
 import { withHeader } from '../support/http-bytes.js'
 import { runInboxReceiver } from '../support/running-inbox-receiver.js'
-import { FORGED, genuine, runReceiver, SECRET } from '../support/running-receiver.js'
+import { FORGED, genuine, runReceiver, SECRET, subscription } from '../support/running-receiver.js'
 import { storeWith } from '../support/stores.js'
 
 function pinoLines(options: pino.LoggerOptions = {}) {
@@ -123,6 +123,30 @@ describe('a line of pino', () => {
     const { err, ...rest } = JSON.parse(line)
     expect(err).toEqual({ type: 'Error', message: 'once only', stack: 'Error: once only\n    at here' })
     expect(JSON.stringify(rest)).not.toContain('once only')
+  })
+
+  it('has the key and the type also after a handler has set the level of its logger', async () => {
+    const { logger, lines } = pinoLines({ level: 'info' })
+    const callback = genuine()
+    const { send } = await runReceiver({
+      logger,
+      handler: (_event, context) => {
+        const own = context.logger as pino.Logger
+        own.debug('not yet')
+        own.level = 'debug'
+        own.debug('in detail')
+        own.level = 'error'
+        own.warn('no more')
+        own.error('the end')
+      },
+    })
+    await send(callback)
+    const own = lines.map((line) => JSON.parse(line)).filter(({ outcome }) => outcome === undefined)
+    const idempotencyKey = callback.headers['X-Idempotency-Key']
+    expect(own).toMatchObject([
+      { msg: 'in detail', level: 20, idempotencyKey, eventType: subscription.eventTypeName, attempt: 1 },
+      { msg: 'the end', level: 50, idempotencyKey, eventType: subscription.eventTypeName, attempt: 1 },
+    ])
   })
 
   it('keeps the levels and methods of pino for handlers', async () => {
