@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import { originForm } from '../base/origin-form.js'
 import { checkKnownOptions, functionOption, invalidOption, wrongOption } from '../base/option-checks.js'
 import type { CallbackListener } from '../http/callback-listener.js'
@@ -6,11 +7,11 @@ import { requireNodeResponse } from '../http/middleware.js'
 
 /**
  * A `request` listener. As a `checkContinue` listener it also gets a function that sends `100 Continue`, and calls
- * it only if the body is wanted.
+ * it only if the body is wanted. For `node:http` and `node:http2`.
  */
 export type ReceiverRequestListener = (
-  request: IncomingMessage,
-  response: ServerResponse,
+  request: IncomingMessage | Http2ServerRequest,
+  response: ServerResponse | Http2ServerResponse,
   sendContinue?: () => void,
 ) => void
 
@@ -45,7 +46,11 @@ export function requestListener(
   const listener = listenerOf(exclusive)
   const isCallback = ({ method, url = '/' }: IncomingMessage): boolean =>
     method === 'POST' && (path === undefined || originForm(url).split('?', 1)[0] === path)
-  return function countersignRequestListener(request, response, sendContinue) {
+  function countersignRequestListener(
+    request: IncomingMessage,
+    response: ServerResponse,
+    sendContinue?: () => void,
+  ): void {
     requireNodeResponse(owner, response)
     // Express passes `next` here. If it were called, Express would answer every callback 404. Express and Connect add
     // `originalUrl`, and Node has sent `100 Continue` before they get the request.
@@ -55,4 +60,6 @@ export function requestListener(
     sendContinue?.()
     app(request, response)
   }
+  // What is used of the objects of node:http2 is the same.
+  return countersignRequestListener as ReceiverRequestListener
 }

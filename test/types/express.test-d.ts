@@ -1,4 +1,6 @@
 import express from 'express'
+import { createServer } from 'node:http'
+import { createServer as createHttp2Server } from 'node:http2'
 import { createReceiver, captureRawBody, verifySignature, type CallbackEvent } from '../../src/index.js'
 import { equal } from './equal.js'
 
@@ -21,3 +23,11 @@ app.post('/hooks/transfers', receiver)
 verifySignature()
 // @ts-expect-error reading a body has nothing to do with subscriptions
 captureRawBody({ subscriptions: [] })
+
+const listener = receiver.requestListener(app, { path: '/hooks/transfers' })
+createServer(listener).on('checkContinue', (request, response) => {
+  listener(request, response, () => response.writeContinue())
+})
+createHttp2Server(receiver.requestListener())
+// @ts-expect-error the receiver itself is no listener
+createHttp2Server(receiver)
