@@ -193,9 +193,10 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
   }
 
   /**
-   * Resolves once every callback that has arrived is answered, and no handler runs. With an inbox, every entry that this process
-   * has a handler for has then been handled, is dead, waits for its next attempt, or runs in another process. For tests and
-   * scripts.
+   * Resolves once every callback whose body has been read has its outcome, and no handler runs. It does not wait for a body that is
+   * still being read: await the answer, or the promise of `fetch()` or `receive()`, before. With an inbox, every entry that this
+   * process has a handler for has then been handled, is dead, waits for its next attempt, or runs in another process. For tests
+   * and scripts.
    */
   idle(): Promise<void> {
     return this.#parts.pipeline.idle()
