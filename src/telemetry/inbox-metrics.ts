@@ -11,6 +11,8 @@ export type ReadInbox = Pick<InboxOperations, 'stats' | 'list'>
 const READ_EVERY_MS = 5_000
 /** Prometheus gives up after 10 seconds by default. The other metrics must arrive without those of the inbox. */
 const READ_LIMIT_MS = 2_000
+/** A read that takes longer has failed. Until then the figures are those of the read before: a large inbox is counted for seconds. */
+const SLOW_READ_MS = 30_000
 const STATES = Object.keys(NO_ENTRIES) as (keyof typeof NO_ENTRIES)[]
 
 interface Reading {
@@ -20,10 +22,13 @@ interface Reading {
 
 interface ObservedInbox {
   readonly operations: ReadInbox
-  readAt: number
+  startedAt: number
   /** Whether a read has not ended. It may take longer than the limit. */
   isReading: boolean
-  reading: Promise<Reading | undefined>
+  /** Resolves when the read has ended, or after the limit. */
+  waited: Promise<void>
+  /** What the latest read that has ended found; undefined if it failed. */
+  latest: Reading | undefined
 }
 
 /** What the inboxes hold, read when it is scraped. */
@@ -40,8 +45,8 @@ export class InboxMetrics {
 
   /** Of several observed under one name, one is read, because they share an inbox. */
   observe(name: string, operations: ReadInbox): () => void {
-    const reading = Promise.resolve(undefined)
-    const observed = { operations, readAt: -Infinity, isReading: false, reading }
+    const waited = Promise.resolve()
+    const observed = { operations, startedAt: -Infinity, isReading: false, waited, latest: undefined }
     this.#inboxes.set(name, [...(this.#inboxes.get(name) ?? []), observed])
     return () => {
       const others = this.#inboxes.get(name)!.filter((each) => each !== observed)
@@ -55,7 +60,7 @@ export class InboxMetrics {
       this.#gauge(
         {
           name: 'countersign_inbox_readable',
-          help: 'Whether the inbox could be read within 2 seconds. If it is 0, the other figures of the inbox are absent.',
+          help: 'Whether the inbox can be read. If it is 0, the other figures of the inbox are absent.',
         },
         (reading) => [{ labels: {}, value: reading ? 1 : 0 }],
       ),
@@ -99,14 +104,26 @@ export class InboxMetrics {
   }
 }
 
-function read(inbox: ObservedInbox, now: number): Promise<Reading | undefined> {
+async function read(inbox: ObservedInbox, now: number): Promise<Reading | undefined> {
   // Otherwise reads of a database that does not answer would accumulate, and take the connections that callbacks need.
-  if (inbox.isReading || now - inbox.readAt < READ_EVERY_MS) return inbox.reading
-  inbox.readAt = now
+  if (!inbox.isReading && now - inbox.startedAt >= READ_EVERY_MS) start(inbox, now)
+  await inbox.waited
+  return inbox.isReading && now - inbox.startedAt >= SLOW_READ_MS ? undefined : inbox.latest
+}
+
+function start(inbox: ObservedInbox, now: number): void {
+  inbox.startedAt = now
   inbox.isReading = true
-  const reading = readNow(inbox.operations).finally(() => (inbox.isReading = false))
-  inbox.reading = withTimeout(reading, READ_LIMIT_MS, 'the inbox').catch(() => undefined)
-  return inbox.reading
+  const reading = readNow(inbox.operations)
+    .then(
+      (found) => (inbox.latest = found),
+      () => (inbox.latest = undefined),
+    )
+    .finally(() => (inbox.isReading = false))
+  inbox.waited = withTimeout(reading, READ_LIMIT_MS, 'the inbox').then(
+    () => {},
+    () => {},
+  )
 }
 
 async function readNow(operations: ReadInbox): Promise<Reading> {
