@@ -1,6 +1,7 @@
 import type { VerifiedCallback } from '../callback/callback.js'
 import type { EventSource } from '../events/event-channel.js'
 import type { AttemptEvent } from '../events/lifecycle-events.js'
+import { ageMs } from './clock-skew.js'
 import type { EventTypeLabel } from './event-type-labels.js'
 import { Counter, Histogram, type Metric } from './instruments.js'
 
@@ -39,8 +40,7 @@ export class AttemptMetrics {
     const ends = [
       events.subscribe('handled', (event) => {
         this.#add('handled', '', event)
-        const ageMs = Date.now() - event.callback.signedAt.getTime()
-        this.#ages.observe(ageMs / 1000, this.#typeOf(event.callback))
+        this.#ages.observe(ageMs(event.callback.signedAt) / 1000, this.#typeOf(event.callback))
       }),
       events.subscribe('failed', (event) => this.#add('failed', event.code, event)),
       events.subscribe('dead', (event) => this.#add('dead', event.code, event)),

@@ -37,3 +37,11 @@ export class ClockSkew {
     this.#windowEndsAt = now + WINDOW_MS
   }
 }
+
+/**
+ * How long ago a callback was signed, in milliseconds. 0 if the clock of the service is ahead: the sum of a histogram must not
+ * decrease, and the SDK of OpenTelemetry drops a negative value.
+ */
+export function ageMs(signedAt: Date): number {
+  return Math.max(0, Date.now() - signedAt.getTime())
+}

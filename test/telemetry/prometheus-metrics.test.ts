@@ -120,6 +120,16 @@ describe('prometheusMetrics', () => {
     expect(skew).toBeLessThan(63)
   })
 
+  it('has no negative time from the signature where the clock of the service is ahead', async () => {
+    const { send, becomes, receiver, samples } = await observed()
+    await send(genuine({ timestamp: new Date(Date.now() + 120_000) }))
+    await becomes('1', 'handled')
+    await receiver.idle()
+    const found = await samples()
+    expect(found.get(`countersign_signed_to_handled_seconds_sum{${TYPE}}`)).toBe(0)
+    expect(found.get(`countersign_signed_to_handled_seconds_count{${TYPE}}`)).toBe(1)
+  })
+
   it('has no series for what 1,000 unauthenticated requests claim', async () => {
     const receiver = createReceiver({ subscriptions: [subscription], logger: silent })
     const metrics = prometheusMetrics()

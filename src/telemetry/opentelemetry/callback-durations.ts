@@ -5,6 +5,7 @@ import type { VerifiedCallback } from '../../callback/callback.js'
 import type { EventSource } from '../../events/event-channel.js'
 import type { AnsweredEvent, AttemptEvent } from '../../events/lifecycle-events.js'
 import type { SettleStep } from '../../events/steps.js'
+import { ageMs } from '../clock-skew.js'
 import type { EventTypeLabel } from '../event-type-labels.js'
 import { isFailure, SYSTEM } from './conventions.js'
 
@@ -81,7 +82,7 @@ export function callbackDurations(
     addAttempt(event)
     const { signedAt, subscription } = event.callback
     const destination = eventTypeLabel(subscription.eventTypeName)
-    ages.record((Date.now() - signedAt.getTime()) / 1_000, {
+    ages.record(ageMs(signedAt) / 1_000, {
       'messaging.destination.name': destination,
     })
   }

@@ -89,6 +89,15 @@ describe('metrics', () => {
     expect(found.get('countersign.signed_to_handled.duration')!.points[0]!.value.count).toBe(1)
   })
 
+  it('count a callback that was signed by a clock that is ahead', async () => {
+    const { telemetry, read } = measure()
+    const { receiver, send } = await runReceiver()
+    telemetry.observe(receiver)
+    await send(genuine({ timestamp: new Date(Date.now() + 120_000) }))
+    const [point] = (await read()).get('countersign.signed_to_handled.duration')!.points
+    expect(point!.value).toMatchObject({ count: 1, sum: 0 })
+  })
+
   it('have what the inbox holds, read when they are exported', async () => {
     const { telemetry, read } = measure()
     const inbox = new MemoryInbox()
