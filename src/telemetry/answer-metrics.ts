@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import { LatestMap } from '../base/latest-map.js'
 import type { VerifiedCallback } from '../callback/callback.js'
+import type { OutcomeName } from '../callback/outcomes.js'
 import type { EventSource } from '../events/event-channel.js'
 import type { AnsweredEvent } from '../events/lifecycle-events.js'
 import { ClockSkew } from './clock-skew.js'
@@ -9,6 +10,17 @@ import { Counter, Gauge, Histogram, type Metric } from './instruments.js'
 
 /** How many secrets have a time of their last callback. Above the limit, one that verified no callback for long is forgotten. */
 const MAX_SECRETS = 1_000
+
+const OUTCOME_NAMES = Object.keys({
+  handled: true,
+  stored: true,
+  duplicate: true,
+  unhandled: true,
+  quarantined: true,
+  refused: true,
+  failed: true,
+  unavailable: true,
+} satisfies Record<OutcomeName, true>)
 
 /**
  * What is known when a request has been answered. Of an unverified request only the outcome and the code become labels, because
@@ -37,6 +49,8 @@ export class AnswerMetrics {
 
   constructor(eventTypeLabel: EventTypeLabel) {
     this.#eventTypeLabel = eventTypeLabel
+    // Prometheus sees no increase in a series that begins with 1. An alert would miss the first failure of a process.
+    for (const name of OUTCOME_NAMES) this.#durations.series(name)
   }
 
   get metrics(): Metric[] {

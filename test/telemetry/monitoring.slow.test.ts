@@ -8,9 +8,11 @@ import { prometheusMetrics } from '../../src/prometheus.js'
 import { SqliteInbox } from '../../src/sqlite.js'
 import { itWhere } from '../support/it-where.js'
 import { runInboxReceiver } from '../support/running-inbox-receiver.js'
-import { FORGED, genuine } from '../support/running-receiver.js'
+import { FORGED, genuine, runReceiver } from '../support/running-receiver.js'
 import { findProgram, freePort, ServerProcess, temporaryFolder } from '../support/server-program.js'
 import { inboxFile } from '../support/sqlite-file.js'
+import { until } from '../support/until.js'
+import { samplesOf } from './samples.js'
 
 const folder = join(__dirname, '../../docs/monitoring')
 const promtool = findProgram('promtool')
@@ -57,6 +59,64 @@ itWhere(promtool !== undefined, 'promtool')('the alert rules pass promtool check
   expect(check('check', 'rules', 'alerts.yml')).toContain('SUCCESS: 10 rules found')
   expect(check('test', 'rules', 'alerts.test.yml')).toContain('SUCCESS')
 })
+
+itWhere(promtool !== undefined, 'promtool')(
+  'the alert fires when the first two callbacks of a process fail, and not for one',
+  async () => {
+    const { receiver, send, outcomes } = await runReceiver({
+      handler: () => {
+        throw new Error('the ledger did not answer')
+      },
+    })
+    const metrics = prometheusMetrics()
+    metrics.observe(receiver)
+    const scrapes: Scrape[] = [samplesOf(await metrics.text())]
+    for (let failures = 0; failures < 2; failures++) {
+      expect(await send(genuine())).toMatchObject({ status: 500 })
+      await until(() => outcomes.length > failures)
+      scrapes.push(samplesOf(await metrics.text()))
+    }
+    const [none, one, two] = scrapes as [Scrape, Scrape, Scrape]
+    const test = {
+      rule_files: [join(folder, 'alerts.yml')],
+      evaluation_interval: '1m',
+      tests: [
+        {
+          interval: '1m',
+          // One scrape a minute, and the second failure after ten minutes.
+          input_series: seriesOf([
+            none,
+            none,
+            ...Array<Scrape>(10).fill(one),
+            ...Array<Scrape>(10).fill(two),
+          ]),
+          promql_expr_test: [
+            [11, []],
+            [20, [{ labels: '{}', value: 1 }]],
+          ].map(([minute, exp_samples]) => ({
+            expr: 'count(ALERTS{alertname="CountersignUnavailable"})',
+            eval_time: `${minute as number}m`,
+            exp_samples,
+          })),
+        },
+      ],
+    }
+    const written = join(temporaryFolder(), 'test.yml')
+    writeFileSync(written, JSON.stringify(test))
+    expect(check('test', 'rules', written)).toContain('SUCCESS')
+  },
+)
+
+type Scrape = ReadonlyMap<string, number>
+
+/** The series of a test of promtool for what one process was scraped. */
+function seriesOf(scrapes: readonly Scrape[]) {
+  const names = [...new Set(scrapes.flatMap((scrape) => [...scrape.keys()]))]
+  return names.map((series) => ({
+    series,
+    values: scrapes.map((scrape) => scrape.get(series) ?? '_').join(' '),
+  }))
+}
 
 itWhere(prometheus !== undefined, 'prometheus')(
   'every query of the dashboard has a result in a Prometheus that scrapes a receiver',
