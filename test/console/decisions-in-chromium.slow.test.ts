@@ -1,4 +1,6 @@
 import { describeWithChromium } from '../support/chromium.js'
+import { deferred } from '../support/deferred.js'
+import { until } from '../support/until.js'
 import { everything, open, SUSPECT } from './in-chromium.js'
 
 describeWithChromium('decisions in a browser', () => {
@@ -37,6 +39,30 @@ describeWithChromium('decisions in a browser', () => {
     await page.getByText('2 entries match.').waitFor()
     await page.getByRole('button', { name: 'Discard 2 entries' }).click()
     await page.getByText('2 entries were discarded.').waitFor()
+    expect(await inbox.stats()).toMatchObject({ quarantined: 0, discarded: 3 })
+    expect(problems).toEqual([])
+  })
+
+  it('shows what was done when a button is pressed again while the decisions are carried out', async () => {
+    const { base, inbox, add } = await everything()
+    await add('stored', SUSPECT)
+    const { page, problems } = await open(base)
+    await page.goto(new URL('decide?state=quarantined&action=discard', base).href)
+    const act = inbox.act.bind(inbox)
+    const pressed = deferred()
+    const acting = jest.spyOn(inbox, 'act').mockImplementation((...decision) => {
+      const done = act(...decision)
+      return pressed.promise.then(() => done)
+    })
+    const { x, y } = (await page.getByRole('button', { name: 'Discard 2 entries' }).boundingBox())!
+    // Unlike a click on the button, this does not wait until the page of the answer is there.
+    const press = () => page.mouse.click(x + 5, y + 5)
+    await press()
+    await until(() => acting.mock.calls.length === 2)
+    await press()
+    pressed.resolve()
+    await page.getByRole('status').waitFor()
+    expect(await page.getByRole('status').innerText()).toBe('2 entries were discarded.')
     expect(await inbox.stats()).toMatchObject({ quarantined: 0, discarded: 3 })
     expect(problems).toEqual([])
   })

@@ -113,6 +113,15 @@ export const CONSOLE_SCRIPT = `'use strict'
     event.preventDefault()
     location.reload()
   })
+  // A form that is sent again before its answer is there would be refused, because the first one has changed the entries. The page would
+  // then say that nothing was done. After this time the button works again, also if the operator has stopped the first one.
+  const SENT_AGAIN_MS = 10_000
+  const sentAt = new WeakMap()
+  document.addEventListener('submit', (event) => {
+    if (event.target.method !== 'post') return
+    if (event.timeStamp < sentAt.get(event.target) + SENT_AGAIN_MS) event.preventDefault()
+    else sentAt.set(event.target, event.timeStamp)
+  })
   // Browsers block a form that is redirected to such a login, and show nothing. Not reload(): the page may be the answer to a form, which
   // would then be sent again.
   document.addEventListener('securitypolicyviolation', ({ effectiveDirective }) => {
