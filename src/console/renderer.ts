@@ -5,7 +5,14 @@ import { DECIDE, DECIDED } from './templates/decide.js'
 import { ENTRIES, ENTRY_TABLE, LIVE_ENTRIES } from './templates/entries.js'
 import { ENTRY } from './templates/entry.js'
 import { LAYOUT, MESSAGE, STATE, TIME } from './templates/layout.js'
-import { LIVE_OVERVIEW, OVERVIEW, WAITING, WAITING_CHANGES } from './templates/overview.js'
+import {
+  LIVE_OVERVIEW,
+  LIVE_SECRETS,
+  OVERVIEW,
+  SECRETS,
+  WAITING,
+  WAITING_CHANGES,
+} from './templates/overview.js'
 import { LIVE_REFUSED, REFUSED, REFUSED_CHANGES } from './templates/refused.js'
 import { SIGN_IN } from './templates/sign-in.js'
 
@@ -16,6 +23,8 @@ const TEMPLATES = {
   state: STATE,
   overview: OVERVIEW,
   liveOverview: LIVE_OVERVIEW,
+  secrets: SECRETS,
+  liveSecrets: LIVE_SECRETS,
   waiting: WAITING,
   waitingChanges: WAITING_CHANGES,
   entryTable: ENTRY_TABLE,

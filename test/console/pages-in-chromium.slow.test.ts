@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core'
 import { describeWithChromium } from '../support/chromium.js'
+import { genuine, subscription } from '../support/running-receiver.js'
 import { runConsole } from './browse.js'
 import { DEAD, everything, findings, open, pollUntil } from './in-chromium.js'
 import { seededInbox } from './seeded-inbox.js'
@@ -121,6 +122,21 @@ describeWithChromium('the pages of the console in a browser', () => {
     await link.press('Enter')
     await list.getByRole('cell', { name: 'the ledger did not answer' }).waitFor()
     expect([page.url(), await link.count()]).toEqual([base, 0])
+    expect(problems).toEqual([])
+  })
+
+  it('follows when a secret last verified a callback, which decides whether it can be removed', async () => {
+    const { base, receiver } = await everything()
+    const { page, problems } = await open(base)
+    await page.clock.install()
+    await page.goto(base)
+    await page.getByText('No callback was verified by this process since it started.').waitFor()
+    const { method, path, headers, body } = genuine()
+    await receiver.receive({ method, path, headers, body })
+    const rows = page.getByRole('group', { name: 'Secrets' }).locator('tbody tr')
+    await pollUntil(page, async () => (await rows.count()) > 0)
+    expect(await rows.locator('td').nth(1).innerText()).toBe(subscription.eventTypeName)
+    expect(await findings(page)).toEqual([])
     expect(problems).toEqual([])
   })
 

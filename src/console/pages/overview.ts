@@ -23,27 +23,15 @@ const OUTCOMES = ['handled', 'discarded', 'quarantined', 'dead'] as const
 export const overviewPage: ReadPage = async (parts, visit) => {
   const range = rangeIn(visit)
   const [live, waiting] = await Promise.all([liveView(parts, range), waitingView(parts)])
-  const { activity } = parts
   const frame = { ...visit.frame, title: 'Overview', current: './', hasChart: true, isLive: true }
-  return html(
-    parts.renderer.page('overview', frame, {
-      range,
-      live,
-      waiting,
-      secrets: (activity?.secrets ?? []).map(({ fingerprint, eventType, at }) => ({
-        fingerprint,
-        eventType,
-        at: timeView(new Date(at)),
-      })),
-      noSecrets: activity
-        ? 'No callback was verified by this process since it started.'
-        : 'The console of this process sees only the inbox. The receivers know which secrets they used.',
-    }),
-  )
+  const secrets = secretsView(parts)
+  return html(parts.renderer.page('overview', frame, { range, live, waiting, secrets }))
 }
 
-export const liveOverview: ReadPage = async (parts, visit) =>
-  html(parts.renderer.fragment('liveOverview', await liveView(parts, rangeIn(visit))))
+export const liveOverview: ReadPage = async (parts, visit) => {
+  const live = parts.renderer.fragment('liveOverview', await liveView(parts, rangeIn(visit)))
+  return html(live + parts.renderer.fragment('liveSecrets', secretsView(parts)))
+}
 
 /** The list alone. A page asks for it until it is there, and after that when the operator wants to see its changes. */
 export const liveWaiting: ReadPage = async (parts) =>
@@ -54,6 +42,19 @@ export const waitingChanges: ReadPage = async ({ reading, renderer }, { request 
   const entries = await reading.waiting()
   const isChanged = entries !== undefined && listVersion(entries) !== request.query.get('shown')
   return html(renderer.fragment('waitingChanges', { isChanged }))
+}
+
+function secretsView({ activity }: ConsoleParts) {
+  return {
+    secrets: (activity?.secrets ?? []).map(({ fingerprint, eventType, at }) => ({
+      fingerprint,
+      eventType,
+      at: timeView(new Date(at)),
+    })),
+    noSecrets: activity
+      ? 'No callback was verified by this process since it started.'
+      : 'The console of this process sees only the inbox. The receivers know which secrets they used.',
+  }
 }
 
 async function waitingView({ reading }: ConsoleParts) {

@@ -43,6 +43,20 @@ export const WAITING = `<div class="head"><h2 id="decide-title">Waiting for a de
 /** The answer that the list polls. */
 export const WAITING_CHANGES = `<% if (it.isChanged) { %><a href="./" hx-get="live/waiting" hx-target="#waiting" hx-swap="innerHTML">Update list</a><% } %>`
 
+/** The secrets. `@liveSecrets` updates them: a secret that an open page shows as not used any more may still be used. */
+export const SECRETS = `<% if (it.secrets.length === 0) { %><p class="note"><%= it.noSecrets %></p><% } else { %>
+<div class="scroll" tabindex="0" role="group" aria-label="Secrets">
+<table>
+<thead><tr><th scope="col">Fingerprint</th><th scope="col">Event type</th><th scope="col">Last verified a callback</th></tr></thead>
+<tbody>
+<% for (const secret of it.secrets) { %><tr><td class="mono"><%= secret.fingerprint %></td><td><%= secret.eventType %></td><td><%~ include('@time', secret.at) %></td></tr>
+<% } %></tbody>
+</table>
+</div><% } %>`
+
+/** A part of the answer of `@liveOverview`. htmx puts it into its place below the list, which must not move. */
+export const LIVE_SECRETS = `<div id="secrets" hx-swap-oob="innerMorph"><%~ include('@secrets', it) %></div>`
+
 export const OVERVIEW = `<% layout('@layout', it.frame) %>
 <div class="head"><h1>Overview</h1><p class="note">This page follows the inbox.</p></div>
 <div id="live" hx-get="live/overview?range=<%= it.range %>" hx-trigger="every 5s" hx-swap="innerMorph">
@@ -51,14 +65,6 @@ export const OVERVIEW = `<% layout('@layout', it.frame) %>
 <section aria-labelledby="decide-title" id="waiting"><%~ include('@waiting', it.waiting) %></section>
 <section aria-labelledby="secrets-title">
 <h2 id="secrets-title">Secrets that verified callbacks</h2>
-<% if (it.secrets.length === 0) { %><p class="note"><%= it.noSecrets %></p><% } else { %>
-<div class="scroll" tabindex="0" role="group" aria-label="Secrets">
-<table>
-<thead><tr><th scope="col">Fingerprint</th><th scope="col">Event type</th><th scope="col">Last verified a callback</th></tr></thead>
-<tbody>
-<% for (const secret of it.secrets) { %><tr><td class="mono"><%= secret.fingerprint %></td><td><%= secret.eventType %></td><td><%~ include('@time', secret.at) %></td></tr>
-<% } %></tbody>
-</table>
-</div><% } %>
+<div id="secrets"><%~ include('@secrets', it.secrets) %></div>
 </section>
 `
