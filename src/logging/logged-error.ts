@@ -37,12 +37,14 @@ class LoggedError extends Error {
   }
 }
 
-/** Name and message, of at most `limit` characters, for the record of an entry. */
+/** Name and message, of at most `limit` characters, for the record of an entry. A text that was cut ends with `…`. */
 export function errorText(error: unknown, secrets: KnownSecrets, limit: number): string {
   const message = textProperty(error, 'message')
   if (!isErrorLike(error)) return 'a handler threw no Error'
   if (message === undefined) return 'a handler threw an Error that cannot be read'
-  return secrets.hide(`${nameOf(error)}: ${message}`, limit).slice(0, limit)
+  const text = `${nameOf(error)}: ${message}`
+  const shown = secrets.hide(text, limit)
+  return Math.max(text.length, shown.length) > limit ? `${shown.slice(0, limit - 1)}…` : shown
 }
 
 function copy(error: unknown, secrets: KnownSecrets, depth: number): Error {
