@@ -79,6 +79,9 @@ async function restores({ backUp, restore, inbox, env = {} }: Commands): Promise
   const cwd = await sandbox.directory({ 'countersign.config.mjs': config(inbox) })
   const before = sandbox.serve([], { cwd, env })
   const [known, since] = [callbackOf('known'), callbackOf('since')]
+  await before.port()
+  // As every night: the second one replaces the first.
+  expect(await runShell(backUp, { cwd, env })).toMatchObject({ code: 0 })
   await handle(before, cwd, known, ['known'])
   expect(await runShell(backUp, { cwd, env })).toMatchObject({ code: 0 })
   await handle(before, cwd, since, ['known', 'since'])
@@ -102,6 +105,9 @@ itWhere(findProgram('sqlite3') !== undefined, 'sqlite3')(
     const cwd = await restores({ backUp: backUpFile, restore: restoreFile, inbox: { file: 'callbacks.db' } })
     expect(statSync(join(cwd, 'callbacks-backup.db')).mode & 0o077).toBe(0)
     expect(readdirSync(join(cwd, 'replaced'))).toEqual(['callbacks.db'])
+    // In a terminal the commands do not end at the first one that fails.
+    const again = await runShell(`set +e\n${restoreFile}`, { cwd })
+    expect(again.stderr).toMatch(/mkdir: .*replaced.*exists/)
     const replaced = 'countersign inbox export --file replaced/callbacks.db --newer-than 2d'
     expect((await runShell(replaced, { cwd })).stdout.trim().split('\n')).toHaveLength(2)
   },
