@@ -93,6 +93,18 @@ describe('the list', () => {
     },
   )
 
+  it.each([
+    ['2026-11-03T09:14:27.250', '2026-11-03T09:14:27.250', '0.001'],
+    ['2026-11-03T09:14:27', '2026-11-03T09:14:27', '1'],
+    ['', '', '1'],
+  ])('has a form that a browser sends for the time %s', async (time, value, step) => {
+    const { text } = await browse(await runConsole({ inbox: seededInbox().inbox })).get(
+      `entries?after=${time}`,
+    )
+    // A value between two steps is invalid (HTML, "suffering from a step mismatch").
+    expect(/name="after" value="([^"]*)"[^>]* step="([^"]*)"/.exec(text)!.slice(1)).toEqual([value, step])
+  })
+
   it.each(['state=lost', 'state=constructor', 'after=yesterday', `type=${'x'.repeat(201)}`])(
     'refuses %s with a sentence',
     async (filter) => {

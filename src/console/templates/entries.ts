@@ -30,7 +30,7 @@ export const ENTRIES = `<% layout('@layout', it.frame) %>
 <% for (const state of it.states) { %><label><input type="checkbox" name="state" value="<%= state.name %>"<% if (state.isChosen) { %> checked<% } %>> <%= state.name %></label>
 <% } %></fieldset>
 <% for (const field of it.fields) { %><label class="field"><span><%= field.label %></span>
-<input type="<%= field.type %>" name="<%= field.name %>" value="<%= field.value %>" maxlength="<%= field.maxLength %>"<% if (field.type === 'datetime-local') { %> step="1"<% } %> autocomplete="off" spellcheck="false"></label>
+<input type="<%= field.type %>" name="<%= field.name %>" value="<%= field.value %>" maxlength="<%= field.maxLength %>"<% if (field.type === 'datetime-local') { %> step="<%= field.value.includes('.') ? '0.001' : '1' %>"<% } %> autocomplete="off" spellcheck="false"></label>
 <% } %>
 <div class="buttons"><button>Show</button> <a href="entries">Clear</a></div>
 </form>
