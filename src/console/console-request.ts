@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { originForm } from '../base/origin-form.js'
 
 /** What the console reads of a request. */
 export interface ConsoleRequest {
@@ -19,8 +20,10 @@ export const MAX_URL_LENGTH = 8_192
 export function consoleRequest(
   request: IncomingMessage & { readonly originalUrl?: string | undefined },
 ): ConsoleRequest {
-  const { method = 'GET', url = '/' } = request
-  const original = (typeof request.originalUrl === 'string' ? request.originalUrl : url).split('?', 1)[0]!
+  const { method = 'GET' } = request
+  const url = originForm(request.url ?? '/')
+  const whole = typeof request.originalUrl === 'string' ? originForm(request.originalUrl) : url
+  const original = whole.split('?', 1)[0]!
   const end = url.indexOf('?')
   const path = end === -1 ? url : url.slice(0, end)
   return {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import { hostOption } from '../base/listen.js'
 import { hostsOption, isKnownHost } from '../base/known-hosts.js'
+import { originForm } from '../base/origin-form.js'
 import { checkKnownOptions, integerOption, invalidOption } from '../base/option-checks.js'
 import type { StandaloneConsole } from '../console/sign-in/standalone-console.js'
 import {
@@ -95,7 +96,7 @@ function consoleListener(
   otherwise: RequestListener,
 ): RequestListener {
   return (request, response) => {
-    const { url = '/' } = request
+    const url = originForm(request.url ?? '/')
     if (url === '/' && request.method === 'GET') {
       response.writeHead(303, { Location: `${CONSOLE_PATH}/`, 'Content-Length': 0 }).end()
       return

@@ -1,4 +1,5 @@
 import { browse, hiddenFields, textOf } from '../console/browse.js'
+import { connection } from '../support/connection.js'
 import { configModule, deliver, SUBSCRIPTION } from './configured.js'
 import { countersign, Sandbox } from './program.js'
 
@@ -25,6 +26,10 @@ describe('the console of serve', () => {
     expect((await get('/')).headers.get('Location')).toBe('/console/')
     expect((await get('/console')).headers.get('Location')).toBe('./console/')
     expect((await get('./')).headers.get('Location')).toBe('sign-in')
+    const { socket, received, closed } = await connection(Number(new URL(base!).port))
+    socket.write(`GET ${base} HTTP/1.1\r\nHost: ${new URL(base!).host}\r\nConnection: close\r\n\r\n`)
+    await closed
+    expect(received()).toMatch(/^HTTP\/1\.1 303 [^]*\r\nLocation: sign-in\r\n/)
     const fields = { ...hiddenFields(await get('sign-in')), name: 'ada', password: PASSWORD }
     expect((await post('sign-in', fields)).status).toBe(303)
     expect(textOf(await get('entries'))).toContain(SUBSCRIPTION.eventTypeName)

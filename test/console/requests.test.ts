@@ -49,6 +49,23 @@ describe('a request', () => {
     expect(await statusOf(`${base.pathname}?${'x'.repeat(8_192)}`)).toBe(414)
   })
 
+  it.each(HOSTS)('whose address is a whole URL is answered as one with a path, in %s', async (host) => {
+    const { inbox } = seededInbox()
+    const base = new URL(await runConsole({ inbox }, host))
+    const ask = (path: string) =>
+      new Promise<[number | undefined, string | undefined]>((resolve, reject) => {
+        const sent = request({ host: base.hostname, port: base.port, path, agent: false }, (response) => {
+          response.resume()
+          resolve([response.statusCode, response.headers.location])
+        })
+        sent.on('error', reject).end()
+      })
+    expect(await ask(base.href)).toEqual([200, undefined])
+    expect(await ask(new URL('entries?state=dead', base).href)).toEqual([200, undefined])
+    expect(await ask(new URL('nothing', base).href)).toEqual([404, undefined])
+    if (host !== 'node:http') expect(await ask(base.href.replace(/\/$/, ''))).toEqual([303, './callbacks/'])
+  })
+
   it('that a login in front has answered, and passed on nevertheless, is logged', async () => {
     const log = collectedLog()
     const app = express()
@@ -174,6 +191,8 @@ test('the overview names the secrets that verified callbacks by their fingerprin
   expect(textOf(page)).toMatch(/Secrets that verified callbacks .*[0-9a-f]{12} transfers\.book-completed/)
   expect(textOf(page)).toContain('agrees with the clock of the service')
   expect(page.text).not.toContain(subscription.secret)
+  const [, fingerprint] = /([0-9a-f]{12})<.td><td>transfers/.exec(page.text)!
+  expect((await get('live/overview')).text).toContain(fingerprint)
   await receiver.stop()
 })
 
