@@ -7,11 +7,24 @@ import type { ObservedProcess } from '../observed-process.js'
 import { callbackDurations } from './callback-durations.js'
 import { ObservableMetrics } from './observable-metrics.js'
 
+type Observe = (observed: ObservedProcess, inbox: string) => () => void
+
+/**
+ * `openTelemetry()` may be called for each receiver. The SDK takes observable counters of one name on one meter for one series, whose
+ * value then grows with each export.
+ */
+const observersByMeter = new WeakMap<Meter, Observe>()
+
 /** The metrics of receivers and workers. Returns a function that observes one of them, and returns what ends that. */
-export function callbackMetrics(
-  meter: Meter,
-  eventTypeLabel: EventTypeLabel,
-): (observed: ObservedProcess, inbox: string) => () => void {
+export function callbackMetrics(meter: Meter, eventTypeLabel: EventTypeLabel): Observe {
+  const known = observersByMeter.get(meter)
+  if (known) return known
+  const observe = newCallbackMetrics(meter, eventTypeLabel)
+  observersByMeter.set(meter, observe)
+  return observe
+}
+
+function newCallbackMetrics(meter: Meter, eventTypeLabel: EventTypeLabel): Observe {
   const answers = new AnswerMetrics(eventTypeLabel)
   const attempts = new AttemptMetrics(eventTypeLabel)
   const inboxes = new InboxMetrics(Date.now)

@@ -30,7 +30,7 @@ export interface OpenTelemetryOptions {
   readonly refusedSpansPerSecond?: number | undefined
   /**
    * How many event types become part of span names and attributes of metrics, from 1 to 1,000. Further types are `other`. The types
-   * are those of the subscriptions whose secret matched. @default 100
+   * are those of the subscriptions whose secret matched. For metrics, the first call with a provider decides. @default 100
    */
   readonly maxEventTypes?: number | undefined
 }

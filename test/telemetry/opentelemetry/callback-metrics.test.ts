@@ -35,7 +35,7 @@ function measure() {
       ]),
     )
   }
-  return { telemetry: openTelemetry({ meterProvider, tracerProvider: false }), read }
+  return { telemetry: openTelemetry({ meterProvider, tracerProvider: false }), meterProvider, read }
 }
 
 function operation(name: string, type = name) {
@@ -96,6 +96,20 @@ describe('metrics', () => {
     await send(genuine({ timestamp: new Date(Date.now() + 120_000) }))
     const [point] = (await read()).get('countersign.signed_to_handled.duration')!.points
     expect(point!.value).toMatchObject({ count: 1, sum: 0 })
+  })
+
+  it('add up what receivers do that are observed by an object each', async () => {
+    const { telemetry, meterProvider, read } = measure()
+    for (const each of [telemetry, openTelemetry({ meterProvider, tracerProvider: false })]) {
+      const { receiver, send } = await runReceiver()
+      each.observe(receiver)
+      await send(genuine())
+    }
+    for (let exports = 0; exports < 2; exports++) {
+      const found = await read()
+      const counted = ['callbacks', 'attempts'].map((name) => found.get(`countersign.${name}`)!.points)
+      expect(counted).toMatchObject([[{ value: 2 }], [{ value: 2 }]])
+    }
   })
 
   it('have what the inbox holds, read when they are exported', async () => {
