@@ -13,14 +13,10 @@ type Form =
 export async function readForm(request: IncomingMessage & { readonly body?: unknown }): Promise<Form> {
   const [mediaType = ''] = (request.headers['content-type'] ?? '').split(';', 1)
   if (mediaType.trim().toLowerCase() !== 'application/x-www-form-urlencoded') return { refused: 415 }
-  const parsed: unknown = request.body
-  if (typeof parsed === 'object' && parsed !== null && request.readableEnded) {
-    const fields = Object.entries(parsed).flatMap(([name, value]) =>
-      typeof value === 'string' ? [[name, value] as [string, string]] : [],
-    )
-    return { fields: new URLSearchParams(fields) }
+  if (request.readableEnded) {
+    const fields = fieldsIn(request.body)
+    return fields ? { fields } : { refused: 400 }
   }
-  if (request.readableEnded) return { refused: 400 }
   try {
     const body = await getRawBody(request, {
       limit: MAX_FORM_BYTES,
@@ -31,4 +27,14 @@ export async function readForm(request: IncomingMessage & { readonly body?: unkn
   } catch (error) {
     return { refused: (error as { status?: unknown }).status === 413 ? 413 : 400 }
   }
+}
+
+/** The fields that a body parser has left: as an object, as the bytes or as the text. */
+function fieldsIn(body: unknown): URLSearchParams | undefined {
+  if (typeof body === 'string' || Buffer.isBuffer(body)) return new URLSearchParams(body.toString())
+  if (typeof body !== 'object' || body === null) return undefined
+  const fields = Object.entries(body).flatMap(([name, value]) =>
+    typeof value === 'string' ? [[name, value] as [string, string]] : [],
+  )
+  return new URLSearchParams(fields)
 }

@@ -206,11 +206,15 @@ describe('a form', () => {
     expect([answer.status, await isDone()]).toEqual([415, false])
   })
 
-  it('is taken from a body parser of the application', async () => {
+  it.each([
+    ['its fields', express.urlencoded({ extended: false })],
+    ['its bytes', express.raw({ type: () => true })],
+    ['its text', express.text({ type: () => true })],
+  ])('is taken from a body parser of the application that leaves %s', async (_, parser) => {
     const { inbox, add } = seededInbox()
     const id = await add(DEAD)
     const app = express()
-    app.use(express.urlencoded({ extended: false }))
+    app.use(parser)
     app.use('/c', createConsole({ inbox, operator: () => ADA }))
     const { get, post } = browse(`${await serveUntilEnd(app)}/c/`)
     const fields = hiddenFields(await get(`entry?id=${id}`))
