@@ -175,6 +175,22 @@ describeWithChromium('the pages of the console in a browser', () => {
     await becomes(1)
   })
 
+  it.each([
+    ['refused', 'td.text'],
+    ['./', '#secrets td'],
+  ])('shows the texts of %s on a narrow page without a scroll to the side', async (path, cells) => {
+    const { base, receiver } = await everything()
+    const { method, path: target, headers, body } = genuine()
+    await receiver.receive({ method, path: target, headers, body })
+    const { page } = await open(base, { viewport: { width: 360, height: 800 } })
+    await page.goto(new URL(path, base).href)
+    const ends = await page.evaluate<number[]>(
+      `[...document.querySelectorAll('${cells}')].map((cell) => cell.getBoundingClientRect().right)`,
+    )
+    expect(ends.length).toBeGreaterThan(0)
+    expect(ends.filter((end) => end > 360)).toEqual([])
+  })
+
   it('draws the chart in the colours of the states', async () => {
     const { base } = await everything()
     const { page } = await open(base, { colorScheme: 'light' })

@@ -184,6 +184,7 @@ pre.payload { margin: 0.6rem 0 0; padding: 0.75rem; background: var(--page); bor
   .stacked tr { display: flex; flex-wrap: wrap; align-items: baseline; gap: 0.1rem 0.75rem; padding: 0.34rem 0; border-bottom: 1px solid var(--line); }
   .stacked tbody tr:last-child { border-bottom: 0; }
   .stacked tbody tr > * { padding: 0; border-bottom: 0; white-space: normal; overflow-wrap: anywhere; }
+  .stacked td[data-label]::before { content: attr(data-label) " "; color: var(--soft); }
   .stacked td.text { flex: 1 0 100%; min-width: 0; white-space: pre-wrap; }
 }
 @media print {

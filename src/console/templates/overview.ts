@@ -46,7 +46,7 @@ export const WAITING_CHANGES = `<% if (it.isChanged) { %><a href="./" hx-get="li
 /** The secrets. `@liveSecrets` updates them: a secret that an open page shows as not used any more may still be used. */
 export const SECRETS = `<% if (it.secrets.length === 0) { %><p class="note"><%= it.noSecrets %></p><% } else { %>
 <div class="scroll" tabindex="0" role="group" aria-label="Secrets">
-<table>
+<table class="stacked">
 <thead><tr><th scope="col">Fingerprint</th><th scope="col">Event type</th><th scope="col">Last verified a callback</th></tr></thead>
 <tbody>
 <% for (const secret of it.secrets) { %><tr><td class="mono"><%= secret.fingerprint %></td><td><%= secret.eventType %></td><td><%~ include('@time', secret.at) %></td></tr>

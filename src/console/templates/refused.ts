@@ -1,7 +1,7 @@
 export const LIVE_REFUSED = `<% if (it.counts.length === 0) { %><p class="note">No request was refused since <%~ include('@time', it.since) %>.</p><% } else { %>
-<div class="scroll" tabindex="0" role="group" aria-label="Counts by reason"><table>
+<div class="scroll" tabindex="0" role="group" aria-label="Counts by reason"><table class="stacked">
 <thead><tr><th scope="col">Code</th><th scope="col" class="number">Last hour</th><th scope="col" class="number">Since the start</th><th scope="col">Last</th><th scope="col">Reason</th></tr></thead>
-<tbody><% for (const row of it.counts) { %><tr><td class="mono"><%= row.code %></td><td class="number"><%= row.lastHour %></td><td class="number"><%= row.total %></td><td><%~ include('@time', row.lastAt) %></td><td class="text"><%= row.reason %></td></tr>
+<tbody><% for (const row of it.counts) { %><tr><td class="mono"><%= row.code %></td><td class="number" data-label="Last hour"><%= row.lastHour %></td><td class="number" data-label="Since the start"><%= row.total %></td><td data-label="Last"><%~ include('@time', row.lastAt) %></td><td class="text"><%= row.reason %></td></tr>
 <% } %></tbody></table></div><% } %>
 `
 
@@ -15,9 +15,9 @@ export const REFUSED = `<% layout('@layout', it.frame) %>
 <section aria-label="Refused requests by reason"><div hx-get="live/refused" hx-trigger="every 5s" hx-swap="innerMorph"><%~ include('@liveRefused', it.live) %></div></section>
 <section aria-labelledby="causes-title"><h2 id="causes-title">Causes that were found</h2>
 <% if (it.causes.length === 0) { %><p class="note">The diagnosis has found no cause.</p><% } else { %>
-<div class="scroll" tabindex="0" role="group" aria-label="Causes"><table>
+<div class="scroll" tabindex="0" role="group" aria-label="Causes"><table class="stacked">
 <thead><tr><th scope="col">Last found</th><th scope="col" class="number">Times</th><th scope="col">Cause</th><th scope="col">Certainty</th><th scope="col">What to do</th></tr></thead>
-<tbody><% for (const found of it.causes) { %><tr><td><%~ include('@time', found.at) %></td><td class="number"><%= found.count %></td><td class="mono"><%= found.cause %></td><td><%= found.certainty %></td><td class="text"><%= found.cure %></td></tr>
+<tbody><% for (const found of it.causes) { %><tr><td><%~ include('@time', found.at) %></td><td class="number" data-label="Times"><%= found.count %></td><td class="mono"><%= found.cause %></td><td><%= found.certainty %></td><td class="text"><%= found.cure %></td></tr>
 <% } %></tbody></table></div><% } %></section>
 <section aria-labelledby="latest-title"><h2 id="latest-title">The latest</h2>
 <% if (it.latest.length === 0) { %><p class="note">None.</p><% } else { %>
