@@ -115,7 +115,7 @@ export const CONSOLE_SCRIPT = `'use strict'
   })
   // A form that is sent again before its answer is there would be refused, because the first one has changed the entries. The page would
   // then say that nothing was done. After this time the button works again, also if the operator has stopped the first one.
-  const SENT_AGAIN_MS = 10_000
+  const SENT_AGAIN_MS = 30_000
   const sentAt = new WeakMap()
   document.addEventListener('submit', (event) => {
     if (event.target.method !== 'post') return
