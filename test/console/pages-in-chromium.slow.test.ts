@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
 import { describeWithChromium } from '../support/chromium.js'
 import { genuine, subscription } from '../support/running-receiver.js'
+import { until } from '../support/until.js'
 import { runConsole } from './browse.js'
 import { DEAD, everything, findings, open, pollUntil } from './in-chromium.js'
 import { seededInbox } from './seeded-inbox.js'
@@ -154,6 +155,26 @@ describeWithChromium('the pages of the console in a browser', () => {
     await link.press('Enter')
     await rows.nth(1).waitFor()
     expect(await link.count()).toBe(0)
+    expect(problems).toEqual([])
+  })
+
+  it('asks for nothing in the background, and immediately when it is looked at again', async () => {
+    const { base, add } = await everything()
+    const { page, problems } = await open(base)
+    await page.clock.install()
+    await page.goto(base)
+    const asked: string[] = []
+    page.on('request', (request) => asked.push(...(/live\/[a-z-]+/.exec(request.url()) ?? [])))
+    const look = (isHidden: boolean) =>
+      page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true })
+        document.dispatchEvent(new Event('visibilitychange'))`)
+    await look(true)
+    await add(DEAD)
+    await page.clock.runFor(60_000)
+    expect(asked).toEqual([])
+    await look(false)
+    await until(() => asked.length === 2)
+    expect(asked.sort()).toEqual(['live/overview', 'live/waiting-changes'])
     expect(problems).toEqual([])
   })
 

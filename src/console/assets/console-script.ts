@@ -103,7 +103,12 @@ export const CONSOLE_SCRIPT = `'use strict'
   // If the session has ended, the address of the page leads to a login: of the console, or of the application or the proxy in front. A
   // followed redirect to a login on another origin would look like a console that does not answer.
   document.addEventListener('htmx:config:request', (event) => {
+    // Nobody looks at a page in the background. What it asks takes processor time from callbacks.
+    if (document.hidden) event.preventDefault()
     event.detail.ctx.request.redirect = 'manual'
+  })
+  document.addEventListener('visibilitychange', () => {
+    for (const polling of document.querySelectorAll('[hx-trigger^=every]')) polling.dispatchEvent(new Event('every'))
   })
   document.addEventListener('htmx:error', () => showStale(true))
   document.addEventListener('htmx:after:request', (event) => {
