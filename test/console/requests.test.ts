@@ -136,7 +136,7 @@ describe('the page of refused requests', () => {
     const plain = { method: 'POST', path: '/', headers: forged.headers, body: forged.body }
     for (let sent = 0; sent < 200; sent++) await receiver.receive(plain)
     const { text } = await get('refused')
-    expect(text).toMatch(/<td class="number">200<\/td>/)
+    expect(text).toMatch(/<td class="number" data-label="Since the start">200<\/td>/)
     expect(text.match(/<td class="number">401/g)).toHaveLength(50)
   })
 
