@@ -241,3 +241,10 @@ test('a scrambled JSON text is JSON with the same keys, lengths and types', () =
     }),
   )
 })
+
+test('the time grows with the length of a text, and not with its square', () => {
+  const started = process.cpuUsage()
+  expect(scramblerOf('seed')('a'.repeat(400_000))).toMatch(/^[a-z]{400000}$/)
+  // If each block of 16 letters hashed the whole text, it would be more than half a minute.
+  expect(process.cpuUsage(started).user).toBeLessThan(10_000_000)
+})

@@ -84,12 +84,14 @@ function scrambledCharacter(character: string, next: Numbers): string {
 type Numbers = (limit: number) => number
 
 function numbersOf(seed: string, text: string): Numbers {
+  // Each block is made of this key. If it was made of the text, the time would grow with the square of its length.
+  const key = createHmac('sha256', seed).update(text).digest()
   let block = Buffer.alloc(0)
   let blocks = 0
   let at = 0
   return (limit) => {
     if (at + 2 > block.length) {
-      block = createHmac('sha256', seed).update(`${blocks++} ${text}`).digest()
+      block = createHmac('sha256', key).update(String(blocks++)).digest()
       at = 0
     }
     const number = block.readUInt16BE(at) % limit
