@@ -1,5 +1,5 @@
 import { Socket, type ConnectOpts, type SocketConstructorOpts } from 'node:net'
-import { setImmediate as nextTick } from 'node:timers/promises'
+import { setImmediate } from 'node:timers/promises'
 import { CountersignError } from '../base/errors.js'
 import { checkExchange } from './argument-checks.js'
 import { headerValues, MalformedMessage, readBody, readHead, type MessageHead } from './http-message.js'
@@ -42,6 +42,9 @@ export class RawRequestError extends CountersignError<RawRequestCode> {
 }
 
 const MAX_RESPONSE_BYTES = 1_048_576
+
+// Taken before the caller's test fakes timers: `mock.timers` of node:test replaces it in the module.
+const nextTick = setImmediate
 
 /**
  * Sends bytes to a server unchanged, which no HTTP client does: recorded requests, malformed requests, bodies in pieces.

@@ -1,3 +1,4 @@
+import timers from 'node:timers/promises'
 import fc from 'fast-check'
 import { sendRawRequest } from '../../src/testing/raw-request.js'
 import { randomRuns } from '../support/random-runs.js'
@@ -5,6 +6,8 @@ import { freePort } from '../support/server-program.js'
 import { answer, answerAndClose, listen } from './raw-answers.js'
 
 const REQUEST = Buffer.from('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+
+afterEach(() => jest.restoreAllMocks())
 
 describe('what is refused', () => {
   it('is a connection closed without an answer', async () => {
@@ -27,6 +30,12 @@ describe('what is refused', () => {
 
   it('is a port where nobody listens, with the code of the system', async () => {
     const target = { port: await freePort() }
+    await expect(sendRawRequest(REQUEST, target)).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+  })
+
+  it('is a port where nobody listens, with the code of the system, while a test has its timers faked', async () => {
+    const target = { port: await freePort() }
+    jest.spyOn(timers, 'setImmediate').mockReturnValue(new Promise<never>(() => {}))
     await expect(sendRawRequest(REQUEST, target)).rejects.toMatchObject({ code: 'ECONNREFUSED' })
   })
 
