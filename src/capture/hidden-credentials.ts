@@ -3,7 +3,10 @@ import { markSignatures } from '../diagnosis/signature-marker.js'
 
 const HIDDEN = '[hidden]'
 
+const IDEMPOTENCY_KEY = /^x-idempotency-key$/i
 const MAY_SIGN = /auth|signature|hmac/i
+/** A proxy may have put Authorization into any header, also into that of the timestamp. */
+const HAS_SCHEME = /hmac-sha256|signature=|^\s*(?:basic|bearer|digest|negotiate)\s/i
 const MARKER = /(\[salted-sha256:[^\]]*\])/
 /** A longer word without spaces may be a credential. `HMAC-SHA256` and the words of dates are shorter. */
 const LONG_WORD = /[\w.~+/=-]{16,}/g
@@ -14,12 +17,10 @@ const AFTER_SCHEME = /\b(basic|bearer|digest|token|apikey)[ =:]+[^\s,;[]+/gi
  * signature into any header.
  */
 export function hideCredentials(name: string, value: string): string {
-  // Both are part of what is signed or of what identifies the callback, and neither is a credential.
-  if (/timestamp|^x-idempotency-key$/i.test(name)) return value
-  if (CREDENTIAL_NAME.test(name)) return HIDDEN
+  if (CREDENTIAL_NAME.test(name) && !IDEMPOTENCY_KEY.test(name)) return HIDDEN
   // The scheme of Authorization is kept: explain says which one arrived in place of HMAC-SHA256.
-  if (!MAY_SIGN.test(name) && !/hmac-sha256|signature=/i.test(value))
-    return JWT_START.test(value) ? HIDDEN : markSignatures(value)
+  const hidesWords = HAS_SCHEME.test(value) || (MAY_SIGN.test(name) && !/timestamp/i.test(name))
+  if (!hidesWords) return JWT_START.test(value) ? HIDDEN : markSignatures(value)
   return markSignatures(value)
     .split(MARKER)
     .map((part) => (MARKER.test(part) ? part : withoutWords(part)))

@@ -128,6 +128,12 @@ test.each([
   ['X-User', 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.short', 'eyJzdWIiOiIxIn0'],
   ['X-Csrf', 'tok-123', 'tok-123'],
   ['X-Amz-Security-Token', 't-1', 't-1'],
+  ['X-Amz-Timestamp-Token', 't-1', 't-1'],
+  ['Authorization-Timestamp', `HMAC-SHA256 Signature=${'Q'.repeat(43)}=`, 'QQQQQQQQ'],
+  ['X-Signature-Timestamp', `t=1793697267,v1=${'Q'.repeat(43)}=`, 'QQQQQQQQ'],
+  ['X-Idempotency-Key', `HMAC-SHA256 Signature=${'Q'.repeat(43)}=`, 'QQQQQQQQ'],
+  ['X-Original', 'Bearer tok-123', 'tok-123'],
+  ['X-Original', 'Basic dXNlcjpwYXNz', 'dXNlcjpwYXNz'],
   // The digest of a signature, which stands beside them, may have any letters, but no hyphen.
 ])('the credentials in %s: %s are hidden', async (name, value, hidden) => {
   const { send, receiver } = await run()
