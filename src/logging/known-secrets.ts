@@ -1,7 +1,8 @@
 import { property } from '../base/foreign-value.js'
 import { secretSpellings } from '../base/secret-spellings.js'
 
-const SCHEMES = String.raw`(?<=HMAC-SHA256 Signature=|\b[Bb]earer |\bBasic )`
+// A receiver accepts HMAC-SHA256 in any letter case (RFC 9110, section 11.1).
+const SCHEMES = String.raw`(?<=[Hh][Mm][Aa][Cc]-[Ss][Hh][Aa]256 Signature=|\b[Bb]earer |\bBasic )`
 
 /** A token in the middle of a sentence, as in the messages of HTTP clients. */
 const CREDENTIALS = String.raw`${SCHEMES}[\w.~+/-]{8,}=*`

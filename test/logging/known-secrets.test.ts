@@ -41,6 +41,11 @@ describe('KnownSecrets', () => {
     expect(knowing().hide('sent Bearer eyJhbGciOiJIUzI1NiJ9.e30')).toBe('sent Bearer [hidden]')
   })
 
+  it.each(['HMAC-SHA256', 'hmac-sha256', 'Hmac-Sha256'])('hides a signature after %s', (scheme) => {
+    const authorization = `${scheme} Signature=${'Qq+/'.repeat(11).slice(0, 43)}=`
+    expect(knowing().hide(`sent ${authorization}.`)).toBe(`sent ${scheme} Signature=[hidden].`)
+  })
+
   it('leaves no part of a secret at the end of what is cut, wherever the cut falls', () => {
     const known = knowing(SECRET)
     const text = `${'x'.repeat(20)}${SECRET}${SECRET}${'y'.repeat(20)}`
