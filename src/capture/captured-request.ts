@@ -22,21 +22,28 @@ export function capturedFiles(
   receivedAt: Date,
   { keepSignatures }: { readonly keepSignatures: boolean },
 ): CapturedFiles {
+  const valueOf: ShownValue = keepSignatures ? (_name, value) => value : hideCredentials
   return {
-    http: requestBytes(request, keepSignatures ? (_name, value) => value : hideCredentials),
-    json: `${JSON.stringify(description(request, receivedAt), undefined, 2)}\n`,
+    http: requestBytes(request, valueOf),
+    json: `${JSON.stringify(description(request, receivedAt, valueOf), undefined, 2)}\n`,
   }
 }
 
-function description({ outcome, head, body }: AnsweredRequest, receivedAt: Date): object {
+/** What is written of the value of a header. */
+type ShownValue = (name: string, value: string) => string
+
+function description(
+  { outcome, head, body }: AnsweredRequest,
+  receivedAt: Date,
+  valueOf: ShownValue,
+): object {
   const { code, status, callback } = outcome
-  const claimed = head.headers.eventType
+  const claimed = valueOf('X-Event-Type', String(head.headers.eventType ?? ''))
   return {
     sender: 'captured by countersign',
     subscription: {
       // Unverified unless the signature matched.
-      eventTypeName:
-        callback?.subscription.eventTypeName ?? (String(claimed ?? '').slice(0, 100) || 'unknown'),
+      eventTypeName: callback?.subscription.eventTypeName ?? (claimed.slice(0, 100) || 'unknown'),
       callbackUrl: withoutQuery(callback?.subscription.callbackUrl ?? UNKNOWN_URL),
       secret: NO_SECRET,
     },
@@ -49,10 +56,7 @@ function description({ outcome, head, body }: AnsweredRequest, receivedAt: Date)
   }
 }
 
-function requestBytes(
-  { head, body }: AnsweredRequest,
-  valueOf: (name: string, value: string) => string,
-): Buffer {
+function requestBytes({ head, body }: AnsweredRequest, valueOf: ShownValue): Buffer {
   const fields: string[] = []
   let isChunked = false
   let hasLength = false

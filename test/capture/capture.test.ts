@@ -150,6 +150,19 @@ test.each([
   expect(text.replace(/^[\w-]+: /gm, '')).not.toContain(hidden)
 })
 
+test('a signature in X-Event-Type is in neither of the two files', async () => {
+  const { send, receiver } = await run()
+  const { Authorization } = genuine().headers
+  await send(genuine({ headers: { Authorization: FORGED, 'X-Event-Type': Authorization! } }))
+  await receiver.stop()
+  const files = readdirSync(folder).map((file) => readFileSync(join(folder, file), 'latin1'))
+  expect(files).toHaveLength(2)
+  for (const text of files) {
+    expect(text).toContain('[salted-sha256:')
+    expect(text).not.toContain(Authorization!.split('Signature=')[1])
+  }
+})
+
 test('the scheme of a token in Authorization is kept, because it may be the cause', async () => {
   const { send, receiver } = await run()
   await send(genuine({ headers: { Authorization: 'Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.short' } }))
