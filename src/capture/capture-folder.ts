@@ -16,6 +16,9 @@ export function captureName(file: string): string | undefined {
   return OWN_NAME.exec(file)?.[1]
 }
 
+/** Of requests that arrived together, a later one may be written first, and the clocks of other processes may differ. */
+const MAX_AHEAD_MS = 3_600_000
+
 interface FolderSettings {
   readonly folder: string
   readonly keep: number
@@ -36,8 +39,8 @@ export function captureWriter({ folder, keep, maxBytes }: FolderSettings): Write
     if (problem !== undefined) throw new Error(problem)
     const bytes = http.length + Buffer.byteLength(json)
     if (bytes > maxBytes) throw new Error(`a request of ${bytes} bytes exceeds capture.maxBytes`)
-    await makeRoom(1, bytes)
-    const time = receivedAt.toISOString().replace(/[-:.]/g, '')
+    await makeRoom(1, bytes, receivedAt)
+    const time = timeText(receivedAt)
     // No part of the name comes from the request. The number is for the order within a millisecond, the random part for
     // other processes.
     number = (number + 1) % 1_000_000
@@ -54,7 +57,7 @@ export function captureWriter({ folder, keep, maxBytes }: FolderSettings): Write
     // Another process may have removed the first half meanwhile, to keep the bounds.
     if (!(await exists(`${name}.http`))) await remove(name)
     // Again, because other processes may have written meanwhile.
-    await makeRoom(0, 0)
+    await makeRoom(0, 0, receivedAt)
   }
 
   async function exists(file: string): Promise<boolean> {
@@ -78,12 +81,11 @@ export function captureWriter({ folder, keep, maxBytes }: FolderSettings): Write
     }
   }
 
-  async function makeRoom(neededCount: number, neededBytes: number): Promise<void> {
+  async function makeRoom(neededCount: number, neededBytes: number, now: Date): Promise<void> {
     const kept = await keptRequests()
     let bytes = neededBytes + [...kept.values()].reduce((sum, each) => sum + each, 0)
     let count = neededCount + kept.size
-    // The names begin with the time, so their order is that of the requests.
-    for (const name of [...kept.keys()].sort()) {
+    for (const name of oldestFirst([...kept.keys()], now)) {
       if (count <= keep && bytes <= maxBytes) return
       await remove(name)
       bytes -= kept.get(name)!
@@ -122,6 +124,21 @@ export function captureWriter({ folder, keep, maxBytes }: FolderSettings): Write
       await unlink(join(folder, `${name}.${ending}`)).catch(ifMissing(undefined))
     }
   }
+}
+
+/** As it begins the names of files. */
+function timeText(time: Date): string {
+  return time.toISOString().replace(/[-:.]/g, '')
+}
+
+/**
+ * The names begin with the time, so their order is that of the requests. A later time than now is from before the clock was set
+ * back: such a request is older than all others.
+ */
+function oldestFirst(names: readonly string[], now: Date): string[] {
+  const ahead = timeText(new Date(now.getTime() + MAX_AHEAD_MS))
+  const inOrder = [...names].sort()
+  return [...inOrder.filter((name) => name > ahead), ...inOrder.filter((name) => name <= ahead)]
 }
 
 /** Somebody may remove files, and the whole folder, at any time. */

@@ -190,6 +190,24 @@ test('the oldest requests are removed, and other files in the folder are not', a
   ])
 })
 
+test('requests of a clock that was ahead are removed first once it was set back', async () => {
+  let now = Date.parse('2027-11-03T09:14:27Z')
+  const { send, receiver } = await run({ keep: 3 }, { clock: () => now })
+  const refused = (Id: string) => send(genuine({ payload: { Id }, headers: { Authorization: FORGED } }))
+  for (const id of ['ahead 1', 'ahead 2', 'ahead 3']) await refused(id)
+  await until(() => written().length === 3)
+  now = Date.parse('2026-11-03T09:14:27Z')
+  for (const id of ['1', '2', '3']) await refused(id)
+  await receiver.stop()
+  const kept = await loadRecordedRequests(folder)
+  // Their order is that of their times, which are the clock less the time that each took.
+  expect(kept.map(({ bytes }) => parseRecordedRequest(bytes).body.toString()).sort()).toEqual([
+    '{"Id":"1"}',
+    '{"Id":"2"}',
+    '{"Id":"3"}',
+  ])
+})
+
 test('the files stay below maxBytes', async () => {
   const { send, receiver } = await run({ maxBytes: 10_000 })
   for (let sent = 0; sent < 5; sent++)

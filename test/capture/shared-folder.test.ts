@@ -19,7 +19,8 @@ const bytesInFolder = () =>
 test('a request that another process was writing counts with its whole size', async () => {
   const write = captureWriter({ folder, keep: 100, maxBytes: 10_000 })
   // Later than every request of this test, so that it is not the oldest one.
-  const other = join(folder, '29990101T000000000Z-000001-0123abcd-err-signature-mismatch')
+  const time = new Date(Date.now() + 1_800_000).toISOString().replace(/[-:.]/g, '')
+  const other = join(folder, `${time}-000001-0123abcd-err-signature-mismatch`)
   writeFileSync(`${other}.http`, '')
   await write(request(4_000), new Date(), CODE)
   writeFileSync(`${other}.http`, Buffer.alloc(8_000))
