@@ -47,7 +47,7 @@ interface ForwardedJob {
 
 /**
  * A processor for a BullMQ `Worker` that runs the handlers of a receiver on what `forwardTo` added: with the same event, the
- * same context, the same time-out and the same schemas. What a handler throws fails the job, and BullMQ retries it by the
+ * same context, the same timeout and the same schemas. What a handler throws fails the job, and BullMQ retries it by the
  * job's `attempts`. After `DoNotRetryError` it does not. A handler whose time is up keeps its job until it returns, so that
  * it never runs twice at once.
  * @throws CountersignError ERR_HANDLER_INVALID, ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN

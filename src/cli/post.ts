@@ -40,7 +40,7 @@ export function createPoster(
           headers: chunked ? { ...headers, 'Transfer-Encoding': 'chunked' } : headers,
           signal,
         })
-        // A time-out is reported by its system name, because node:http reports every signal as an abort.
+        // A timeout is reported by its system name, because node:http reports every signal as an abort.
         const fail = (error: Error) => reject(Object.assign(error, signal.aborted && { code: 'ETIMEDOUT' }))
         upgradeAsResponse(request).on('response', resolve).on('error', fail).end(body)
       })

@@ -51,7 +51,7 @@ describe('a subscription may have been created', () => {
     expect(result).toMatchObject({ code: 'ERR_SERVICE_UNREACHABLE', mayBeCreated: true })
   })
 
-  it('after a time-out and a refusal', async () => {
+  it('after a timeout and a refusal', async () => {
     const service = await startService({
       api: (response, _request, count) => count > 1 && json(response, 400, {}),
     })

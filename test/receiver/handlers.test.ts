@@ -34,7 +34,7 @@ describe('several handlers', () => {
     expect(outcomes[0]?.code).toBe('ERR_HANDLER_FAILED')
   })
 
-  it('that fail and run out of time are answered as a time-out, as one of them still runs', async () => {
+  it('that fail and run out of time are answered as a timeout, as one of them still runs', async () => {
     const { receiver, send, outcomes } = await runReceiver({ handler: () => Promise.reject(new Error('no')) })
     receiver.on(TYPE, () => new Promise(() => {}), { timeoutMs: 20 })
     await send(genuine())

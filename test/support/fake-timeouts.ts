@@ -1,13 +1,13 @@
 import { setImmediate as nextTick } from 'node:timers/promises'
 
-/** A time-out that another one sets in a later turn of the event loop begins at most so late, in milliseconds. */
+/** A timeout that another one sets in a later turn of the event loop begins at most so late, in milliseconds. */
 const STEP_MS = 100
 
 afterEach(() => jest.useRealTimers())
 
 /**
- * Has time-outs end only when the test moves the time on, by the function that is returned, until the test is over. Sockets,
- * promises and immediates go on. The clocks of the process stand still with the time-outs, but for those named here.
+ * Has timeouts end only when the test moves the time on, by the function that is returned, until the test is over. Sockets,
+ * promises and immediates go on. The clocks of the process stand still with the timeouts, but for those named here.
  */
 export function fakeTimeouts(...goingOn: ('Date' | 'performance')[]): (ms: number) => Promise<void> {
   jest.useFakeTimers({

@@ -255,7 +255,7 @@ describe('a transactional handler', () => {
     expect((await inbox.show(id))!.state).not.toBe('handled')
   })
 
-  it('has a transaction that is limited by the longest time-out of its type', async () => {
+  it('has a transaction that is limited by the longest timeout of its type', async () => {
     const { worker, inbox, id } = await setUp({ handlerTimeoutMs: 200 })
     worker
       .on(TYPE, () => {}, { ...TRANSACTIONAL, timeoutMs: 100 })

@@ -4,7 +4,7 @@ import { describeWithDatabase } from '../../support/postgres-inbox.js'
 import { roleWithSettings } from '../../support/postgres-role.js'
 import { nextLook } from '../../support/until.js'
 
-/** Passes by fake time-outs in the tests. Opening a connection may take seconds on a busy machine. */
+/** Passes by fake timeouts in the tests. Opening a connection may take seconds on a busy machine. */
 const BUSY_TIMEOUT_MS = 5_000
 /** Autovacuum may wait as well. */
 const WAITING =

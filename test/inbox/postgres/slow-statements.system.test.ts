@@ -5,7 +5,7 @@ import { describeWithDatabase } from '../../support/postgres-inbox.js'
 import { nextLook } from '../../support/until.js'
 
 const ANY = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
-/** Passes by fake time-outs in the tests. Opening a connection may take seconds on a busy machine. */
+/** Passes by fake timeouts in the tests. Opening a connection may take seconds on a busy machine. */
 const BUSY_TIMEOUT_MS = 5_000
 const BUSY = { code: 'ERR_INBOX_BUSY' }
 
