@@ -62,7 +62,7 @@ function isEnd(end: ClaimEnd | null | undefined): boolean {
   return end?.move === 'reschedule' && typeof end.error === 'string' && isDelay(end.delayMs)
 }
 
-/** What is no number would be stored as no time, and the entry would never be due. */
+/** With NaN no time would be stored, and the entry would never be due. */
 function isDelay(delayMs: number): boolean {
   return Number.isSafeInteger(delayMs) && delayMs >= 0
 }

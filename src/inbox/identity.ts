@@ -2,8 +2,8 @@ import { hash } from 'node:crypto'
 import type { Arrival } from './inbox.js'
 
 /**
- * By which repeats are recognised. 16 bytes of each tell them apart, and half a signature cannot be replayed by whoever
- * gets to read the file.
+ * Repeats are recognised by these. 16 bytes of each are enough to tell them apart, and half a signature from a stolen file
+ * cannot be replayed.
  */
 export interface Identity {
   readonly keyHash: Uint8Array

@@ -51,7 +51,7 @@ export class Claimer {
     const { entries, nextDueInMs = pollMs } = claims
     const interruptedIsDue = claims.interruptedIsDue && performance.now() >= this.#noInterruptedUntil
     this.#schedule.claimed(plan, { ...claims, interruptedIsDue })
-    // If one was due and another process took it, to claim again immediately would be a busy loop.
+    // If an entry was due and another process took it, claiming again immediately would be a busy loop.
     const isNextAtOnce = interruptedIsDue && !plan.interrupted && running + entries.length === 0
     return {
       entries,

@@ -45,7 +45,7 @@ export class Maintenance {
 
   async #maintain(warns: boolean): Promise<void> {
     if (warns) await this.#attempt(() => this.#warnOfUnhandled())
-    // Also if the entries could not be counted in time: without the deletion they would never become fewer.
+    // Old entries are deleted even if the entries could not be counted in time. Otherwise they would never become fewer.
     await this.#attempt(() => this.#prune())
   }
 

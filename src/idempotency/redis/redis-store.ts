@@ -181,7 +181,7 @@ void (true satisfies HasAll<keyof RedisIdempotencyStoreOptions, typeof KNOWN>)
  */
 const QUEUE_LIMIT_MS = 5_000
 
-/** 132 of the 256 bits of a hash, in Base64. To find two inputs that share them takes 2^66 attempts. Saves 42 bytes per key. */
+/** 132 of the 256 bits of a hash, in Base64. Finding two inputs that share them takes 2^66 attempts. Saves 42 bytes per key. */
 function shortened(base64: string): string {
   if (/^[A-Za-z0-9+/]{43}=$/.test(base64)) return base64.slice(0, 22)
   throw new TypeError('bodyHash and signature of a claim must each be 32 bytes in Base64 (44 characters)')

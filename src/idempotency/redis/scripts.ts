@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 
 export interface Script {
   readonly source: string
-  /** By which a server finds a script that it has run before. */
+  /** The server finds a script that it has run before by this hash. */
   readonly sha1: string
 }
 

@@ -10,7 +10,7 @@ interface Recognised {
   readonly signed: MemoryEntry | undefined
 }
 
-/** By which keys and signatures repeats are recognised. */
+/** The keys and signatures by which repeats are recognised. */
 export class KnownCallbacks {
   // Without entries in quarantine: an attacker may have written their keys.
   readonly #byKey = new Map<string, MemoryEntry>()
@@ -36,7 +36,7 @@ export class KnownCallbacks {
     this.#bySignature.set(entry.signature, entry)
   }
 
-  /** Of a repeat that was signed anew. Otherwise that repeat could be replayed, under another key or once the entry is old. */
+  /** Adds the signature of a repeat. Otherwise the repeat could be replayed, under another key or once the entry is old. */
   addSignature(entry: MemoryEntry, { signature, callback }: Arrival): void {
     entry.moreSignatures.push(signature)
     entry.latestSignedAt = Math.max(entry.latestSignedAt, Number(callback.signedAt))

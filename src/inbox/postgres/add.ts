@@ -17,7 +17,7 @@ export async function addAll(
   settings: TransactionSettings,
 ): Promise<{ results: AddResult[]; isAnyDue: boolean }> {
   const arrivals = given.map(({ arrival }) => arrival)
-  // To try the others again would take 17 percent of the processor time of a repeat.
+  // Trying the others again would take 17 percent of the processor time of a repeat.
   const possiblyNewAt = [...given.keys()].filter(
     (index) => given[index]!.mayBeNew && arrivals[index]!.suspicion === undefined,
   )

@@ -114,7 +114,7 @@ export async function setTimesAnew(
   return ends < ENDS_BY_STEP ? { aheadMs } : { aheadMs, next }
 }
 
-/** What is due and was not taken is locked by somebody, perhaps for long: to claim again immediately would be a busy loop. */
+/** A due entry that was not taken is locked by somebody, perhaps for long: claiming again immediately would be a busy loop. */
 const LOCKED_AGAIN_MS = 50
 
 interface ClaimedRow extends LeaseRow, CallbackRow {

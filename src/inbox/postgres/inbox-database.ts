@@ -185,5 +185,5 @@ export class InboxDatabase {
 const CANCEL =
   'SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE $1 AND pid <> pg_backend_pid()'
 
-/** Shorter than for callbacks: what waits for a lock here holds up every other entry of the worker. */
+/** Shorter than for callbacks, because an entry that waits for a lock here delays all other entries of the worker. */
 const LEASE_LOCK_TIMEOUT_MS = 500

@@ -147,7 +147,7 @@ export class DueListener {
     if (connection) this.#forget(connection)
   }
 
-  /** Ended and not given back to the pool: it would go on listening. */
+  /** The connection is not given back to the pool, because it would continue to listen. */
   #forget(connection: Connection): void {
     const { client } = connection
     client.removeListener('notification', this.#notify)

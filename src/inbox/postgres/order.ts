@@ -9,8 +9,8 @@ export function orderKeyOf(text: string): string {
 }
 
 /**
- * Whoever adds an entry with an order key, or decides which of them is next, holds the lock of that key until the end of its
- * transaction. Then ids are in the order of commits, and of two transactions the later one sees what the earlier one did. The
+ * A transaction that adds an entry with an order key, or decides which entry of the key is next, holds the lock of the key until
+ * its end. Then ids are in the order of commits, and of two transactions the later one sees what the earlier one did. The
  * locks are taken in a fixed order, or two transactions could wait for each other.
  */
 export async function lockOrderKeys(tx: Transaction, keys: readonly string[], schema: string): Promise<void> {

@@ -26,8 +26,8 @@ export function migrationSql(schema = DEFAULT_SCHEMA): string {
 export function sqlOf(migrations: readonly Migration[], schema: string): string {
   const name = quoteIdentifier(schemaName('migrationSql', schema))
   const steps = migrations.map((migration, index) => step(migration, index + 1)).join('')
-  // Statements have no limit, because to build an index takes its time, for which other processes wait. The commit waits for no standby, which may be absent: a
-  // standby that confirms a callback has everything that was committed before it.
+  // Statements and the wait for another process that migrates have no limit, because building an index may take long. The commit waits
+  // for no standby, which may be absent: a standby that confirms a callback has everything that was committed before it.
   return `BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL statement_timeout = 0;
 SET LOCAL synchronous_commit = local;

@@ -131,7 +131,7 @@ async function candidatesOf(
     ...values,
   )
   if (row!.last === null) return undefined
-  // The candidates are read in the order of an index up to the last one: to look up each of them by its id takes four times as long.
+  // The candidates are read in the order of an index up to the last one: looking up each of them by its id takes four times as long.
   bounds.push(`id ${newestFirst ? '>=' : '<='} ${given(values, row!.last, 'bigint')}`)
   return {
     rows: `(${candidates('*').join(' UNION ALL ')}) AS entries`,

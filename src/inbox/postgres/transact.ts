@@ -36,7 +36,7 @@ export async function transact(
       return { recordAlone: end }
     }
     await checkSameTransaction(connection, xid)
-    // Only now: a lock on the entry would keep its lease from being renewed while the handler runs.
+    // This comes last: a lock on the entry would keep its lease from being renewed while the handler runs.
     await limitStatements(connection, connections.options)
     const settled = await settle(allOn(connection), [{ claim, end }], connections.options)
     if (!settled) throw transactionControlError('what changed the isolation level')
@@ -64,8 +64,8 @@ export async function transact(
 }
 
 /**
- * Ends the session at the server: without a client the server would go on with its query, and hold the locks of the
- * transaction until then. Nobody else's session has this number of a transaction.
+ * Ends the session at the server, which would otherwise continue its query and hold the locks of the transaction until then.
+ * No other session has a transaction with this number.
  */
 async function endAtServer(connections: Connections, xid: string | undefined): Promise<void> {
   if (xid === undefined) return

@@ -56,7 +56,7 @@ function byFingerprint(db: Reader, { key, eventTypeName, callbackUrl }: Candidat
   return row && lastSignedOf(row)
 }
 
-/** Finds later entries for each candidate, and records them in it. */
+/** Searches the entries for a later callback of each candidate, and records it there. */
 function signAgain(
   db: Reader,
   candidates: readonly Candidate[],

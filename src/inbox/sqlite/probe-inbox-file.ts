@@ -20,7 +20,7 @@ export async function probeInboxFile(file: string, logger: Logger): Promise<void
     checkTrustedFile(file)
     if (!existsSync(file)) return probeDirectory(dirname(file))
     accessSync(file, constants.W_OK)
-    // First by looking: what is no inbox is not opened for writing.
+    // A file that is not an inbox must not be opened for writing.
     await readInboxFile(file, () => {})
     const database = new driver.DatabaseSync(file)
     try {
@@ -42,7 +42,7 @@ function versionOf({ DatabaseSync }: SqliteDriver): string {
   }
 }
 
-/** By making a file: permissions do not tell what a read-only or virtual file system allows. */
+/** Creates a file, because permissions do not tell what a read-only or virtual file system allows. */
 function probeDirectory(directory: string): void {
   const file = join(directory, `.countersign-probe-${randomUUID()}`)
   closeSync(openSync(file, 'ax', 0o600))

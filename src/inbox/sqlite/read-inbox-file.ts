@@ -48,7 +48,7 @@ export async function readInboxFile<Result>(
 }
 
 /**
- * Refuses a file with the schema of an older version. To open it would bring it up to date, and the receivers of that
+ * Refuses a file with the schema of an older version. Opening it would bring it up to date, and the receivers of that
  * version that are using it would stop accepting callbacks.
  * @throws CountersignError ERR_INBOX_OLDER; and as SqliteInbox does
  */

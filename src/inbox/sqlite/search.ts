@@ -76,7 +76,7 @@ function candidatesOf(
     ...values,
   )!
   if (last === null) return undefined
-  // All entries of a range are read by it: to look up each of them by its id takes twice as long.
+  // Reads all entries of a range: looking up each of them by its id takes twice as long.
   const examined = newestFirst ? [last, range.to - 1] : [range.from, last]
   return {
     isOne: selected[0] === ALL ? ['id BETWEEN ? AND ?', ...examined] : [`id IN (${ids})`, ...values],

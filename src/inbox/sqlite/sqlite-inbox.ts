@@ -122,7 +122,7 @@ export class SqliteInbox implements CompleteInbox {
       },
       { isDurable: false, entries: request.limit },
     )
-    // Only now, as the operation may have been rolled back and run again.
+    // Only after the commit, because the operation may have been rolled back and run again.
     if (types.length > 0) this.#askedTypes.recorded(request.eventTypes, now)
     if (!correction) return claims
     const clockSetBackMs = this.#clock.handled(steps, correction)

@@ -1,8 +1,8 @@
 import type { Reader } from './read-inbox-file.js'
 
 /**
- * The event types of the entries that a partial index on the event type holds; `where` is the condition of that index. By
- * jumps from type to type: the cost does not depend on the number of entries.
+ * The event types of the entries that a partial index on the event type holds; `where` is the condition of that index. Each
+ * step seeks the next type in the index, so the cost does not depend on the number of entries.
  */
 export function distinctTypes(db: Reader, where: string): string[] {
   const sql = `
