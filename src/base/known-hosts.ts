@@ -22,7 +22,7 @@ export function isKnownHost({ headers, socket }: IncomingMessage, hosts: readonl
   return isLoopback(hostname) || hosts.includes(hostname) || hostname === hostOf(socket.localAddress)
 }
 
-/** Without the port. Undefined for what is no host: in a URL, what follows `@` or precedes `/` would be taken for the host. */
+/** Without the port. Undefined for an invalid header: a URL parser would take what follows `@` or precedes `/` for the host. */
 function hostnameIn(header: string | undefined): string | undefined {
   if (header === undefined || /[@/\\?#]/.test(header)) return undefined
   return parseUrl(`http://${header}`)?.hostname

@@ -36,7 +36,7 @@ export function checkKnownOptions(
   }
 }
 
-/** Whether a value has named fields: an object that is no list. */
+/** Whether a value is an object and not an array. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -3,7 +3,7 @@ export class StepsAhead {
   #last: { readonly now: number; readonly askedAt: number } | undefined
   #aheadMs = 0
 
-  /** `askedAt`: when the clock was asked. The answer of a database may have taken long, which is no step. */
+  /** `askedAt`: when the clock was asked. A slow answer of a database must not look like a step. */
   learn(now: number, askedAt = performance.now()): void {
     const last = this.#last
     this.#last = { now, askedAt }

@@ -43,7 +43,7 @@ export async function addOnce(queue: JobQueue, job: JobToAdd, signal: AbortSigna
   return addedId === jobId
 }
 
-/** @throws TypeError for an object that is no queue of BullMQ: it may not have the job */
+/** @throws TypeError for an object that is not a queue of BullMQ: it may not have the job */
 function idOf(added: { readonly id?: string | undefined }): string {
   if (typeof added.id === 'string') return added.id
   throw new TypeError('add() returned no id of a job: pass a Queue of BullMQ')

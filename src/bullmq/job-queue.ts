@@ -29,7 +29,7 @@ interface RedisKeys {
   set(key: string, value: string, options: { readonly PX: number }): Promise<unknown>
 }
 
-/** The connection of a queue on Redis; undefined of a queue on PostgreSQL, and of an object that is no `Queue`. */
+/** The connection of a queue on Redis; undefined for a queue on PostgreSQL, and for an object that is not a `Queue`. */
 export async function redisKeysOf(queue: JobQueue): Promise<RedisKeys | undefined> {
   const client: unknown = await property(queue.getBackend?.(), 'client')
   const hasBoth = ['get', 'set'].every((method) => typeof property(client, method) === 'function')

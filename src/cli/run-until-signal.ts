@@ -77,7 +77,7 @@ async function run({ log, stopLimitMs, stopping, start }: Prepared): Promise<nev
         throw error
       }
       log.info('stopped')
-      // Also if undefined was thrown, which closeWithGrace would not take for an error.
+      // closeWithGrace would not recognise a thrown undefined as an error.
       if (failed) process.exit(1)
     },
   )

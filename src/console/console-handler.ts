@@ -29,7 +29,7 @@ export function consoleHandler(
 
   return async (request, response) => {
     try {
-      // This throws if a middleware in front has answered and has called `next` nevertheless.
+      // This throws if a middleware in front has answered and has still called `next`.
       setSecurityHeaders(request, response)
       const answer = await answerTo(request)
       // A body that was not read. HTTP/2 has no such header.

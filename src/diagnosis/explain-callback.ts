@@ -54,7 +54,7 @@ export function explainCallback(request: ReceivedRequest, options: ExplainOption
   const spacesOf = (changed: 'as-configured' | 'changed') =>
     (spaces = subscriptions.map((subscription, rank) => {
       const isChanged = changed === 'changed' && rank < MAX_SUBSCRIPTIONS_CHANGED
-      // To list the pairs takes longer than to try them, so only those of the likeliest subscription are.
+      // Listing pairs takes longer than trying them, so they are listed for the likeliest subscription only.
       const isOver = () => limit.isTimeOver()
       return spaceOf(subscription, isChanged && { withPairs: rank === 0, isOver }, settings, urls)
     }))
@@ -99,7 +99,7 @@ export function explainCallback(request: ReceivedRequest, options: ExplainOption
 const MIN_HIDDEN_BODY_BYTES = 6
 const MAX_HIDDEN_BODY_BYTES = 1_024
 
-/** Of the others, only the values as configured are tried: each further change costs an HMAC. */
+/** Changes are tried for this many subscriptions, because each change costs an HMAC. The others are tried as configured. */
 const MAX_SUBSCRIPTIONS_CHANGED = 5
 const MAX_OTHERS = 100
 

@@ -52,7 +52,7 @@ export function provenFindings(
     const causes = [...new Set(all.flatMap((each) => each.causes))]
     const [cause, second] = causes
     if (cause === undefined || findings.has(causes.join(' '))) continue
-    // Also the secret that matched, which is often not the configured one.
+    // The secret that matched is often not the configured one.
     const shown = shownText([
       ...hidden,
       secret.value.toString('utf8'),

@@ -36,7 +36,7 @@ export function jsonTokens(text: string): JsonTokens | undefined {
     const character = text[at]!
     const end = character === '"' ? endOfString(text, at) : endOfToken(text, at)
     if (end > at) tokens.push(text.slice(at, end))
-    // White space is no token.
+    // White space is not a token.
     at = Math.max(end, at + 1)
   }
   return tokens

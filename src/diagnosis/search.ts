@@ -20,7 +20,7 @@ interface SharedInputs {
   readonly bodyHash: Variant<string>
   /** Called at most once. Other bodies take more time than everything else and are often not needed. */
   readonly otherBodyHashes: () => readonly Variant<string>[]
-  /** Also of 32 bytes each. */
+  /** Each has 32 bytes, as a digest. */
   readonly signatures: readonly ReceivedSignature[]
 }
 

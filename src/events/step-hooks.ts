@@ -49,7 +49,7 @@ export class StepHooks {
     let failure: { readonly error: unknown } | undefined
     let rejection: typeof failure
     let isTaken = false
-    // An error of the step that the hook passes on is no error of the hook.
+    // A hook that passes on the error of the step has not failed itself.
     const report = (error: unknown): void => {
       const ofStep = failure ?? rejection
       if (!ofStep || ofStep.error !== error) this.#onError(error, step)

@@ -88,8 +88,8 @@ export class Dispatcher {
     { claimedAt = Infinity, transaction }: DispatchOptions,
   ): Dispatch {
     const { handlers, schemas, logger } = this.#parts
-    // By a stop or the loss of the lease, while the payload was checked or the transaction began. Not asked for other events, as that
-    // would make the signal.
+    // The handlers may have been aborted while the payload was checked or the transaction began. For other events the signal is not
+    // read, because reading it creates it.
     const mayBeAborted = schemas.has(event.type) || transaction !== undefined
     if (mayBeAborted && stop.signal.aborted)
       return { result: { code: 'ERR_CLAIM_LOST', error: stop.signal.reason }, settled: RETURNED }

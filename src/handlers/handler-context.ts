@@ -3,7 +3,7 @@ import { childLogger } from '../logging/guarded-logger.js'
 import type { Logger } from '../logging/logger.js'
 import type { HandlerContext, TransactionalContext } from './handlers.js'
 
-/** Aborts handlers. Not the signal itself, which an AbortController makes on demand: that is 1 percent of a handled entry. */
+/** Aborts handlers. An AbortController creates its signal on demand, which takes 1 percent of the time of a handled entry. */
 export type Stop = Pick<AbortController, 'signal'>
 
 /** Creates the signal and the logger on demand: most handlers use neither. */

@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import type { BodyFailureCode, RawBody, ReadBodyOptions } from './read-body.js'
 
 /**
- * Reads the body of a request if all its bytes have arrived and no other code listens for them; else returns undefined.
- * Most bodies arrive together with their head. To read them with listeners takes 15 percent more processor time.
+ * Reads the body of a request if all its bytes have arrived and no other code listens for them. Otherwise returns undefined.
+ * Most bodies arrive together with their head, and reading them with listeners takes 15 percent more processor time.
  */
 export function readArrivedBody(
   request: IncomingMessage,

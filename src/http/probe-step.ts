@@ -14,7 +14,7 @@ export interface ProbeParts {
   readonly logger: Logger
 }
 
-/** Refusals by the headers that a proxy can cause. The body of a probe is read nevertheless. */
+/** Refusals by the headers that a proxy can cause. After them the body of a probe is still read. */
 const BY_HEADERS: ReadonlySet<OutcomeCode> = new Set([
   'ERR_AUTHORIZATION_MISSING',
   'ERR_AUTHORIZATION_REPEATED',
@@ -42,14 +42,14 @@ export class ProbeStep {
   }
 
   /**
-   * Before the body is read: by the markers in the headers, so that the bodies of other requests are not read. Undefined for
-   * a request that needs no wait, because it is no probe.
+   * Recognises a probe by the markers in its headers, before the body is read: the bodies of other requests are not read.
+   * Undefined for a request that is not a probe.
    */
   recognise(head: CallbackHead, refused: OutcomeCode): Promise<RecognisedProbe | undefined> | undefined {
     return BY_HEADERS.has(refused) ? this.#parts.responder.recognise(probedRequest(head)) : undefined
   }
 
-  /** The signed report, or undefined for every request that is no probe. */
+  /** The signed report, or undefined for every request that is not a probe. */
   report(
     head: CallbackHead,
     { probe, body }: ReadSoFar,

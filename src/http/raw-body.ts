@@ -33,7 +33,7 @@ function readStream(
   request: IncomingMessage,
   options: ReadBodyOptions,
 ): Promise<RawBody | BodyFailureCode> | RawBody | BodyFailureCode {
-  // First, and with few properties: V8 of Node 20 takes long for each of an Express request, whose prototype Express replaces.
+  // This comes first and reads few properties: Express replaces the prototype of a request, which makes each access slow on Node 20.
   const arrived = readArrivedBody(request, options)
   if (arrived) return arrived
   // Over HTTP/2 only `aborted` is set, and the stream looks as if it had been read.
@@ -57,7 +57,7 @@ export function isUnread(stream: Readable): boolean {
 
 function keptBytes(request: WithBody): Buffer | undefined {
   const { rawBody } = request
-  // Some platforms parse the body when this property is read. If it is no valid JSON, they throw.
+  // Some platforms parse the body when this property is read. If it is not valid JSON, they throw.
   const body = property(request, 'body')
   const bytes = ArrayBuffer.isView(rawBody) ? rawBody : Buffer.isBuffer(body) ? body : undefined
   return bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)

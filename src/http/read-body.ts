@@ -48,7 +48,7 @@ export function readBody(
   const { maxBodyBytes, bodyTimeoutMs } = limits
   return new Promise((resolve) => {
     const declared = Number(contentLength)
-    // A server in front of receive() or fetch() may pass on a value that is no length. With NaN, nothing would be limited.
+    // A server in front of receive() or fetch() may pass on a value that is not a number. With NaN, nothing would be limited.
     const length = declared >= 0 ? declared : undefined
     const body = new CoalescedBody(memory, maxBodyBytes, length)
     const fail = (code: BodyFailureCode): void => void body.emit('error', new BodyError(code))

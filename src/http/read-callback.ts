@@ -28,7 +28,7 @@ export type Intake =
       readonly headers: CallbackHeaders
       /** Set if it is a probe that was recognised by its headers. */
       readonly probe?: RecognisedProbe | undefined
-      /** Only of such a probe: other refused bodies are not read. */
+      /** The body of such a probe. The bodies of other refused requests are not read. */
       readonly body?: Buffer
       release?(): void
     })
@@ -78,7 +78,7 @@ export function callbackReader(limits: BodyLimits, { stopping, probeStep }: Read
     })
   }
 
-  /** The headers are a reason to refuse the request. Only of a probe is the body read nevertheless. */
+  /** Refuses the request because of its headers. Reads its body only if it is a probe. */
   function readRefused(source: CallbackSource, refused: OutcomeCode): MaybePending<Intake> {
     const { headers } = source.head
     const recognising = probeStep?.recognise(source.head, refused)

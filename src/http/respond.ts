@@ -47,7 +47,7 @@ export function respond(
   const headers: OutgoingHttpHeaders = { 'Content-Length': answer.body.length, ...answerHeaders }
   // Node drops the body of an answer to HEAD, but throws for it with `rejectNonStandardBodyWrites`.
   const body = request.method === 'HEAD' ? '' : answer.body
-  // Not by the version of the request: the head of a request over HTTP/1.1 may say HTTP/2.0.
+  // The version of the request does not tell: the head of a request over HTTP/1.1 may say HTTP/2.0.
   const { stream } = response as { stream?: ServerHttp2Stream }
   // HTTP/2 forbids the header (RFC 9113, section 8.2.2).
   if (!stream && (CLOSES.has(code) || awaitsContinue)) headers['Connection'] = 'close'
@@ -71,7 +71,7 @@ function endAfterRequest(
   body: string,
   lingerMs: number,
 ): void {
-  // Not an empty body, for which Node throws as well.
+  // Node throws if an empty text is written.
   if (body === '') response.flushHeaders()
   else response.write(body)
   const timer = setTimeout(() => request.socket.destroy(), lingerMs)

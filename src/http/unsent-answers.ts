@@ -4,8 +4,8 @@ import type { Outcome } from '../callback/outcomes.js'
 import type { Logger } from '../logging/logger.js'
 
 /**
- * Logs the answers of the receiver that were not sent. Each verified callback is named. Of the others only the first causes a line:
- * anyone can send them, and a body that had not arrived when other code answered is never read.
+ * Logs the answers of the receiver that were not sent: one line for each verified callback, and one line for the first of all other
+ * requests. Anyone can send those, and a body that had not arrived when other code answered is never read.
  */
 export class UnsentAnswers {
   readonly #logger: Logger

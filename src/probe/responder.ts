@@ -58,7 +58,7 @@ export class ProbeResponder {
     this.#settings = settings
   }
 
-  /** Undefined for every request that is no probe, is not in time, or was answered before. Never rejects. */
+  /** Undefined for every request that is not a probe, is not in time, or was answered before. Never rejects. */
   recognise(request: ProbedRequest, body?: Uint8Array): Promise<RecognisedProbe | undefined> | undefined {
     const markers = findMarkers(request.rawHeaders, body)
     if (markers.length === 0) return undefined

@@ -43,7 +43,7 @@ export class DurableAcceptance implements Acceptance {
     return this.#isOpen && !this.#isOutdated
   }
 
-  /** Safe to call twice, and again after it failed: what kept the inbox from opening may have been put right. */
+  /** Safe to call twice, and again after it failed: the cause of the failure may be gone. */
   start(): Promise<void> {
     return (this.#started ??= this.#start().catch((error: unknown) => {
       this.#started = undefined
@@ -103,7 +103,7 @@ export class DurableAcceptance implements Acceptance {
 
   #notAccepted(error: unknown, { callback }: Authenticated): Outcome {
     if (property(error, 'code') === 'ERR_INBOX_NEWER') this.#isOutdated = true
-    // The callback may have been stored nevertheless. A repeat of the sender is then answered as a duplicate.
+    // The callback may still have been stored. A repeat of the sender is then answered as a duplicate.
     return outcome('ERR_INBOX_UNAVAILABLE', callback, error)
   }
 
@@ -126,13 +126,13 @@ export class DurableAcceptance implements Acceptance {
     })
   }
 
-  // To refuse a genuine callback because orderBy threw could lose it.
+  // If orderBy throws, the callback is stored without an order: a refused callback could be lost.
   #orderKey(event: CallbackEvent): string | undefined {
     const { orderBy, logger } = this.#parts
     try {
       const key: unknown = orderBy?.(event as never)
       if (key === undefined || typeof key === 'string') return key
-      // Of an async orderBy, whose rejection would otherwise end the process.
+      // If orderBy is async, the rejection of its promise would end the process.
       Promise.resolve(key).catch(() => {})
       throw new TypeError(`orderBy must return a text or undefined, but returned a ${typeof key}`)
     } catch (error) {

@@ -146,7 +146,7 @@ function listedSubscriptions(
   lookup: SubscriptionLookup,
 ): readonly PreparedSubscription[] | undefined {
   if (typeof subscriptions === 'function') return undefined
-  // Of a list, all are returned immediately, whatever the hints are.
+  // For a list the lookup is synchronous and ignores the hints.
   return lookup({ eventType: undefined, path: '/' }) as readonly PreparedSubscription[]
 }
 

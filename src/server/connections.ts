@@ -50,7 +50,7 @@ export class Connections {
     return this.#open.size > this.#idle.size
   }
 
-  /** Of each connection in the order of its requests. */
+  /** The answers of each connection are in the order of its requests. */
   get unanswered(): ServerResponse[] {
     return [...this.#open.values()].flatMap(({ unanswered }) => unanswered)
   }

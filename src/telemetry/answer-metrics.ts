@@ -23,7 +23,7 @@ const OUTCOME_NAMES = Object.keys({
 } satisfies Record<OutcomeName, true>)
 
 /**
- * What is known when a request has been answered. Of an unverified request only the outcome and the code become labels, because
+ * What is known when a request has been answered. Only the outcome and the code of an unverified request become labels, because
  * an unauthenticated sender chooses everything else.
  */
 export class AnswerMetrics {

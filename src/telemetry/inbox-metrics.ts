@@ -7,7 +7,7 @@ import { Gauge, type Metric, type Sample } from './instruments.js'
 /** What is read of an inbox. */
 export type ReadInbox = Pick<InboxOperations, 'stats' | 'list'>
 
-/** Several servers may scrape, and to count the entries of a large inbox takes time. */
+/** Several servers may scrape, and counting the entries of a large inbox takes time. */
 const READ_EVERY_MS = 5_000
 /** Prometheus gives up after 10 seconds by default. The other metrics must arrive without those of the inbox. */
 const READ_LIMIT_MS = 2_000
@@ -43,7 +43,7 @@ export class InboxMetrics {
     this.#now = now
   }
 
-  /** Of several observed under one name, one is read, because they share an inbox. */
+  /** Processes that are observed under one name share an inbox, so only one of them is read. */
   observe(name: string, operations: ReadInbox): () => void {
     const waited = Promise.resolve()
     const observed = { operations, startedAt: -Infinity, isReading: false, waited, latest: undefined }

@@ -42,7 +42,7 @@ interface SeriesNode<Series> {
 
 /**
  * The metrics of prom-client check and hash the labels at each call, which takes about a microsecond. A callback changes ten
- * metrics. Here a series is found label by label: to join the labels into one key takes several times as long.
+ * metrics. Here a series is found label by label: joining the labels into one key takes several times as long.
  */
 abstract class Family<Label extends string, Series> implements Metric {
   name: string

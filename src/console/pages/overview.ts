@@ -37,7 +37,7 @@ export const liveOverview: ReadPage = async (parts, visit) => {
 export const liveWaiting: ReadPage = async (parts) =>
   html(parts.renderer.fragment('waiting', await waitingView(parts)))
 
-/** Whether the list of a page is no longer the list of now. */
+/** Whether the list has changed since the page was rendered. */
 export const waitingChanges: ReadPage = async ({ reading, renderer }, { request }) => {
   const entries = await reading.waiting()
   const isChanged = entries !== undefined && listVersion(entries) !== request.query.get('shown')

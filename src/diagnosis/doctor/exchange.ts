@@ -100,7 +100,7 @@ export async function sendHttp2(url: URL, probe: Probe, { timeoutMs }: SendOptio
         ':path': url.pathname + url.search,
         'content-length': probe.body.length,
       })
-      // Not the timeout of the stream, which a server that sends one byte at a time would never reach.
+      // A server that sends one byte at a time would never reach the timeout of the stream.
       AbortSignal.timeout(timeoutMs).addEventListener('abort', () => resolve({ error: 'ETIMEDOUT' }))
       // A stream that is closed or cancelled without an answer emits no error.
       const closed = () => resolve({ error: 'ECONNRESET' })

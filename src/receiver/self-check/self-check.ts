@@ -101,7 +101,7 @@ function warnOfUrls(
     const { protocol = '', hostname = '' } = parseUrl(subscription.callbackUrl) ?? {}
     return { subscription: loggedSubscription(subscription), protocol, isPrivate: isPrivateHost(hostname) }
   })
-  // While developing, all of them are private, with a simulator of the service.
+  // During development all hosts are private: the sender is a simulator.
   const warnOfPrivate = isProduction || urls.some(({ isPrivate }) => !isPrivate)
   for (const { subscription, protocol, isPrivate } of urls) {
     if (isPrivate && warnOfPrivate) {

@@ -15,7 +15,7 @@ const AGE_LIMITS = [1, 2, 5, 10, 30, 60, 300, 900, 3_600, 14_400, 86_400]
 
 /**
  * Metrics by the messaging conventions of OpenTelemetry
- * (https://opentelemetry.io/docs/specs/semconv/messaging/messaging-metrics). Of an unverified request only the code becomes an
+ * (https://opentelemetry.io/docs/specs/semconv/messaging/messaging-metrics). Only the code of an unverified request becomes an
  * attribute, because an unauthenticated sender chooses everything else. Returns a function that observes a receiver or a worker, and
  * returns what ends that.
  */
