@@ -1,4 +1,3 @@
-import { linkedController } from '../base/abort.js'
 import { parseClientOptions, type ClientOptions } from './client-options.js'
 import type { ClientCredentials } from './credentials.js'
 import { ClientError } from './client-error.js'
@@ -24,19 +23,15 @@ const PATH = '/security/v1/oauth2/token'
 /**
  * Requests one token now, and returns it with what the service states about it. It is not cached, unlike the tokens
  * of `createClient`.
- * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN; ClientError; the reason of the signal
+ * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN; ClientError
  */
-export async function requestAccessToken(
-  options: ClientOptions,
-  { signal }: { signal?: AbortSignal | undefined } = {},
-): Promise<AccessToken> {
+export async function requestAccessToken(options: ClientOptions): Promise<AccessToken> {
   const { access, connections, credentials, retries } = parseClientOptions(options)
-  const { controller, release } = linkedController(signal)
+  const { signal } = new AbortController()
   try {
     const hidden = () => [credentials.clientSecret]
-    return await fetchAccessToken({ ...access, hidden, credentials, retries }, controller.signal)
+    return await fetchAccessToken({ ...access, hidden, credentials, retries }, signal)
   } finally {
-    release()
     await connections.close()
   }
 }

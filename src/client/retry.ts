@@ -27,7 +27,7 @@ export async function withRetries(
     const response = 'response' in result ? result.response : undefined
     if (response && response.status < 500 && response.status !== 429) return response
 
-    const asked = response ? retryAfterMs(response.headers, clock) : 0
+    const asked = (response && askedDelayMs(response.headers, clock)) ?? 0
     if (attempt >= maxAttempts || asked > MAX_RETRY_AFTER_MS) {
       if ('failure' in result) throw result.failure
       return result.response
@@ -37,11 +37,6 @@ export async function withRetries(
     // The delay's own error would hide the reason of the signal.
     await wait(delayMs, undefined, { signal }).catch(() => signal.throwIfAborted())
   }
-}
-
-/** The delay that an answer asks for; 0 if it asks for none. */
-export function retryAfterMs(headers: ServiceResponse['headers'], clock: () => number): number {
-  return askedDelayMs(headers, clock) ?? 0
 }
 
 /** Seconds or an HTTP date, in milliseconds from now; undefined if it is absent or cannot be parsed. */
