@@ -11,21 +11,24 @@ export async function readBounded(path: string, name = path): Promise<Buffer> {
     return await boundedBytes(createReadStream(path), name)
   } catch (error) {
     if (error instanceof UsageError) throw error
-    const { code } = error as NodeJS.ErrnoException
-    throw new UsageError(`cannot read ${name} (${code})`, { cause: error })
+    throw unreadable(name, error)
   }
 }
 
+export function unreadable(name: string, error: unknown): UsageError {
+  return new UsageError(`cannot read ${name} (${(error as NodeJS.ErrnoException).code})`, { cause: error })
+}
+
 /** The bytes of a stream, which is not read any further than the limit. @throws UsageError */
-export async function boundedBytes(stream: Readable, name: string, maxBytes = MAX_BYTES): Promise<Buffer> {
+export async function boundedBytes(stream: Readable, name: string): Promise<Buffer> {
   const pieces: Buffer[] = []
   let length = 0
   for await (const piece of stream as AsyncIterable<Buffer>) {
     pieces.push(piece)
     length += piece.length
-    if (length > maxBytes)
+    if (length > MAX_BYTES)
       throw new UsageError(
-        `${name} has more than ${maxBytes.toLocaleString('en')} bytes, the most that is read`,
+        `${name} has more than ${MAX_BYTES.toLocaleString('en')} bytes, the most that is read`,
       )
   }
   return Buffer.concat(pieces)

@@ -7,6 +7,12 @@ import { UsageError, type Io } from './io.js'
 import { someText } from './option-values.js'
 import { readPrivateFile } from './private-file.js'
 
+export const CONFIG_OPTION = [
+  '-c, --config <file>',
+  'the configuration (default: countersign.config.mjs, .ts or .json)',
+  someText,
+] as const
+
 /**
  * Two spellings, because Node itself reads --env-file, also after the name of the program: if the file is missing,
  * Node ends the process with its own message and code 9 before this program starts (nodejs/node#54232).

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { printable } from '../../base/printable.js'
 import { callbackUrlProblem } from '../../signature/index.js'
+import { unreadable } from '../bounded-read.js'
 import { EXIT, printJson, UsageError, type DefineCommand, type Io } from '../io.js'
 import { someText } from '../option-values.js'
 import { fixtureOf, type Fixture } from './capture/fixture.js'
@@ -134,7 +135,7 @@ async function list(directory: string): Promise<string[]> {
   try {
     return await readdir(directory)
   } catch (error) {
-    throw new UsageError(`cannot read ${directory} (${(error as NodeJS.ErrnoException).code})`)
+    throw unreadable(directory, error)
   }
 }
 
@@ -143,9 +144,8 @@ async function read(file: string): Promise<Buffer | undefined> {
   try {
     return await readFile(file)
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT') return undefined
-    throw new UsageError(`cannot read ${file} (${code})`)
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw unreadable(file, error)
   }
 }
 

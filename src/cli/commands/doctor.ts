@@ -1,8 +1,8 @@
 import { Option } from 'commander'
 import { examine, type Examination } from '../../diagnosis/doctor/examine.js'
-import { addEnvFileOption, loadEnvFile } from '../environment.js'
+import { addEnvFileOption, CONFIG_OPTION, loadEnvFile } from '../environment.js'
 import { EXIT, printJson, UsageError, type DefineCommand } from '../io.js'
-import { duration, eventTypeName, httpUrl, someText } from '../option-values.js'
+import { duration, eventTypeName, httpUrl } from '../option-values.js'
 import { addSecretOptions, NO_SECRET_OPTION } from '../secret-option.js'
 import { fields, table, widthOf } from '../table.js'
 import { probedSubscription, type ProbedFlags } from './doctor/probed-subscription.js'
@@ -38,11 +38,7 @@ Examples:
 export const defineDoctor: DefineCommand = (command, io, finish) => {
   command
     .argument('<url>', 'the public URL, as it was subscribed', httpUrl)
-    .option(
-      '-c, --config <file>',
-      'the configuration (default: countersign.config.mjs, .ts or .json)',
-      someText,
-    )
+    .option(...CONFIG_OPTION)
     .addOption(new Option('--ask', 'ask for the secret').conflicts(['secretEnv', 'secretFile']))
     .option('--event-type <name>', 'the event type of the subscription', eventTypeName)
     .option('--timeout-ms <ms>', 'how long one connection or one probe may take', duration, 15_000)

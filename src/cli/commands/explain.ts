@@ -2,9 +2,8 @@ import { InvalidArgumentError } from 'commander'
 import { printable } from '../../base/printable.js'
 import { OUTCOMES, type OutcomeCode } from '../../callback/outcomes.js'
 import { explainCallback, type Explanation, type Finding } from '../../diagnosis/index.js'
-import { addEnvFileOption, loadEnvFile } from '../environment.js'
+import { addEnvFileOption, CONFIG_OPTION, loadEnvFile } from '../environment.js'
 import { EXIT, printJson, UsageError, type DefineCommand, type Io } from '../io.js'
-import { someText } from '../option-values.js'
 import { NO_SECRET_OPTION } from '../secret-option.js'
 import { fields, widthOf } from '../table.js'
 import { configuredOptions } from './explain/configured.js'
@@ -56,11 +55,7 @@ Examples:
 export const defineExplain: DefineCommand = (command, io, finish) => {
   command
     .argument('<file...>', 'recorded requests, folders of them, or - for the standard input')
-    .option(
-      '-c, --config <file>',
-      'the configuration (default: countersign.config.mjs, .ts or .json)',
-      someText,
-    )
+    .option(...CONFIG_OPTION)
     .option(
       '--received-at <time>',
       'when they arrived, to compare clocks: an ISO time, or mtime of each file',

@@ -8,6 +8,7 @@ import {
   replayRecordedRequest,
   type RecordedRequest,
 } from '../../testing/recorded-requests.js'
+import { unreadable } from '../bounded-read.js'
 import { complain, EXIT, printJson, UsageError, type DefineCommand, type ExitCode, type Io } from '../io.js'
 import { duration, httpUrl } from '../option-values.js'
 import { table, widthOf } from '../table.js'
@@ -85,7 +86,7 @@ async function load(path: string, io: Io): Promise<RecordedRequest[]> {
   try {
     files = (await stat(path)).isDirectory() ? await readdir(path) : undefined
   } catch (error) {
-    throw new UsageError(`cannot read ${path} (${(error as NodeJS.ErrnoException).code})`)
+    throw unreadable(path, error)
   }
   if (!files) return [await loadRecordedRequest(path)]
   const halves = halvesOfCaptures(files)

@@ -3,7 +3,7 @@ import type { ServeFlags } from '../config/config-values.js'
 import { loadSettings } from '../config/settings.js'
 import { createAdmin } from '../admin.js'
 import { withinOpenFiles } from '../config/connections-setting.js'
-import { addEnvFileOption } from '../environment.js'
+import { addEnvFileOption, CONFIG_OPTION } from '../environment.js'
 import { UsageError, type DefineCommand, type Io } from '../io.js'
 import { addLogOptions, createLog } from '../log.js'
 import { positiveNumber, someText, wholeNumber } from '../option-values.js'
@@ -80,11 +80,7 @@ Examples:
 
 export const defineServe: DefineCommand = (command, io, finish) => {
   command
-    .option(
-      '-c, --config <file>',
-      'the configuration (default: countersign.config.mjs, .ts or .json)',
-      someText,
-    )
+    .option(...CONFIG_OPTION)
     .option('--host <address>', 'the address to listen on (default: 127.0.0.1)')
     .option('-p, --port <number>', 'the port to listen on; 0 takes a free one (default: 3000)', wholeNumber)
     .option('--tolerance-ms <number>', 'the greatest age of a callback (default: 24 hours)', wholeNumber)

@@ -5,7 +5,7 @@ import { loadWorkSettings } from '../config/settings.js'
 import { withOrigin, withOriginOfPromise } from '../config/option-origin.js'
 import { standaloneWorker } from '../config/standalone-worker.js'
 import { createAdmin } from '../admin.js'
-import { addEnvFileOption } from '../environment.js'
+import { addEnvFileOption, CONFIG_OPTION } from '../environment.js'
 import type { DefineCommand, Io } from '../io.js'
 import { addLogOptions, createLog } from '../log.js'
 import { someText, wholeNumber } from '../option-values.js'
@@ -39,11 +39,7 @@ Examples:
 
 export const defineWork: DefineCommand = (command, io) => {
   command
-    .option(
-      '-c, --config <file>',
-      'the configuration (default: countersign.config.mjs, .ts or .json)',
-      someText,
-    )
+    .option(...CONFIG_OPTION)
     .option(
       '--inbox <file>',
       'the file of the inbox, or a postgres:// URL without a password (default: callbacks.db beside the configuration)',

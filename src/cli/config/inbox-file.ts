@@ -11,7 +11,7 @@ import {
   type Retention,
 } from '../../inbox/retention.js'
 import { hasConfig, loadValues, type ConfigValues } from './config-values.js'
-import { addEnvFileOption, loadEnvFile, variable } from '../environment.js'
+import { addEnvFileOption, CONFIG_OPTION, loadEnvFile, variable } from '../environment.js'
 import {
   connectionStringOf,
   isConnectionString,
@@ -61,11 +61,7 @@ export function addInboxFileOptions(command: Command): Command {
       "the inbox's file (or COUNTERSIGN_INBOX; default: that of the configuration, or callbacks.db)",
       someText,
     )
-    .option(
-      '-c, --config <file>',
-      'the configuration (default: countersign.config.mjs, .ts or .json)',
-      someText,
-    )
+    .option(...CONFIG_OPTION)
   return addEnvFileOption(withFile)
 }
 

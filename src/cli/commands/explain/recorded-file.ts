@@ -6,7 +6,8 @@ import { OUTCOMES, type OutcomeCode } from '../../../callback/outcomes.js'
 import { captureName } from '../../../capture/capture-folder.js'
 import type { ReceivedRequest } from '../../../diagnosis/index.js'
 import { MalformedMessage, readBody, readHead, type MessageHead } from '../../../testing/http-message.js'
-import { boundedBytes, readBounded } from '../../bounded-read.js'
+import { readStdin } from '../../body-option.js'
+import { readBounded, unreadable } from '../../bounded-read.js'
 import { UsageError, type Io } from '../../io.js'
 
 /** Servers accept headers of some KiB. */
@@ -35,7 +36,7 @@ export async function readRecordedFiles(
       files.push({
         name: 'standard input',
         path: undefined,
-        request: parse('standard input', await boundedBytes(io.stdin, 'the standard input'), at),
+        request: parse('standard input', await readStdin(io), at),
         refusedFor: undefined,
       })
       continue
@@ -68,7 +69,7 @@ function isBeingWritten(folder: string, name: string): boolean {
   return captured !== undefined && !existsSync(join(folder, `${captured}.json`))
 }
 
-/** Undefined if it is no folder. */
+/** Undefined if it is not a folder. */
 async function namesIn(path: string): Promise<string[] | undefined> {
   try {
     if (!(await stat(path)).isDirectory()) return undefined
@@ -118,10 +119,6 @@ async function captureOf(path: string): Promise<Captured> {
 
 function isOutcomeCode(code: string): code is OutcomeCode {
   return Object.hasOwn(OUTCOMES, code)
-}
-
-function unreadable(path: string, error: unknown): UsageError {
-  return new UsageError(`cannot read ${path} (${(error as NodeJS.ErrnoException).code})`, { cause: error })
 }
 
 /**
