@@ -1,6 +1,7 @@
 import type { HasAll } from '../base/has-all.js'
-import { checkKnownOptions, integerOption, invalidOption } from '../base/option-checks.js'
+import { checkKnownOptions, invalidOption } from '../base/option-checks.js'
 import type { ClaimEnd, ClaimEntries, ClaimToken, SettledClaim } from './inbox.js'
+import { checkFlag, checkWholeNumber } from './operation-checks.js'
 
 // Workers call these operations for every callback. The checks of a call for 100 entries take less than a microsecond.
 
@@ -10,25 +11,20 @@ export function checkClaim(request: ClaimEntries): void {
   checkKnownOptions(owner, request, CLAIM_NAMES, { option: 'request', part: 'request' })
   const { eventTypes, limit, leaseMs, interrupted } = request
   if (eventTypes !== 'any') checkList(owner, 'eventTypes', eventTypes, isText, TYPES_CURE)
-  integerOption(owner, 'limit', limit, { fallback: NaN, min: 0 })
-  checkMs(owner, 'leaseMs', leaseMs)
-  if (interrupted !== undefined && typeof interrupted !== 'boolean')
-    throw invalidOption(owner, 'interrupted', interrupted, 'use true or false')
+  checkWholeNumber(owner, 'limit', limit)
+  checkWholeNumber(owner, 'leaseMs', leaseMs)
+  checkFlag(owner, 'interrupted', interrupted)
 }
 
 /** @throws CountersignError ERR_OPTION_INVALID */
 export function checkClaims(owner: string, claims: readonly ClaimToken[], leaseMs: number): void {
   checkList(owner, 'claims', claims, isClaim, 'pass claims, each with its id and token')
-  checkMs(owner, 'leaseMs', leaseMs)
+  checkWholeNumber(owner, 'leaseMs', leaseMs)
 }
 
 /** @throws CountersignError ERR_OPTION_INVALID */
 export function checkEnds(ends: readonly SettledClaim[]): void {
   checkList('inbox.settle', 'ends', ends, isSettledClaim, END_CURE)
-}
-
-function checkMs(owner: string, name: string, value: number): void {
-  integerOption(owner, name, value, { fallback: NaN, min: 0 })
 }
 
 function checkList<Item>(

@@ -113,7 +113,7 @@ export class MemoryInbox implements CompleteInbox {
   }
 
   async count(filter: EntryFilter, max: number): Promise<EntryCount> {
-    checkCount('inbox.count', filter, max)
+    checkCount(filter, max)
     const { length } = this.#list(filter, { limit: max + 1 })
     return { count: Math.min(length, max), more: length > max }
   }
@@ -139,7 +139,7 @@ export class MemoryInbox implements CompleteInbox {
   }
 
   async prune(request: PruneEntries): Promise<number> {
-    checkPrune('inbox.prune', request)
+    checkPrune(request)
     const old = entriesToPrune(this.#entries, request, this, this.#clock.now())
     if (!request.dryRun) for (const entry of old) this.#entries.delete(entry)
     return old.length

@@ -30,14 +30,15 @@ export function checkSearch(owner: string, filter: EntryFilter, page: EntryPage)
   checkFilter(owner, filter)
   checkKnownOptions(owner, page, PAGE_NAMES, { option: 'page', part: 'page' })
   checkText(owner, 'afterId', page.afterId, ID_CURE)
-  if (page.limit !== undefined) checkNumberOf(owner, 'limit', page.limit)
+  if (page.limit !== undefined) checkWholeNumber(owner, 'limit', page.limit)
   checkFlag(owner, 'newestFirst', page.newestFirst)
 }
 
 /** @throws CountersignError ERR_OPTION_UNKNOWN, ERR_OPTION_INVALID */
-export function checkCount(owner: string, filter: EntryFilter, max: number): void {
+export function checkCount(filter: EntryFilter, max: number): void {
+  const owner = 'inbox.count'
   checkFilter(owner, filter)
-  checkNumberOf(owner, 'max', max)
+  checkWholeNumber(owner, 'max', max)
 }
 
 /** A text that no entry has as its id is not refused. @throws CountersignError ERR_OPTION_INVALID */
@@ -49,11 +50,12 @@ export function checkId(owner: string, id: EntryId): void {
  * A misspelled `dryRun` would delete, and so would the name of a state whose entries are never deleted.
  * @throws CountersignError ERR_OPTION_UNKNOWN, ERR_OPTION_INVALID
  */
-export function checkPrune(owner: string, request: PruneEntries): void {
+export function checkPrune(request: PruneEntries): void {
+  const owner = 'inbox.prune'
   checkKnownOptions(owner, request, PRUNE_NAMES, { option: 'request', part: 'request' })
   if (!PRUNABLE.includes(request.state))
     throw invalidOption(owner, 'state', request.state, `use ${PRUNABLE.join(' or ')}`)
-  checkNumberOf(owner, 'limit', request.limit)
+  checkWholeNumber(owner, 'limit', request.limit)
   const { olderThanMs = 0 } = request
   if (!(typeof olderThanMs === 'number' && olderThanMs >= 0))
     throw invalidOption(owner, 'olderThanMs', olderThanMs, 'use a number of milliseconds of at least 0')
@@ -93,8 +95,8 @@ function checkSeen(owner: string, expected: SeenEntry | undefined): void {
   if (!isSeen) throw invalidOption(owner, 'expected', expected, cure, kindOf(expected))
 }
 
-/** A number of entries. */
-function checkNumberOf(owner: string, name: string, value: number): void {
+/** A number that is required. */
+export function checkWholeNumber(owner: string, name: string, value: number): void {
   integerOption(owner, name, value, { fallback: NaN, min: 0 })
 }
 
@@ -102,7 +104,7 @@ function checkText(owner: string, name: string, value: unknown, cure: string): v
   if (value !== undefined && typeof value !== 'string') throw invalidOption(owner, name, value, cure)
 }
 
-function checkFlag(owner: string, name: string, value: unknown): void {
+export function checkFlag(owner: string, name: string, value: unknown): void {
   if (value !== undefined && typeof value !== 'boolean')
     throw invalidOption(owner, name, value, 'use true or false')
 }

@@ -144,7 +144,7 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
   }
 
   async count(filter: EntryFilter, max: number): Promise<EntryCount> {
-    checkCount('inbox.count', filter, max)
+    checkCount(filter, max)
     return this.#transaction((tx) => count(tx, filter, max))
   }
 
@@ -179,7 +179,7 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
   }
 
   async prune(request: PruneEntries): Promise<number> {
-    checkPrune('inbox.prune', request)
+    checkPrune(request)
     return this.#transaction((tx) => prune(tx, request, this))
   }
 

@@ -79,16 +79,12 @@ const OWNER_OF_GRANTS = 'grantStatements'
  * Brings the schema up to date if it is not. A role that may not do that can use a schema that is.
  * @throws CountersignError ERR_INBOX_NEWER, ERR_INBOX_FORBIDDEN and others
  */
-export async function migrate(
-  connection: Connection,
-  schema: string,
-  migrations = MIGRATIONS,
-): Promise<void> {
+export async function migrate(connection: Connection, schema: string): Promise<void> {
   const found = await storedVersion(connection, schema)
   checkCompatible(found, schema)
-  if (found.version >= migrations.length) return
+  if (found.version >= SCHEMA_VERSION) return
   try {
-    await connection.client.query(sqlOf(migrations, schema))
+    await connection.client.query(migrationSql(schema))
   } catch (error) {
     await connection.query('ROLLBACK')
     // A conflict with the code of a newer version, which migrated at the same time.

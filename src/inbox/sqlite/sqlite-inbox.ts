@@ -164,7 +164,7 @@ export class SqliteInbox implements CompleteInbox {
   }
 
   async count(filter: EntryFilter, max: number): Promise<EntryCount> {
-    checkCount('inbox.count', filter, max)
+    checkCount(filter, max)
     const step = (afterId: EntryId | undefined) => this.#commits.read((db) => countStep(db, filter, afterId))
     return countInSteps(max, step, EXAMINED_BY_STEP)
   }
@@ -191,7 +191,7 @@ export class SqliteInbox implements CompleteInbox {
   }
 
   async prune(request: PruneEntries): Promise<number> {
-    checkPrune('inbox.prune', request)
+    checkPrune(request)
     if (request.dryRun)
       return this.#commits.read((db) => idsToPrune(db, request, this, this.#clock.now()).length)
     return this.#commits.write((db) => prune(db, request, this, this.#clock.now()), {
