@@ -13,10 +13,10 @@ export function checkPath(owner: string, name: string, value: unknown, cure: str
 }
 
 /** @throws CountersignError ERR_OPTION_INVALID */
-export function checkBytes(owner: string, name: string, value: unknown): void {
+export function checkBytes(owner: string, value: unknown): void {
   // A signed callback has its bytes only once it is written as HTTP.
-  if (!ArrayBuffer.isView(value))
-    throw invalidOption(owner, name, value, 'pass bytes, such as those of callback.toHttp()', kindOf(value))
+  const cure = 'pass bytes, such as those of callback.toHttp()'
+  if (!ArrayBuffer.isView(value)) throw invalidOption(owner, 'bytes', value, cure, kindOf(value))
 }
 
 /** @throws CountersignError ERR_OPTION_INVALID */
@@ -28,7 +28,7 @@ export function checkRecorded(owner: string, recorded: unknown, field: 'bytes' |
 
 /** The arguments of `sendRawRequest`. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
 export function checkExchange(owner: string, bytes: unknown, target: unknown, options: unknown): void {
-  for (const piece of Array.isArray(bytes) ? (bytes as unknown[]) : [bytes]) checkBytes(owner, 'bytes', piece)
+  for (const piece of Array.isArray(bytes) ? (bytes as unknown[]) : [bytes]) checkBytes(owner, piece)
   if (typeof target !== 'object' || target === null)
     throw invalidOption(owner, 'target', target, 'pass an object with a port', kindOf(target))
   const { host = '', port } = target as { host?: unknown; port?: number }

@@ -140,7 +140,7 @@ export function recordedAt(recorded: Pick<RecordedRequest, 'bytes'>): Date | und
  * @throws RecordedRequestError ERR_RECORDED_REQUEST_MALFORMED. The message contains no part of the request.
  */
 export function parseRecordedRequest(bytes: Uint8Array): ParsedRequest {
-  checkBytes('parseRecordedRequest', 'bytes', bytes)
+  checkBytes('parseRecordedRequest', bytes)
   try {
     return parseRequest(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
   } catch (error) {

@@ -162,7 +162,7 @@ function checkOptions(options: SignedCallbackOptions): void {
 function bodyOf({ body, payload }: SignedCallbackOptions): SignedCallback['body'] {
   if (body !== undefined) {
     if (payload !== undefined) throw wrongOption(OWNER, 'body', 'pass either payload or body, not both.')
-    return typeof body === 'string' ? Buffer.from(body) : Buffer.from(body)
+    return Buffer.from(body as string)
   }
   const json: string | undefined = JSON.stringify(payload === undefined ? { Id: randomUUID() } : payload)
   if (json === undefined) {
