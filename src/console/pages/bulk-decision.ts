@@ -56,7 +56,6 @@ export const bulkPreview: ReadPage = async (parts, visit) => {
       formToken: visit.formToken,
       action,
       entries: entries.map(seenText).join(' '),
-      back: hrefWith('entries', list.parts),
       backHref: hrefWith('entries', list.parts),
       reasonRequired: parts.reasonRequired,
       confirm: `${verb} ${entriesText(entries.length)}`,

@@ -12,7 +12,7 @@ export const DECIDE = `<% layout('@layout', it.frame) %>
 <input type="hidden" name="token" value="<%= it.formToken %>">
 <input type="hidden" name="action" value="<%= it.action %>">
 <input type="hidden" name="entries" value="<%= it.entries %>">
-<input type="hidden" name="back" value="<%= it.back %>">
+<input type="hidden" name="back" value="<%= it.backHref %>">
 <label class="field"><span>Reason of your decision<%= it.reasonRequired ? '' : ' (optional)' %></span>
 <input type="text" name="reason" maxlength="${MAX_REASON_LENGTH}" autocomplete="off"<% if (it.reasonRequired) { %> required<% } %>></label>
 <div class="buttons"><button<% if (it.action === 'discard') { %> class="danger"<% } %>><%= it.confirm %></button> <a href="<%= it.backHref %>">Cancel</a></div>
