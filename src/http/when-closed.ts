@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /** Calls `onClosed` once, when the response is closed, or immediately if it is closed already. */
-export type WhenClosed = (request: IncomingMessage, response: ServerResponse, onClosed: () => void) => void
+type WhenClosed = (request: IncomingMessage, response: ServerResponse, onClosed: () => void) => void
 
 /**
  * A response that waits for an earlier one of its connection (pipelining) has no socket yet, and emits no `close` if the

@@ -7,7 +7,7 @@ import { createInterface, type Interface } from 'node:readline'
 
 const RUN_COMMANDS = join(__dirname, 'run-commands.mjs')
 
-export interface CommandLine {
+interface CommandLine {
   args: readonly string[]
   cwd: string
   env: NodeJS.ProcessEnv

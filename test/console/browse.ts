@@ -37,7 +37,7 @@ export async function runConsole(
   return `${await serveUntilEnd(app)}/admin/callbacks/`
 }
 
-export interface PageAnswer {
+interface PageAnswer {
   readonly status: number
   readonly headers: Headers
   readonly text: string

@@ -7,7 +7,7 @@ import { fakeClock } from '../support/fake-clock.js'
 
 export const NOW = Date.UTC(2026, 10, 3, 9, 14, 27)
 
-export type SeededEnd = ClaimEnd | 'running' | 'stored'
+type SeededEnd = ClaimEnd | 'running' | 'stored'
 
 /** An inbox whose clock stands at `NOW`, or is moved by the test, and what puts entries into it. */
 export function seededInbox() {

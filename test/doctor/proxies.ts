@@ -74,7 +74,7 @@ backend receiver
   return startProxy(haproxy!, ['-db', '-f', file], folder, port)
 }
 
-export interface Certificate {
+interface Certificate {
   readonly certificate: string
   /** The files of the certificate and of its key. */
   readonly files: { readonly certificate: string; readonly key: string }

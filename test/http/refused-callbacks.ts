@@ -3,7 +3,7 @@ import type { SignedCallback } from '../../src/testing/signed-callback.js'
 import { editHead, withHeader, withLines } from '../support/http-bytes.js'
 import { FORGED, genuine } from '../support/running-receiver.js'
 
-export interface RefusedCallback {
+interface RefusedCallback {
   readonly arrives: string
   readonly code: OutcomeCode
   readonly status: number

@@ -55,7 +55,7 @@ function withProperty(base: object, name: string, descriptor: PropertyDescriptor
   return Object.defineProperty(base, name, { ...descriptor, configurable: true, enumerable: true })
 }
 
-export function thenable<Value>(
+function thenable<Value>(
   then: (resolve: (value: Value) => void, reject: (error: unknown) => void) => void,
 ): PromiseLike<Value> {
   const name = 'THEN'.toLowerCase() // the linter takes an object with `then` for a mistake

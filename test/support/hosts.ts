@@ -10,7 +10,7 @@ import type express5 from 'express'
 import { parseServerOptions, startReceiverServer } from '../../src/server/server.js'
 import type { Receiver } from '../../src/index.js'
 
-export interface Listening {
+interface Listening {
   readonly port: number
   close(): Promise<void>
 }

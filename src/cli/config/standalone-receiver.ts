@@ -26,7 +26,7 @@ import type { InboxWorker } from '../../worker/create-worker.js'
  * What a handlers function is given: the methods and the event channel of the receiver or the worker. It may be taken apart. In a
  * worker `onOutcome` and `onQuarantined` have no effect: a worker answers no requests.
  */
-export interface HandlerRegistry {
+interface HandlerRegistry {
   on(type: string, handler: Handler, options?: HandlerOptions | TransactionalHandlerOptions): HandlerRegistry
   onAny(handler: Handler, options?: HandlerOptions): HandlerRegistry
   onUnhandled(handler: Handler, options?: HandlerOptions): HandlerRegistry
