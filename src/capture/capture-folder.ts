@@ -152,7 +152,7 @@ function ifMissing<Value>(value: Value): (error: NodeJS.ErrnoException) => Value
 /** What keeps a folder from holding requests, with the cure; undefined if nothing does. */
 export function folderProblem(stats: Stats, folder: string): string | undefined {
   if (stats.isSymbolicLink()) return linkProblem(folder)
-  if (!stats.isDirectory()) return `${folder} is no folder`
+  if (!stats.isDirectory()) return `${folder} is not a folder`
   const problem = ownerProblem(stats, folder)
   if (problem !== undefined) return problem
   // Windows has no such modes.

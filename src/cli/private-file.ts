@@ -55,7 +55,7 @@ export async function openPrivateFile(
   }
   try {
     const stats = await handle.stat()
-    if (!stats.isFile()) throw new UsageError(`${name} is no file`)
+    if (!stats.isFile()) throw new UsageError(`${name} is not a file`)
     const problem = ownerProblem(stats, name)
     if (problem !== undefined) throw new UsageError(problem)
     return handle

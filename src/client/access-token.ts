@@ -79,7 +79,7 @@ function readToken(what: string, { status, body }: ServiceResponse): AccessToken
   // case-insensitive.
   if (typeof token_type !== 'string' || token_type.toLowerCase() !== 'bearer')
     throw unusable('token_type is not Bearer')
-  if (typeof access_token !== 'string') throw unusable('access_token is no text')
+  if (typeof access_token !== 'string') throw unusable('access_token is not a text')
   // It becomes part of a header, where a line end would start another header.
   if (!/^[\x21-\x7e]+$/.test(access_token))
     throw unusable('access_token is empty, or has characters that have no place in a header')

@@ -12,7 +12,7 @@ export function baseUrlOption(owner: string, baseUrl: unknown): string {
   // A value that is not a URL is not part of the message: it may be the secret in the wrong variable.
   const url = /^https?:\/\//i.test(baseUrl.trim()) ? parseUrl(baseUrl) : undefined
   if (!url) {
-    const shown = `a text of ${baseUrl.length} characters that is no absolute http or https URL`
+    const shown = `a text of ${baseUrl.length} characters that is not an absolute http or https URL`
     throw refuse(shown, 'write it like "https://api.bank.example"')
   }
   const address = url.origin + url.pathname

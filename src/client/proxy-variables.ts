@@ -20,7 +20,7 @@ function checkProxy(name: string, value: string): void {
   const cure = 'write it like http://proxy.example.com:3128'
   const url = parseUrl(value)
   if (!url || !PROTOCOLS.includes(url.protocol) || url.hostname === '') {
-    throw new ProxyVariableError(`${name} is no absolute http, https or socks5 URL: ${cure}`)
+    throw new ProxyVariableError(`${name} is not an absolute http, https or socks5 URL: ${cure}`)
   }
   try {
     decodeURIComponent(url.username + url.password)

@@ -121,4 +121,4 @@ export function consoleHandler(
 }
 
 const OPERATOR_FAILED =
-  'The function “operator” of this application failed, or what it returned is no operator. The log of this process has the cause.'
+  'The function “operator” of this application failed, or what it returned is not an operator. The log of this process has the cause.'

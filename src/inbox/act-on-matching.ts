@@ -130,7 +130,7 @@ function entriesProblem(entries: unknown): string | undefined {
   if (entries.length > MAX_MATCHING)
     return `entries has ${entries.length} entries: pass at most ${MAX_MATCHING} at a time.`
   const wrong = entries.findIndex((entry: Partial<MatchedEntry> | null) => typeof entry?.id !== 'string')
-  return wrong === -1 ? undefined : `entries[${wrong}] is no entry: pass the entries of a preview.`
+  return wrong === -1 ? undefined : `entries[${wrong}] is not an entry: pass the entries of a preview.`
 }
 
 /** How many pages a preview reads at most. Each page examines a bounded number of entries. */

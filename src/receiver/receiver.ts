@@ -134,7 +134,7 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
    * Processes one request given as plain values, and returns what to answer and the outcome. For servers with
    * neither `node:http` nor Fetch. Pass `rawHeaders` if the server has such a list, because repeated headers cannot
    * be seen in `headers`. Whatever a sender sends, it does not reject.
-   * @throws CountersignError ERR_OPTION_INVALID if the argument is no request
+   * @throws CountersignError ERR_OPTION_INVALID if the argument is not a request
    */
   async receive(request: PlainRequest): Promise<ReceivedCallback> {
     return this.#receive(request, RECEIVED_BODY)
@@ -157,7 +157,7 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
   /**
    * The whole receiver for servers and frameworks with the Fetch API. Reads the request within the limits. Whatever a
    * sender sends, it does not reject. It may be passed on without the receiver: `export const POST = receiver.fetch`.
-   * @throws CountersignError ERR_OPTION_INVALID if the argument is no request
+   * @throws CountersignError ERR_OPTION_INVALID if the argument is not a request
    */
   readonly fetch = async (request: Request): Promise<Response> =>
     toFetch(await this.#receive(fromFetch(request), FETCHED_BODY))

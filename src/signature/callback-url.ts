@@ -45,11 +45,11 @@ const parse = memo((callbackUrl): SignedUrl => {
     // Not URL.canParse: on Node 20 its optimized code refuses hosts that are not ASCII.
     url = new URL(callbackUrl)
   } catch {
-    throw invalid(`${textThatIs(callbackUrl)} no absolute URL`)
+    throw invalid(`${textThatIs(callbackUrl)} not an absolute URL`)
   }
   if (OTHER_SCHEMES.includes(url.protocol)) throw invalid(`starts with "${url.protocol}"`)
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
-    throw invalid(`${textThatIs(callbackUrl)} no http or https URL`)
+    throw invalid(`${textThatIs(callbackUrl)} not an http or https URL`)
   const pathAndQuery = url.pathname + url.search
   const spelling = `${url.protocol}//${url.host}${pathAndQuery}`
   return { pathLine: `${pathAndQuery}\n`, hostField: `;${url.host};`, spelling }

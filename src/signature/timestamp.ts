@@ -26,7 +26,7 @@ export function parseHttpDate(text: string): number | undefined {
 
 /**
  * The form that is sent: IMF-fixdate.
- * @throws SignatureInputError ERR_TIMESTAMP_MALFORMED if it is no valid Date
+ * @throws SignatureInputError ERR_TIMESTAMP_MALFORMED if it is not a valid Date
  */
 export function formatHttpDate(date: Date): string {
   if (isDate(date) && !Number.isNaN(date.getTime())) return date.toUTCString()

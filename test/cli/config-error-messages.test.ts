@@ -196,7 +196,7 @@ describe('a configuration error names the place, the value and the cure', () => 
 
   it('that --env names no file', async () => {
     const { code, stderr } = await check(json({}), ['--env', '.'])
-    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('--env: . is no file') })
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('--env: . is not a file') })
   })
 
   it('without a stack trace', async () => {

@@ -112,7 +112,7 @@ describe.each(USES)('a file with secrets, by %s', (_, use) => {
     expect(await readFile(join(cwd, use.file), 'utf8')).toBe(use.content)
   })
 
-  it('is refused where it is no file', async () => {
+  it('is refused where it is not a file', async () => {
     const cwd = await folder(use)
     await rename(join(cwd, use.file), join(cwd, 'target'))
     await mkdir(join(cwd, use.file))
@@ -244,7 +244,7 @@ describe('the file of an inbox', () => {
     await rename(file, `${file}.elsewhere`)
     await mkdir(file, { mode: 0o777 })
     await chmod(file, 0o777)
-    await expectRefusal(cwd, 'callbacks.db is no file: name the file of the inbox')
+    await expectRefusal(cwd, 'callbacks.db is not a file: name the file of the inbox')
   })
 
   itAsRoot('is refused where it belongs to another user', async () => {

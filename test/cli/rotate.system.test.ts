@@ -207,7 +207,7 @@ describe('countersign rotate', () => {
     [
       { [CONFIG]: '{"subscriptions":[{"eventTypeName":"a","callbackUrl":"x"}]}' },
       ['--status'],
-      'no absolute URL',
+      'not an absolute URL',
     ],
   ])('ends with 2 and sends nothing: %#', async (files, args, message) => {
     const service = await startFakeService(sandbox)

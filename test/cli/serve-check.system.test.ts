@@ -123,7 +123,7 @@ describe('serve --check tries what serve needs', () => {
     await expectRefused(cwd, 'is damaged, or not a file of SQLite')
     await rm(join(cwd, 'callbacks.db'))
     await mkdir(join(cwd, 'callbacks.db'))
-    await expectRefused(cwd, 'is no file: name the file of the inbox')
+    await expectRefused(cwd, 'is not a file: name the file of the inbox')
   })
 
   itWhere(existsSync('/proc/self'), 'the file system /proc')(

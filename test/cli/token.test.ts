@@ -99,7 +99,7 @@ describe('countersign token', () => {
     [['--client-secret', CLIENT_SECRET], "unknown option '--client-secret'"],
     [
       ['--base-url', 'ftp://x'],
-      '--base-url: baseUrl is a text of 7 characters that is no absolute http or https URL',
+      '--base-url: baseUrl is a text of 7 characters that is not an absolute http or https URL',
     ],
     [['--base-url', 'http://service.example.com'], 'use https'],
     [['--timeout-ms', '0'], 'Use a whole number, from 1'],

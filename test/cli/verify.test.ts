@@ -91,7 +91,7 @@ describe('countersign verify', () => {
     [['alone.http', ...BY_HAND], /Not an HTTP\/1\.1 request/],
     [['alone.txt'], /does not end in \.http/],
     [['alone.http', '--secret-env', 'COUNTERSIGN_SECRET'], /a secret needs a --callback-url/],
-    [['alone.http', '--callback-url', 'partner.example.com'], /--callback-url: .*is no absolute URL/],
+    [['alone.http', '--callback-url', 'partner.example.com'], /--callback-url: .*is not an absolute URL/],
   ])('ends with 2 on wrong usage: %j', async (args, message) => {
     const cwd = await sandbox.directory({ 'alone.http': 'no HTTP', 'alone.txt': '' })
     const { code, stderr } = await countersign(['verify', ...args], { cwd, env: ENV })

@@ -154,8 +154,8 @@ describe('a token', () => {
   it.each([
     ['of another type', { ...tokenBody('t'), token_type: 'mac' }, 'token_type is not Bearer'],
     ['of no type', { access_token: 't', expires_in: 60 }, 'token_type is not Bearer'],
-    ['that is no text', { ...tokenBody('t'), access_token: 7 }, 'access_token is no text'],
-    ['that is missing', { token_type: 'Bearer', expires_in: 60 }, 'access_token is no text'],
+    ['that is not a text', { ...tokenBody('t'), access_token: 7 }, 'access_token is not a text'],
+    ['that is missing', { token_type: 'Bearer', expires_in: 60 }, 'access_token is not a text'],
     ['that is empty', tokenBody(''), 'access_token is empty'],
     ['that would add a header', tokenBody('t\r\nX-Admin: 1'), 'no place in a header'],
     ['with a space', tokenBody('a b'), 'no place in a header'],

@@ -2,7 +2,7 @@ import { collectedLog } from '../support/collected-log.js'
 import { browse, runConsole, textOf } from './browse.js'
 import { seededInbox } from './seeded-inbox.js'
 
-const PAGE = 'The function “operator” of this application failed, or what it returned is no operator.'
+const PAGE = 'The function “operator” of this application failed, or what it returned is not an operator.'
 
 /** The page of a console whose operators come from this function, and the errors of its log. */
 async function pageFor(operator: () => unknown) {

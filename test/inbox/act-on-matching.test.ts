@@ -121,8 +121,8 @@ describe('a wrong argument', () => {
 
 describe('actOnMatching', () => {
   it.each<[string, unknown, string]>([
-    ['ids', ['1'], 'entries[0] is no entry'],
-    ['null among entries', [{ id: '1', state: 'dead', attempts: 1 }, null], 'entries[1] is no entry'],
+    ['ids', ['1'], 'entries[0] is not an entry'],
+    ['null among entries', [{ id: '1', state: 'dead', attempts: 1 }, null], 'entries[1] is not an entry'],
     ['a preview', { entries: [] }, 'entries is of type object'],
   ])('refuses %s in place of entries', async (_what, entries, problem) => {
     const { inbox } = await withDeadLetters(1)

@@ -234,11 +234,11 @@ describe('SqliteInbox', () => {
       })
     })
 
-    it('says that a directory is no file', async () => {
+    it('says that a directory is not a file', async () => {
       const file = temporaryDirectory()
       await expect(inboxOn(file).open()).rejects.toMatchObject({
         code: 'ERR_INBOX_IO',
-        message: `${file} is no file: name the file of the inbox`,
+        message: `${file} is not a file: name the file of the inbox`,
       })
     })
   })

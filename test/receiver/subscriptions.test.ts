@@ -29,7 +29,7 @@ describe('a subscription', () => {
     ],
     ['an event type that no header can carry', { eventTypeName: 'a\nb' }, /no HTTP header can carry that/],
     ['a number for a description', { description: 1 }, /description is 1: use a text, or leave it out/],
-    ['a relative URL', { callbackUrl: '/hooks' }, /callbackUrl .* "\/hooks" is no absolute URL/],
+    ['a relative URL', { callbackUrl: '/hooks' }, /callbackUrl .* "\/hooks" is not an absolute URL/],
     ['no URL', { callbackUrl: undefined }, /callbackUrl .* is undefined/],
     ['another scheme', { callbackUrl: 'ftp://partner.example.com/' }, /callbackUrl .* "ftp:"/],
   ])('with %s is refused, with the cure', (_what, wrong, message) => {

@@ -86,7 +86,7 @@ test.each([
   'https://user:pa55word@partner.example.com:port/hooks',
   'https://user:pa/55word@partner.example.com/hooks',
   'https:user:pa55word@partner.example.com:port/hooks',
-])('does not repeat the password of what is no URL: %j', (callbackUrl) => {
+])('does not repeat the password of what is not a URL: %j', (callbackUrl) => {
   const problem = callbackUrlProblem(callbackUrl)
   expect(problem).toEqual(expect.any(String))
   expect(problem).not.toContain('55word')
@@ -129,9 +129,9 @@ test.each([
   'https://s3 cret/hooks',
   's3cret@https://partner.example.com/',
   'a t0ken?s3cret',
-])('does not repeat what is no URL, as it may be a secret in the wrong place: %j', (callbackUrl) => {
+])('does not repeat what is not a URL, as it may be a secret in the wrong place: %j', (callbackUrl) => {
   const problem = callbackUrlProblem(callbackUrl)
-  expect(problem).toMatch(/^callbackUrl must be the absolute .* but a text of \d+ characters is no .*URL\.$/)
+  expect(problem).toMatch(/^callbackUrl must be the absolute .* but a text of \d+ characters is not an .*URL\.$/)
   for (const word of callbackUrl.split(/[^a-z0-9]/i).filter((each) => /\d/.test(each)))
     expect(problem).not.toContain(word)
 })

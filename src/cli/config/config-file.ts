@@ -121,7 +121,7 @@ async function reason(error: unknown, path: string): Promise<string> {
 function described(error: unknown): string {
   return isNativeError(error)
     ? `${textProperty(error, 'name')}: ${textProperty(error, 'message')}`
-    : 'it threw something that is no error.'
+    : 'it threw something that is not an error.'
 }
 
 function invalid(message: string, cause?: unknown): CountersignError {

@@ -47,7 +47,7 @@ export async function configuredSubscriptions(
       const place = `subscriptions[${index}]`
       const { id, eventTypeName, callbackUrl, description, secret } = Object(each) as Record<string, unknown>
       const problem =
-        typeof eventTypeName === 'string' ? callbackUrlProblem(callbackUrl) : 'eventTypeName is no text'
+        typeof eventTypeName === 'string' ? callbackUrlProblem(callbackUrl) : 'eventTypeName is not a text'
       if (problem) throw new UsageError(`${file.name}: ${place}: ${problem}`)
       const list: readonly unknown[] = Array.isArray(secret) ? secret : [secret]
       return {

@@ -194,7 +194,7 @@ export function registerUndoing({ describe, it }: Suite): void {
       )
     })
 
-    it('refuses one that is too long, has control characters, or is no text', async ({ inbox }) => {
+    it('refuses one that is too long, has control characters, or is not a text', async ({ inbox }) => {
       const id = await addIn('dead', inbox)
       await done(inbox.act(id, 'discard', 'ann', { reason: 'x'.repeat(500) }))
       const wrong = ['x'.repeat(501), 'a\nb', '\u001b[31m', 7 as unknown as string]
