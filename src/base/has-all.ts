@@ -1,6 +1,6 @@
 /**
- * `true` if the list has all of the names; otherwise those that it lacks. `true satisfies HasAll<...>` then fails to compile,
- * and tells which ones they are.
+ * Below a list of names, `void (true satisfies HasAll<Name, typeof LIST>)` fails to compile when the list lacks a name, and the
+ * error has the missing names.
  */
 export type HasAll<Name, List extends readonly Name[]> = [Exclude<Name, List[number]>] extends [never]
   ? true

@@ -45,8 +45,6 @@ const OPTIONS = [
   'rememberMs',
   'timeoutMs',
 ] as const satisfies readonly (keyof ForwardOptions)[]
-
-// Fails to compile when an option is missing from the list.
 void (true satisfies HasAll<keyof ForwardOptions, typeof OPTIONS>)
 
 const OWNER = 'forwardTo'

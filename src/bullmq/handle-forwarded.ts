@@ -33,8 +33,6 @@ const OPTIONS = [
   'schemas',
   'logger',
 ] as const satisfies readonly (keyof HandleForwardedOptions)[]
-
-// Fails to compile when an option is missing from the list.
 void (true satisfies HasAll<keyof HandleForwardedOptions, typeof OPTIONS>)
 const OWNER = 'handleForwarded'
 

@@ -134,8 +134,6 @@ const KNOWN = [
   'secret',
   'description',
 ] as const satisfies readonly (keyof Subscription)[]
-
-// Fails to compile when an option is missing from the list.
 void (true satisfies HasAll<keyof Subscription, typeof KNOWN>)
 
 class PreparedTexts<Result> {

@@ -40,8 +40,6 @@ const KNOWN = [
   'perSecond',
   'keepSignatures',
 ] as const satisfies readonly (keyof CaptureOptions)[]
-
-// Fails to compile when an option is missing from the list.
 void (true satisfies HasAll<keyof CaptureOptions, typeof KNOWN>)
 
 /** Undefined if nothing is captured. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */

@@ -55,8 +55,6 @@ const KNOWN = [
   'clock',
   'logger',
 ] as const satisfies readonly (keyof ClientOptions)[]
-
-// Fails to compile when an option is missing from the list.
 void (true satisfies HasAll<keyof ClientOptions, typeof KNOWN>)
 
 const OWNER = 'createClient'

@@ -61,8 +61,6 @@ const CONSOLE_OPTIONS = [
   'clock',
   'logger',
 ] as const satisfies readonly (keyof ConsoleOptions)[]
-
-// Fails to compile when an option is missing from the list.
 void (true satisfies HasAll<keyof ConsoleOptions, typeof CONSOLE_OPTIONS>)
 
 /** `ConsoleOptions`, checked and with defaults. */

@@ -41,8 +41,6 @@ const KNOWN = [
   'maxHmacs',
   'maxMs',
 ] as const satisfies readonly (keyof ExplainOptions)[]
-
-// Fails to compile when an option is missing from the list.
 void (true satisfies HasAll<keyof ExplainOptions, typeof KNOWN>)
 
 export interface ExplainSettings extends Tolerance {

@@ -141,6 +141,4 @@ export const LIFECYCLE_EVENT_NAMES = [
   'discarded',
   'undone',
 ] as const satisfies readonly LifecycleEventName[]
-
-// Fails to compile when a name is missing from the list.
 void (true satisfies HasAll<LifecycleEventName, typeof LIFECYCLE_EVENT_NAMES>)

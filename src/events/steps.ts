@@ -54,6 +54,4 @@ export type StepHook<Name extends StepName = StepName> = (
 ) => unknown
 
 export const STEP_NAMES = ['accept', 'attempt', 'settle'] as const satisfies readonly StepName[]
-
-// Fails to compile when a name is missing from the list.
 void (true satisfies HasAll<StepName, typeof STEP_NAMES>)

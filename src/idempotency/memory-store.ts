@@ -212,8 +212,6 @@ const KNOWN = [
   'clock',
   'logger',
 ] as const satisfies readonly (keyof MemoryIdempotencyStoreOptions)[]
-
-// Fails to compile when an option is missing from the list.
 void (true satisfies HasAll<keyof MemoryIdempotencyStoreOptions, typeof KNOWN>)
 
 const MAX_ENDED = 10_000

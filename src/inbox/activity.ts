@@ -30,8 +30,6 @@ export type ActivityState = (typeof ACTIVITY_STATES)[number]
 const OWNER = 'inbox.activity'
 const MAX_BUCKETS = 1_000
 const REQUEST_NAMES = ['from', 'to', 'bucketMs'] as const satisfies readonly (keyof ActivityRequest)[]
-
-// Fails to compile when a name is missing from the list.
 void (true satisfies HasAll<keyof ActivityRequest, typeof REQUEST_NAMES>)
 
 /** @throws CountersignError ERR_OPTION_UNKNOWN, ERR_OPTION_INVALID */

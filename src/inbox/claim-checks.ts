@@ -73,6 +73,4 @@ const CLAIM_NAMES = [
   'leaseMs',
   'interrupted',
 ] as const satisfies readonly (keyof ClaimEntries)[]
-
-// Fails to compile when a name is missing from the list.
 void (true satisfies HasAll<keyof ClaimEntries, typeof CLAIM_NAMES>)

@@ -167,8 +167,6 @@ export class MemoryInbox implements CompleteInbox {
 
 const OWNER = 'new MemoryInbox'
 const KNOWN = [...RETENTION_OPTIONS, 'clock'] as const satisfies readonly (keyof MemoryInboxOptions)[]
-
-// Fails to compile when an option is missing from the list.
 void (true satisfies HasAll<keyof MemoryInboxOptions, typeof KNOWN>)
 
 function idsOf(entries: readonly MemoryEntry[]): ReadonlySet<EntryId> {

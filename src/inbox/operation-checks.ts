@@ -132,7 +132,6 @@ const PRUNE_NAMES = [
 
 const ACT_NAMES = ['again', 'reason', 'expected'] as const satisfies readonly (keyof ActOptions)[]
 
-// Each fails to compile when a name is missing from its list.
 void (true satisfies HasAll<OperatorAction, typeof ACTIONS>)
 void (true satisfies HasAll<keyof EntryFilter, typeof FILTER_NAMES>)
 void (true satisfies HasAll<keyof EntryPage, typeof PAGE_NAMES>)

@@ -88,8 +88,6 @@ export const RECEIVER_OPTIONS = [
   'capture',
   'doctor',
 ] as const satisfies readonly (keyof ReceiverOptions)[]
-
-// Fails to compile when an option is missing from the list.
 void (true satisfies HasAll<keyof ReceiverOptions, typeof RECEIVER_OPTIONS>)
 
 const OWNER = 'createReceiver'

@@ -55,8 +55,6 @@ export const SERVER_OPTIONS = [
   'maxConnections',
   'shutdownDelayMs',
 ] as const satisfies readonly (keyof ReceiverServerOptions)[]
-
-// Fails to compile when an option is missing from the list.
 void (true satisfies HasAll<keyof ReceiverServerOptions, typeof SERVER_OPTIONS>)
 
 /** `ReceiverServerOptions`, checked and with defaults. */

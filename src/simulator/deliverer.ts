@@ -34,8 +34,6 @@ const KNOWN = [
   'retry',
   'signal',
 ] as const satisfies readonly (keyof DeliverOptions)[]
-
-// Fails to compile when an option is missing from the list.
 void (true satisfies HasAll<keyof DeliverOptions, typeof KNOWN>)
 
 interface DeliveryRecord extends Delivery {

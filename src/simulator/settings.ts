@@ -38,8 +38,6 @@ const KNOWN = [
   'intercept',
   'logger',
 ] as const satisfies readonly (keyof ServiceSimulatorOptions)[]
-
-// Fails to compile when an option is missing from the list.
 void (true satisfies HasAll<keyof ServiceSimulatorOptions, typeof KNOWN>)
 
 const OWNER = 'startServiceSimulator'

@@ -143,8 +143,6 @@ const KNOWN = [
   'timestamp',
   'headers',
 ] as const satisfies readonly (keyof SignedCallbackOptions)[]
-
-// Fails to compile when an option is missing from the list.
 void (true satisfies HasAll<keyof SignedCallbackOptions, typeof KNOWN>)
 
 /** The callback URL and the secret are checked when it is signed. */

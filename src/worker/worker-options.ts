@@ -61,8 +61,6 @@ export const WORKER_OPTIONS = [
   'dependencyTimeoutMs',
   'clock',
 ] as const satisfies readonly (keyof WorkerOptions)[]
-
-// Fails to compile when an option is missing from the list.
 void (true satisfies HasAll<keyof WorkerOptions, typeof WORKER_OPTIONS>)
 
 /** `EmptyingOptions`, checked and with defaults. */

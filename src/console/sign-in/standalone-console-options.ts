@@ -34,8 +34,6 @@ const KNOWN = [
   'bodies',
   'reasons',
 ] as const satisfies readonly (keyof StandaloneConsoleOptions)[]
-
-// Fails to compile when an option is missing from the list.
 void (true satisfies HasAll<keyof StandaloneConsoleOptions, typeof KNOWN>)
 
 /** `address`: the host name or address that the console listens on. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */

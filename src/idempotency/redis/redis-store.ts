@@ -171,8 +171,6 @@ const KNOWN = [
   'retentionMs',
   'logger',
 ] as const satisfies readonly (keyof RedisIdempotencyStoreOptions)[]
-
-// Fails to compile when an option is missing from the list.
 void (true satisfies HasAll<keyof RedisIdempotencyStoreOptions, typeof KNOWN>)
 
 /**

@@ -58,8 +58,6 @@ const KNOWN = [
   'busyTimeoutMs',
   'logger',
 ] as const satisfies readonly (keyof PostgresInboxOptions)[]
-
-// Fails to compile when an option is missing from the list.
 void (true satisfies HasAll<keyof PostgresInboxOptions, typeof KNOWN>)
 
 /** Leases, notifications, and two for callbacks, so that one of these may wait for a lock. */

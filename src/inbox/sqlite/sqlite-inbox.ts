@@ -227,6 +227,4 @@ const KNOWN = [
   'clock',
   'logger',
 ] as const satisfies readonly (keyof SqliteInboxOptions)[]
-
-// Fails to compile when an option is missing from the list.
 void (true satisfies HasAll<keyof SqliteInboxOptions, typeof KNOWN>)

@@ -99,6 +99,4 @@ const OPTIONS = [
   'refusedSpansPerSecond',
   'maxEventTypes',
 ] as const satisfies readonly (keyof OpenTelemetryOptions)[]
-
-// Fails to compile when an option is missing from the list.
 void (true satisfies HasAll<keyof OpenTelemetryOptions, typeof OPTIONS>)
