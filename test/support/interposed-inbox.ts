@@ -1,6 +1,6 @@
 import type { CompleteInbox } from '../../src/inbox/operations.js'
 
-type Method = 'open' | 'add' | 'claim' | 'begin' | 'extend' | 'settle' | 'count' | 'stats' | 'prune' | 'close'
+type Method = (typeof METHODS)[number]
 
 /** An inbox whose methods do something else while the test says so. */
 interface Interposed {
@@ -14,18 +14,7 @@ interface Interposed {
   ): void
 }
 
-const METHODS: readonly Method[] = [
-  'open',
-  'add',
-  'claim',
-  'begin',
-  'extend',
-  'settle',
-  'count',
-  'stats',
-  'prune',
-  'close',
-]
+const METHODS = ['open', 'add', 'claim', 'begin', 'extend', 'settle', 'count', 'stats', 'prune', 'close'] as const
 
 export function interposed(real: CompleteInbox): Interposed {
   const calls = Object.fromEntries(METHODS.map((name) => [name, 0])) as Record<Method, number>

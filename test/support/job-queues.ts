@@ -83,15 +83,7 @@ async function onRedis(connect: (url: string) => RedisConnection): Promise<Queue
       worker.once('closed', close)
       return opened.worker(worker)
     },
-    kill: () => server.kill(),
-    restart: () => server.restart(),
-    cut: () => proxy.cut(),
-    closeQueues: () => opened.close(),
-    async close() {
-      await opened.close()
-      await proxy.stop()
-      await server.stop()
-    },
+    ...controlsOf(server, proxy, opened),
   }
 }
 
@@ -109,6 +101,12 @@ async function onPostgres(): Promise<QueueEngine> {
       opened.worker(
         new Worker(name, processor, { ...options, connection }, createPostgresBackend) as unknown as Worker,
       ),
+    ...controlsOf(server, proxy, opened),
+  }
+}
+
+function controlsOf(server: RedisServer | PostgresServer, proxy: TcpProxy, opened: Opened) {
+  return {
     kill: () => server.kill(),
     restart: () => server.restart(),
     cut: () => proxy.cut(),
