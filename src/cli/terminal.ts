@@ -1,6 +1,5 @@
 import { printableLines } from '../base/printable.js'
 
-/** An output of commands. */
 export interface Output {
   /** `taken` is called when the reader has taken the text, or with the reason why it cannot. */
   write(text: string, taken?: (error?: Error | null) => void): boolean

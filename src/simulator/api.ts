@@ -36,7 +36,6 @@ export class Api {
     )
   }
 
-  /** Answers one request. */
   readonly listener: RequestListener = (request, response) => {
     void readBody(request).then(
       (body) => this.#serve(callOf(request, body), response),

@@ -4,7 +4,6 @@ import type { InboxOperations, InboxStats } from '../inbox/operations.js'
 import { NO_ENTRIES } from '../inbox/no-entries.js'
 import { Gauge, type Metric, type Sample } from './instruments.js'
 
-/** What is read of an inbox. */
 export type ReadInbox = Pick<InboxOperations, 'stats' | 'list'>
 
 /** Several servers may scrape, and counting the entries of a large inbox takes time. */

@@ -25,7 +25,6 @@ interface TransactionParts {
   readonly timeoutMs: number
   /** Runs the handlers. */
   readonly dispatch: (transaction: unknown) => Dispatch
-  /** Aborts the handlers. */
   readonly abort: (why: Error) => void
   /** Whether the end may still be recorded once the handlers have succeeded. */
   readonly mayCommit: () => boolean

@@ -6,7 +6,6 @@ import type { KnownSecrets } from '../logging/known-secrets.js'
 import type { Logger } from '../logging/logger.js'
 import type { EmptyingSettings } from './worker-options.js'
 
-/** What a worker works with. */
 export interface WorkerParts extends EmptyingSettings {
   readonly inbox: Inbox
   readonly handlers: Handlers

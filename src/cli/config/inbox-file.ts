@@ -35,7 +35,6 @@ interface OwnInbox {
   readonly inbox: InboxOperations
 }
 
-/** An inbox in a PostgreSQL database. */
 export interface InboxDatabase {
   readonly kind: 'database'
   /** @throws CountersignError ERR_CONFIG_INVALID */

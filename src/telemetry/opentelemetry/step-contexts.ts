@@ -2,7 +2,6 @@ import { context, trace, type Context } from '@opentelemetry/api'
 import { isPending, started, type MaybePending } from '../../base/pending.js'
 import type { VerifiedCallback } from '../../callback/callback.js'
 
-/** The contexts of the steps that run. */
 export class StepContexts {
   /**
    * Only needed where no context manager is registered: there `context.active()` is always empty. The old tables of a Map keep
