@@ -69,14 +69,8 @@ function* otherSpellings(parts: UrlParts, written: string): Iterable<Alternative
   if (raw !== undefined) yield withPath(raw, 'as it is written in the configuration')
   yield withPath(encodeURI(path.toWellFormed()), 'encoded once more', 3)
   if (path.includes('%')) {
-    yield withPath(
-      path.replaceAll(/%[\da-f]{2}/gi, (code) => code.toUpperCase()),
-      'with codes in upper case',
-    )
-    yield withPath(
-      path.replaceAll(/%[\da-f]{2}/gi, (code) => code.toLowerCase()),
-      'with codes in lower case',
-    )
+    yield withPath(upperCodes(path), 'with codes in upper case')
+    yield withPath(lowerCodes(path), 'with codes in lower case')
     try {
       yield withPath(decodeURIComponent(path), 'decoded')
       yield withPath(encodeURI(decodeURIComponent(path)), 'with only the codes that are needed')
@@ -94,6 +88,14 @@ function* otherSpellings(parts: UrlParts, written: string): Iterable<Alternative
 
 export function percentCode(character: string): string {
   return `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`
+}
+
+export function upperCodes(text: string): string {
+  return text.replaceAll(/%[\da-f]{2}/gi, (code) => code.toUpperCase())
+}
+
+export function lowerCodes(text: string): string {
+  return text.replaceAll(/%[\da-f]{2}/gi, (code) => code.toLowerCase())
 }
 
 /** Where the first segments end: 4 and 8 of `/api/v1/hooks`. */

@@ -1,5 +1,5 @@
 import type { Alternative, Hypothesis } from './change.js'
-import { percentCode } from './path-changes.js'
+import { lowerCodes, percentCode, upperCodes } from './path-changes.js'
 import type { RequestUrls, UrlParts } from './request-urls.js'
 
 /** Every order of so many parameters is tried: 4 have 24 orders. */
@@ -31,10 +31,7 @@ function* otherQueries(query: string, requested: readonly string[]): Iterable<Al
   yield { value: query.replaceAll('+', '%2B'), change: 'with %2B for +', weight: 2 }
   yield { value: query.replaceAll(/%2B/gi, '+'), change: 'with + for %2B', weight: 2 }
   yield { value: upperCodes(query), change: 'with codes in upper case' }
-  yield {
-    value: query.replaceAll(/%[\da-f]{2}/gi, (code) => code.toLowerCase()),
-    change: 'with codes in lower case',
-  }
+  yield { value: lowerCodes(query), change: 'with codes in lower case' }
   const punctuation = query.slice(1).replaceAll(/[!'()*~:@,;/?$|[\]{}]/g, percentCode)
   yield { value: `?${punctuation}`, change: 'with codes for punctuation' }
   yield { value: `?${new URLSearchParams(query).toString()}`, change: 'encoded as a form' }
@@ -81,8 +78,4 @@ function permutations(items: readonly string[]): string[][] {
   return items.flatMap((item, index) =>
     permutations(items.toSpliced(index, 1)).map((rest) => [item, ...rest]),
   )
-}
-
-function upperCodes(text: string): string {
-  return text.replaceAll(/%[\da-f]{2}/gi, (code) => code.toUpperCase())
 }
