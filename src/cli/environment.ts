@@ -31,10 +31,12 @@ export function variable({ env }: Io, name: string): string | undefined {
 }
 
 /**
- * Variables that are already set have precedence, as with `node --env-file`.
+ * To be called before a configuration is loaded, which may use process.env. Variables that are already set have precedence, as
+ * with `node --env-file`.
  * @throws CountersignError ERR_CONFIG_NOT_FOUND; UsageError
  */
-export async function loadEnvFile(name: string, { env, cwd }: Io, flag = '--env'): Promise<void> {
+export async function loadEnvFile(name: string | undefined, { env, cwd }: Io, flag = '--env'): Promise<void> {
+  if (name === undefined) return
   let bytes
   try {
     bytes = await readPrivateFile(resolve(cwd(), name), name)

@@ -54,8 +54,7 @@ export const defineDoctor: DefineCommand = (command, io, finish) => {
       throw new UsageError(
         `--pause-ms ${flags.pauseMs} is not less than --timeout-ms ${flags.timeoutMs}: a probe would end before its pause`,
       )
-    // Before the configuration is loaded, as it may use process.env.
-    if (flags.envFile !== undefined) await loadEnvFile(flags.envFile, io)
+    await loadEnvFile(flags.envFile, io)
     const { secrets, eventTypeName } = await probedSubscription(url, flags, io)
     const { timeoutMs, pauseMs = Math.min(PAUSE_MS, Math.ceil(timeoutMs / 2)) } = flags
     const examination = await examine({ url, secrets, eventTypeName, timeoutMs, pauseMs })

@@ -76,8 +76,7 @@ async function explain(names: readonly string[], flags: ExplainFlags, io: Io): P
   if (flags.ask && names.includes('-')) {
     throw new UsageError('--ask reads the standard input: name a file in place of -')
   }
-  // Before the configuration is loaded, as it may use process.env.
-  if (flags.envFile !== undefined) await loadEnvFile(flags.envFile, io)
+  await loadEnvFile(flags.envFile, io)
   const files = await readRecordedFiles(names, io, flags.receivedAt)
   const optionsOf = await configuredOptions(flags.config, await readValuesToTry(flags, io), io)
   const explained: Explained[] = []

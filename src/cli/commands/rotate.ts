@@ -72,8 +72,7 @@ export const defineRotate: DefineCommand = (command, io, finish) => {
   addServiceOptions(addInboxFileOptions(addKeptSecretOptions(command)))
     .addHelpText('after', HELP)
     .action(async (flags: Flags) => {
-      // Before the configuration is loaded, as it may use process.env.
-      if (flags.envFile !== undefined) await loadEnvFile(flags.envFile, io)
+      await loadEnvFile(flags.envFile, io)
       const config = hasConfig(flags, io) ? await loadValues({ config: flags.config }, io) : undefined
       const chosen = await choose(flags, config, io)
       finish(flags.status ? await status(chosen, flags, io) : await rotate(chosen, config, flags, io))

@@ -75,7 +75,7 @@ export async function findInbox(
   { asksRetention = false } = {},
 ): Promise<FoundInbox> {
   if (file !== undefined && isConnectionString(file)) refusePassword(file, '--file')
-  if (envFile !== undefined) await loadEnvFile(envFile, io)
+  await loadEnvFile(envFile, io)
   const named = file ?? variable(io, 'COUNTERSIGN_INBOX')
   if (named !== undefined)
     refuseSpaceAroundName(named, file === undefined ? 'COUNTERSIGN_INBOX' : '--file', 'inbox')

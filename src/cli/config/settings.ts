@@ -109,8 +109,7 @@ export async function loadWorkSettings(flags: ServeFlags, io: Io): Promise<WorkS
 }
 
 async function loadFirst(flags: ServeFlags, io: Io): Promise<ConfigValues> {
-  // Before the file is loaded, as it may use process.env.
-  if (flags.envFile !== undefined) await loadEnvFile(flags.envFile, io)
+  await loadEnvFile(flags.envFile, io)
   return loadValues(flags, io)
 }
 

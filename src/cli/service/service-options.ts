@@ -52,7 +52,7 @@ export function addServiceOptions(command: Command): Command {
 
 /** @throws UsageError */
 export async function readServiceAccount(flags: ServiceFlags, io: Io): Promise<ServiceAccount> {
-  if (flags.envFile !== undefined) await loadEnvFile(flags.envFile, io)
+  await loadEnvFile(flags.envFile, io)
   const { baseUrl = variable(io, 'COUNTERSIGN_BASE_URL'), clientId = variable(io, 'COUNTERSIGN_CLIENT_ID') } =
     flags
   if (baseUrl === undefined) {

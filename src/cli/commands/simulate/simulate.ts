@@ -45,7 +45,7 @@ export interface SimulateFlags extends SecretFlags, ClientSecretFlags {
 
 /** Simulates the service until a signal arrives, or with --once until the callbacks are delivered. */
 export async function simulate(flags: SimulateFlags, io: Io): Promise<ExitCode> {
-  if (flags.envFile !== undefined) await loadEnvFile(flags.envFile, io)
+  await loadEnvFile(flags.envFile, io)
   // Read before the server listens, so that missing input is reported first.
   const secret = flags.callbackUrl === undefined ? undefined : await readSecret(flags, io)
   const { clientSecret: ours, place } = await clientSecret(flags, io)
