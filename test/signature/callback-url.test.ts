@@ -131,7 +131,9 @@ test.each([
   'a t0ken?s3cret',
 ])('does not repeat what is not a URL, as it may be a secret in the wrong place: %j', (callbackUrl) => {
   const problem = callbackUrlProblem(callbackUrl)
-  expect(problem).toMatch(/^callbackUrl must be the absolute .* but a text of \d+ characters is not an .*URL\.$/)
+  expect(problem).toMatch(
+    /^callbackUrl must be the absolute .* but a text of \d+ characters is not an .*URL\.$/,
+  )
   for (const word of callbackUrl.split(/[^a-z0-9]/i).filter((each) => /\d/.test(each)))
     expect(problem).not.toContain(word)
 })
