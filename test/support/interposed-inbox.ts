@@ -14,7 +14,18 @@ interface Interposed {
   ): void
 }
 
-const METHODS = ['open', 'add', 'claim', 'begin', 'extend', 'settle', 'count', 'stats', 'prune', 'close'] as const
+const METHODS = [
+  'open',
+  'add',
+  'claim',
+  'begin',
+  'extend',
+  'settle',
+  'count',
+  'stats',
+  'prune',
+  'close',
+] as const
 
 export function interposed(real: CompleteInbox): Interposed {
   const calls = Object.fromEntries(METHODS.map((name) => [name, 0])) as Record<Method, number>
