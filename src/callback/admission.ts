@@ -13,12 +13,8 @@ export function admit(
 ): Credentials | OutcomeCode {
   if (method !== 'POST') return 'ERR_METHOD_NOT_ALLOWED'
   const { contentEncoding, contentLength } = headers
-  if (contentEncoding !== undefined && !isIdentity(String(contentEncoding))) return 'ERR_BODY_ENCODED'
+  if (contentEncoding !== undefined && String(contentEncoding).toLowerCase() !== 'identity')
+    return 'ERR_BODY_ENCODED'
   if (contentLength !== undefined && Number(contentLength) > maxBodyBytes) return 'ERR_BODY_TOO_LARGE'
   return readCredentials(headers.authorization, headers.timestamp)
-}
-
-/** Whether a Content-Encoding names no coding. The list may be empty, or have empty elements (RFC 9110, section 5.6.1). */
-export function isIdentity(contentEncoding: string): boolean {
-  return contentEncoding.split(',').every((coding) => /^(?:identity)?$/i.test(coding.trim()))
 }

@@ -1,6 +1,5 @@
 import type { Cause } from './causes.js'
 import { likelyFinding, type Finding } from './finding.js'
-import { isIdentity } from '../callback/admission.js'
 import { parseHttpDate } from '../signature/index.js'
 import { parseAuthorization } from '../signature/authorization-header.js'
 import { valuesOf, type HeaderLine } from './received-request.js'
@@ -93,7 +92,7 @@ function ofBody(lines: readonly HeaderLine[], body: Buffer, add: Add): void {
 }
 
 function contentEncoding(lines: readonly HeaderLine[]): string | undefined {
-  return valuesOf(lines, 'content-encoding').find((each) => !isIdentity(each))
+  return valuesOf(lines, 'content-encoding').find((each) => each.toLowerCase() !== 'identity')
 }
 
 /** Undefined unless there is exactly one, and it is a number. */

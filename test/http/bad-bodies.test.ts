@@ -145,12 +145,9 @@ describe.each(HOST_NAMES)('in %s', (hostName) => {
     )
   })
 
-  it.each(['identity', 'Identity', '', 'identity, ,Identity'])(
-    'takes a body with Content-Encoding %j',
-    async (encoding) => {
-      expect(await outcomeOf(TEXT, { 'Content-Encoding': encoding })).toMatchObject({ code: 'HANDLED' })
-    },
-  )
+  it.each(['identity', 'Identity'])('takes a body with Content-Encoding %s', async (encoding) => {
+    expect(await outcomeOf(TEXT, { 'Content-Encoding': encoding })).toMatchObject({ code: 'HANDLED' })
+  })
 
   it.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data', 'nonsense', ''])(
     'does not care for Content-Type %j',
