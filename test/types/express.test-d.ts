@@ -29,5 +29,5 @@ createServer(listener).on('checkContinue', (request, response) => {
   listener(request, response, () => response.writeContinue())
 })
 createHttp2Server(receiver.requestListener())
-// @ts-expect-error the receiver itself is no listener
+// @ts-expect-error the receiver itself is not a listener
 createHttp2Server(receiver)
