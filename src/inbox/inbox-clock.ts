@@ -16,12 +16,13 @@ export class InboxClock {
   }
 
   /**
-   * In whole milliseconds: columns hold whole numbers, and performance.timeOrigin + performance.now() is none. Throws if the clock
+   * In whole milliseconds: columns hold whole numbers, and performance.timeOrigin + performance.now() has fractions. Throws if the clock
    * returns no number, or an entry would get no due time and never be handled.
    */
   now(): number {
     const now = Math.floor(this.#clock())
-    if (!Number.isFinite(now)) throw new Error(`the clock of the inbox returned ${now}`)
+    if (!Number.isFinite(now))
+      throw new Error(`the clock of the inbox returned ${now}: it must return milliseconds, as Date.now does`)
     if (now < this.#latest) {
       this.#steps++
       this.#setBackMs += this.#latest - now
