@@ -18,7 +18,8 @@ const SERVERS = [
  */
 export async function benchInbox(options) {
   const rows = []
-  for (const connections of [64, 256]) rows.push(...(await accept(connections, options)))
+  for (const connections of options.quick ? [64] : [64, 256])
+    rows.push(...(await accept(connections, options)))
   rows.push(...(await endToEnd(options)))
   for (const load of options.quick ? [0.5] : [0.25, 0.5, 0.75]) rows.push(...(await latency(load, options)))
   return [...rows, ...(await drain(options)), ...costs(options)]
@@ -26,7 +27,7 @@ export async function benchInbox(options) {
 
 async function accept(connections, { quick }) {
   const { rounds, roundSeconds } = quick
-    ? { rounds: 4, roundSeconds: 0.25 }
+    ? { rounds: 2, roundSeconds: 0.25 }
     : { rounds: 14, roundSeconds: 0.6 }
   const results = await startServers(SERVERS, {
     rounds,
@@ -67,7 +68,7 @@ async function endToEnd({ quick }) {
   const aims = { 'mounted, end to end': isNode20 ? 0.8 : 0.5, 'standalone, end to end': isNode20 ? 1.5 : 0.7 }
   const names = Object.keys(aims)
   const options = quick
-    ? { rounds: 4, roundSeconds: 0.25, warmUp: 1000 }
+    ? { rounds: 2, roundSeconds: 0.25, warmUp: 1000 }
     : { rounds: 14, roundSeconds: 0.6, warmUp: 3000 }
   const results = await startServers([baseline, ...names], options)
   const series = (name, field) => results[name].map((result) => result[field])
@@ -94,7 +95,7 @@ async function endToEnd({ quick }) {
 async function latency(load, { quick }) {
   const [without, ...inboxes] = ['mounted', 'mounted, inbox', 'mounted, inbox and worker']
   const options = quick
-    ? { rounds: 3, roundSeconds: 0.5, warmUp: 1000 }
+    ? { rounds: 2, roundSeconds: 0.5, warmUp: 1000 }
     : { rounds: 12, roundSeconds: 1, warmUp: 3000 }
   const results = await onSlowDisk(() =>
     startServers([...inboxes.toReversed(), without], { ...options, load }),

@@ -6,13 +6,13 @@ const FLEET = ['--receivers', '2', '--workers', '2']
 
 describe('after kills at every step nothing that was acknowledged is lost, stuck, or handled twice at once', () => {
   it.each([
-    ['one process', ['--kills', '63']],
-    ['two receivers and two workers', ['--kills', '48', ...FLEET]],
+    ['one process', ['--kills', '27']],
+    ['two receivers and two workers', ['--kills', '24', ...FLEET]],
   ])('with SQLite and %s', (_which, args) => expectPromisesHold(args), 300_000)
 })
 
 describeWithPostgres('after kills at every step, of processes and of the database', () => {
-  const args = ['--inbox', 'postgres', '--kills', '40', '--at-once', '4', ...FLEET]
+  const args = ['--inbox', 'postgres', '--kills', '16', '--at-once', '4', ...FLEET]
 
   it('a transactional handler has written one row for each callback that was acknowledged', () => {
     expectPromisesHold(['--transactional', ...args])
