@@ -1,5 +1,6 @@
 // Two passes of the compiler, one per module format. The CommonJS pass leaves the command line out: it is only
-// ever started as a program, and it loads the user's configuration with import(). The ES modules are then joined in a few files.
+// ever started as a program, and it loads the user's configuration with import(). The ES modules are then joined in a few files, and
+// types that no user can import are removed.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -32,6 +33,7 @@ writeFileSync(join(root, 'dist/cjs/package.json'), '{"type":"commonjs"}\n')
 writeBrowserLibraries()
 writeOwnLocation()
 await joinModules()
+removeInternalTypes()
 const bin = join(root, 'dist/esm/cli/bin.js')
 if (existsSync(bin)) chmodSync(bin, 0o755)
 
@@ -102,4 +104,23 @@ async function joinModules() {
     mkdirSync(dirname(path), { recursive: true })
     writeFileSync(path, contents)
   }
+}
+
+/** The compiler writes the types of every source file. Most of them are in no entry point, and nobody can import them. */
+function removeInternalTypes() {
+  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const entryPoints = Object.values(manifest.exports).flatMap((entry) => [
+    entry.import?.types,
+    entry.require?.types,
+  ])
+  const used = new Set(entryPoints.filter(Boolean).map((file) => join(root, file)))
+  const imports = /(?:from |import\()["'](\.[^"']+)\.js["']/g
+  // The loop also visits what is added to the set meanwhile.
+  for (const file of used) {
+    for (const [, imported] of readFileSync(file, 'utf8').matchAll(imports))
+      used.add(join(dirname(file), `${imported}.d.ts`))
+  }
+  const dist = join(root, 'dist')
+  for (const name of readdirSync(dist, { recursive: true }))
+    if (name.endsWith('.d.ts') && !used.has(join(dist, name))) rmSync(join(dist, name))
 }
