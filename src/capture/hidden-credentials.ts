@@ -7,7 +7,8 @@ const IDEMPOTENCY_KEY = /^x-idempotency-key$/i
 const MAY_SIGN = /auth|signature|hmac/i
 /** A proxy may have put Authorization into any header, also into that of the timestamp. */
 const HAS_SCHEME = /hmac-sha256|signature=|^\s*(?:basic|bearer|digest|negotiate)\s/i
-const MARKER = /(\[salted-sha256:[^\]]*\])/
+/** Without a bracket within. Otherwise each of many openings without an end would be searched to the end of the value. */
+const MARKER = /(\[salted-sha256:[^[\]]*\])/
 /** A longer word without spaces may be a credential. `HMAC-SHA256` and the words of dates are shorter. */
 const LONG_WORD = /[\w.~+/=-]{16,}/g
 const AFTER_SCHEME = /\b(basic|bearer|digest|token|apikey)[ =:]+[^\s,;[]+/gi

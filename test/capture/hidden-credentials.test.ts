@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { hideCredentials } from '../../src/capture/hidden-credentials.js'
 import { loadRecordedRequests } from '../../src/testing/recorded-requests.js'
 import { FORGED, genuine, runReceiver } from '../support/running-receiver.js'
 
@@ -68,4 +69,23 @@ test('the scheme of a token in Authorization is kept, because it may be the caus
   await receiver.stop()
   const [recorded] = await loadRecordedRequests(folder)
   expect(recorded!.bytes.toString('latin1')).toContain('Authorization: Bearer [hidden]')
+})
+
+test('the time grows with the length of a value, and not with its square', () => {
+  const started = process.cpuUsage()
+  for (const pattern of [
+    '[salted-sha256:',
+    '[',
+    'basic ',
+    'token=',
+    'eyJ-',
+    '+a',
+    '= ',
+    `${'Q'.repeat(43)} `,
+  ]) {
+    const value = `signature= ${pattern.repeat(400_000 / pattern.length)}`
+    expect(hideCredentials('X-Value', value)).toMatch(/^signature= /)
+  }
+  // If each opening bracket was searched for its end, it would be many seconds.
+  expect(process.cpuUsage(started).user).toBeLessThan(3_000_000)
 })
