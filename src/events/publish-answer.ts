@@ -1,3 +1,4 @@
+import { withoutCredentials } from '../base/without-credentials.js'
 import { onlyValue, type CallbackHeaders } from '../callback/callback.js'
 import type { Outcome, OutcomeName } from '../callback/outcomes.js'
 import type { HeaderValue } from '../signature/index.js'
@@ -48,9 +49,9 @@ export function publishAnswer(
   else events.publish(following, { ...event, callback: outcome.callback!, entry: outcome.entry! })
 }
 
-// Written by an unauthenticated sender: truncated, and without control characters, which a terminal could execute.
+// Written by an unauthenticated sender: truncated, and without control characters, which a terminal could execute. A proxy may
+// have put Authorization into the header.
 function sanitized(header: HeaderValue): string | undefined {
-  return onlyValue(header)
-    ?.slice(0, 100)
-    .replace(/[^\x20-\x7e]/g, '?')
+  const start = onlyValue(header)?.slice(0, 100)
+  return start && withoutCredentials(start).replace(/[^\x20-\x7e]/g, '?')
 }
