@@ -4,12 +4,12 @@ import type { Connection } from './connections.js'
 const OLDEST_VERSION = 13
 
 /**
- * Refuses a server that cannot have the tables or cannot store every text, and a driver whose results would be misread: a user
- * may have replaced its type parsers.
+ * Refuses a server that cannot have the tables or cannot store every text, a driver whose results would be misread, because a user
+ * may have replaced its type parsers, and a driver that changes bytes.
  * @throws CountersignError ERR_INBOX_UNSUPPORTED
  */
 export async function checkServer(connection: Connection, schema: string): Promise<void> {
-  const { rows } = await connection.query<ServerRow>(LOOK, [1])
+  const { rows } = await connection.query<ServerRow>(LOOK, [1, ZERO_BYTE])
   const { version, encoding, integer, boolean, bytes } = rows[0]!
   if (Number.parseInt(version, 10) < OLDEST_VERSION)
     throw unsupported(schema, `the server is PostgreSQL ${version}. Use version ${OLDEST_VERSION} or later`)
@@ -24,6 +24,11 @@ export async function checkServer(connection: Connection, schema: string): Promi
       `the driver returns an integer as ${typeof integer}, a boolean as ${typeof boolean} and a bytea as ${nameOf(bytes)}. ` +
         'Give the inbox a pool with the default type parsers for these types, and without "binary"',
     )
+  if (bytes.length !== ZERO_BYTE.length)
+    throw unsupported(
+      schema,
+      'the driver does not send bytes as they are, as pg-native. Give the inbox a pg.Pool and not a pg.native.Pool, and do not set NODE_PG_FORCE_NATIVE',
+    )
 }
 
 interface ServerRow {
@@ -34,11 +39,13 @@ interface ServerRow {
   readonly bytes: unknown
 }
 
-// The query has a value, because the driver returns results in binary form only then. It has no bytea as a text, because a backslash
-// in a text depends on standard_conforming_strings.
+/** pg-native sends a Buffer as a text, which ends at this byte. */
+const ZERO_BYTE = Buffer.of(0)
+
+// The query has values, because the driver returns results in binary form only then.
 const LOOK = `
   SELECT current_setting('server_version') AS version, current_setting('server_encoding') AS encoding,
-    $1::integer AS integer, true AS boolean, decode('00', 'hex') AS bytes`
+    $1::integer AS integer, true AS boolean, $2::bytea AS bytes`
 
 /** A database in SQL_ASCII stores the bytes that it is sent, which are UTF-8. */
 const ENCODINGS: readonly string[] = ['UTF8', 'SQL_ASCII']

@@ -7,12 +7,28 @@ import { parsing } from '../../support/type-parser.js'
 const { INT4, BOOL, BYTEA } = pg.types.builtins
 const asText = (text: string) => text
 
+/** Sends each Buffer as a text that ends at its first zero byte, as pg-native does. */
+class TextClient extends pg.Client {
+  constructor(config?: pg.ClientConfig) {
+    super(config)
+    const query = this.query.bind(this) as (text: string, values?: unknown[]) => Promise<unknown>
+    const asText = (value: unknown) =>
+      Buffer.isBuffer(value) ? value.toString().replace(/\0.*/s, '') : value
+    Object.assign(this, { query: (text: string, values?: unknown[]) => query(text, values?.map(asText)) })
+  }
+}
+
 describeWithAnyDatabase('a PostgresInbox refuses', (database) => {
   it.each([
     ['each integer as a bigint', parsing(INT4, BigInt), 'an integer as bigint'],
     ['each boolean as a text', parsing(BOOL, asText), 'a boolean as string'],
     ['each bytea as a text', parsing(BYTEA, asText), 'a bytea as string'],
     ['binary values', { binary: true }, 'a bytea as string'],
+    [
+      'bytes cut at a zero, as pg-native',
+      { Client: TextClient },
+      'the driver does not send bytes as they are',
+    ],
   ])('a pool that returns %s', async (_what, config, message) => {
     const pool = new pg.Pool({ connectionString: database.connectionString, ...config })
     pool.on('error', () => {})
