@@ -44,11 +44,12 @@ export function callbackHeaders(request: RequestHeaders): CallbackHeaders {
     contentEncoding: undefined,
     contentLength: undefined,
   }
-  const raw = headerLines(request)
+  const raw = givenLines(request)
   for (let index = 0; index < raw.length; index += 2) {
     const name = raw[index]!
     const entry = FIELDS[name.length]
-    if (entry && name.toLowerCase() === entry[0]) found[entry[1]] = append(found[entry[1]], raw[index + 1]!)
+    if (entry && name.toLowerCase() === entry[0])
+      found[entry[1]] = append(found[entry[1]], String(raw[index + 1]))
   }
   return found
 }
@@ -77,8 +78,21 @@ export function mayLackHeaders({ rawHeaders, socket }: RequestSource): boolean {
   return maxEntries > 0 && (rawHeaders?.length ?? 0) >= maxEntries
 }
 
-/** Alternating names and values. Serverless adapters create requests that have `headers` only. */
-export function headerLines({ rawHeaders, headers }: RequestHeaders): readonly string[] {
+/** Alternating names and values. */
+export function headerLines(request: RequestHeaders): readonly string[] {
+  const lines = givenLines(request)
+  return lines.every(isText) ? lines : lines.map(String)
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string'
+}
+
+/**
+ * Serverless adapters create requests that have `headers` only, or a number as the Content-Length in `rawHeaders`. To look at each
+ * value takes longer than to find the headers of a callback, which therefore convert their own values.
+ */
+function givenLines({ rawHeaders, headers }: RequestHeaders): readonly string[] {
   if (rawHeaders && rawHeaders.length > 0) return rawHeaders
   return Object.entries(headers ?? {}).flatMap(([name, values]) =>
     // An application in JavaScript may pass numbers.

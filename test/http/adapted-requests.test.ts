@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers'
 import { createReceiver, type OutcomeCode } from '../../src/index.js'
 import { sendRawRequest } from '../../src/testing/raw-request.js'
 import { serve } from '../support/hosts.js'
-import { genuine, subscription } from '../support/running-receiver.js'
+import { FORGED, genuine, subscription } from '../support/running-receiver.js'
 
 type Adapt = (headers: IncomingHttpHeaders) => Record<string, string | string[] | undefined>
 
@@ -45,5 +45,23 @@ describe.each([
   ])('is refused with two of %s in a list: %i, %s', async (name, status, code) => {
     const adapt: Adapt = (headers) => ({ ...headers, [name]: [headers[name] as string, 'other'] })
     expect(await outcomeOf(rawHeaders, adapt)).toEqual({ status, code })
+  })
+})
+
+describe('a request with a number in rawHeaders, as @codegenie/serverless-express makes the Content-Length,', () => {
+  const run = async (headers: Record<string, string | null>) => {
+    const receiver = createReceiver({ subscriptions: [subscription], logger: false }).onAny(() => {})
+    const { body, method, path, headers: sent } = genuine({ headers })
+    const rawHeaders = ['content-length', body.length as unknown as string, ...Object.entries(sent).flat()]
+    const { status, outcome } = await receiver.receive({ method, path, rawHeaders, body })
+    return { status, code: outcome.code }
+  }
+
+  it.each([
+    ['is taken', {}, 200, 'HANDLED'],
+    ['is refused with a forged signature', { Authorization: FORGED }, 401, 'ERR_SIGNATURE_MISMATCH'],
+    ['is refused without a signature', { Authorization: null }, 401, 'ERR_AUTHORIZATION_MISSING'],
+  ])('%s', async (_what, headers, status, code) => {
+    expect(await run(headers)).toEqual({ status, code })
   })
 })

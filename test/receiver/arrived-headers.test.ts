@@ -99,6 +99,26 @@ describe('a receiver with an inbox', () => {
     expect(headers!.isCut).toBe(false)
   })
 
+  it('stores the lines behind a number, which serverless adapters give as the Content-Length', async () => {
+    const { receiver, inbox, becomes } = await runInboxReceiver()
+    const { method, path, headers, body } = genuine()
+    const rawHeaders = [
+      'content-length',
+      body.length as unknown as string,
+      'x-a',
+      'b',
+      ...Object.entries(headers).flat(),
+    ]
+    await receiver.receive({ method, path, rawHeaders, body })
+    await becomes('1', 'handled')
+    const { pairs, isCut } = (await inbox.show('1'))!.headers!
+    expect(isCut).toBe(false)
+    expect(pairs.slice(0, 2)).toEqual([
+      ['content-length', String(body.length)],
+      ['x-a', 'b'],
+    ])
+  })
+
   it('stores the Id of the body of a suspect callback as well', async () => {
     const { send, inbox } = await runInboxReceiver({ toleranceMs: 1_000 })
     await send(
