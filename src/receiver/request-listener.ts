@@ -6,8 +6,9 @@ import type { CallbackListener } from '../http/callback-listener.js'
 import { requireNodeResponse } from '../http/middleware.js'
 
 /**
- * A `request` listener. As a `checkContinue` listener it also gets a function that sends `100 Continue`, and calls
- * it only if the body is wanted. For `node:http` and `node:http2`.
+ * A `request` listener. A `checkContinue` listener must pass it a function that sends `100 Continue`, because Node passes none:
+ * `(request, response) => listener(request, response, () => response.writeContinue())`. It calls the function only if the body is
+ * wanted. For `node:http` and `node:http2`.
  */
 export type ReceiverRequestListener = (
   request: IncomingMessage | Http2ServerRequest,
