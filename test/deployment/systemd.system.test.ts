@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { deliver, SUBSCRIPTION } from '../cli/configured.js'
 import { countersign, Sandbox } from '../cli/program.js'
@@ -49,6 +49,29 @@ describe('the unit for systemd', () => {
       expect(analyze('security', '--offline=true', '--threshold=15', './countersign@.service')).toMatch(
         /: 1\.\d OK/,
       )
+    },
+  )
+
+  itWhere(systemdAnalyze !== undefined, 'systemd-analyze')(
+    'takes the second credential of a rotation as the page adds it',
+    async () => {
+      const page = readFileSync(join(__dirname, '../../docs/deployment.md'), 'utf8')
+      const [, path, dropIn] = /^cat > \/etc\/systemd\/system\/(\S+) <<'END'\n([^]*?)^END$/m.exec(page)!
+      const checked = unit.replace('/usr/bin/node', process.execPath)
+      const cwd = await sandbox.directory({ 'countersign@.service': checked })
+      mkdirSync(dirname(join(cwd, path!)))
+      // A key that systemd does not know shows that it reads the file.
+      for (const [text, expected] of [
+        [dropIn!, /^$/],
+        [`${dropIn!}Unknown=1\n`, /rotation\.conf.*Unknown key/],
+      ] as const) {
+        writeFileSync(join(cwd, path!), text)
+        const command = ['-c', 'exec "$0" verify countersign@3001.service 2>&1', systemdAnalyze!]
+        const env = { ...process.env, SYSTEMD_UNIT_PATH: `${cwd}:` }
+        expect(execFileSync('sh', command, { cwd, env, encoding: 'utf8' })).toMatch(expected)
+      }
+      const [, credential] = /^LoadCredential=(.*?):/m.exec(dropIn!)!
+      expect(page).toContain(`\${secrets}/${credential}`)
     },
   )
 
