@@ -48,9 +48,13 @@ export async function loadEnvFile(name: string | undefined, { env, cwd }: Io, fl
       `${flag}: cannot read ${name} (${code}): name a file that is there.`,
     )
   }
+  for (const [key, value] of Object.entries(parseEnv(envText(bytes, `${flag}: ${name}`)))) env[key] ??= value
+}
+
+/** The text of an env file. @throws UsageError */
+export function envText(bytes: Buffer, name: string): string {
   // PowerShell writes UTF-16, of which no variable would be found.
-  if (!isUtf8(bytes)) throw new UsageError(`${flag}: ${name} is not UTF-8: save it as UTF-8`)
-  const text = bytes.toString('utf8')
+  if (!isUtf8(bytes)) throw new UsageError(`${name} is not UTF-8: save it as UTF-8`)
   // With a byte order mark, the first line would set a variable of another name.
-  for (const [key, value] of Object.entries(parseEnv(text.replace(/^\uFEFF/, '')))) env[key] ??= value
+  return bytes.toString('utf8').replace(/^\uFEFF/, '')
 }

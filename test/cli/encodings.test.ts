@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SUBSCRIPTION } from './configured.js'
 import { countersign, Sandbox } from './program.js'
@@ -30,4 +30,22 @@ describe('a file in UTF-16 is refused, with what to do', () => {
       stderr: 'countersign: countersign.config.json is not UTF-8: save it as UTF-8.\n',
     })
   })
+})
+
+it('a secret is not appended to an env file that no command could read', async () => {
+  const cwd = await sandbox.directory({})
+  const file = join(cwd, '.env')
+  const before = Buffer.from('# g\xfcltig\nA=1\n', 'latin1')
+  await writeFile(file, before, { mode: 0o600 })
+  const args = [
+    'subscribe',
+    '--event-type',
+    SUBSCRIPTION.eventTypeName,
+    '--prepare',
+    '--secret-env',
+    'NEW_SECRET',
+  ]
+  const ran = await countersign([...args, '--callback-url', SUBSCRIPTION.callbackUrl], { cwd })
+  expect(ran).toEqual({ code: 2, stdout: '', stderr: 'countersign: .env is not UTF-8: save it as UTF-8\n' })
+  expect(await readFile(file)).toEqual(before)
 })

@@ -186,6 +186,7 @@ describe('a secret in an env file', () => {
   it.each([
     ['a name that is there', 'TRANSFERS_SECRET=precious\n', 'is not overwritten'],
     ['a name that is there, exported', 'export TRANSFERS_SECRET=precious\n', 'is not overwritten'],
+    ['a name after a byte order mark', '\uFEFFTRANSFERS_SECRET=precious\n', 'is not overwritten'],
   ])('is refused for %s, and nothing is sent', async (_, before, message) => {
     const service = await startFakeService(sandbox)
     const ran = await subscribe(service, ENV, { '.env': before })

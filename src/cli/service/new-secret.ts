@@ -3,6 +3,7 @@ import { open, unlink, type FileHandle } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { generateSecret } from '../../client/index.js'
+import { envText } from '../environment.js'
 import { UsageError, type Io } from '../io.js'
 import { openPrivateFile } from '../private-file.js'
 
@@ -62,7 +63,7 @@ export async function appendSecretLine(name: string, file: string, io: Io): Prom
     }
     // The file has a second name in a folder that was not checked. Somebody could read the secret there.
     if (stat.nlink > 1) throw new UsageError(`${file} has ${stat.nlink} hard links: name a file that has one`)
-    const text = await handle.readFile('utf8')
+    const text = envText(await handle.readFile(), file)
     secret = generateSecret()
     line = `${text === '' || text.endsWith('\n') ? '' : '\n'}${name}=${secret}\n`
     if (name in parseEnv(text)) {
