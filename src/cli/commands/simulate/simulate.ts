@@ -109,19 +109,22 @@ async function deliverAll(
     for (const subscription of simulator.subscriptions.filter(({ id }) => !served.has(id))) {
       served.add(subscription.id)
       const areRight = await deliver(simulator, subscription, flags, io, signal)
-      if (flags.once) return areRight ? EXIT.done : EXIT.unexpected
+      if (flags.once && areRight !== undefined) return areRight ? EXIT.done : EXIT.unexpected
     }
   }
 }
 
-/** @throws UsageError with --once, if the address of the subscription is not allowed */
+/**
+ * Whether every answer was right; undefined if another subscription has replaced this one.
+ * @throws UsageError with --once, if the address of the subscription is not allowed
+ */
 async function deliver(
   simulator: ServiceSimulator,
   subscription: ServiceSubscription,
   flags: SimulateFlags,
   io: Io,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<boolean | undefined> {
   const { faults, callbacks, concurrency, shuffle } = flags
   const list = faults.flatMap((fault) =>
     Array.from({ length: callbacks }, () => ({
@@ -132,6 +135,7 @@ async function deliver(
   )
   try {
     await untilListening(flags.deliverTo ?? subscription.callbackUrl, flags.waitMs, signal)
+    if (!simulator.subscriptions.includes(subscription)) return undefined
     const deliveries = await simulator.deliverMany(list, { concurrency, shuffle })
     return printDeliveries(subscription, deliveries, flags, io)
   } catch (error) {
