@@ -40,6 +40,17 @@ describe('rotate creates the subscription of a prepared secret', () => {
   })
 })
 
+it('the commands of the next steps read the env file of --env, which has other secrets of the configuration', async () => {
+  const cwd = await sandbox.directory({ [CONFIG]: config({ env: 'OLD_SECRET' }) })
+  await writeFile(join(cwd, 'other.env'), `OLD_SECRET=${OLD}`, { mode: 0o600 })
+  const args = ['--secret-file', 'new.secret', '--prepare', '--env', 'other.env']
+  const rotated = await countersign(['rotate', ...args], { cwd })
+  expect(rotated.stderr).toContain('Watch with "countersign rotate --status --env other.env"')
+  const subscribed = await countersign(['subscribe', ...TO, '--existing-secret', ...args], { cwd })
+  const [, command] = /"countersign (serve [^"]*)"/.exec(subscribed.stderr)!
+  expect((await countersign(command!.split(' '), { cwd })).code).toBe(0)
+})
+
 describe('a secret in an env file', () => {
   it('is where the commands of the next steps look', async () => {
     const cwd = await sandbox.directory({})

@@ -26,11 +26,11 @@ interface SecretPlace {
 
 export interface KeptSecret extends SecretPlace {
   readonly secret: string
-  /** The file that a command needs to have the variable of the secret. */
+  /** The file that a command needs to have the variables of the configuration. */
   readonly envFile?: string
 }
 
-/** A command line for the user, which has the variable of the secret. */
+/** A command line for the user, which has the variables of the configuration. */
 export function commandWith({ envFile }: KeptSecret, command: string): string {
   return `"countersign ${command}${envFile === undefined ? '' : ` --env ${envFile}`}"`
 }
@@ -82,6 +82,8 @@ export async function keepSecret(flags: KeptSecretFlags, io: Io): Promise<KeptSe
     const path = resolve(io.cwd(), file)
     return {
       ...kept,
+      // The configuration may have other secrets there.
+      ...(flags.envFile !== undefined && { envFile: flags.envFile }),
       secret: existingSecret
         ? warnOfSecretText(await readSecretFile(path, { written: file }), io)
         : await writeSecretFile(path, file),
