@@ -44,6 +44,8 @@ interface DispatcherParts {
 interface DispatchOptions {
   /** When a lease began that nobody renews, by `performance.now()`. @default none such */
   readonly claimedAt?: number | undefined
+  /** Whether a lease that is renewed has ended. @default no such lease */
+  readonly hasLeaseEnded?: (() => boolean) | undefined
   /** What the transactional handler of the type is given, if there is one. */
   readonly transaction?: unknown
 }
@@ -58,7 +60,7 @@ export class Dispatcher {
 
   /**
    * Runs the handlers of the event's type concurrently, each with its own timeout. `stop` aborts all of them. None is started if
-   * it was aborted before, while the payload was checked or the transaction began.
+   * it was aborted, or if the lease ended, while the payload was checked or the transaction began.
    */
   dispatch(event: CallbackEvent, attempt: number, stop: Stop, options: DispatchOptions = {}): Dispatch {
     const { schemas, schemaTimeoutMs } = this.#parts
@@ -85,13 +87,13 @@ export class Dispatcher {
     event: CallbackEvent,
     attempt: number,
     stop: Stop,
-    { claimedAt = Infinity, transaction }: DispatchOptions,
+    { claimedAt = Infinity, hasLeaseEnded, transaction }: DispatchOptions,
   ): Dispatch {
     const { handlers, schemas, logger } = this.#parts
     // The handlers may have been aborted while the payload was checked or the transaction began. For other events the signal is not
-    // read, because reading it creates it.
-    const mayBeAborted = schemas.has(event.type) || transaction !== undefined
-    if (mayBeAborted && stop.signal.aborted)
+    // read, because reading it creates it. If the process was paused, no timer has aborted them, and another worker may have the entry.
+    const mayBeLate = schemas.has(event.type) || transaction !== undefined
+    if (mayBeLate && (stop.signal.aborted || hasLeaseEnded?.()))
       return { result: { code: 'ERR_CLAIM_LOST', error: stop.signal.reason }, settled: RETURNED }
     const start = (registered: RegisteredHandler): Dispatch => {
       const context = registered.isTransactional

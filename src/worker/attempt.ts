@@ -65,7 +65,7 @@ export async function runAttempt(run: Run, parts: AttemptParts): Promise<Attempt
   const event = eventOf(callback, payload, replayed)
   const { result, settled } = handlers.isTransactional(callback.type)
     ? dispatchWithTransaction(run, event, parts)
-    : dispatcher.dispatch(event, entry.attempt, run.controller)
+    : dispatcher.dispatch(event, entry.attempt, run.controller, { hasLeaseEnded: leaseEnd(run) })
   const failure = await result
   if (failure === undefined) return { end: { move: 'complete' } }
   if (failure === 'committed') {
@@ -83,7 +83,8 @@ export async function runAttempt(run: Run, parts: AttemptParts): Promise<Attempt
   if (leftMs > 0) {
     await withTimeout(settled(), leftMs, 'an aborted handler').catch(() => {})
   }
-  // The handlers were aborted before they began, while the payload was checked. That is no attempt.
+  // The handlers were aborted, or the lease ended, before they began: while the payload was checked or the transaction began. That is
+  // no attempt.
   if (failure.code === 'ERR_CLAIM_LOST') return { end: { move: 'handBack' } }
   return failed(failure, entry.attempt, parts)
 }
@@ -128,12 +129,18 @@ function dispatchWithTransaction(
   { inbox, dispatcher, records }: AttemptParts,
 ): TransactionalDispatch {
   const { entry } = run
+  const hasLeaseEnded = leaseEnd(run)
   return dispatchInTransaction({
     inbox,
     claim: entry,
     timeoutMs: dispatcher.limitMs(event.type) + COMMIT_LIMIT_MS,
-    dispatch: (transaction) => dispatcher.dispatch(event, entry.attempt, run.controller, { transaction }),
+    dispatch: (transaction) =>
+      dispatcher.dispatch(event, entry.attempt, run.controller, { hasLeaseEnded, transaction }),
     abort: (why) => abortRun(run, why),
     mayCommit: () => !records.closed,
   })
+}
+
+function leaseEnd(run: Run): () => boolean {
+  return () => performance.now() >= run.leaseEndsAt
 }

@@ -1,5 +1,7 @@
+import type { StandardSchema } from '../../src/handlers/standard-schema.js'
 import { away } from '../support/interposed-inbox.js'
 import { INTERRUPTED, LEASE_MS, leasedWorker, stopTime } from '../support/leased-worker.js'
+import { pausing } from '../support/pausing.js'
 import { until } from '../support/until.js'
 
 stopTime()
@@ -52,6 +54,22 @@ describe('an entry whose handlers did not begin, as the process or its disk stoo
     set('begin', undefined)
     await pass(2_000)
     await becomes(id, 'handled', 1)
+  })
+
+  it('does not begin when its payload was checked until after the end of its lease', async () => {
+    const pause = pausing()
+    let checks = 0
+    const validate = (value: unknown) => {
+      if (++checks === 1) pause(1_000)
+      return { value }
+    }
+    const schema: StandardSchema = { '~standard': { version: 1, vendor: 'test', validate } }
+    const { store, runs, becomes, log } = leasedWorker({ handler: () => {}, schema, leaseMs: 1_000 })
+    await becomes(await store(), 'handled', 1)
+    const moves = () => log.lines.flatMap(({ fields }) => fields['move'] ?? [])
+    await until(() => moves().includes('complete'))
+    expect(moves()).toEqual(['handBack', 'complete'])
+    expect(runs.map(({ context }) => context.attempt)).toEqual([1])
   })
 
   it('does not begin where somebody else has it', async () => {

@@ -10,6 +10,7 @@ import { collectedLog } from '../support/collected-log.js'
 import { deferred } from '../support/deferred.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { fakeTimeouts } from '../support/fake-timeouts.js'
+import { pausing } from '../support/pausing.js'
 import { subscription } from '../support/subscription.js'
 import { becomes } from '../support/running-worker.js'
 import { TransactionalMemoryInbox, type MemoryTransaction } from '../support/transactional-memory-inbox.js'
@@ -230,6 +231,22 @@ describe('a transactional handler', () => {
     await becomes(inbox, id, 'retrying', 1)
     clock.advance(60_000)
     await becomes(inbox, id, 'handled', 2)
+  })
+
+  it('is not called when its transaction began after the end of its lease, as in a process that was paused', async () => {
+    const { worker, inbox, id, log } = await setUp({ leaseMs: 1_000, handlerTimeoutMs: 500 })
+    const attempts: number[] = []
+    worker.on(TYPE, (_event, { attempt }) => attempts.push(attempt), TRANSACTIONAL)
+    const pause = pausing()
+    inbox.beginsWith = async () => {
+      if (inbox.timeoutsMs.length === 1) pause(1_000)
+    }
+    await worker.start()
+    await becomes(inbox, id, 'handled', 1)
+    const moves = () => log.lines.flatMap(({ fields }) => fields['move'] ?? [])
+    await until(() => moves().includes('complete'))
+    expect(moves()).toEqual(['handBack', 'complete'])
+    expect(attempts).toEqual([1])
   })
 
   it('that a stop leaves behind commits nothing afterwards', async () => {
