@@ -1,3 +1,4 @@
+import { wrongOption } from '../base/option-checks.js'
 import type { TimesCorrection, UnfinishedEntry } from './times-correction.js'
 
 /** The clock of an inbox. It detects that it was set back. */
@@ -16,13 +17,16 @@ export class InboxClock {
   }
 
   /**
-   * In whole milliseconds: columns hold whole numbers, and performance.timeOrigin + performance.now() has fractions. Throws if the clock
-   * returns no number, or an entry would get no due time and never be handled.
+   * In whole milliseconds: columns hold whole numbers, and performance.timeOrigin + performance.now() has fractions. Without the
+   * exception an entry would get no due time and never be handled.
+   * @throws CountersignError ERR_OPTION_INVALID if the clock does not return a number
    */
   now(): number {
     const now = Math.floor(this.#clock())
-    if (!Number.isFinite(now))
-      throw new Error(`the clock of the inbox returned ${now}: it must return milliseconds, as Date.now does`)
+    if (!Number.isFinite(now)) {
+      const cure = 'return a number of milliseconds, as Date.now does'
+      throw wrongOption('inbox', 'clock', `clock returned ${now}: ${cure}.`)
+    }
     if (now < this.#latest) {
       this.#steps++
       this.#setBackMs += this.#latest - now

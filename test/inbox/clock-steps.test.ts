@@ -147,12 +147,16 @@ it.each([
   const inbox = createInbox(() => now)
   await inbox.add(arrival())
   const [claimed] = (await inbox.claim(ORDINARY)).entries
-  const message = 'the clock of the inbox returned NaN'
+  const failure = {
+    code: 'ERR_OPTION_INVALID',
+    option: 'clock',
+    message: 'inbox: clock returned NaN: return a number of milliseconds, as Date.now does.',
+  }
   now = NaN
-  await expect(inbox.add(arrival())).rejects.toThrow(message)
-  await expect(inbox.begin([claimed!], LEASE_MS)).rejects.toThrow(message)
+  await expect(inbox.add(arrival())).rejects.toMatchObject(failure)
+  await expect(inbox.begin([claimed!], LEASE_MS)).rejects.toMatchObject(failure)
   const end = { move: 'reschedule', delayMs: 0, error: 'busy' } as const
-  await expect(inbox.settle([{ claim: claimed!, end }])).rejects.toThrow(message)
+  await expect(inbox.settle([{ claim: claimed!, end }])).rejects.toMatchObject(failure)
   now = NOW + LEASE_MS
   expect((await inbox.claim(ORDINARY)).entries).toMatchObject([{ id: claimed!.id, attempt: 1 }])
   expect(await inbox.stats()).toMatchObject({ running: 1, stored: 0 })
