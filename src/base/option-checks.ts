@@ -49,7 +49,7 @@ export function partOf({ option, part }: OptionPart, name: string): OptionPart {
 /** A whole number within its range; the default if it is undefined. */
 export function integerOption(
   owner: Owner,
-  name: string,
+  name: OptionName,
   value: number | undefined,
   { fallback, min, max = Number.MAX_SAFE_INTEGER }: { fallback: number; min: number; max?: number },
 ): number {
@@ -61,14 +61,14 @@ export function integerOption(
 /** Milliseconds for a timer. Node fires a timer of more than 2 ** 31 - 1 ms immediately. */
 export function durationOption(
   owner: Owner,
-  name: string,
+  name: OptionName,
   value: number | undefined,
   fallback: number,
 ): number {
   return integerOption(owner, name, value, { fallback, min: 1, max: 2 ** 31 - 1 })
 }
 
-export function functionOption<Type>(owner: Owner, name: string, value: Type): Type {
+export function functionOption<Type>(owner: Owner, name: OptionName, value: Type): Type {
   if (typeof value === 'function') return value
   throw invalidOption(owner, name, value, 'pass a function')
 }

@@ -58,7 +58,7 @@ export function captureOption(owner: string, value: CaptureOptions | undefined):
   const problem = problemOf(folder)
   if (problem !== undefined) throw wrongOption(owner, 'capture', `capture.folder: ${problem}.`)
   const number = (name: 'keep' | 'maxBytes' | 'perSecond', limits: Parameters<typeof integerOption>[3]) =>
-    integerOption(owner, `capture.${name}`, value[name], limits)
+    integerOption(owner, place(name), value[name], limits)
   return {
     folder,
     what,

@@ -55,11 +55,11 @@ export function diagnosisOption(
   if (value === false) return undefined
   if (value !== undefined && (typeof value !== 'object' || value === null))
     throw invalidOption(owner, 'diagnosis', value, 'pass an object of options, or false to switch it off')
-  const place = { option: 'diagnosis', part: 'diagnosis' }
-  checkKnownOptions(owner, value ?? {}, ['intervalMs', 'msPerMinute'], place)
+  const place = (part: string) => ({ option: 'diagnosis', part })
+  checkKnownOptions(owner, value ?? {}, ['intervalMs', 'msPerMinute'], place('diagnosis'))
   return {
-    intervalMs: durationOption(owner, 'diagnosis.intervalMs', value?.intervalMs, 10_000),
-    msPerMinute: integerOption(owner, 'diagnosis.msPerMinute', value?.msPerMinute, {
+    intervalMs: durationOption(owner, place('diagnosis.intervalMs'), value?.intervalMs, 10_000),
+    msPerMinute: integerOption(owner, place('diagnosis.msPerMinute'), value?.msPerMinute, {
       fallback: 200,
       min: 1,
       max: MINUTE_MS,

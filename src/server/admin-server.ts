@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener } from 'node:http'
 import { hostOption } from '../base/listen.js'
 import { hostsOption, isKnownHost } from '../base/known-hosts.js'
 import { originForm } from '../base/origin-form.js'
-import { checkKnownOptions, integerOption, invalidOption } from '../base/option-checks.js'
+import { checkKnownOptions, integerOption, invalidOption, partOf } from '../base/option-checks.js'
 import type { StandaloneConsole } from '../console/sign-in/standalone-console.js'
 import {
   parseStandaloneConsole,
@@ -43,25 +43,25 @@ interface Exposition {
   text(): Promise<string>
 }
 
-const OPTION = { option: 'admin', part: 'admin' }
+const ADMIN = { option: 'admin', part: 'admin' }
 const CONSOLE = { option: 'admin', part: 'admin: console' }
 
 /** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
 export function parseAdminOptions(owner: string, options: AdminServerOptions): AdminSettings {
-  checkKnownOptions(owner, options, ['host', 'port', 'metricsToken', 'hosts', 'console'], OPTION)
+  checkKnownOptions(owner, options, ['host', 'port', 'metricsToken', 'hosts', 'console'], ADMIN)
   const { port, metricsToken, hosts = [], console } = options
-  const host = hostOption(owner, { option: 'admin', part: 'admin: host' }, options.host)
+  const host = hostOption(owner, partOf(ADMIN, 'host'), options.host)
   const problem = metricsToken === undefined ? undefined : bearerTokenProblem(metricsToken)
   if (problem !== undefined) {
     const cure =
       'use 16 to 1,000 letters, digits and - . _ ~ + /, such as the output of "openssl rand -hex 32"'
-    throw invalidOption(owner, { option: 'admin', part: 'admin: metricsToken' }, undefined, cure, problem)
+    throw invalidOption(owner, partOf(ADMIN, 'metricsToken'), undefined, cure, problem)
   }
   return {
     host,
-    port: integerOption(owner, 'admin: port', port, { fallback: -1, min: 0, max: 65_535 }),
+    port: integerOption(owner, partOf(ADMIN, 'port'), port, { fallback: NaN, min: 0, max: 65_535 }),
     metricsToken,
-    hosts: hostsOption(owner, { option: 'admin', part: 'admin: hosts' }, hosts),
+    hosts: hostsOption(owner, partOf(ADMIN, 'hosts'), hosts),
     console: console === undefined ? undefined : parseStandaloneConsole(owner, CONSOLE, console, host),
   }
 }

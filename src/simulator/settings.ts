@@ -91,14 +91,15 @@ export function parseSimulatorOptions(options: ServiceSimulatorOptions) {
 /** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
 export function retryOption(owner: string, retry: RetryPolicy | null | undefined): RetryPolicy | undefined {
   if (retry === null || retry === undefined) return undefined
-  checkKnownOptions(`${owner}: retry`, retry, ['delaysMs', 'timestamp', 'isDelivered'])
+  const place = (part: string) => ({ option: 'retry', part })
+  checkKnownOptions(owner, retry, ['delaysMs', 'timestamp', 'isDelivered'], place('retry'))
   const { delaysMs, timestamp, isDelivered } = retry
-  if (!Array.isArray(delaysMs)) throw invalidOption(owner, 'retry.delaysMs', delaysMs, 'list delays')
+  if (!Array.isArray(delaysMs)) throw invalidOption(owner, place('retry.delaysMs'), delaysMs, 'list delays')
   for (const delay of delaysMs as readonly number[])
-    integerOption(owner, 'retry.delaysMs', delay, { fallback: -1, min: 0, max: 2 ** 31 - 1 })
+    integerOption(owner, place('retry.delaysMs'), delay, { fallback: NaN, min: 0, max: 2 ** 31 - 1 })
   if (timestamp !== 'first' && timestamp !== 'fresh')
-    throw invalidOption(owner, 'retry.timestamp', timestamp, 'use "first" or "fresh"')
-  if (isDelivered !== undefined) functionOption(owner, 'retry.isDelivered', isDelivered)
+    throw invalidOption(owner, place('retry.timestamp'), timestamp, 'use "first" or "fresh"')
+  if (isDelivered !== undefined) functionOption(owner, place('retry.isDelivered'), isDelivered)
   return retry
 }
 
@@ -129,7 +130,8 @@ function responseOption<About>(
 
 /** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
 export function checkResponse(name: string, response: SimulatedResponse): SimulatedResponse {
-  checkKnownOptions(`${OWNER}: ${name}`, response, ['status', 'headers', 'body'])
-  integerOption(OWNER, `${name}.status`, response.status, { fallback: 0, min: 200, max: 599 })
+  const place = (part: string) => ({ option: name, part })
+  checkKnownOptions(OWNER, response, ['status', 'headers', 'body'], place(name))
+  integerOption(OWNER, place(`${name}.status`), response.status, { fallback: NaN, min: 200, max: 599 })
   return response
 }

@@ -45,6 +45,6 @@ describe('refused at the start', () => {
     { keepSignatures: 1 as never },
     { kep: 1 } as never,
   ])('%p', async (options) => {
-    await expect(run(options)).rejects.toMatchObject({ option: expect.stringContaining('capture') })
+    await expect(run(options)).rejects.toMatchObject({ option: 'capture' })
   })
 })

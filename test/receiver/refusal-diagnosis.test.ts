@@ -120,12 +120,13 @@ test('a subscriptions function that fails for the explanation is a warning, and 
 })
 
 test.each([
-  [{ intervalMs: 0 }, 'diagnosis.intervalMs'],
-  [{ msPerMinute: 0 }, 'diagnosis.msPerMinute'],
-  [{ interval: 5 }, 'diagnosis'],
-  [true, 'diagnosis'],
-])('%p is refused', (diagnosis, option) => {
+  [{ intervalMs: 0 }, 'diagnosis.intervalMs is 0'],
+  [{ msPerMinute: 0 }, 'diagnosis.msPerMinute is 0'],
+  [{ interval: 5 }, 'diagnosis has no option "interval"'],
+  [true, 'diagnosis is true'],
+])('%p is refused', (diagnosis, problem) => {
   const create = () =>
     createReceiver({ subscriptions: misconfigured, diagnosis: diagnosis as never, logger: false })
-  expect(create).toThrow(expect.objectContaining({ option }))
+  const message = expect.stringContaining(problem)
+  expect(create).toThrow(expect.objectContaining({ option: 'diagnosis', message }))
 })

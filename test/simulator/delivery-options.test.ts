@@ -152,6 +152,7 @@ describe('wrong use of deliver', () => {
     [{ payload: () => {} }, 'payload'],
     [{ fault: 'tampered', body: '' }, 'fault'],
     [{ fault: 'previous-secret' }, 'fault'],
+    [{ retry: { delaysMs: [-1], timestamp: 'first' } }, 'retry'],
   ])('names the option in a field: %j', async (options, option) => {
     const { simulator } = await answering([200])
     await expect(simulator.deliver(options)).rejects.toMatchObject({
