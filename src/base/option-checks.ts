@@ -141,7 +141,7 @@ export function refuseOption(owner: Owner, option: string, problem: string | und
 
 /**
  * A value as it is shown in messages. An object is not shown, because it may hold a secret. A string is shown only if it
- * is short enough for a word or a number and is no URL with a user, because it may be a misplaced secret or have a
+ * is short enough for a word or a number and is not a URL with a user, because it may be a misplaced secret or have a
  * password in it. Options for secrets and URLs have stricter rules of their own.
  */
 function describe(value: unknown): string {

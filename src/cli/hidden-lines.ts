@@ -11,7 +11,7 @@ export async function withHiddenLines<Result>(
 ): Promise<Result> {
   // Without an output, readline shows nothing; in raw mode, neither does the terminal.
   const lines = createInterface({ input: stdin, terminal: stdin.isTTY })
-  // In raw mode Ctrl+C is a character and no signal. Without a listener, readline takes it for the end of the input.
+  // In raw mode Ctrl+C is a character and not a signal. Without a listener, readline takes it for the end of the input.
   lines.on('SIGINT', () => {
     lines.close()
     process.kill(process.pid, 'SIGINT')

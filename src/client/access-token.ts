@@ -73,7 +73,7 @@ function readToken(what: string, { status, body }: ServiceResponse): AccessToken
     const message = `${what} was answered ${status}, but ${found}. Is it the service that answers at baseUrl?`
     return new ClientError('ERR_SERVICE_RESPONSE', message, { status })
   }
-  if (typeof body !== 'object' || body === null) throw unusable('its body is no JSON object')
+  if (typeof body !== 'object' || body === null) throw unusable('its body is not a JSON object')
   const { access_token, token_type, expires_in } = body as Readonly<Record<string, unknown>>
   // RFC 6749, section 7.1: a client must not use a token type that it does not understand. Section 5.1: the type is
   // case-insensitive.

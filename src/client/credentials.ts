@@ -23,7 +23,7 @@ export function checkCredentials(owner: string, clientId: unknown, clientSecret:
 function idProblem(clientId: unknown, clientSecret: unknown): string | undefined {
   if (isUuid(clientId)) return undefined
   if (typeof clientId !== 'string' || clientId === '') return missing('clientId', clientId)
-  const found = `clientId is a text of ${clientId.length} characters that is no UUID`
+  const found = `clientId is a text of ${clientId.length} characters that is not a UUID`
   if (isUuid(clientSecret)) return `${found}, but clientSecret is one: are the two swapped?`
   if (isUuid(clientId.trim())) return `${found} for the white space around it: leave that out.`
   return `${found}: use the client_Id that the service has given you.`

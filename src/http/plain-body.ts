@@ -94,7 +94,7 @@ async function readStream(
   stream.on('error', (cause: unknown) => (error ??= cause))
   const body = await readBody(stream, options)
   if (body === 'ERR_BODY_ALREADY_READ')
-    return noBytes(`${what} has a piece that is no Uint8Array, such as a decoded text: ${cure}`)
+    return noBytes(`${what} has a piece that is not a Uint8Array, such as a decoded text: ${cure}`)
   if (body !== 'ERR_BODY_ABORTED' || error === undefined) return body
   return source instanceof Readable || 'getReader' in source
     ? aborted(what, error)

@@ -40,7 +40,7 @@ class LoggedError extends Error {
 /** Name and message, of at most `limit` characters, for the record of an entry. A text that was cut ends with `…`. */
 export function errorText(error: unknown, secrets: KnownSecrets, limit: number): string {
   const message = textProperty(error, 'message')
-  if (!isErrorLike(error)) return 'a handler threw no Error'
+  if (!isErrorLike(error)) return 'a handler threw something that is not an Error'
   if (message === undefined) return 'a handler threw an Error that cannot be read'
   const text = `${nameOf(error)}: ${message}`
   const shown = secrets.hide(text, limit)

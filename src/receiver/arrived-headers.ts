@@ -7,7 +7,7 @@ const MAX_HEADER_BYTES = 4_096
 
 /** Authorization, and other names under which a proxy may copy it. */
 const SIGNATURE_NAME = /auth|sig(?:nature)?$|hmac/i
-// Authorization-Timestamp is signed and no secret, and the key identifies the callback.
+// Authorization-Timestamp is signed and not a secret, and the key identifies the callback.
 const HARMLESS_NAME = /^(?:authorization-timestamp|x-idempotency-key)$/i
 // The schemes of Authorization, and the 44 characters of an HMAC-SHA256 in Base64.
 const CREDENTIAL_VALUE =

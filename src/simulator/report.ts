@@ -74,7 +74,7 @@ export function deliveryReport(
 /** The idempotency keys of what was handled, in lower case. @throws CountersignError ERR_OPTION_INVALID */
 function handledKeys(owner: string, handled: Handled): string[] {
   const cure = 'pass what the handlers have handled: idempotency keys or events'
-  // The characters of a text are no keys.
+  // The characters of a text are not keys.
   if (typeof handled !== 'object' || typeof handled?.[Symbol.iterator] !== 'function')
     throw invalidOption(owner, 'handled', handled, `use a list; ${cure}`, kindOf(handled))
   return Array.from(handled, (each: unknown, index) => {

@@ -52,7 +52,7 @@ export function parseSimulatorOptions(options: ServiceSimulatorOptions) {
   checkKnownOptions(OWNER, options, KNOWN)
   const { clientId = randomUUID(), clientSecret = randomBytes(30).toString('base64url'), deliverTo } = options
   // Not shown: it may be the secret in the wrong variable.
-  if (!isUuid(clientId)) throw invalidOption(OWNER, 'clientId', undefined, 'use a UUID', 'no UUID')
+  if (!isUuid(clientId)) throw invalidOption(OWNER, 'clientId', undefined, 'use a UUID', 'not a UUID')
   if (typeof clientSecret !== 'string' || !CLIENT_SECRET.test(clientSecret)) {
     const cure = 'use 1 to 40 letters, digits, dashes, underlines, dots and tildes'
     throw invalidOption(OWNER, 'clientSecret', undefined, cure, 'not of the form that the service gives out')

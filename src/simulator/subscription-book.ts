@@ -164,7 +164,7 @@ export class SubscriptionBook {
     const found = this.entries.find((each) => each.id === id)
     if (found) return found
     const cure =
-      'pass one of simulator.subscriptions, such as subscribe() returns; this one is none, or was replaced'
+      'pass one of simulator.subscriptions, such as subscribe() returns; this one is not among them, or was replaced'
     throw invalidOption(owner, 'subscription', id, cure, 'not known')
   }
 }

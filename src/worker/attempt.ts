@@ -57,7 +57,7 @@ export async function runAttempt(run: Run, parts: AttemptParts): Promise<Attempt
     )
   }
   const payload = parsePayload(callback.rawBody)
-  if (!payload) return deadWithoutCall('ERR_BODY_NOT_JSON', 'the body is no JSON object')
+  if (!payload) return deadWithoutCall('ERR_BODY_NOT_JSON', 'the body is not a JSON object')
   const start = await records.begin(run)
   if (start === 'failed')
     return { end: { move: 'handBack' }, failure: { code: 'ERR_INBOX_UNAVAILABLE', error: undefined } }
@@ -84,7 +84,7 @@ export async function runAttempt(run: Run, parts: AttemptParts): Promise<Attempt
     await withTimeout(settled(), leftMs, 'an aborted handler').catch(() => {})
   }
   // The handlers were aborted, or the lease ended, before they began: while the payload was checked or the transaction began. That is
-  // no attempt.
+  // not an attempt.
   if (failure.code === 'ERR_CLAIM_LOST') return { end: { move: 'handBack' } }
   return failed(failure, entry.attempt, parts)
 }

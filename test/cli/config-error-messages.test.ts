@@ -45,7 +45,7 @@ describe('a configuration error names the place, the value and the cure', () => 
     [
       'a database URL whose password is not encoded',
       json({ inbox: 'postgres://user:pass/word@host/db' }),
-      `${JSON_FILE}: inbox is no URL: write "postgres://user:password@host:5432/database", with each / ? # [ ] @ of the password percent-encoded.`,
+      `${JSON_FILE}: inbox is not a URL: write "postgres://user:password@host:5432/database", with each / ? # [ ] @ of the password percent-encoded.`,
     ],
     [
       'a wrong level',
@@ -160,7 +160,7 @@ describe('a configuration error names the place, the value and the cure', () => 
     [
       [],
       { COUNTERSIGN_INBOX: 'postgres://user:pass/word@host/db' },
-      'COUNTERSIGN_INBOX: inbox is no URL: write "postgres://user:password@host:5432/database"',
+      'COUNTERSIGN_INBOX: inbox is not a URL: write "postgres://user:password@host:5432/database"',
     ],
   ])('that was set outside the file: %j %j', async (args, env, message) => {
     const { code, stderr } = await check({ ...json({}), 'config.yaml': '' }, args, env)

@@ -90,7 +90,7 @@ describe('store: { redis }', () => {
     [STORE, {}, 'store.redis.url: the environment variable REDIS_URL is not set.'],
     [STORE, { REDIS_URL: '' }, 'store.redis.url: the environment variable REDIS_URL is empty.'],
     ['store: { redis: { url: {} } },', {}, 'store.redis.url: write the URL, { "env": "NAME" } or'],
-    [STORE, { REDIS_URL: `http://:${PASSWORD}@127.0.0.1` }, 'url is no URL of a Redis server'],
+    [STORE, { REDIS_URL: `http://:${PASSWORD}@127.0.0.1` }, 'url is not a URL of a Redis server'],
     ['store: { redis: {} },', {}, 'url is undefined'],
     ["store: { redis: { url: 'redis://127.0.0.1', prefix: '{a}' } },", {}, 'prefix is "{a}"'],
     ["store: { redis: { url: 'redis://127.0.0.1', retention: 1 } },", {}, 'has no option "retention"'],

@@ -276,7 +276,7 @@ describe('wrong usage of simulate', () => {
   })
 
   it.each<[Record<string, string>, string[], string]>([
-    [{ COUNTERSIGN_CLIENT_ID: 'x' }, [], 'COUNTERSIGN_CLIENT_ID: clientId is no UUID'],
+    [{ COUNTERSIGN_CLIENT_ID: 'x' }, [], 'COUNTERSIGN_CLIENT_ID: clientId is not a UUID'],
     [{ COUNTERSIGN_CLIENT_SECRET: 'a b' }, [], 'COUNTERSIGN_CLIENT_SECRET: clientSecret is not of the form'],
     [{}, ['--port', '65536'], '--port: port is 65536'],
   ])('names where a wrong value was given: %j %j', async (env, args, message) => {

@@ -56,7 +56,7 @@ describe('baseUrl', () => {
     expect(error.message).not.toContain('word')
   })
 
-  it('is not repeated when it is no URL, as it may be the secret', () => {
+  it('is not repeated when it is not a URL, as it may be the secret', () => {
     expect(inspect(refusal({ baseUrl: CLIENT_SECRET }))).not.toContain(CLIENT_SECRET)
   })
 })
@@ -69,9 +69,9 @@ describe('clientId', () => {
   })
 
   it.each([
-    ['a name', 'my-client', 'no UUID'],
-    ['without dashes', CLIENT_ID.replaceAll('-', ''), 'no UUID'],
-    ['in braces', `{${CLIENT_ID}}`, 'no UUID'],
+    ['a name', 'my-client', 'not a UUID'],
+    ['without dashes', CLIENT_ID.replaceAll('-', ''), 'not a UUID'],
+    ['in braces', `{${CLIENT_ID}}`, 'not a UUID'],
     ['with a line end', `${CLIENT_ID}\n`, 'white space'],
     ['empty', '', 'Is the environment variable set'],
     ['missing', undefined, 'Is the environment variable set'],

@@ -80,7 +80,7 @@ it('plain http never leaves the machine by way of a proxy', async () => {
   expect(service.tokenRequests).toHaveLength(1)
 })
 
-it('a proxy that is no URL is an error of the call, without its text', async () => {
+it('a proxy that is not a URL is an error of the call, without its text', async () => {
   process.env['HTTPS_PROXY'] = 'http://user:word@:port'
   const error = await askFor('https://api.bank.invalid')
   expect(error).toMatchObject({ code: 'ERR_SERVICE_UNREACHABLE' })

@@ -161,8 +161,8 @@ describe('a token', () => {
     ['with a space', tokenBody('a b'), 'no place in a header'],
     ['that is not ASCII', tokenBody('tokén'), 'no place in a header'],
     ['in a list', [tokenBody('t')], 'token_type is not Bearer'],
-    ['as a bare text', 'token', 'no JSON object'],
-    ['null', null, 'no JSON object'],
+    ['as a bare text', 'token', 'not a JSON object'],
+    ['null', null, 'not a JSON object'],
   ])('%s is refused', async (_what, body, message) => {
     const service = await startService({ token: answering(body) })
     const error = await rejection(clientOf(service).accessToken())

@@ -202,7 +202,7 @@ describe('receiver.receive()', () => {
     [
       'a promise of a parsed body',
       async () => ({ Id: '7' }),
-      `what the function body returned has a piece that is no Uint8Array, such as a decoded text: ${FORMS}`,
+      `what the function body returned has a piece that is not a Uint8Array, such as a decoded text: ${FORMS}`,
     ],
     [
       'a stream that other code has read',

@@ -31,7 +31,7 @@ export const REFUSED_CALLBACKS: readonly RefusedCallback[] = [
     request: withoutHeader('X-Idempotency-Key'),
   },
   {
-    arrives: 'a genuine callback whose key is no UUID',
+    arrives: 'a genuine callback whose key is not a UUID',
     code: 'ERR_IDEMPOTENCY_KEY_MALFORMED',
     status: 400,
     request: () => genuine({ idempotencyKey: '{f81d4fae-7dec-11d0-a765-00a0c91e6bf6}' }),

@@ -183,7 +183,7 @@ describe('wrong options', () => {
   it.each<[ServiceSimulatorOptions, string]>([
     [{ Port: 0 } as ServiceSimulatorOptions, 'has no option "Port"'],
     [{ port: 70_000 }, 'port is 70000'],
-    [{ clientId: 'no-uuid' }, 'clientId is no UUID: use a UUID'],
+    [{ clientId: 'no-uuid' }, 'clientId is not a UUID: use a UUID'],
     [{ clientSecret: 'white space' }, 'clientSecret is not of the form that the service gives out'],
     [{ clientSecret: 'x'.repeat(41) }, 'use 1 to 40 letters'],
     [{ tokenLifetimeSeconds: 0 }, 'tokenLifetimeSeconds is 0'],

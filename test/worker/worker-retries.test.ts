@@ -127,8 +127,8 @@ describe('of a handler that fails', () => {
   })
 
   it.each([
-    ['nothing', undefined, 'a handler threw no Error'],
-    ['a string', 'card 4111 1111 1111 1111', 'a handler threw no Error'],
+    ['nothing', undefined, 'a handler threw something that is not an Error'],
+    ['a string', 'card 4111 1111 1111 1111', 'a handler threw something that is not an Error'],
     ['an Error with a long message', new Error('x'.repeat(1_000)), `Error: ${'x'.repeat(492)}…`],
   ])('the reason is short and nothing but a message, when it throws %s', async (_what, thrown, reason) => {
     const { store, becomes } = work({ handler: () => Promise.reject(thrown) })

@@ -93,13 +93,13 @@ describe('a worker', () => {
     const { store, becomes, inbox, runs, log } = work({ pollMs: 1 })
     const id = await store({ body: 'Id=1', suspicion: 'ERR_BODY_NOT_JSON' })
     await inbox.act(id, 'release', 'test')
-    expect(await becomes(id, 'dead')).toMatchObject({ reason: 'the body is no JSON object' })
+    expect(await becomes(id, 'dead')).toMatchObject({ reason: 'the body is not a JSON object' })
     expect(runs).toEqual([])
     await until(() => log.lines.some(({ level }) => level === 'error'))
     expect(log.lines.at(-1)).toMatchObject({
       level: 'error',
       message: 'entry is a dead letter',
-      fields: { entry: id, error: 'the body is no JSON object' },
+      fields: { entry: id, error: 'the body is not a JSON object' },
     })
   })
 

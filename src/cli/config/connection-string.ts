@@ -39,7 +39,7 @@ export function refuseWrongUrl(connectionString: string, owner: string, option: 
   if (!isConnectionString(connectionString) || parseUrl(connectionString)) return
   const cure =
     'write "postgres://user:password@host:5432/database", with each / ? # [ ] @ of the password percent-encoded'
-  throw invalidOption(owner, option, connectionString, cure, 'no URL')
+  throw invalidOption(owner, option, connectionString, cure, 'not a URL')
 }
 
 /**

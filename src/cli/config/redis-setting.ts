@@ -42,7 +42,7 @@ function parsedUrl(owner: string, text: unknown): URL {
     'url',
     text,
     cure,
-    typeof text === 'string' ? 'no URL of a Redis server' : undefined,
+    typeof text === 'string' ? 'not a URL of a Redis server' : undefined,
   )
 }
 

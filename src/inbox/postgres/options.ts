@@ -114,7 +114,7 @@ function databaseOptions({ pool, connectionString, maxConnections }: PostgresInb
   if (!isText) throw invalidOption(OWNER, 'connectionString', connectionString, cure, typeof connectionString)
   refuseSurroundingSpace(OWNER, 'connectionString', connectionString, { mayBeShown: false })
   if (/^postgres(ql)?:/.test(connectionString) && parseUrl(connectionString) === undefined)
-    throw invalidOption(OWNER, 'connectionString', connectionString, cure, 'no URL')
+    throw invalidOption(OWNER, 'connectionString', connectionString, cure, 'not a URL')
   // The form of libpq, such as "host=localhost dbname=bank". The driver would look up a host with another name.
   if (/^\s*\w+\s*=/.test(connectionString))
     throw invalidOption(OWNER, 'connectionString', connectionString, cure, 'a list of keywords and not a URL')

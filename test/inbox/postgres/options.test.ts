@@ -10,7 +10,7 @@ describe('new PostgresInbox', () => {
     ['nothing to connect to', {}, 'connectionString'],
     ['an empty connection string', { connectionString: '' }, 'connectionString'],
     [
-      'a connection string that is no URL',
+      'a connection string that is not a URL',
       { connectionString: 'postgres://ann:s3cret@[x' },
       'connectionString',
     ],
