@@ -23,6 +23,6 @@ it('the defaults are those of the README', () => {
 
 /** The number in the second column of the option's row. */
 function documented(option: string): number {
-  const row = new RegExp(`^\\| \`${option}\` +\\| ([\\d ]+\\d)`, 'm').exec(readme)
-  return Number(row?.[1]?.replaceAll(' ', ''))
+  const row = new RegExp(`^\\| \`${option}\` +\\| ([\\d,]+)`, 'm').exec(readme)
+  return Number(row?.[1]?.replaceAll(',', ''))
 }
