@@ -22,7 +22,7 @@ export function ownerProblem({ uid, mode }: Pick<Stats, 'uid' | 'mode'>, name: s
 }
 
 /**
- * Symbolic links are refused, because any user who once had write permission for the directory may have created the
+ * Symbolic links are refused, because any user who once had write permission for the folder may have created the
  * link.
  */
 export function linkProblem(name: string): string {

@@ -47,17 +47,17 @@ export class RecordedRequestError extends CountersignError<RecordedRequestCode> 
  *
  * @throws RecordedRequestError ERR_RECORDED_REQUEST_INVALID, which names the file, the field and the remedy.
  */
-export async function loadRecordedRequests(directory: string): Promise<RecordedRequest[]> {
-  checkPath('loadRecordedRequests', 'directory', directory, 'pass the path of a folder')
-  const files = new Set(await readdir(directory))
+export async function loadRecordedRequests(folder: string): Promise<RecordedRequest[]> {
+  checkPath('loadRecordedRequests', 'folder', folder, 'pass the path of a folder')
+  const files = new Set(await readdir(folder))
   const names = new Set([...files].map((file) => /^(.+)\.(?:http|json)$/.exec(file)?.[1] ?? ''))
   names.delete('')
   // A test with an empty folder would pass without testing anything.
-  if (names.size === 0) throw invalid(directory, 'holds no NAME.http. Is it the right folder?')
+  if (names.size === 0) throw invalid(folder, 'holds no NAME.http. Is it the right folder?')
 
   const recorded: RecordedRequest[] = []
   for (const name of [...names].sort()) {
-    const [http, json] = [join(directory, `${name}.http`), join(directory, `${name}.json`)]
+    const [http, json] = [join(folder, `${name}.http`), join(folder, `${name}.json`)]
     if (!files.has(`${name}.json`))
       throw invalid(http, `has no ${name}.json beside it, to say what must become of it.`)
     if (!files.has(`${name}.http`))

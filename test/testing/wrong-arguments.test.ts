@@ -26,7 +26,7 @@ it.each<[string, (...given: any[]) => unknown, unknown[], string]>([
   ['no signal', sendRawRequest, [bytes, target, { signal: {} }], 'signal is of type object: pass the signal'],
   ['an unknown option', sendRawRequest, [bytes, target, { timeout: 5 }], 'has no option "timeout"'],
   ['no file', loadRecordedRequest, [], 'loadRecordedRequest: file is undefined: pass the path of NAME.http.'],
-  ['no folder', loadRecordedRequests, [], 'loadRecordedRequests: directory is undefined: pass the path'],
+  ['no folder', loadRecordedRequests, [], 'loadRecordedRequests: folder is undefined: pass the path'],
   ['no bytes', parseRecordedRequest, [], 'parseRecordedRequest: bytes is undefined: pass bytes'],
   ['no recording', recordedAt, [], 'recordedAt: recorded is undefined: pass what loadRecordedRequest'],
   ['bytes for a recording', replayRecordedRequest, [bytes, target], 'recorded is of type object: pass what'],

@@ -58,20 +58,19 @@ export const defineCapture: DefineCommand = (command, io, finish) => {
     )
     .option('--json', 'print JSON')
     .addHelpText('after', HELP)
-    .action(async (directory: string, flags: Flags) => {
-      const written = await anonymise(resolve(io.cwd(), directory), flags, io)
+    .action(async (folder: string, flags: Flags) => {
+      const written = await anonymise(resolve(io.cwd(), folder), flags, io)
       if (flags.json) printJson(io, written)
       else print(written, flags.out, io)
       finish(written.fixtures.length > 0 ? EXIT.done : EXIT.failed)
     })
 }
 
-async function anonymise(directory: string, flags: Flags, io: Io): Promise<Written> {
+async function anonymise(folder: string, flags: Flags, io: Io): Promise<Written> {
   const problem = callbackUrlProblem(flags.callbackUrl)
   if (problem !== undefined) throw new UsageError(`--callback-url: ${problem}`)
-  const names = (await list(directory)).filter((name) => name.endsWith('.http')).sort()
-  if (names.length === 0)
-    throw new UsageError(`${directory} holds no NAME.http: name the folder of a capture`)
+  const names = (await list(folder)).filter((name) => name.endsWith('.http')).sort()
+  if (names.length === 0) throw new UsageError(`${folder} holds no NAME.http: name the folder of a capture`)
   const rewrite = flags.rewrite === undefined ? undefined : await loadRewrite(flags.rewrite, io)
   const out = resolve(io.cwd(), flags.out)
   await create(out)
@@ -82,7 +81,7 @@ async function anonymise(directory: string, flags: Flags, io: Io): Promise<Writt
   const skipped: { name: string; reason: string }[] = []
   // Nothing is written before all functions have succeeded, so that the command can be repeated.
   for (const name of names) {
-    const bytes = await read(join(directory, name))
+    const bytes = await read(join(folder, name))
     if (!bytes) {
       skipped.push({ name, reason: 'it was removed meanwhile' })
       continue
@@ -131,11 +130,11 @@ function expectations(): (fixture: Fixture) => { status: number; outcome: string
   }
 }
 
-async function list(directory: string): Promise<string[]> {
+async function list(folder: string): Promise<string[]> {
   try {
-    return await readdir(directory)
+    return await readdir(folder)
   } catch (error) {
-    throw unreadable(directory, error)
+    throw unreadable(folder, error)
   }
 }
 

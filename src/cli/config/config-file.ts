@@ -23,12 +23,12 @@ export interface ConfigFile {
 const DEFAULT_NAMES = ['countersign.config.mjs', 'countersign.config.json', 'countersign.config.ts']
 
 /**
- * Loads the file with that name, or the default one of the directory.
+ * Loads the file with that name, or the default one of the folder.
  * @throws CountersignError ERR_CONFIG_NOT_FOUND, ERR_CONFIG_INVALID
  */
-export async function loadConfigFile(name: string | undefined, directory: string): Promise<ConfigFile> {
-  const chosen = name ?? defaultName(directory)
-  const path = resolve(directory, chosen)
+export async function loadConfigFile(name: string | undefined, folder: string): Promise<ConfigFile> {
+  const chosen = name ?? defaultName(folder)
+  const path = resolve(folder, chosen)
   if (isMissing(path)) {
     throw new CountersignError(
       'ERR_CONFIG_NOT_FOUND',
@@ -40,8 +40,8 @@ export async function loadConfigFile(name: string | undefined, directory: string
   return { name: chosen, path, content }
 }
 
-export function hasDefaultConfig(directory: string): boolean {
-  return DEFAULT_NAMES.some((name) => existsSync(resolve(directory, name)))
+export function hasDefaultConfig(folder: string): boolean {
+  return DEFAULT_NAMES.some((name) => existsSync(resolve(folder, name)))
 }
 
 /**
@@ -70,12 +70,12 @@ function checkFile(name: string, path: string, cureOfFolder: string): void {
   if (isFolder) throw invalid(`${name} is a folder (${path}): ${cureOfFolder}.`)
 }
 
-function defaultName(directory: string): string {
-  const [name, other] = DEFAULT_NAMES.filter((each) => existsSync(resolve(directory, each)))
-  if (other) throw invalid(`both ${name} and ${other} are in ${directory}: name one with --config.`)
+function defaultName(folder: string): string {
+  const [name, other] = DEFAULT_NAMES.filter((each) => existsSync(resolve(folder, each)))
+  if (other) throw invalid(`both ${name} and ${other} are in ${folder}: name one with --config.`)
   if (name) return name
   const message =
-    `there is no countersign.config.mjs or countersign.config.json in ${directory}: write one, or name one with --config. ` +
+    `there is no countersign.config.mjs or countersign.config.json in ${folder}: write one, or name one with --config. ` +
     'countersign.config.ts works as well if Node loads TypeScript.'
   throw new CountersignError('ERR_CONFIG_NOT_FOUND', message)
 }

@@ -95,9 +95,8 @@ async function writeDurably(handle: FileHandle, text: string, path: string): Pro
   } finally {
     await handle.close()
   }
-  // The directory has the name of a new file, so it must be on the disk as well. Not every system can sync a
-  // directory.
-  const directory = await open(dirname(path), 'r').catch(() => undefined)
-  await directory?.sync().catch(() => {})
-  await directory?.close()
+  // The folder has the name of a new file, so it must be on the disk as well. Not every system can sync a folder.
+  const folder = await open(dirname(path), 'r').catch(() => undefined)
+  await folder?.sync().catch(() => {})
+  await folder?.close()
 }

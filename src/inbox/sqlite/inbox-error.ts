@@ -61,13 +61,13 @@ const CURES: Record<FaultCode, string> = {
     'cannot grow, because its disk is full. Once there is space, callbacks are accepted again; a running process ' +
     'needs no restart',
   ERR_INBOX_READ_ONLY:
-    'cannot be written. Let this process write the file and its directory, where SQLite keeps two more files; a ' +
+    'cannot be written. Let this process write the file and its folder, where SQLite keeps two more files; a ' +
     'running process needs no restart',
   ERR_INBOX_CORRUPT:
     'is damaged, or not a file of SQLite. Put a sound one in its place, together with the files -wal and -shm beside ' +
     'it, or move all of them away to begin anew; "sqlite3 FILE .recover" saves what can be read',
   ERR_INBOX_IO:
-    'cannot be opened, read or written. See that its directory exists, that this process may use it, and that the ' +
+    'cannot be opened, read or written. See that its folder exists, that this process may use it, and that the ' +
     'disk is sound; a running process needs no restart',
 }
 

@@ -18,7 +18,7 @@ export async function probeInboxFile(file: string, logger: Logger): Promise<void
   warnOfOldSqlite(versionOf(driver), logger)
   try {
     checkTrustedFile(file)
-    if (!existsSync(file)) return probeDirectory(dirname(file))
+    if (!existsSync(file)) return probeFolder(dirname(file))
     accessSync(file, constants.W_OK)
     // A file that is not an inbox must not be opened for writing.
     await readInboxFile(file, () => {})
@@ -43,8 +43,8 @@ function versionOf({ DatabaseSync }: SqliteDriver): string {
 }
 
 /** Creates a file, because permissions do not tell what a read-only or virtual file system allows. */
-function probeDirectory(directory: string): void {
-  const file = join(directory, `.countersign-probe-${randomUUID()}`)
+function probeFolder(folder: string): void {
+  const file = join(folder, `.countersign-probe-${randomUUID()}`)
   closeSync(openSync(file, 'ax', 0o600))
   unlinkSync(file)
 }

@@ -50,7 +50,7 @@ import { stats } from './stats.js'
 
 export interface SqliteInboxOptions extends RetentionOptions, LoggerOption {
   /**
-   * The name of the file. The file is created if it does not exist, but its directory is not. SQLite keeps two more files beside
+   * The name of the file. The file is created if it does not exist, but its folder is not. SQLite keeps two more files beside
    * it.
    */
   readonly file: string
@@ -94,7 +94,7 @@ export class SqliteInbox implements CompleteInbox {
     this.discardedRetentionMs = discardedRetentionMs
     this.#clock = new InboxClock(clockOption(OWNER, options.clock, Date.now))
     this.#commits = new GroupCommit({
-      // Resolved now, as the process may change its directory.
+      // Resolved now, as the process may change its current folder.
       file: resolve(file),
       busyTimeoutMs: durationOption(OWNER, 'busyTimeoutMs', options.busyTimeoutMs, 4_000),
       logger: loggerOption(OWNER, options.logger),
