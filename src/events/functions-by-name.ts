@@ -1,4 +1,5 @@
 import { CountersignError } from '../base/errors.js'
+import { kindOf } from '../base/option-checks.js'
 
 /** The words of error messages for the names and for the functions. */
 interface Vocabulary {
@@ -52,6 +53,9 @@ export class FunctionsByName<Name extends string> {
       throw new CountersignError('ERR_HANDLER_INVALID', message)
     }
     if (typeof given === 'function') return
-    throw new CountersignError('ERR_HANDLER_INVALID', `${method}: the ${role} must be a function.`)
+    throw new CountersignError(
+      'ERR_HANDLER_INVALID',
+      `${method}: the ${role} is ${kindOf(given)}: pass a function.`,
+    )
   }
 }

@@ -1,7 +1,7 @@
 import type { CallbackEvent, CallbackPayload } from '../callback/callback.js'
 import { CountersignError } from '../base/errors.js'
 import type { Logger } from '../logging/logger.js'
-import { checkKnownOptions, integerOption, invalidOption } from '../base/option-checks.js'
+import { checkKnownOptions, integerOption, invalidOption, kindOf } from '../base/option-checks.js'
 import type { Handled } from './handler-gaps.js'
 
 /**
@@ -82,7 +82,7 @@ export function longestTimeoutMs(leaseMs: number): number {
 
 export function checkIsFunction(what: string, value: unknown): void {
   if (typeof value === 'function') return
-  throw new CountersignError('ERR_HANDLER_INVALID', `${what} must be a function.`)
+  throw new CountersignError('ERR_HANDLER_INVALID', `${what} is ${kindOf(value)}: pass a function.`)
 }
 
 /** The registered handlers by event type. */
@@ -110,7 +110,9 @@ export class Handlers {
 
   on(type: string, handler: Handler, options?: HandlerOptions | TransactionalHandlerOptions): void {
     if (typeof type !== 'string' || type === '') {
-      throw new CountersignError('ERR_HANDLER_INVALID', 'on: the event type must be a non-empty string.')
+      const cure = 'pass a name such as "transfers.book-completed"'
+      const message = `on: the event type is ${type === '' ? '""' : kindOf(type)}: ${cure}.`
+      throw new CountersignError('ERR_HANDLER_INVALID', message)
     }
     const where = `on(${JSON.stringify(type)})`
     const handlers = this.#byType.get(type) ?? []

@@ -126,7 +126,7 @@ export class DurableAcceptance implements Acceptance {
     })
   }
 
-  // If orderBy throws, the callback is stored without an order: a refused callback could be lost.
+  // If orderBy fails, the callback is stored without an order: a refused callback could be lost.
   #orderKey(event: CallbackEvent): string | undefined {
     const { orderBy, logger } = this.#parts
     try {
@@ -134,9 +134,9 @@ export class DurableAcceptance implements Acceptance {
       if (key === undefined || typeof key === 'string') return key
       // If orderBy is async, the rejection of its promise would end the process.
       Promise.resolve(key).catch(() => {})
-      throw new TypeError(`orderBy must return a text or undefined, but returned a ${typeof key}`)
+      throw new TypeError(`orderBy returned a value of type ${typeof key}: return a text or undefined`)
     } catch (error) {
-      logger.error({ code: 'ERR_ORDER_BY_FAILED', err: error }, 'orderBy threw: the event has no order')
+      logger.error({ code: 'ERR_ORDER_BY_FAILED', err: error }, 'orderBy failed: the event has no order')
       return undefined
     }
   }

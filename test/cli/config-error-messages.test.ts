@@ -92,7 +92,7 @@ describe('a configuration error names the place, the value and the cure', () => 
       {
         [MJS_FILE]: `export default { subscriptions: [${JSON.stringify(SUBSCRIPTION)}], handlers: (r) => r.on('x', 7) }`,
       },
-      /mjs: the handlers function threw: on\("x"\): the handler must be a function\.$/,
+      /mjs: the handlers function threw: on\("x"\): the handler is of type number: pass a function\.$/,
     ],
     [
       'no default export',

@@ -75,7 +75,7 @@ describe('a channel', () => {
   it.each([
     ['answer', () => {}, /^subscribe: "answer" is not an event\. The events are accepted, /],
     [undefined, () => {}, /^subscribe: a value of type undefined is not an event/],
-    ['answered', undefined, /^subscribe: the listener must be a function\.$/],
+    ['answered', undefined, /^subscribe: the listener is undefined: pass a function\.$/],
   ])('refuses to subscribe %p with %p', (name, listener, message) => {
     const subscribe = () => setUp().channel.subscribe(name as 'answered', listener as () => void)
     expect(subscribe).toThrow(

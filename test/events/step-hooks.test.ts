@@ -150,7 +150,9 @@ describe('around', () => {
         message: 'around: "handled" is not a step. The steps are accept, attempt, settle.',
       }),
     )
-    expect(() => events.around('attempt', 1 as never)).toThrow(/must be a function/)
+    expect(() => events.around('attempt', 1 as never)).toThrow(
+      'around: the hook is of type number: pass a function.',
+    )
   })
 })
 

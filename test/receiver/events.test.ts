@@ -172,7 +172,7 @@ it.each(['onHandled', 'onDeadLetter', 'onQuarantined'] as const)('%s takes funct
   expect(() => receiver[name](undefined as never)).toThrow(
     expect.objectContaining({
       code: 'ERR_HANDLER_INVALID',
-      message: `${name}: the listener must be a function.`,
+      message: `${name}: the listener is undefined: pass a function.`,
     }),
   )
 })

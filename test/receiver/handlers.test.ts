@@ -166,10 +166,10 @@ describe('a handler', () => {
       'no function',
       ['a.b', undefined],
       'ERR_HANDLER_INVALID',
-      /^on\("a\.b"\): the handler must be a function/,
+      /^on\("a\.b"\): the handler is undefined: pass a function\.$/,
     ],
-    ['no event type', [undefined, () => {}], 'ERR_HANDLER_INVALID', /event type must be a non-empty string/],
-    ['an empty event type', ['', () => {}], 'ERR_HANDLER_INVALID', /event type must be a non-empty string/],
+    ['no event type', [undefined, () => {}], 'ERR_HANDLER_INVALID', /^on: the event type is undefined: pass/],
+    ['an empty event type', ['', () => {}], 'ERR_HANDLER_INVALID', /^on: the event type is "": pass/],
     ['an unknown option', ['a.b', () => {}, { timeout: 1 }], 'ERR_OPTION_UNKNOWN', /timeout.*timeoutMs/],
     ['no time', ['a.b', () => {}, { timeoutMs: 0 }], 'ERR_OPTION_INVALID', /timeoutMs is 0/],
     ['more time than its lease', ['a.b', () => {}, { timeoutMs: 54_001 }], 'ERR_OPTION_INVALID', /54000/],
@@ -193,7 +193,7 @@ describe('onOutcome and onError', () => {
     expect(() => receiver[name](undefined as never)).toThrow(
       expect.objectContaining({
         code: 'ERR_HANDLER_INVALID',
-        message: `${name}: the listener must be a function.`,
+        message: `${name}: the listener is undefined: pass a function.`,
       }),
     )
   })

@@ -107,14 +107,24 @@ describe('a receiver with an inbox', () => {
       () => {
         throw new Error('no account')
       },
+      'no account',
     ],
-    ['returns no text', () => 7 as never],
-    ['returns a promise', () => Promise.resolve('a') as never],
-  ])('stores a callback also when orderBy %s', async (_what, orderBy) => {
+    [
+      'returns no text',
+      () => 7 as never,
+      'orderBy returned a value of type number: return a text or undefined',
+    ],
+    [
+      'returns a promise',
+      () => Promise.resolve('a') as never,
+      'orderBy returned a value of type object: return a text or undefined',
+    ],
+  ])('stores a callback also when orderBy %s', async (_what, orderBy, message) => {
     const { send, handled, log } = await runInboxReceiver({ orderBy })
     expect(await send(genuine())).toMatchObject({ status: 200 })
     await until(() => handled.length === 1)
-    expect(log.withCode('ERR_ORDER_BY_FAILED')).toHaveLength(1)
+    const logged = { fields: { err: { message } }, message: 'orderBy failed: the event has no order' }
+    expect(log.withCode('ERR_ORDER_BY_FAILED')).toMatchObject([logged])
   })
 
   it('tells onError of each attempt that failed', async () => {

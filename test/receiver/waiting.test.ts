@@ -162,7 +162,9 @@ describe('onRetry', () => {
       ['1', 2],
     ])
     expect(told.mock.calls[0][0]).toMatchObject({ code: 'ERR_HANDLER_FAILED', retryInMs: expect.any(Number) })
-    expect(() => receiver.onRetry('no' as never)).toThrow(/onRetry: the listener must be a function/)
+    expect(() => receiver.onRetry('no' as never)).toThrow(
+      /onRetry: the listener is of type string: pass a function/,
+    )
   })
 
   it('is not told without an inbox, where only the sender repeats', async () => {
