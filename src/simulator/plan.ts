@@ -1,4 +1,5 @@
-import { invalidOption, kindOf, wrongOption } from '../base/option-checks.js'
+import { invalidOption } from '../base/option-checks.js'
+import { callbackBody } from '../testing/callback-body.js'
 import type { DeliverOptions } from './delivery.js'
 import type { Fault } from './fault.js'
 import { faultyRequests } from './faulty-requests.js'
@@ -31,8 +32,7 @@ export function planDelivery(
   const plain: Plain = {
     subscription,
     idempotencyKey: idempotencyKey ?? random.uuid(),
-    // The service documents an Id and no other field (SERVICE 2.5).
-    body: bodyOf(options, random),
+    body: callbackBody(OWNER, options, () => random.uuid()),
     timestamp: options.timestamp ?? new Date(clock()),
   }
   const requests = fault ? faultyRequests(plain, fault, random, clock) : [genuine(plain)]
@@ -46,23 +46,3 @@ export function planDelivery(
 }
 
 const OWNER = 'deliver'
-
-function bodyOf({ body, payload }: DeliverOptions, random: Random): Buffer {
-  if (body !== undefined && payload !== undefined)
-    throw wrongOption(OWNER, 'payload', 'payload and body are both given: pass either payload or body.')
-  if (typeof body === 'string' || ArrayBuffer.isView(body)) return Buffer.from(body as string)
-  if (body !== undefined) throw invalidOption(OWNER, 'body', body, 'pass a text or bytes', kindOf(body))
-  const json = jsonOf(payload === undefined ? { Id: random.uuid() } : payload)
-  if (json !== undefined) return Buffer.from(json)
-  const problem = `payload of type ${typeof payload} has no JSON form: pass a value that JSON.stringify takes.`
-  throw wrongOption(OWNER, 'payload', problem)
-}
-
-/** Undefined for a value without a JSON form, such as a function, a BigInt or an object that contains itself. */
-function jsonOf(payload: unknown): string | undefined {
-  try {
-    return JSON.stringify(payload)
-  } catch {
-    return undefined
-  }
-}

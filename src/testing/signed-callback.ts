@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { eventTypeNameProblem } from '../base/event-type-name.js'
 import type { HasAll } from '../base/has-all.js'
-import { checkKnownOptions, invalidOption, kindOf, refuseOption, wrongOption } from '../base/option-checks.js'
+import { checkKnownOptions, invalidOption, kindOf, refuseOption } from '../base/option-checks.js'
 import { formatHttpDate, signCallback } from '../signature/index.js'
+import { callbackBody } from './callback-body.js'
 
 export interface SignedCallbackOptions {
   readonly subscription: {
@@ -86,7 +87,7 @@ export interface ToHttpOptions {
 export function signedCallback(options: SignedCallbackOptions): SignedCallback {
   checkOptions(options)
   const { eventTypeName, callbackUrl, secret } = options.subscription
-  const body = bodyOf(options)
+  const body = callbackBody(OWNER, options, randomUUID)
   const timestamp =
     typeof options.timestamp === 'string'
       ? options.timestamp
@@ -155,18 +156,6 @@ function checkOptions(options: SignedCallbackOptions): void {
   }
   const problem = eventTypeNameProblem(subscription.eventTypeName)
   refuseOption(OWNER, 'subscription', problem && `subscription: ${problem}.`)
-}
-
-function bodyOf({ body, payload }: SignedCallbackOptions): SignedCallback['body'] {
-  if (body !== undefined) {
-    if (payload !== undefined) throw wrongOption(OWNER, 'body', 'pass either payload or body, not both.')
-    return Buffer.from(body as string)
-  }
-  const json: string | undefined = JSON.stringify(payload === undefined ? { Id: randomUUID() } : payload)
-  if (json === undefined) {
-    throw wrongOption(OWNER, 'payload', `payload must have a JSON form, but is a ${typeof payload}.`)
-  }
-  return Buffer.from(json)
 }
 
 function mergeHeaders(

@@ -97,7 +97,7 @@ describe('a signed callback', () => {
 
   it.each([
     ['both a payload and a body', { payload: {}, body: '{}' }, 'pass either payload or body'],
-    ['a payload without a JSON form', { payload: () => {} }, 'must have a JSON form, but is a function'],
+    ['a payload without a JSON form', { payload: () => {} }, 'payload of type function has no JSON form'],
     ['a timestamp that is no HTTP date', { timestamp: '2026-11-03T09:14:27Z' }, 'must be a valid Date'],
     ['an invalid Date', { timestamp: new Date(Number.NaN) }, 'must be a valid Date'],
     ['a line end in a header', { idempotencyKey: 'a\r\nb' }, 'X-Idempotency-Key'],
@@ -125,8 +125,10 @@ describe('options of the wrong type', () => {
       'subscription',
     ],
     ['a subscription without a secret', { subscription: withoutSecret }, 'ERR_SECRET_INVALID', undefined],
-    ['both a payload and a body', { subscription, payload: {}, body: '{}' }, 'ERR_OPTION_INVALID', 'body'],
+    ['both a payload and a body', { subscription, payload: {}, body: '{}' }, 'ERR_OPTION_INVALID', 'payload'],
     ['a payload without a JSON form', { subscription, payload: () => {} }, 'ERR_OPTION_INVALID', 'payload'],
+    ['a payload with a BigInt', { subscription, payload: { n: 7n } }, 'ERR_OPTION_INVALID', 'payload'],
+    ['a body that is not a text', { subscription, body: 7 }, 'ERR_OPTION_INVALID', 'body'],
     ['a misspelled option', { subscription, paylaod: {} }, 'ERR_OPTION_UNKNOWN', 'paylaod'],
   ])('are refused with a code: %s', (_name, options, code, option) => {
     const thrown = catchOf(() => signedCallback(options as never))
