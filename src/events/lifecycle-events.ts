@@ -50,7 +50,7 @@ export interface AttemptEvent extends ClaimedEvent {
 
 export interface FailedEvent extends AttemptEvent {
   readonly code: OutcomeCode
-  /** What the handler threw. */
+  /** What the handler threw. If its timeout was exceeded, or the store or the inbox failed, the error that says so. */
   readonly error: unknown
   /** When the next attempt is due, in milliseconds from now. Undefined without an inbox, where only the sender retries. */
   readonly retryInMs: number | undefined
@@ -72,7 +72,7 @@ export interface DeadEvent extends AttemptEvent {
 }
 
 export interface LeaseLostEvent extends AttemptEvent {
-  /** What the handler threw, if it threw. */
+  /** What the handler threw, or the error of its timeout; undefined if it succeeded. */
   readonly error?: unknown
 }
 

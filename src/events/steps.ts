@@ -24,7 +24,7 @@ export type AttemptStep = ClaimedEvent
 export interface AttemptResult {
   /** `HANDLED`, or the code of the failure. Undefined if no handler was called and the entry became due again. */
   readonly code: OutcomeCode | undefined
-  /** The value that the handler threw. */
+  /** As in `FailedEvent`: most often the value that the handler threw. */
   readonly error?: unknown
 }
 

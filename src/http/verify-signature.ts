@@ -10,7 +10,7 @@ import type { CallbackEvent } from '../callback/callback.js'
 import { KnownSecrets } from '../logging/known-secrets.js'
 import { loggerOption, type LoggerOption } from '../logging/logger-option.js'
 import { checkKnownOptions } from '../base/option-checks.js'
-import { outcome, type Outcome } from '../callback/outcomes.js'
+import { outcome, refusal, type Outcome } from '../callback/outcomes.js'
 import { answeredEvent } from '../events/publish-answer.js'
 import { logRefusalsOption, OutcomeLog, type OutcomeLogOptions } from './log-outcome.js'
 import { refuseMisuse, requireNodeResponse, type Middleware } from './middleware.js'
@@ -53,7 +53,7 @@ export function verifySignature(options: VerifySignatureOptions): Middleware {
   const authenticate = createAuthenticator(settings)
 
   async function check(intake: Intake): Promise<{ event: CallbackEvent } | { refusal: Outcome }> {
-    if (intake.refused) return { refusal: outcome(intake.refused) }
+    if (intake.refused) return { refusal: refusal(intake) }
     const result = await authenticate(intake, intake.credentials)
     if (result.verdict === 'genuine') return { event: result.callback }
     if (result.verdict === 'suspect') return { refusal: outcome(result.suspicion, result.callback) }
@@ -74,9 +74,9 @@ export function verifySignature(options: VerifySignatureOptions): Middleware {
       request.event = checked.event
       return next()
     }
-    const { refusal } = checked
-    respond(request, response, refusal, { lingerMs: limits.bodyTimeoutMs, awaitsContinue: false })
-    outcomeLog.write(answeredEvent(refusal, intake.headers, performance.now() - startedAt))
+    const { refusal: refused } = checked
+    respond(request, response, refused, { lingerMs: limits.bodyTimeoutMs, awaitsContinue: false })
+    outcomeLog.write(answeredEvent(refused, intake.headers, performance.now() - startedAt))
   }
 
   return function countersignVerifySignature(request, response, next) {
