@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { readInboxFile } from '../../src/inbox/sqlite/read-inbox-file.js'
@@ -6,8 +7,12 @@ import { addEventually } from '../support/add-eventually.js'
 import { arrival } from '../support/arrivals.js'
 import { startProgram } from '../support/built-program.js'
 import { buildInboxProgram } from '../support/inbox-program.js'
+import { itWhere } from '../support/it-where.js'
+import { findProgram } from '../support/server-program.js'
 import { inboxFile, inboxOn, openAside, temporaryDirectory } from '../support/sqlite-file.js'
 import { settle } from '../support/settle.js'
+
+const SCHEMA_1 = readFileSync(join(__dirname, '../support/schema-1.sql'), 'utf8')
 
 /** What is beside the file and what is in it. */
 const snapshot = (file: string) => ({
@@ -101,3 +106,19 @@ describe('a file that a newer version has migrated while it was open', () => {
     newer.close()
   })
 })
+
+itWhere(findProgram('sqlite3') !== undefined, 'sqlite3')(
+  'a file of an older version that was restored while it was open is opened anew and brought up to date',
+  async () => {
+    const [file, backup] = [inboxFile(), inboxFile()]
+    const old = await openAside(backup)
+    old.exec(SCHEMA_1)
+    old.close()
+    const inbox = inboxOn(file)
+    await inbox.add(arrival())
+    execFileSync('sqlite3', [file, `.restore ${backup}`])
+    await expect(inbox.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_REPLACED' })
+    expect((await addEventually(inbox)).result).toBe('stored')
+    expect(await inbox.stats()).toMatchObject({ stored: 1 })
+  },
+)

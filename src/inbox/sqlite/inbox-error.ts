@@ -44,7 +44,7 @@ export function needsReopening(error: unknown): boolean {
     code === 'ERR_INBOX_CORRUPT' ||
     code === 'ERR_INBOX_READ_ONLY' ||
     code === 'ERR_INBOX_IO' ||
-    isOf(error, 'ERR_INBOX_NEWER')
+    isOf(error, 'ERR_INBOX_NEWER', 'ERR_INBOX_REPLACED')
   )
 }
 
