@@ -45,12 +45,31 @@ CREATE TABLE IF NOT EXISTS schema_version (
   only_row integer PRIMARY KEY CHECK (only_row = 1), version integer NOT NULL, compatible_from integer NOT NULL
 );
 INSERT INTO schema_version VALUES (1, 0, 0) ON CONFLICT DO NOTHING;
-DO ${dollarQuote(`BEGIN
-${steps}END
+DO ${dollarQuote(`DECLARE
+  renamed record;
+BEGIN
+${steps}${AFTER_RENAMING}END
 `)};
 COMMIT;
 `
 }
+
+/**
+ * The functions that use the tables of another schema. `ALTER SCHEMA ... RENAME` leaves the former name in the search path of each
+ * function: a receiver would store its callbacks in the schema that has this name now.
+ */
+const FUNCTIONS_OF_ANOTHER_SCHEMA = `
+  FROM pg_proc JOIN pg_namespace ON pg_namespace.oid = pronamespace, unnest(proconfig) AS setting
+  WHERE proname IN (${FUNCTIONS.map(quoteLiteral).join(', ')})
+    AND starts_with(setting, 'search_path=')
+    -- Without quotation marks, because a setting of the server decides which names have them.
+    AND NOT starts_with(replace(setting, '"', '') || ',', 'search_path=' || replace(nspname, '"', '') || ',')`
+
+const AFTER_RENAMING = `FOR renamed IN SELECT pg_proc.oid::regprocedure AS name ${FUNCTIONS_OF_ANOTHER_SCHEMA}
+    AND nspname = current_schema() LOOP
+  EXECUTE format('ALTER FUNCTION %s SET search_path FROM CURRENT', renamed.name);
+END LOOP;
+`
 
 /** What callbacks need waits behind a migration that waits for a lock. It gives up before they do, which is after `busyTimeoutMs`. */
 const LOCK_TIMEOUT_MS = 1_000
@@ -82,15 +101,23 @@ const OWNER_OF_GRANTS = 'grantStatements'
 export async function migrate(connection: Connection, schema: string): Promise<void> {
   const found = await storedVersion(connection, schema)
   checkCompatible(found, schema)
-  if (found.version >= SCHEMA_VERSION) return
+  const isRenamed = found.version === SCHEMA_VERSION && (await wasRenamed(connection, schema))
+  if (found.version >= SCHEMA_VERSION && !isRenamed) return
   try {
     await connection.client.query(migrationSql(schema))
   } catch (error) {
     await connection.query('ROLLBACK')
     // A conflict with the code of a newer version, which migrated at the same time.
     checkCompatible(await storedVersion(connection, schema), schema)
-    throw textProperty(error, 'code') === '42501' ? forbiddenError(schema, found.version, error) : error
+    if (textProperty(error, 'code') !== '42501') throw error
+    throw isRenamed ? renamedError(schema, error) : forbiddenError(schema, found.version, error)
   }
+}
+
+async function wasRenamed(connection: Connection, schema: string): Promise<boolean> {
+  const sql = `SELECT 1 ${FUNCTIONS_OF_ANOTHER_SCHEMA} AND nspname = $1 LIMIT 1`
+  const { rows } = await connection.query(sql, [schema])
+  return rows.length > 0
 }
 
 /** Version 0 stands for a schema that is not there. */
@@ -113,9 +140,17 @@ const NO_SCHEMA: StoredVersion = { version: 0, compatibleFrom: 0 }
 /** For a role that may not bring the schema up to date. */
 export function forbiddenError(schema: string, version: number, cause?: unknown): CountersignError {
   const state = version === 0 ? 'does not exist' : `is of version ${version}`
+  return ownerNeeded(`schema "${schema}" ${state}, version ${SCHEMA_VERSION} is needed`, cause)
+}
+
+function renamedError(schema: string, cause: unknown): CountersignError {
+  return ownerNeeded(`schema "${schema}" was renamed, its functions use the former name`, cause)
+}
+
+function ownerNeeded(what: string, cause: unknown): CountersignError {
   const message =
-    `schema "${schema}" ${state}, version ${SCHEMA_VERSION} is needed, and this role may not change it. Let the owner run ` +
-    'what "countersign inbox migrate --print --role ROLE" prints, or migrationSql() and grantStatements() return'
+    `${what}, and this role may not change it. Let the owner run what "countersign inbox migrate --print --role ROLE" ` +
+    'prints, or migrationSql() and grantStatements() return'
   return new CountersignError('ERR_INBOX_FORBIDDEN', message, { cause })
 }
 

@@ -60,6 +60,27 @@ describeWithDatabase('the schema of a PostgresInbox', (database) => {
     })
   })
 
+  it('can be renamed, and is not confused with one that gets its former name', async () => {
+    const [former, schema] = [database.newSchema(), 'renamed "schema"']
+    await database.inboxOn(former).add(arrival())
+    await database.query(`ALTER SCHEMA ${former} RENAME TO ${pg.escapeIdentifier(schema)}`)
+    await database.inboxOn(former).open()
+    await database.query('CREATE ROLE "the worker" LOGIN')
+    await database.query(grantStatements('the worker', schema))
+    const { pathname } = new URL(database.connectionString)
+    const connectionString = database.server.connectionString(pathname.slice(1), 'the%20worker')
+    await expect(database.inboxOn(schema, { connectionString }).open()).rejects.toMatchObject({
+      code: 'ERR_INBOX_FORBIDDEN',
+      message: expect.stringContaining('was renamed'),
+    })
+    const inbox = database.inboxOn(schema)
+    await inbox.add(arrival())
+    expect((await inbox.stats()).stored).toBe(2)
+    expect((await inbox.claim(ANY)).entries).toHaveLength(2)
+    await database.inboxOn(schema, { connectionString }).open()
+    expect((await database.inboxOn(former).stats()).stored).toBe(0)
+  })
+
   it('can be used while a newer version that is compatible has migrated it', async () => {
     const schema = database.newSchema()
     const inbox = database.inboxOn(schema)
