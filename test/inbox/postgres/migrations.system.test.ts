@@ -155,14 +155,6 @@ describeWithDatabase('the schema of a PostgresInbox', (database) => {
     expect(await committedWith()).toEqual(['on read committed'])
   })
 
-  it('is made however short the statements of the role may be', async () => {
-    const client = new pg.Client(database.connectionString)
-    await client.connect()
-    await client.query("SET statement_timeout = '5ms'")
-    await client.query(migrationSql(database.newSchema()))
-    await client.end()
-  })
-
   describe('while another process makes it', () => {
     const whileOtherMigrates = async (
       schema: string,
@@ -191,6 +183,24 @@ describeWithDatabase('the schema of a PostgresInbox', (database) => {
       const connectionString = await roleWithSettings(database, ["lock_timeout = '1ms'"])
       const inbox = database.inboxOn(schema, { connectionString })
       await whileOtherMigrates(schema, inbox, async (opening, finish) => {
+        await finish()
+        await opening
+      })
+    })
+
+    it('is waited for, however short the statements of the role may be', async () => {
+      const schema = database.newSchema()
+      const connectionString = await roleWithSettings(database, ["statement_timeout = '500ms'"])
+      const inbox = database.inboxOn(schema, { connectionString })
+      const waitsLonger = `
+        SELECT FROM pg_stat_activity
+        WHERE wait_event = 'advisory' AND clock_timestamp() > query_start + interval '600 ms'`
+      await whileOtherMigrates(schema, inbox, async (opening, finish) => {
+        const hasWaited = async () => {
+          for (let looks = 0; (await database.query(waitsLonger)).rowCount === 0; looks++)
+            await nextLook(looks)
+        }
+        await Promise.race([hasWaited(), opening])
         await finish()
         await opening
       })
