@@ -1,3 +1,4 @@
+import { types } from 'node:util'
 import type { CallbackEvent, CallbackPayload } from '../callback/callback.js'
 import { CountersignError } from '../base/errors.js'
 import type { Logger } from '../logging/logger.js'
@@ -81,8 +82,11 @@ export function longestTimeoutMs(leaseMs: number): number {
 }
 
 export function checkIsFunction(what: string, value: unknown): void {
-  if (typeof value === 'function') return
-  throw new CountersignError('ERR_HANDLER_INVALID', `${what} is ${kindOf(value)}: pass a function.`)
+  // Its body does not run when it is called: every event would count as handled.
+  const isGenerator = types.isGeneratorFunction(value)
+  if (typeof value === 'function' && !isGenerator) return
+  const problem = isGenerator ? 'a generator function: pass an ordinary' : `${kindOf(value)}: pass a`
+  throw new CountersignError('ERR_HANDLER_INVALID', `${what} is ${problem} function.`)
 }
 
 /** The registered handlers by event type. */

@@ -168,6 +168,18 @@ describe('a handler', () => {
       'ERR_HANDLER_INVALID',
       /^on\("a\.b"\): the handler is undefined: pass a function\.$/,
     ],
+    [
+      'a generator function',
+      ['a.b', function* () {}],
+      'ERR_HANDLER_INVALID',
+      /^on\("a\.b"\): the handler is a generator function: pass an ordinary function\.$/,
+    ],
+    [
+      'an async generator function',
+      ['a.b', async function* () {}],
+      'ERR_HANDLER_INVALID',
+      /the handler is a generator function: pass an ordinary function/,
+    ],
     ['no event type', [undefined, () => {}], 'ERR_HANDLER_INVALID', /^on: the event type is undefined: pass/],
     ['an empty event type', ['', () => {}], 'ERR_HANDLER_INVALID', /^on: the event type is "": pass/],
     ['an unknown option', ['a.b', () => {}, { timeout: 1 }], 'ERR_OPTION_UNKNOWN', /timeout.*timeoutMs/],
