@@ -100,6 +100,8 @@ describeWithDatabase('the end of a claim whose answer is lost', (database) => {
   it('is reported by the claim that recorded it and by no other, however many answers are lost', async () => {
     const advance = await withFakeClock(database, schema)
     const inboxes = [proxied(), database.inboxOn(schema)]
+    // What is asked at the start has the name of the function, too.
+    await inboxes[0]!.open()
     await Promise.all(Array.from({ length: ENTRIES }, () => inboxes[1]!.add(arrival())))
     loseAnswers(() => Math.random() < 0.3)
     const reported: string[] = []
