@@ -52,6 +52,12 @@ export function publishAnswer(
 // Written by an unauthenticated sender: truncated, and without control characters, which a terminal could execute. A proxy may
 // have put Authorization into the header.
 function sanitized(header: HeaderValue): string | undefined {
-  const start = onlyValue(header)?.slice(0, 100)
-  return start && withoutCredentials(start).replace(/[^\x20-\x7e]/g, '?')
+  const value = onlyValue(header)
+  // Before it is truncated: the start of a signature would not be recognised.
+  return (
+    value &&
+    withoutCredentials(value)
+      .slice(0, 100)
+      .replace(/[^\x20-\x7e]/g, '?')
+  )
 }
