@@ -1,5 +1,5 @@
+import { checkIsFunction } from '../base/check-is-function.js'
 import { CountersignError } from '../base/errors.js'
-import { kindOf } from '../base/option-checks.js'
 
 /** The words of error messages for the names and for the functions. */
 interface Vocabulary {
@@ -52,10 +52,6 @@ export class FunctionsByName<Name extends string> {
       const message = `${method}: ${shown} is not ${named}. The ${plural} are ${this.#names.join(', ')}.`
       throw new CountersignError('ERR_HANDLER_INVALID', message)
     }
-    if (typeof given === 'function') return
-    throw new CountersignError(
-      'ERR_HANDLER_INVALID',
-      `${method}: the ${role} is ${kindOf(given)}: pass a function.`,
-    )
+    checkIsFunction(`${method}: the ${role}`, given)
   }
 }

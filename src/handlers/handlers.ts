@@ -1,5 +1,5 @@
-import { types } from 'node:util'
 import type { CallbackEvent, CallbackPayload } from '../callback/callback.js'
+import { checkIsFunction } from '../base/check-is-function.js'
 import { CountersignError } from '../base/errors.js'
 import type { Logger } from '../logging/logger.js'
 import { checkKnownOptions, integerOption, invalidOption, kindOf } from '../base/option-checks.js'
@@ -79,14 +79,6 @@ export interface RegisteredHandler {
 /** The longest timeout of a handler: a part of the lease has passed before the handler starts. */
 export function longestTimeoutMs(leaseMs: number): number {
   return Math.floor(leaseMs * 0.9)
-}
-
-export function checkIsFunction(what: string, value: unknown): void {
-  // Its body does not run when it is called: every event would count as handled.
-  const isGenerator = types.isGeneratorFunction(value)
-  if (typeof value === 'function' && !isGenerator) return
-  const problem = isGenerator ? 'a generator function: pass an ordinary' : `${kindOf(value)}: pass a`
-  throw new CountersignError('ERR_HANDLER_INVALID', `${what} is ${problem} function.`)
 }
 
 /** The registered handlers by event type. */

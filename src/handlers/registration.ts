@@ -1,3 +1,4 @@
+import { checkIsFunction } from '../base/check-is-function.js'
 import type { CallbackEvent } from '../callback/callback.js'
 import type { Outcome } from '../callback/outcomes.js'
 import type { EventChannel, EventSource, LifecycleListener } from '../events/event-channel.js'
@@ -9,14 +10,13 @@ import type {
   RetryEvent,
 } from '../events/lifecycle-events.js'
 import { subscribeToErrors } from '../events/subscribe-to-errors.js'
-import {
-  checkIsFunction,
-  type AnyEvent,
-  type Handler,
-  type HandlerOptions,
-  type Handlers,
-  type TransactionalContext,
-  type TransactionalHandlerOptions,
+import type {
+  AnyEvent,
+  Handler,
+  HandlerOptions,
+  Handlers,
+  TransactionalContext,
+  TransactionalHandlerOptions,
 } from './handlers.js'
 
 /** `transactional: true` does not compile if it is not known that the inbox has transactions. */

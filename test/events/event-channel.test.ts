@@ -76,6 +76,11 @@ describe('a channel', () => {
     ['answer', () => {}, /^subscribe: "answer" is not an event\. The events are accepted, /],
     [undefined, () => {}, /^subscribe: a value of type undefined is not an event/],
     ['answered', undefined, /^subscribe: the listener is undefined: pass a function\.$/],
+    [
+      'answered',
+      function* () {},
+      /^subscribe: the listener is a generator function: pass an ordinary function\.$/,
+    ],
   ])('refuses to subscribe %p with %p', (name, listener, message) => {
     const subscribe = () => setUp().channel.subscribe(name as 'answered', listener as () => void)
     expect(subscribe).toThrow(
