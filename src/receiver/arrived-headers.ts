@@ -1,4 +1,5 @@
 import { CREDENTIAL_NAME, JWT_START } from '../base/credential-headers.js'
+import { SIGNATURE } from '../base/without-credentials.js'
 import { withoutQuery } from '../callback/subscriptions.js'
 import type { ArrivedHeaders } from '../inbox/inbox.js'
 
@@ -9,9 +10,11 @@ const MAX_HEADER_BYTES = 4_096
 const SIGNATURE_NAME = /auth|sig(?:nature)?$|hmac/i
 // Authorization-Timestamp is signed and not a secret, and the key identifies the callback.
 const HARMLESS_NAME = /^(?:authorization-timestamp|x-idempotency-key)$/i
-// The schemes of Authorization, and the 44 characters of an HMAC-SHA256 in Base64.
-const CREDENTIAL_VALUE =
-  /hmac-sha256|signature=|^\s*(?:basic|bearer|digest|negotiate)\s|(?<![\w+/])[\w+/]{43}=(?!=)/i
+// The schemes of Authorization, and a signature.
+const CREDENTIAL_VALUE = new RegExp(
+  String.raw`hmac-sha256|signature=|^\s*(?:basic|bearer|digest|negotiate)\s|${SIGNATURE}`,
+  'i',
+)
 // A path or URL with a query. A callback URL may have a credential in its query.
 const WITH_QUERY = /^\s*(?:[a-z]+:\/)?\/[^?]*\?/i
 
