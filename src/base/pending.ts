@@ -2,7 +2,7 @@
 export type MaybePending<Value> = Value | Promise<Value>
 
 /**
- * Whether a result has to be waited for. By its `then`, because promises of other realms and libraries are not a `Promise`.
+ * Whether a result has to be waited for. By its `then`, because promises of other realms and libraries are not instances of `Promise`.
  * Throws if `then` of a value from outside is a getter that throws.
  */
 export function isPending<Value>(result: MaybePending<Value>): result is Promise<Value> {

@@ -27,7 +27,8 @@ export async function checkServer(connection: Connection, schema: string): Promi
   if (bytes.length !== ZERO_BYTE.length)
     throw unsupported(
       schema,
-      'the driver does not send bytes as they are, as pg-native. Give the inbox a pg.Pool and not a pg.native.Pool, and do not set NODE_PG_FORCE_NATIVE',
+      'the driver changes the bytes that it sends, as pg-native does. Give the inbox a pg.Pool and not a pg.native.Pool, and do not ' +
+        'set NODE_PG_FORCE_NATIVE',
     )
 }
 

@@ -27,7 +27,7 @@ describeWithAnyDatabase('a PostgresInbox refuses', (database) => {
     [
       'bytes cut at a zero, as pg-native',
       { Client: TextClient },
-      'the driver does not send bytes as they are',
+      'the driver changes the bytes that it sends',
     ],
   ])('a pool that returns %s', async (_what, config, message) => {
     const pool = new pg.Pool({ connectionString: database.connectionString, ...config })
