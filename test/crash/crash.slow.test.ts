@@ -6,8 +6,8 @@ const FLEET = ['--receivers', '2', '--workers', '2']
 
 describe('after kills at every step nothing that was acknowledged is lost, stuck, or handled twice at once', () => {
   it.each([
-    ['one process', ['--kills', '27']],
-    ['two receivers and two workers', ['--kills', '24', ...FLEET]],
+    ['one process', ['--kills', '18']],
+    ['two receivers and two workers', ['--kills', '16', ...FLEET]],
   ])('with SQLite and %s', (_which, args) => expectPromisesHold(args), 300_000)
 })
 
