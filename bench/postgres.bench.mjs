@@ -39,11 +39,12 @@ export async function benchPostgres(options) {
 
 async function accept(server, { quick }) {
   process.env.BENCH_POSTGRES = await server.createDatabase()
-  const results = await startServers(['bare express', 'mounted, PostgreSQL inbox'], {
+  const results = await startServers(['bare express', 'insert by hand', 'mounted, PostgreSQL inbox'], {
     rounds: quick ? 4 : 14,
     roundSeconds: quick ? 0.25 : 0.6,
     warmUp: quick ? 1000 : 3000,
     connections: CONNECTIONS,
+    maySleep: true,
   })
   const row = (name, field, measured, aim) => ({
     part: 'postgres',
@@ -63,6 +64,8 @@ async function accept(server, { quick }) {
   const cpu = { of: 'processor time of the process', text: (value) => `${(value * 1e6).toFixed(1)} µs` }
   return [
     row('bare express', 'perSecond', accepted),
+    row('insert by hand', 'perSecond', accepted, true),
+    row('insert by hand', 'cpuPerRequest', cpu, true),
     row('mounted, PostgreSQL inbox', 'perSecond', accepted, { atLeast: 0.9 }),
     row('mounted, PostgreSQL inbox', 'p99', p99, true),
     row('mounted, PostgreSQL inbox', 'cpuPerRequest', cpu, true),
@@ -110,7 +113,7 @@ async function round(contender, load, count) {
   const { children, ports, unfinished } = contender
   await load.ask({ prepare: { kind: 'callback', count } })
   const startedAt = performance.now()
-  const { seconds } = await load.ask({ send: { port: ports, connections: CONNECTIONS } })
+  const { seconds } = await load.ask({ send: { port: ports, connections: CONNECTIONS, maySleep: true } })
   const expected = contender.handledBefore + count
   let handled = 0
   while (handled < expected) {

@@ -113,9 +113,9 @@ function delayRows(name, at, series) {
 const milliseconds = (seconds) => `${(seconds * 1000).toFixed(2)} ms`
 
 /** What each of these servers did in alternating rounds, by name. */
-export async function startServers(names, { rounds, roundSeconds, warmUp, connections, load: part }) {
+export async function startServers(names, { rounds, roundSeconds, warmUp, load: part, ...sending }) {
   const load = startChild('receiver/load.mjs', 0)
-  const servers = await Promise.all(names.map((name) => startServer(name, load, connections)))
+  const servers = await Promise.all(names.map((name) => startServer(name, load, sending)))
   try {
     for (const server of servers) {
       await server.round(warmUp)
@@ -144,7 +144,7 @@ async function capacity(server) {
   return median(rounds)
 }
 
-async function startServer(name, load, connections) {
+async function startServer(name, load, sending) {
   const { child, ask } = startChild('receiver/servers.mjs', 1, name)
   const [{ port }] = await once(child, 'message')
   return {
@@ -153,7 +153,7 @@ async function startServer(name, load, connections) {
     async round(count) {
       await load.ask({ prepare: { kind: name === 'octokit' ? 'github' : 'callback', count } })
       await ask({})
-      const { seconds, ...latency } = await load.ask({ send: { port, connections, perSecond: this.rate } })
+      const { seconds, ...latency } = await load.ask({ send: { ...sending, port, perSecond: this.rate } })
       const answeredAt = performance.now()
       // Resolves when a worker has recorded all ends. Until then it would take processor time from the next server.
       const { handled, cpuSeconds } = await ask({})

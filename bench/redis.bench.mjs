@@ -22,6 +22,7 @@ export async function benchRedis({ quick }) {
       roundSeconds: quick ? 0.25 : 0.6,
       warmUp: quick ? 1000 : 3000,
       connections: 64,
+      maySleep: true,
     })
     return [...rowsOf(results), perKey]
   } finally {

@@ -15,8 +15,11 @@ process.on('message', async ({ prepare, send }) => {
   process.send(send ? await sendAll(send) : {})
 })
 
-/** `port` may be several ports, which then have as many connections each. */
-async function sendAll({ port, connections = CONNECTIONS, perSecond }) {
+/**
+ * `port` may be several ports, which then have as many connections each. A sender that `maySleep` leaves its core to others while it
+ * waits for answers.
+ */
+async function sendAll({ port, connections = CONNECTIONS, perSecond, maySleep = false }) {
   const ports = [port].flat()
   const sockets = Array.from({ length: connections }, (_, index) =>
     connect({ port: ports[index % ports.length], host: '127.0.0.1', noDelay: true }),
@@ -25,9 +28,9 @@ async function sendAll({ port, connections = CONNECTIONS, perSecond }) {
   const latencies = []
   const startedAt = performance.now()
   const due = dueRequests(startedAt, perSecond)
-  const stayAwake = keepAwake()
+  const stayAwake = maySleep ? undefined : keepAwake()
   await Promise.all(sockets.map((socket) => sendInTurn(socket, due, latencies)))
-  stayAwake.end()
+  stayAwake?.end()
   const seconds = (performance.now() - startedAt) / 1000
   const [p50, p99, p999] = [0.5, 0.99, 0.999].map((q) => quantile(latencies, q) / 1000)
   return { seconds, requests: requests.length, p50, p99, p999 }

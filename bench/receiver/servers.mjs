@@ -13,6 +13,7 @@ import { RedisIdempotencyStore } from 'countersign/redis'
 import { SqliteInbox } from 'countersign/sqlite'
 import { parseServerOptions, startReceiverServer } from '../../dist/esm/server/server.js'
 import { AppendOnlyInbox, OneTransactionEach } from '../inbox/compared-inboxes.mjs'
+import { insertByHand } from '../postgres/insert-by-hand.mjs'
 import { path, subscription } from './requests.mjs'
 
 let handled = 0
@@ -124,6 +125,8 @@ const servers = {
     app.post(path, (await accepting(inbox)).middleware())
     return createServer(app)
   },
+
+  'insert by hand': async () => createServer(await insertByHand(process.env.BENCH_POSTGRES, handle)),
 
   'mounted, Redis store': () => mountedOnRedis(process.env.BENCH_REDIS),
   'mounted, Redis store that syncs': () => mountedOnRedis(process.env.BENCH_REDIS_THAT_SYNCS),
