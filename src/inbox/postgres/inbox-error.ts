@@ -57,7 +57,8 @@ export function busyError(schema: string, what: string): CountersignError {
 }
 
 export function unreachableError(schema: string, what: string, cause?: unknown): CountersignError {
-  const message = `the inbox in schema "${schema}" ${CURES.ERR_INBOX_UNREACHABLE} (${what})`
+  const cure = isCertificateRefused(cause) ? CERTIFICATE_REFUSED : CURES.ERR_INBOX_UNREACHABLE
+  const message = `the inbox in schema "${schema}" ${cure} (${what})`
   return new CountersignError('ERR_INBOX_UNREACHABLE', message, { cause })
 }
 
@@ -88,6 +89,15 @@ const CURES: Record<FaultCode, string> = {
 const LOGIN_REFUSED =
   'cannot be used, because the server refuses the login. See that user, password and database are right, and that pg_hba.conf ' +
   'allows them; a running process needs no restart'
+
+const CERTIFICATE_REFUSED =
+  'cannot be reached, because the certificate of the server is not accepted. Name the certificate of its authority as ' +
+  'sslrootcert in the connection string, and a host that the certificate is for'
+
+/** The codes of X.509 errors in https://nodejs.org/api/tls.html#x509-certificate-error-codes, and ERR_TLS_CERT_ALTNAME_INVALID. */
+function isCertificateRefused(error: unknown): boolean {
+  return /CERT|UNABLE_TO_VERIFY/.test(textProperty(error, 'code') ?? '')
+}
 
 /** Invalid authorization, or a database that does not exist. */
 function isLoginRefused(error: unknown): boolean {
