@@ -92,7 +92,8 @@ const LOGIN_REFUSED =
 
 const CERTIFICATE_REFUSED =
   'cannot be reached, because the certificate of the server is not accepted. Name the certificate of its authority as ' +
-  'sslrootcert in the connection string, and a host that the certificate is for'
+  'sslrootcert in the connection string or as ssl.ca of the pool, connect to a host that the certificate is for, and renew a ' +
+  'certificate that has expired'
 
 /** The codes of X.509 errors in https://nodejs.org/api/tls.html#x509-certificate-error-codes, and ERR_TLS_CERT_ALTNAME_INVALID. */
 function isCertificateRefused(error: unknown): boolean {
