@@ -132,8 +132,10 @@ function makeCluster(data: string, user: ServerUser | undefined): void {
   if (!folder) return initdb(data, user)
   const made = join(folder, 'cluster')
   if (!existsSync(made)) {
-    if (user) chownSync(folder, user.uid, user.gid)
     const unfinished = join(folder, `cluster-${process.pid}`)
+    mkdirSync(unfinished)
+    // Only this folder: Chromium refuses to use temporary files in a folder of another user.
+    if (user) chownSync(unfinished, user.uid, user.gid)
     initdb(unfinished, user)
     try {
       renameSync(unfinished, made)
