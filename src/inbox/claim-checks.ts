@@ -1,6 +1,6 @@
 import type { HasAll } from '../base/has-all.js'
 import { checkKnownOptions, invalidOption } from '../base/option-checks.js'
-import type { ClaimEnd, ClaimEntries, ClaimToken, SettledClaim } from './inbox.js'
+import type { BeginOnArrival, ClaimEnd, ClaimEntries, ClaimToken, SettledClaim } from './inbox.js'
 import { checkFlag, checkWholeNumber } from './operation-checks.js'
 
 // Workers call these operations for every callback. The checks of a call for 100 entries take less than a microsecond.
@@ -14,6 +14,11 @@ export function checkClaim(request: ClaimEntries): void {
   checkWholeNumber(owner, 'limit', limit)
   checkWholeNumber(owner, 'leaseMs', leaseMs)
   checkFlag(owner, 'interrupted', interrupted)
+}
+
+/** @throws CountersignError ERR_OPTION_INVALID */
+export function checkBegin(begin: BeginOnArrival | undefined): void {
+  if (begin !== undefined) checkWholeNumber('inbox.add', 'leaseMs', begin?.leaseMs)
 }
 
 /** @throws CountersignError ERR_OPTION_INVALID */

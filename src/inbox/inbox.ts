@@ -24,8 +24,14 @@ export interface Inbox {
   /** Connects, and brings the schema up to date. Rejects when it cannot. Safe to call twice. */
   open(): Promise<void>
 
-  /** Stores a callback unless it is known. The unique key of this step is the de-duplication. */
-  add(arrival: Arrival): Promise<AddResult>
+  /**
+   * Stores a callback unless it is known. The unique key of this step is the de-duplication.
+   *
+   * With `begin`, the inbox may do in the same step what `claim` and `begin` do for the entry that it stores. The result then has the
+   * claim. An inbox that ignores `begin` is only slower. It must ignore it if the arrival has an `orderKey`, as an older entry with
+   * this key may be unfinished.
+   */
+  add(arrival: Arrival, begin?: BeginOnArrival): Promise<AddResult>
 
   /**
    * Takes up to `limit` entries of those types that are due, oldest first, for `leaseMs`, and says when the next one is
@@ -147,8 +153,18 @@ export interface ArrivedHeaders {
   readonly isCut: boolean
 }
 
+export interface BeginOnArrival {
+  /** For how long the entry is claimed, in milliseconds. */
+  readonly leaseMs: number
+}
+
 export type AddResult =
-  | { readonly result: 'stored'; readonly id: EntryId }
+  | {
+      readonly result: 'stored'
+      readonly id: EntryId
+      /** Its first claim, if the inbox has recorded that its handlers begin. */
+      readonly claim?: ClaimToken | undefined
+    }
   /** The same key with the same body is known, or an exact copy is in quarantine already and has been counted. */
   | { readonly result: 'duplicate'; readonly id: EntryId }
   /** Kept, but not to be handled. */

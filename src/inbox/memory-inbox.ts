@@ -2,11 +2,12 @@ import type { EntryId } from '../callback/callback.js'
 import type { HasAll } from '../base/has-all.js'
 import { checkKnownOptions, clockOption } from '../base/option-checks.js'
 import type { ActivityBucket, ActivityRequest } from './activity.js'
-import { checkClaim, checkClaims, checkEnds } from './claim-checks.js'
+import { checkBegin, checkClaim, checkClaims, checkEnds } from './claim-checks.js'
 import { AskedTypes } from './handled-types.js'
 import type {
   AddResult,
   Arrival,
+  BeginOnArrival,
   ClaimEntries,
   Claims,
   ClaimToken,
@@ -68,8 +69,9 @@ export class MemoryInbox implements CompleteInbox {
   // The methods are async so that a throw becomes a rejection. None may await: each is one atomic step.
   async open(): Promise<void> {}
 
-  async add(arrival: Arrival): Promise<AddResult> {
-    return add(this.#entries, arrival, this.#clock.now())
+  async add(arrival: Arrival, begin?: BeginOnArrival): Promise<AddResult> {
+    checkBegin(begin)
+    return add(this.#entries, arrival, begin, this.#clock.now())
   }
 
   async claim(request: ClaimEntries): Promise<Claims> {

@@ -3,6 +3,7 @@ import { registerArriving } from './inbox-tests/arriving.js'
 import { registerAsking } from './inbox-tests/asking.js'
 import { registerAttempts } from './inbox-tests/attempts.js'
 import { registerBeginning } from './inbox-tests/beginning.js'
+import { registerBeginningOnArrival } from './inbox-tests/beginning-on-arrival.js'
 import { registerClaiming } from './inbox-tests/claiming.js'
 import { registerDeleting } from './inbox-tests/deleting.js'
 import { registerEnding } from './inbox-tests/ending.js'
@@ -66,6 +67,7 @@ export function registerInboxTests(
     registerArriving(suite)
     registerClaiming(suite)
     registerBeginning(suite)
+    registerBeginningOnArrival(suite)
     registerEnding(suite)
     registerOrdering(suite)
     registerRetrying(suite)

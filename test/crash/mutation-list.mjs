@@ -2,8 +2,7 @@
 // `tests` are those that must see a defect that the crash test does not see.
 const CLAIMS = 'inbox/sqlite/claims.ts'
 const INBOX = 'inbox/sqlite/sqlite-inbox.ts'
-const ADD_WRITES =
-  'return this.#commits.write((db) => add(db, arrival, this.#clock.now()), { isArrival: true })'
+const ADD_WRITES = 'return await this.#commits.write(store, { isArrival: true })'
 const SETTLE_WRITES =
   'return this.#commits.write((db) => settle(db, ends, this.#clock.now()), { entries: ends.length })'
 const BEGINS = "if (start === 'lost') return { end: { move: 'handBack' } }"
@@ -18,8 +17,8 @@ export const MUTATIONS = [
       [
         INBOX,
         ADD_WRITES,
-        `void this.#commits.write((db) => add(db, arrival, this.#clock.now())).catch(() => {})
-         return Promise.resolve({ result: 'stored', id: '1' })`,
+        `void this.#commits.write(store).catch(() => {})
+         return { result: 'stored', id: '1' }`,
       ],
     ],
   },

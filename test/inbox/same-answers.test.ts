@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import type { EntryId } from '../../src/callback/callback.js'
-import type { ClaimedEntry, ClaimEnd } from '../../src/inbox/inbox.js'
+import type { ClaimEnd, ClaimToken } from '../../src/inbox/inbox.js'
 import type { CompleteInbox } from '../../src/inbox/operations.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { SqliteInbox } from '../../src/sqlite.js'
@@ -32,6 +32,7 @@ const step = fc.oneof(
       type: fc.constantFrom('a', 'b'),
       suspicion: fc.constantFrom(undefined, undefined, 'stale'),
       orderKey: fc.constantFrom(undefined, 'x', 'y'),
+      begins: fc.boolean(),
     }),
   },
   {
@@ -102,13 +103,17 @@ type Step = typeof step extends fc.Arbitrary<infer Type> ? Type : never
 class Subject {
   readonly #inbox: CompleteInbox
   readonly #ids: EntryId[] = []
-  readonly #claims: ClaimedEntry[] = []
-
+  readonly #claims: ClaimToken[] = []
   readonly #clock: () => number
+  readonly #beginsOnArrival: boolean
 
-  constructor(inbox: CompleteInbox, clock: () => number) {
+  constructor(
+    inbox: CompleteInbox,
+    { clock, beginsOnArrival }: Pick<Created & Options, 'clock' | 'beginsOnArrival'>,
+  ) {
     this.#inbox = inbox
     this.#clock = clock
+    this.#beginsOnArrival = beginsOnArrival
   }
 
   /** What it answers to a step, and what it then holds. */
@@ -130,11 +135,12 @@ class Subject {
           bodyId: `Id ${given.body.charAt(5)}`,
           headers: { pairs: [['A', given.type]], isCut: false },
         } as const
-        const added = await this.#inbox.add({
-          ...arrival({ ...given, signature, signedAt, receivedAt }),
-          ...parts,
-        })
+        const added = await this.#inbox.add(
+          { ...arrival({ ...given, signature, signedAt, receivedAt }), ...parts },
+          given.begins && this.#beginsOnArrival ? { leaseMs: 20 } : undefined,
+        )
         if (!this.#ids.includes(added.id)) this.#ids.push(added.id)
+        if ('claim' in added && added.claim) this.#claims.push(added.claim)
         return added
       }
       case 'claim': {
@@ -195,6 +201,7 @@ it('SqliteInbox answers whatever it is asked as MemoryInbox does, which is simpl
   await answersAsMemoryInbox(randomRuns(25), (options) => ({
     inbox: new SqliteInbox({ file: inboxFile(), ...options }),
     setTime: () => {},
+    beginsOnArrival: true,
   }))
 }, 60_000)
 
@@ -207,6 +214,7 @@ describeWithAnyDatabase('on a real server', (database) => {
       let time = clock()
       return {
         inbox,
+        beginsOnArrival: false,
         setTime: async () => {
           // The inbox learns the time of the database from its own calls, so it makes one before and one after the change.
           await inbox.extend([], 1)
@@ -229,6 +237,8 @@ interface Created {
   readonly inbox: CompleteInbox
   /** Gives the inbox the time of the clock, if it has one of its own. */
   readonly setTime: () => Promise<void> | void
+  /** Whether `add` does not ignore `begin`. */
+  readonly beginsOnArrival: boolean
 }
 
 async function answersAsMemoryInbox(
@@ -239,8 +249,9 @@ async function answersAsMemoryInbox(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
       const clock = fakeClock(START)
       const options = { clock, retentionMs: 40, discardedRetentionMs: 1 }
-      const { inbox, setTime } = await create(options)
-      const [actual, expected] = [new Subject(inbox, clock), new Subject(new MemoryInbox(options), clock)]
+      const { inbox, setTime, beginsOnArrival } = await create(options)
+      const subject = (of: CompleteInbox) => new Subject(of, { clock, beginsOnArrival })
+      const [actual, expected] = [subject(inbox), subject(new MemoryInbox(options))]
       try {
         for (const each of steps) {
           if (each.does === 'wait') {

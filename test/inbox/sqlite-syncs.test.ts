@@ -3,6 +3,7 @@ import { setImmediate as nextTick } from 'node:timers/promises'
 import type { AddResult } from '../../src/inbox/inbox.js'
 import { addEventually } from '../support/add-eventually.js'
 import { arrival } from '../support/arrivals.js'
+import { becomes } from '../support/running-worker.js'
 import { copyOf, entriesIn, inboxFile, inboxOn, openAside } from '../support/sqlite-file.js'
 import { until } from '../support/until.js'
 
@@ -268,6 +269,17 @@ describe('after a sync that failed', () => {
     expect(syncNow).toHaveBeenCalledTimes(2)
     syncNow.mockRestore()
     expect(await entriesIn(copyOf(file, ''))).toBe(1)
+  })
+
+  it('hands back what was stored with a claim, as no handler runs for it', async () => {
+    const inbox = inboxOn(inboxFile())
+    await inbox.open()
+    const begun = arrival()
+    await failToSync(inbox.add(begun, { leaseMs: 3_600_000 }))
+    const added = await addEventually(inbox, begun)
+    expect(added.result).toBe('duplicate')
+    expect(await becomes(inbox, added.id, 'stored')).toMatchObject({ attempts: 0 })
+    expect((await inbox.claim({ ...CLAIM, interrupted: true })).entries).toMatchObject([{ attempt: 1 }])
   })
 
   it('acknowledges nothing while another program keeps the log from beginning anew', async () => {

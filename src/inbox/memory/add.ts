@@ -1,9 +1,15 @@
-import type { AddResult, Arrival, QuarantineCause } from '../inbox.js'
+import type { AddResult, Arrival, BeginOnArrival, QuarantineCause } from '../inbox.js'
 import { QUARANTINE_REASON } from '../quarantine-reason.js'
+import { begin as beginEntries, claimEntry } from './claims.js'
 import type { MemoryEntries } from './entries.js'
 
 /** Stores an arrival unless it is known. */
-export function add(entries: MemoryEntries, arrival: Arrival, now: number): AddResult {
+export function add(
+  entries: MemoryEntries,
+  arrival: Arrival,
+  begin: BeginOnArrival | undefined,
+  now: number,
+): AddResult {
   const { recognition, known, signed } = entries.known.recognise(arrival)
   switch (recognition) {
     case 'duplicate':
@@ -25,7 +31,10 @@ export function add(entries: MemoryEntries, arrival: Arrival, now: number): AddR
       const entry = entries.insert(arrival, 'stored')
       entries.known.add(entry)
       entries.unfinished.makeDue(entry, now)
-      return { result: 'stored', id: entry.id }
+      if (!begin || arrival.orderKey !== undefined) return { result: 'stored', id: entry.id }
+      const { id, token } = claimEntry(entry, begin.leaseMs, now)
+      beginEntries(entries, [{ id, token }], begin.leaseMs, now)
+      return { result: 'stored', id, claim: { id, token } }
     }
   }
 }

@@ -1,4 +1,4 @@
-import type { ClaimEntries, Claims, ClaimToken, SettledClaim } from '../inbox.js'
+import type { ClaimedEntry, ClaimEntries, Claims, ClaimToken, SettledClaim } from '../inbox.js'
 import { MOVES } from '../states.js'
 import { attemptBegan, attemptEnded, attemptWasInterrupted } from './attempt-records.js'
 import type { MemoryEntries } from './entries.js'
@@ -16,20 +16,22 @@ export function claim(
     .filter(({ dueAt }) => dueAt! <= now)
     .sort((a, b) => a.dueAt! - b.dueAt! || a.sequence - b.sequence)
     .slice(0, limit)
-  const entries = due.map((entry) => {
-    entry.state = MOVES.claim.to
-    entry.token++
-    setDue(entry, now, leaseMs)
-    attemptWasInterrupted(entry)
-    const { id, token, callback, attempts, replayed } = entry
-    return { id, token, callback: copyOf(callback), attempt: attempts + 1, replayed }
-  })
+  const entries = due.map((entry) => claimEntry(entry, leaseMs, now))
   const next = Math.min(...wanted.map(({ dueAt }) => dueAt!))
   return {
     entries,
     nextDueInMs: entries.length < limit && next < Infinity ? next - now : undefined,
     interruptedIsDue: ready.some((entry) => isInterrupted(entry) && entry.dueAt! <= now),
   }
+}
+
+export function claimEntry(entry: MemoryEntry, leaseMs: number, now: number): ClaimedEntry {
+  entry.state = MOVES.claim.to
+  entry.token++
+  setDue(entry, now, leaseMs)
+  attemptWasInterrupted(entry)
+  const { id, token, callback, attempts, replayed } = entry
+  return { id, token, callback: copyOf(callback), attempt: attempts + 1, replayed }
 }
 
 /** Renews the claims that are still held, and counts the attempts that begin. Returns the entries. */

@@ -1,6 +1,6 @@
 import { ownSubscriptionId } from '../../callback/callback.js'
 import { recognise } from '../../callback/recognition.js'
-import type { AddResult, Arrival, QuarantineCause } from '../inbox.js'
+import type { AddResult, Arrival, BeginOnArrival, QuarantineCause } from '../inbox.js'
 import { QUARANTINE_REASON } from '../quarantine-reason.js'
 import type { StoredState } from '../states.js'
 import { storedHeaders } from '../stored-headers.js'
@@ -12,19 +12,40 @@ import { isForgotten } from './prune.js'
 import { entryIdOf } from './row-id.js'
 
 /** Stores an arrival unless it is known. */
-export function add(db: Connection, arrival: Arrival, now: number): AddResult {
+export function add(
+  db: Connection,
+  arrival: Arrival,
+  begin: BeginOnArrival | undefined,
+  now: number,
+): AddResult {
   const identity = identityOf(arrival)
   // Nearly all arrivals are new: one statement finds that out and stores them.
-  const stored = arrival.suspicion === undefined ? addNew(db, arrival, identity, now) : undefined
+  const stored = arrival.suspicion === undefined ? addNew(db, arrival, identity, begin, now) : undefined
   return stored ?? addKnownOrSuspect(db, arrival, identity, now)
 }
 
 /** Undefined if nothing was stored. */
-function addNew(db: Connection, arrival: Arrival, identity: Identity, now: number): AddResult | undefined {
-  const { changes, lastId } = insert(db, arrival, identity, { state: 'stored', known: 1, now, reason: null })
+function addNew(
+  db: Connection,
+  arrival: Arrival,
+  identity: Identity,
+  begin: BeginOnArrival | undefined,
+  now: number,
+): AddResult | undefined {
+  const claimedForMs = arrival.orderKey === undefined ? begin?.leaseMs : undefined
+  const { changes, lastId, token } = insert(db, arrival, identity, {
+    state: claimedForMs === undefined ? 'stored' : 'running',
+    known: 1,
+    claimedForMs,
+    now,
+    reason: null,
+  })
   if (changes === 0) return undefined
   if (arrival.orderKey !== undefined) promoteNext(db, arrival.orderKey)
-  return { result: 'stored', id: entryIdOf(lastId) }
+  const id = entryIdOf(lastId)
+  return claimedForMs === undefined
+    ? { result: 'stored', id }
+    : { result: 'stored', id, claim: { id, token } }
 }
 
 function addKnownOrSuspect(db: Connection, arrival: Arrival, identity: Identity, now: number): AddResult {
@@ -108,6 +129,8 @@ function addToQuarantine(
 interface InitialState {
   readonly state: StoredState
   readonly known: 0 | 1
+  /** Set if it is claimed, and its handlers begin. */
+  readonly claimedForMs?: number | undefined
   readonly now: number
   readonly reason: string | null
 }
@@ -117,9 +140,13 @@ function insert(
   db: Connection,
   { callback, orderKey, bodyId, traceContext, headers }: Arrival,
   { keyHash, bodyHash, signature }: Identity,
-  { state, known, now, reason }: InitialState,
-): { changes: number; lastId: number } {
+  { state, known, claimedForMs, now, reason }: InitialState,
+): { changes: number; lastId: number; token: number } {
   const { type, idempotencyKey, signedAt, receivedAt, rawBody, subscription, secretFingerprint } = callback
+  const isBegun = claimedForMs !== undefined
+  // The file may be replaced while several processes have it open. A claim of an entry of the old file must not be valid for the
+  // entry that has its id in the new one. Claims count from here.
+  const token = Math.ceil(Math.random() * 1_000_000_000)
   const row: Record<(typeof COLUMNS)[number], SqliteValue> = {
     state,
     known,
@@ -128,10 +155,14 @@ function insert(
     key_hash: keyHash,
     body_hash: bodyHash,
     signature,
-    due_at: state === 'stored' ? now : null,
+    due_at: state === 'quarantined' ? null : now + (claimedForMs ?? 0),
     due_set_at: now,
     order_key: orderKey ?? null,
-    ready: state === 'stored' && orderKey === undefined ? 1 : 0,
+    ready: state !== 'quarantined' && orderKey === undefined ? 1 : 0,
+    token,
+    begun_by: isBegun ? token : 0,
+    begun_at: isBegun ? now : null,
+    attempts: isBegun ? 1 : 0,
     signed_at: Number(signedAt),
     received_at: Number(receivedAt),
     reason,
@@ -145,7 +176,11 @@ function insert(
     trace_context: traceContext ?? null,
     headers: storedHeaders(headers),
   }
-  return db.run(known === 1 ? INSERT_KNOWN : INSERT_SUSPECT, ...COLUMNS.map((column) => row[column]))
+  const { changes, lastId } = db.run(
+    known === 1 ? INSERT_KNOWN : INSERT_SUSPECT,
+    ...COLUMNS.map((column) => row[column]),
+  )
+  return { changes, lastId, token }
 }
 
 const COLUMNS = [
@@ -160,6 +195,10 @@ const COLUMNS = [
   'due_set_at',
   'order_key',
   'ready',
+  'token',
+  'begun_by',
+  'begun_at',
+  'attempts',
   'signed_at',
   'received_at',
   'reason',
@@ -175,10 +214,7 @@ const COLUMNS = [
 ] as const
 
 const PARAMETERS = COLUMNS.map((_, index) => `?${index + 1}`)
-// The file may be replaced while several processes have it open. A claim of an entry of the old file must not be valid for the
-// entry that has its id in the new one. Claims count from here.
-const FIRST_TOKEN = 'abs(random() % 1000000000)'
-const INSERT = `INSERT INTO entries (${COLUMNS.join(', ')}, token) SELECT ${PARAMETERS.join(', ')}, ${FIRST_TOKEN}`
+const INSERT = `INSERT INTO entries (${COLUMNS.join(', ')}) SELECT ${PARAMETERS.join(', ')}`
 const INSERT_SUSPECT = `${INSERT} WHERE true ON CONFLICT DO NOTHING`
 const SIGNATURE = PARAMETERS[COLUMNS.indexOf('signature')]
 const SIGNED_AT = PARAMETERS[COLUMNS.indexOf('signed_at')]

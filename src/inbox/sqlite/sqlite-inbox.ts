@@ -1,4 +1,6 @@
 import { resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { property } from '../../base/foreign-value.js'
 import { loggerOption, type LoggerOption } from '../../logging/logger-option.js'
 import type { EntryId } from '../../callback/callback.js'
 import type { HasAll } from '../../base/has-all.js'
@@ -7,6 +9,7 @@ import { refuseSurroundingSpace } from '../../base/surrounding-space.js'
 import type {
   AddResult,
   Arrival,
+  BeginOnArrival,
   ClaimEntries,
   Claims,
   ClaimToken,
@@ -29,7 +32,7 @@ import type {
   RelatedEntry,
 } from '../operations.js'
 import type { ActivityBucket, ActivityRequest } from '../activity.js'
-import { checkClaim, checkClaims, checkEnds } from '../claim-checks.js'
+import { checkBegin, checkClaim, checkClaims, checkEnds } from '../claim-checks.js'
 import { AskedTypes } from '../handled-types.js'
 import { InboxClock } from '../inbox-clock.js'
 import { RETENTION_OPTIONS, retentionOptions, type RetentionOptions } from '../retention.js'
@@ -105,8 +108,16 @@ export class SqliteInbox implements CompleteInbox {
     return this.#commits.open()
   }
 
-  add(arrival: Arrival): Promise<AddResult> {
-    return this.#commits.write((db) => add(db, arrival, this.#clock.now()), { isArrival: true })
+  async add(arrival: Arrival, begin?: BeginOnArrival): Promise<AddResult> {
+    checkBegin(begin)
+    let added: AddResult | undefined
+    const store = (db: Connection) => (added = add(db, arrival, begin, this.#clock.now()))
+    try {
+      return await this.#commits.write(store, { isArrival: true })
+    } catch (error) {
+      if (added?.result === 'stored' && added.claim) void this.#handBack(added.claim, begin!.leaseMs)
+      throw error
+    }
   }
 
   async claim(request: ClaimEntries): Promise<Claims> {
@@ -204,6 +215,23 @@ export class SqliteInbox implements CompleteInbox {
     return this.#commits.close()
   }
 
+  /**
+   * If a sync failed, the entry may be in the file although its call rejected. No handler runs for it, and it would wait until its lease
+   * has ended.
+   */
+  async #handBack(claim: ClaimToken, leaseMs: number): Promise<void> {
+    const leaseEndsAt = performance.now() + leaseMs
+    while (performance.now() < leaseEndsAt) {
+      try {
+        await this.settle([{ claim, end: { move: 'handBack' } }])
+        return
+      } catch (error) {
+        if (property(error, 'code') === 'ERR_INBOX_CLOSED') return
+        await delay(HAND_BACK_AGAIN_MS, undefined, { ref: false })
+      }
+    }
+  }
+
   #search(filter: EntryFilter, page: EntryPage, maxExamined?: number): Promise<EntrySearch> {
     const step = (afterId: EntryId | undefined, limit: number) =>
       this.#commits.read((db) => searchStep(db, filter, { ...page, afterId, limit }))
@@ -220,6 +248,8 @@ export class SqliteInbox implements CompleteInbox {
 }
 
 const OWNER = 'new SqliteInbox'
+/** A file that could not be written is tried again once a second. */
+const HAND_BACK_AGAIN_MS = 1_000
 const KNOWN = [
   'file',
   ...RETENTION_OPTIONS,
