@@ -97,7 +97,7 @@ export class DurableAcceptance implements Acceptance {
 
   #accepted(added: AddResult, authenticated: Authenticated): Outcome {
     this.#isOutdated = false
-    if (added.result === 'stored') this.#parts.worker.wake()
+    if (added.result === 'stored' && !added.claim) this.#parts.worker.wake()
     return inboxOutcome(this.#codeOf(added, authenticated), authenticated.callback, added.id)
   }
 
@@ -111,11 +111,11 @@ export class DurableAcceptance implements Acceptance {
     authenticated: Authenticated,
     request: RequestHeaders,
     traceContext: string | undefined,
-  ): Promise<AddResult> {
-    const { inbox } = this.#parts
+  ): MaybePending<AddResult> {
+    const { worker } = this.#parts
     const { callback, identity, verdict } = authenticated
     const event = verdict === 'genuine' ? authenticated.callback : releasedEvent(callback)
-    return inbox.add({
+    return worker.add({
       callback,
       ...identity,
       suspicion: verdict === 'suspect' ? authenticated.suspicion : undefined,

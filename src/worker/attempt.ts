@@ -58,7 +58,7 @@ export async function runAttempt(run: Run, parts: AttemptParts): Promise<Attempt
   }
   const payload = parsePayload(callback.rawBody)
   if (!payload) return deadWithoutCall('ERR_BODY_NOT_JSON', 'the body is not a JSON object')
-  const start = await records.begin(run)
+  const start = run.begunOnArrival ? begunOnArrival(run, parts) : await records.begin(run)
   if (start === 'failed')
     return { end: { move: 'handBack' }, failure: { code: 'ERR_INBOX_UNAVAILABLE', error: undefined } }
   if (start === 'lost') return { end: { move: 'handBack' } }
@@ -87,6 +87,11 @@ export async function runAttempt(run: Run, parts: AttemptParts): Promise<Attempt
   // not an attempt.
   if (failure.code === 'ERR_CLAIM_LOST') return { end: { move: 'handBack' } }
   return failed(failure, entry.attempt, parts)
+}
+
+/** If the process was paused since the entry was stored, its lease may end before it is renewed. */
+function begunOnArrival({ begunAt, isAborted }: Run, { leaseMs }: AttemptParts): 'begun' | 'lost' {
+  return isAborted || performance.now() > begunAt + leaseMs / 2 ? 'lost' : 'begun'
 }
 
 /** On Node 20 a spread with further properties would take 1 percent of the time of an entry. */

@@ -25,6 +25,12 @@ export class ClaimSchedule {
     return limit > 0 ? { interrupted: false, limit } : undefined
   }
 
+  /** Whether an entry that was not interrupted may be handled beside those that are running. */
+  hasRoom(running: number, concurrency: number): boolean {
+    if (this.#interruptedIsNext || (this.#isAlone && running > 0)) return false
+    return running < concurrency
+  }
+
   claimed({ interrupted }: ClaimPlan, { entries, interruptedIsDue }: Claims): void {
     this.#isAlone = interrupted && entries.length > 0
     this.#interruptedIsNext = !interrupted && interruptedIsDue

@@ -12,8 +12,8 @@ interface Claimed {
   readonly leaseEndsAt: number
   /** When to claim again, in milliseconds. A stored callback or the end of an entry comes before. */
   readonly waitMs: number
-  /** Whether the inbox has said that no entry is due. */
-  readonly nothingIsDue: boolean
+  /** Whether the inbox has said that no other entry is due. */
+  readonly nothingElseIsDue: boolean
 }
 
 /**
@@ -47,8 +47,9 @@ export class Claimer {
     const plan = this.#schedule.next(running, usableConcurrency(this.#options))
     if (!plan && now - this.#askedAt >= ASK_AGAIN_MS) await this.#claim(NOTHING)
     const claims = plan && (await this.#claim(plan))
-    if (!claims) return { entries: [], leaseEndsAt, waitMs: pollMs, nothingIsDue: false }
+    if (!claims) return { entries: [], leaseEndsAt, waitMs: pollMs, nothingElseIsDue: false }
     const { entries, nextDueInMs = pollMs } = claims
+    const isAll = entries.length < plan.limit && nextDueInMs > 0
     const interruptedIsDue = claims.interruptedIsDue && performance.now() >= this.#noInterruptedUntil
     this.#schedule.claimed(plan, { ...claims, interruptedIsDue })
     // If an entry was due and another process took it, claiming again immediately would be a busy loop.
@@ -57,8 +58,13 @@ export class Claimer {
       entries,
       leaseEndsAt,
       waitMs: isNextAtOnce ? 0 : Math.min(pollMs, Math.max(nextDueInMs, 1)),
-      nothingIsDue: entries.length === 0 && nextDueInMs > 0 && !claims.interruptedIsDue && !plan.interrupted,
+      nothingElseIsDue: isAll && !claims.interruptedIsDue && !plan.interrupted,
     }
+  }
+
+  /** Whether an entry that has just arrived may be handled beside those that are running. */
+  hasRoom(running: number): boolean {
+    return this.#schedule.hasRoom(running, usableConcurrency(this.#options))
   }
 
   /** Gives back entries whose handlers have not begun. If that fails, their leases end. */

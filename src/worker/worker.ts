@@ -2,10 +2,11 @@ import type { MaybePending } from '../base/pending.js'
 import type { EntryId } from '../callback/callback.js'
 import type { AttemptResult, AttemptStep } from '../events/steps.js'
 import { endOrAbort } from '../handlers/end-or-abort.js'
-import type { ClaimedEntry, ClaimEnd } from '../inbox/inbox.js'
+import type { AddResult, Arrival, ClaimedEntry, ClaimEnd } from '../inbox/inbox.js'
 import { runAttempt, type AttemptEnd, type AttemptParts } from './attempt.js'
 import { logAttempts } from './attempt-log.js'
 import { ClaimRecords } from './claim-records.js'
+import { Arrivals, type BegunEntry } from './arrivals.js'
 import { Claimer } from './claimer.js'
 import { warnOfConcurrency } from './concurrency.js'
 import { renewLeases } from './leases.js'
@@ -22,6 +23,11 @@ export class Worker {
   readonly #running = new Map<EntryId, Run>()
   readonly #claimer: Claimer
   readonly #records: ClaimRecords
+  readonly #arrivals: Arrivals
+  /** How many of the running entries have ended, and only wait until that is recorded. */
+  #recording = 0
+  /** Whether no entry is due that this worker has a handler for, as far as it knows. */
+  #nothingWaits = false
   #endWatch: (() => void) | undefined
   #loop: Promise<void> | undefined
   #heartbeat: NodeJS.Timeout | undefined
@@ -39,6 +45,7 @@ export class Worker {
     logAttempts(parts.events, parts.logger)
     this.#claimer = new Claimer(parts)
     this.#maintenance = new Maintenance(parts)
+    this.#arrivals = new Arrivals(parts, (begun) => this.#takeBegun(begun))
   }
 
   /** Safe to call twice; without effect once stopped. */
@@ -54,9 +61,18 @@ export class Worker {
     this.#maintenance.start()
   }
 
+  /**
+   * Stores a callback. If no other entry waits for a slot and one is free, it is stored with its claim, and its handlers begin: it then
+   * takes half of the statements. Otherwise call `wake`.
+   */
+  add(arrival: Arrival): MaybePending<AddResult> {
+    return this.#mayBegin(arrival) ? this.#arrivals.store(arrival) : this.#parts.inbox.add(arrival)
+  }
+
   /** To be called when an entry may have become due. */
   wake(): void {
     this.#awake = true
+    this.#nothingWaits = false
     this.#wakeUp()
   }
 
@@ -82,18 +98,43 @@ export class Worker {
   async #work(): Promise<void> {
     while (!this.#stopped) {
       this.#awake = false
+      this.#nothingWaits = false
       // A caller that asks during the claim may have stored an entry that the claim has not seen.
       const waiting = this.#waitingForIdle.length
-      const { entries, leaseEndsAt, waitMs, nothingIsDue } = await this.#claimer.claim(this.#running.size)
+      const { entries, leaseEndsAt, waitMs, nothingElseIsDue } = await this.#claimer.claim(this.#slots)
       if (this.#aborted) this.#claimer.handBack(entries)
       else for (const entry of entries) this.#take(entry, leaseEndsAt)
-      if (nothingIsDue && this.#running.size === 0)
+      this.#nothingWaits = nothingElseIsDue && !this.#awake
+      if (nothingElseIsDue && this.#slots === 0)
         for (const resolve of this.#waitingForIdle.splice(0, waiting)) resolve()
       if (waitMs > 0) await this.#pause(waitMs)
     }
   }
 
-  #take(entry: ClaimedEntry, leaseEndsAt: number): void {
+  /** How many entries are running or about to. */
+  get #slots(): number {
+    return this.#running.size + this.#arrivals.slots
+  }
+
+  #mayBegin({ callback, orderKey, suspicion }: Arrival): boolean {
+    return (
+      this.#nothingWaits &&
+      !this.#stopped &&
+      this.#arrivals.isSupported &&
+      orderKey === undefined &&
+      suspicion === undefined &&
+      this.#parts.handlers.for(callback.type).length > 0 &&
+      // No handler runs any more for what is only recorded. Counting it would halve what a worker with 64 slots can take.
+      this.#claimer.hasRoom(this.#slots - Math.min(this.#recording, this.#parts.concurrency))
+    )
+  }
+
+  #takeBegun({ entry, begunAt }: BegunEntry): void {
+    if (this.#aborted) this.#claimer.handBack([entry])
+    else this.#take(entry, begunAt + this.#parts.leaseMs, begunAt)
+  }
+
+  #take(entry: ClaimedEntry, leaseEndsAt: number, begunAt?: number): void {
     const held = this.#running.get(entry.id)
     if (held && !isSameCallback(held.entry, entry)) return this.#handleLater(entry, held)
     if (held) {
@@ -106,7 +147,8 @@ export class Worker {
       entry,
       leaseEndsAt,
       lost: false,
-      begunAt: 0,
+      begunOnArrival: begunAt !== undefined,
+      begunAt: begunAt ?? 0,
       controller: new AbortController(),
       isAborted: false,
       ended: undefined,
@@ -116,8 +158,11 @@ export class Worker {
     const { events } = this.#parts
     const { id, callback, attempt } = entry
     if (events.has('claimed')) events.publish('claimed', { entry: id, callback, attempt })
+    let isHandled = false
     run.done = this.#attempt(run)
-      .then(() => {})
+      .then(({ code }) => {
+        isHandled = code === 'HANDLED'
+      })
       .catch((error: unknown) => {
         const fields = { code: 'ERR_INTERNAL', entry: entry.id, err: error }
         this.#parts.logger.error(
@@ -128,7 +173,9 @@ export class Worker {
       .finally(() => {
         this.#running.delete(entry.id)
         if (run.ended && run.ended !== run.entry) this.#takeNext(run)
-        this.wake()
+        // Its end lets no other entry become due, because it has no order.
+        const changesNothing = isHandled && run.begunOnArrival && this.#nothingWaits
+        if (!changesNothing || this.#waitingForIdle.length > 0) this.wake()
       })
   }
 
@@ -159,7 +206,8 @@ export class Worker {
   async #run(run: Run): Promise<AttemptResult> {
     const startedAt = performance.now()
     const attemptEnd = await runAttempt(run, this.#parts)
-    const isRecorded = await this.#isRecorded(run, attemptEnd)
+    this.#recording++
+    const isRecorded = await this.#isRecorded(run, attemptEnd).finally(() => this.#recording--)
     const { id: entry, attempt, callback } = run.ended ?? run.entry
     const what = { entry, callback, attempt, durationMs: performance.now() - startedAt }
     if (isRecorded) return publishAttempt(attemptEnd, what, this.#parts)
@@ -194,7 +242,7 @@ export class Worker {
   }
 
   async #ended(): Promise<void> {
-    await Promise.all([this.#loop, this.#maintenance.stop()])
+    await Promise.all([this.#loop, this.#maintenance.stop(), this.#arrivals.ended()])
     await Promise.all([...this.#running.values()].map(({ done }) => done))
   }
 

@@ -151,7 +151,8 @@ describe('onError', () => {
     const { receiver, send, becomes } = await runInboxReceiver({ inbox, maxAttempts: 1, start: false })
     const told: [unknown, Outcome][] = []
     receiver.onError((...error) => told.push(error))
-    const claim = inbox.claim.bind(inbox)
+    const [add, claim] = [inbox.add.bind(inbox), inbox.claim.bind(inbox)]
+    inbox.add = (arrived) => add(arrived)
     inbox.claim = async (request) => {
       const claims = await claim(request)
       return { ...claims, entries: claims.entries.map((entry) => ({ ...entry, attempt: 2 })) }

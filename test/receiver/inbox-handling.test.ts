@@ -24,6 +24,16 @@ describe('a receiver with an inbox', () => {
     await becomes('1', 'handled')
   })
 
+  it('answers before a handler begins that blocks the event loop', async () => {
+    const order: string[] = []
+    const { receiver, send, handled } = await runInboxReceiver({ handler: () => void order.push('handler') })
+    receiver.onOutcome(() => order.push('answer'))
+    await receiver.idle()
+    await send(genuine())
+    await until(() => handled.length === 1)
+    expect(order).toEqual(['answer', 'handler'])
+  })
+
   it('reports what may be a replay of something deleted as out of tolerance', async () => {
     const { send, set, outcomes, handled } = await runInterposed()
     set('add', async () => ({ result: 'quarantined', id: '1', why: 'forgotten' }) as const)
@@ -226,7 +236,7 @@ describe('stop', () => {
     expect(calls.close).toBe(1)
   })
 
-  it('closes the inbox only after what is being stored has been, and answers 200 for it', async () => {
+  it('closes the inbox only after what is being stored has been stored and handled, and answers 200 for it', async () => {
     const { receiver, send, set, calls, inbox } = await runInterposed({ stopTimeoutMs: 10_000 })
     const gate = deferred()
     set('add', (add) => gate.promise.then(add))
@@ -238,7 +248,7 @@ describe('stop', () => {
     gate.resolve()
     expect(await sent).toMatchObject({ status: 200 })
     await stopped
-    expect(await inbox.show('1')).toMatchObject({ state: 'stored' })
+    expect(await inbox.show('1')).toMatchObject({ state: 'handled' })
   })
 
   it('does not wait for ever for an inbox that hangs', async () => {

@@ -1,0 +1,284 @@
+import type { CompleteInbox } from '../../src/inbox/operations.js'
+import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { arrival } from '../support/arrivals.js'
+import { deferred } from '../support/deferred.js'
+import { fakeClock } from '../support/fake-clock.js'
+import { away, interposed } from '../support/interposed-inbox.js'
+import { work, type WorkOptions } from '../support/running-worker.js'
+import { until } from '../support/until.js'
+
+/** A worker that has asked once, and found nothing, so that arrivals may begin. It does not ask again by itself. */
+async function idleWorker({
+  inbox = new MemoryInbox(),
+  ...options
+}: WorkOptions & { inbox?: CompleteInbox } = {}) {
+  const between = interposed(inbox)
+  const working = work({ inbox: between.inbox, pollMs: 2 ** 30, ...options })
+  await working.worker.idle()
+  const asked = { ...between.calls }
+  const since = (name: keyof typeof asked) => between.calls[name] - asked[name]
+  return { ...working, ...between, since }
+}
+
+const turns = async () => {
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+describe('a callback that arrives while a slot is free', () => {
+  it('is handled without a claim, and the end is all that is written after it was stored', async () => {
+    const { worker, becomes, since } = await idleWorker()
+    const added = await worker.add(arrival())
+    await becomes(added.id, 'handled', 1)
+    await worker.idle()
+    expect([since('add'), since('begin'), since('settle')]).toEqual([1, 0, 1])
+    // That of idle().
+    expect(since('claim')).toBe(1)
+  })
+
+  it('gives its handler what an entry that was claimed gives', async () => {
+    const { worker, called, store } = await idleWorker()
+    const traceContext = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+    await worker.add({ ...arrival({ idempotencyKey: 'key 1', body: '{"Id":"a"}' }), traceContext })
+    const { event: begun, context } = await called(1)
+    expect(begun.traceContext).toBe(traceContext)
+    expect([context.attempt, begun.payload]).toEqual([1, { Id: 'a' }])
+    await store({ idempotencyKey: 'key 2', body: '{"Id":"a"}' })
+    worker.wake()
+    const { event: claimed } = await called(2)
+    const { idempotencyKey: _, traceContext: __, ...rest } = begun
+    expect(claimed).toEqual({ ...rest, idempotencyKey: 'key 2' })
+  })
+
+  it('is handled with the bytes and times as they arrived, whatever the application does with its own', async () => {
+    const { worker, called } = await idleWorker()
+    const arrived = arrival({ body: '{"Id":"a"}' })
+    const { callback } = arrived
+    const adding = worker.add(arrived)
+    await adding
+    callback.rawBody.fill(0)
+    callback.signedAt.setTime(0)
+    callback.receivedAt.setTime(0)
+    const { event } = await called(1)
+    expect(event.rawBody.toString()).toBe('{"Id":"a"}')
+    expect(Number(event.signedAt)).toBeGreaterThan(0)
+    expect(Number(event.receivedAt)).toBeGreaterThan(0)
+  })
+
+  it('begins after the callbacks of its tick have been answered', async () => {
+    const { worker, runs } = await idleWorker()
+    const answered: string[] = []
+    await Promise.all(
+      ['a', 'b'].map(async (name) => {
+        await worker.add(arrival())
+        answered.push(`${name} after ${runs.length} handlers`)
+      }),
+    )
+    expect(answered).toEqual(['a after 0 handlers', 'b after 0 handlers'])
+    await until(() => runs.length === 2)
+  })
+
+  it('is retried after a failure, when its delay is over, without a look in between', async () => {
+    let fails = true
+    const clock = fakeClock()
+    const { worker, becomes } = await idleWorker({
+      clock,
+      inbox: new MemoryInbox({ clock }),
+      retryDelayMs: 1,
+      handler: () => {
+        if (fails) throw new Error('busy')
+      },
+    })
+    const { id } = await worker.add(arrival())
+    await becomes(id, 'retrying', 1)
+    fails = false
+    clock.advance(10)
+    await becomes(id, 'handled', 2)
+  })
+
+  it('is a dead letter after its last attempt', async () => {
+    const { worker, becomes } = await idleWorker({
+      maxAttempts: 1,
+      handler: () => Promise.reject(new Error('account is closed')),
+    })
+    const { id } = await worker.add(arrival())
+    expect(await becomes(id, 'dead', 1)).toMatchObject({ reason: 'Error: account is closed' })
+  })
+
+  it('is waited for by idle()', async () => {
+    const { worker, called, inbox } = await idleWorker({ handler: 'manual' })
+    const { id } = await worker.add(arrival())
+    let isIdle = false
+    const idle = worker.idle().then(() => (isIdle = true))
+    const run = await called(1)
+    await turns()
+    expect(isIdle).toBe(false)
+    run.succeed()
+    await idle
+    expect(await inbox.show(id)).toMatchObject({ state: 'handled' })
+  })
+})
+
+describe('a callback that arrives is stored to be claimed', () => {
+  it('if all slots are in use, and is handled when one is free', async () => {
+    const { worker, called, becomes, since } = await idleWorker({ handler: 'manual', concurrency: 2 })
+    const added = await Promise.all([1, 2, 3].map(() => worker.add(arrival())))
+    expect(added.map((each) => 'claim' in each)).toEqual([true, true, false])
+    const first = await called(2)
+    expect(since('claim')).toBe(0)
+    worker.wake()
+    first.succeed()
+    const third = await called(3)
+    third.succeed()
+    await becomes(added[2]!.id, 'handled', 1)
+  })
+
+  it('if others wait that were stored before', async () => {
+    const { worker, store, runs, called } = await idleWorker({ handler: 'manual', concurrency: 1 })
+    const first = await worker.add(arrival())
+    await called(1)
+    await store({ idempotencyKey: 'older' })
+    worker.wake()
+    await turns()
+    runs[0]!.succeed()
+    const added = await worker.add(arrival({ idempotencyKey: 'newer' }))
+    worker.wake()
+    expect([first, added].map((each) => 'claim' in each)).toEqual([true, false])
+    const next = await called(2)
+    expect(next.event.idempotencyKey).toBe('older')
+    next.succeed()
+    expect((await called(3)).event.idempotencyKey).toBe('newer')
+  })
+
+  it.each([
+    ['it has an order', { orderKey: 'account 1' }],
+    ['its type has no handler', { type: 'accounts.updated' }],
+  ])('if %s', async (_why, parts) => {
+    const { worker } = await idleWorker()
+    expect(await worker.add(arrival(parts))).toEqual({ result: 'stored', id: '1' })
+  })
+
+  it('if an interrupted entry is to be handled, alone', async () => {
+    const clock = fakeClock()
+    const inbox = new MemoryInbox({ clock })
+    const { id } = await inbox.add(arrival({ idempotencyKey: 'interrupted' }), { leaseMs: 10 })
+    const { worker, called, becomes } = await idleWorker({ clock, inbox, handler: 'manual' })
+    clock.advance(10)
+    worker.wake()
+    const run = await called(1)
+    expect(run.event.idempotencyKey).toBe('interrupted')
+    expect('claim' in (await worker.add(arrival()))).toBe(false)
+    run.succeed()
+    await becomes(id, 'handled')
+  })
+
+  it('if the worker has not started, or stops', async () => {
+    const { worker } = work({ start: false })
+    expect('claim' in (await worker.add(arrival()))).toBe(false)
+    worker.start()
+    await worker.idle()
+    const stopped = worker.stop(1_000)
+    expect('claim' in (await worker.add(arrival()))).toBe(false)
+    await stopped
+  })
+
+  it('by an inbox that ignores that it could begin, which is then not asked again', async () => {
+    const real = new MemoryInbox()
+    const begins: unknown[] = []
+    const add = real.add.bind(real)
+    real.add = (arrived, begin) => {
+      begins.push(begin)
+      return add(arrived)
+    }
+    const { worker, called } = await idleWorker({ inbox: real })
+    for (let count = 1; count <= 3; count++) {
+      await worker.add(arrival())
+      worker.wake()
+      await called(count)
+      await worker.idle()
+    }
+    expect(begins).toEqual([{ leaseMs: 60_000 }, undefined, undefined])
+  })
+})
+
+describe('the slots of a worker', () => {
+  it('are free for arrivals while ends are recorded, as no handler runs', async () => {
+    const { worker, set, runs, becomes } = await idleWorker({ concurrency: 1 })
+    const gate = deferred()
+    set('settle', (settle) => gate.promise.then(settle))
+    const ids = []
+    for (let count = 1; count <= 2; count++) {
+      const added = await worker.add(arrival())
+      expect('claim' in added).toBe(true)
+      ids.push(added.id)
+      await until(() => runs[count - 1]?.isOver === true)
+      await turns()
+    }
+    // Otherwise an inbox that cannot record ends would have any number of entries interrupted.
+    expect('claim' in (await worker.add(arrival()))).toBe(false)
+    gate.resolve()
+    for (const id of ids) await becomes(id, 'handled', 1)
+  })
+
+  it('are free again after an arrival that is a repeat, or that could not be stored', async () => {
+    const { worker, set } = await idleWorker({ concurrency: 1 })
+    const known = arrival()
+    await worker.add(known)
+    await worker.idle()
+    expect(await worker.add(known)).toMatchObject({ result: 'duplicate' })
+    set('add', away)
+    await expect(worker.add(arrival())).rejects.toThrow('the disk is away')
+    set('add', undefined)
+    expect('claim' in (await worker.add(arrival()))).toBe(true)
+  })
+
+  it('are not lost to an inbox that hangs, and what it stores late is handed back and handled', async () => {
+    const { worker, set, store, runs, becomes, log } = await idleWorker({ concurrency: 1, leaseMs: 100 })
+    const gate = deferred()
+    set('add', (add) => gate.promise.then(add))
+    const late = worker.add(arrival({ idempotencyKey: 'late' }))
+    set('add', undefined)
+    await store({ idempotencyKey: 'meanwhile' })
+    await until(() => {
+      worker.wake()
+      return runs.length === 1
+    })
+    expect(runs[0]!.event.idempotencyKey).toBe('meanwhile')
+    gate.resolve()
+    const { id } = await late
+    await becomes(id, 'handled', 1)
+    expect(log.text()).toContain('entry was handed back: its handlers were not begun')
+  })
+})
+
+describe('a stop', () => {
+  it('waits for what is being stored, and for its handlers', async () => {
+    const { worker, set, called, inbox } = await idleWorker({ handler: 'manual' })
+    const gate = deferred()
+    set('add', (add) => gate.promise.then(add))
+    const adding = worker.add(arrival())
+    let isStopped = false
+    const stopped = worker.stop(60_000).then(() => (isStopped = true))
+    await turns()
+    gate.resolve()
+    const { id } = await adding
+    const run = await called(1)
+    await turns()
+    expect(isStopped).toBe(false)
+    run.succeed()
+    await stopped
+    expect(await inbox.show(id)).toMatchObject({ state: 'handled' })
+  })
+
+  it('begins no handlers once it has aborted them, and hands back', async () => {
+    const { worker, set, runs, becomes } = await idleWorker()
+    const gate = deferred()
+    set('add', (add) => gate.promise.then(add))
+    const adding = worker.add(arrival())
+    const stopped = worker.stop(1)
+    await stopped
+    gate.resolve()
+    const { id } = await adding
+    await becomes(id, 'stored', 0)
+    expect(runs).toHaveLength(0)
+  })
+})
