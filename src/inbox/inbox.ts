@@ -221,6 +221,8 @@ export interface ClaimedEntry extends ClaimToken {
   readonly attempt: number
   /** An operator retried it, or released it from quarantine. */
   readonly replayed: boolean
+  /** Whether it has an `orderKey`, so that another entry may become due by its end. An inbox may leave it out. */
+  readonly isOrdered?: boolean | undefined
 }
 
 export interface SettledClaim {

@@ -115,5 +115,5 @@ function claimedEntry(
     secretFingerprint,
     traceContext,
   }
-  return { id, token, callback, attempt: 1, replayed: false }
+  return { id, token, callback, attempt: 1, replayed: false, isOrdered: false }
 }

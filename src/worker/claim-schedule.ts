@@ -7,32 +7,81 @@ export interface ClaimPlan {
 }
 
 /**
- * Decides what a worker claims next. An interrupted entry may have killed its process. Therefore the worker handles it alone, so
- * that no other entry is interrupted with it. Claims of interrupted entries alternate with claims of all others, so that neither
- * has to wait for ever.
+ * Decides what a worker claims next, and whether an entry may be handled without a claim as it arrives.
+ *
+ * An interrupted entry may have killed its process. Therefore the worker handles it alone, so that no other entry is interrupted with
+ * it. Claims of interrupted entries alternate with claims of all others, so that neither has to wait for ever.
  */
 export class ClaimSchedule {
   #interruptedIsNext = false
   /** Whether an interrupted entry is running. */
   #isAlone = false
+  /** How many entries wait for a claim. Undefined if it is not known. */
+  #waiting: number | undefined
+  /** How many of them were stored after the claim that is under way had begun. Undefined if others may have become due. */
+  #storedSince: number | undefined
+  /** The limit of the claim that is under way, whose entries are not running yet. */
+  #claiming = 0
+
+  /** Whether a claim would find nothing, as far as it is known. */
+  get nothingWaits(): boolean {
+    return this.#waiting === 0 && this.#claiming === 0
+  }
+
+  /** To be called when an entry was stored that waits for a claim. */
+  stored(): void {
+    if (this.#waiting !== undefined) this.#waiting++
+    if (this.#storedSince !== undefined) this.#storedSince++
+  }
+
+  /** To be called when any number of entries may have become due. */
+  othersMayBeDue(): void {
+    this.#waiting = undefined
+    this.#storedSince = undefined
+  }
+
+  /**
+   * Whether an entry that arrives may be handled beside those that are running. Those that wait for a claim come before it. While there
+   * are none, `recorded` does not count: entries that have ended and wait until that is recorded, at most `concurrency` of them.
+   */
+  hasRoom(running: number, recorded: number, concurrency: number): boolean {
+    if (this.#waiting === undefined || this.#interruptedIsNext || (this.#isAlone && running > 0)) return false
+    const first = this.#waiting + this.#claiming
+    return running - (first > 0 ? 0 : Math.min(recorded, concurrency)) + first < concurrency
+  }
 
   /** What to claim while `running` entries of at most `concurrency` are running; undefined if one of them has to end first. */
   next(running: number, concurrency: number): ClaimPlan | undefined {
     if (running === 0) this.#isAlone = false
     if (this.#isAlone) return undefined
-    if (this.#interruptedIsNext) return running === 0 ? { interrupted: true, limit: 1 } : undefined
-    const limit = concurrency - running
-    return limit > 0 ? { interrupted: false, limit } : undefined
+    if (this.#interruptedIsNext)
+      return running === 0 ? this.#begin({ interrupted: true, limit: 1 }) : undefined
+    const room = concurrency - running
+    if (room <= 0) return undefined
+    // With one more than those that wait, the inbox says whether these are all. The other slots stay free for what arrives meanwhile.
+    const limit = this.#waiting === undefined ? room : Math.min(room, this.#waiting + 1)
+    return this.#begin({ interrupted: false, limit })
   }
 
-  /** Whether an entry that was not interrupted may be handled beside those that are running. */
-  hasRoom(running: number, concurrency: number): boolean {
-    if (this.#interruptedIsNext || (this.#isAlone && running > 0)) return false
-    return running < concurrency
-  }
-
-  claimed({ interrupted }: ClaimPlan, { entries, interruptedIsDue }: Claims): void {
+  claimed(
+    { interrupted }: ClaimPlan,
+    { entries, interruptedIsDue }: Claims,
+    nothingElseIsDue: boolean,
+  ): void {
     this.#isAlone = interrupted && entries.length > 0
     this.#interruptedIsNext = !interrupted && interruptedIsDue
+    this.#waiting = nothingElseIsDue ? this.#storedSince : undefined
+  }
+
+  /** To be called once the entries of a claim are running, or the claim has failed. */
+  taken(): void {
+    this.#claiming = 0
+  }
+
+  #begin(plan: ClaimPlan): ClaimPlan {
+    this.#claiming = plan.limit
+    if (this.#waiting !== undefined) this.#waiting = 0
+    this.#storedSince = 0
+    return plan
   }
 }

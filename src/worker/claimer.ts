@@ -1,7 +1,7 @@
 import { StepsAhead } from '../base/steps-ahead.js'
 import { withTimeout } from '../base/timeout.js'
 import { FailureLog } from '../logging/failure-log.js'
-import { ClaimSchedule, type ClaimPlan } from './claim-schedule.js'
+import type { ClaimPlan, ClaimSchedule } from './claim-schedule.js'
 import { usableConcurrency } from './concurrency.js'
 import type { ClaimedEntry, Claims } from '../inbox/inbox.js'
 import type { WorkerParts } from './worker-parts.js'
@@ -26,7 +26,7 @@ const NOTHING: ClaimPlan = { limit: 0, interrupted: false }
 /** Claims entries for a worker, and tells when to claim again. */
 export class Claimer {
   readonly #options: WorkerParts
-  readonly #schedule = new ClaimSchedule()
+  readonly #schedule: ClaimSchedule
   readonly #steps = new StepsAhead()
   readonly #failures: FailureLog
   /** No interrupted entry is claimed before this time, by the monotonic clock. */
@@ -34,8 +34,9 @@ export class Claimer {
   /** When the inbox was asked last, by the same clock. */
   #askedAt = -Infinity
 
-  constructor(options: WorkerParts) {
+  constructor(options: WorkerParts, schedule: ClaimSchedule) {
     this.#options = options
+    this.#schedule = schedule
     this.#failures = new FailureLog(options.logger, 'the worker could not claim entries')
   }
 
@@ -44,27 +45,27 @@ export class Claimer {
     const { pollMs, leaseMs } = this.#options
     const now = performance.now()
     const leaseEndsAt = now + leaseMs
-    const plan = this.#schedule.next(running, usableConcurrency(this.#options))
+    const concurrency = usableConcurrency(this.#options)
+    const plan = this.#schedule.next(running, concurrency)
     if (!plan && now - this.#askedAt >= ASK_AGAIN_MS) await this.#claim(NOTHING)
     const claims = plan && (await this.#claim(plan))
+    if (plan && !claims) this.#schedule.othersMayBeDue()
     if (!claims) return { entries: [], leaseEndsAt, waitMs: pollMs, nothingElseIsDue: false }
     const { entries, nextDueInMs = pollMs } = claims
     const isAll = entries.length < plan.limit && nextDueInMs > 0
+    const nothingElseIsDue = isAll && !claims.interruptedIsDue && !plan.interrupted
     const interruptedIsDue = claims.interruptedIsDue && performance.now() >= this.#noInterruptedUntil
-    this.#schedule.claimed(plan, { ...claims, interruptedIsDue })
+    this.#schedule.claimed(plan, { ...claims, interruptedIsDue }, nothingElseIsDue)
+    const taken = running + entries.length
     // If an entry was due and another process took it, claiming again immediately would be a busy loop.
-    const isNextAtOnce = interruptedIsDue && !plan.interrupted && running + entries.length === 0
+    const interruptedIsNext = interruptedIsDue && !plan.interrupted && taken === 0
+    const moreMayBeDue = !isAll && entries.length > 0 && !plan.interrupted && taken < concurrency
     return {
       entries,
       leaseEndsAt,
-      waitMs: isNextAtOnce ? 0 : Math.min(pollMs, Math.max(nextDueInMs, 1)),
-      nothingElseIsDue: isAll && !claims.interruptedIsDue && !plan.interrupted,
+      waitMs: interruptedIsNext || moreMayBeDue ? 0 : Math.min(pollMs, Math.max(nextDueInMs, 1)),
+      nothingElseIsDue,
     }
-  }
-
-  /** Whether an entry that has just arrived may be handled beside those that are running. */
-  hasRoom(running: number): boolean {
-    return this.#schedule.hasRoom(running, usableConcurrency(this.#options))
   }
 
   /** Gives back entries whose handlers have not begun. If that fails, their leases end. */

@@ -7,7 +7,7 @@ export interface Run {
   /** By the monotonic clock of this process; not later than by the clock of the inbox. */
   leaseEndsAt: number
   lost: boolean
-  /** Whether the begin of its handlers was recorded when it was stored. Such an entry has no `orderKey`. */
+  /** Whether the begin of its handlers was recorded when it was stored. */
   readonly begunOnArrival: boolean
   /** When its handlers began, by the same clock. */
   begunAt: number

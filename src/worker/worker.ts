@@ -7,8 +7,9 @@ import { runAttempt, type AttemptEnd, type AttemptParts } from './attempt.js'
 import { logAttempts } from './attempt-log.js'
 import { ClaimRecords } from './claim-records.js'
 import { Arrivals, type BegunEntry } from './arrivals.js'
+import { ClaimSchedule } from './claim-schedule.js'
 import { Claimer } from './claimer.js'
-import { warnOfConcurrency } from './concurrency.js'
+import { usableConcurrency, warnOfConcurrency } from './concurrency.js'
 import { renewLeases } from './leases.js'
 import { Maintenance } from './maintenance.js'
 import { publishAttempt } from './publish-attempt.js'
@@ -21,13 +22,12 @@ export class Worker {
   readonly #maintenance: Maintenance
   /** By the id of the entry. */
   readonly #running = new Map<EntryId, Run>()
+  readonly #schedule = new ClaimSchedule()
   readonly #claimer: Claimer
   readonly #records: ClaimRecords
   readonly #arrivals: Arrivals
   /** How many of the running entries have ended, and only wait until that is recorded. */
   #recording = 0
-  /** Whether no entry is due that this worker has a handler for, as far as it knows. */
-  #nothingWaits = false
   #endWatch: (() => void) | undefined
   #loop: Promise<void> | undefined
   #heartbeat: NodeJS.Timeout | undefined
@@ -43,7 +43,7 @@ export class Worker {
     this.#records = new ClaimRecords(parts)
     this.#parts = { ...parts, records: this.#records, isAborted: () => this.#aborted }
     logAttempts(parts.events, parts.logger)
-    this.#claimer = new Claimer(parts)
+    this.#claimer = new Claimer(parts, this.#schedule)
     this.#maintenance = new Maintenance(parts)
     this.#arrivals = new Arrivals(parts, (begun) => this.#takeBegun(begun))
   }
@@ -63,17 +63,22 @@ export class Worker {
 
   /**
    * Stores a callback. If no other entry waits for a slot and one is free, it is stored with its claim, and its handlers begin: it then
-   * takes half of the statements. Otherwise call `wake`.
+   * takes half of the statements. Otherwise call `stored` once it is.
    */
   add(arrival: Arrival): MaybePending<AddResult> {
     return this.#mayBegin(arrival) ? this.#arrivals.store(arrival) : this.#parts.inbox.add(arrival)
   }
 
+  /** To be called when a callback was stored without a claim. */
+  stored(): void {
+    this.#schedule.stored()
+    this.#look()
+  }
+
   /** To be called when an entry may have become due. */
   wake(): void {
-    this.#awake = true
-    this.#nothingWaits = false
-    this.#wakeUp()
+    this.#schedule.othersMayBeDue()
+    this.#look()
   }
 
   /**
@@ -98,13 +103,12 @@ export class Worker {
   async #work(): Promise<void> {
     while (!this.#stopped) {
       this.#awake = false
-      this.#nothingWaits = false
       // A caller that asks during the claim may have stored an entry that the claim has not seen.
       const waiting = this.#waitingForIdle.length
       const { entries, leaseEndsAt, waitMs, nothingElseIsDue } = await this.#claimer.claim(this.#slots)
       if (this.#aborted) this.#claimer.handBack(entries)
       else for (const entry of entries) this.#take(entry, leaseEndsAt)
-      this.#nothingWaits = nothingElseIsDue && !this.#awake
+      this.#schedule.taken()
       if (nothingElseIsDue && this.#slots === 0)
         for (const resolve of this.#waitingForIdle.splice(0, waiting)) resolve()
       if (waitMs > 0) await this.#pause(waitMs)
@@ -118,14 +122,12 @@ export class Worker {
 
   #mayBegin({ callback, orderKey, suspicion }: Arrival): boolean {
     return (
-      this.#nothingWaits &&
       !this.#stopped &&
       this.#arrivals.isSupported &&
       orderKey === undefined &&
       suspicion === undefined &&
       this.#parts.handlers.for(callback.type).length > 0 &&
-      // No handler runs any more for what is only recorded. Counting it would halve what a worker with 64 slots can take.
-      this.#claimer.hasRoom(this.#slots - Math.min(this.#recording, this.#parts.concurrency))
+      this.#schedule.hasRoom(this.#slots, this.#recording, usableConcurrency(this.#parts))
     )
   }
 
@@ -173,10 +175,14 @@ export class Worker {
       .finally(() => {
         this.#running.delete(entry.id)
         if (run.ended && run.ended !== run.entry) this.#takeNext(run)
-        // Its end lets no other entry become due, because it has no order.
-        const changesNothing = isHandled && run.begunOnArrival && this.#nothingWaits
-        if (!changesNothing || this.#waitingForIdle.length > 0) this.wake()
+        if (isHandled && run.entry.isOrdered === false) this.#slotIsFree()
+        else this.wake()
       })
+  }
+
+  /** No other entry has become due by that. */
+  #slotIsFree(): void {
+    if (!this.#schedule.nothingWaits || this.#waitingForIdle.length > 0) this.#look()
   }
 
   /**
@@ -246,10 +252,18 @@ export class Worker {
     await Promise.all([...this.#running.values()].map(({ done }) => done))
   }
 
+  #look(): void {
+    this.#awake = true
+    this.#wakeUp()
+  }
+
   async #pause(ms: number): Promise<void> {
     if (this.#awake) return
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, ms)
+      const timer = setTimeout(() => {
+        this.#schedule.othersMayBeDue()
+        resolve()
+      }, ms)
       this.#wakeUp = () => {
         clearTimeout(timer)
         resolve()

@@ -1,9 +1,11 @@
+import fc from 'fast-check'
 import type { CompleteInbox } from '../../src/inbox/operations.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { arrival } from '../support/arrivals.js'
 import { deferred } from '../support/deferred.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { away, interposed } from '../support/interposed-inbox.js'
+import { randomRuns } from '../support/random-runs.js'
 import { work, type WorkOptions } from '../support/running-worker.js'
 import { until } from '../support/until.js'
 
@@ -281,4 +283,71 @@ describe('a stop', () => {
     await becomes(id, 'stored', 0)
     expect(runs).toHaveLength(0)
   })
+})
+
+it('never runs more handlers than slots, nor one entry twice, and leaves nothing, whatever comes when', async () => {
+  const step = fc.oneof(
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        does: fc.constant('arrive' as const),
+        orderKey: fc.constantFrom(undefined, undefined, 'x'),
+      }),
+    },
+    { weight: 1, arbitrary: fc.record({ does: fc.constant('store' as const) }) },
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        does: fc.constant('end' as const),
+        run: fc.nat(),
+        fails: fc.nat({ max: 3 }).map((n) => n === 0),
+      }),
+    },
+    { weight: 2, arbitrary: fc.record({ does: fc.constant('turn' as const) }) },
+  )
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(step, { maxLength: 60 }),
+      fc.integer({ min: 1, max: 4 }),
+      async (steps, concurrency) => {
+        const { worker, inbox, runs, store, underWay } = await idleWorker({
+          handler: 'manual',
+          concurrency,
+          retryDelayMs: 1,
+          pollMs: 1,
+        })
+        const known = () => {
+          const keys = runs.filter(({ isOver }) => !isOver).map(({ event }) => event.idempotencyKey)
+          expect(new Set(keys).size).toBe(keys.length)
+          expect(underWay()).toBeLessThanOrEqual(concurrency)
+        }
+        let stored = 0
+        for (const each of steps) {
+          if (each.does === 'arrive') {
+            stored++
+            void Promise.resolve(worker.add(arrival({ orderKey: each.orderKey }))).then((added) => {
+              if (added.result === 'stored' && !added.claim) worker.stored()
+            })
+          } else if (each.does === 'store') {
+            stored++
+            await store()
+          } else if (each.does === 'end') {
+            const open = runs.filter(({ isOver }) => !isOver)
+            const run = open[each.run % open.length]
+            if (each.fails) run?.fail(new Error('busy'))
+            else run?.succeed()
+          } else await turns()
+          known()
+        }
+        await until(() => {
+          known()
+          for (const { succeed } of runs) succeed()
+          return runs.filter(({ isOver }) => isOver).length >= stored && underWay() === 0
+        })
+        await worker.stop(1_000)
+        expect((await inbox.stats()).handled).toBe(stored)
+      },
+    ),
+    { numRuns: randomRuns(40) },
+  )
 })

@@ -31,7 +31,8 @@ export function claimEntry(entry: MemoryEntry, leaseMs: number, now: number): Cl
   setDue(entry, now, leaseMs)
   attemptWasInterrupted(entry)
   const { id, token, callback, attempts, replayed } = entry
-  return { id, token, callback: copyOf(callback), attempt: attempts + 1, replayed }
+  const isOrdered = entry.orderKey !== undefined
+  return { id, token, callback: copyOf(callback), attempt: attempts + 1, replayed, isOrdered }
 }
 
 /** Renews the claims that are still held, and counts the attempts that begin. Returns the entries. */

@@ -37,6 +37,7 @@ export function claim(
         callback: callbackOf(row, bufferOf(row.body)),
         attempt: row.attempts + 1,
         replayed: row.replayed === 1,
+        isOrdered: row.is_ordered === 1,
       }
     })
   return {
@@ -138,6 +139,7 @@ interface ClaimedRow extends CallbackRow {
   readonly token: number
   readonly attempts: number
   readonly replayed: number
+  readonly is_ordered: number
 }
 
 /** Entries that are handled side by side, or interrupted ones; each of the two has an index of its own. */
@@ -189,7 +191,7 @@ function renew(
 const CLAIM = `
   UPDATE entries SET state = 'running', due_at = ?, due_set_at = ?, token = token + 1
   WHERE id = ?
-  RETURNING token, attempts, replayed, ${COMMON_COLUMNS}, secret_fingerprint, trace_context, body`
+  RETURNING token, attempts, replayed, order_key IS NOT NULL AS is_ordered, ${COMMON_COLUMNS}, secret_fingerprint, trace_context, body`
 
 // A repeated call for the same claim counts no further attempt.
 const BEGIN = `
