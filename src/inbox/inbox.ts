@@ -196,7 +196,7 @@ export interface ClaimEntries {
 export interface Claims {
   readonly entries: readonly ClaimedEntry[]
   /**
-   * In how many milliseconds the next entry is due that this request could take. Undefined when there is none, or when
+   * In how many milliseconds the next entry is due that this request could take. Undefined only when there is none, or when
    * `limit` was reached. 0 if the next call continues to correct times after the clock was set back.
    */
   readonly nextDueInMs?: number | undefined

@@ -97,7 +97,6 @@ export class DurableAcceptance implements Acceptance {
 
   #accepted(added: AddResult, authenticated: Authenticated): Outcome {
     this.#isOutdated = false
-    if (added.result === 'stored' && !added.claim) this.#parts.worker.stored()
     return inboxOutcome(this.#codeOf(added, authenticated), authenticated.callback, added.id)
   }
 

@@ -1,14 +1,27 @@
+import { AsyncResource } from 'node:async_hooks'
 // Not the global: a test that installs fake timers before this file is loaded would stop every handler.
 import { setImmediate } from 'node:timers'
 import { isPending, type MaybePending } from '../base/pending.js'
 import type { VerifiedCallback } from '../callback/callback.js'
-import type { AddResult, Arrival, ClaimedEntry, ClaimToken, Inbox } from '../inbox/inbox.js'
+import type { AddResult, Arrival, ClaimedEntry, Inbox } from '../inbox/inbox.js'
 
 const defer = setImmediate
 
 interface ArrivalsParts {
   readonly inbox: Inbox
   readonly leaseMs: number
+}
+
+/** What became of an arrival. */
+interface ArrivalEvents {
+  /** It was stored with its claim. Called after the answers of the same event loop tick. */
+  begun(begun: BegunEntry): void
+  /** It was stored, and waits for a claim. */
+  waits(): void
+  /** It was to begin, and needs no slot any more. */
+  slotIsFree(): void
+  /** It may have been stored or not. */
+  failed(): void
 }
 
 /** An entry that was stored with its claim. */
@@ -18,21 +31,32 @@ export interface BegunEntry {
   readonly begunAt: number
 }
 
-/** The callbacks that are stored with a claim for a free slot of the worker, until their handlers begin. */
+/** An arrival for which a slot of the worker is kept free. */
+interface Beginning {
+  readonly callback: VerifiedCallback
+  readonly begunAt: number
+}
+
+/** The callbacks that are being stored, and those whose handlers are about to begin. */
 export class Arrivals {
   readonly #parts: ArrivalsParts
-  readonly #take: (begun: BegunEntry) => void
+  readonly #events: ArrivalEvents
   #isSupported = true
   /** In the order in which they were given to the inbox. */
-  readonly #storing = new Set<{ readonly begunAt: number }>()
+  readonly #beginning = new Set<Beginning>()
   readonly #begun: BegunEntry[] = []
   /** The callers of `ended()`. */
   readonly #waiting: (() => void)[] = []
+  readonly #takeBegun: () => void
 
-  /** `take` is called for each of them once the callbacks of its event loop tick are answered. */
-  constructor(parts: ArrivalsParts, take: (begun: BegunEntry) => void) {
+  constructor(parts: ArrivalsParts, events: ArrivalEvents) {
     this.#parts = parts
-    this.#take = take
+    this.#events = events
+    // Otherwise the handlers would run in the context (AsyncLocalStorage) of the request of another callback.
+    this.#takeBegun = AsyncResource.bind(() => {
+      for (const each of this.#begun.splice(0)) events.begun(each)
+      this.#mayHaveEnded()
+    })
   }
 
   /** Whether the inbox stores entries with a claim, as far as it is known. */
@@ -40,58 +64,63 @@ export class Arrivals {
     return this.#isSupported
   }
 
-  /** The slots that are kept free for them. */
+  /** How many slots are kept free. */
   get slots(): number {
-    // An inbox that hangs must not use up the slots. A claim that comes so late is handed back.
+    // An inbox that hangs must not use up the slots. A claim that comes so late is handed back: see attempt.ts.
     const tooLate = performance.now() - this.#parts.leaseMs / 2
-    for (const storing of this.#storing) {
-      if (storing.begunAt > tooLate) break
-      this.#storing.delete(storing)
+    for (const beginning of this.#beginning) {
+      if (beginning.begunAt > tooLate) break
+      this.#beginning.delete(beginning)
     }
-    return this.#storing.size + this.#begun.length
+    return this.#beginning.size + this.#begun.length
   }
 
-  store(arrival: Arrival): MaybePending<AddResult> {
+  /** Stores an arrival. With `begins` a slot is free for it. */
+  store(arrival: Arrival, begins: boolean): MaybePending<AddResult> {
     const { inbox, leaseMs } = this.#parts
-    const begunAt = performance.now()
-    const adding: MaybePending<AddResult> = inbox.add(arrival, { leaseMs })
-    if (!isPending(adding)) return this.#stored(arrival, adding, begunAt)
-    const storing = { begunAt }
-    this.#storing.add(storing)
+    const beginning = begins ? { callback: copyOf(arrival), begunAt: performance.now() } : undefined
+    const adding: MaybePending<AddResult> = beginning ? inbox.add(arrival, { leaseMs }) : inbox.add(arrival)
+    if (!isPending(adding)) return this.#added(adding, beginning)
+    if (beginning) this.#beginning.add(beginning)
     return adding.then(
-      (added) => {
-        this.#storing.delete(storing)
-        this.#stored(arrival, added, begunAt)
-        this.#mayHaveEnded()
-        return added
-      },
+      (added) => this.#added(added, beginning),
       (error: unknown) => {
-        this.#storing.delete(storing)
-        this.#mayHaveEnded()
+        this.#events.failed()
+        if (beginning) {
+          this.#free(beginning)
+          this.#events.slotIsFree()
+        }
         throw error
       },
     )
   }
 
-  /** Resolves once none is left. */
+  /** Resolves once no slot is kept free any more. */
   async ended(): Promise<void> {
     while (this.slots > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve))
   }
 
-  #stored(arrival: Arrival, added: AddResult, begunAt: number): AddResult {
-    if (added.result !== 'stored') return added
-    this.#isSupported = added.claim !== undefined
-    if (added.claim) this.#begin({ entry: claimedEntry(arrival, added.claim), begunAt })
+  #added(added: AddResult, beginning: Beginning | undefined): AddResult {
+    // The inbox may be code of the application.
+    const isStored = added?.result === 'stored'
+    const claim = isStored && beginning && added.claim?.id === added.id ? added.claim : undefined
+    if (isStored && beginning) this.#isSupported = claim !== undefined
+    if (claim) this.#begin(claim, beginning!)
+    if (beginning) this.#free(beginning)
+    if (isStored && !claim) this.#events.waits()
+    else if (beginning && !claim) this.#events.slotIsFree()
     return added
   }
 
   // A handler may work for long before it awaits something. Senders must not wait for that.
-  #begin(begun: BegunEntry): void {
-    if (this.#begun.push(begun) > 1) return
-    defer(() => {
-      for (const each of this.#begun.splice(0)) this.#take(each)
-      this.#mayHaveEnded()
-    })
+  #begin({ id, token }: { id: string; token: number }, { callback, begunAt }: Beginning): void {
+    const entry = { id, token, callback, attempt: 1, replayed: false, isOrdered: false }
+    if (this.#begun.push({ entry, begunAt }) === 1) defer(this.#takeBegun)
+  }
+
+  #free(beginning: Beginning): void {
+    this.#beginning.delete(beginning)
+    this.#mayHaveEnded()
   }
 
   #mayHaveEnded(): void {
@@ -99,13 +128,10 @@ export class Arrivals {
   }
 }
 
-/** With a copy of the bytes and dates, because listeners of the application may change those of the callback that was received. */
-function claimedEntry(
-  { callback: received, traceContext }: Arrival,
-  { id, token }: ClaimToken,
-): ClaimedEntry {
+/** With its own bytes and dates, because the application may change those of the callback that was received. */
+function copyOf({ callback: received, traceContext }: Arrival): VerifiedCallback {
   const { type, idempotencyKey, signedAt, receivedAt, rawBody, subscription, secretFingerprint } = received
-  const callback: VerifiedCallback = {
+  const copy: { [Name in keyof Required<VerifiedCallback>]: VerifiedCallback[Name] } = {
     type,
     idempotencyKey,
     signedAt: new Date(signedAt),
@@ -115,5 +141,5 @@ function claimedEntry(
     secretFingerprint,
     traceContext,
   }
-  return { id, token, callback, attempt: 1, replayed: false, isOrdered: false }
+  return copy
 }

@@ -58,7 +58,7 @@ export async function runAttempt(run: Run, parts: AttemptParts): Promise<Attempt
   }
   const payload = parsePayload(callback.rawBody)
   if (!payload) return deadWithoutCall('ERR_BODY_NOT_JSON', 'the body is not a JSON object')
-  const start = run.begunOnArrival ? begunOnArrival(run, parts) : await records.begin(run)
+  const start = run.begunOnArrival ? startOfBegun(run, parts) : await records.begin(run)
   if (start === 'failed')
     return { end: { move: 'handBack' }, failure: { code: 'ERR_INBOX_UNAVAILABLE', error: undefined } }
   if (start === 'lost') return { end: { move: 'handBack' } }
@@ -89,8 +89,8 @@ export async function runAttempt(run: Run, parts: AttemptParts): Promise<Attempt
   return failed(failure, entry.attempt, parts)
 }
 
-/** If the process was paused since the entry was stored, its lease may end before it is renewed. */
-function begunOnArrival({ begunAt, isAborted }: Run, { leaseMs }: AttemptParts): 'begun' | 'lost' {
+/** The start of an entry that was begun as it arrived. If the inbox was slow or the process paused, its lease may end before it is renewed. */
+function startOfBegun({ begunAt, isAborted }: Run, { leaseMs }: AttemptParts): 'begun' | 'lost' {
   return isAborted || performance.now() > begunAt + leaseMs / 2 ? 'lost' : 'begun'
 }
 

@@ -18,7 +18,7 @@ export class ClaimSchedule {
   #isAlone = false
   /** How many entries wait for a claim. Undefined if it is not known. */
   #waiting: number | undefined
-  /** How many of them were stored after the claim that is under way had begun. Undefined if others may have become due. */
+  /** How many were stored since the claim that is under way began. Undefined if others may have become due. */
   #storedSince: number | undefined
   /** The limit of the claim that is under way, whose entries are not running yet. */
   #claiming = 0
@@ -40,26 +40,35 @@ export class ClaimSchedule {
     this.#storedSince = undefined
   }
 
-  /**
-   * Whether an entry that arrives may be handled beside those that are running. Those that wait for a claim come before it. While there
-   * are none, `recorded` does not count: entries that have ended and wait until that is recorded, at most `concurrency` of them.
-   */
-  hasRoom(running: number, recorded: number, concurrency: number): boolean {
-    if (this.#waiting === undefined || this.#interruptedIsNext || (this.#isAlone && running > 0)) return false
-    const first = this.#waiting + this.#claiming
-    return running - (first > 0 ? 0 : Math.min(recorded, concurrency)) + first < concurrency
+  /** Whether some wait, and it is known how many. */
+  get isCounting(): boolean {
+    return this.#waiting !== undefined && this.#waiting > 0
   }
 
-  /** What to claim while `running` entries of at most `concurrency` are running; undefined if one of them has to end first. */
-  next(running: number, concurrency: number): ClaimPlan | undefined {
+  /**
+   * Whether an entry that arrives may be handled beside those that are running. Those that wait for a claim come before it. If none
+   * waits, those of the running ones whose handlers have ended, and whose end is being recorded, take no slot, up to `concurrency` of
+   * them.
+   */
+  hasRoom(running: number, recording: number, concurrency: number): boolean {
+    if (this.#waiting === undefined || this.#interruptedIsNext || (this.#isAlone && running > 0)) return false
+    const first = this.#waiting + this.#claiming
+    return running - (first > 0 ? 0 : Math.min(recording, concurrency)) + first < concurrency
+  }
+
+  /**
+   * What to claim while `running` entries of at most `concurrency` are running; undefined if one of them has to end first. With
+   * `leavesRoom` the slots that are not needed for what waits stay free for what arrives meanwhile.
+   */
+  next(running: number, concurrency: number, leavesRoom: boolean): ClaimPlan | undefined {
     if (running === 0) this.#isAlone = false
     if (this.#isAlone) return undefined
     if (this.#interruptedIsNext)
       return running === 0 ? this.#begin({ interrupted: true, limit: 1 }) : undefined
     const room = concurrency - running
     if (room <= 0) return undefined
-    // With one more than those that wait, the inbox says whether these are all. The other slots stay free for what arrives meanwhile.
-    const limit = this.#waiting === undefined ? room : Math.min(room, this.#waiting + 1)
+    // With one more than those that wait, the inbox says whether these are all.
+    const limit = leavesRoom && this.#waiting !== undefined ? Math.min(room, this.#waiting + 1) : room
     return this.#begin({ interrupted: false, limit })
   }
 

@@ -40,13 +40,13 @@ export class Claimer {
     this.#failures = new FailureLog(options.logger, 'the worker could not claim entries')
   }
 
-  /** Claims entries beside those that are running. Never rejects. */
-  async claim(running: number): Promise<Claimed> {
+  /** Claims entries beside those that are running. See `ClaimSchedule` for `leavesRoom`. Never rejects. */
+  async claim(running: number, leavesRoom: boolean): Promise<Claimed> {
     const { pollMs, leaseMs } = this.#options
     const now = performance.now()
     const leaseEndsAt = now + leaseMs
     const concurrency = usableConcurrency(this.#options)
-    const plan = this.#schedule.next(running, concurrency)
+    const plan = this.#schedule.next(running, concurrency, leavesRoom)
     if (!plan && now - this.#askedAt >= ASK_AGAIN_MS) await this.#claim(NOTHING)
     const claims = plan && (await this.#claim(plan))
     if (plan && !claims) this.#schedule.othersMayBeDue()

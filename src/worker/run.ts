@@ -9,7 +9,7 @@ export interface Run {
   lost: boolean
   /** Whether the begin of its handlers was recorded when it was stored. */
   readonly begunOnArrival: boolean
-  /** When its handlers began, by the same clock. */
+  /** When the begin of its handlers was given to the inbox, by the same clock. */
   begunAt: number
   /** Its signal is for handlers only: making it takes long, and few handlers need it. */
   readonly controller: AbortController

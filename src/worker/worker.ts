@@ -1,4 +1,6 @@
+import { setImmediate as nextTick } from 'node:timers/promises'
 import type { MaybePending } from '../base/pending.js'
+import { settledWithin } from '../base/timeout.js'
 import type { EntryId } from '../callback/callback.js'
 import type { AttemptResult, AttemptStep } from '../events/steps.js'
 import { endOrAbort } from '../handlers/end-or-abort.js'
@@ -26,6 +28,8 @@ export class Worker {
   readonly #claimer: Claimer
   readonly #records: ClaimRecords
   readonly #arrivals: Arrivals
+  /** Whether the latest arrival could have begun if a slot had been free. */
+  #arrivalsMayBegin = false
   /** How many of the running entries have ended, and only wait until that is recorded. */
   #recording = 0
   #endWatch: (() => void) | undefined
@@ -45,7 +49,15 @@ export class Worker {
     logAttempts(parts.events, parts.logger)
     this.#claimer = new Claimer(parts, this.#schedule)
     this.#maintenance = new Maintenance(parts)
-    this.#arrivals = new Arrivals(parts, (begun) => this.#takeBegun(begun))
+    this.#arrivals = new Arrivals(parts, {
+      begun: (begun) => this.#takeBegun(begun),
+      waits: () => {
+        this.#schedule.stored()
+        this.#look()
+      },
+      slotIsFree: () => this.#slotIsFree(),
+      failed: () => this.#schedule.othersMayBeDue(),
+    })
   }
 
   /** Safe to call twice; without effect once stopped. */
@@ -62,17 +74,11 @@ export class Worker {
   }
 
   /**
-   * Stores a callback. If no other entry waits for a slot and one is free, it is stored with its claim, and its handlers begin: it then
-   * takes half of the statements. Otherwise call `stored` once it is.
+   * Stores a callback. If a slot is free and no other entry waits for one, the entry is stored with its claim and its handlers begin,
+   * which takes half of the statements.
    */
   add(arrival: Arrival): MaybePending<AddResult> {
-    return this.#mayBegin(arrival) ? this.#arrivals.store(arrival) : this.#parts.inbox.add(arrival)
-  }
-
-  /** To be called when a callback was stored without a claim. */
-  stored(): void {
-    this.#schedule.stored()
-    this.#look()
+    return this.#arrivals.store(arrival, this.#mayBegin(arrival))
   }
 
   /** To be called when an entry may have become due. */
@@ -102,10 +108,16 @@ export class Worker {
 
   async #work(): Promise<void> {
     while (!this.#stopped) {
+      // All that are stored in one event loop tick are to be counted.
+      if (this.#schedule.isCounting) await nextTick()
+      if (this.#stopped) return
       this.#awake = false
       // A caller that asks during the claim may have stored an entry that the claim has not seen.
       const waiting = this.#waitingForIdle.length
-      const { entries, leaseEndsAt, waitMs, nothingElseIsDue } = await this.#claimer.claim(this.#slots)
+      const { entries, leaseEndsAt, waitMs, nothingElseIsDue } = await this.#claimer.claim(
+        this.#slots,
+        this.#arrivalsMayBegin,
+      )
       if (this.#aborted) this.#claimer.handBack(entries)
       else for (const entry of entries) this.#take(entry, leaseEndsAt)
       this.#schedule.taken()
@@ -121,14 +133,13 @@ export class Worker {
   }
 
   #mayBegin({ callback, orderKey, suspicion }: Arrival): boolean {
-    return (
-      !this.#stopped &&
+    this.#arrivalsMayBegin =
       this.#arrivals.isSupported &&
       orderKey === undefined &&
       suspicion === undefined &&
-      this.#parts.handlers.for(callback.type).length > 0 &&
-      this.#schedule.hasRoom(this.#slots, this.#recording, usableConcurrency(this.#parts))
-    )
+      this.#parts.handlers.for(callback.type).length > 0
+    if (!this.#arrivalsMayBegin || this.#stopped) return false
+    return this.#schedule.hasRoom(this.#slots, this.#recording, usableConcurrency(this.#parts))
   }
 
   #takeBegun({ entry, begunAt }: BegunEntry): void {
@@ -138,7 +149,8 @@ export class Worker {
 
   #take(entry: ClaimedEntry, leaseEndsAt: number, begunAt?: number): void {
     const held = this.#running.get(entry.id)
-    if (held && !isSameCallback(held.entry, entry)) return this.#handleLater(entry, held)
+    if (held && !isSameCallback(held.entry, entry))
+      return this.#handleLater(entry, held, begunAt === undefined)
     if (held) {
       // Its lease ended, and no other process claimed it. Its handlers are still running, and then end the new claim: an entry
       // must not be handled twice at the same time, or again if it was handled while the inbox could not be reached.
@@ -180,7 +192,7 @@ export class Worker {
       })
   }
 
-  /** No other entry has become due by that. */
+  /** A slot became free, and no other entry became due by that. */
   #slotIsFree(): void {
     if (!this.#schedule.nothingWaits || this.#waitingForIdle.length > 0) this.#look()
   }
@@ -189,10 +201,12 @@ export class Worker {
    * The inbox has given the id to another callback: its file was replaced, or the server that took over lacked the entry. The end of
    * the callback that is running must not be recorded for this one, so this one gets another claim later.
    */
-  #handleLater(entry: ClaimedEntry, held: Run): void {
+  #handleLater(entry: ClaimedEntry, held: Run, mayWait: boolean): void {
     held.lost = true
     abortRun(held, new Error('the entry is not in the inbox any more, which gave its id to another one'))
     const error = 'the process was handling another callback, which had the same id in the inbox before'
+    // The attempt of an entry that begun as it arrived counts, unless it is handed back. It is then claimed when nothing else runs.
+    if (!mayWait) return this.#claimer.handBack([entry])
     const end = { move: 'reschedule', delayMs: this.#parts.retryDelayMs, error } as const
     this.#parts.inbox.settle([{ claim: entry, end }]).catch(() => {})
   }
@@ -248,8 +262,13 @@ export class Worker {
   }
 
   async #ended(): Promise<void> {
-    await Promise.all([this.#loop, this.#maintenance.stop(), this.#arrivals.ended()])
+    await Promise.all([this.#loop, this.#maintenance.stop(), this.#arrived()])
     await Promise.all([...this.#running.values()].map(({ done }) => done))
+  }
+
+  /** What is stored later than that is handed back. */
+  #arrived(): Promise<void> {
+    return settledWithin(this.#arrivals.ended(), this.#parts.leaseMs / 2)
   }
 
   #look(): void {

@@ -1,12 +1,14 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import fc from 'fast-check'
+import type { Arrival } from '../../src/inbox/inbox.js'
 import type { CompleteInbox } from '../../src/inbox/operations.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { arrival } from '../support/arrivals.js'
 import { deferred } from '../support/deferred.js'
 import { fakeClock } from '../support/fake-clock.js'
-import { away, interposed } from '../support/interposed-inbox.js'
+import { away, interposed, never } from '../support/interposed-inbox.js'
 import { randomRuns } from '../support/random-runs.js'
-import { work, type WorkOptions } from '../support/running-worker.js'
+import { becomes, work, type WorkOptions } from '../support/running-worker.js'
 import { until } from '../support/until.js'
 
 /** A worker that has asked once, and found nothing, so that arrivals may begin. It does not ask again by itself. */
@@ -56,10 +58,10 @@ describe('a callback that arrives while a slot is free', () => {
     const arrived = arrival({ body: '{"Id":"a"}' })
     const { callback } = arrived
     const adding = worker.add(arrived)
-    await adding
     callback.rawBody.fill(0)
     callback.signedAt.setTime(0)
     callback.receivedAt.setTime(0)
+    await adding
     const { event } = await called(1)
     expect(event.rawBody.toString()).toBe('{"Id":"a"}')
     expect(Number(event.signedAt)).toBeGreaterThan(0)
@@ -123,11 +125,11 @@ describe('a callback that arrives while a slot is free', () => {
 describe('a callback that arrives is stored to be claimed', () => {
   it('if all slots are in use, and is handled when one is free', async () => {
     const { worker, called, becomes, since } = await idleWorker({ handler: 'manual', concurrency: 2 })
-    const added = await Promise.all([1, 2, 3].map(() => worker.add(arrival())))
+    const added = []
+    for (let count = 1; count <= 3; count++) added.push(await worker.add(arrival()))
     expect(added.map((each) => 'claim' in each)).toEqual([true, true, false])
     const first = await called(2)
     expect(since('claim')).toBe(0)
-    worker.wake()
     first.succeed()
     const third = await called(3)
     third.succeed()
@@ -143,7 +145,6 @@ describe('a callback that arrives is stored to be claimed', () => {
     await turns()
     runs[0]!.succeed()
     const added = await worker.add(arrival({ idempotencyKey: 'newer' }))
-    worker.wake()
     expect([first, added].map((each) => 'claim' in each)).toEqual([true, false])
     const next = await called(2)
     expect(next.event.idempotencyKey).toBe('older')
@@ -194,7 +195,6 @@ describe('a callback that arrives is stored to be claimed', () => {
     const { worker, called } = await idleWorker({ inbox: real })
     for (let count = 1; count <= 3; count++) {
       await worker.add(arrival())
-      worker.wake()
       await called(count)
       await worker.idle()
     }
@@ -230,6 +230,7 @@ describe('the slots of a worker', () => {
     set('add', away)
     await expect(worker.add(arrival())).rejects.toThrow('the disk is away')
     set('add', undefined)
+    await worker.idle()
     expect('claim' in (await worker.add(arrival()))).toBe(true)
   })
 
@@ -285,69 +286,202 @@ describe('a stop', () => {
   })
 })
 
-it('never runs more handlers than slots, nor one entry twice, and leaves nothing, whatever comes when', async () => {
-  const step = fc.oneof(
-    {
-      weight: 4,
-      arbitrary: fc.record({
-        does: fc.constant('arrive' as const),
-        orderKey: fc.constantFrom(undefined, undefined, 'x'),
-      }),
-    },
-    { weight: 1, arbitrary: fc.record({ does: fc.constant('store' as const) }) },
-    {
-      weight: 4,
-      arbitrary: fc.record({
-        does: fc.constant('end' as const),
-        run: fc.nat(),
-        fails: fc.nat({ max: 3 }).map((n) => n === 0),
-      }),
-    },
-    { weight: 2, arbitrary: fc.record({ does: fc.constant('turn' as const) }) },
-  )
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(step, { maxLength: 60 }),
-      fc.integer({ min: 1, max: 4 }),
-      async (steps, concurrency) => {
-        const { worker, inbox, runs, store, underWay } = await idleWorker({
-          handler: 'manual',
-          concurrency,
-          retryDelayMs: 1,
-          pollMs: 1,
-        })
-        const known = () => {
-          const keys = runs.filter(({ isOver }) => !isOver).map(({ event }) => event.idempotencyKey)
-          expect(new Set(keys).size).toBe(keys.length)
-          expect(underWay()).toBeLessThanOrEqual(concurrency)
-        }
-        let stored = 0
-        for (const each of steps) {
-          if (each.does === 'arrive') {
-            stored++
-            void Promise.resolve(worker.add(arrival({ orderKey: each.orderKey }))).then((added) => {
-              if (added.result === 'stored' && !added.claim) worker.stored()
-            })
-          } else if (each.does === 'store') {
-            stored++
-            await store()
-          } else if (each.does === 'end') {
-            const open = runs.filter(({ isOver }) => !isOver)
-            const run = open[each.run % open.length]
-            if (each.fails) run?.fail(new Error('busy'))
-            else run?.succeed()
-          } else await turns()
-          known()
-        }
-        await until(() => {
-          known()
-          for (const { succeed } of runs) succeed()
-          return runs.filter(({ isOver }) => isOver).length >= stored && underWay() === 0
-        })
-        await worker.stop(1_000)
-        expect((await inbox.stats()).handled).toBe(stored)
+describe('a slot that was kept free for an arrival', () => {
+  const slow = async (what: 'repeat' | 'refused', options: WorkOptions = {}) => {
+    const working = await idleWorker(options)
+    const known = arrival()
+    await working.worker.add(known)
+    await working.worker.idle()
+    const gate = deferred()
+    working.set('add', (add) => gate.promise.then(what === 'repeat' ? add : away))
+    const added = Promise.resolve(working.worker.add(known)).catch(() => {})
+    working.set('add', undefined)
+    const end = async () => {
+      await turns()
+      gate.resolve()
+      await added
+    }
+    return { ...working, end }
+  }
+
+  it.each(['repeat', 'refused'] as const)('is given to one that waits, if that is %s', async (what) => {
+    const { worker, end, called } = await slow(what, { concurrency: 1 })
+    await worker.add(arrival({ idempotencyKey: 'waits' }))
+    await end()
+    expect((await called(2)).event.idempotencyKey).toBe('waits')
+  })
+
+  it.each(['repeat', 'refused'] as const)('is not waited for by idle() if that is %s', async (what) => {
+    const { worker, end } = await slow(what)
+    const idle = worker.idle()
+    await end()
+    await idle
+  })
+
+  it('is given to a retry that became due meanwhile', async () => {
+    const { worker, end, inbox, called } = await slow('repeat', { concurrency: 1 })
+    const { id } = await inbox.add(arrival({ idempotencyKey: 'retry' }))
+    const { entries } = await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 1_000 })
+    await inbox.settle([{ claim: entries[0]!, end: { move: 'reschedule', delayMs: 0, error: 'busy' } }])
+    worker.wake()
+    await end()
+    expect((await called(2)).event.idempotencyKey).toBe('retry')
+    expect(entries[0]!.id).toBe(id)
+  })
+})
+
+it('handlers run in the context of no request', async () => {
+  const context = new AsyncLocalStorage<string>()
+  const seen: unknown[] = []
+  const { worker, called, events } = await idleWorker({ handler: () => void seen.push(context.getStore()) })
+  events.subscribe('claimed', () => seen.push(context.getStore()))
+  for (const name of ['a', 'b']) void context.run(name, () => worker.add(arrival()))
+  await called(2)
+  expect(seen).toEqual([undefined, undefined, undefined, undefined])
+})
+
+it('arrivals that cannot begin, all of one tick, are claimed in one step', async () => {
+  const { worker, called, since } = await idleWorker({ concurrency: 50 })
+  for (let count = 1; count <= 20; count++) void worker.add(arrival({ orderKey: `account ${count}` }))
+  await called(20)
+  await turns()
+  expect(since('claim')).toBeLessThanOrEqual(2)
+})
+
+describe('an inbox of the application', () => {
+  it('that makes a claim for another entry does not end the handlers of that one', async () => {
+    const real = new MemoryInbox()
+    const add = real.add.bind(real)
+    const { worker, called, runs } = await idleWorker({ inbox: real, handler: 'manual' })
+    await worker.add(arrival())
+    await called(1)
+    real.add = async (arrived, begin) => {
+      const added = await add(arrived, begin)
+      return 'claim' in added && added.claim ? { ...added, claim: { ...added.claim, id: '1' } } : added
+    }
+    await worker.add(arrival())
+    await turns()
+    expect(runs[0]!.context.signal.aborted).toBe(false)
+  })
+
+  it('that gives the id of an entry that is running to an arrival has it handed back, and handled later', async () => {
+    const [one, other] = [new MemoryInbox(), new MemoryInbox()]
+    let current = one
+    const inbox = new Proxy(one, {
+      get(_target, name) {
+        const value: unknown = Reflect.get(current, name)
+        return typeof value === 'function' ? value.bind(current) : value
       },
-    ),
-    { numRuns: randomRuns(40) },
+    })
+    const { worker, called, runs } = await idleWorker({ inbox, handler: 'manual', maxAttempts: 1, pollMs: 5 })
+    await worker.add(arrival({ idempotencyKey: 'old' }))
+    await called(1)
+    current = other
+    const { id } = await worker.add(arrival({ idempotencyKey: 'new' }))
+    await turns()
+    runs[0]!.succeed()
+    const run = await called(2)
+    expect([run.event.idempotencyKey, run.context.attempt]).toEqual(['new', 1])
+    run.succeed()
+    await becomes(other, id, 'handled', 1)
+  })
+
+  it('that resolves to nothing, or never, does not hold up a stop', async () => {
+    const nothing = await idleWorker()
+    nothing.set('add', () => Promise.resolve(undefined as never))
+    const adding = Promise.resolve(nothing.worker.add(arrival())).catch(() => {})
+    await nothing.worker.stop(60_000)
+    await adding
+    const hangs = await idleWorker({ leaseMs: 20 })
+    hangs.set('add', never)
+    void hangs.worker.add(arrival())
+    await hangs.worker.stop(60_000)
+    expect(hangs.log.text()).not.toContain('still running')
+  })
+})
+
+describe('whatever comes when', () => {
+  const step = fc.oneof(
+    { weight: 6, arbitrary: fc.record({ does: fc.constant('arrive'), isOrdered: fc.nat({ max: 3 }) }) },
+    { weight: 2, arbitrary: fc.record({ does: fc.constant('repeat'), which: fc.nat() }) },
+    { weight: 1, arbitrary: fc.record({ does: fc.constantFrom('store', 'wake', 'ask', 'turns') }) },
   )
+  const plan = fc.record({
+    steps: fc.array(step, { maxLength: 40 }),
+    // In event loop turns, of one call of the inbox or the handler after the other. 7: it fails instead.
+    delays: fc.array(fc.nat({ max: 7 }), { minLength: 1, maxLength: 30 }),
+    concurrency: fc.integer({ min: 1, max: 4 }),
+    interrupted: fc.nat({ max: 2 }),
+    ignoresBegin: fc.boolean(),
+  })
+
+  it('no more handlers than slots run, no entry twice at once, and nothing is left', async () => {
+    await fc.assert(
+      fc.asyncProperty(plan, async ({ steps, delays, concurrency, interrupted, ignoresBegin }) => {
+        let calls = 0
+        const pass = async (mayFail: boolean) => {
+          const delay = delays[calls++ % delays.length]!
+          for (let turn = 0; turn < delay; turn++) await new Promise((resolve) => setImmediate(resolve))
+          if (mayFail && delay === 7) throw new Error('busy')
+        }
+        const real = new MemoryInbox()
+        const add = real.add.bind(real)
+        for (let count = 0; count < interrupted; count++) await add(arrival(), { leaseMs: 0 })
+        if (ignoresBegin) real.add = (arrived) => add(arrived)
+        const { inbox, set } = interposed(real)
+        set('claim', (call) => pass(false).then(call))
+        set('begin', (call) => pass(false).then(call))
+        set('settle', (call) => pass(false).then(call))
+        set('add', async (call) => {
+          await pass(true)
+          const added = await call()
+          await pass(false)
+          return added
+        })
+        const running: string[] = []
+        const wrong: string[] = []
+        const { worker } = work({
+          inbox,
+          concurrency,
+          pollMs: 2 ** 30,
+          retryDelayMs: 1,
+          maxRetryDelayMs: 2,
+          maxAttempts: 1_000,
+          handler: async ({ idempotencyKey }) => {
+            if (running.includes(idempotencyKey)) wrong.push(`${idempotencyKey} runs twice`)
+            if (running.push(idempotencyKey) > concurrency) wrong.push(`${running.length} handlers run`)
+            try {
+              await pass(Math.random() < 0.5)
+            } finally {
+              running.splice(running.indexOf(idempotencyKey), 1)
+            }
+          },
+        })
+        const arrivals = [arrival()]
+        const asked: Promise<void>[] = []
+        const send = (arrived: Arrival) => void Promise.resolve(worker.add(arrived)).catch(() => {})
+        for (const { does, ...given } of steps) {
+          if (does === 'arrive')
+            arrivals.push(
+              arrival({ orderKey: 'isOrdered' in given && given.isOrdered === 0 ? 'x' : undefined }),
+            )
+          if (does === 'arrive') send(arrivals.at(-1)!)
+          if (does === 'repeat') send(arrivals[('which' in given ? given.which : 0) % arrivals.length]!)
+          if (does === 'store') await add(arrival())
+          if (does === 'store' || does === 'wake') worker.wake()
+          if (does === 'ask') asked.push(worker.idle())
+          if (does === 'turns') await pass(false)
+        }
+        let left = Infinity
+        await until(() => {
+          void real.stats().then(({ stored, running, retrying }) => (left = stored + running + retrying))
+          return left === 0
+        })
+        await Promise.all(asked)
+        await worker.stop(1_000)
+        expect(wrong).toEqual([])
+      }),
+      { numRuns: randomRuns(60) },
+    )
+  }, 120_000)
 })

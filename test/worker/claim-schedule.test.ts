@@ -5,7 +5,7 @@ const ALL = { entries: [], interruptedIsDue: false }
 /** A schedule that has claimed once, and nothing waits. */
 function idleSchedule(): ClaimSchedule {
   const schedule = new ClaimSchedule()
-  schedule.claimed(schedule.next(0, 10)!, ALL, true)
+  schedule.claimed(schedule.next(0, 10, true)!, ALL, true)
   schedule.taken()
   return schedule
 }
@@ -13,20 +13,26 @@ function idleSchedule(): ClaimSchedule {
 describe('what is claimed', () => {
   it('is at first, and when others may be due, what there are slots for', () => {
     const schedule = new ClaimSchedule()
-    expect(schedule.next(3, 10)).toEqual({ limit: 7, interrupted: false })
+    expect(schedule.next(3, 10, true)).toEqual({ limit: 7, interrupted: false })
     const idle = idleSchedule()
     idle.stored()
     idle.othersMayBeDue()
-    expect(idle.next(3, 10)).toEqual({ limit: 7, interrupted: false })
+    expect(idle.next(3, 10, true)).toEqual({ limit: 7, interrupted: false })
   })
 
   it('is what waits and one more, as the inbox then says whether these are all', () => {
     const limitBeside = (running: number) => {
       const schedule = idleSchedule()
       for (let count = 0; count < 2; count++) schedule.stored()
-      return schedule.next(running, 10)?.limit
+      return schedule.next(running, 10, true)?.limit
     }
     expect([3, 8, 10].map(limitBeside)).toEqual([3, 2, undefined])
+  })
+
+  it('is what there are slots for if nothing is to be left for arrivals', () => {
+    const schedule = idleSchedule()
+    schedule.stored()
+    expect(schedule.next(3, 10, false)).toEqual({ limit: 7, interrupted: false })
   })
 })
 
@@ -36,7 +42,7 @@ describe('an arrival has room', () => {
     expect([9, 10].map((running) => schedule.hasRoom(running, 0, 10))).toEqual([true, false])
     for (let count = 0; count < 3; count++) schedule.stored()
     expect([6, 7].map((running) => schedule.hasRoom(running, 0, 10))).toEqual([true, false])
-    const plan = schedule.next(0, 10)!
+    const plan = schedule.next(0, 10, true)!
     expect(plan.limit).toBe(4)
     expect([5, 6].map((running) => schedule.hasRoom(running, 0, 10))).toEqual([true, false])
     schedule.stored()
@@ -70,7 +76,7 @@ describe('an arrival has room', () => {
       'when others became due during a claim that found nothing else',
       (() => {
         const schedule = idleSchedule()
-        const plan = schedule.next(0, 10)!
+        const plan = schedule.next(0, 10, true)!
         schedule.othersMayBeDue()
         schedule.claimed(plan, ALL, true)
         schedule.taken()
@@ -81,7 +87,7 @@ describe('an arrival has room', () => {
       'when a claim has not found all',
       (() => {
         const schedule = idleSchedule()
-        schedule.claimed(schedule.next(0, 10)!, ALL, false)
+        schedule.claimed(schedule.next(0, 10, true)!, ALL, false)
         schedule.taken()
         return schedule
       })(),
@@ -90,7 +96,7 @@ describe('an arrival has room', () => {
       'when an interrupted entry is due',
       (() => {
         const schedule = idleSchedule()
-        schedule.claimed(schedule.next(0, 10)!, { entries: [], interruptedIsDue: true }, true)
+        schedule.claimed(schedule.next(0, 10, true)!, { entries: [], interruptedIsDue: true }, true)
         schedule.taken()
         return schedule
       })(),

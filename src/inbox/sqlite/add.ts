@@ -146,7 +146,7 @@ function insert(
   const isBegun = claimedForMs !== undefined
   // The file may be replaced while several processes have it open. A claim of an entry of the old file must not be valid for the
   // entry that has its id in the new one. Claims count from here.
-  const token = Math.ceil(Math.random() * 1_000_000_000)
+  const token = 1 + Math.floor(Math.random() * 1_000_000_000)
   const row: Record<(typeof COLUMNS)[number], SqliteValue> = {
     state,
     known,

@@ -191,7 +191,8 @@ function renew(
 const CLAIM = `
   UPDATE entries SET state = 'running', due_at = ?, due_set_at = ?, token = token + 1
   WHERE id = ?
-  RETURNING token, attempts, replayed, order_key IS NOT NULL AS is_ordered, ${COMMON_COLUMNS}, secret_fingerprint, trace_context, body`
+  RETURNING token, attempts, replayed, order_key IS NOT NULL AS is_ordered, ${COMMON_COLUMNS}, secret_fingerprint, trace_context,
+    body`
 
 // A repeated call for the same claim counts no further attempt.
 const BEGIN = `
