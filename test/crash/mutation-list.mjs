@@ -121,9 +121,22 @@ export const MUTATIONS = [
   {
     defect: 'a stored callback does not wake the worker',
     changes: [
-      ['receiver/durable-acceptance.ts', "if (added.result === 'stored') this.#parts.worker.wake()", ''],
+      ['worker/worker.ts', 'this.#schedule.stored()\n        this.#look()', 'this.#schedule.stored()'],
     ],
-    tests: ['test/receiver/inbox-handling.test.ts', ...WORKER_TESTS],
+    tests: ['test/worker/arrivals.test.ts'],
+  },
+  {
+    defect: 'the claim of an arrival whose handlers begin is not recorded',
+    changes: [
+      ['inbox/sqlite/add.ts', "claimedForMs === undefined ? 'stored' : 'running'", "'stored'"],
+      ['inbox/sqlite/add.ts', 'now + (claimedForMs ?? 0)', 'now'],
+    ],
+    tests: INBOX_TESTS,
+  },
+  {
+    defect: 'an arrival begins although no slot is free',
+    changes: [['worker/claim-schedule.ts', '+ first < concurrency', '+ first <= concurrency']],
+    tests: ['test/worker/arrivals.test.ts'],
   },
   {
     defect: 'the next entry of an order key is not promoted',
