@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import type { CallbackHeaders } from '../callback/callback.js'
 import type { HeaderValue } from '../signature/index.js'
 
@@ -90,11 +89,13 @@ function isText(value: unknown): boolean {
 
 /**
  * Serverless adapters create requests that have `headers` only, or a number as the Content-Length in `rawHeaders`. To look at each
- * value takes longer than to find the headers of a callback, which therefore convert their own values.
+ * value takes longer than to find the headers of a callback, which therefore convert their own values. `headers` is not read if there
+ * is the raw list: Node 26.12 makes it only then, and fails if the application has shortened the list.
  */
-function givenLines({ rawHeaders, headers }: RequestHeaders): readonly string[] {
+function givenLines(request: RequestHeaders): readonly string[] {
+  const { rawHeaders } = request
   if (rawHeaders && rawHeaders.length > 0) return rawHeaders
-  return Object.entries(headers ?? {}).flatMap(([name, values]) =>
+  return Object.entries(request.headers ?? {}).flatMap(([name, values]) =>
     // An application in JavaScript may pass numbers.
     [values ?? []].flat().flatMap((value: unknown) => [name, String(value)]),
   )
@@ -110,7 +111,13 @@ export function headerValues(request: RequestHeaders, name: string): string[] {
   return values
 }
 
-export function isChunked({ headers }: IncomingMessage): boolean {
-  // Node has parsed them already, to look for `Expect`.
-  return headers['transfer-encoding'] !== undefined
+export function isChunked(request: RequestHeaders): boolean {
+  const lines = givenLines(request)
+  for (let index = 0; index < lines.length; index += 2) {
+    const { length } = lines[index]!
+    if (length === TRANSFER_ENCODING.length && lines[index]!.toLowerCase() === TRANSFER_ENCODING) return true
+  }
+  return false
 }
+
+const TRANSFER_ENCODING = 'transfer-encoding'

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { createReceiver, type OutcomeCode } from '../../src/index.js'
 import { sendRawRequest } from '../../src/testing/raw-request.js'
 import { collectedLog } from '../support/collected-log.js'
-import { HOST_NAMES } from '../support/hosts.js'
+import { HOST_NAMES, serve } from '../support/hosts.js'
 import { editHead, withHeader, withLines } from '../support/http-bytes.js'
 import { FORGED, genuine, runReceiver, subscription } from '../support/running-receiver.js'
 
@@ -207,3 +207,26 @@ function genuineWithBothSpecialCharacters(): ReturnType<typeof genuine> {
       return callback
   }
 }
+
+it.each([false, true])(
+  'answers if the application has shortened the raw list, from which Node may then make no headers; exclusive: %s',
+  async (exclusive) => {
+    const receiver = createReceiver({ subscriptions: [subscription], logger: false })
+    receiver.on(subscription.eventTypeName, () => {})
+    const listener = receiver.requestListener(undefined, { exclusive })
+    let removes: string | undefined
+    const port = await serve((request, response) => {
+      const index = request.rawHeaders.findIndex((name) => name === removes)
+      if (index !== -1) request.rawHeaders.splice(index, 2)
+      Object.defineProperty(request, 'headers', {
+        get() {
+          throw new TypeError("Cannot read properties of undefined (reading 'length')")
+        },
+      })
+      listener(request, response)
+    })
+    expect(await sendRawRequest(genuine().toHttp(), { port })).toMatchObject({ status: 200 })
+    removes = 'Authorization'
+    expect(await sendRawRequest(genuine().toHttp(), { port })).toMatchObject({ status: 401 })
+  },
+)
