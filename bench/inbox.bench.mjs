@@ -103,7 +103,7 @@ async function latency(load, { quick }) {
   const series = (name, field) => results[name].map((result) => result[field])
   return inboxes.flatMap((name) => {
     const delays = series(name, 'p50').map((p50, round) => (p50 - results[without][round].p50) * 1000)
-    const what = `${name}, disk with 1 ms more, ${load} of capacity`
+    const what = `${name}, a sync of 1 ms, ${load} of capacity`
     const aims = load === 0.5 ? { p50: { atMost: 3 }, p99: { atMost: 2 } } : {}
     return [
       {
