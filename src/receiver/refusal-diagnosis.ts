@@ -10,6 +10,7 @@ import type { PreparedSubscription } from '../callback/prepared-subscription.js'
 import type { Cause, Explanation, Finding } from '../diagnosis/index.js'
 import type { EventChannel } from '../events/event-channel.js'
 import { answeredEvent } from '../events/publish-answer.js'
+import { headerLines } from '../http/callback-headers.js'
 import type { AnsweredRequest } from '../http/process-callback.js'
 import { silentLogger, type Logger } from '../logging/logger.js'
 
@@ -156,8 +157,7 @@ export class RefusalDiagnosis {
         explainCallback(
           {
             path: head.path,
-            rawHeaders: head.request.rawHeaders,
-            headers: head.request.headers,
+            rawHeaders: headerLines(head.request),
             body,
             receivedAt,
           },

@@ -1,6 +1,8 @@
 import { createReceiver } from '../../src/index.js'
 import type { ExplainedEvent } from '../../src/events/lifecycle-events.js'
+import { sendRawRequest } from '../../src/testing/raw-request.js'
 import { fakeTimeouts } from '../support/fake-timeouts.js'
+import { serve } from '../support/hosts.js'
 import { genuine, SECRET, subscription } from '../support/running-receiver.js'
 import { until } from '../support/until.js'
 import { countingReceiver, MISMATCH, misconfigured, plain } from './misconfigured-receiver.js'
@@ -26,6 +28,23 @@ test('the line of a later refusal has the cause and the cure of an earlier one',
       eventType: subscription.eventTypeName,
     },
   })
+})
+
+test('the cause is found without the headers by name, which Node may fail to make', async () => {
+  const { receiver, log } = countingReceiver({ diagnosis: OFTEN })
+  const listener = receiver.requestListener()
+  const port = await serve((request, response) => {
+    Object.defineProperty(request, 'headers', {
+      get() {
+        throw new TypeError('the raw list was shortened')
+      },
+    })
+    listener(request, response)
+  })
+  const found = () => log.withCode(MISMATCH).find(({ fields }) => 'cause' in fields)
+  for (let attempt = 0; attempt < ATTEMPTS && !found(); attempt++)
+    await sendRawRequest(genuine().toHttp(), { port })
+  expect(found()?.fields).toMatchObject({ cause: 'secret-is-base64' })
 })
 
 test('a subscriber of explained is told of the cause, also without a logger', async () => {
