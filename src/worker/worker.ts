@@ -205,7 +205,7 @@ export class Worker {
     held.lost = true
     abortRun(held, new Error('the entry is not in the inbox any more, which gave its id to another one'))
     const error = 'the process was handling another callback, which had the same id in the inbox before'
-    // The attempt of an entry that begun as it arrived counts, unless it is handed back. It is then claimed when nothing else runs.
+    // The attempt of an entry that began as it arrived counts unless it is handed back. It is then claimed once nothing else runs.
     if (!mayWait) return this.#claimer.handBack([entry])
     const end = { move: 'reschedule', delayMs: this.#parts.retryDelayMs, error } as const
     this.#parts.inbox.settle([{ claim: entry, end }]).catch(() => {})
