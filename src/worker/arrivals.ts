@@ -3,7 +3,8 @@ import { AsyncResource } from 'node:async_hooks'
 import { setImmediate } from 'node:timers'
 import { isPending, type MaybePending } from '../base/pending.js'
 import type { VerifiedCallback } from '../callback/callback.js'
-import type { AddResult, Arrival, ClaimedEntry, Inbox } from '../inbox/inbox.js'
+import { copyOfCallback } from '../callback/copy-of-callback.js'
+import type { AddResult, Arrival, ClaimedEntry, ClaimToken, Inbox } from '../inbox/inbox.js'
 
 const defer = setImmediate
 
@@ -78,7 +79,10 @@ export class Arrivals {
   /** Stores an arrival. With `begins` a slot is free for it. */
   store(arrival: Arrival, begins: boolean): MaybePending<AddResult> {
     const { inbox, leaseMs } = this.#parts
-    const beginning = begins ? { callback: copyOf(arrival), begunAt: performance.now() } : undefined
+    const { callback, traceContext } = arrival
+    const beginning = begins
+      ? { callback: copyOfCallback(callback, traceContext), begunAt: performance.now() }
+      : undefined
     const adding: MaybePending<AddResult> = beginning ? inbox.add(arrival, { leaseMs }) : inbox.add(arrival)
     if (!isPending(adding)) return this.#added(adding, beginning)
     if (beginning) this.#beginning.add(beginning)
@@ -113,7 +117,7 @@ export class Arrivals {
   }
 
   // A handler may work for long before it awaits something. Senders must not wait for that.
-  #begin({ id, token }: { id: string; token: number }, { callback, begunAt }: Beginning): void {
+  #begin({ id, token }: ClaimToken, { callback, begunAt }: Beginning): void {
     const entry = { id, token, callback, attempt: 1, replayed: false, isOrdered: false }
     if (this.#begun.push({ entry, begunAt }) === 1) defer(this.#takeBegun)
   }
@@ -126,20 +130,4 @@ export class Arrivals {
   #mayHaveEnded(): void {
     if (this.#waiting.length > 0 && this.slots === 0) for (const resolve of this.#waiting.splice(0)) resolve()
   }
-}
-
-/** With its own bytes and dates, because the application may change those of the callback that was received. */
-function copyOf({ callback: received, traceContext }: Arrival): VerifiedCallback {
-  const { type, idempotencyKey, signedAt, receivedAt, rawBody, subscription, secretFingerprint } = received
-  const copy: { [Name in keyof Required<VerifiedCallback>]: VerifiedCallback[Name] } = {
-    type,
-    idempotencyKey,
-    signedAt: new Date(signedAt),
-    receivedAt: new Date(receivedAt),
-    rawBody: Buffer.from(rawBody),
-    subscription,
-    secretFingerprint,
-    traceContext,
-  }
-  return copy
 }

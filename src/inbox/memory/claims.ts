@@ -1,8 +1,9 @@
+import { copyOfCallback } from '../../callback/copy-of-callback.js'
 import type { ClaimedEntry, ClaimEntries, Claims, ClaimToken, SettledClaim } from '../inbox.js'
 import { MOVES } from '../states.js'
 import { attemptBegan, attemptEnded, attemptWasInterrupted } from './attempt-records.js'
 import type { MemoryEntries } from './entries.js'
-import { copyOf, type MemoryEntry } from './memory-entry.js'
+import type { MemoryEntry } from './memory-entry.js'
 import { setDue } from './unfinished-entries.js'
 
 export function claim(
@@ -32,7 +33,7 @@ export function claimEntry(entry: MemoryEntry, leaseMs: number, now: number): Cl
   attemptWasInterrupted(entry)
   const { id, token, callback, attempts, replayed } = entry
   const isOrdered = entry.orderKey !== undefined
-  return { id, token, callback: copyOf(callback), attempt: attempts + 1, replayed, isOrdered }
+  return { id, token, callback: copyOfCallback(callback), attempt: attempts + 1, replayed, isOrdered }
 }
 
 /** Renews the claims that are still held, and counts the attempts that begin. Returns the entries. */

@@ -1,4 +1,5 @@
 import type { EntryId, VerifiedCallback } from '../../callback/callback.js'
+import { copyOfCallback } from '../../callback/copy-of-callback.js'
 import type { ArrivedHeaders, Arrival } from '../inbox.js'
 import type { Attempt, EntrySummary, OperatorRecord } from '../operations.js'
 import type { InboxState, StoredState } from '../states.js'
@@ -48,7 +49,7 @@ export function createEntry(
     id: String(sequence),
     sequence,
     state,
-    callback: { ...copyOf(callback), ...(traceContext !== undefined && { traceContext }) },
+    callback: copyOfCallback(callback, traceContext),
     key,
     bodyHash,
     signature,
@@ -69,17 +70,6 @@ export function createEntry(
     history: [],
     moreSignatures: [],
     latestSignedAt: Number(callback.signedAt),
-  }
-}
-
-/** A copy, as an inbox on a disk has one: the application may change the bytes and dates of what it was given or has passed. */
-export function copyOf(callback: VerifiedCallback): VerifiedCallback {
-  const { rawBody, signedAt, receivedAt } = callback
-  return {
-    ...callback,
-    rawBody: Buffer.from(rawBody),
-    signedAt: new Date(signedAt),
-    receivedAt: new Date(receivedAt),
   }
 }
 

@@ -1,0 +1,24 @@
+import type { VerifiedCallback } from './callback.js'
+
+/**
+ * A copy with bytes and dates of its own, as an inbox on a disk has one: the application may change those of what it was given or has
+ * passed. The payload of an event is left out.
+ */
+export function copyOfCallback(
+  callback: VerifiedCallback,
+  traceContext: string | undefined = callback.traceContext,
+): VerifiedCallback {
+  const { type, idempotencyKey, signedAt, receivedAt, rawBody, subscription, secretFingerprint } = callback
+  // On Node 20 a spread with further properties would take one to four microseconds.
+  const copy: { -readonly [Name in keyof VerifiedCallback]: VerifiedCallback[Name] } = {
+    type,
+    idempotencyKey,
+    signedAt: new Date(signedAt),
+    receivedAt: new Date(receivedAt),
+    rawBody: Buffer.from(rawBody),
+    subscription,
+  }
+  if (secretFingerprint !== undefined) copy.secretFingerprint = secretFingerprint
+  if (traceContext !== undefined) copy.traceContext = traceContext
+  return copy
+}
