@@ -111,6 +111,8 @@ export function headerValues(request: RequestHeaders, name: string): string[] {
   return values
 }
 
+const TRANSFER_ENCODING = 'transfer-encoding'
+
 export function isChunked(request: RequestHeaders): boolean {
   const lines = givenLines(request)
   for (let index = 0; index < lines.length; index += 2) {
@@ -119,5 +121,3 @@ export function isChunked(request: RequestHeaders): boolean {
   }
   return false
 }
-
-const TRANSFER_ENCODING = 'transfer-encoding'

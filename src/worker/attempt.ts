@@ -89,7 +89,10 @@ export async function runAttempt(run: Run, parts: AttemptParts): Promise<Attempt
   return failed(failure, entry.attempt, parts)
 }
 
-/** The start of an entry that was begun as it arrived. If the inbox was slow or the process paused, its lease may end before it is renewed. */
+/**
+ * The start of an entry whose begin was recorded as it arrived. If the inbox was slow or the process paused, its lease may end before
+ * it is renewed.
+ */
 function startOfBegun({ begunAt, isAborted }: Run, { leaseMs }: AttemptParts): 'begun' | 'lost' {
   return isAborted || performance.now() > begunAt + leaseMs / 2 ? 'lost' : 'begun'
 }

@@ -150,7 +150,7 @@ export class Worker {
   #take(entry: ClaimedEntry, leaseEndsAt: number, begunAt?: number): void {
     const held = this.#running.get(entry.id)
     if (held && !isSameCallback(held.entry, entry))
-      return this.#handleLater(entry, held, begunAt === undefined)
+      return this.#handleLater(entry, held, begunAt !== undefined)
     if (held) {
       // Its lease ended, and no other process claimed it. Its handlers are still running, and then end the new claim: an entry
       // must not be handled twice at the same time, or again if it was handled while the inbox could not be reached.
@@ -201,12 +201,12 @@ export class Worker {
    * The inbox has given the id to another callback: its file was replaced, or the server that took over lacked the entry. The end of
    * the callback that is running must not be recorded for this one, so this one gets another claim later.
    */
-  #handleLater(entry: ClaimedEntry, held: Run, mayWait: boolean): void {
+  #handleLater(entry: ClaimedEntry, held: Run, hasBegun: boolean): void {
     held.lost = true
     abortRun(held, new Error('the entry is not in the inbox any more, which gave its id to another one'))
     const error = 'the process was handling another callback, which had the same id in the inbox before'
-    // The attempt of an entry that began as it arrived counts unless it is handed back. It is then claimed once nothing else runs.
-    if (!mayWait) return this.#claimer.handBack([entry])
+    // If its begin is recorded, its attempt counts unless it is handed back. It is then claimed once nothing else runs.
+    if (hasBegun) return this.#claimer.handBack([entry])
     const end = { move: 'reschedule', delayMs: this.#parts.retryDelayMs, error } as const
     this.#parts.inbox.settle([{ claim: entry, end }]).catch(() => {})
   }

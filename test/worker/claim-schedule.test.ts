@@ -103,6 +103,5 @@ describe('an arrival has room', () => {
     ],
   ])('not %s', (_when, schedule) => {
     expect(schedule.hasRoom(0, 0, 10)).toBe(false)
-    expect(schedule.nothingWaits && schedule.hasRoom(0, 0, 10)).toBe(false)
   })
 })
