@@ -197,9 +197,14 @@ export interface Claims {
   readonly entries: readonly ClaimedEntry[]
   /**
    * In how many milliseconds the next entry is due that this request could take. Undefined only when there is none, or when
-   * `limit` was reached. 0 if the next call continues to correct times after the clock was set back.
+   * `limit` was reached and `moreIsDue` is not false. 0 if the next call continues to correct times after the clock was set back.
    */
   readonly nextDueInMs?: number | undefined
+  /**
+   * When `limit` was reached, 0 included: whether another entry is due that this request could take. An inbox that leaves it out is
+   * only asked more often.
+   */
+  readonly moreIsDue?: boolean | undefined
   /** Whether an interrupted entry of these types is due and was not taken. */
   readonly interruptedIsDue: boolean
   /** By how many milliseconds the clock was found to have been set back since the last claim, when that is a second or more. */

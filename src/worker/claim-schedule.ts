@@ -6,6 +6,15 @@ export interface ClaimPlan {
   readonly interrupted: boolean
 }
 
+/** The slots of a worker. */
+export interface Slots {
+  /** How many entries are running or about to. */
+  readonly running: number
+  /** How many of them have ended, and only wait until that is recorded. */
+  readonly recording: number
+  readonly concurrency: number
+}
+
 /**
  * Decides what a worker claims next, and whether an entry may be handled without a claim as it arrives.
  *
@@ -22,6 +31,8 @@ export class ClaimSchedule {
   #storedSince: number | undefined
   /** The limit of the claim that is under way, whose entries are not running yet. */
   #claiming = 0
+  /** Whether that claim is to take a part of those that wait. */
+  #fewerThanWait = false
 
   /** Whether a claim would find nothing, as far as it is known. */
   get nothingWaits(): boolean {
@@ -40,46 +51,39 @@ export class ClaimSchedule {
     this.#storedSince = undefined
   }
 
-  /** Whether some wait, and it is known how many. */
-  get isCounting(): boolean {
-    return this.#waiting !== undefined && this.#waiting > 0
+  /** Whether there is a slot for an entry that arrives. Those that wait for a claim come before it. */
+  hasRoom(slots: Slots): boolean {
+    if (this.#waiting === undefined || this.#interruptedIsNext || (this.#isAlone && slots.running > 0))
+      return false
+    return this.#waiting + this.#claiming < freeSlots(slots)
   }
 
   /**
-   * Whether an entry that arrives may be handled beside those that are running. Those that wait for a claim come before it. If none
-   * waits, those of the running ones whose handlers have ended, and whose end is being recorded, take no slot, up to `concurrency` of
-   * them.
+   * What to claim now; undefined if a running entry has to end first. With `leavesRoom` the slots that are not needed for what waits
+   * stay free for what arrives meanwhile.
    */
-  hasRoom(running: number, recording: number, concurrency: number): boolean {
-    if (this.#waiting === undefined || this.#interruptedIsNext || (this.#isAlone && running > 0)) return false
-    const first = this.#waiting + this.#claiming
-    return running - (first > 0 ? 0 : Math.min(recording, concurrency)) + first < concurrency
-  }
-
-  /**
-   * What to claim while `running` entries of at most `concurrency` are running; undefined if one of them has to end first. With
-   * `leavesRoom` the slots that are not needed for what waits stay free for what arrives meanwhile.
-   */
-  next(running: number, concurrency: number, leavesRoom: boolean): ClaimPlan | undefined {
-    if (running === 0) this.#isAlone = false
+  next(slots: Slots, leavesRoom: boolean): ClaimPlan | undefined {
+    if (slots.running === 0) this.#isAlone = false
     if (this.#isAlone) return undefined
     if (this.#interruptedIsNext)
-      return running === 0 ? this.#begin({ interrupted: true, limit: 1 }) : undefined
-    const room = concurrency - running
+      return slots.running === 0 ? this.#begin({ interrupted: true, limit: 1 }) : undefined
+    // Only asks whether others are due, which takes no slot: arrivals that use all slots must not keep others waiting for ever.
+    if (leavesRoom && this.#waiting === 0) return this.#begin({ interrupted: false, limit: 0 })
+    const room = freeSlots(slots)
     if (room <= 0) return undefined
-    // With one more than those that wait, the inbox says whether these are all.
-    const limit = leavesRoom && this.#waiting !== undefined ? Math.min(room, this.#waiting + 1) : room
+    const limit = leavesRoom && this.#waiting !== undefined ? Math.min(room, this.#waiting) : room
     return this.#begin({ interrupted: false, limit })
   }
 
   claimed(
-    { interrupted }: ClaimPlan,
+    { interrupted, limit }: ClaimPlan,
     { entries, interruptedIsDue }: Claims,
     nothingElseIsDue: boolean,
   ): void {
     this.#isAlone = interrupted && entries.length > 0
     this.#interruptedIsNext = !interrupted && interruptedIsDue
-    this.#waiting = nothingElseIsDue ? this.#storedSince : undefined
+    if (nothingElseIsDue) this.#waiting = this.#storedSince
+    else if (!this.#fewerThanWait || entries.length < limit) this.#waiting = undefined
   }
 
   /** To be called once the entries of a claim are running, or the claim has failed. */
@@ -88,9 +92,16 @@ export class ClaimSchedule {
   }
 
   #begin(plan: ClaimPlan): ClaimPlan {
-    this.#claiming = plan.limit
-    if (this.#waiting !== undefined) this.#waiting = 0
+    const { interrupted, limit } = plan
+    this.#claiming = limit
+    this.#fewerThanWait = !interrupted && this.#waiting !== undefined && limit < this.#waiting
+    if (this.#waiting !== undefined) this.#waiting = Math.max(this.#waiting - limit, 0)
     this.#storedSince = 0
     return plan
   }
+}
+
+/** Those whose handlers have ended take no slot while their end is recorded, up to `concurrency` of them. */
+export function freeSlots({ running, recording, concurrency }: Slots): number {
+  return concurrency - running + Math.min(recording, concurrency)
 }

@@ -1,8 +1,7 @@
 import { StepsAhead } from '../base/steps-ahead.js'
 import { withTimeout } from '../base/timeout.js'
 import { FailureLog } from '../logging/failure-log.js'
-import type { ClaimPlan, ClaimSchedule } from './claim-schedule.js'
-import { usableConcurrency } from './concurrency.js'
+import { freeSlots, type ClaimPlan, type ClaimSchedule, type Slots } from './claim-schedule.js'
 import type { ClaimedEntry, Claims } from '../inbox/inbox.js'
 import type { WorkerParts } from './worker-parts.js'
 
@@ -41,25 +40,26 @@ export class Claimer {
   }
 
   /** Claims entries beside those that are running. See `ClaimSchedule` for `leavesRoom`. Never rejects. */
-  async claim(running: number, leavesRoom: boolean): Promise<Claimed> {
+  async claim(slots: Slots, leavesRoom: boolean): Promise<Claimed> {
     const { pollMs, leaseMs } = this.#options
     const now = performance.now()
     const leaseEndsAt = now + leaseMs
-    const concurrency = usableConcurrency(this.#options)
-    const plan = this.#schedule.next(running, concurrency, leavesRoom)
+    const plan = this.#schedule.next(slots, leavesRoom)
     if (!plan && now - this.#askedAt >= ASK_AGAIN_MS) await this.#claim(NOTHING)
     const claims = plan && (await this.#claim(plan))
     if (plan && !claims) this.#schedule.othersMayBeDue()
     if (!claims) return { entries: [], leaseEndsAt, waitMs: pollMs, nothingElseIsDue: false }
     const { entries, nextDueInMs = pollMs } = claims
-    const isAll = entries.length < plan.limit && nextDueInMs > 0
+    const isAll = !(claims.moreIsDue ?? entries.length === plan.limit) && nextDueInMs > 0
     const nothingElseIsDue = isAll && !claims.interruptedIsDue && !plan.interrupted
     const interruptedIsDue = claims.interruptedIsDue && performance.now() >= this.#noInterruptedUntil
     this.#schedule.claimed(plan, { ...claims, interruptedIsDue }, nothingElseIsDue)
-    const taken = running + entries.length
+    const nothingRuns = slots.running + entries.length === 0
     // If an entry was due and another process took it, claiming again immediately would be a busy loop.
-    const interruptedIsNext = interruptedIsDue && !plan.interrupted && taken === 0
-    const moreMayBeDue = !isAll && entries.length > 0 && !plan.interrupted && taken < concurrency
+    const interruptedIsNext = interruptedIsDue && !plan.interrupted && nothingRuns
+    const isRoomLeft = entries.length < freeSlots(slots)
+    const tookNothing = entries.length === 0 && plan.limit > 0
+    const moreMayBeDue = !isAll && !tookNothing && !plan.interrupted && isRoomLeft
     return {
       entries,
       leaseEndsAt,

@@ -1,4 +1,4 @@
-import { setImmediate as nextTick } from 'node:timers/promises'
+import { setImmediate } from 'node:timers/promises'
 import type { MaybePending } from '../base/pending.js'
 import { settledWithin } from '../base/timeout.js'
 import type { EntryId } from '../callback/callback.js'
@@ -9,7 +9,7 @@ import { runAttempt, type AttemptEnd, type AttemptParts } from './attempt.js'
 import { logAttempts } from './attempt-log.js'
 import { ClaimRecords } from './claim-records.js'
 import { Arrivals, type BegunEntry } from './arrivals.js'
-import { ClaimSchedule } from './claim-schedule.js'
+import { ClaimSchedule, type Slots } from './claim-schedule.js'
 import { Claimer } from './claimer.js'
 import { usableConcurrency, warnOfConcurrency } from './concurrency.js'
 import { renewLeases } from './leases.js'
@@ -17,6 +17,9 @@ import { Maintenance } from './maintenance.js'
 import { publishAttempt } from './publish-attempt.js'
 import { abortRun, type Run } from './run.js'
 import type { WorkerParts } from './worker-parts.js'
+
+// Kept, as a test may replace it by a fake one.
+const nextTick = setImmediate
 
 /** Empties the inbox: claims entries, runs their handlers, and records how each attempt ended. */
 export class Worker {
@@ -108,28 +111,28 @@ export class Worker {
 
   async #work(): Promise<void> {
     while (!this.#stopped) {
-      // All that are stored in one event loop tick are to be counted.
-      if (this.#schedule.isCounting) await nextTick()
+      // One claim for all slots that become free in one event loop tick, and for all entries that are stored in it.
+      await nextTick()
       if (this.#stopped) return
       this.#awake = false
       // A caller that asks during the claim may have stored an entry that the claim has not seen.
       const waiting = this.#waitingForIdle.length
       const { entries, leaseEndsAt, waitMs, nothingElseIsDue } = await this.#claimer.claim(
         this.#slots,
-        this.#arrivalsMayBegin,
+        this.#arrivalsMayBegin && this.#arrivals.isSupported,
       )
       if (this.#aborted) this.#claimer.handBack(entries)
       else for (const entry of entries) this.#take(entry, leaseEndsAt)
       this.#schedule.taken()
-      if (nothingElseIsDue && this.#slots === 0)
+      if (nothingElseIsDue && this.#slots.running === 0)
         for (const resolve of this.#waitingForIdle.splice(0, waiting)) resolve()
       if (waitMs > 0) await this.#pause(waitMs)
     }
   }
 
-  /** How many entries are running or about to. */
-  get #slots(): number {
-    return this.#running.size + this.#arrivals.slots
+  get #slots(): Slots {
+    const running = this.#running.size + this.#arrivals.slots
+    return { running, recording: this.#recording, concurrency: usableConcurrency(this.#parts) }
   }
 
   #mayBegin({ callback, orderKey, suspicion }: Arrival): boolean {
@@ -139,7 +142,7 @@ export class Worker {
       suspicion === undefined &&
       this.#parts.handlers.for(callback.type).length > 0
     if (!this.#arrivalsMayBegin || this.#stopped) return false
-    return this.#schedule.hasRoom(this.#slots, this.#recording, usableConcurrency(this.#parts))
+    return this.#schedule.hasRoom(this.#slots)
   }
 
   #takeBegun({ entry, begunAt }: BegunEntry): void {
@@ -227,6 +230,7 @@ export class Worker {
     const startedAt = performance.now()
     const attemptEnd = await runAttempt(run, this.#parts)
     this.#recording++
+    this.#slotIsFree()
     const isRecorded = await this.#isRecorded(run, attemptEnd).finally(() => this.#recording--)
     const { id: entry, attempt, callback } = run.ended ?? run.entry
     const what = { entry, callback, attempt, durationMs: performance.now() - startedAt }
@@ -279,10 +283,7 @@ export class Worker {
   async #pause(ms: number): Promise<void> {
     if (this.#awake) return
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(() => {
-        this.#schedule.othersMayBeDue()
-        resolve()
-      }, ms)
+      const timer = setTimeout(resolve, ms)
       this.#wakeUp = () => {
         clearTimeout(timer)
         resolve()

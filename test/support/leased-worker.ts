@@ -42,6 +42,8 @@ export function leasedWorker(options: WorkOptions = {}) {
       for (let left = ms; left > 0; left -= 1_000) {
         clock.advance(Math.min(left, 1_000))
         await jest.advanceTimersByTimeAsync(Math.min(left, 1_000))
+        // The worker collects what happens in an event loop tick.
+        await new Promise((resolve) => setImmediate(resolve))
       }
     },
     /** What another process would get now. */

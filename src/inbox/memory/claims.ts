@@ -16,12 +16,13 @@ export function claim(
   const due = wanted
     .filter(({ dueAt }) => dueAt! <= now)
     .sort((a, b) => a.dueAt! - b.dueAt! || a.sequence - b.sequence)
-    .slice(0, limit)
-  const entries = due.map((entry) => claimEntry(entry, leaseMs, now))
+  const moreIsDue = due.length > limit
+  const entries = due.slice(0, limit).map((entry) => claimEntry(entry, leaseMs, now))
   const next = Math.min(...wanted.map(({ dueAt }) => dueAt!))
   return {
     entries,
-    nextDueInMs: entries.length < limit && next < Infinity ? next - now : undefined,
+    moreIsDue,
+    nextDueInMs: !moreIsDue && next < Infinity ? next - now : undefined,
     interruptedIsDue: ready.some((entry) => isInterrupted(entry) && entry.dueAt! <= now),
   }
 }

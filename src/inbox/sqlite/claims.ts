@@ -25,24 +25,25 @@ export function claim(
   const sql = interrupted ? INTERRUPTED : ORDINARY
   // Each type once, or the same entry would be claimed twice.
   const types = eventTypes === 'any' ? distinctTypes(db, sql.where) : [...new Set(eventTypes)]
-  const entries = types
-    .flatMap((type) => db.all<{ id: number; due_at: number }>(sql.due, type, now, limit))
+  const due = types
+    .flatMap((type) => db.all<{ id: number; due_at: number }>(sql.due, type, now, limit + 1))
     .sort((a, b) => a.due_at - b.due_at || a.id - b.id)
-    .slice(0, limit)
-    .map(({ id }) => {
-      const row = db.get<ClaimedRow>(CLAIM, now + leaseMs, now, id)!
-      return {
-        id: entryIdOf(id),
-        token: row.token,
-        callback: callbackOf(row, bufferOf(row.body)),
-        attempt: row.attempts + 1,
-        replayed: row.replayed === 1,
-        isOrdered: row.is_ordered === 1,
-      }
-    })
+  const moreIsDue = due.length > limit
+  const entries = due.slice(0, limit).map(({ id }) => {
+    const row = db.get<ClaimedRow>(CLAIM, now + leaseMs, now, id)!
+    return {
+      id: entryIdOf(id),
+      token: row.token,
+      callback: callbackOf(row, bufferOf(row.body)),
+      attempt: row.attempts + 1,
+      replayed: row.replayed === 1,
+      isOrdered: row.is_ordered === 1,
+    }
+  })
   return {
     entries,
-    nextDueInMs: entries.length < limit ? nextDueInMs(db, sql, types, now) : undefined,
+    moreIsDue,
+    nextDueInMs: moreIsDue ? undefined : nextDueInMs(db, sql, types, now),
     interruptedIsDue: (eventTypes === 'any' ? distinctTypes(db, INTERRUPTED.where) : eventTypes).some(
       (type) => db.all(INTERRUPTED.due, type, now, 1).length > 0,
     ),

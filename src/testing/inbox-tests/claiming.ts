@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import type { EntryId } from '../../callback/callback.js'
+import type { EventTypes } from '../../inbox/inbox.js'
 import { MOVES } from '../../inbox/states.js'
 import {
   addInOrder,
   ANY,
+  beginNext,
   claimDue,
   claimNext,
   createArrival,
@@ -53,14 +55,33 @@ export function registerClaiming({ describe, it }: Suite): void {
 
     it('says when the next entry is due', async ({ inbox, advance }) => {
       for (let i = 0; i < 2; i++) await inbox.add(createArrival())
-      const { entries, nextDueInMs: whenFull } = await inbox.claim({ ...ANY, limit: 2 })
-      assert.equal(whenFull, undefined)
+      const { entries, nextDueInMs: whenFull, moreIsDue } = await inbox.claim({ ...ANY, limit: 2 })
+      assert.equal(whenFull !== undefined && whenFull > 0, moreIsDue === false)
       for (const [index, delayMs] of [300, 200].entries())
         await settle(inbox, entries[index]!, { move: 'reschedule', delayMs, error: 'busy' })
       await advance(100)
       const { nextDueInMs } = await inbox.claim(ANY)
       // An inbox without a clock of its own has waited, and may have waited a little longer.
       assert.ok(nextDueInMs !== undefined && nextDueInMs <= 100 && nextDueInMs > 0, `${nextDueInMs}`)
+    })
+
+    it('says whether more is due than the limit, or leaves that out', async ({ inbox, advance }) => {
+      const moreIsDue = async (limit: number, eventTypes: EventTypes = 'any') =>
+        (await inbox.claim({ ...ANY, limit, eventTypes })).moreIsDue
+      const saysSo = (await moreIsDue(0)) !== undefined
+      const expected = (isDue: boolean) => (saysSo ? isDue : undefined)
+      await inbox.add(createArrival({ suspicion: 'stale' }))
+      await inbox.add(createArrival({ type: 'a' }))
+      await beginNext(inbox)
+      await advance(SHORT)
+      assert.equal(await moreIsDue(0), expected(false))
+      for (const type of ['a', 'b', 'a']) await inbox.add(createArrival({ type }))
+      assert.equal(await moreIsDue(0), expected(true))
+      assert.equal(await moreIsDue(2, ['a']), expected(false))
+      assert.equal(await moreIsDue(0, ['a']), expected(false))
+      assert.equal(await moreIsDue(1), expected(false))
+      await addInOrder(inbox, 2)
+      assert.equal(await moreIsDue(1), expected(false))
     })
 
     it('says nothing of when entries are due that it would not give', async ({ inbox }) => {
