@@ -135,7 +135,7 @@ export const MUTATIONS = [
   },
   {
     defect: 'an arrival begins although no slot is free',
-    changes: [['worker/claim-schedule.ts', '+ first < concurrency', '+ first <= concurrency']],
+    changes: [['worker/claim-schedule.ts', '#claiming < freeSlots(slots)', '#claiming <= freeSlots(slots)']],
     tests: ['test/worker/arrivals.test.ts'],
   },
   {
