@@ -201,8 +201,8 @@ export interface Claims {
    */
   readonly nextDueInMs?: number | undefined
   /**
-   * When `limit` was reached, 0 included: whether another entry is due that this request could take. An inbox that leaves it out is
-   * only asked more often.
+   * Whether another entry is due that this request could take. An inbox that leaves it out is asked more often.
+   * @default true if `limit` was reached, 0 included
    */
   readonly moreIsDue?: boolean | undefined
   /** Whether an interrupted entry of these types is due and was not taken. */

@@ -1,4 +1,4 @@
-import { setImmediate as nextTick } from 'node:timers/promises'
+import { nextTick } from '../base/next-tick.js'
 import type { EntryId } from '../callback/callback.js'
 import type { EntryCount, EntryPage, EntrySearch, EntrySummary } from './operations.js'
 

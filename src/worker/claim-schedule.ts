@@ -31,10 +31,8 @@ export class ClaimSchedule {
   #storedSince: number | undefined
   /** The limit of the claim that is under way, whose entries are not running yet. */
   #claiming = 0
-  /** Whether that claim is to take a part of those that wait. */
-  #fewerThanWait = false
 
-  /** Whether a claim would find nothing, as far as it is known. */
+  /** Whether a claim would find nothing, as far as it is known, and none is under way but one that only asks. */
   get nothingWaits(): boolean {
     return this.#waiting === 0 && this.#claiming === 0
   }
@@ -67,9 +65,9 @@ export class ClaimSchedule {
     if (this.#isAlone) return undefined
     if (this.#interruptedIsNext)
       return slots.running === 0 ? this.#begin({ interrupted: true, limit: 1 }) : undefined
-    // Only asks whether others are due, which takes no slot: arrivals that use all slots must not keep others waiting for ever.
-    if (leavesRoom && this.#waiting === 0) return this.#begin({ interrupted: false, limit: 0 })
     const room = freeSlots(slots)
+    // Only asks whether others are due, which takes no slot: arrivals that use all slots must not keep others waiting for ever.
+    if (this.#waiting === 0 && (leavesRoom || room <= 0)) return this.#begin({ interrupted: false, limit: 0 })
     if (room <= 0) return undefined
     const limit = leavesRoom && this.#waiting !== undefined ? Math.min(room, this.#waiting) : room
     return this.#begin({ interrupted: false, limit })
@@ -83,7 +81,9 @@ export class ClaimSchedule {
     this.#isAlone = interrupted && entries.length > 0
     this.#interruptedIsNext = !interrupted && interruptedIsDue
     if (nothingElseIsDue) this.#waiting = this.#storedSince
-    else if (!this.#fewerThanWait || entries.length < limit) this.#waiting = undefined
+    // It was for all that were known to wait, or found fewer: how many others wait is not known.
+    else if (interrupted || this.#waiting === this.#storedSince || entries.length < limit)
+      this.#waiting = undefined
   }
 
   /** To be called once the entries of a claim are running, or the claim has failed. */
@@ -92,10 +92,8 @@ export class ClaimSchedule {
   }
 
   #begin(plan: ClaimPlan): ClaimPlan {
-    const { interrupted, limit } = plan
-    this.#claiming = limit
-    this.#fewerThanWait = !interrupted && this.#waiting !== undefined && limit < this.#waiting
-    if (this.#waiting !== undefined) this.#waiting = Math.max(this.#waiting - limit, 0)
+    this.#claiming = plan.limit
+    if (this.#waiting !== undefined) this.#waiting = Math.max(this.#waiting - plan.limit, 0)
     this.#storedSince = 0
     return plan
   }

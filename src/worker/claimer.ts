@@ -40,24 +40,28 @@ export class Claimer {
   }
 
   /** Claims entries beside those that are running. See `ClaimSchedule` for `leavesRoom`. Never rejects. */
-  async claim(slots: Slots, leavesRoom: boolean): Promise<Claimed> {
+  async claim(slots: () => Slots, leavesRoom: boolean): Promise<Claimed> {
     const { pollMs, leaseMs } = this.#options
     const now = performance.now()
     const leaseEndsAt = now + leaseMs
-    const plan = this.#schedule.next(slots, leavesRoom)
+    const plan = this.#schedule.next(slots(), leavesRoom)
     if (!plan && now - this.#askedAt >= ASK_AGAIN_MS) await this.#claim(NOTHING)
     const claims = plan && (await this.#claim(plan))
     if (plan && !claims) this.#schedule.othersMayBeDue()
     if (!claims) return { entries: [], leaseEndsAt, waitMs: pollMs, nothingElseIsDue: false }
-    const { entries, nextDueInMs = pollMs } = claims
-    const isAll = !(claims.moreIsDue ?? entries.length === plan.limit) && nextDueInMs > 0
+    const { entries, moreIsDue = entries.length >= plan.limit } = claims
+    // The inbox may be code of the application. Without a pause, a worker would keep it busy.
+    const nextDueInMs = Number.isFinite(claims.nextDueInMs) ? claims.nextDueInMs! : pollMs
+    const isAll = !moreIsDue && nextDueInMs > 0
     const nothingElseIsDue = isAll && !claims.interruptedIsDue && !plan.interrupted
     const interruptedIsDue = claims.interruptedIsDue && performance.now() >= this.#noInterruptedUntil
     this.#schedule.claimed(plan, { ...claims, interruptedIsDue }, nothingElseIsDue)
-    const nothingRuns = slots.running + entries.length === 0
+    // Handlers may have ended during the claim.
+    const slotsNow = slots()
+    const nothingRuns = slotsNow.running + entries.length === 0
     // If an entry was due and another process took it, claiming again immediately would be a busy loop.
     const interruptedIsNext = interruptedIsDue && !plan.interrupted && nothingRuns
-    const isRoomLeft = entries.length < freeSlots(slots)
+    const isRoomLeft = entries.length < freeSlots(slotsNow)
     const tookNothing = entries.length === 0 && plan.limit > 0
     const moreMayBeDue = !isAll && !tookNothing && !plan.interrupted && isRoomLeft
     return {

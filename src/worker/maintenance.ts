@@ -1,4 +1,4 @@
-import { setImmediate as nextTick } from 'node:timers/promises'
+import { nextTick } from '../base/next-tick.js'
 import { withTimeout } from '../base/timeout.js'
 import type { Logger } from '../logging/logger.js'
 import type { Inbox } from '../inbox/inbox.js'

@@ -1,4 +1,4 @@
-import { setImmediate as nextTick } from 'node:timers/promises'
+import { nextTick } from '../base/next-tick.js'
 import { textProperty } from '../base/foreign-value.js'
 
 /** Until when requests are collected. */

@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises'
+import { nextTick } from '../base/next-tick.js'
 import type { MaybePending } from '../base/pending.js'
 import { settledWithin } from '../base/timeout.js'
 import type { EntryId } from '../callback/callback.js'
@@ -17,9 +17,6 @@ import { Maintenance } from './maintenance.js'
 import { publishAttempt } from './publish-attempt.js'
 import { abortRun, type Run } from './run.js'
 import type { WorkerParts } from './worker-parts.js'
-
-// Kept, as a test may replace it by a fake one.
-const nextTick = setImmediate
 
 /** Empties the inbox: claims entries, runs their handlers, and records how each attempt ended. */
 export class Worker {
@@ -118,7 +115,7 @@ export class Worker {
       // A caller that asks during the claim may have stored an entry that the claim has not seen.
       const waiting = this.#waitingForIdle.length
       const { entries, leaseEndsAt, waitMs, nothingElseIsDue } = await this.#claimer.claim(
-        this.#slots,
+        () => this.#slots,
         this.#arrivalsMayBegin && this.#arrivals.isSupported,
       )
       if (this.#aborted) this.#claimer.handBack(entries)

@@ -1,5 +1,4 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Claims } from '../../src/inbox/inbox.js'
 import type { CompleteInbox } from '../../src/inbox/operations.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { arrival } from '../support/arrivals.js'
@@ -117,54 +116,6 @@ describe('a callback that arrives while a slot is free', () => {
     run.succeed()
     await idle
     expect(await inbox.show(id)).toMatchObject({ state: 'handled' })
-  })
-})
-
-describe('a worker that looks for entries of other processes', () => {
-  it('meanwhile lets callbacks begin that arrive, however few slots there are', async () => {
-    const { worker, becomes, set, calls } = await idleWorker({ concurrency: 1, pollMs: 5 })
-    await becomes((await worker.add(arrival())).id, 'handled')
-    const { promise: answered, resolve: answer } = deferred()
-    set('claim', async (claim) => {
-      await answered
-      return claim()
-    })
-    const before = calls.claim
-    await until(() => calls.claim > before)
-    const added = await worker.add(arrival())
-    expect(added).toMatchObject({ result: 'stored', claim: { id: added.id } })
-    await becomes(added.id, 'handled', 1)
-    answer()
-  })
-
-  it('finds them while arrivals use all slots, which then come after them', async () => {
-    const { worker, called, runs, store, calls } = await idleWorker({
-      handler: 'manual',
-      concurrency: 1,
-      pollMs: 5,
-    })
-    await worker.add(arrival())
-    const first = await called(1)
-    await store({ idempotencyKey: 'of another process' })
-    const before = calls.claim
-    await until(() => calls.claim > before)
-    await turns()
-    expect(await worker.add(arrival())).not.toHaveProperty('claim')
-    first.succeed()
-    await called(2)
-    expect(runs[1]!.event.idempotencyKey).toBe('of another process')
-  })
-
-  it.each([
-    ['says whether more is due', (claims: Claims) => claims],
-    ['leaves that out', ({ entries, interruptedIsDue }: Claims) => ({ entries, interruptedIsDue })],
-  ])('finds them in an inbox that %s', async (_which, answerOf) => {
-    const { worker, becomes, store, set } = await idleWorker({ pollMs: 5 })
-    set('claim', async (claim) => answerOf(await claim()))
-    await becomes((await worker.add(arrival())).id, 'handled')
-    for (const id of [await store(), await store()]) await becomes(id, 'handled', 1)
-    const added = await worker.add(arrival())
-    await becomes(added.id, 'handled', 1)
   })
 })
 

@@ -1,5 +1,6 @@
-import { setImmediate as nextTick, setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { commitChannel, type CommitMeasurement } from '../../base/measurements.js'
+import { nextTick } from '../../base/next-tick.js'
 import type { Logger } from '../../logging/logger.js'
 import { CommitQueue, type Operation, type Waiting } from './commit-queue.js'
 import { inboxError, isBusy, isFault } from './inbox-error.js'

@@ -1,4 +1,4 @@
-import { setImmediate as nextTick } from 'node:timers/promises'
+import { nextTick } from '../../base/next-tick.js'
 import type { Reader } from './read-inbox-file.js'
 
 /** How long one step blocks the event loop, in milliseconds. A query that is running at its end is completed. */
