@@ -49,11 +49,20 @@ export class ClaimSchedule {
     this.#storedSince = undefined
   }
 
+  /**
+   * While ends are recorded no handlers run, so that up to `concurrency` of them take no slot. With a backlog they do: transactions with
+   * ends and claims together doubled the time until an answer.
+   */
+  freeSlots({ running, recording, concurrency }: Slots): number {
+    const isBacklog = this.#waiting === undefined
+    return concurrency - running + (isBacklog ? 0 : Math.min(recording, concurrency))
+  }
+
   /** Whether there is a slot for an entry that arrives. Those that wait for a claim come before it. */
   hasRoom(slots: Slots): boolean {
     if (this.#waiting === undefined || this.#interruptedIsNext || (this.#isAlone && slots.running > 0))
       return false
-    return this.#waiting + this.#claiming < freeSlots(slots)
+    return this.#waiting + this.#claiming < this.freeSlots(slots)
   }
 
   /**
@@ -65,7 +74,7 @@ export class ClaimSchedule {
     if (this.#isAlone) return undefined
     if (this.#interruptedIsNext)
       return slots.running === 0 ? this.#begin({ interrupted: true, limit: 1 }) : undefined
-    const room = freeSlots(slots)
+    const room = this.freeSlots(slots)
     // Only asks whether others are due, which takes no slot: arrivals that use all slots must not keep others waiting for ever.
     if (this.#waiting === 0 && (leavesRoom || room <= 0)) return this.#begin({ interrupted: false, limit: 0 })
     if (room <= 0) return undefined
@@ -97,9 +106,4 @@ export class ClaimSchedule {
     this.#storedSince = 0
     return plan
   }
-}
-
-/** Those whose handlers have ended take no slot while their end is recorded, up to `concurrency` of them. */
-export function freeSlots({ running, recording, concurrency }: Slots): number {
-  return concurrency - running + Math.min(recording, concurrency)
 }

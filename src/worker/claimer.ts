@@ -1,7 +1,7 @@
 import { StepsAhead } from '../base/steps-ahead.js'
 import { withTimeout } from '../base/timeout.js'
 import { FailureLog } from '../logging/failure-log.js'
-import { freeSlots, type ClaimPlan, type ClaimSchedule, type Slots } from './claim-schedule.js'
+import type { ClaimPlan, ClaimSchedule, Slots } from './claim-schedule.js'
 import type { ClaimedEntry, Claims } from '../inbox/inbox.js'
 import type { WorkerParts } from './worker-parts.js'
 
@@ -61,7 +61,7 @@ export class Claimer {
     const nothingRuns = slotsNow.running + entries.length === 0
     // If an entry was due and another process took it, claiming again immediately would be a busy loop.
     const interruptedIsNext = interruptedIsDue && !plan.interrupted && nothingRuns
-    const isRoomLeft = entries.length < freeSlots(slotsNow)
+    const isRoomLeft = entries.length < this.#schedule.freeSlots(slotsNow)
     const tookNothing = entries.length === 0 && plan.limit > 0
     const moreMayBeDue = !isAll && !tookNothing && !plan.interrupted && isRoomLeft
     return {

@@ -121,7 +121,7 @@ describe('a callback that arrives while a slot is free', () => {
 
 describe('a slot', () => {
   it('is free when the handler has ended, while its end is being recorded', async () => {
-    const { worker, called, runs, store, set, becomes } = await idleWorker({
+    const { worker, called, runs, set, becomes } = await idleWorker({
       handler: 'manual',
       concurrency: 1,
     })
@@ -130,8 +130,8 @@ describe('a slot', () => {
       await recorded
       return settle()
     })
-    const ids = [await store(), await store(), await store()]
-    worker.wake()
+    const ids = []
+    for (let count = 0; count < 3; count++) ids.push((await worker.add(arrival())).id)
     for (const time of [1, 2]) (await called(time)).succeed()
     await turns()
     // As many ends are recorded beside the handlers as there are slots, and no more.

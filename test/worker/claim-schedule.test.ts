@@ -23,6 +23,8 @@ describe('what is claimed', () => {
   it('is at first, and when others may be due, what there are slots for', () => {
     const schedule = new ClaimSchedule()
     expect(schedule.next(slots(3), true)).toEqual({ limit: 7, interrupted: false })
+    // Those that have ended take slots until that is recorded.
+    expect(schedule.next(slots(10, 10), true)).toBeUndefined()
     const idle = idleSchedule()
     idle.stored()
     idle.othersMayBeDue()
