@@ -135,7 +135,9 @@ export const MUTATIONS = [
   },
   {
     defect: 'an arrival begins although no slot is free',
-    changes: [['worker/claim-schedule.ts', '#claiming < freeSlots(slots)', '#claiming <= freeSlots(slots)']],
+    changes: [
+      ['worker/claim-schedule.ts', '#claiming < this.freeSlots(slots)', '#claiming <= this.freeSlots(slots)'],
+    ],
     tests: ['test/worker/arrivals.test.ts'],
   },
   {
