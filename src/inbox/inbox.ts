@@ -183,6 +183,7 @@ export type EventTypes = readonly string[] | 'any'
 
 export interface ClaimEntries {
   readonly eventTypes: EventTypes
+  /** How many entries to take at most. With 0 the inbox only says whether, or when, entries are due. */
   readonly limit: number
   readonly leaseMs: number
   /**

@@ -66,8 +66,11 @@ export function registerClaiming({ describe, it }: Suite): void {
     })
 
     it('says whether more is due than the limit, or leaves that out', async ({ inbox, advance }) => {
-      const moreIsDue = async (limit: number, eventTypes: EventTypes = 'any') =>
-        (await inbox.claim({ ...ANY, limit, eventTypes })).moreIsDue
+      const moreIsDue = async (limit: number, eventTypes: EventTypes = 'any') => {
+        const claims = await inbox.claim({ ...ANY, limit, eventTypes })
+        assert.ok(claims.entries.length <= limit)
+        return claims.moreIsDue
+      }
       const saysSo = (await moreIsDue(0)) !== undefined
       const expected = (isDue: boolean) => (saysSo ? isDue : undefined)
       await inbox.add(createArrival({ suspicion: 'stale' }))
