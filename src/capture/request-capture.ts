@@ -1,4 +1,4 @@
-import { setImmediate as afterThisTick } from 'node:timers/promises'
+import { nextTick } from '../base/next-tick.js'
 import { settledWithin } from '../base/timeout.js'
 import type { AnsweredRequest } from '../http/process-callback.js'
 import { LogThrottle } from '../logging/log-throttle.js'
@@ -80,7 +80,7 @@ export class RequestCapture {
   async #writeAll(): Promise<void> {
     for (let next; (next = this.#waiting.shift());) {
       // The answers of the other callbacks go first.
-      await afterThisTick()
+      await nextTick()
       const { request, receivedAt } = next
       this.#waitingBytes -= request.body?.length ?? 0
       try {

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { setImmediate as afterThisTick } from 'node:timers/promises'
+import { nextTick } from '../base/next-tick.js'
 import { checkKnownOptions, durationOption, integerOption, invalidOption } from '../base/option-checks.js'
 import { startProcessorTimer, type ProcessorTimer } from '../base/processor-time.js'
 import { settledWithin, withTimeout } from '../base/timeout.js'
@@ -143,7 +143,7 @@ export class RefusalDiagnosis {
     try {
       const receivedAt = new Date(clock())
       // The search blocks the event loop, so the other callbacks of the batch are answered first.
-      await afterThisTick()
+      await nextTick()
       const { idempotencyKey, eventType } = answeredEvent(outcome, head.headers, durationMs)
       const hints = { eventType: onlyValue(head.headers.eventType), path: head.path }
       const all = await withTimeout(
