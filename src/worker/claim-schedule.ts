@@ -8,9 +8,9 @@ export interface ClaimPlan {
 
 /** The slots of a worker. */
 export interface Slots {
-  /** How many entries are running or about to. */
+  /** How many entries are running, or are about to run. */
   readonly running: number
-  /** How many of them have ended, and only wait until that is recorded. */
+  /** Of how many of them the handlers have ended, and the end is being recorded. */
   readonly recording: number
   readonly concurrency: number
 }
@@ -32,7 +32,7 @@ export class ClaimSchedule {
   /** The limit of the claim that is under way, whose entries are not running yet. */
   #claiming = 0
 
-  /** Whether a claim would find nothing, as far as it is known, and none is under way but one that only asks. */
+  /** Whether, as far as it is known, a claim would find nothing, and no claim that takes entries is under way. */
   get nothingWaits(): boolean {
     return this.#waiting === 0 && this.#claiming === 0
   }
@@ -50,12 +50,13 @@ export class ClaimSchedule {
   }
 
   /**
-   * While ends are recorded no handlers run, so that up to `concurrency` of them take no slot. With a backlog they do: transactions with
-   * ends and claims together doubled the time until an answer.
+   * An entry whose end is being recorded takes no slot, because its handlers do not run any more. This applies to up to `concurrency`
+   * entries. There may be a backlog while the number of those that wait is not known. Then the entry takes a slot: otherwise
+   * transactions have claims as well as ends, which doubled the time until an answer.
    */
   freeSlots({ running, recording, concurrency }: Slots): number {
-    const isBacklog = this.#waiting === undefined
-    return concurrency - running + (isBacklog ? 0 : Math.min(recording, concurrency))
+    const mayBeBacklog = this.#waiting === undefined
+    return concurrency - running + (mayBeBacklog ? 0 : Math.min(recording, concurrency))
   }
 
   /** Whether there is a slot for an entry that arrives. Those that wait for a claim come before it. */
@@ -75,7 +76,7 @@ export class ClaimSchedule {
     if (this.#interruptedIsNext)
       return slots.running === 0 ? this.#begin({ interrupted: true, limit: 1 }) : undefined
     const room = this.freeSlots(slots)
-    // Only asks whether others are due, which takes no slot: arrivals that use all slots must not keep others waiting for ever.
+    // To ask whether others are due takes no slot. Otherwise these could wait for ever while arrivals use all slots.
     if (this.#waiting === 0 && (leavesRoom || room <= 0)) return this.#begin({ interrupted: false, limit: 0 })
     if (room <= 0) return undefined
     const limit = leavesRoom && this.#waiting !== undefined ? Math.min(room, this.#waiting) : room
@@ -90,7 +91,7 @@ export class ClaimSchedule {
     this.#isAlone = interrupted && entries.length > 0
     this.#interruptedIsNext = !interrupted && interruptedIsDue
     if (nothingElseIsDue) this.#waiting = this.#storedSince
-    // It was for all that were known to wait, or found fewer: how many others wait is not known.
+    // The claim asked for all that were known to wait, or it found fewer. How many others wait is not known.
     else if (interrupted || this.#waiting === this.#storedSince || entries.length < limit)
       this.#waiting = undefined
   }

@@ -58,16 +58,15 @@ export class Claimer {
     this.#schedule.claimed(plan, { ...claims, interruptedIsDue }, nothingElseIsDue)
     // Handlers may have ended during the claim.
     const slotsNow = slots()
-    const nothingRuns = slotsNow.running + entries.length === 0
+    const interruptedIsNext = interruptedIsDue && slotsNow.running + entries.length === 0
+    const othersAreNext = !isAll && entries.length < this.#schedule.freeSlots(slotsNow)
     // If an entry was due and another process took it, claiming again immediately would be a busy loop.
-    const interruptedIsNext = interruptedIsDue && !plan.interrupted && nothingRuns
-    const isRoomLeft = entries.length < this.#schedule.freeSlots(slotsNow)
     const tookNothing = entries.length === 0 && plan.limit > 0
-    const moreMayBeDue = !isAll && !tookNothing && !plan.interrupted && isRoomLeft
+    const claimsAgain = !plan.interrupted && (interruptedIsNext || (othersAreNext && !tookNothing))
     return {
       entries,
       leaseEndsAt,
-      waitMs: interruptedIsNext || moreMayBeDue ? 0 : Math.min(pollMs, Math.max(nextDueInMs, 1)),
+      waitMs: claimsAgain ? 0 : Math.min(pollMs, Math.max(nextDueInMs, 1)),
       nothingElseIsDue,
     }
   }
