@@ -4,6 +4,7 @@ import { deferred } from '../support/deferred.js'
 import { away, interposed, never } from '../support/interposed-inbox.js'
 import { runInboxReceiver, type InboxRunOptions } from '../support/running-inbox-receiver.js'
 import { genuine, subscription } from '../support/running-receiver.js'
+import { turns } from '../support/turns.js'
 import { until } from '../support/until.js'
 
 function runInterposed(options: InboxRunOptions = {}) {
@@ -48,7 +49,7 @@ describe('a receiver with an inbox', () => {
     set('add', (add) => gate.promise.then(add))
     let answered = false
     const sent = send(genuine()).finally(() => (answered = true))
-    for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
+    await turns(50)
     expect(answered).toBe(false)
     gate.resolve()
     expect(await sent).toMatchObject({ status: 200 })
@@ -243,7 +244,7 @@ describe('stop', () => {
     const sent = send(genuine())
     await until(() => calls.add === 1)
     const stopped = receiver.stop()
-    for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
+    await turns(50)
     expect(calls.close).toBe(0)
     gate.resolve()
     expect(await sent).toMatchObject({ status: 200 })

@@ -91,66 +91,48 @@ describe('an arrival has room', () => {
     expect([11, 12].map((running) => schedule.hasRoom(slots(running, 3)))).toEqual([true, false])
   })
 
-  it.each([
-    ['before the first claim', new ClaimSchedule()],
+  const claimAll = (schedule: ClaimSchedule) => schedule.next(slots(0), true)!
+  const store = (schedule: ClaimSchedule, times: number) => {
+    for (let time = 0; time < times; time++) schedule.stored()
+  }
+
+  it('not before the first claim', () => {
+    expect(new ClaimSchedule().hasRoom(slots(0))).toBe(false)
+  })
+
+  it.each<[string, (schedule: ClaimSchedule) => void]>([
+    ['others may be due', (schedule) => schedule.othersMayBeDue()],
     [
-      'when others may be due',
-      (() => {
-        const schedule = idleSchedule()
-        schedule.othersMayBeDue()
-        return schedule
-      })(),
-    ],
-    [
-      'when others became due during a claim that found nothing else',
-      (() => {
-        const schedule = idleSchedule()
-        const plan = schedule.next(slots(0), true)!
+      'others became due during a claim that found nothing else',
+      (schedule) => {
+        const plan = claimAll(schedule)
         schedule.othersMayBeDue()
         schedule.claimed(plan, ALL, true)
-        schedule.taken()
-        return schedule
-      })(),
+      },
+    ],
+    ['a claim has not found all', (schedule) => schedule.claimed(claimAll(schedule), ALL, false)],
+    [
+      'a claim has taken all that waited, and others are due',
+      (schedule) => {
+        store(schedule, 2)
+        schedule.claimed(claimAll(schedule), someOf(2), false)
+      },
     ],
     [
-      'when a claim has not found all',
-      (() => {
-        const schedule = idleSchedule()
-        schedule.claimed(schedule.next(slots(0), true)!, ALL, false)
-        schedule.taken()
-        return schedule
-      })(),
+      'a claim has taken less than it could, and others are due',
+      (schedule) => {
+        store(schedule, 12)
+        schedule.claimed(claimAll(schedule), someOf(9), false)
+      },
     ],
     [
-      'when a claim has taken all that waited, and others are due',
-      (() => {
-        const schedule = idleSchedule()
-        for (let count = 0; count < 2; count++) schedule.stored()
-        schedule.claimed(schedule.next(slots(0), true)!, someOf(2), false)
-        schedule.taken()
-        return schedule
-      })(),
+      'an interrupted entry is due',
+      (schedule) => schedule.claimed(claimAll(schedule), { ...ALL, interruptedIsDue: true }, true),
     ],
-    [
-      'when a claim has taken less than it could, and others are due',
-      (() => {
-        const schedule = idleSchedule()
-        for (let count = 0; count < 12; count++) schedule.stored()
-        schedule.claimed(schedule.next(slots(0), true)!, someOf(9), false)
-        schedule.taken()
-        return schedule
-      })(),
-    ],
-    [
-      'when an interrupted entry is due',
-      (() => {
-        const schedule = idleSchedule()
-        schedule.claimed(schedule.next(slots(0), true)!, { entries: [], interruptedIsDue: true }, true)
-        schedule.taken()
-        return schedule
-      })(),
-    ],
-  ])('not %s', (_when, schedule) => {
+  ])('not when %s', (_what, happens) => {
+    const schedule = idleSchedule()
+    happens(schedule)
+    schedule.taken()
     expect(schedule.hasRoom(slots(0))).toBe(false)
   })
 })

@@ -3,6 +3,7 @@ import { arrival, type ArrivalOptions } from '../support/arrivals.js'
 import { deferred } from '../support/deferred.js'
 import { leasedWorker, stopTime } from '../support/leased-worker.js'
 import type { WorkOptions } from '../support/running-worker.js'
+import { turns } from '../support/turns.js'
 
 const POLL_MS = 1_000
 
@@ -27,10 +28,6 @@ async function quietWorker(options: WorkOptions = {}) {
       return resolve
     },
   }
-}
-
-const turns = async () => {
-  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
 describe('a worker that looks for entries which other processes have stored', () => {

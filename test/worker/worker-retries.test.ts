@@ -5,6 +5,7 @@ import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { interposed } from '../support/interposed-inbox.js'
 import { work, type WorkOptions } from '../support/running-worker.js'
+import { turns } from '../support/turns.js'
 import { until } from '../support/until.js'
 
 const LEASE_MS = 60_000
@@ -58,7 +59,7 @@ describe('of a handler that fails', () => {
     worker.wake()
     await until(() => calls.claim >= 2)
     const before = calls.claim
-    for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve))
+    await turns(100)
     expect(calls.claim - before).toBeLessThanOrEqual(1)
   })
 

@@ -6,6 +6,7 @@ import { fakeClock } from '../support/fake-clock.js'
 import { away, interposed } from '../support/interposed-inbox.js'
 import { work, type WorkOptions } from '../support/running-worker.js'
 import { inboxFile, inboxOn } from '../support/sqlite-file.js'
+import { turns } from '../support/turns.js'
 import { until } from '../support/until.js'
 
 const fails = (): never => {
@@ -134,7 +135,7 @@ describe('a worker whose inbox is out of order', () => {
     await until(() => calls.claim === 1)
     worker.wake()
     await until(() => calls.claim === 2)
-    for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
+    await turns(50)
     expect(calls.claim).toBe(2)
   })
 
