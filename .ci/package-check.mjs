@@ -67,7 +67,7 @@ function checkContents(tarball) {
   const docs = readdirSync(join(root, 'docs'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => join(relative(root, parentPath), name))
-  const expected = ['README.md', 'LICENSE', 'CHANGELOG.md', 'package.json', 'dist/cjs/package.json', ...docs]
+  const expected = ['README.md', 'LICENSE', 'CHANGELOG.md', 'package.json', 'dist/package.json', ...docs]
   const missing = expected.filter((file) => !files.includes(file))
   // Every other file is the code or the types of a source file: no test, no source map, nothing left from another build.
   const surprises = files.filter((file) => !expected.includes(file) && !isBuilt(file))
@@ -77,9 +77,7 @@ function checkContents(tarball) {
 }
 
 function isBuilt(file) {
-  // What entry points have in common.
-  if (/^dist\/esm\/shared\/[\w-]+\.js$/.test(file)) return true
-  const source = /^dist\/(?:esm|cjs)\/(.*?)\.(?:d\.ts|js)$/.exec(file)?.[1]
+  const source = /^dist\/(.*?)\.(?:d\.ts|js)$/.exec(file)?.[1]
   return source !== undefined && existsSync(join(root, 'src', `${source}.ts`))
 }
 

@@ -4,9 +4,9 @@ import { createServer } from 'node:http'
 import { existsSync, mkdirSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { chromium } from 'playwright-core'
-import { MemoryInbox, createReceiver } from '../dist/esm/index.js'
-import { createConsole } from '../dist/esm/console.js'
-import { signedCallback } from '../dist/esm/testing.js'
+import { MemoryInbox, createReceiver } from '../dist/index.js'
+import { createConsole } from '../dist/console.js'
+import { signedCallback } from '../dist/testing.js'
 import { root } from './packed-package.mjs'
 
 const NOW = Date.UTC(2026, 10, 3, 9, 14, 27)

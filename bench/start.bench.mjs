@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { median } from './statistics.mjs'
 
-const PROGRAM = fileURLToPath(new URL('../dist/esm/cli/bin.js', import.meta.url))
+const PROGRAM = fileURLToPath(new URL('../dist/cli/bin.js', import.meta.url))
 const HERE = fileURLToPath(new URL('..', import.meta.url))
 const AS_MODULE = ['--input-type=module', '--eval']
 

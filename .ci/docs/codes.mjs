@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import prettier from 'prettier'
-import { OUTCOMES } from '../../dist/esm/index.js'
+import { OUTCOMES } from '../../dist/index.js'
 import { read, root } from './project.mjs'
 
 const BETWEEN_MARKERS = /(?<=<!-- outcomes -->\n)[^]*?(?=<!-- \/outcomes -->)/

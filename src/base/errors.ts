@@ -14,7 +14,7 @@ export type SetupErrorCode =
 
 /**
  * The class of every error that Countersign throws deliberately. Recognise it by `code`, which is stable, not by
- * `instanceof`: the ES module and the CommonJS build may both be loaded, each with its own class.
+ * `instanceof`: two versions of the package may be loaded, each with its own class.
  */
 export class CountersignError<Code extends string = string> extends Error {
   readonly code: Code

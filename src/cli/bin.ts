@@ -13,13 +13,14 @@ let lost: NodeJS.ErrnoException | undefined
 process.stdout.on('error', (error) => (lost ??= error))
 process.stderr.on('error', () => {})
 
-const exitCode = await main(process.argv.slice(2), process)
-// Not process.exitCode: a handlers module may have open connections, which would keep the process alive. Not before
-// the output is written, or its reader has closed the pipe.
-process.stdout.write('', (error) => {
-  lost ??= error ?? undefined
-  if (!lost || lost.code === 'EPIPE') process.exit(exitCode)
-  // A script must not take a list that was cut off for a complete one.
-  complain(process, `the output could not be written: ${lost.message}`)
-  process.exit(exitCode === EXIT.done ? EXIT.failed : exitCode)
+void main(process.argv.slice(2), process).then((exitCode) => {
+  // Not process.exitCode: a handlers module may have open connections, which would keep the process alive. Not before
+  // the output is written, or its reader has closed the pipe.
+  process.stdout.write('', (error) => {
+    lost ??= error ?? undefined
+    if (!lost || lost.code === 'EPIPE') process.exit(exitCode)
+    // A script must not take a list that was cut off for a complete one.
+    complain(process, `the output could not be written: ${lost.message}`)
+    process.exit(exitCode === EXIT.done ? EXIT.failed : exitCode)
+  })
 })

@@ -1,4 +1,5 @@
-import { createRequire } from 'node:module'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Command, CommanderError } from 'commander'
 import { CountersignError } from '../base/errors.js'
 import { isInstance, textProperty } from '../base/foreign-value.js'
@@ -165,6 +166,6 @@ function isMistakeOfUser(error: unknown): boolean {
 }
 
 function version(): string {
-  const require = createRequire(import.meta.url)
-  return (require('countersign/package.json') as { version: string }).version
+  const manifest = readFileSync(join(__dirname, '../../package.json'), 'utf8')
+  return (JSON.parse(manifest) as { version: string }).version
 }

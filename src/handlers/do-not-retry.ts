@@ -9,7 +9,7 @@ export class DoNotRetryError extends CountersignError<'ERR_DO_NOT_RETRY'> {
   }
 }
 
-/** Recognised by its code, because the ES module build and the CommonJS build each have a class. */
+/** Recognised by its code, because two loaded versions of the package each have a class. */
 export function forbidsRetry(error: unknown): boolean {
   return property(error, 'code') === 'ERR_DO_NOT_RETRY'
 }

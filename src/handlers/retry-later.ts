@@ -13,7 +13,7 @@ export class RetryLaterError extends CountersignError<'ERR_RETRY_LATER'> {
   }
 }
 
-/** By its code, as there may be two copies of the class: one of the ES module build and one of the CommonJS build. */
+/** By its code, as two loaded versions of the package each have a class. */
 export function asksForRetry(error: unknown): boolean {
   return property(error, 'code') === 'ERR_RETRY_LATER'
 }

@@ -9,7 +9,7 @@ import { Sandbox, type Ran } from './program.js'
 const sandbox = new Sandbox()
 afterEach(() => sandbox.clean())
 
-const BIN = join(__dirname, '../../dist/esm/cli/bin.js')
+const BIN = join(__dirname, '../../dist/cli/bin.js')
 const NOBODY = 65_534
 const itAsRoot = itWhere(process.geteuid?.() === 0, 'root, who can be another user')
 

@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { configModule } from './configured.js'
-import { countersign, countersignProcess, Sandbox } from './program.js'
+import { countersign, Sandbox } from './program.js'
 
 const sandbox = new Sandbox()
 afterEach(() => sandbox.clean())
@@ -125,13 +124,4 @@ it('says where options stand when one stands before the command', async () => {
   expect(code).toBe(2)
   expect(stderr).toContain('options stand after the name of the command')
   expect((await countersign(['serve', '--no-such'])).stderr).not.toContain('options stand after')
-})
-
-it('loads no more than it needs to print the help', async () => {
-  const { stderr } = await countersignProcess(['--help'], { env: { NODE_DEBUG: 'esm' } })
-  const loaded = [...stderr.matchAll(/file:\/\/(\S+?\/dist\/esm\/[\w/-]+\.js)/gi)].map(([, path]) => path!)
-  const code = [...new Set(loaded)].map((path) => readFileSync(path, 'utf8')).join('\n')
-  // The first shows that the files are the right ones.
-  expect(code).toMatch(/Command/)
-  expect(code).not.toMatch(/class (?:Receiver|Worker|SqliteInbox|PostgresInbox|MemoryInbox|Simulator)\b/)
 })

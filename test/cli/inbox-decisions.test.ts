@@ -27,7 +27,7 @@ it.each(['discard', 'undo'])('an id that is given twice is one entry: %s', async
 })
 
 describe('decisions of which a later one fails', () => {
-  const sqlite = pathToFileURL(join(__dirname, '../../dist/esm/sqlite.js')).href
+  const sqlite = pathToFileURL(join(__dirname, '../../dist/sqlite.js')).href
   /** An inbox that fails with the third decision. */
   const FAILING = `
     import { SqliteInbox } from '${sqlite}'

@@ -63,7 +63,7 @@ async function store(file: string, at: number): Promise<void> {
 }
 
 function ownInbox(change: string): string {
-  const library = pathToFileURL(join(__dirname, '../../dist/esm/index.js')).href
+  const library = pathToFileURL(join(__dirname, '../../dist/index.js')).href
   return `import { MemoryInbox } from '${library}'
     const inbox = new MemoryInbox()
     ${change}

@@ -10,7 +10,7 @@ import { countersign, Sandbox, type Ran } from './program.js'
 const sandbox = new Sandbox()
 afterEach(() => sandbox.clean())
 
-const BIN = join(__dirname, '../../dist/esm/cli/bin.js')
+const BIN = join(__dirname, '../../dist/cli/bin.js')
 const URL = 'http://127.0.0.1:1/'
 const SECRET_TEXT = SUBSCRIPTION.secret
 const NOBODY = 65_534

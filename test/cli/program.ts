@@ -10,7 +10,7 @@ import { ProgramHost, type Ran } from './program-host.js'
 
 export type { Ran } from './program-host.js'
 
-const BIN = join(__dirname, '../../dist/esm/cli/bin.js')
+const BIN = join(__dirname, '../../dist/cli/bin.js')
 /** A device of Linux that has no space left. */
 export const FULL_DISK = '/dev/full'
 

@@ -6,7 +6,7 @@ import { createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import timers from 'node:timers/promises'
-import { main } from '../../dist/esm/cli/main.js'
+import { main } from '../../dist/cli/main.js'
 
 // Each run of `serve` or `work` that fails leaves a listener for the end of the process.
 process.setMaxListeners(0)

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { configModule, deliver, SUBSCRIPTION } from './configured.js'
 import { countersign, Sandbox } from './program.js'
 
-const MAIN = pathToFileURL(join(__dirname, '../../dist/esm/index.js')).href
+const MAIN = pathToFileURL(join(__dirname, '../../dist/index.js')).href
 const sandbox = new Sandbox()
 afterEach(() => sandbox.clean())
 

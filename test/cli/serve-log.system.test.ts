@@ -6,7 +6,7 @@ import { itBeside } from '../support/it-beside.js'
 import { configModule, deliver } from './configured.js'
 import { Sandbox } from './program.js'
 
-const BIN = join(__dirname, '../../dist/esm/cli/bin.js')
+const BIN = join(__dirname, '../../dist/cli/bin.js')
 const sandbox = new Sandbox()
 afterEach(() => sandbox.clean())
 

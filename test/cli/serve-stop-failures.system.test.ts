@@ -7,7 +7,7 @@ import { Sandbox } from './program.js'
 const sandbox = new Sandbox()
 afterEach(() => sandbox.clean())
 
-const MAIN = pathToFileURL(join(__dirname, '../../dist/esm/index.js')).href
+const MAIN = pathToFileURL(join(__dirname, '../../dist/index.js')).href
 
 it('a start that fails after a signal ends the process with its message', async () => {
   const config = `

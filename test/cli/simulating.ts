@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import { SECRET, subscription } from '../support/subscription.js'
 import { countersign, Sandbox, type RunOptions } from './program.js'
 
-const BIN = join(__dirname, '../../dist/esm/cli/bin.js')
+const BIN = join(__dirname, '../../dist/cli/bin.js')
 export const CLIENT_SECRET = 'a-client-secret~of.40_characters'
 export const CALLBACK_URL = ['--callback-url', subscription.callbackUrl]
 export const ENV = { COUNTERSIGN_SECRET: SECRET }

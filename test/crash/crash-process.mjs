@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 
 const path = (relative) => fileURLToPath(new URL(relative, import.meta.url))
 const PROGRAMS = {
-  receiver: [path('../../dist/esm/cli/bin.js'), 'serve', '--config', path('./receiver.config.mjs')],
+  receiver: [path('../../dist/cli/bin.js'), 'serve', '--config', path('./receiver.config.mjs')],
   worker: [path('./worker-program.mjs')],
 }
 

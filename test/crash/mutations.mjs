@@ -69,11 +69,13 @@ function mutated(mutation) {
   buildSync({
     entryPoints: sources.map((name) => join(copy, 'src', name)),
     outbase: join(copy, 'src'),
-    outdir: join(copy, 'dist/esm'),
-    format: 'esm',
+    outdir: join(copy, 'dist'),
+    format: 'cjs',
+    platform: 'node',
     target: 'es2022',
     logLevel: 'error',
   })
+  writeFileSync(join(copy, 'dist/package.json'), '{"type":"commonjs"}')
   return copy
 }
 

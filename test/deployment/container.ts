@@ -32,7 +32,7 @@ export function unpackedImage(port: number, secrets: Readonly<Record<string, str
   const [app, mounted] = [join(root, 'app'), join(root, 'secrets')]
   const bin = join(app, 'node_modules/.bin')
   mkdirSync(bin, { recursive: true })
-  const program = join(__dirname, '../../dist/esm/cli/bin.js')
+  const program = join(__dirname, '../../dist/cli/bin.js')
   writeFileSync(join(bin, 'countersign'), `#!/bin/sh\nexec "${process.execPath}" "${program}" "$@"\n`, {
     mode: 0o755,
   })

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 import type { Ran, RunOptions } from '../cli/program.js'
 
 const PAGE = readFileSync(join(__dirname, '../../docs/operating.md'), 'utf8')
-const BIN = join(__dirname, '../../dist/esm/cli/bin.js')
+const BIN = join(__dirname, '../../dist/cli/bin.js')
 
 /** The shell blocks of a section of docs/operating.md, without those of its subsections. */
 export function shellBlocks(heading: string): string[] {

@@ -7,7 +7,7 @@ const { dependencies, peerDependencies, optionalDependencies, ...manifest } = JS
   readFileSync(join(root, 'package.json'), 'utf8'),
 )
 
-const exportsOfPackage: Record<string, { import?: { default: string } }> = manifest.exports
+const exportsOfPackage: Record<string, { default?: string }> = manifest.exports
 
 /** From top to bottom. A file imports from its own floor and from those below, types included. */
 const FLOORS = [
@@ -143,8 +143,8 @@ function floorOf(file: string): string {
 
 /** Whether package.json makes it one of the entry points of the package. */
 function isEntryPoint(file: string): boolean {
-  const built = `./dist/esm/${file.replace(/\.ts$/, '.js')}`
-  return Object.values(exportsOfPackage).some((entry) => entry.import?.default === built)
+  const built = `./dist/${file.replace(/\.ts$/, '.js')}`
+  return Object.values(exportsOfPackage).some((entry) => entry.default === built)
 }
 
 /** What follows `from`, `import`, `import(` and `require(`, outside comments. */

@@ -139,7 +139,7 @@ describe('several processes', () => {
   test('a worker of node:cluster with memory only is a hint, and its primary process is not', () => {
     const script = `
       const cluster = require('node:cluster')
-      const { createReceiver } = require(${JSON.stringify(join(__dirname, '../../dist/cjs/index.js'))})
+      const { createReceiver } = require(${JSON.stringify(join(__dirname, '../../dist/index.js'))})
       const logger = { debug() {}, info() {}, error: console.error, warn: ({ code }, message) => console.log(String(cluster.isWorker), code, message) }
       const receiver = createReceiver({ subscriptions: [${JSON.stringify(subscription)}], logger })
       receiver.onAny(() => {}).start().then(() => receiver.stop()).then(() => {

@@ -8,7 +8,7 @@ const IN_MEMORY = '/dev/shm'
 const NEEDED_BYTES = 3 * 2 ** 30
 
 /** The program that tests start. Few tests load the other files, and test/crash/mutations.mjs does not build all of them. */
-const PROGRAM = 'dist/esm/cli/bin.js'
+const PROGRAM = 'dist/cli/bin.js'
 
 /**
  * Runs before the tests of a run of Jest. Refuses a run without the built package. Makes a folder for what several test files

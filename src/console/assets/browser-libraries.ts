@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
 
 /** The files of htmx and uPlot that the pages load. */
 interface BrowserLibraries {
@@ -11,11 +10,10 @@ interface BrowserLibraries {
 
 /**
  * Reads the files from the development dependencies of the repository. The package has no such dependencies: .ci/build.mjs replaces
- * this module in `dist` with one that contains the texts. An ES module and a CommonJS module have no common way to find a file
- * beside them.
+ * this module in `dist` with one that contains the texts.
  */
 export function browserLibraries(): BrowserLibraries {
-  const repository = createRequire(join(process.cwd(), 'package.json'))
+  const repository = createRequire(__filename)
   const read = (file: string): string => readFileSync(repository.resolve(file), 'utf8')
   return {
     htmx: read('htmx.org/dist/htmx.min.js'),
