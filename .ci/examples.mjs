@@ -5,7 +5,7 @@
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, delimiter, join } from 'node:path'
-import { npmInstall, pack, root, run } from './packed-package.mjs'
+import { npmInstall, pack, root, run, sqliteForOldNode } from './packed-package.mjs'
 
 const examples = join(root, 'examples')
 // What working with an example in its place leaves there.
@@ -54,7 +54,7 @@ function check(name, tarball) {
     recursive: true,
     filter: (path) => !LEFT_BEHIND.test(basename(path)),
   })
-  timed('npm install', () => npmInstall(folder, [tarball]))
+  timed('npm install', () => npmInstall(folder, [tarball, ...sqliteForOldNode]))
   const { output } = timed('npm test', () => run(folder, 'npm', 'test'))
   // A runner that finds no test may be content.
   const [, nodeTests, jestTests] = /^(?:[#ℹ] pass (\d+)|Tests: .*?(\d+) passed)/m.exec(output) ?? []

@@ -1,9 +1,18 @@
 // What users get is not this folder but what npm packs of it: the tarball is looked through, installed into projects of
 // the kinds that users have, and used there.
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
-import { npmInstall, pack, root, run } from './packed-package.mjs'
+import { npmInstall, pack, root, run, sqliteForOldNode } from './packed-package.mjs'
 
 const { version, devDependencies, exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 // What many projects still have.
@@ -19,6 +28,8 @@ const FLAGS = [
   '--target',
   'es2022',
 ]
+/** What the README says. */
+const MAX_INSTALLED_KB = 12_000
 const temporary = mkdtempSync(join(tmpdir(), 'countersign-package-'))
 
 try {
@@ -27,12 +38,13 @@ try {
   step('publint', () => run(root, 'npx', 'publint', 'run', tarball, '--strict'))
   step('attw', () => run(root, 'npx', 'attw', tarball, '--profile', 'strict', '--no-color', '--no-emoji'))
 
+  step('npm 12 installs it without a warning', () => checkInstallation(tarball))
   const esm = consumer('esm', { type: 'module' }, [tarball, 'express@5'])
   step('an ES module on Express 5', () => run(esm, 'node', 'consumer.mjs'))
   step('the command', () => checkCommand(esm))
   step('what a user installs', () => run(esm, 'npm', 'ls', '--omit=dev', '--depth=1'))
 
-  const cjs = consumer('cjs', {}, [tarball, 'express@4'])
+  const cjs = consumer('cjs', {}, [tarball, 'express@4', ...sqliteForOldNode])
   step('CommonJS on Express 4', () => run(cjs, 'node', 'consumer.cjs'))
   step('every entry point without the optional peers', () => loadEntryPoints(cjs))
   step('an inbox without the optional peers', () => run(cjs, 'node', 'without-peers.cjs'))
@@ -74,6 +86,29 @@ function checkContents(tarball) {
   console.log(`${files.length} files in the tarball`)
   if (missing.length > 0) throw new Error(`missing in the tarball: ${missing.join(', ')}`)
   if (surprises.length > 0) throw new Error(`should not be in the tarball: ${surprises.join(', ')}`)
+}
+
+/** The first thing that a user sees. npm 12 names each package whose install script it did not run. */
+function checkInstallation(tarball) {
+  if (Number.parseInt(process.versions.node, 10) < 24) return { stdout: 'skipped: npm 12 needs Node 24' }
+  const [tool, app] = ['npm-12', 'app'].map((name) => emptyProject(join(temporary, name)))
+  npmInstall(tool, ['npm@12'])
+  const npm = join(tool, 'node_modules/npm/bin/npm-cli.js')
+  const { output } = run(app, process.execPath, npm, 'install', tarball)
+  // The settings of this machine, not the package, give warnings of `npm warn Unknown ... config`.
+  const lines = output.split('\n').filter((line) => line && !/^npm warn Unknown .* config/.test(line))
+  const unwanted = lines.filter((line) => !/^(?:added \d+ packages|found 0 vulnerabilities)/.test(line))
+  const kilobytes = Number(run(app, 'du', '-sk', 'node_modules').stdout.split('\t')[0])
+  if (unwanted.length > 0) throw new Error(`npm 12 says of the installation: ${unwanted.join('\n')}`)
+  if (kilobytes > MAX_INSTALLED_KB)
+    throw new Error(`${kilobytes} KB are installed, more than ${MAX_INSTALLED_KB}`)
+  return { stdout: `${lines[0]}; ${kilobytes} KB on the disk` }
+}
+
+function emptyProject(folder) {
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'package.json'), '{"private":true}')
+  return folder
 }
 
 function isBuilt(file) {

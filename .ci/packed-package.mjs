@@ -6,6 +6,9 @@ import { fileURLToPath } from 'node:url'
 
 export const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 
+/** Node 20 has no SQLite of its own. */
+export const sqliteForOldNode = process.getBuiltinModule('node:sqlite') ? [] : ['@photostructure/sqlite@1']
+
 /** Packs into a folder, and returns the tarball's path. TARBALL names one that has been packed already. */
 export function pack(folder) {
   if (process.env.TARBALL) return process.env.TARBALL
