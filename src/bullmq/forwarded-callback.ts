@@ -26,7 +26,7 @@ export interface ForwardedCallback {
   /** The text of the body. Its UTF-8 bytes are those that were signed. */
   readonly body: string
   readonly subscription: PublicSubscription
-  readonly secretFingerprint?: string | undefined
+  readonly secretFingerprint: string
   readonly replayed: boolean
 }
 
@@ -86,7 +86,7 @@ function eventOf(data: unknown): CallbackEvent {
     receivedAt: date(data, 'receivedAt'),
     rawBody,
     subscription: subscriptionOf(property(data, 'subscription')),
-    secretFingerprint: textProperty(data, 'secretFingerprint'),
+    secretFingerprint: text(data, 'secretFingerprint'),
     replayed: property(data, 'replayed') === true,
   }
 }

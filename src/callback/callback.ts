@@ -92,11 +92,8 @@ export interface VerifiedCallback<Type extends string = string> {
   /** The exact bytes that were signed. */
   readonly rawBody: Buffer
   readonly subscription: PublicSubscription
-  /**
-   * Which secret of the subscription signed it: 12 hexadecimal digits that do not reveal the secret. Undefined if
-   * an earlier version stored the callback without it.
-   */
-  readonly secretFingerprint?: string | undefined
+  /** Which secret of the subscription signed it: 12 hexadecimal digits that do not reveal the secret. */
+  readonly secretFingerprint: string
   /**
    * The W3C trace context of the process that received it, as that process stored it with the entry: `traceparent`, and after
    * a line feed `tracestate` if there is one. Undefined without an inbox.

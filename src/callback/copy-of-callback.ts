@@ -17,8 +17,8 @@ export function copyOfCallback(
     receivedAt: new Date(receivedAt),
     rawBody: Buffer.from(rawBody),
     subscription,
+    secretFingerprint,
   }
-  if (secretFingerprint !== undefined) copy.secretFingerprint = secretFingerprint
   if (traceContext !== undefined) copy.traceContext = traceContext
   return copy
 }

@@ -105,7 +105,6 @@ export class ProcessActivity {
 
   #addVerified({ signedAt, receivedAt, secretFingerprint, subscription }: VerifiedCallback): void {
     this.#skew.add(signedAt, receivedAt)
-    if (secretFingerprint === undefined) return
     const { eventTypeName } = subscription
     this.#secrets.set(`${secretFingerprint} ${eventTypeName}`, {
       fingerprint: secretFingerprint,

@@ -15,10 +15,8 @@ export interface LastSigned {
 }
 
 export interface LastSignedReport {
-  /** In the order of the secrets. Undefined for a secret that has signed none of the entries that were checked. */
+  /** In the order of the secrets. Undefined for a secret that has signed none of the entries. */
   readonly seen: readonly (LastSigned | undefined)[]
-  /** How many entries were checked, including those of other subscriptions. */
-  readonly lookedAt: number
-  /** Whether there are older entries that were not checked. */
-  readonly hasMore: boolean
+  /** How many entries there are, including those of other subscriptions. */
+  readonly entries: number
 }

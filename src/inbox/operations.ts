@@ -111,7 +111,7 @@ export interface EntryFilter {
   readonly eventType?: string | undefined
   /** X-Idempotency-Key, in lower case. */
   readonly idempotencyKey?: string | undefined
-  /** The `Id` of the body. Entries that were stored by an earlier version are not found by it. */
+  /** The `Id` of the body. */
   readonly bodyId?: string | undefined
   /** The id of the subscription; the event type and the URL if it has no id of its own. */
   readonly subscriptionId?: string | undefined
@@ -136,7 +136,7 @@ export interface EntrySummary {
   readonly state: InboxState
   readonly eventType: string
   readonly idempotencyKey: string
-  /** The `Id` of the body. Undefined if it has none, or if an earlier version stored the entry. */
+  /** The `Id` of the body. Undefined if it has none. */
   readonly bodyId?: string | undefined
   readonly subscription: VerifiedCallback['subscription']
   readonly signedAt: Date
@@ -168,7 +168,6 @@ export interface EntryCount {
 
 export interface Entry extends EntrySummary {
   readonly rawBody: Buffer
-  /** Undefined if an earlier version stored the entry. */
   readonly headers?: ArrivedHeaders | undefined
   /** See `VerifiedCallback`. */
   readonly traceContext?: string | undefined

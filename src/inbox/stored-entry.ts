@@ -28,13 +28,12 @@ export const COMMON_COLUMNS =
 
 /** What a claim needs of an entry, without the body. */
 export interface CallbackRow extends CommonRow {
-  /** Empty or null if it was not recorded. */
-  readonly secret_fingerprint: string | null
+  readonly secret_fingerprint: string
   readonly trace_context: string | null
 }
 
 export function callbackOf(row: CallbackRow, rawBody: Buffer, textOf: TextOf = asIs): VerifiedCallback {
-  const { secret_fingerprint: fingerprint, trace_context: traceContext } = row
+  const { trace_context: traceContext } = row
   return {
     type: textOf(row.event_type),
     idempotencyKey: textOf(row.idempotency_key),
@@ -42,7 +41,7 @@ export function callbackOf(row: CallbackRow, rawBody: Buffer, textOf: TextOf = a
     receivedAt: dateOf(row.received_at),
     rawBody,
     subscription: subscriptionOf(row, textOf),
-    ...(fingerprint !== null && fingerprint !== '' && { secretFingerprint: textOf(fingerprint) }),
+    secretFingerprint: textOf(row.secret_fingerprint),
     ...(traceContext !== null && { traceContext: textOf(traceContext) }),
   }
 }

@@ -21,14 +21,14 @@ export interface EntryBefore {
 /** The latest item of an entry's history. */
 interface LatestDecision {
   readonly action: OperatorAction
-  /** Undefined if an earlier version recorded it. */
+  /** Undefined of an undo. */
   readonly before?: EntryBefore | undefined
 }
 
 /** A decision as SQL inboxes store it. */
 export interface StoredDecision {
   readonly action: OperatorAction
-  /** JSON of an `EntryBefore`. Null if an earlier version recorded the decision. */
+  /** JSON of an `EntryBefore`. Null of an undo. */
   readonly before: string | null
 }
 
@@ -52,14 +52,9 @@ export function undoneDecision(
   again: boolean,
 ): EntryBefore | ActRefusal {
   const { id } = entry
-  if (!latest || latest.action === 'undo')
+  if (!latest?.before || latest.action === 'undo')
     return refusal('state', `entry ${id} has no decision that could be taken back`)
   const { action, before } = latest
-  if (!before)
-    return refusal(
-      'state',
-      `the ${action} of entry ${id} was recorded by an earlier version, without the state before it; use another action`,
-    )
   if (entry.token !== before.token || entry.state !== MOVES[action].to)
     return refusal(
       'state',

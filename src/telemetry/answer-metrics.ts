@@ -95,7 +95,6 @@ export class AnswerMetrics {
   }
 
   #addSecret({ secretFingerprint, receivedAt }: VerifiedCallback, eventType: string): void {
-    if (secretFingerprint === undefined) return
     const known = this.#secrets.get(secretFingerprint)
     const at = receivedAt.getTime()
     // Setting it again makes it the last one, which takes longer and matters only at the limit.

@@ -28,6 +28,7 @@ const event: CallbackEvent = {
   receivedAt: new Date(2_000),
   rawBody: Buffer.from('{"Id":"1"}'),
   subscription: { id: 'tenant-1', eventTypeName: TYPE, callbackUrl: subscription.callbackUrl },
+  secretFingerprint: '0123456789ab',
   replayed: false,
 }
 const job = { data: toForwarded(event), attemptsMade: 0 }

@@ -99,7 +99,7 @@ describeWithPostgres('an inbox in PostgreSQL', () => {
     const status = JSON.parse((await run(['rotate', '--status', '--json'], { cwd, env })).stdout)
     expect(status).toMatchObject({
       inbox: expect.stringMatching(/^PostgreSQL database test_\d+_\d+ on 127\.0\.0\.1:\d+$/),
-      lookedAt: 1,
+      entries: 1,
       secrets: [{ secret: 'secret', last: { entry: id } }],
     })
   }, 60_000)
@@ -235,8 +235,6 @@ describeWithPostgres('an inbox in PostgreSQL', () => {
     const { stdout } = await run(['inbox', 'migrate', '--print', '--role', role], { cwd })
     await server.query(stdout, [], url)
     await accepted()
-    await server.query('UPDATE countersign.schema_version SET version = 3', [], url)
-    await refused('schema "countersign" is of version 3')
   }, 60_000)
 
   it('may be named by COUNTERSIGN_INBOX, which comes before the configuration', async () => {

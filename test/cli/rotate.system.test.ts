@@ -23,8 +23,7 @@ function config(secret: unknown, ...more: object[]): Record<string, string> {
 }
 
 interface Status {
-  lookedAt: number
-  hasMore: boolean
+  entries: number
   secrets: { subscription: string; secret: string; problem?: string; last?: { signedAt: string } | null }[]
 }
 
@@ -244,8 +243,7 @@ describe('countersign rotate --status', () => {
       'new.secret': 'the-new-secret',
     })
     expect(await status(cwd)).toMatchObject({
-      lookedAt: 1,
-      hasMore: false,
+      entries: 1,
       secrets: [
         // printf 'countersign secret fingerprint 1' | openssl dgst -sha256 -hmac the-new-secret | cut -c 18-29
         {

@@ -14,6 +14,7 @@ const event: CallbackEvent = {
   receivedAt: new Date(0),
   rawBody: Buffer.from('{"Id":"1"}'),
   subscription: { id: 'a', eventTypeName: 'a.b', callbackUrl: 'https://partner.example.com/' },
+  secretFingerprint: '0123456789ab',
   replayed: false,
 }
 

@@ -24,9 +24,9 @@ async function withManyEntries(file: string): Promise<SqliteInbox> {
   database.exec(`
     WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${ENTRIES})
     INSERT INTO entries (id, state, known, event_type, idempotency_key, key_hash, body_hash, signature, ready, signed_at,
-      received_at, finished_at, subscribed_type, callback_url, body)
+      received_at, finished_at, subscribed_type, callback_url, secret_fingerprint, body)
     SELECT n, iif(n % 10 = 0, 'dead', 'handled'), 1, iif(n % 25000 = 0, 'rare', 'usual'), n, randomblob(16), x'00',
-      randomblob(16), 0, n, ${START} + n * ${MINUTE}, ${START} + n * ${MINUTE}, 'usual', 'https://a.example/', x'7b7d'
+      randomblob(16), 0, n, ${START} + n * ${MINUTE}, ${START} + n * ${MINUTE}, 'usual', 'https://a.example/', '', x'7b7d'
     FROM numbers`)
   database.close()
   return inbox
@@ -126,9 +126,9 @@ describe('SqliteInbox with many unfinished entries', () => {
     database.exec(`
       WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n <= ${UNFINISHED})
       INSERT INTO entries (state, known, event_type, idempotency_key, key_hash, body_hash, signature, due_at, ready, signed_at,
-        received_at, subscribed_type, callback_url, body)
+        received_at, subscribed_type, callback_url, secret_fingerprint, body)
       SELECT 'stored', 1, iif(n > ${UNFINISHED}, 'usual', '${type}'), n, randomblob(16), x'00', randomblob(16), n, 1, n, n, 'usual',
-        'https://a.example/', x'7b7d'
+        'https://a.example/', '', x'7b7d'
       FROM numbers`)
     const examined: number[] = []
     const db: Reader = {
@@ -158,9 +158,9 @@ describe('SqliteInbox with many unfinished entries', () => {
     database.exec(`
       WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${UNFINISHED + 1})
       INSERT INTO entries (state, known, event_type, idempotency_key, key_hash, body_hash, signature, due_at, due_set_at, ready,
-        signed_at, received_at, subscribed_type, callback_url, body)
+        signed_at, received_at, subscribed_type, callback_url, secret_fingerprint, body)
       SELECT 'stored', 1, iif(n <= ${UNFINISHED}, 'usual', 'rare'), n, randomblob(16), x'00', randomblob(16),
-        ${START} + ${2 * HOUR}, ${START} + ${2 * HOUR}, 1, n, n, 'usual', 'https://a.example/', x'7b7d'
+        ${START} + ${2 * HOUR}, ${START} + ${2 * HOUR}, 1, n, n, 'usual', 'https://a.example/', '', x'7b7d'
       FROM numbers`)
     database.close()
     const request = { eventTypes: ['rare'], limit: 1, leaseMs: 1_000 }
@@ -187,9 +187,9 @@ it('many ends in a SqliteInbox are corrected by several claims after the clock w
   database.exec(`
     WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 2500)
     INSERT INTO entries (state, known, event_type, idempotency_key, key_hash, body_hash, signature, ready, signed_at, received_at,
-      finished_at, subscribed_type, callback_url, body)
+      finished_at, subscribed_type, callback_url, secret_fingerprint, body)
     SELECT iif(n % 2 = 0, 'dead', 'handled'), 1, 'usual', n, randomblob(16), x'00', randomblob(16), 0, n, n,
-      ${START + HOUR}, 'usual', 'https://a.example/', x'7b7d'
+      ${START + HOUR}, 'usual', 'https://a.example/', '', x'7b7d'
     FROM numbers`)
   database.close()
   const endedBy = async (to: number) => {

@@ -33,6 +33,7 @@ export function arrival({
       receivedAt,
       rawBody,
       subscription: { id: `${eventTypeName} ${callbackUrl}`, eventTypeName, callbackUrl },
+      secretFingerprint: '0123456789ab',
     },
     key: `${idempotencyKey}@${eventTypeName} ${callbackUrl}`,
     bodyHash: createHash('sha256').update(rawBody).digest('base64'),

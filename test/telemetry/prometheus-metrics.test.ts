@@ -79,7 +79,7 @@ describe('prometheusMetrics', () => {
     const now = Date.now()
     const { send, samples, metrics, outcomes } = await observed({ clock: fakeClock(now) })
     await send(genuine())
-    const fingerprint = outcomes[0]!.callback!.secretFingerprint!
+    const fingerprint = outcomes[0]!.callback!.secretFingerprint
     const name = `countersign_secret_last_verified_timestamp_seconds{secret="${fingerprint}",${TYPE}}`
     expect((await samples()).get(name)).toBe(now / 1000)
     expect(await metrics.text()).not.toContain(SECRET)

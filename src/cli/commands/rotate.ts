@@ -29,9 +29,8 @@ where these are the same. Without a configuration event type and URL are the sub
 How the service ends the old subscription is not documented. While both exist it may send each event twice, under two
 idempotency keys.
 
---status reads the inbox, beside its receiver and without the service. Entries that an earlier version stored are signed
-again with each secret: up to 50,000 of them and 256 MiB of bodies, those signed latest first. A secret is named as the
-configuration names it; the fingerprint is its name in the metrics and in the console.
+--status reads the inbox, beside its receiver and without the service. A secret is named as the configuration names it;
+the fingerprint is its name in the metrics and in the console.
 ${KEPT_SECRET_HELP}
 ${SERVICE_HELP}
 

@@ -19,10 +19,8 @@ import { hmacKey } from '../../signature/secret.js'
 /** When each secret was last used, from the inbox. */
 export interface LastSeen {
   readonly inbox: string
-  /** How many entries were read. */
-  readonly lookedAt: number
-  /** Whether there are older entries that were not read. */
-  readonly hasMore: boolean
+  /** How many entries there are. */
+  readonly entries: number
   readonly secrets: readonly SecretSeen[]
 }
 
@@ -37,7 +35,7 @@ export interface SecretSeen {
   readonly fingerprint?: string
   /** Why its use is not known. */
   readonly problem?: string
-  /** The latest stored callback that was signed with it; null if no entry that was read was signed with it. */
+  /** The latest stored callback that was signed with it; null if no entry was signed with it. */
   readonly last?: LastSigned | null
 }
 
@@ -71,8 +69,7 @@ export async function lastSeen(
   const { name, report } = inbox.kind === 'file' ? await inFile(inbox, found) : await inDatabase(inbox, found)
   return {
     inbox: name,
-    lookedAt: report.lookedAt,
-    hasMore: report.hasMore,
+    entries: report.entries,
     secrets: rows.map((row) => {
       if (!('index' in row)) return row
       const { index, ...about } = row
@@ -87,7 +84,7 @@ interface Looked {
   readonly report: LastSignedReport
 }
 
-const NOTHING: LastSignedReport = { seen: [], lookedAt: 0, hasMore: false }
+const NOTHING: LastSignedReport = { seen: [], entries: 0 }
 
 async function inFile({ path }: InboxFile, secrets: readonly SigningSecret[]): Promise<Looked> {
   return { name: path, report: (await readInboxFile(path, (db) => lastSigned(db, secrets))) ?? NOTHING }
@@ -120,9 +117,8 @@ export async function lastSeenIfPossible(
   }
 }
 
-export function readableSeen({ problem, last }: SecretSeen, { lookedAt, hasMore }: LastSeen): string {
+export function readableSeen({ problem, last }: SecretSeen, { entries }: LastSeen): string {
   if (problem !== undefined) return `not known: ${problem}`
   if (last) return `last signed ${last.signedAt.toISOString()} (entry ${last.entry})`
-  const entries = `${lookedAt} ${lookedAt === 1 ? 'entry' : 'entries'}`
-  return `not seen in the ${hasMore ? `latest ${entries}` : `${entries} there are`}`
+  return `not seen in the ${entries} ${entries === 1 ? 'entry' : 'entries'} there are`
 }

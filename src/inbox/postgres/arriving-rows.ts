@@ -29,7 +29,7 @@ const SHARED: readonly TextColumn[] = [
   ['callback_url', ({ callback }) => storedText(callback.subscription.callbackUrl)],
   ['description', ({ callback }) => storedOrNull(callback.subscription.description)],
   ['subscription_id', ({ callback }) => storedOrNull(ownSubscriptionId(callback.subscription))],
-  ['secret_fingerprint', ({ callback }) => storedText(callback.secretFingerprint ?? '')],
+  ['secret_fingerprint', ({ callback }) => storedText(callback.secretFingerprint)],
 ]
 
 /** The first parameters of `store_new`: one array for each column. All identities are one value. */

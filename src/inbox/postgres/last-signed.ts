@@ -32,9 +32,7 @@ export function lastSignedInDatabase(
         },
       )
     }
-    const { rows } = await connection.query<{ count: string }>(
-      `SELECT count(*) AS count FROM ${entries} WHERE secret_fingerprint <> ''`,
-    )
-    return { seen, lookedAt: Number(rows[0]!.count), hasMore: false }
+    const { rows } = await connection.query<{ count: string }>(`SELECT count(*) AS count FROM ${entries}`)
+    return { seen, entries: Number(rows[0]!.count) }
   })
 }

@@ -49,10 +49,17 @@ export const MIGRATIONS: readonly Migration[] = [
     ready boolean NOT NULL,
     -- whether its handlers had begun when it was handed back
     interrupted boolean NOT NULL DEFAULT false,
-    token integer NOT NULL DEFAULT 0,
+    -- A standby that takes over may lack the latest entries, and gives their ids to others. A claim of an entry that was lost must
+    -- be valid for the entry that has its id. Claims count from here.
+    token integer NOT NULL DEFAULT floor(random() * 1000000000)::integer,
     -- the token of the claim whose handlers began, until an end is recorded; 0: none
     begun_by integer NOT NULL DEFAULT 0,
     attempts integer NOT NULL DEFAULT 0,
+    -- when the handlers began the last time, and when they succeeded; NULL once the attempt is among past_attempts
+    begun_at bigint,
+    handled_at bigint,
+    -- a list of lists: number, start, end, result, code, error
+    past_attempts jsonb,
     replayed boolean NOT NULL DEFAULT false,
     copies integer NOT NULL DEFAULT 0,
     signed_at bigint NOT NULL,
@@ -64,8 +71,13 @@ export const MIGRATIONS: readonly Migration[] = [
     description text,
     -- NULL: the default, which is made of subscribed_type and callback_url
     subscription_id text,
-    -- which secret signed it; empty if that was not recorded
+    -- which secret signed it
     secret_fingerprint text NOT NULL,
+    trace_context text,
+    -- JSON, as text because it may contain U+0000
+    headers text,
+    -- the Id of the body
+    body_id text,
     body bytea NOT NULL
   ) WITH (
     -- Room in each page for the updates of its entries: renewals of leases then change no index (HOT).
@@ -90,7 +102,10 @@ export const MIGRATIONS: readonly Migration[] = [
   -- Of the entries that share an order key no two are ready.
   CREATE UNIQUE INDEX entries_turn ON entries (order_key) WHERE order_key IS NOT NULL AND ready;
   CREATE INDEX entries_handled ON entries (finished_at, id) WHERE state = 'handled';
+  CREATE INDEX entries_ended ON entries (state, finished_at) WHERE state IN ('dead', 'discarded');
+  CREATE INDEX entries_quarantined ON entries (received_at) WHERE state = 'quarantined';
   CREATE INDEX entries_by_secret ON entries (secret_fingerprint, signed_at);
+  CREATE INDEX entries_by_body_id ON entries (body_id, id) WHERE body_id IS NOT NULL;
 
   -- One known entry for a signature: its own one, and those of repeats that were signed anew. The time is part of what is
   -- signed; it comes first so that new signatures are written beside each other and not all over the index.
@@ -109,7 +124,10 @@ export const MIGRATIONS: readonly Migration[] = [
     entry_id bigint NOT NULL,
     at bigint NOT NULL,
     action text NOT NULL,
-    person text NOT NULL
+    person text NOT NULL,
+    reason text,
+    -- JSON: what the decision changed, as it was before; NULL of an undo
+    before text
   );
   CREATE INDEX history_by_entry ON history (entry_id);
 
@@ -118,44 +136,7 @@ export const MIGRATIONS: readonly Migration[] = [
 
   -- The types that workers asked for, and when; the empty text stands for any.
   CREATE TABLE handled_types (event_type text PRIMARY KEY, seen_at bigint NOT NULL);
-`,
-  },
-  {
-    // Code for version 1 leaves these columns NULL: it records no attempts, and its decisions cannot be taken back.
-    compatibleFrom: 1,
-    sql: `
-  ALTER TABLE entries
-    -- the Id of the body
-    ADD COLUMN body_id text,
-    -- when the handlers began the last time, and when they succeeded; NULL once the attempt is among past_attempts
-    ADD COLUMN begun_at bigint,
-    ADD COLUMN handled_at bigint,
-    -- a list of lists: number, start, end, result, code, error
-    ADD COLUMN past_attempts jsonb,
-    ADD COLUMN trace_context text,
-    -- JSON, as text because it may contain U+0000
-    ADD COLUMN headers text;
-  CREATE INDEX entries_by_body_id ON entries (body_id, id) WHERE body_id IS NOT NULL;
-  CREATE INDEX entries_ended ON entries (state, finished_at) WHERE state IN ('dead', 'discarded');
-  CREATE INDEX entries_quarantined ON entries (received_at) WHERE state = 'quarantined';
-
-  ALTER TABLE history
-    ADD COLUMN reason text,
-    -- JSON: what the decision changed, as it was before
-    ADD COLUMN before text;
-`,
-  },
-  // Code for older versions stores with statements of its own.
-  { compatibleFrom: 1, sql: STORE_NEW_FUNCTION },
-  // Code for older versions claims, begins and settles with statements of its own.
-  { compatibleFrom: 1, sql: `${CLAIM_FUNCTION}${BEGIN_FUNCTION}${SETTLE_FUNCTION}` },
-  {
-    compatibleFrom: 1,
-    sql: `
-  -- A standby that takes over may lack the latest entries, and gives their ids to others. A claim of an entry that was lost must not
-  -- be valid for the entry that has its id. Claims count from here.
-  ALTER TABLE entries ALTER COLUMN token SET DEFAULT floor(random() * 1000000000)::integer;
-`,
+${STORE_NEW_FUNCTION}${CLAIM_FUNCTION}${BEGIN_FUNCTION}${SETTLE_FUNCTION}`,
   },
 ]
 

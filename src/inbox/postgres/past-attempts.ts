@@ -12,8 +12,7 @@ export function withPastAttempt(
 ): string {
   const kept = `CASE WHEN jsonb_array_length(past_attempts) >= ${ATTEMPTS_KEPT}
     THEN past_attempts - 0 ELSE coalesce(past_attempts, '[]'::jsonb) END`
-  // Code of an earlier version counts attempts, and does not record them.
-  const attempt = `greatest(attempts, 1), begun_at, ${endedAt}, ${result}, ${code}, ${error}`
+  const attempt = `attempts, begun_at, ${endedAt}, ${result}, ${code}, ${error}`
   return `(${kept}) || jsonb_build_array(jsonb_build_array(${attempt}))`
 }
 

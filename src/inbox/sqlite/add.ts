@@ -170,7 +170,7 @@ function insert(
     callback_url: subscription.callbackUrl,
     description: subscription.description ?? null,
     subscription_id: ownSubscriptionId(subscription) ?? null,
-    secret_fingerprint: secretFingerprint ?? null,
+    secret_fingerprint: secretFingerprint,
     body: rawBody,
     body_id: bodyId ?? null,
     trace_context: traceContext ?? null,

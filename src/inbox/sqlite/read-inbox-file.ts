@@ -52,12 +52,12 @@ export async function readInboxFile<Result>(
  * version that are using it would stop accepting callbacks.
  * @throws CountersignError ERR_INBOX_OLDER; and as SqliteInbox does
  */
-export async function refuseOlderFile(file: string): Promise<void> {
+export async function refuseOlderFile(file: string, needed = SCHEMA_VERSION): Promise<void> {
   const version = await readInboxFile(file, versionOf)
-  if (version === undefined || version === SCHEMA_VERSION) return
+  if (version === undefined || version === needed) return
   const message =
     `${file} is as an older version of Countersign has it: its schema is version ${version}, and this command needs ` +
-    `version ${SCHEMA_VERSION}. Nothing was changed. Use the command of the version that the receiver has, or start a ` +
+    `version ${needed}. Nothing was changed. Use the command of the version that the receiver has, or start a ` +
     'receiver of this version first, which brings the file up to date'
   throw new CountersignError('ERR_INBOX_OLDER', message)
 }

@@ -5,7 +5,7 @@ import type { SqliteDatabase } from './driver.js'
 const APPLICATION_ID = 0x4353494e
 
 /** The steps from each version of the schema to the next. A published step is never changed. */
-export const MIGRATIONS = [
+export const MIGRATIONS: readonly string[] = [
   `
   CREATE TABLE entries (
     -- AUTOINCREMENT: an id is never given again, or a late worker could finish another's entry
@@ -21,20 +21,38 @@ export const MIGRATIONS = [
     signature BLOB NOT NULL,
     -- set while it is stored, running (the end of its lease) or retrying
     due_at INTEGER,
+    -- when due_at was set
+    due_set_at INTEGER,
     order_key TEXT,
     -- 1: may be claimed once it is due, as nothing that shares its order_key comes before it
     ready INTEGER NOT NULL,
     token INTEGER NOT NULL DEFAULT 0,
+    -- the token of the claim whose handlers began, until an end is recorded; 0: none
+    begun_by INTEGER NOT NULL DEFAULT 0,
     attempts INTEGER NOT NULL DEFAULT 0,
+    -- when the handlers began the last time, and when they succeeded; NULL once the attempt is among past_attempts
+    begun_at INTEGER,
+    handled_at INTEGER,
+    -- JSON: see ../attempt-history.ts, PastAttempt
+    past_attempts TEXT,
     replayed INTEGER NOT NULL DEFAULT 0,
     copies INTEGER NOT NULL DEFAULT 0,
     signed_at INTEGER NOT NULL,
     received_at INTEGER NOT NULL,
     finished_at INTEGER,
     reason TEXT,
+    -- NULL: the default, which is made of subscribed_type and callback_url
+    subscription_id TEXT,
     subscribed_type TEXT NOT NULL,
     callback_url TEXT NOT NULL,
     description TEXT,
+    -- which secret signed it
+    secret_fingerprint TEXT NOT NULL,
+    trace_context TEXT,
+    -- JSON: see ../stored-headers.ts
+    headers TEXT,
+    -- the Id of the body
+    body_id TEXT,
     body BLOB NOT NULL
   ) STRICT;
   -- the de-duplication: any number of suspects, but one known entry for a key ...
@@ -42,14 +60,26 @@ export const MIGRATIONS = [
   -- ... and one known entry and one suspect for a signature. What was signed includes the time, so a signature has but
   -- one; that comes first for new signatures to be written beside each other and not all over the index
   CREATE UNIQUE INDEX entries_by_signature ON entries (signed_at, signature, known);
-  CREATE INDEX entries_ready ON entries (event_type, due_at) WHERE ready = 1;
+  CREATE INDEX entries_ready ON entries (event_type, due_at) WHERE ready = 1 AND begun_by = 0;
+  CREATE INDEX entries_begun ON entries (event_type, due_at) WHERE ready = 1 AND begun_by > 0;
   CREATE INDEX entries_in_order ON entries (order_key) WHERE order_key IS NOT NULL AND due_at IS NOT NULL;
   -- of those that share an order key no two can have their turn
   CREATE UNIQUE INDEX entries_turn ON entries (order_key) WHERE order_key IS NOT NULL AND ready = 1;
+  -- which types wait behind other entries
+  CREATE INDEX entries_waiting ON entries (event_type) WHERE ready = 0 AND due_at IS NOT NULL;
   CREATE INDEX entries_by_state ON entries (state, finished_at);
+  -- These two are in the order of ids and of arrival. They contain nothing that succeeds at its first attempts.
+  CREATE INDEX entries_ended ON entries (state) WHERE state IN ('dead', 'discarded');
+  CREATE INDEX entries_quarantined ON entries (received_at) WHERE state = 'quarantined';
+  CREATE INDEX entries_by_secret ON entries (secret_fingerprint, signed_at);
+  -- By groups of 1,024 ids: new entries are written beside each other and not all over the index, which costs an arrival a
+  -- tenth of its time. A search looks into each group.
+  CREATE INDEX entries_by_body_id ON entries (id >> 10, body_id) WHERE body_id IS NOT NULL;
 
   -- of repeats that the service has signed anew
-  CREATE TABLE more_signatures (signature BLOB PRIMARY KEY, entry_id INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE more_signatures (
+    signature BLOB PRIMARY KEY, entry_id INTEGER NOT NULL, signed_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
   CREATE INDEX more_signatures_by_entry ON more_signatures (entry_id);
 
   -- what people have done
@@ -58,116 +88,31 @@ export const MIGRATIONS = [
     entry_id INTEGER NOT NULL,
     at INTEGER NOT NULL,
     action TEXT NOT NULL,
-    person TEXT NOT NULL
+    person TEXT NOT NULL,
+    reason TEXT,
+    -- JSON: what the decision changed, as it was before; see ../undo.ts, EntryBefore. NULL of an undo
+    before TEXT
   ) STRICT;
   CREATE INDEX history_by_entry ON history (entry_id);
-  `,
-  `
-  -- the token of the claim whose handlers began, until an end is recorded; 0: none. Earlier versions counted an attempt
-  -- when they claimed, so that each of their claims may have begun
-  ALTER TABLE entries ADD COLUMN begun_by INTEGER NOT NULL DEFAULT 0;
-  UPDATE entries SET begun_by = token WHERE state = 'running';
-  -- when due_at was set. Not recorded earlier: by default no delay and no lease was longer than an hour
-  ALTER TABLE entries ADD COLUMN due_set_at INTEGER;
-  UPDATE entries SET due_set_at = due_at - iif(state = 'stored', 0, 3600000) WHERE due_at IS NOT NULL;
-  DROP INDEX entries_ready;
-  CREATE INDEX entries_ready ON entries (event_type, due_at) WHERE ready = 1 AND begun_by = 0;
-  CREATE INDEX entries_begun ON entries (event_type, due_at) WHERE ready = 1 AND begun_by > 0;
-  CREATE INDEX entries_unhandled ON entries (event_type) WHERE state = 'unhandled';
-  -- what is unhandled holds its place in the order of its key
-  DROP INDEX entries_in_order;
-  CREATE INDEX entries_in_order ON entries (order_key)
-    WHERE order_key IS NOT NULL AND (due_at IS NOT NULL OR state = 'unhandled');
-  UPDATE entries SET ready = 0
-  WHERE ready = 1 AND order_key IS NOT NULL AND state <> 'running' AND EXISTS (
-    SELECT 1 FROM entries AS earlier
-    WHERE earlier.order_key = entries.order_key AND earlier.state = 'unhandled' AND earlier.id < entries.id
-  );
-  `,
-  `
-  -- null of signatures that were stored before
-  ALTER TABLE more_signatures ADD COLUMN signed_at INTEGER;
 
-  -- reasons begin with a code since then, by which entries are selected
-  UPDATE entries SET reason = 'ERR_IDEMPOTENCY_KEY_REUSED: conflict, ' || reason
-  WHERE state = 'quarantined' AND reason LIKE 'its idempotency key is that of entry %';
-  UPDATE entries SET reason = 'ERR_SIGNATURE_REPLAYED: replay, ' || reason
-  WHERE state = 'quarantined' AND reason LIKE 'its signature is that of entry %';
-  `,
-  `
-  -- NULL: the default, which is made of subscribed_type and callback_url
-  ALTER TABLE entries ADD COLUMN subscription_id TEXT;
-  `,
-  `
-  -- which secret signed it; NULL of entries that were stored before
-  ALTER TABLE entries ADD COLUMN secret_fingerprint TEXT;
-  CREATE INDEX entries_by_secret ON entries (secret_fingerprint, signed_at);
-  `,
-  `
   -- the latest signed_at of what was deleted: what was signed no later may be a replay of it
   CREATE TABLE deleted (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), signed_at INTEGER NOT NULL) STRICT;
-  -- what a person had handled again, and no worker has claimed
-  CREATE INDEX entries_replayed ON entries (event_type, due_at)
-    WHERE ready = 1 AND state = 'stored' AND replayed = 1;
-  `,
-  `
+
   -- for which types workers asked, and when: see ../handled-types.ts
   CREATE TABLE handled_types (event_type TEXT PRIMARY KEY, seen_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-  -- since then 'unhandled' is derived from it. Such an entry is due, and ready if it is the first of its order key
-  UPDATE entries SET
-    ready = order_key IS NULL OR NOT EXISTS (
-      SELECT 1 FROM entries AS other
-      WHERE other.order_key = entries.order_key AND (
-        other.ready = 1
-        OR (other.due_at IS NOT NULL OR other.state = 'unhandled') AND other.id < entries.id
-      )
-    )
-  WHERE state = 'unhandled';
-  UPDATE entries SET state = 'stored', due_at = received_at, due_set_at = received_at WHERE state = 'unhandled';
-  DROP INDEX entries_unhandled;
-  DROP INDEX entries_replayed;
-  DROP INDEX entries_in_order;
-  CREATE INDEX entries_in_order ON entries (order_key) WHERE order_key IS NOT NULL AND due_at IS NOT NULL;
-  -- which types wait behind other entries
-  CREATE INDEX entries_waiting ON entries (event_type) WHERE ready = 0 AND due_at IS NOT NULL;
-  `,
-  `
-  -- the Id of the body; NULL of entries that were stored before
-  ALTER TABLE entries ADD COLUMN body_id TEXT;
-  -- when the handlers began the last time, and when they succeeded; NULL once the attempt is among past_attempts
-  ALTER TABLE entries ADD COLUMN begun_at INTEGER;
-  ALTER TABLE entries ADD COLUMN handled_at INTEGER;
-  -- JSON: see ../attempt-history.ts, PastAttempt
-  ALTER TABLE entries ADD COLUMN past_attempts TEXT;
-  ALTER TABLE entries ADD COLUMN trace_context TEXT;
-  -- JSON: see ../stored-headers.ts
-  ALTER TABLE entries ADD COLUMN headers TEXT;
-  -- By groups of 1,024 ids: new entries are written beside each other and not all over the index, which costs an arrival a
-  -- tenth of its time. A search looks into each group.
-  CREATE INDEX entries_by_body_id ON entries (id >> 10, body_id) WHERE body_id IS NOT NULL;
-  -- These two are in the order of ids and of arrival. They contain nothing that succeeds at its first attempts.
-  CREATE INDEX entries_ended ON entries (state) WHERE state IN ('dead', 'discarded');
-  CREATE INDEX entries_quarantined ON entries (received_at) WHERE state = 'quarantined';
-
-  ALTER TABLE history ADD COLUMN reason TEXT;
-  -- JSON: what the decision changed, as it was before; see ../undo.ts, EntryBefore
-  ALTER TABLE history ADD COLUMN before TEXT;
   `,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length
 
 /** Brings the file up to date. If several processes do so at once, one migrates it, and the others wait for that. */
-export function migrate(database: SqliteDatabase, file: string): void {
-  if (checkedVersion(database, file) === SCHEMA_VERSION) return
+export function migrate(database: SqliteDatabase, file: string, migrations = MIGRATIONS): void {
+  const newest = migrations.length
+  if (checkedVersion(database, file, newest) === newest) return
   database.exec('BEGIN IMMEDIATE')
   try {
-    for (let version = checkedVersion(database, file); version < SCHEMA_VERSION; version++) {
-      database.exec(MIGRATIONS[version]!)
-    }
-    database.exec(
-      `PRAGMA user_version = ${SCHEMA_VERSION}; PRAGMA application_id = ${APPLICATION_ID}; COMMIT`,
-    )
+    for (const migration of migrations.slice(checkedVersion(database, file, newest))) database.exec(migration)
+    database.exec(`PRAGMA user_version = ${newest}; PRAGMA application_id = ${APPLICATION_ID}; COMMIT`)
   } catch (error) {
     try {
       database.exec('ROLLBACK')
@@ -182,7 +127,7 @@ export function migrate(database: SqliteDatabase, file: string): void {
  * The version of the file's schema; 0 of an empty file.
  * @throws CountersignError ERR_INBOX_CORRUPT, ERR_INBOX_NEWER
  */
-export function checkedVersion(database: SqliteDatabase, file: string): number {
+export function checkedVersion(database: SqliteDatabase, file: string, newest = SCHEMA_VERSION): number {
   const {
     user_version: version,
     application_id: applicationId,
@@ -196,10 +141,10 @@ export function checkedVersion(database: SqliteDatabase, file: string): number {
     const message = `${file} is a database of another program, not an inbox. Name another file.`
     throw new CountersignError('ERR_INBOX_CORRUPT', message)
   }
-  if (version <= SCHEMA_VERSION) return version
+  if (version <= newest) return version
   const message =
     `${file} was written by a newer version of Countersign: its schema is version ${version}, and this one knows ` +
-    `versions up to ${SCHEMA_VERSION}. Use the newer version again; an older one could lose what it does not know.`
+    `versions up to ${newest}. Use the newer version again; an older one could lose what it does not know.`
   throw new CountersignError('ERR_INBOX_NEWER', message)
 }
 

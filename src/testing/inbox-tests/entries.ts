@@ -48,6 +48,7 @@ export function createArrival(parts: ArrivalParts = {}): Arrival {
       callbackUrl: CALLBACK_URL,
       description: 'tenant 1',
     },
+    secretFingerprint: '0123456789ab',
   }
   return {
     callback,
