@@ -1,7 +1,9 @@
-/** What a cause says to the operator. Neither text contains anything from the request or the configuration. */
+/** What a cause says to the operator. No text contains anything from the request or the configuration. */
 export interface CauseTexts {
   /** What happened. */
   readonly message: string
+  /** What is known of a likely finding, if the message says more than that. */
+  readonly likely?: string
   /** What to change. */
   readonly cure: string
 }
@@ -37,8 +39,8 @@ export const CAUSES = {
     cure: 'Exchange the secrets in the configuration, or subscribe this URL with the secret that is configured for it.',
   },
   'secret-of-previous-rotation': {
-    message: 'The signature was made with a secret that is no longer configured.',
-    cure: 'List the previous secret beside the current one until the service no longer signs with it.',
+    message: 'The signature was made with a secret that is not configured, but was given to be tried.',
+    cure: 'If it was sent as secretText of this subscription, configure it, together with the current one while secrets are rotated. If it is for something else, such as the client secret, subscribe again with a secret that is only for callbacks.',
   },
   'secret-case': {
     message: 'The signature was made with a secret that has other upper-case or lower-case letters.',
@@ -89,6 +91,7 @@ export const CAUSES = {
   'timestamp-reformatted': {
     message:
       'The signature was made for another form of Authorization-Timestamp, or for a form that is not an HTTP date.',
+    likely: 'Authorization-Timestamp is not an HTTP date.',
     cure: 'Have the proxy pass on Authorization-Timestamp unchanged. It must be an HTTP date: its exact text is signed.',
   },
   'timestamp-missing': {
@@ -109,19 +112,23 @@ export const CAUSES = {
   },
   'body-decoded': {
     message: 'The body was decoded and encoded with another character set or encoding.',
+    likely: 'The body may have been decoded with another character set.',
     cure: 'Pass on the bytes as they arrived, not as a text. Decode the Base64 of a serverless event.',
   },
   'body-decompressed': {
     message: 'The body was decompressed on the way: its compressed bytes were signed.',
+    likely: 'The body may have been decompressed on the way.',
     cure: 'Switch off decompression of requests in the proxy.',
   },
   'body-compressed': {
     message:
       'The body is compressed: its uncompressed bytes were signed, or the receiver refuses its encoding.',
+    likely: 'The body seems to be compressed.',
     cure: 'Switch off compression of requests in the proxy. The receiver verifies the bytes on the wire.',
   },
   'body-empty': {
     message: 'The body, or the body that was signed, is empty: something had read it before.',
+    likely: 'The body is empty, or it is what a parser leaves of one.',
     cure: 'Mount the receiver before body parsers, or keep the bytes in req.rawBody.',
   },
   'body-truncated': {
@@ -133,7 +140,7 @@ export const CAUSES = {
     cure: 'Have the proxy or gateway pass on Authorization. Many remove it unless they are told not to.',
   },
   'authorization-replaced': {
-    message: 'Authorization has credentials of another scheme: something on the way replaced the signature.',
+    message: 'Authorization has credentials of another scheme in place of the signature.',
     cure: 'Have the proxy or gateway pass on Authorization, and not its own credentials.',
   },
   'authorization-repeated': {
@@ -142,30 +149,40 @@ export const CAUSES = {
   },
   'authorization-hex': {
     message: 'The signature is written in hexadecimal digits.',
+    likely: 'Authorization has hexadecimal digits, which may be the signature.',
     cure: 'Have the sender write it in standard Base64.',
   },
   'authorization-url-safe-base64': {
     message: 'The signature is written in URL-safe Base64, or its padding is missing.',
+    likely: 'Authorization has URL-safe Base64, or Base64 without padding, which may be the signature.',
     cure: 'Have the sender write it in standard Base64 with padding.',
   },
   'authorization-scheme': {
     message: 'The signature is right, but Authorization does not have the form HMAC-SHA256 Signature=...',
+    likely: 'Authorization does not have the form HMAC-SHA256 Signature=...',
     cure: 'Have the sender or the proxy write Authorization as: HMAC-SHA256 Signature=, and 44 characters of Base64.',
+  },
+  'signature-algorithm': {
+    message: 'The signature was made with another algorithm than HMAC-SHA256.',
+    likely: 'Authorization has a value with the length of a signature of another algorithm.',
+    cure: 'Have the sender sign with HMAC-SHA256, and hash the body with SHA-256.',
   },
   'headers-renamed': {
     message: 'Authorization or Authorization-Timestamp arrived under another name.',
+    likely: 'Another header has what may be the signature or the timestamp.',
     cure: 'Have the proxy pass on the header under its own name.',
   },
   'clock-skew': {
-    message: 'The signature is valid, and the clock of this machine or of the service is wrong.',
+    message: 'The clock of this machine or of the service is wrong.',
+    likely: 'The clock of this machine or of the service may be wrong.',
     cure: 'Synchronise the clock of this machine. If it is right, ask the service about theirs.',
   },
   'delivery-late': {
-    message: 'The signature is valid, but the callback arrived later than toleranceMs allows.',
+    message: 'The callback arrived later than toleranceMs allows.',
     cure: 'Raise toleranceMs if the service keeps the first timestamp when it delivers again.',
   },
   replayed: {
-    message: 'The signature is valid, but it arrived before under another idempotency key.',
+    message: 'The same signature arrived before under another idempotency key.',
     cure: 'Keep refusing it: whoever holds a captured delivery can send it under a new key.',
   },
   'forged-or-unknown': {

@@ -1,4 +1,4 @@
-import type { Cause } from './causes.js'
+import type { Cause, CauseTexts } from './causes.js'
 
 /** How unlikely a change is: 1 is a frequent mistake. Pairs are tried in the order of their sums. */
 export type Weight = 1 | 2 | 3
@@ -10,6 +10,8 @@ export interface Alternative<Value> {
   readonly change: string
   /** @default 1 */
   readonly weight?: Weight
+  /** The place in `previousSecrets` of the secret that it is. */
+  readonly previousSecret?: number
 }
 
 /** A mistake that changes one input of the signature. It gives a bounded number of alternatives for a value. */
@@ -26,6 +28,10 @@ export interface Variant<Value> {
   readonly causes: readonly Cause[]
   readonly changes: readonly string[]
   readonly weight: number
+  /** The place in `previousSecrets` of the secret from which it was made. */
+  readonly previousSecret?: number | undefined
+  /** What its cause says in this case, if that is more than it always says. */
+  readonly texts?: CauseTexts
 }
 
 export function unchanged<Value>(value: Value): Variant<Value> {
@@ -59,7 +65,9 @@ export function variants<Value>(
     for (const { cause, isSlow, alternatives } of hypotheses) {
       if (isOver()) return added
       if (from.causes.includes(cause) || (isSlow && from !== base)) continue
-      for (const { value, change, weight = 1 } of alternatives(from.value)) {
+      for (const { value, change, weight = 1, previousSecret = from.previousSecret } of alternatives(
+        from.value,
+      )) {
         if (isOver()) return added
         if (weight > maxWeight) continue
         const id = identity(value)
@@ -70,6 +78,7 @@ export function variants<Value>(
           causes: [...from.causes, cause],
           changes: [...from.changes, change],
           weight: from.weight + weight,
+          ...(previousSecret !== undefined && { previousSecret }),
         })
       }
     }

@@ -5,7 +5,7 @@ import { bodyHypotheses } from './body-changes.js'
 import type { Cause } from './causes.js'
 import { unchanged, variants, type Variant, type VariantOptions } from './change.js'
 import { contentLength, likelyFindings } from './evidence.js'
-import { likelyFinding, provenFindings, type Finding } from './finding.js'
+import { findingOfSign, provenFindings, type Finding } from './finding.js'
 import {
   parseExplainOptions,
   type ExplainedSubscription,
@@ -18,11 +18,12 @@ import { search, type SearchSpace } from './search.js'
 import { SearchLimit } from './search-limit.js'
 import { secretHypotheses } from './secret-changes.js'
 import { signatureCandidates } from './signature-candidates.js'
+import { meaningOf, otherSignatures, tryOtherLengths } from './signature-lengths.js'
 import { withoutMarkers } from './signature-marker.js'
 import { rankedSubscriptions } from './subscription-rank.js'
 import { timestampVariants } from './timestamp-variants.js'
 import { urlHypotheses } from './url-changes.js'
-import { verifiedFindings } from './verified-findings.js'
+import { unverifiedClock, verifiedFindings } from './verified-findings.js'
 
 export interface Explanation {
   /** Whether the signature matches the configuration without any change. */
@@ -69,7 +70,15 @@ export function explainCallback(request: ReceivedRequest, options: ExplainOption
     otherBodyHashes: () => (bodyHashes = otherBodyHashes(body, contentLength(lines), limit)),
     signatures,
   }
-  const { matches, triedSingles } = search(spacesOf, shared, limit)
+  // Before the search, which may take all of the time. Each costs a few HMACs.
+  const others = isRead ? otherSignatures(lines) : []
+  const otherLengths =
+    others.length > 0
+      ? tryOtherLengths(others, spacesOf('as-configured'), timestamps[0], body, limit)
+      : { ruledOut: [] }
+  const { matches, triedSingles } = otherLengths.match
+    ? { matches: [otherLengths.match], triedSingles: false }
+    : search(spacesOf, shared, limit)
 
   const work = () => ({ hmacs: limit.hmacs, ...(limit.stoppedBy && { stoppedBy: limit.stoppedBy }) })
   const asConfigured = matches.find(({ inputs, signature }) => [signature, ...inputs].every(isUnchanged))
@@ -82,18 +91,40 @@ export function explainCallback(request: ReceivedRequest, options: ExplainOption
   if (body.length >= MIN_HIDDEN_BODY_BYTES && body.length <= MAX_HIDDEN_BODY_BYTES)
     hidden.push(body.toString('utf8').trim())
   const proven = matches.length > 0 ? provenFindings(matches, hidden) : []
-  if (proven.length > 0) return { verified: false, findings: proven, ...work() }
+  if (proven.length > 0) {
+    // Whoever mends the first mistake must not find the next one only then.
+    const more = verifiedFindings(request, matches[0]!, settings, limit)
+    return { verified: false, findings: [...proven, ...more], ...work() }
+  }
 
-  const likely = likelyFindings(lines, isRead ? body : undefined, subscriptions[0]?.secrets ?? [])
   const tried = [
     ...spaces.flatMap((space) => [...space.secrets.flat(), ...space.urls]),
     ...timestamps,
     ...bodyHashes,
     ...signatures,
   ]
-  const forged = likelyFinding('forged-or-unknown', { ruledOut: triedSingles ? singleCauses(tried) : [] })
-  return { verified: false, findings: [...likely, forged], ...work() }
+  const causes = [...(triedSingles ? singleCauses(tried) : []), ...otherLengths.ruledOut]
+  const likely = likelyFindings(lines, isRead ? body : undefined, {
+    signatures: signatures.length > 0,
+    causes,
+  })
+  const ruledOut = causes.filter((cause) => likely.every((each) => each.cause !== cause))
+  const forged = findingOfSign('forged-or-unknown', {
+    ...(otherLengths.ruledOut.length > 0 && { sign: `${meaningOf(others[0]!)}, which was tried` }),
+    ruledOut,
+  })
+  const findings = [
+    ...likely,
+    limit.hmacs > 0 ? forged : { ...forged, message: isRead ? NO_SIGNATURE : NO_BODY },
+    ...unverifiedClock(request, settings),
+  ]
+  return { verified: false, findings, ...work() }
 }
+
+const NO_SIGNATURE =
+  'No signature arrived that could be compared: the callback may also be forged, or the cause is another one.'
+const NO_BODY =
+  'The body is not known, so no signature could be compared: the callback may also be forged, or the cause is another one.'
 
 /** A shorter body is part of any word. */
 const MIN_HIDDEN_BODY_BYTES = 6

@@ -1,6 +1,7 @@
 import { textMask } from '../base/mask-texts.js'
 import { printable } from '../base/printable.js'
-import { CAUSES, type Cause } from './causes.js'
+import { CAUSES, type Cause, type CauseTexts } from './causes.js'
+import type { Variant } from './change.js'
 import type { ExplainedSubscription } from './options.js'
 import type { Match } from './search.js'
 
@@ -28,6 +29,8 @@ export interface FindingDetails {
   }
   /** What was changed so that the signature matched, such as `without the line end`. */
   readonly changes?: readonly string[]
+  /** The place in `previousSecrets` of the secret that was signed with, or from which that one was made. */
+  readonly previousSecret?: number
   /** Host and path that were signed, without the query, if they are not the configured ones. */
   readonly signedUrl?: string
   /** The sign from which a likely finding was concluded. */
@@ -53,19 +56,26 @@ export function provenFindings(
     const [cause, second] = causes
     if (cause === undefined || findings.has(causes.join(' '))) continue
     // The secret that matched is often not the configured one.
-    const shown = shownText([
+    const mask = textMask([
       ...hidden,
       secret.value.toString('utf8'),
       secret.value.toString('latin1'),
       signature.value.toString('base64'),
     ])
+    const shown = shownText(mask)
     const { host, path } = url.value
+    const previousSecret = secret.previousSecret
     const isOtherUrl = url.causes.some((each) => each !== 'url-query' && each !== 'url-fragment')
     findings.set(causes.join(' '), {
-      ...finding(cause, 'proven', second),
+      cause,
+      ...(second && { togetherWith: second }),
+      certainty: 'proven',
+      ...bothTexts(textsOf(cause, all, mask), second && textsOf(second, all, mask)),
       details: {
         subscription: shownSubscription(subscription, shown),
-        changes: all.flatMap((each) => each.changes),
+        // Only own texts have a name of the request.
+        changes: all.flatMap(({ changes, texts }) => (texts ? changes.map(mask) : changes)),
+        ...(previousSecret !== undefined && { previousSecret }),
         ...(isOtherUrl && { signedUrl: shown(host + path) }),
       },
     })
@@ -73,19 +83,33 @@ export function provenFindings(
   return [...findings.values()]
 }
 
-export function likelyFinding(cause: Cause, details: FindingDetails): Finding {
-  return { ...finding(cause, 'likely'), details }
+/** A finding that was concluded from a sign. It claims no more than `likely`, unless the sign proves it. */
+export function findingOfSign(
+  cause: Cause,
+  details: FindingDetails,
+  certainty: Finding['certainty'] = 'likely',
+): Finding {
+  const { message, likely = message, cure }: CauseTexts = CAUSES[cause]
+  return { cause, certainty, message: certainty === 'likely' ? likely : message, cure, details }
 }
 
-function finding(cause: Cause, certainty: Finding['certainty'], second?: Cause): Omit<Finding, 'details'> {
-  const [one, other] = [CAUSES[cause], second && CAUSES[second]]
+function bothTexts(one: CauseTexts, other: CauseTexts | undefined): Pick<Finding, 'message' | 'cure'> {
   return {
-    cause,
-    ...(second && { togetherWith: second }),
-    certainty,
     message: other ? `${one.message} In addition: ${other.message}` : one.message,
     cure: other ? `${one.cure} ${other.cure}` : one.cure,
   }
+}
+
+/** The texts of a cause, or those that the variants with it have in this case. Both may have the same one. */
+function textsOf(
+  cause: Cause,
+  variants: readonly Variant<unknown>[],
+  mask: (text: string) => string,
+): CauseTexts {
+  const own = variants.flatMap(({ causes, texts }) => (texts && causes.includes(cause) ? texts : []))
+  if (own.length === 0) return CAUSES[cause]
+  const joined = (texts: readonly string[]) => mask([...new Set(texts)].join(' '))
+  return { message: joined(own.map((each) => each.message)), cure: joined(own.map((each) => each.cure)) }
 }
 
 /**
@@ -95,8 +119,7 @@ function finding(cause: Cause, certainty: Finding['certainty'], second?: Cause):
 const MAYBE_SIGNATURE = /(?:[\w+=-]|%(?:2[bf]|3d)){40,}|(?:[\w+/-]|%2[bf]){43}(?:=|%3d)/gi
 
 /** Names and URLs may hold a secret that was put there by mistake, and the request decides what paths and hosts were tried. */
-function shownText(secrets: readonly string[]): (text: string) => string {
-  const mask = textMask(secrets)
+function shownText(mask: (text: string) => string): (text: string) => string {
   return (text) => printable(mask(text).replaceAll(MAYBE_SIGNATURE, '…')).slice(0, MAX_SHOWN)
 }
 

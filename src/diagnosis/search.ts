@@ -94,10 +94,10 @@ export function search<Subscription>(
 }
 
 /** What is signed with these values. */
-export function signatureOf([secret, url, timestamp, bodyHash]: Inputs): Buffer {
+export function signatureOf([secret, url, timestamp, bodyHash]: Inputs, algorithm = 'sha256'): Buffer {
   const { host, path, query } = url.value
   const signed = { pathLine: `${path}${query}\n`, hostField: `;${host};`, spelling: '' }
-  return createHmac('sha256', secret.value)
+  return createHmac(algorithm, secret.value)
     .update(joinSigned(signed, timestamp.value, bodyHash.value))
     .digest()
 }

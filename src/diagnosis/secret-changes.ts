@@ -12,6 +12,7 @@ const CUT_LENGTHS = [8, 16, 20, 24, 32, 40, 48, 50, 64, 72, 100, 128, 200, 255, 
 
 /** The mistakes that give another HMAC key. Every key is at least one byte: anybody can sign with an empty one. */
 export function secretHypotheses(others: OtherSecrets): readonly Hypothesis<Buffer>[] {
+  const given = others.previous.map((value, previousSecret) => ({ value, previousSecret }))
   const hypotheses: readonly Hypothesis<Buffer>[] = [
     ...secretEncodings,
     ofText('secret-white-space', whiteSpace),
@@ -25,21 +26,21 @@ export function secretHypotheses(others: OtherSecrets): readonly Hypothesis<Buff
       cause: 'secret-truncated',
       // A given secret of which the configured one is the beginning. Before the next hypothesis, which has it too.
       alternatives: (value) =>
-        others.previous
-          .filter((each) => each.length > value.length && each.subarray(0, value.length).equals(value))
-          .map((each) => ({ value: each, change: 'the configured secret is only its beginning' })),
+        given
+          .filter((each) => each.value.length > value.length && startsWith(each.value, value))
+          .map((each) => ({ ...each, change: 'the configured secret is only its beginning' })),
     },
     {
       cause: 'secret-case',
       // A secret that was changed to upper case cannot be restored. So it is compared with the other secrets.
       alternatives: (value) =>
-        others.previous
-          .filter((each) => lowerCase(each) === lowerCase(value))
-          .map((each) => ({ value: each, change: 'a given secret that differs in its letter case' })),
+        given
+          .filter((each) => lowerCase(each.value) === lowerCase(value))
+          .map((each) => ({ ...each, change: 'a given secret that differs in its letter case' })),
     },
     {
       cause: 'secret-of-previous-rotation',
-      alternatives: () => others.previous.map((value) => ({ value, change: 'a previous secret' })),
+      alternatives: () => given.map((each) => ({ ...each, change: 'a secret that was given to be tried' })),
     },
     ofText('secret-case', letterCase),
     ofText('secret-truncated', truncated),
@@ -51,6 +52,10 @@ export function secretHypotheses(others: OtherSecrets): readonly Hypothesis<Buff
       for (const each of alternatives(value)) if (each.value.length > 0) yield each
     },
   }))
+}
+
+function startsWith(secret: Buffer, beginning: Buffer): boolean {
+  return secret.subarray(0, beginning.length).equals(beginning)
 }
 
 function lowerCase(secret: Buffer): string {

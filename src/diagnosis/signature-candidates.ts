@@ -1,6 +1,7 @@
 import { parseAuthorization } from '../signature/authorization-header.js'
 import type { Cause } from './causes.js'
 import { unchanged, type Variant } from './change.js'
+import { shownHeader } from './header-names.js'
 import { valuesOf, type HeaderLine } from './received-request.js'
 
 /** Unauthenticated: every candidate is compared with every HMAC. */
@@ -33,16 +34,34 @@ export function spellingOf(value: string): Cause | undefined {
   return text === undefined ? undefined : formOf(text)
 }
 
+export function hasSignature(value: string): boolean {
+  return spellingOf(value) !== undefined
+}
+
+/** Other headers than Authorization that may have the signature. */
+export function renamedLines(lines: readonly HeaderLine[]): HeaderLine[] {
+  return lines.filter(
+    ({ name, value }) =>
+      name !== 'authorization' && (/auth|signature|hmac/.test(name) || /hmac-sha256|signature=/i.test(value)),
+  )
+}
+
 /** What may be signatures in other headers than Authorization. */
 export function renamed(lines: readonly HeaderLine[]): Variant<Buffer>[] {
-  return lines
-    .filter(
-      ({ name, value }) =>
-        name !== 'authorization' &&
-        (/auth|signature|hmac/.test(name) || /hmac-sha256|signature=/i.test(value)),
-    )
+  const state = valuesOf(lines, 'authorization').some((value) => value !== '')
+    ? 'has no signature that matches'
+    : 'did not arrive'
+  return renamedLines(lines)
     .slice(0, MAX_CANDIDATES)
-    .flatMap(({ value }) => inValue(value, 'headers-renamed'))
+    .flatMap(({ name, value }) => {
+      const shown = shownHeader(name)
+      const texts = {
+        message: `The signature arrived in ${shown}, and Authorization ${state}.`,
+        cure: 'Have the proxy pass on Authorization under its own name, and not set another one.',
+      }
+      const changes = [`${shown} has the signature`]
+      return inValue(value, 'headers-renamed').map((each) => ({ ...each, changes, texts }))
+    })
 }
 
 function inValue(value: string, cause: Cause | undefined): Variant<Buffer>[] {
@@ -54,7 +73,6 @@ function inValue(value: string, cause: Cause | undefined): Variant<Buffer>[] {
 
 const CHANGES: Partial<Record<Cause, string>> = {
   'authorization-repeated': 'one of its values has the signature',
-  'headers-renamed': 'another header has the signature',
   'authorization-hex': 'hexadecimal digits',
   'authorization-url-safe-base64': 'URL-safe Base64, or no padding',
   'authorization-scheme': 'another scheme or parameter',

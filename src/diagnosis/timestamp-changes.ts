@@ -87,11 +87,18 @@ function* inOtherZones(moment: number): Iterable<Alternative<string>> {
 
 const WEEKDAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
 
-function momentOf(text: string): number | undefined {
+/** The moment that a text in one of many forms names. */
+export function momentOf(text: string): number | undefined {
   if (text.length > MAX_LENGTH) return undefined
   const moment = parseHttpDate(text) ?? sinceEpoch(text) ?? Date.parse(text)
   // Beyond these years the forms have more digits. NaN is in no range.
   return moment > 0 && moment < Date.UTC(10_000, 0) ? moment : undefined
+}
+
+/** Without the forms that have no zone, which name another moment in each zone. */
+export function certainMomentOf(text: string): number | undefined {
+  const hasZone = /^\d{4}-\d\d-\d\dT[\d:.]{5,15}(?:Z|[+-]\d\d:?\d\d)$/i.test(text)
+  return parseHttpDate(text) ?? sinceEpoch(text) ?? (hasZone ? momentOf(text) : undefined)
 }
 
 function sinceEpoch(text: string): number | undefined {

@@ -1,55 +1,76 @@
 import { hashBody } from '../signature/string-to-sign.js'
-import { parseHttpDate } from '../signature/index.js'
 import { unchanged } from './change.js'
-import { likelyFinding, type Finding } from './finding.js'
+import { findingOfSign, type Finding } from './finding.js'
 import type { ExplainedSubscription, ExplainSettings } from './options.js'
 import { linesOf, valuesOf, type HeaderLine, type ReceivedRequest } from './received-request.js'
 import { signatureOf, type Match } from './search.js'
 import type { SearchLimit } from './search-limit.js'
 import { signatureCandidates } from './signature-candidates.js'
 import { isSame, withoutMarkers, type ReceivedSignature } from './signature-marker.js'
-import { partsOf } from './request-urls.js'
+import { certainMomentOf } from './timestamp-changes.js'
 
 /** Differences of two callbacks that are caused by one wrong clock differ by no more than deliveries take. */
 const SAME_DIFFERENCE_MS = 60_000
 
-/** What may be wrong with a callback whose signature is valid: its time, or that it arrived before. */
+/**
+ * What else may be wrong with a callback whose signature matches, as it is or with changes: its time, or that it arrived before.
+ */
 export function verifiedFindings(
   request: ReceivedRequest,
-  { subscription, inputs }: Match<ExplainedSubscription>,
+  match: Match<ExplainedSubscription>,
   settings: ExplainSettings,
   limit: SearchLimit,
 ): Finding[] {
   const lines = linesOf(request)
-  const digest = signatureOf(inputs)
+  const digest = signatureOf(match.inputs)
   const others = settings.otherRequests.filter(() => limit.take()).map(otherRequest)
   const found: Finding[] = []
   if (others.some((other) => isReplay(lines, digest, other))) {
     const sign = 'another request has the same signature and another idempotency key'
-    found.push({ ...likelyFinding('replayed', { sign }), certainty: 'proven' })
+    found.push(findingOfSign('replayed', { sign }, 'proven'))
   }
-  const differenceMs = differenceOf(request, lines)
+  const differenceMs = differenceOf(request, signedMoment(match, lines))
   if (differenceMs === undefined) return found
   if (-differenceMs > settings.futureToleranceMs) {
     // Nothing can arrive before it was signed, so this is certain.
     const sign = 'it was signed after it arrived'
-    found.push({ ...likelyFinding('clock-skew', { sign, differenceMs }), certainty: 'proven' })
+    found.push(findingOfSign('clock-skew', { sign, differenceMs }, 'proven'))
   } else if (differenceMs > settings.toleranceMs) {
     const differences = others
-      .filter((other) => isVerified(other, subscription))
-      .flatMap((other) => differenceOf(other.request, other.lines) ?? [])
+      .filter((other) => isVerified(other, match))
+      .flatMap((other) => differenceOf(other.request, arrivedMoment(other.lines)) ?? [])
     const isSameForAll = differences.every((each) => Math.abs(each - differenceMs) <= SAME_DIFFERENCE_MS)
     if (differences.length > 0 && isSameForAll) {
       found.push(
-        likelyFinding('clock-skew', { sign: 'the difference is the same for all requests', differenceMs }),
+        findingOfSign('clock-skew', { sign: 'the difference is the same for all requests', differenceMs }),
       )
     }
     found.push(
-      likelyFinding('delivery-late', { sign: 'the difference is more than toleranceMs', differenceMs }),
+      findingOfSign('delivery-late', { sign: 'the difference is more than toleranceMs', differenceMs }),
     )
   }
   return found
 }
+
+/** What the time in a request says whose signature could not be matched. Whoever sent it may have written any time. */
+export function unverifiedClock(
+  request: ReceivedRequest,
+  { toleranceMs, futureToleranceMs }: ExplainSettings,
+): Finding[] {
+  const differenceMs = differenceOf(request, arrivedMoment(linesOf(request)))
+  if (differenceMs === undefined) return []
+  if (-differenceMs > futureToleranceMs) {
+    const sign = 'Authorization-Timestamp, which is not verified, is later than the time of arrival'
+    return [{ ...findingOfSign('clock-skew', { sign, differenceMs }), cure: CURE_OF_UNVERIFIED }]
+  }
+  if (differenceMs <= toleranceMs) return []
+  const sign = 'Authorization-Timestamp, which is not verified, is older than toleranceMs allows'
+  return [{ ...findingOfSign('delivery-late', { sign, differenceMs }), cure: CURE_OF_UNVERIFIED }]
+}
+
+/** The cures of a verified callback could make a forged one acceptable. */
+const CURE_OF_UNVERIFIED =
+  'Find the cause of the signature first, and compare the clocks then: whoever sent the request may have written any time.'
 
 interface OtherRequest {
   readonly request: ReceivedRequest
@@ -71,22 +92,35 @@ function isReplay(lines: readonly HeaderLine[], digest: Buffer, other: OtherRequ
   )
 }
 
-/** Whether the signature of another request is valid for the same subscription. */
+/** Whether the signature of another request is valid for the same subscription, with the secret and the URL that matched. */
 function isVerified(
   { request, lines, signature }: OtherRequest,
-  subscription: ExplainedSubscription,
+  { subscription, inputs: [matched, url] }: Match<ExplainedSubscription>,
 ): boolean {
   const [timestamp, ...more] = valuesOf(lines, 'authorization-timestamp')
   if (!signature || timestamp === undefined || more.length > 0 || request.bodyRead === false) return false
-  const url = unchanged(partsOf(subscription.url))
   const bodyHash = unchanged(hashBody(request.body))
-  return subscription.secrets.some((secret) =>
-    isSame(signatureOf([unchanged(Buffer.from(secret)), url, unchanged(timestamp), bodyHash]), signature),
+  const secrets = [matched, ...subscription.secrets.map((secret) => unchanged(Buffer.from(secret)))]
+  return secrets.some((secret) =>
+    isSame(signatureOf([secret, url, unchanged(timestamp), bodyHash]), signature),
   )
 }
 
-/** How much later a verified request arrived than it was signed. */
-function differenceOf({ receivedAt }: ReceivedRequest, lines: readonly HeaderLine[]): number | undefined {
-  const signedAt = parseHttpDate(valuesOf(lines, 'authorization-timestamp')[0] ?? '')
+/** When it was signed. A text in another form may name another moment, so the one that arrived counts. */
+function signedMoment(
+  { inputs: [, , timestamp] }: Match<ExplainedSubscription>,
+  lines: readonly HeaderLine[],
+): number | undefined {
+  return timestamp.causes.includes('timestamp-reformatted')
+    ? arrivedMoment(lines)
+    : certainMomentOf(timestamp.value)
+}
+
+function arrivedMoment(lines: readonly HeaderLine[]): number | undefined {
+  return certainMomentOf(valuesOf(lines, 'authorization-timestamp')[0] ?? '')
+}
+
+/** How much later a request arrived than it was signed. */
+function differenceOf({ receivedAt }: ReceivedRequest, signedAt: number | undefined): number | undefined {
   return receivedAt && signedAt !== undefined ? receivedAt.getTime() - signedAt : undefined
 }

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, request as httpRequest, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -6,6 +5,7 @@ import { buffer } from 'node:stream/consumers'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import express from 'express'
 import { explainCallback, type Cause, type ReceivedRequest } from '../../src/diagnosis/index.js'
+import { opensslSignature } from './openssl.js'
 import { CONFIGURED, SIGNED } from './signed-elsewhere.js'
 
 const servers: Server[] = []
@@ -24,15 +24,6 @@ async function listen(server: Server): Promise<number> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return (server.address() as AddressInfo).port
-}
-
-/** SERVICE 5.1 with openssl. */
-function opensslSignature({ target, host, timestamp, secret }: typeof SIGNED, body: Buffer): string {
-  const openssl = (input: string | Buffer, ...args: string[]) =>
-    execFileSync('openssl', ['dgst', '-sha256', ...args, '-binary'], { input })
-  const text = `${target}\n${timestamp};${host};${openssl(body).toString('base64')}`
-  const key = Buffer.from(secret).toString('hex')
-  return openssl(text, '-mac', 'HMAC', '-macopt', `hexkey:${key}`).toString('base64')
 }
 
 interface Passed {
@@ -184,8 +175,9 @@ const ROWS: Row[] = [
 ]
 
 // Of the body that most requests have, once: the two processes of openssl take longer than the rest of a test.
-const jsonSignature = opensslSignature(SIGNED, json)
-const signatureOf = (sent: Buffer) => (sent === json ? jsonSignature : opensslSignature(SIGNED, sent))
+const jsonSignature = opensslSignature({ ...SIGNED, body: json }).toString('base64')
+const signatureOf = (sent: Buffer) =>
+  sent === json ? jsonSignature : opensslSignature({ ...SIGNED, body: sent }).toString('base64')
 
 /** Sends a request of the service through a proxy, and resolves to what arrives behind it. */
 async function through(

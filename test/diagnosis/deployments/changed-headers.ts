@@ -1,3 +1,4 @@
+import { opensslSignature } from '../openssl.js'
 import { received, signature, SIGNED, type Headers } from '../signed-elsewhere.js'
 import type { Deployment } from './deployment.js'
 
@@ -93,6 +94,32 @@ export const HEADERS: Deployment[] = [
     mistake: 'the sender writes another scheme',
     cause: 'authorization-scheme',
     request: received({}, { headers: authorization((text) => `sha256=${text}`) }),
+  },
+  {
+    mistake: 'the sender signs with HMAC-SHA512',
+    cause: 'signature-algorithm',
+    request: received(
+      {},
+      {
+        headers: authorization(
+          () => `HMAC-SHA256 Signature=${opensslSignature(SIGNED, { hmac: 'sha512' }).toString('base64')}`,
+        ),
+      },
+    ),
+  },
+  {
+    mistake: 'an edge signs for the service behind it',
+    cause: 'authorization-replaced',
+    certainty: 'likely',
+    request: received(
+      {},
+      {
+        headers: authorization(
+          () =>
+            `AWS4-HMAC-SHA256 Credential=AKIA/20261103/x, SignedHeaders=host, Signature=${'0b'.repeat(32)}`,
+        ),
+      },
+    ),
   },
   {
     mistake: 'the proxy renames Authorization',
