@@ -71,6 +71,57 @@ test('the scheme of a token in Authorization is kept, because it may be the caus
   expect(recorded!.bytes.toString('latin1')).toContain('Authorization: Bearer [hidden]')
 })
 
+const HEX = '0123456789abcdef'.repeat(4)
+
+test.each([
+  [
+    'AWS4-HMAC-SHA256',
+    `Credential=AKIA123/20261103/eu/execute-api/aws4_request, SignedHeaders=host;x-amz-date, Signature=${HEX}`,
+  ],
+  ['AWS4-ECDSA-P256-SHA256', `Credential=AKIA123/x, SignedHeaders=host, Signature=${HEX}`],
+  ['GOOG4-RSA-SHA256', `Credential=AKIA123/x, SignedHeaders=host, Signature=${HEX.repeat(8)}`],
+  ['EG1-HMAC-SHA256', 'client_token=AKIA123;access_token=b;timestamp=c;signature=AKIA123'],
+  ['SharedAccessSignature', 'sr=AKIA123&sig=abc'],
+  ['AWS', 'AKIA123:frJIUN8DYpKDtOLCwo'],
+  ['OAuth', 'oauth_token="AKIA123", oauth_signature="abc"'],
+  ['Digest', 'username="AKIA123", response="abc"'],
+  ['Negotiate', 'AKIA123'],
+  ['NTLM', 'AKIA123'],
+  ['Hawk', 'id="AKIA123", mac="abc"'],
+  ['DPoP', 'AKIA123'],
+  ['Bearer', '[AKIA123'],
+])('of %s in any header the scheme is kept, and no credential after it', (scheme, credentials) => {
+  for (const name of ['Authorization', 'X-Original', 'Authorization-Timestamp']) {
+    const hidden = hideCredentials(name, `${scheme} ${credentials}`)
+    expect(hidden).toMatch(new RegExp(`^${scheme} \\[hidden\\]`))
+    expect(hidden).not.toMatch(/AKIA123|abc"|frJIUN8|0123456789abcdef0123456789abcdef01/)
+  }
+})
+
+test('a signature of the service that a proxy joined to other credentials is kept as a digest', () => {
+  const signed = `HMAC-SHA256 Signature=${'Q'.repeat(43)}=`
+  const marker = String.raw`HMAC-SHA256 Signature=\[salted-sha256:[\w:+/=-]+\]`
+  expect(hideCredentials('Authorization', `Basic abc, ${signed}`)).toMatch(
+    new RegExp(`^Basic \\[hidden\\], ${marker}$`),
+  )
+  expect(hideCredentials('Authorization', `${signed}, Bearer abc`)).toMatch(
+    new RegExp(`^${marker}, Bearer \\[hidden\\]$`),
+  )
+  expect(hideCredentials('Authorization', `Hawk id="1", ${signed}, mac="abc"`)).not.toContain('abc')
+})
+
+test.each([
+  [20, 'hex'],
+  [48, 'base64'],
+  [64, 'base64url'],
+] as const)('of a signature of %i bytes only the length is kept', (length, form) => {
+  const text = Buffer.alloc(length, 0xfb).toString(form)
+  const hidden = `[hidden, ${length} bytes]`
+  expect(hideCredentials('Authorization', `HMAC-SHA512 ${text}`)).toBe(`HMAC-SHA512 ${hidden}`)
+  expect(hideCredentials('Authorization', `HMAC-SHA256 Signature=${text}`)).toBe(`HMAC-SHA256 ${hidden}`)
+  expect(hideCredentials('Authorization', `Bearer ${text}`)).toBe('Bearer [hidden]')
+})
+
 test('the time grows with the length of a value, and not with its square', () => {
   const started = process.cpuUsage()
   for (const pattern of [
@@ -78,6 +129,8 @@ test('the time grows with the length of a value, and not with its square', () =>
     '[',
     'basic ',
     'token=',
+    'token ,',
+    'aws4-hmac-',
     'eyJ-',
     '+a',
     '= ',

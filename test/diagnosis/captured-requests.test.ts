@@ -73,6 +73,24 @@ describe('a request that was refused by its headers, so that its body was not re
     ],
     ['another scheme', 'authorization-scheme', written(`SharedKey ${bytes.toString('base64')}`)],
     ['no signature', 'authorization-scheme', written('HMAC-SHA256')],
+    [
+      'credentials of an edge',
+      'authorization-replaced',
+      written(
+        `AWS4-HMAC-SHA256 Credential=AKIA/20261103/eu/s3/aws4_request, SignedHeaders=host, Signature=${bytes.toString('hex')}`,
+      ),
+    ],
+    ['a token of the gateway', 'authorization-replaced', written(`OAuth ${'a1'.repeat(20)}`)],
+    [
+      'a signature of another algorithm',
+      'signature-algorithm',
+      written(`HMAC-SHA512 Signature=${Buffer.alloc(64, 7).toString('base64')}`),
+    ],
+    [
+      'a signature that was cut',
+      'authorization-scheme',
+      written(`HMAC-SHA256 Signature=${bytes.toString('base64').slice(0, 30)}`),
+    ],
     ['another name', 'headers-renamed', renamed('Authorization', 'X-Original-Authorization')],
     [
       'a timestamp of another name',
