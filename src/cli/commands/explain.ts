@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander'
 import { printable } from '../../base/printable.js'
 import { OUTCOMES, type OutcomeCode } from '../../callback/outcomes.js'
-import { explainCallback, type Explanation, type Finding } from '../../diagnosis/index.js'
+import { explainCallback, type Cause, type Explanation, type Finding } from '../../diagnosis/index.js'
 import { addEnvFileOption, CONFIG_OPTION, loadEnvFile } from '../environment.js'
 import { EXIT, printJson, UsageError, type DefineCommand, type Io } from '../io.js'
 import { NO_SECRET_OPTION } from '../secret-option.js'
@@ -17,18 +17,35 @@ interface ExplainFlags extends TryFlags {
   readonly json?: true
 }
 
-interface Explained extends Explanation {
+interface Explained extends Omit<Explanation, 'findings'> {
   readonly name: string
   /** Whether the request has its body, without which no signature can be computed. */
   readonly bodyRead: boolean
   /** The code with which a receiver refused it, if the file is a capture. */
   readonly refusedFor?: OutcomeCode
-  /** Whether the signature is valid, or a cause was found. */
+  /** Whether the signature is valid, a cause was proven, or a part of the request is missing. */
   readonly explained: boolean
+  readonly findings: readonly ShownFinding[]
+}
+
+interface ShownFinding extends Finding {
+  /** The option that gave the secret that was signed with, as it was written. */
+  readonly secretFrom?: string
 }
 
 /** Nobody waits for an answer, and a large body has many forms. */
 const MAX_MS = 10_000
+
+/**
+ * A signed part of the request is missing. That is the reason of the refusal, whether or not the callback is forged, and no secret
+ * or URL could prove it.
+ */
+const MISSING_PARTS: readonly Cause[] = [
+  'authorization-stripped',
+  'authorization-replaced',
+  'timestamp-missing',
+  'body-truncated',
+]
 
 const HELP = `
 Computes the signature of recorded requests under each likely mistake, and names the mistake under which it matches.
@@ -43,8 +60,8 @@ ${NO_SECRET_OPTION}
 The same holds for URLs, whose queries may hold tokens.
 
 Exit codes:
-  0  each request is valid, or a cause was found
-  1  a request was not explained
+  0  each request is valid, or its cause was proven, or a signed part of it is missing
+  1  a request was not explained: no cause was proven, and it may be forged
   2  wrong usage or configuration, or FILE is not a recorded request
 
 Examples:
@@ -78,29 +95,40 @@ async function explain(names: readonly string[], flags: ExplainFlags, io: Io): P
   }
   await loadEnvFile(flags.envFile, io)
   const files = await readRecordedFiles(names, io, flags.receivedAt)
-  const optionsOf = await configuredOptions(flags.config, await readValuesToTry(flags, io), io)
+  const toTry = await readValuesToTry(flags, io)
+  const optionsOf = await configuredOptions(flags.config, toTry, io)
   const explained: Explained[] = []
   for (const file of files) {
     const otherRequests = files.filter((other) => other !== file).map(({ request }) => request)
     const options = { ...(await optionsOf(file)), otherRequests, maxMs: MAX_MS }
     const explanation = explainCallback(file.request, options)
     const { request, name, refusedFor } = file
+    const findings = explanation.findings.map((finding) => shownFinding(finding, toTry.secretsFrom))
     explained.push({
       name,
       bodyRead: request.bodyRead !== false,
       ...(refusedFor && { refusedFor }),
-      explained: explanation.verified || explanation.findings[0]?.cause !== 'forged-or-unknown',
+      explained: explanation.verified || explanation.findings.some(isExplanation),
       ...explanation,
+      findings,
     })
   }
   return explained
 }
 
+function isExplanation({ cause, certainty }: Finding): boolean {
+  return certainty === 'proven' || MISSING_PARTS.includes(cause)
+}
+
+function shownFinding(finding: Finding, secretsFrom: readonly string[]): ShownFinding {
+  const { previousSecret } = finding.details
+  const secretFrom = previousSecret === undefined ? undefined : secretsFrom[previousSecret]
+  return { ...finding, ...(secretFrom !== undefined && { secretFrom }) }
+}
+
 function readable(explained: Explained, width: number): string {
   const { name, verified, findings, stoppedBy, refusedFor } = explained
-  // Beside a likely finding, the message that nothing was proven adds nothing.
-  const shown = findings.length > 1 ? findings.filter(({ cause }) => cause !== 'forged-or-unknown') : findings
-  const blocks = shown.map((finding) => `\n${fields(rowsOf(finding), width)}`)
+  const blocks = findings.map((finding) => `\n${fields(rowsOf(finding), width)}`)
   const isOpen = !verified && findings.every(({ certainty }) => certainty !== 'proven')
   const stopped = isOpen && stoppedBy ? '\nThe search ended before everything was tried.\n' : ''
   const state = stateOf(explained)
@@ -127,7 +155,8 @@ function rowsOf({
   message,
   cure,
   details,
-}: Finding): (readonly [string, string])[] {
+  secretFrom,
+}: ShownFinding): (readonly [string, string])[] {
   const { subscription, changes, signedUrl, sign, differenceMs, ruledOut } = details
   const name = togetherWith ? `${cause}, together with ${togetherWith}` : cause
   return [
@@ -138,6 +167,7 @@ function rowsOf({
       'subscription',
       subscription && (subscription.id ?? `${subscription.eventTypeName} ${subscription.callbackUrl}`),
     ),
+    ...row('secret', secretFrom),
     ...row('matches', changes?.join('; ')),
     ...row('signed URL', signedUrl),
     ...row('sign', sign),

@@ -39,7 +39,10 @@ export async function configuredOptions(
   }
 }
 
-async function withoutConfig({ path }: RecordedFile, { secrets, urls }: ValuesToTry): Promise<Subscription> {
+async function withoutConfig(
+  { path }: RecordedFile,
+  { secrets, urls }: Pick<ValuesToTry, 'secrets' | 'urls'>,
+): Promise<Subscription> {
   // The files of an old capture may have been removed since the request was read.
   if (path?.endsWith('.http') && [path, path.replace(/\.http$/, '.json')].every((file) => existsSync(file))) {
     const { subscription } = await loadRecordedRequest(path)

@@ -16,6 +16,8 @@ export interface TryFlags {
 
 export interface ValuesToTry {
   readonly secrets: readonly string[]
+  /** The option that gave each secret, as it was written. */
+  readonly secretsFrom: readonly string[]
   readonly urls: readonly string[]
 }
 
@@ -31,16 +33,25 @@ export function addTryOptions(command: Command): Command {
 /** @throws UsageError */
 export async function readValuesToTry(flags: TryFlags, io: Io): Promise<ValuesToTry> {
   const secrets: string[] = []
+  const secretsFrom: string[] = []
   for (const file of flags.secretFile ?? []) {
     secrets.push(await readSecretFile(resolve(io.cwd(), file), { written: file }))
+    secretsFrom.push(`of --secret-file ${file}`)
   }
-  for (const name of flags.secretEnv ?? []) secrets.push(readSecretVariable(name, io.env))
+  for (const name of flags.secretEnv ?? []) {
+    secrets.push(readSecretVariable(name, io.env))
+    secretsFrom.push(`of --secret-env ${name}`)
+  }
   const texts: string[] = []
   for (const file of flags.urlFile ?? []) texts.push(await readUrlFile(resolve(io.cwd(), file), file))
   for (const name of flags.urlEnv ?? []) texts.push(readSecretVariable(name, io.env))
   const urls = texts.flatMap((text) => text.split(/\s+/)).filter((url) => url !== '')
   const asked = flags.ask ? await ask(io) : { secrets: [], urls: [] }
-  return { secrets: [...secrets, ...asked.secrets], urls: [...urls, ...asked.urls] }
+  return {
+    secrets: [...secrets, ...asked.secrets],
+    secretsFrom: [...secretsFrom, ...asked.secrets.map((_, at) => `${at + 1} of --ask`)],
+    urls: [...urls, ...asked.urls],
+  }
 }
 
 function append(value: string, values: readonly string[] = []): string[] {
@@ -54,7 +65,7 @@ async function readUrlFile(path: string, written: string): Promise<string> {
 }
 
 /** Two lists of lines of the standard input, each ended by an empty line. */
-async function ask(io: Io): Promise<ValuesToTry> {
+async function ask(io: Io): Promise<Omit<ValuesToTry, 'secretsFrom'>> {
   return withHiddenLines(io, async (askHidden) => {
     const list = async (question: string): Promise<string[]> => {
       const found: string[] = []
