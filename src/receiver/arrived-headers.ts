@@ -1,4 +1,4 @@
-import { CREDENTIAL_NAME, JWT_START } from '../base/credential-headers.js'
+import { CREDENTIAL_NAME, FOREIGN_SCHEME, JWT_START } from '../base/credential-headers.js'
 import { SIGNATURE } from '../base/without-credentials.js'
 import { withoutQuery } from '../callback/subscriptions.js'
 import type { ArrivedHeaders } from '../inbox/inbox.js'
@@ -12,7 +12,7 @@ const SIGNATURE_NAME = /auth|sig(?:nature)?$|hmac/i
 const HARMLESS_NAME = /^(?:authorization-timestamp|x-idempotency-key)$/i
 // The schemes of Authorization, and a signature.
 const CREDENTIAL_VALUE = new RegExp(
-  String.raw`hmac-sha256|signature=|^\s*(?:basic|bearer|digest|negotiate)\s|${SIGNATURE}`,
+  String.raw`hmac-sha256|signature=|^\s*(?:${FOREIGN_SCHEME})\s|${SIGNATURE}`,
   'i',
 )
 // A path or URL with a query. A callback URL may have a credential in its query.

@@ -45,6 +45,10 @@ describe('headerKeeper', () => {
     'Lm5bB6iKCiRqMyGDe0Y0A1uhsQVNvVKnqKp4XvXFDjA=',
     'v1,Lm5bB6iKCiRqMyGDe0Y0A1uhsQVNvVKnqKp4XvXFDjA=',
     'Bearer abc',
+    'AWS4-HMAC-SHA256 Credential=AKIA/x',
+    'OAuth abc',
+    'DPoP abc',
+    'NTLM abc',
     'Basic YWRhOmFkYQ==',
     'eyJhbGciOiJIUzI1NiJ9.e30.abc',
   ])('leaves out %s, whatever the header is called', (value) => {
