@@ -82,4 +82,5 @@ export type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from './idemp
 
 export { OUTCOMES, type Outcome, type OutcomeCode, type OutcomeName } from './callback/outcomes.js'
 export { CountersignError, type SetupErrorCode } from './base/errors.js'
+export type { HandlerLogger, WriteLine } from './logging/handler-logger.js'
 export type { Logger } from './logging/logger.js'

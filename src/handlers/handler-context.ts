@@ -1,5 +1,6 @@
 import type { CallbackEvent } from '../callback/callback.js'
 import { childLogger } from '../logging/guarded-logger.js'
+import type { HandlerLogger } from '../logging/handler-logger.js'
 import type { Logger } from '../logging/logger.js'
 import type { HandlerContext, TransactionalContext } from './handlers.js'
 
@@ -12,7 +13,7 @@ export class Context implements HandlerContext {
   readonly #event: CallbackEvent
   readonly #parentLogger: Logger
   readonly #stop: Stop
-  #logger: Logger | undefined
+  #logger: HandlerLogger | undefined
   #controller: AbortController | undefined
   #onStop: (() => void) | undefined
   #abortedWith: Error | undefined
@@ -25,7 +26,7 @@ export class Context implements HandlerContext {
     this.#stop = stop
   }
 
-  get logger(): Logger {
+  get logger(): HandlerLogger {
     const { idempotencyKey, type } = this.#event
     return (this.#logger ??= childLogger(this.#parentLogger, {
       idempotencyKey,

@@ -1,7 +1,7 @@
 import type { CallbackEvent, CallbackPayload } from '../callback/callback.js'
 import { checkIsFunction } from '../base/check-is-function.js'
 import { CountersignError } from '../base/errors.js'
-import type { Logger } from '../logging/logger.js'
+import type { HandlerLogger } from '../logging/handler-logger.js'
 import { checkKnownOptions, integerOption, invalidOption, kindOf } from '../base/option-checks.js'
 import type { Handled } from './handler-gaps.js'
 
@@ -25,7 +25,7 @@ export interface HandlerContext {
   /** The number of this attempt to handle the callback, from 1, as far as the store remembers earlier ones. */
   readonly attempt: number
   /** The receiver's logger, with the idempotency key and the type of the callback on every line. */
-  readonly logger: Logger
+  readonly logger: HandlerLogger
 }
 
 /** What a handler is given that was registered with `transactional: true`. */

@@ -20,5 +20,6 @@ export function consoleLogger(console: Logger): Logger {
 export function logLine(fields: object, message: string): string {
   const { code, ...rest } = fields as { code?: unknown }
   const start = typeof code === 'string' ? `${printable(code)} ` : ''
-  return `countersign: ${start}${printable(message)}${readableFields(rest)}`
+  // A handler may write fields alone. They begin with a space.
+  return `countersign: ${start}${printable(message)}`.trimEnd() + readableFields(rest)
 }

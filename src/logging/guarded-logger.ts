@@ -1,16 +1,19 @@
-import { childOf } from './child-of-logger.js'
-import type { KnownSecrets } from './known-secrets.js'
+import { isErrorLike, property, textProperty } from '../base/foreign-value.js'
+import { FailureLog } from './failure-log.js'
+import { handlerLogger, type HandlerLogger } from './handler-logger.js'
+import { KnownSecrets } from './known-secrets.js'
 import { loggedError } from './logged-error.js'
 import { silentLogger, type Logger, type LogLevel } from './logger.js'
 import { StderrLogger } from './stderr-logger.js'
 
 /**
- * Wraps a logger of the application. Exceptions of the logger are ignored, because a full disk or a closed stream must
- * not keep a callback from being handled.
+ * Wraps a logger of the application. Exceptions of the logger do not reach the caller, because a full disk or a closed stream
+ * must not keep a callback from being handled. They are reported on standard error.
  */
 export class GuardedLogger implements Logger {
   readonly #logger: Logger
   readonly #secrets: KnownSecrets
+  readonly #faults = new FailureLog(new StderrLogger(), 'the logger failed, so lines of the log may be lost')
 
   constructor(logger: Logger, secrets: KnownSecrets) {
     this.#logger = logger
@@ -18,42 +21,53 @@ export class GuardedLogger implements Logger {
   }
 
   debug(fields: object, message: string): void {
-    void this.#write('debug', fields, message)
+    this.#write('debug', fields, message)
   }
 
   info(fields: object, message: string): void {
-    void this.#write('info', fields, message)
+    this.#write('info', fields, message)
   }
 
   warn(fields: object, message: string): void {
-    void this.#write('warn', fields, message)
+    this.#write('warn', fields, message)
   }
 
   error(fields: object, message: string): void {
-    void this.#write('error', fields, message)
+    this.#write('error', fields, message)
   }
 
   writes(level: LogLevel): boolean {
     return !(this.#logger instanceof StderrLogger) || level === 'warn' || level === 'error'
   }
 
-  /** For handlers. It is a child of the application's logger, with all its methods, if that logger has children. */
-  child(bindings: object): Logger {
-    return childOf(this.#logger, bindings, this)
+  child(bindings: object): HandlerLogger {
+    const attempt = (call: () => unknown) => void this.#attempt(call)
+    const write = (level: LogLevel, fields: object, text?: string) => this.#write(level, fields, text)
+    return handlerLogger({ logger: this.#logger, write, attempt }, bindings)
+  }
+
+  #write(level: LogLevel, fields: object, message?: string): void {
+    void this.#attempt(() => {
+      const writable = this.#writable(fields)
+      // Of the copy, which has no secret.
+      const ofError = isErrorLike(property(fields, 'err'))
+        ? textProperty(writable['err'], 'message')
+        : undefined
+      return this.#logger[level](writable, message ?? ofError ?? '')
+    })
   }
 
   // An async method may reject. An unhandled rejection would end the process.
-  async #write(level: LogLevel, fields: object, message: string): Promise<void> {
+  async #attempt(call: () => unknown): Promise<void> {
     try {
-      const written: unknown = this.#logger[level](this.#writable(fields), message)
-      await written
-    } catch {
-      // The error cannot be logged.
+      await call()
+    } catch (error) {
+      this.#faults.failed({ code: 'ERR_LOGGER_FAILED', err: loggedError(error, this.#secrets) })
     }
   }
 
   /** Without undefined fields, which console and other loggers would print. */
-  #writable(fields: object): object {
+  #writable(fields: object): Record<string, unknown> {
     const writable: Record<string, unknown> = {}
     for (const [name, value] of Object.entries(fields) as [string, unknown][]) {
       if (name === 'err') writable['err'] = loggedError(value, this.#secrets)
@@ -68,8 +82,10 @@ export function isWritten(logger: Logger, level: LogLevel): boolean {
   return logger instanceof GuardedLogger ? logger.writes(level) : logger !== silentLogger
 }
 
-/** A logger that adds `bindings` to every line. */
-export function childLogger(logger: Logger, bindings: object): Logger {
-  if (logger instanceof GuardedLogger) return logger.child(bindings)
-  return childOf(logger, bindings, logger)
+/** The logger of a handler, with `bindings` on every line. */
+export function childLogger(logger: Logger, bindings: object): HandlerLogger {
+  if (logger === silentLogger) return { ...silentLogger }
+  return (logger instanceof GuardedLogger ? logger : new GuardedLogger(logger, new KnownSecrets())).child(
+    bindings,
+  )
 }

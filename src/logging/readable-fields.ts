@@ -18,7 +18,8 @@ function readable(value: unknown): string {
   return printable(inJson(value))
 }
 
-function inJson(value: unknown): string {
+/** JSON, or the type of a value that has none. */
+export function inJson(value: unknown): string {
   try {
     return JSON.stringify(value) ?? typeof value
   } catch {

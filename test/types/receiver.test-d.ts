@@ -1,9 +1,12 @@
+import pino from 'pino'
 import * as v from 'valibot'
 import { z } from 'zod'
 import {
   createReceiver,
   type CallbackPayload,
+  type HandlerLogger,
   type IdempotencyStore,
+  type Logger,
   type Outcome,
   type OutcomeCode,
   type OutcomeName,
@@ -22,6 +25,14 @@ createReceiver({ subscriptions })
     equal<Buffer>()(event.rawBody)
     equal<number>()(context.attempt)
     equal<AbortSignal>()(context.signal)
+    context.logger.info('booked')
+    context.logger.info({ id: 1 }, 'booked')
+    context.logger.error(new Error('x'), 'not booked')
+    context.logger.error({ err: new Error('x') })
+    context.logger.warn('transfer %s', event.idempotencyKey)
+    void (context.logger satisfies Logger)
+    // @ts-expect-error a line has fields or a text
+    context.logger.info()
     // @ts-expect-error an event does not carry the secret
     void event.subscription.secret
     // @ts-expect-error an event is what was signed
@@ -128,3 +139,7 @@ void Promise.resolve(store.claim({ key: 'k', bodyHash: 'b', signature: 's', leas
   void result.claim
   if (result.state === 'claimed') equal<boolean | Promise<boolean>>()(result.claim.complete())
 })
+
+// A test of a handler gives it a logger of its own.
+void (console satisfies HandlerLogger)
+void (pino() satisfies HandlerLogger)
