@@ -45,6 +45,23 @@ test('a transfer is booked once, whichever receiver its callback and its repeats
   assert.equal(worker.bookings(Id), 1)
 })
 
+test('a known key with another body and a captured callback with a new key are refused, also after a restart', async () => {
+  const [payload, idempotencyKey] = [{ Id: randomUUID() }, randomUUID()]
+  const callback = signedCallback({ subscription, payload, idempotencyKey })
+  assert.equal(await send(receivers[0], callback), 200)
+  await worker.logged('transfer booked', payload.Id)
+  await receivers[0].stop()
+  receivers[0] = await start('receiver.js')
+  const other = signedCallback({ subscription, payload: { Id: randomUUID() }, idempotencyKey })
+  const headers = { ...callback.headers, 'X-Idempotency-Key': randomUUID() }
+  for (const receiver of receivers) {
+    assert.equal(await send(receiver, other), 409)
+    assert.equal(await send(receiver, { ...callback, headers }), 409)
+    assert.equal(await send(receiver, callback), 200)
+  }
+  assert.equal(worker.bookings(payload.Id), 1)
+})
+
 test('a forged callback is refused', async () => {
   const forger = { ...subscription, secret: 'a guess' }
   assert.equal(await send(receivers[0], signedCallback({ subscription: forger })), 401)

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { Queue } from 'bullmq'
 import { createReceiver } from 'countersign'
 import { forwardTo } from 'countersign/bullmq'
+import { RedisIdempotencyStore } from 'countersign/redis'
 import express from 'express'
 import { connect } from './redis.js'
 
@@ -17,6 +18,8 @@ const receiver = createReceiver({
       secret: process.env.CALLBACK_SECRET,
     },
   ],
+  // Both receivers refuse a captured callback under a new key, also after a restart.
+  store: new RedisIdempotencyStore({ client: connection }),
 })
 receiver.onAny(
   forwardTo(queue, {

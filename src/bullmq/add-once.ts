@@ -1,4 +1,5 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
+import { KeyReusedError } from '../handlers/key-reused.js'
 import type { ForwardedCallback } from './forwarded-callback.js'
 import { forgetFailedAdd, redisKeysOf, type JobQueue } from './job-queue.js'
 
@@ -18,8 +19,10 @@ interface JobToAdd {
  */
 export async function addOnce(queue: JobQueue, job: JobToAdd, signal: AbortSignal): Promise<boolean> {
   const { id, name, data, options, rememberMs } = job
-  // Each attempt has a new id. If the queue answers with another id, it had the callback already.
-  const jobId = `${id}-${randomBytes(4).toString('hex')}`
+  // Each attempt has a new id. If the queue answers with another id, it had the callback already. The id has the hash of the body,
+  // because the server keeps the id longer than the job.
+  const bodyHash = createHash('sha256').update(data.body).digest('hex').slice(0, 32)
+  const jobId = `${id}-${bodyHash}-${randomBytes(4).toString('hex')}`
   const keys = await redisKeysOf(queue)
   const key = `${queue.toKey?.('countersign')}:${id}`
   const known = await keys?.get(key)
@@ -30,7 +33,7 @@ export async function addOnce(queue: JobQueue, job: JobToAdd, signal: AbortSigna
     idOf(await queue.add(name, data, { ...options, jobId }))
     return true
   }
-  if (known) return false
+  if (known) return refuseOtherBody(jobId, known)
   const deduplication = { id, ttl: rememberMs }
   let addedId
   try {
@@ -40,7 +43,14 @@ export async function addOnce(queue: JobQueue, job: JobToAdd, signal: AbortSigna
     throw error
   }
   await keys?.set(key, addedId, { PX: rememberMs })
-  return addedId === jobId
+  return addedId === jobId || refuseOtherBody(jobId, addedId)
+}
+
+/** @throws KeyReusedError if the queue has the callback with another body */
+function refuseOtherBody(jobId: string, knownId: string): false {
+  const [body, knownBody] = [jobId, knownId].map((id) => /-([0-9a-f]{32})-[0-9a-f]{8}$/.exec(id)?.[1])
+  if (knownBody === undefined || knownBody === body) return false
+  throw new KeyReusedError('the queue has a callback with this idempotency key and another body')
 }
 
 /** @throws TypeError for an object that is not a queue of BullMQ: it may not have the job */

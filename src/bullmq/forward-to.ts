@@ -12,6 +12,8 @@ import {
 import { withTimeout } from '../base/timeout.js'
 import type { HandlerContext } from '../handlers/handlers.js'
 import { RetryLaterError } from '../handlers/retry-later.js'
+import { LACKS_SHARED_STORE, NEEDS_SHARED_STORE, sharedStoreMissing } from '../handlers/shared-store.js'
+import { saysKeyReused } from '../handlers/key-reused.js'
 import { addOnce } from './add-once.js'
 import { forwardedId, toForwarded, type AnyCallbackEvent } from './forwarded-callback.js'
 import { messageOf, RESERVED_JOB_OPTIONS, type ForwardedJobOptions, type JobQueue } from './job-queue.js'
@@ -52,10 +54,12 @@ const REMEMBER_MS = { fallback: 604_800_000, min: 1 }
 
 /**
  * A handler that hands events to a BullMQ queue, on Redis or on PostgreSQL. It ends when the queue has the job, and only then
- * the callback is answered 200 or its entry is complete. A repeat adds no second job. The queue stays yours: close it after
- * the receiver has stopped.
+ * the callback is answered 200 or its entry is complete. A repeat adds no second job. The receiver needs an inbox or a shared
+ * store: the queue recognises a callback by its key, and not a captured one under a new key. The queue stays yours: close it
+ * after the receiver has stopped.
  * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
- * @returns a handler that throws RetryLaterError if the queue fails or does not answer within `timeoutMs`
+ * @returns a handler that throws RetryLaterError if the queue fails or does not answer within `timeoutMs`, and
+ *   ERR_IDEMPOTENCY_KEY_REUSED if the queue has a callback with the same key and another body
  */
 export function forwardTo<Queue extends JobQueue>(
   queue: Queue,
@@ -70,7 +74,10 @@ export function forwardTo<Queue extends JobQueue>(
   const overdue = new OverdueAdds()
   let isGivenUp = false
   jobs.waitUntilReady?.().catch(() => (isGivenUp = true))
-  return async (event, { signal, logger }) => {
+  const forward = async (event: AnyCallbackEvent, context: HandlerContext): Promise<void> => {
+    // Also where the application calls it within a handler of its own.
+    if (Reflect.get(context, LACKS_SHARED_STORE) === true) throw sharedStoreMissing(OWNER)
+    const { signal, logger } = context
     const id = forwardedId(event)
     const job = { id, name: nameOf(event), data: toForwarded(event), options: jobOptions, rememberMs }
     if (!overdue.admits()) throw failure(jobs, 'it has not answered for some time')
@@ -83,6 +90,7 @@ export function forwardTo<Queue extends JobQueue>(
       const message = isNew ? 'the queue has the callback' : 'the queue had the callback already'
       logger.debug({ queue: jobs.name }, message)
     } catch (error) {
+      if (saysKeyReused(error)) throw error
       controller.abort(error)
       overdue.keep(adding)
       throw failure(jobs, messageOf(error) + (isGivenUp ? RESTART : ''), error)
@@ -90,6 +98,7 @@ export function forwardTo<Queue extends JobQueue>(
       release()
     }
   }
+  return Object.assign(forward, { [NEEDS_SHARED_STORE]: true })
 }
 
 const RESTART =

@@ -6,6 +6,7 @@ import { deadline, withTimeout } from '../base/timeout.js'
 import type { Logger } from '../logging/logger.js'
 import { Context, TransactionContext, type Stop } from './handler-context.js'
 import type { Handlers, RegisteredHandler } from './handlers.js'
+import { saysKeyReused } from './key-reused.js'
 import { applySchema, PayloadInvalidError } from './payload-schema.js'
 import { asksForRetry } from './retry-later.js'
 import type { StandardSchema } from './standard-schema.js'
@@ -16,6 +17,7 @@ export interface Failure {
     | 'ERR_HANDLER_TIMEOUT'
     | 'ERR_RETRY_LATER'
     | 'ERR_PAYLOAD_INVALID'
+    | 'ERR_IDEMPOTENCY_KEY_REUSED'
     | 'ERR_CLAIM_LOST'
   readonly error: unknown
 }
@@ -98,7 +100,7 @@ export class Dispatcher {
     const start = (registered: RegisteredHandler): Dispatch => {
       const context = registered.isTransactional
         ? new TransactionContext(event, attempt, logger, stop, transaction)
-        : new Context(event, attempt, logger, stop)
+        : new Context(event, attempt, logger, stop, { lacksSharedStore: handlers.lackSharedStore })
       return run(registered, event, context, claimedAt)
     }
     const registered = handlers.for(event.type)
@@ -170,6 +172,7 @@ function outcomeWithin(
 
 function failureCode(error: unknown) {
   if (isInstance(error, LeaseTooShortError)) return 'ERR_CLAIM_LOST'
+  if (saysKeyReused(error)) return 'ERR_IDEMPOTENCY_KEY_REUSED'
   return asksForRetry(error) ? 'ERR_RETRY_LATER' : 'ERR_HANDLER_FAILED'
 }
 

@@ -1,5 +1,6 @@
 import { CountersignError } from '../base/errors.js'
 import { property } from '../base/foreign-value.js'
+import { saysKeyReused } from './key-reused.js'
 
 /** Thrown by a handler to end the retries: the entry becomes a dead letter immediately. */
 export class DoNotRetryError extends CountersignError<'ERR_DO_NOT_RETRY'> {
@@ -11,5 +12,5 @@ export class DoNotRetryError extends CountersignError<'ERR_DO_NOT_RETRY'> {
 
 /** Recognised by its code, because two loaded versions of the package each have a class. */
 export function forbidsRetry(error: unknown): boolean {
-  return property(error, 'code') === 'ERR_DO_NOT_RETRY'
+  return property(error, 'code') === 'ERR_DO_NOT_RETRY' || saysKeyReused(error)
 }

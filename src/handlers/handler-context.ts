@@ -3,6 +3,7 @@ import { childLogger } from '../logging/guarded-logger.js'
 import type { HandlerLogger } from '../logging/handler-logger.js'
 import type { Logger } from '../logging/logger.js'
 import type { HandlerContext, TransactionalContext } from './handlers.js'
+import { LACKS_SHARED_STORE } from './shared-store.js'
 
 /** Aborts handlers. An AbortController creates its signal on demand, which takes 1 percent of the time of a handled entry. */
 export type Stop = Pick<AbortController, 'signal'>
@@ -10,6 +11,7 @@ export type Stop = Pick<AbortController, 'signal'>
 /** Creates the signal and the logger on demand: most handlers use neither. */
 export class Context implements HandlerContext {
   readonly attempt: number
+  readonly [LACKS_SHARED_STORE]: boolean
   readonly #event: CallbackEvent
   readonly #parentLogger: Logger
   readonly #stop: Stop
@@ -19,8 +21,15 @@ export class Context implements HandlerContext {
   #abortedWith: Error | undefined
   #isClosed = false
 
-  constructor(event: CallbackEvent, attempt: number, logger: Logger, stop: Stop) {
+  constructor(
+    event: CallbackEvent,
+    attempt: number,
+    logger: Logger,
+    stop: Stop,
+    { lacksSharedStore = false } = {},
+  ) {
     this.attempt = attempt
+    this[LACKS_SHARED_STORE] = lacksSharedStore
     this.#event = event
     this.#parentLogger = logger
     this.#stop = stop

@@ -4,6 +4,7 @@ import { CountersignError } from '../base/errors.js'
 import type { HandlerLogger } from '../logging/handler-logger.js'
 import { checkKnownOptions, integerOption, invalidOption, kindOf } from '../base/option-checks.js'
 import type { Handled } from './handler-gaps.js'
+import { NEEDS_SHARED_STORE, sharedStoreMissing } from './shared-store.js'
 
 /**
  * The payload of each event type, as the application declares it. The service does not publish the full list of
@@ -90,18 +91,21 @@ export class Handlers {
   readonly #leaseMs: number
   readonly #owner: 'receiver' | 'worker'
   readonly #hasTransactions: boolean
+  /** Whether callbacks are remembered only in the memory of this process. */
+  readonly lackSharedStore: boolean
   #frozen = false
 
   constructor(
     defaultTimeoutMs: number,
     leaseMs: number,
     owner: 'receiver' | 'worker' = 'receiver',
-    { hasTransactions = false } = {},
+    { hasTransactions = false, lackSharedStore = false } = {},
   ) {
     this.#defaultTimeoutMs = defaultTimeoutMs
     this.#leaseMs = leaseMs
     this.#owner = owner
     this.#hasTransactions = hasTransactions
+    this.lackSharedStore = lackSharedStore
   }
 
   on(type: string, handler: Handler, options?: HandlerOptions | TransactionalHandlerOptions): void {
@@ -199,6 +203,8 @@ export class Handlers {
       )
     }
     checkIsFunction(`${where}: the handler`, handler)
+    if (this.lackSharedStore && Reflect.get(handler, NEEDS_SHARED_STORE) === true)
+      throw sharedStoreMissing(where)
     checkKnownOptions(where, options, ['timeoutMs', 'transactional'])
     const { transactional: isTransactional = false } = options
     if (typeof isTransactional !== 'boolean')

@@ -80,7 +80,8 @@ function createAcceptance(settings: ReceiverSettings, events: EventChannel) {
   const { acceptance, handlerTimeoutMs, leaseMs, schemas, logger, secrets } = settings
   const { dependencyTimeoutMs, clock } = settings.authentication
   const hasTransactions = 'inbox' in acceptance && acceptance.inbox.transact !== undefined
-  const handlers = new Handlers(handlerTimeoutMs, leaseMs, 'receiver', { hasTransactions })
+  const lackSharedStore = 'store' in acceptance && settings.checked.inMemory
+  const handlers = new Handlers(handlerTimeoutMs, leaseMs, 'receiver', { hasTransactions, lackSharedStore })
   const dispatcher = new Dispatcher({ handlers, schemas, schemaTimeoutMs: dependencyTimeoutMs, logger })
   const shared = { handlers, dispatcher, leaseMs, dependencyTimeoutMs, events, logger }
   if (!('inbox' in acceptance)) {

@@ -5,6 +5,7 @@ import type { CallbackEvent } from '../../src/index.js'
 import { ENGINES, type QueueEngine, type TestQueue } from '../support/job-queues.js'
 import { genuine, runReceiver } from '../support/running-receiver.js'
 import { runInboxReceiver } from '../support/running-inbox-receiver.js'
+import { sharedStore } from '../support/stores.js'
 
 const KEY = 'f81d4fae-7dec-11d0-a765-00a0c91e6bf6'
 
@@ -18,7 +19,7 @@ describe.each(ENGINES.filter(({ installed }) => installed))('a queue on $name', 
 
   it('has the job when the callback is answered 200, and gives the worker the event', async () => {
     const queue = engine.queue()
-    const { send } = await runReceiver({ handler: forwardTo(queue) })
+    const { send } = await runReceiver({ store: sharedStore(), handler: forwardTo(queue) })
     const callback = genuine({ payload: { Id: '1', Text: 'Grüße, 世界 \u2028 👋' } })
 
     expect((await send(callback)).status).toBe(200)
@@ -33,8 +34,8 @@ describe.each(ENGINES.filter(({ installed }) => installed))('a queue on $name', 
   it('has one job of a callback that comes to two receivers, 8 times each at once', async () => {
     const queue = engine.queue()
     const receivers = [
-      await runReceiver({ handler: forwardTo(queue) }),
-      await runReceiver({ handler: forwardTo(engine.queue(queue.name)) }),
+      await runReceiver({ store: sharedStore(), handler: forwardTo(queue) }),
+      await runReceiver({ store: sharedStore(), handler: forwardTo(engine.queue(queue.name)) }),
     ]
     const callback = genuine()
     const sent = receivers.flatMap(({ send }) => Array.from({ length: 8 }, () => send(callback)))
@@ -47,7 +48,7 @@ describe.each(ENGINES.filter(({ installed }) => installed))('a queue on $name', 
     const queue = engine.queue()
     const callback = genuine()
     const runs = await Promise.all(
-      Array.from({ length: 12 }, () => runReceiver({ handler: forwardTo(queue) })),
+      Array.from({ length: 12 }, () => runReceiver({ store: sharedStore(), handler: forwardTo(queue) })),
     )
     const answers = await Promise.all(runs.map(({ send }) => send(callback)))
     expect(answers.map(({ status }) => status)).toEqual(runs.map(() => 200))
@@ -64,14 +65,14 @@ describe.each(ENGINES.filter(({ installed }) => installed))('a queue on $name', 
     async (_, options, clean) => {
       const queue = engine.queue()
       const callback = genuine()
-      const first = await runReceiver({ handler: forwardTo(queue, options) })
+      const first = await runReceiver({ store: sharedStore(), handler: forwardTo(queue, options) })
       await first.send(callback)
       await handledBy(engine, queue)
       await clean(queue)
       const before = await jobsOf(queue)
 
       // Another copy, which has not seen the callback.
-      const second = await runReceiver({ handler: forwardTo(queue, options) })
+      const second = await runReceiver({ store: sharedStore(), handler: forwardTo(queue, options) })
       expect((await second.send(callback)).status).toBe(200)
       expect(await jobsOf(queue)).toHaveLength(before.length)
     },
@@ -80,10 +81,10 @@ describe.each(ENGINES.filter(({ installed }) => installed))('a queue on $name', 
   it('remembers a job that was drained', async () => {
     const queue = engine.queue()
     const callback = genuine()
-    const first = await runReceiver({ handler: forwardTo(queue) })
+    const first = await runReceiver({ store: sharedStore(), handler: forwardTo(queue) })
     await first.send(callback)
     await queue.drain()
-    const second = await runReceiver({ handler: forwardTo(queue) })
+    const second = await runReceiver({ store: sharedStore(), handler: forwardTo(queue) })
     expect((await second.send(callback)).status).toBe(200)
     expect(await jobsOf(queue)).toHaveLength(0)
   })
@@ -91,10 +92,10 @@ describe.each(ENGINES.filter(({ installed }) => installed))('a queue on $name', 
   it('remembers a job that was removed by hand on Redis, and not on PostgreSQL', async () => {
     const queue = engine.queue()
     const callback = genuine()
-    const first = await runReceiver({ handler: forwardTo(queue) })
+    const first = await runReceiver({ store: sharedStore(), handler: forwardTo(queue) })
     await first.send(callback)
     for (const job of await jobsOf(queue)) await job.remove()
-    const second = await runReceiver({ handler: forwardTo(queue) })
+    const second = await runReceiver({ store: sharedStore(), handler: forwardTo(queue) })
     expect((await second.send(callback)).status).toBe(200)
     expect(await jobsOf(queue)).toHaveLength(engine.url.startsWith('redis:') ? 0 : 1)
   })
@@ -103,6 +104,7 @@ describe.each(ENGINES.filter(({ installed }) => installed))('a queue on $name', 
     const [one, two] = [engine.queue(), engine.queue()]
     const other = { eventTypeName: 'accounts.closed', callbackUrl: 'https://b.example/', secret: 'another' }
     const { receiver, send } = await runReceiver({
+      store: sharedStore(),
       subscriptions: [genuineSubscription(), other],
       handler: forwardTo(one),
     })
@@ -120,9 +122,12 @@ describe.each(ENGINES.filter(({ installed }) => installed))('a queue on $name', 
   it('has the job of a callback whose first add BullMQ could not finish', async () => {
     const queue = engine.queue()
     const callback = genuine()
-    const wrong = await runReceiver({ handler: forwardTo(queue, { jobOptions: { delay: NaN } }) })
+    const wrong = await runReceiver({
+      store: sharedStore(),
+      handler: forwardTo(queue, { jobOptions: { delay: NaN } }),
+    })
     expect((await wrong.send(callback)).status).toBe(503)
-    const right = await runReceiver({ handler: forwardTo(queue) })
+    const right = await runReceiver({ store: sharedStore(), handler: forwardTo(queue) })
     expect((await right.send(callback)).status).toBe(200)
     expect(await jobsOf(queue)).toHaveLength(1)
   })
@@ -130,7 +135,7 @@ describe.each(ENGINES.filter(({ installed }) => installed))('a queue on $name', 
   if (name !== 'PostgreSQL')
     it('whose memory is full is answered 503, and has one job of the repeat', async () => {
       const queue = engine.queue()
-      const { send, log } = await runReceiver({ handler: forwardTo(queue) })
+      const { send, log } = await runReceiver({ store: sharedStore(), handler: forwardTo(queue) })
       const callback = genuine()
       const client = await createClient({ url: engine.url }).connect()
       await client.configSet('maxmemory', '1')
@@ -162,6 +167,7 @@ describe.each(ENGINES.filter(({ installed }) => installed))('a queue on $name', 
     // A handler whose time is up is answered 500.
     const handlerTimeoutMs = 3_000
     const { send, log } = await runReceiver({
+      store: sharedStore(),
       handler: forwardTo(queue, { timeoutMs: 300 }),
       handlerTimeoutMs,
     })
@@ -182,7 +188,7 @@ describe.each(ENGINES.filter(({ installed }) => installed))('a queue on $name', 
     const { name } = engine.queue()
     await engine.kill()
     const forward = forwardTo(engine.queue(name), { timeoutMs: 300 })
-    const { send, log } = await runReceiver({ handler: forward })
+    const { send, log } = await runReceiver({ store: sharedStore(), handler: forward })
     const callback = genuine()
     expect((await send(callback)).status).toBe(503)
     await engine.restart()
@@ -194,7 +200,7 @@ describe.each(ENGINES.filter(({ installed }) => installed))('a queue on $name', 
     const errors = log.withCode('ERR_RETRY_LATER').map(({ fields }) => (fields['err'] as Error).message)
     expect(errors).toHaveLength(2)
     for (const error of errors) expect(error).toMatch(/BullMQ does not try again.*restart the process$/)
-    const restarted = await runReceiver({ handler: forwardTo(queue) })
+    const restarted = await runReceiver({ store: sharedStore(), handler: forwardTo(queue) })
     expect((await restarted.send(callback)).status).toBe(200)
   })
 

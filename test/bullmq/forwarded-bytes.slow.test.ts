@@ -5,6 +5,7 @@ import type { CallbackEvent } from '../../src/index.js'
 import { loadRecordedRequests, parseRecordedRequest } from '../../src/testing/recorded-requests.js'
 import { ENGINES } from '../support/job-queues.js'
 import { genuine, runReceiver } from '../support/running-receiver.js'
+import { sharedStore } from '../support/stores.js'
 import { until } from '../support/until.js'
 
 const ODD = [
@@ -22,7 +23,7 @@ describe.each(ENGINES.filter(({ installed }) => installed))('on $name', ({ start
     const engine = await start()
     try {
       const queue = engine.queue()
-      const { send, handled } = await runReceiver({ handler: forwardTo(queue) })
+      const { send, handled } = await runReceiver({ store: sharedStore(), handler: forwardTo(queue) })
       const bodies = [...(await recordedBodies()), ...ODD.map((body) => Buffer.from(body))]
       expect(bodies.length).toBeGreaterThan(ODD.length)
       for (const body of bodies) expect((await send(genuine({ body }))).status).toBe(200)

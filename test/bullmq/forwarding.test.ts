@@ -7,6 +7,7 @@ import { silentLogger } from '../../src/logging/logger.js'
 import { deferred } from '../support/deferred.js'
 import { describeWithRedis, RedisServer } from '../support/redis-server.js'
 import { genuine, runReceiver } from '../support/running-receiver.js'
+import { sharedStore } from '../support/stores.js'
 import { freePort } from '../support/server-program.js'
 
 const event: CallbackEvent = {
@@ -46,7 +47,9 @@ describe('a job', () => {
     const [name, , options] = added.mock.calls[0]!
     expect(name).toBe('a.b')
     expect(options).toEqual({
-      jobId: expect.stringMatching(/^f81d4fae-7dec-11d0-a765-00a0c91e6bf6-[0-9a-f]{16}-[0-9a-f]{8}$/),
+      jobId: expect.stringMatching(
+        /^f81d4fae-7dec-11d0-a765-00a0c91e6bf6-[0-9a-f]{16}-[0-9a-f]{32}-[0-9a-f]{8}$/,
+      ),
       deduplication: { id: expect.any(String), ttl: 604_800_000 },
     })
   })
@@ -176,7 +179,10 @@ describeWithRedis('a server that is not there when the receiver starts', () => {
     connection.on('error', () => {})
     const queue = new Queue('q', { connection })
     queue.on('error', () => {})
-    const { send } = await runReceiver({ handler: forwardTo(queue, { timeoutMs: 200 }) })
+    const { send } = await runReceiver({
+      store: sharedStore(),
+      handler: forwardTo(queue, { timeoutMs: 200 }),
+    })
     const callback = genuine()
     expect((await send(callback)).status).toBe(503)
 

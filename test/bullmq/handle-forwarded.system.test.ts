@@ -17,6 +17,7 @@ import {
 import { ENGINES, type QueueEngine, type TestQueue } from '../support/job-queues.js'
 import { deferred } from '../support/deferred.js'
 import { genuine, runReceiver, subscription } from '../support/running-receiver.js'
+import { sharedStore } from '../support/stores.js'
 import { until } from '../support/until.js'
 
 const TYPE = subscription.eventTypeName
@@ -49,7 +50,10 @@ describe.each(ENGINES.filter(({ installed }) => installed))('a worker on $name',
 
   async function forwarded(handlers: ForwardedHandlers, attempts = 3) {
     const queue: TestQueue = engine.queue()
-    const { send } = await runReceiver({ handler: forwardTo(queue, { jobOptions: { attempts } }) })
+    const { send } = await runReceiver({
+      store: sharedStore(),
+      handler: forwardTo(queue, { jobOptions: { attempts } }),
+    })
     expect((await send(genuine())).status).toBe(200)
     const worker = engine.worker(queue, handleForwarded(handlers, { logger: false }))
     return { queue, worker }

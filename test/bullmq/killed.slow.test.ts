@@ -6,6 +6,7 @@ import { startProgram, untilPrinted, type StartedProgram } from '../support/buil
 import { buildInboxProgram } from '../support/inbox-program.js'
 import { ENGINES, type QueueEngine } from '../support/job-queues.js'
 import { genuine, runReceiver } from '../support/running-receiver.js'
+import { sharedStore } from '../support/stores.js'
 import { temporaryDirectory } from '../support/sqlite-file.js'
 import { until } from '../support/until.js'
 
@@ -16,6 +17,7 @@ const PROGRAM = `
   const { createPostgresBackend, Queue } = load('bullmq')
   const { Redis } = load('ioredis')
   const { forwardTo } = await import('../../src/bullmq.js')
+  const { sharedStore } = await import('./stores.js')
 
   const isRedis = url.startsWith('redis:')
   const connection = isRedis ? new Redis(url, { maxRetriesPerRequest: null }) : { connectionString: url }
@@ -25,7 +27,7 @@ const PROGRAM = `
     subscriptions: [subscription],
     // The lease of the process that is killed is waited for. The other one may take its time for the first connection.
     ...(isKilled === 'killed' && { leaseMs: 500, handlerTimeoutMs: 400 }),
-    ...(where === 'inbox' && { inbox: new SqliteInbox({ file }), pollMs: 20 }),
+    ...(where === 'inbox' ? { inbox: new SqliteInbox({ file }), pollMs: 20 } : { store: sharedStore() }),
   })
   receiver.on(subscription.eventTypeName, async (event, context) => {
     await forward(event, context)
@@ -80,7 +82,10 @@ describe.each(ENGINES.filter(({ installed }) => installed))('on $name', ({ start
   it('a server that is killed under load has one job of each callback, once all were answered 200', async () => {
     const queue = engine.queue()
     await queue.waitUntilReady()
-    const { send } = await runReceiver({ handler: forwardTo(queue, { timeoutMs: 300 }) })
+    const { send } = await runReceiver({
+      store: sharedStore(),
+      handler: forwardTo(queue, { timeoutMs: 300 }),
+    })
     const callbacks: SignedCallback[] = []
     const statuses = new Set<number>()
     const server = { isKilled: false }

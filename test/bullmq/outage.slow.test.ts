@@ -2,6 +2,7 @@ import { forwardTo, handleForwarded } from '../../src/bullmq.js'
 import type { SignedCallback } from '../../src/testing/signed-callback.js'
 import { ENGINES, type QueueEngine, type TestQueue } from '../support/job-queues.js'
 import { genuine, runReceiver } from '../support/running-receiver.js'
+import { sharedStore } from '../support/stores.js'
 import { until } from '../support/until.js'
 
 const CONCURRENCY = 4
@@ -93,7 +94,9 @@ interface Load {
 async function runLoad(queues: readonly TestQueue[]): Promise<Load> {
   const jobOptions = { attempts: 100 }
   const receivers = await Promise.all(
-    queues.map((queue) => runReceiver({ handler: forwardTo(queue, { timeoutMs: 500, jobOptions }) })),
+    queues.map((queue) =>
+      runReceiver({ store: sharedStore(), handler: forwardTo(queue, { timeoutMs: 500, jobOptions }) }),
+    ),
   )
   const statuses = new Set<number>()
   const answered = new Set<string>()

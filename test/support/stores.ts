@@ -5,6 +5,12 @@ import {
   type IdempotencyStore,
 } from '../../src/index.js'
 
+/**
+ * In memory, but a receiver does not know that. Several receivers share it, or each has its own, as after the loss of what was
+ * remembered.
+ */
+export const sharedStore = () => storeWith({})
+
 export interface StoreSteps {
   claim(take: () => Promise<ClaimResult>): Promise<ClaimResult>
   complete(record: () => Promise<boolean>): Promise<boolean>
