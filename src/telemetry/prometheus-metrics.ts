@@ -1,4 +1,4 @@
-import { checkKnownOptions, objectOption } from '../base/option-checks.js'
+import { checkKnownOptions, invalidOption, objectOption } from '../base/option-checks.js'
 import { AnswerMetrics } from './answer-metrics.js'
 import { AttemptMetrics } from './attempt-metrics.js'
 import { eventTypeLabels } from './event-type-labels.js'
@@ -22,6 +22,8 @@ export interface PrometheusMetricsOptions {
 export interface MetricRegistry {
   // A method, so that the narrower parameter type of prom-client is accepted. prom-client need not be installed.
   registerMetric(metric: never): void
+  /** Without it, the registry itself has to refuse a second metric of one name. */
+  getSingleMetric?(name: string): unknown
 }
 
 export interface PrometheusMetrics {
@@ -43,7 +45,7 @@ export interface PrometheusMetrics {
  *   const metrics = prometheusMetrics({ register })
  *   metrics.observe(receiver)
  *
- * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN; and what `register` throws, if it has metrics of these names
+ * @throws CountersignError ERR_OPTION_INVALID, also if `register` has a metric of these names; ERR_OPTION_UNKNOWN
  */
 export function prometheusMetrics(options: PrometheusMetricsOptions = {}): PrometheusMetrics {
   checkKnownOptions(OWNER, options, ['register', 'maxEventTypes'])
@@ -55,7 +57,7 @@ export function prometheusMetrics(options: PrometheusMetricsOptions = {}): Prome
   const inboxes = new InboxMetrics(Date.now)
   const ofProcess = new ProcessMetrics()
   const metrics: readonly Metric[] = [answers, attempts, inboxes, ofProcess].flatMap((each) => each.metrics)
-  for (const metric of metrics) register?.registerMetric(metric as never)
+  if (register !== undefined) registerAll(metrics, register)
   let observed = 0
 
   return {
@@ -76,6 +78,17 @@ export function prometheusMetrics(options: PrometheusMetricsOptions = {}): Prome
       }
     },
   }
+}
+
+function registerAll(metrics: readonly Metric[], register: MetricRegistry): void {
+  // Before the first is registered: a registry with a part of the metrics would refuse the next attempt as well.
+  const taken = metrics.find(({ name }) => register.getSingleMetric?.(name) !== undefined)
+  if (taken) {
+    const cure =
+      'call prometheusMetrics() once for a registry, and pass each receiver and worker to its observe()'
+    throw invalidOption(OWNER, 'register', register, cure, `a registry with the metric ${taken.name} already`)
+  }
+  for (const metric of metrics) register.registerMetric(metric as never)
 }
 
 const OWNER = 'prometheusMetrics'

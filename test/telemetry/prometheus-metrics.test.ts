@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { Registry } from 'prom-client'
+import { Gauge, Registry } from 'prom-client'
 import { outcome } from '../../src/callback/outcomes.js'
 import { EventChannel } from '../../src/events/event-channel.js'
 import { answeredEvent } from '../../src/events/publish-answer.js'
@@ -41,7 +41,29 @@ describe('prometheusMetrics', () => {
     expect(steady(await register.metrics())).toEqual(steady(await metrics.text()))
     register.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never)
     expect(await register.metrics()).toContain('\ncountersign_callbacks_total{outcome="handled"')
-    expect(() => prometheusMetrics({ register })).toThrow(/already been registered/)
+  })
+
+  it.each([
+    ['was called with the registry before', (register: Registry) => void prometheusMetrics({ register })],
+    [
+      'has a metric of the application with one of the names',
+      (register: Registry) =>
+        void new Gauge({ name: 'countersign_inbox_entries', help: 'mine', registers: [register] }),
+    ],
+  ])('refuses a registry that %s, with what to do, and changes nothing in it', (_, before) => {
+    const register = new Registry()
+    before(register)
+    const names = register.getMetricsAsArray().map(({ name }) => name)
+    expect(() => prometheusMetrics({ register })).toThrow(
+      expect.objectContaining({
+        code: 'ERR_OPTION_INVALID',
+        option: 'register',
+        message: expect.stringMatching(
+          / register is a registry with the metric countersign_\w+ already: .*observe\(\)/,
+        ),
+      }),
+    )
+    expect(register.getMetricsAsArray().map(({ name }) => name)).toEqual(names)
   })
 
   it('counts answers, attempts and what was signed', async () => {
