@@ -21,7 +21,7 @@ describe('the limit of attempts', () => {
 
   function limited() {
     const now = fakeClock(0)
-    return { now, limit: new SignInLimit(now) }
+    return { now, limit: new SignInLimit(now, (name) => ['ada', 'bob'].includes(name)) }
   }
 
   it('delays a user at an address twice as long after each failure, up to 15 minutes', () => {
@@ -58,10 +58,39 @@ describe('the limit of attempts', () => {
     expect(guessFor(DAY_MS, () => ADA_HERE, limited())).toBe(109)
   })
 
-  it('leaves at most 1,540 guesses a day for any number of users and addresses', () => {
-    let count = 0
-    const attempt = () => ({ name: `user ${count % 7}`, address: `10.0.0.${count++}` })
-    expect(guessFor(DAY_MS, attempt, limited())).toBe(1_539)
+  it.each(['ada', 'nobody'])(
+    'leaves at most 1,540 guesses a day for %s from any number of addresses',
+    (name) => {
+      let count = 0
+      expect(guessFor(DAY_MS, () => ({ name, address: `10.0.0.${count++}` }), limited())).toBe(1_539)
+    },
+  )
+
+  it('does not delay a user for the failures of other names, whether they exist or not', () => {
+    const { limit } = limited()
+    for (let count = 0; count < 5_000; count++) {
+      limit.failed({ name: `nobody ${count}`, address: `${count}` })
+      limit.failed({ name: 'bob', address: `${count % 700}` })
+    }
+    expect(limit.waitMs(ADA_HERE)).toBe(0)
+  })
+
+  it('does not forget the failures for a user when there are many for other names', () => {
+    const { limit } = limited()
+    for (let failures = 0; failures < 20; failures++) limit.failed(ADA_HERE)
+    const waitMs = limit.waitMs(ADA_HERE)
+    for (let count = 0; count < 5_000; count++) limit.failed({ name: `nobody ${count}`, address: '10.0.0.1' })
+    expect(limit.waitMs(ADA_HERE)).toBe(waitMs)
+  })
+
+  it('delays a name that nobody has as that of a user, so that nobody learns which names exist', () => {
+    const { limit } = limited()
+    const waits = (name: string) =>
+      Array.from({ length: 120 }, (_, count) => {
+        limit.failed({ name, address: `${count % 10}` })
+        return limit.waitMs({ name, address: 'new' })
+      })
+    expect(waits('nobody')).toEqual(waits('ada'))
   })
 
   it('does not delay a browser with which the user signed in before, for the failures of others', () => {
@@ -70,9 +99,11 @@ describe('the limit of attempts', () => {
     guessFor(DAY_MS, () => ADA_HERE, { limit, now })
     for (let address = 0; address < 200; address++) limit.failed({ name: 'ada', address: `${address}` })
     expect(limit.waitMs(ADA_HERE)).toBeGreaterThan(0)
-    expect(limit.waitMs({ name: 'bob', address: 'elsewhere' })).toBeGreaterThan(0)
+    expect(limit.waitMs({ name: 'ada', address: 'elsewhere' })).toBeGreaterThan(0)
     expect(limit.waitMs(known)).toBe(0)
     expect(guessFor(DAY_MS, () => known, { limit, now })).toBe(109)
+    // Somebody else may sign in with the same browser.
+    expect(limit.waitMs({ ...known, name: 'bob' })).toBe(0)
   })
 
   it.each([

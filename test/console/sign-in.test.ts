@@ -137,6 +137,27 @@ describe('a console with users', () => {
     expect((await signIn(browsing)).status).toBe(303)
   })
 
+  it('lets every user in who has the password, whatever was tried for names that nobody has', async () => {
+    const browsing = await run()
+    const attacker = browse(browsing.base)
+    const fields = hiddenFields(await attacker.get('sign-in'))
+    for (let count = 0; count < 150; count++)
+      await attacker.post('sign-in', { ...fields, name: `nobody ${count}`, password: 'wrong password' })
+    expect((await signIn(browsing)).status).toBe(303)
+    expect((await signIn(browse(browsing.base), 'bob', USERS[1].password)).status).toBe(303)
+    expect(browsing.log.withCode('WARN_SIGN_IN_FAILED').length).toBeLessThan(150)
+  })
+
+  it('does not end the session of a user when another signs in again and again', async () => {
+    const browsing = await run()
+    await signIn(browsing)
+    for (let count = 0; count < 1_010; count++) {
+      const { status } = await signIn(browse(browsing.base), 'bob', USERS[1].password)
+      expect(status).toBe(303)
+    }
+    expect((await browsing.get('./')).status).toBe(200)
+  })
+
   it('ends the session on the server when somebody signs out', async () => {
     const browsing = await run()
     const cookie = (await signIn(browsing)).headers.get('Set-Cookie')!.split(';')[0]!

@@ -45,6 +45,10 @@ export class ConsoleUsers {
     return this.#users.size
   }
 
+  has(name: string): boolean {
+    return this.#users.has(name)
+  }
+
   /** The user of this name, if the password is right. An unknown name takes the same time as a wrong password. */
   find(name: string, password: string): Operator | undefined {
     const user = this.#users.get(name)

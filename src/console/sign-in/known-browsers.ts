@@ -1,18 +1,20 @@
 import { LatestMap } from '../../base/latest-map.js'
 
-const MAX_BROWSERS = 1_000
+/** Per user, so that nobody can displace the browsers of another user. */
+const MAX_BROWSERS = 50
 
 /** The browsers with which users have signed in. They are in the memory of this process. */
 export class KnownBrowsers {
-  /** The name of the user by the secret of the browser. */
-  readonly #names = new LatestMap<string, string>(MAX_BROWSERS)
+  /** The secrets of the browsers by the name of the user. */
+  readonly #browsers = new Map<string, LatestMap<string, true>>()
 
-  /** Records that this user has signed in. A browser is known for one user, the latest. */
+  /** Records that this user has signed in. */
   remember(secret: string, name: string): void {
-    this.#names.set(secret, name)
+    const own = this.#browsers.get(name) ?? new LatestMap<string, true>(MAX_BROWSERS)
+    this.#browsers.set(name, own.set(secret, true))
   }
 
   isKnown(secret: string, name: string): boolean {
-    return this.#names.get(secret) === name
+    return this.#browsers.get(name)?.has(secret) === true
   }
 }

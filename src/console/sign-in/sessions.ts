@@ -11,7 +11,8 @@ interface Session {
 export const SESSION_MS = 12 * 3_600_000
 /** A session ends if the operator opens no page for this time. The polling of an open page does not count. */
 const IDLE_MS = 3_600_000
-const MAX_SESSIONS = 1_000
+/** Per user, so that nobody can end the sessions of another user by signing in again and again. */
+const MAX_SESSIONS = 50
 
 /** The sessions of signed-in users. They are in the memory of this process, so a restart ends all of them. */
 export class Sessions {
@@ -27,7 +28,7 @@ export class Sessions {
   /** Begins a session and returns its secret. */
   begin(operator: Operator): string {
     const now = this.#now()
-    if (this.#sessions.size >= MAX_SESSIONS) this.#removeOne(now)
+    this.#makeRoomFor(operator, now)
     const secret = randomSecret()
     this.#sessions.set(secret, { operator, endsAt: now + SESSION_MS, idleFrom: now + IDLE_MS })
     return secret
@@ -50,15 +51,12 @@ export class Sessions {
     this.#sessions.delete(secret)
   }
 
-  /** Removes a session that has ended, or the oldest one if none has. */
-  #removeOne(now: number): void {
-    let removed = this.#sessions.keys().next().value
-    for (const [secret, session] of this.#sessions) {
-      if (!hasEnded(session, now)) continue
-      removed = secret
-      break
-    }
-    if (removed !== undefined) this.#sessions.delete(removed)
+  /** Removes the sessions of the user that have ended, and the oldest one if there are still too many. */
+  #makeRoomFor({ name }: Operator, now: number): void {
+    const own = [...this.#sessions].filter(([, { operator }]) => operator.name === name)
+    const running = own.filter(([, session]) => !hasEnded(session, now))
+    const kept = new Set(running.slice(-(MAX_SESSIONS - 1)))
+    for (const one of own) if (!kept.has(one)) this.#sessions.delete(one[0])
   }
 }
 

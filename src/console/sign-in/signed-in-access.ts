@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { printable } from '../../base/printable.js'
+import { LogThrottle } from '../../logging/log-throttle.js'
 import type { Logger } from '../../logging/logger.js'
 import type { Access } from '../access.js'
 import { html, seeOther, type Answer } from '../answer.js'
@@ -33,9 +34,15 @@ interface SignInParts {
 const BROWSER = 'countersign-sign-in'
 const BROWSER_S = 30 * 86_400
 const NOBODY = 'nobody has signed in'
+/** The lines about failures to sign in per second. Names that nobody has are unlimited in number, and so are attempts. */
+const LINES_PER_SECOND = 10
 
 /** The users of the console sign in with a password. */
 export function signedInAccess({ users, sessions, limit, browsers, renderer, logger }: SignInParts): Access {
+  const throttle = new LogThrottle(LINES_PER_SECOND, (code, suppressed, overMs) => {
+    const message = `${suppressed} more failures to sign in to the console in ${overMs} ms: not logged one by one`
+    logger.warn({ code, suppressed, overMs }, message)
+  })
   return async (request, parsed) => {
     const { path, method } = parsed
     if (path === '/sign-in')
@@ -81,7 +88,8 @@ export function signedInAccess({ users, sessions, limit, browsers, renderer, log
     if (!operator) {
       limit.failed(attempt)
       // The name is not logged, because users sometimes type their password into this field.
-      logger.warn({ code: 'WARN_SIGN_IN_FAILED', address }, 'signing in to the console failed')
+      const code = 'WARN_SIGN_IN_FAILED'
+      if (throttle.admits(code)) logger.warn({ code, address }, 'signing in to the console failed')
       return signInPage(request, parsed, { status: 403, problem: 'Name or password is wrong.', name })
     }
     limit.succeeded(attempt)

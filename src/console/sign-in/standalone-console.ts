@@ -42,7 +42,7 @@ export function createStandaloneConsole(
       return signedInAccess({
         users,
         sessions: new Sessions(monotonic),
-        limit: new SignInLimit(monotonic),
+        limit: new SignInLimit(monotonic, (name) => users.has(name)),
         browsers: new KnownBrowsers(),
         renderer,
         logger,
