@@ -212,61 +212,6 @@ describeWithChromium('the pages of the console in a browser', () => {
     expect(ends.filter((end) => end > 360)).toEqual([])
   })
 
-  it('draws the chart in the colours of the states', async () => {
-    const { base } = await everything()
-    const { page } = await open(base, { colorScheme: 'light' })
-    await page.goto(base)
-    await page.locator('#chart canvas').waitFor()
-    const colors = await page.evaluate(`(() => {
-      const canvas = document.querySelector('canvas')
-      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
-      const found = new Set()
-      for (let index = 0; index < data.length; index += 4)
-        if (data[index + 3] === 255) found.add(data.slice(index, index + 3).join())
-      return [...found]
-    })()`)
-    // --handled, --quarantined and --dead of the light scheme.
-    expect(colors).toEqual(expect.arrayContaining(['35,114,74', '134,84,10', '179,38,30']))
-  })
-
-  it('has each date once below the chart of the last week', async () => {
-    const { base } = await everything()
-    const { page } = await open(base, { viewport: { width: 1_280, height: 800 } })
-    await page.addInitScript(`
-      globalThis.drawn = []
-      const { fillText } = CanvasRenderingContext2D.prototype
-      CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
-        drawn.push(text)
-        fillText.call(this, text, ...at)
-      }
-    `)
-    await page.goto(`${base}?range=week`)
-    await page.locator('#chart canvas').waitFor()
-    const texts = await page.evaluate<string[]>('drawn')
-    const dates = texts.filter((text) => text.includes('-'))
-    expect(dates.length).toBeGreaterThan(5)
-    expect(dates).toEqual([...new Set(dates)])
-  })
-
-  it('has a legend in the colours of the chart, and marks the chosen period, where the system forces its colours', async () => {
-    const { base } = await everything()
-    const { page } = await open(base, { colorScheme: 'dark', forcedColors: 'active' })
-    await page.goto(base)
-    await page.locator('#chart canvas').waitFor()
-    const stylesOf = (selector: string, property: string) =>
-      page.evaluate<string[]>(
-        `[...document.querySelectorAll('${selector}')].map((each) => getComputedStyle(each).${property})`,
-      )
-    // --dead, --quarantined, --plain and --handled of the dark scheme. The time has no colour.
-    expect((await stylesOf('.u-marker', 'backgroundColor')).slice(-4)).toEqual([
-      'rgb(255, 154, 144)',
-      'rgb(240, 185, 92)',
-      'rgb(163, 175, 191)',
-      'rgb(121, 207, 159)',
-    ])
-    expect(await stylesOf('.switch a', 'fontWeight')).toEqual(['600', '400', '400'])
-  })
-
   it('prints the whole body and the whole width of tables', async () => {
     const { base, add } = await everything()
     const body = JSON.stringify({ Id: 'a', lines: Array.from({ length: 200 }, () => 'one line') })

@@ -55,7 +55,13 @@ export const CONSOLE_SCRIPT = `'use strict'
     const options = {
       width,
       height: 240,
-      cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
+      cursor: {
+        y: false,
+        points: { show: false },
+        drag: { x: false, y: false },
+        // uPlot finds the closest time. A bar begins at its time, so the closest one to its right half is that of the next bar.
+        dataIdx: (_, __, closest, seconds) => Math.max(0, times[closest] > seconds ? closest - 1 : closest),
+      },
       scales: {
         x: { range: () => [times[0], times[times.length - 1] + bucketS] },
         y: { range: (_, __, max) => [0, Math.max(4, max * 1.1)] },
