@@ -36,6 +36,26 @@ describeWithChromium('the chart in a browser', () => {
     expect(problems).toEqual([])
   })
 
+  it.each(['hour', 'day', 'week'])('has the times of the last %s in UTC below it', async (range) => {
+    const { base } = await everything()
+    const { page } = await open(base, { timezoneId: 'Asia/Kolkata' })
+    await page.addInitScript(KEEP_DRAWN_TEXTS)
+    await page.goto(`${base}?range=${range}`)
+    await page.locator('#chart canvas').waitFor()
+    const texts = await drawnTexts(page)
+    expect(texts).toContain('UTC')
+    const times = texts.filter((text) => /^\d\d[:-]\d\d$/.test(text))
+    expect(times.length).toBeGreaterThan(5)
+    const starts = await page
+      .locator('#activity time')
+      .evaluateAll((all) => all.map((each) => Date.parse(each.getAttribute('datetime')!)))
+    const end = 2 * starts.at(-1)! - starts.at(-2)!
+    const shown = [...starts, end].map((at) => new Date(at).toISOString())
+    expect(
+      times.filter((time) => !shown.some((text) => [text.slice(5, 10), text.slice(11, 16)].includes(time))),
+    ).toEqual([])
+  })
+
   it('draws the chart in the colours of the states', async () => {
     const { base } = await everything()
     const { page } = await open(base, { colorScheme: 'light' })

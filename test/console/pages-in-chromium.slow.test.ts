@@ -61,13 +61,24 @@ describeWithChromium('the pages of the console in a browser', () => {
     expect(problems).toEqual([])
   })
 
-  it('shows times in the zone of the reader, and the exact time in UTC as their title', async () => {
+  it('shows every time in UTC, in every zone of a reader, so that it can be copied into a filter', async () => {
     const { base, dead } = await everything()
-    const { page } = await open(base, { timezoneId: 'Asia/Tokyo' })
-    await page.goto(new URL(`entry?id=${dead}`, base).href)
-    const time = page.locator('.facts time').first()
-    expect(await time.innerText()).toBe('2026-11-03 18:34:27')
-    expect(await time.getAttribute('title')).toBe('2026-11-03 09:34:27.000 UTC')
+    const { page } = await open(base, { timezoneId: 'Asia/Kolkata' })
+    for (const path of ['./', 'entries', `entry?id=${dead}`, 'refused']) {
+      await page.goto(new URL(path, base).href)
+      const texts = await page.locator('time').evaluateAll((all) => all.map((each) => each.textContent))
+      expect(texts.length).toBeGreaterThan(0)
+      for (const text of texts) expect(text).toMatch(/^2026-11-03 (?:08:[345]|09:[0-3])\d:\d\d UTC$/)
+    }
+    await page.goto(new URL('entries', base).href)
+    const row = page.locator('.entries tbody tr').first()
+    const [time, key] = [await row.locator('time').innerText(), await row.locator('td').nth(3).innerText()]
+    await page.getByLabel('Received from (UTC)').fill(time.replace(' UTC', '').replace(' ', 'T'))
+    await page.getByRole('button', { name: 'Show' }).click()
+    await page.waitForURL('**/entries?*')
+    expect(await page.locator('.entries tbody tr').first().locator('td').nth(3).innerText()).toBe(key)
+    const exact = await page.locator('time').first().getAttribute('title')
+    expect(exact).toMatch(/^2026-11-03 09:34:27\.000 UTC$/)
   })
 
   it('follows the inbox without a reload, and nothing moves', async () => {

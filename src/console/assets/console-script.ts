@@ -1,24 +1,6 @@
-/**
- * The script of all pages. It shows times in the time zone of the reader, and draws the chart from the table of its figures. It
- * does both again after htmx has replaced a part of the page.
- */
+/** The script of all pages. It draws the chart from the table of its figures, again after htmx has replaced a part of the page. */
 export const CONSOLE_SCRIPT = `'use strict'
 ;(() => {
-  const twoDigits = (number) => String(number).padStart(2, '0')
-  const localText = (date) => {
-    const day = [date.getFullYear(), twoDigits(date.getMonth() + 1), twoDigits(date.getDate())].join('-')
-    const time = [date.getHours(), date.getMinutes(), date.getSeconds()].map(twoDigits).join(':')
-    return day + ' ' + time
-  }
-  const showLocalTimes = () => {
-    for (const element of document.querySelectorAll('time')) {
-      const date = new Date(element.dateTime)
-      if (Number.isNaN(date.getTime())) continue
-      const text = localText(date)
-      if (element.textContent !== text) element.textContent = text
-    }
-  }
-
   const COLORS = { handled: '--handled', discarded: '--plain', quarantined: '--quarantined', dead: '--dead' }
   const colorOf = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
   const dark = matchMedia('(prefers-color-scheme: dark)')
@@ -32,6 +14,7 @@ export const CONSOLE_SCRIPT = `'use strict'
       bucketS: Number(table.dataset.bucketS),
       names: [...table.tHead.rows[0].cells].slice(1).map((cell) => cell.textContent),
       times: rows.map((row) => Date.parse(row.querySelector('time').dateTime) / 1000),
+      texts: rows.map((row) => row.querySelector('time').textContent),
       counts: rows.map((row) => [...row.cells].slice(1).map((cell) => Number(cell.textContent))),
     }
   }
@@ -43,14 +26,14 @@ export const CONSOLE_SCRIPT = `'use strict'
     const state = JSON.stringify([found, dark.matches, width])
     if (state === drawn || width === 0) return
     drawn = state
-    const { bucketS, names, times, counts } = found
+    const { bucketS, names, times, texts, counts } = found
     // Stacked: each series is the sum of those before it, and the highest is drawn first.
     const sums = names.map((_, series) => counts.map((row) => row.slice(0, series + 1).reduce((a, b) => a + b, 0)))
     const order = names.map((_, series) => names.length - 1 - series)
     const axis = { stroke: colorOf('--soft'), grid: { stroke: colorOf('--line'), width: 1 }, ticks: { stroke: colorOf('--line'), width: 1 } }
     const splitText = (seconds) => {
-      const text = localText(new Date(seconds * 1000))
-      return text.endsWith('00:00:00') ? text.slice(5, 10) : text.slice(11, 16)
+      const text = new Date(seconds * 1000).toISOString()
+      return text.includes('T00:00') ? text.slice(5, 10) : text.slice(11, 16)
     }
     const options = {
       width,
@@ -63,12 +46,13 @@ export const CONSOLE_SCRIPT = `'use strict'
         dataIdx: (_, __, closest, seconds) => Math.max(0, times[closest] > seconds ? closest - 1 : closest),
       },
       scales: {
-        x: { range: () => [times[0], times[times.length - 1] + bucketS] },
+        // Multiples of the steps since 1970 are whole hours and days in UTC. uPlot would divide a time by the zone of the reader.
+        x: { time: false, range: () => [times[0], times[times.length - 1] + bucketS] },
         y: { range: (_, __, max) => [0, Math.max(4, max * 1.1)] },
       },
-      axes: [{ ...axis, values: (_, splits) => splits.map(splitText) }, { ...axis, size: 56, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 500000, 1000000] }],
+      axes: [{ ...axis, label: 'UTC', labelSize: 20, labelFont: '12px system-ui, sans-serif', values: (_, splits) => splits.map(splitText), incrs: [60, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400] }, { ...axis, size: 56, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 500000, 1000000] }],
       series: [
-        { label: 'from', value: (_, seconds) => (seconds == null ? '' : localText(new Date(seconds * 1000))) },
+        { label: 'from', value: (_, __, ___, index) => (index == null ? '' : texts[index]) },
         ...order.map((series) => ({
           label: names[series],
           fill: colorOf(COLORS[names[series]]),
@@ -88,7 +72,6 @@ export const CONSOLE_SCRIPT = `'use strict'
   let isPlanned = false
   const refresh = () => {
     isPlanned = false
-    showLocalTimes()
     drawChart()
   }
   const plan = () => {
@@ -97,7 +80,6 @@ export const CONSOLE_SCRIPT = `'use strict'
     requestAnimationFrame(refresh)
   }
   refresh()
-  new MutationObserver(showLocalTimes).observe(document.getElementById('main'), { childList: true, subtree: true, characterData: true })
   const live = document.getElementById('live')
   if (live) new MutationObserver(plan).observe(live, { childList: true, subtree: true, characterData: true })
   addEventListener('resize', plan)

@@ -34,8 +34,7 @@ export const LAYOUT = `<!doctype html>
 </html>
 `
 
-/** A time. The script of the page shows it in the time zone of the reader. */
-export const TIME = `<time datetime="<%= it.iso %>" title="<%= it.utc %>"><%= it.utc %></time>`
+export const TIME = `<time datetime="<%= it.iso %>" title="<%= it.exact %>"><%= it.text %></time>`
 
 export const STATE = `<span class="state <%= it.state %>"><%= it.state %></span>`
 

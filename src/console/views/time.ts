@@ -1,13 +1,17 @@
-/** A time for the template `@time`. */
+/** A time for the template `@time`. Every page shows UTC, as the filters do, so that a time can be copied from a row into a filter. */
 export interface TimeView {
   readonly iso: string
-  /** The exact time in UTC. */
-  readonly utc: string
+  /** To the second. */
+  readonly text: string
+  /** To the millisecond. */
+  readonly exact: string
 }
 
 export function timeView(date: Date): TimeView {
   const iso = Number.isNaN(date.getTime()) ? '' : date.toISOString()
-  return { iso, utc: iso === '' ? 'unknown' : `${iso.slice(0, 10)} ${iso.slice(11, 23)} UTC` }
+  if (iso === '') return { iso, text: 'unknown', exact: 'unknown' }
+  const day = iso.slice(0, 10)
+  return { iso, text: `${day} ${iso.slice(11, 19)} UTC`, exact: `${day} ${iso.slice(11, 23)} UTC` }
 }
 
 const UNITS = [
