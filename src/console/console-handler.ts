@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Access } from './access.js'
-import { assetAnswer, html, seeOther, send, type Answer } from './answer.js'
+import { assetAnswer, seeOther, send, type Answer } from './answer.js'
 import { createAssets } from './assets/assets.js'
 import { consoleRequest, MAX_URL_LENGTH, type ConsoleRequest } from './console-request.js'
 import { readForm } from './form.js'
@@ -28,10 +28,11 @@ export function consoleHandler(
   const setSecurityHeaders = securityHeaders()
 
   return async (request, response) => {
+    const parsed = consoleRequest(request)
     try {
       // This throws if a middleware in front has answered and has still called `next`.
       setSecurityHeaders(request, response)
-      const answer = await answerTo(request)
+      const answer = await answerTo(request, parsed)
       // A body that was not read. HTTP/2 has no such header.
       if (!request.complete && request.method === 'POST' && request.httpVersionMajor === 1)
         response.setHeader('Connection', 'close')
@@ -39,36 +40,33 @@ export function consoleHandler(
     } catch (error) {
       logFailure(error)
       const text = 'The inbox could not be read or written. The log of this process has the cause.'
-      if (!response.headersSent)
-        send(request, response, messagePage(parts, undefined, 503, 'Not available', text))
+      if (!response.headersSent) send(request, response, refusal(parsed, 503, text))
     }
   }
 
-  async function answerTo(request: IncomingMessage): Promise<Answer> {
-    if ((request.url ?? '').length > MAX_URL_LENGTH) return refusal(414, 'The address is too long.')
-    const parsed = consoleRequest(request)
-    const { method, path, lacksSlash, mountSegment } = parsed
-    if (!['GET', 'HEAD', 'POST'].includes(method)) return notAllowed('GET, HEAD, POST')
-    if (path === undefined) return refusal(400, 'The address cannot be decoded.')
-    // The links of the pages are relative. The dot keeps a segment with a colon from being taken for a scheme.
-    if (lacksSlash && method !== 'POST') return seeOther(`./${mountSegment}/`)
-    if (path.startsWith('/assets/')) return assetAt(method, path.slice('/assets/'.length))
+  async function answerTo(request: IncomingMessage, parsed: ConsoleRequest): Promise<Answer> {
+    if ((request.url ?? '').length > MAX_URL_LENGTH) return refusal(parsed, 414, 'The address is too long.')
+    const { method, path, lacksSlash, root } = parsed
+    if (!['GET', 'HEAD', 'POST'].includes(method)) return notAllowed(parsed, 'GET, HEAD, POST')
+    if (path === undefined) return refusal(parsed, 400, 'The address cannot be decoded.')
+    if (lacksSlash && method !== 'POST') return seeOther(root)
+    if (path.startsWith('/assets/')) return assetAt(parsed, path.slice('/assets/'.length))
     return pageAt(request, parsed, path)
   }
 
-  function assetAt(method: string, name: string): Answer {
-    if (method === 'POST') return notAllowed('GET, HEAD')
+  function assetAt(parsed: ConsoleRequest, name: string): Answer {
+    if (parsed.method === 'POST') return notAllowed(parsed, 'GET, HEAD')
     const asset = assets.find(name)
-    return asset ? assetAnswer(asset) : refusal(404, 'There is no such file.')
+    return asset ? assetAnswer(asset) : refusal(parsed, 404, 'There is no such file.')
   }
 
   async function pageAt(request: IncomingMessage, parsed: ConsoleRequest, path: string): Promise<Answer> {
     const admission = await access(request, parsed)
-    if (admission === 'refused') return refusal(403, 'You are not permitted to use this console.')
+    if (admission === 'refused') return refusal(parsed, 403, 'You are not permitted to use this console.')
     if ('answer' in admission) return admission.answer
     if ('failed' in admission) {
       logFailure(admission.failed)
-      return refusal(503, OPERATOR_FAILED)
+      return refusal(parsed, 503, OPERATOR_FAILED)
     }
     const { operator, browserSecret, canSignOut, headers } = admission
     const token = formToken(browserSecret, operator.name)
@@ -91,7 +89,7 @@ export function consoleHandler(
     if ((isSubmitted || page.isForDeciding) && visit.operator.role !== 'decide')
       return messagePage(parts, visit, 403, 'Not permitted', 'Your role does not permit you to decide.')
     if (!isSubmitted) return page.read(parts, visit)
-    if (!page.submit) return notAllowed('GET, HEAD')
+    if (!page.submit) return notAllowed(visit.request, 'GET, HEAD')
     if (!isSameOrigin(request)) return messagePage(parts, visit, 403, 'Not permitted', OTHER_ORIGIN)
     const form = await readForm(request)
     if ('refused' in form)
@@ -111,12 +109,12 @@ export function consoleHandler(
     logger.error({ code: 'ERR_CONSOLE_FAILED', err: error }, 'a page of the console could not be made')
   }
 
-  function refusal(status: number, text: string): Answer {
-    return html(parts.renderer.page('message', { title: 'Not available' }, { text }), status)
+  function refusal(parsed: ConsoleRequest, status: number, text: string): Answer {
+    return messagePage(parts, { request: parsed }, status, 'Not available', text)
   }
 
-  function notAllowed(allow: string): Answer {
-    return { ...refusal(405, 'This method is not supported here.'), headers: { Allow: allow } }
+  function notAllowed(parsed: ConsoleRequest, allow: string): Answer {
+    return { ...refusal(parsed, 405, 'This method is not supported here.'), headers: { Allow: allow } }
   }
 }
 

@@ -44,6 +44,8 @@ type TemplateName = keyof typeof TEMPLATES
 /** Values for the layout around the content of a page. */
 export interface Frame {
   readonly title: string
+  /** The mount path, relative to the address of the page. @default '', for all pages beside the overview */
+  readonly root?: string
   readonly operator?: Operator | undefined
   /** The token of the sign-out form. Undefined if the operator cannot sign out. */
   readonly token?: string | undefined
@@ -70,7 +72,7 @@ export class Renderer {
 
   page(name: TemplateName, frame: Frame, view: object): string {
     const links = PAGES.map((link) => ({ ...link, isCurrent: link.href === frame.current }))
-    const defaults = { operator: undefined, token: undefined, hasChart: false, isLive: false }
+    const defaults = { root: '', operator: undefined, token: undefined, hasChart: false, isLive: false }
     return this.#eta.render(`@${name}`, {
       ...view,
       frame: { ...defaults, ...frame, links, paths: this.#paths },

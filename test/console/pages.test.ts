@@ -48,6 +48,22 @@ describe.each(HOSTS)('the console in %s', (host) => {
     expect(missing.text).toContain('<h1>No such page</h1>')
   })
 
+  it.each(['nothing-here', 'a/b', 'entries/', 'a//b/', 'assets/none', 'a%2fb', 'x/%zz'])(
+    'has its style, its image and its links on the page for %s, which is no page',
+    async (path) => {
+      const base = await runConsole({ inbox: seededInbox().inbox }, host)
+      const { get } = browse(base)
+      const page = await get(path)
+      expect(page.status).toBeGreaterThanOrEqual(400)
+      const links = [...page.text.matchAll(/ (?:href|src)="([^"#]+)"/g)].map(
+        ([, href]) => new URL(href!, new URL(path, base)).href,
+      )
+      expect(links).toContain(base)
+      expect(links.filter((href) => href.includes('/assets/')).length).toBeGreaterThan(3)
+      for (const href of links) expect([href, (await get(href)).status]).toEqual([href, 200])
+    },
+  )
+
   it('decides', async () => {
     const { inbox, clock, add } = seededInbox()
     const id = await add(DEAD)
@@ -71,6 +87,12 @@ it.each(HOSTS.slice(0, 2))(
     expect(new URL(answer.headers.get('Location')!, base.slice(0, -1)).href).toBe(base)
   },
 )
+
+it('answers an address of many levels with a page of bounded length', async () => {
+  const { get } = browse(await runConsole({ inbox: seededInbox().inbox }))
+  const page = await get('a/'.repeat(4_000))
+  expect([page.status, page.text.length < 10_000]).toEqual([404, true])
+})
 
 describe('the page of an entry', () => {
   it('has the attempts, the decisions, the headers, the related entries and the body', async () => {

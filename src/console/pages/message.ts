@@ -4,10 +4,10 @@ import type { ConsoleParts, Visit } from '../page.js'
 /** A page with one sentence. */
 export function messagePage(
   { renderer }: Pick<ConsoleParts, 'renderer'>,
-  visit: Pick<Visit, 'frame'> | undefined,
+  { request, frame }: Pick<Visit, 'request'> & Partial<Pick<Visit, 'frame'>>,
   status: number,
   title: string,
   text: string,
 ): Answer {
-  return html(renderer.page('message', { ...visit?.frame, title }, { text }), status)
+  return html(renderer.page('message', { ...frame, root: request.root, title }, { text }), status)
 }

@@ -54,7 +54,7 @@ export function signedInAccess({ users, sessions, limit, browsers, renderer, log
       // The address of the sign-in page is relative. Below another folder it would lead to this answer again.
       const isPage = PAGES.has(path === '' ? '/' : (path ?? ''))
       const canLead = isPage && !isPolled && method !== 'POST'
-      return { answer: canLead ? seeOther(signInHref(parsed)) : notSignedIn() }
+      return { answer: canLead ? seeOther(signInHref(parsed)) : notSignedIn(parsed) }
     }
     if (path === '/sign-out') return { answer: await signOut(request, method, secret, operator.name) }
     return { operator, browserSecret: secret, canSignOut: true }
@@ -62,7 +62,7 @@ export function signedInAccess({ users, sessions, limit, browsers, renderer, log
 
   async function signIn(request: IncomingMessage, parsed: ConsoleRequest): Promise<Answer> {
     // Browsers send no cookie with a form of another site. The sign-in page would replace the cookie of the browser.
-    if (!isSameOrigin(request)) return message(403, 'Not permitted', OTHER_ORIGIN)
+    if (!isSameOrigin(request)) return message(parsed, 403, 'Not permitted', OTHER_ORIGIN)
     const browserSecret = secretInCookie(request, BROWSER)
     const form = await readForm(request)
     if ('refused' in form)
@@ -136,13 +136,13 @@ export function signedInAccess({ users, sessions, limit, browsers, renderer, log
     })
   }
 
-  function notSignedIn(): Answer {
+  function notSignedIn(parsed: ConsoleRequest): Answer {
     const text = 'You are not signed in, or your session has ended. Nothing was done.'
-    return message(401, 'Not signed in', text)
+    return message(parsed, 401, 'Not signed in', text)
   }
 
-  function message(status: number, title: string, text: string): Answer {
-    return messagePage({ renderer }, undefined, status, title, text)
+  function message(request: ConsoleRequest, status: number, title: string, text: string): Answer {
+    return messagePage({ renderer }, { request }, status, title, text)
   }
 }
 
