@@ -69,7 +69,7 @@ export function browse(base: string): Browsing {
     async get(path, headers = {}) {
       for (let looks = 0; ; looks++) {
         const page = await ask(path, { headers })
-        if (!/The inbox is large and is being/.test(page.text)) return page
+        if (!/The inbox is being (?:counted|searched)\./.test(page.text)) return page
         await nextLook(looks)
       }
     },

@@ -36,8 +36,25 @@ describe('the list', () => {
     // As a large inbox, of which one search examines a part.
     jest.spyOn(inbox, 'search').mockResolvedValue({ entries: [], next: '7' })
     const page = await browse(await runConsole({ inbox })).get(`entries?${name}=9`)
-    expect(textOf(page)).toContain('No entry was found so far.')
+    expect(textOf(page)).toContain('No further entry was found so far.')
     expect(page.text).toContain(`<a href="entries?${name}=7" rel="${rel}">Search further</a>`)
+  })
+
+  it('does not say that no entry matches at the end of a search that has found some', async () => {
+    const { inbox, add } = seededInbox()
+    for (let count = 0; count < 3; count++) await add(DEAD)
+    const found = await inbox.search({ states: ['dead'] }, { newestFirst: true, limit: 50 })
+    // As a large inbox, of which one search examines a part.
+    const first = { ...found, next: found.entries.at(-1)!.id }
+    jest.spyOn(inbox, 'search').mockResolvedValueOnce(first)
+    const { get } = browse(await runConsole({ inbox }))
+    const page = await get('entries?state=dead')
+    expect(idsOf(page.text)).toHaveLength(3)
+    const further = /<a href="([^"]+)" rel="next">Search further/.exec(page.text)![1]!
+    const last = textOf(await get(further.replaceAll('&amp;', '&')))
+    expect(last).toContain('No further entry matches.')
+    expect(last).not.toContain('No entry matches.')
+    expect(textOf(await get('entries?state=running'))).toContain('No entry matches.')
   })
 
   it('finds by each filter, and keeps the filter in the form and in the links', async () => {

@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core'
 import { describeWithChromium } from '../support/chromium.js'
+import { deferred } from '../support/deferred.js'
 import { genuine, subscription } from '../support/running-receiver.js'
 import { until } from '../support/until.js'
 import { runConsole } from './browse.js'
@@ -38,28 +39,42 @@ describeWithChromium('the pages of the console in a browser', () => {
     },
   )
 
-  it('asks for the figures of a large inbox until it is counted', async () => {
-    const { base, inbox } = await everything()
-    const stats = inbox.stats.bind(inbox)
-    let end = () => {}
-    const counted = new Promise<void>((resolve) => (end = resolve))
-    jest.spyOn(inbox, 'stats').mockImplementation(() => counted.then(stats))
-    const search = inbox.search.bind(inbox)
-    jest.spyOn(inbox, 'search').mockImplementation((...query) => counted.then(() => search(...query)))
-    const { page, problems } = await open(base)
-    let polls = 0
-    page.on('response', (response) => {
-      if (response.url().includes('live/overview') && ++polls === 2) end()
-    })
-    await page.goto(base)
-    expect(await numberOf(page, 'handled')).toBe('…')
-    expect(await findings(page)).toEqual([])
-    await page.locator('.tile.handled .count', { hasText: '60' }).waitFor()
-    expect(await page.locator('#counting').count()).toBe(0)
-    await page.locator('#waiting table').waitFor()
-    await page.locator('#chart canvas').waitFor()
-    expect(problems).toEqual([])
-  })
+  it.each([360, 1_280])(
+    'asks for the figures until the inbox is counted, and nothing moves at %d pixels',
+    async (width) => {
+      const { base, inbox } = await everything()
+      const stats = inbox.stats.bind(inbox)
+      let end = () => {}
+      const counted = new Promise<void>((resolve) => (end = resolve))
+      jest.spyOn(inbox, 'stats').mockImplementation(() => counted.then(stats))
+      const activity = inbox.activity.bind(inbox)
+      jest.spyOn(inbox, 'activity').mockImplementation((request) => counted.then(() => activity(request)))
+      const search = inbox.search.bind(inbox)
+      jest.spyOn(inbox, 'search').mockImplementation((...query) => counted.then(() => search(...query)))
+      const { page, problems } = await open(base, { viewport: { width, height: 800 } })
+      const polled = deferred()
+      page.on('response', (response) => {
+        if (response.url().includes('live/overview')) polled.resolve()
+      })
+      const places = () =>
+        page
+          .locator('.tile, #chart-title, summary, #waiting')
+          .evaluateAll((all) => all.map((each) => each.getBoundingClientRect().top))
+      await page.goto(base)
+      expect(await numberOf(page, 'handled')).toBe('…')
+      expect(await findings(page)).toEqual([])
+      expect(await page.locator('main').innerText()).not.toMatch(/is large|needs JavaScript|Reload/)
+      const placesBefore = await places()
+      await polled.promise
+      end()
+      await page.locator('.tile.handled .count', { hasText: '60' }).waitFor()
+      expect(await page.locator('#counting').count()).toBe(0)
+      expect(await places()).toEqual(placesBefore)
+      await page.locator('#waiting table').waitFor()
+      await page.locator('#chart canvas').waitFor()
+      expect(problems).toEqual([])
+    },
+  )
 
   it('shows every time in UTC, in every zone of a reader, so that it can be copied into a filter', async () => {
     const { base, dead } = await everything()

@@ -73,6 +73,7 @@ section, form.filters, form.decide, .facts, .lead { background: var(--panel); bo
 .head h2 { margin: 0; }
 section > .head { margin-bottom: 0.5rem; }
 .note { color: var(--soft); margin: 0; }
+@media (scripting: none) { .scripted { display: none; } }
 .lead { border-left: 4px solid var(--accent); }
 .problem { background: var(--problem); border: 1px solid var(--dead); border-radius: 8px; padding: 0.7rem 1rem; margin: 0; }
 .reason { margin: 0; overflow-wrap: anywhere; }
@@ -102,7 +103,7 @@ main > .news { margin: -0.55rem 0; }
 .facts dt { color: var(--soft); font-size: 0.85rem; }
 .facts dd { margin: 0; overflow-wrap: anywhere; }
 
-.chart { min-height: 17rem; margin: 0.5rem 0; }
+.chart { min-height: 17.6rem; margin: 0.5rem 0; }
 .chart .u-legend { font-size: 0.85rem; text-align: left; }
 .chart .u-legend th, .chart .u-legend td { border: 0; padding: 0 0.3rem 0 0; }
 .chart .u-legend tr:hover > * { background: none; }
@@ -173,6 +174,8 @@ pre.payload { margin: 0.6rem 0 0; padding: 0.75rem; background: var(--page); bor
   section, form.filters, form.decide, .facts, .lead { padding: 0.75rem; }
   form.filters { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0.5rem 0.7rem; }
   form.filters .field:has([name="reason"], [type="datetime-local"]) { grid-column: 1 / -1; }
+  /* The legend has two lines. */
+  .chart { min-height: 19rem; }
   .bar { column-gap: 0.6rem; }
   .bar nav { order: 3; }
   .bar nav a { padding: 0.3rem 0.4rem; }

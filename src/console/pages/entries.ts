@@ -34,7 +34,7 @@ export const entriesPage: ReadPage = async (parts, visit) => {
   const { entries, olderFrom, newerTo, unfinished } = list.problem
     ? NOTHING
     : await pageOf(parts, list, query)
-  const isNewest = !query.has('from') && !query.has('to')
+  const isFirst = !query.has('from') && !query.has('to')
   const states = list.parts.flatMap(([name, value]) => (name === 'state' ? [value] : []))
   const frame = { ...visit.frame, title: 'Entries', current: 'entries', isLive: true }
   return html(
@@ -43,8 +43,8 @@ export const entriesPage: ReadPage = async (parts, visit) => {
       fields: FILTER_FIELDS.map((field) => ({ ...field, value: fieldText(field, query) })),
       problem: list.problem,
       rows: entries.map(entryRow),
-      empty: entries.length === 0 && !list.problem ? emptyText(unfinished) : undefined,
-      liveHref: isNewest && !list.problem ? liveHref(list, entries) : undefined,
+      empty: entries.length === 0 && !list.problem ? emptyText(isFirst, unfinished) : undefined,
+      liveHref: isFirst && !list.problem ? liveHref(list, entries) : undefined,
       newerHref: newerTo === undefined ? undefined : hrefWith('entries', list.parts, [['to', newerTo]]),
       olderHref: olderFrom === undefined ? undefined : hrefWith('entries', list.parts, [['from', olderFrom]]),
       newerText: unfinished === 'newer' ? 'Search further' : 'Newer',
@@ -90,10 +90,12 @@ function countBetween(entries: readonly EntrySummary[], ids: readonly EntryId[])
   return entries.slice(0, end).filter((entry) => !isRow(entry)).length
 }
 
-function emptyText(unfinished: ListPage['unfinished']): string {
+/** Another page than the first one says nothing about the entries of the pages before. */
+function emptyText(isFirst: boolean, unfinished: ListPage['unfinished']): string {
+  const none = isFirst ? 'No entry' : 'No further entry'
   return unfinished
-    ? 'No entry was found so far. The search was ended before it had examined all entries.'
-    : 'No entry matches.'
+    ? `${none} was found so far. The search was ended before it had examined all entries.`
+    : `${none} matches.`
 }
 
 const NOTHING: ListPage = { entries: [], olderFrom: undefined, newerTo: undefined, unfinished: undefined }

@@ -1,6 +1,8 @@
 /** The part of the overview that is updated without a reload. */
-export const LIVE_OVERVIEW = `<% if (it.isCounting) { %><p class="note" id="counting" role="status" hx-get="live/overview?range=<%= it.range %>" hx-trigger="every 1s" hx-target="#live" hx-swap="innerMorph">The inbox is large and is being counted. The missing figures follow; without JavaScript, reload the page.</p>
-<% } %><ul class="tiles" aria-label="Entries by state">
+export const LIVE_OVERVIEW = `<div class="head"><h1>Overview</h1>
+<% if (it.isCounting) { %><p class="note" id="counting" role="status" hx-get="live/overview?range=<%= it.range %>" hx-trigger="every 1s" hx-target="#live" hx-swap="innerMorph">The inbox is being counted.<noscript> Reload the page for the missing figures.</noscript></p>
+<% } else { %><p class="note scripted" id="follows">This page follows the inbox.</p><% } %></div>
+<ul class="tiles" aria-label="Entries by state">
 <% for (const tile of it.tiles) { %><li><a class="tile <%= tile.state %><%= tile.needsDecision ? ' attention' : '' %>" href="<%= tile.href %>">
 <span class="count"><%= tile.count %></span> <span class="label"><%= tile.state %></span></a></li>
 <% } %></ul>
@@ -13,9 +15,10 @@ export const LIVE_OVERVIEW = `<% if (it.isCounting) { %><p class="note" id="coun
 <ul class="switch" aria-label="Period of the chart">
 <% for (const range of it.ranges) { %><li><a href="<%= range.href %>"<% if (range.isCurrent) { %> aria-current="true"<% } %>><%= range.text %></a></li>
 <% } %></ul></div>
-<div id="chart" class="chart" role="img" aria-label="Chart of the entries that ended in the <%= it.rangeText %>, by outcome. The table below it has the figures." hx-morph-skip><p class="note">The chart needs JavaScript. The table has its figures.</p></div>
-<% if (it.rows) { %><details>
+<div id="chart" class="chart" role="img" aria-label="Chart of the entries that ended in the <%= it.rangeText %>, by outcome. The table below it has the figures." hx-morph-skip><noscript><p class="note">The chart needs JavaScript. The table has its figures.</p></noscript></div>
+<details>
 <summary>Figures of the chart</summary>
+<% if (!it.rows) { %><p class="note">The inbox is being counted.</p><% } else { %>
 <div class="scroll figures" tabindex="0" role="group" aria-label="Ended entries by time">
 <table id="activity" data-bucket-s="<%= it.bucketS %>">
 <thead><tr><th scope="col">From</th><% for (const outcome of it.outcomes) { %><th scope="col" class="number"><%= outcome %></th><% } %></tr></thead>
@@ -23,8 +26,8 @@ export const LIVE_OVERVIEW = `<% if (it.isCounting) { %><p class="note" id="coun
 <% for (const row of it.rows) { %><tr><th scope="row"><%~ include('@time', row.at) %></th><% for (const count of row.counts) { %><td class="number"><%= count %></td><% } %></tr>
 <% } %></tbody>
 </table>
-</div>
-</details><% } %>
+</div><% } %>
+</details>
 </section>
 `
 
@@ -34,7 +37,7 @@ export const LIVE_OVERVIEW = `<% if (it.isCounting) { %><p class="note" id="coun
  */
 export const WAITING = `<div class="head"><h2 id="decide-title">Waiting for a decision</h2>
 <% if (it.changesHref) { %><p class="news" aria-live="polite" hx-get="<%= it.changesHref %>" hx-trigger="every 5s" hx-swap="innerHTML swapEmpty:true"></p><% } %></div>
-<% if (!it.rows) { %><p class="note" role="status" hx-get="live/waiting" hx-trigger="every 1s" hx-target="#waiting" hx-swap="innerHTML">The inbox is large and is being searched. The entries follow; without JavaScript, reload the page.</p>
+<% if (!it.rows) { %><p class="note" role="status" hx-get="live/waiting" hx-trigger="every 1s" hx-target="#waiting" hx-swap="innerHTML">The inbox is being searched.<noscript> Reload the page for the entries.</noscript></p>
 <% } else if (it.rows.length === 0) { %><p class="note">No entry waits for a decision.</p><% } else { %>
 <%~ include('@entryTable', { rows: it.rows, label: 'Entries that wait for a decision' }) %>
 <p class="more"><a href="entries?state=dead&amp;state=quarantined&amp;state=unhandled">All that wait for a decision</a></p><% } %>
@@ -58,7 +61,6 @@ export const SECRETS = `<% if (it.secrets.length === 0) { %><p class="note"><%= 
 export const LIVE_SECRETS = `<div id="secrets" hx-swap-oob="innerMorph"><%~ include('@secrets', it) %></div>`
 
 export const OVERVIEW = `<% layout('@layout', it.frame) %>
-<div class="head"><h1>Overview</h1><p class="note">This page follows the inbox.</p></div>
 <div id="live" hx-get="live/overview?range=<%= it.range %>" hx-trigger="every 5s" hx-swap="innerMorph">
 <%~ include('@liveOverview', it.live) %>
 </div>
