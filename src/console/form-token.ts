@@ -14,9 +14,21 @@ export function formToken(browserSecret: string, operatorName: string): string {
 }
 
 export function isFormToken(token: string | null, browserSecret: string, operatorName: string): boolean {
-  const expected = Buffer.from(formToken(browserSecret, operatorName))
-  const given = Buffer.from(token ?? '')
-  return given.length === expected.length && timingSafeEqual(given, expected)
+  return isSame(token, formToken(browserSecret, operatorName))
+}
+
+/** Proves that the console made a text for the browser and the operator of this token. */
+export function sealOf(token: string, text: string): string {
+  return createHmac('sha256', token).update(text).digest('base64url')
+}
+
+export function isSeal(seal: string | null, token: string, text: string): boolean {
+  return isSame(seal, sealOf(token, text))
+}
+
+function isSame(given: string | null, expected: string): boolean {
+  const [one, other] = [Buffer.from(given ?? ''), Buffer.from(expected)]
+  return one.length === other.length && timingSafeEqual(one, other)
 }
 
 /** 256 random bits. */

@@ -1,14 +1,15 @@
 import { actOnMatching, type MatchedEntry } from '../../inbox/act-on-matching.js'
 import type { EntryId } from '../../callback/callback.js'
-import type { EntrySearch, OperatorDecision } from '../../inbox/operations.js'
+import type { EntrySearch } from '../../inbox/operations.js'
 import type { InboxState } from '../../inbox/states.js'
 import { reasonProblem } from '../decision-reason.js'
-import { html } from '../answer.js'
+import { html, seeOther } from '../answer.js'
 import { printable } from '../../base/printable.js'
-import { BULK_DECISIONS, isBulkPossible } from '../views/bulk-decisions.js'
+import { BULK_DECISIONS, bulkDecisionIn, countedEntries, isBulkPossible } from '../views/bulk-decisions.js'
 import { FILTER_FIELDS, hrefWith, listQuery, type ListQuery } from '../views/entry-filter.js'
-import { entryHref, entryRow } from '../views/entry-row.js'
+import { entryRow } from '../views/entry-row.js'
 import { numberText } from '../views/time.js'
+import { bulkResultHref } from './bulk-result.js'
 import { messagePage } from './message.js'
 import type { ConsoleParts, ReadPage, SubmitPage } from '../page.js'
 
@@ -27,7 +28,7 @@ const MAX_COUNT = 10_000
 export const bulkPreview: ReadPage = async (parts, visit) => {
   const { query } = visit.request
   const list = listQuery(query)
-  const action = actionIn(query)
+  const action = bulkDecisionIn(query)
   if (!action || !isBulkPossible(action, list)) {
     const text = 'Choose states in which the decision is possible, then choose the decision in the list.'
     return messagePage(parts, visit, 400, 'No such decision', text)
@@ -58,7 +59,7 @@ export const bulkPreview: ReadPage = async (parts, visit) => {
       entries: entries.map(seenText).join(' '),
       backHref: hrefWith('entries', list.parts),
       reasonRequired: parts.reasonRequired,
-      confirm: `${verb} ${entriesText(entries.length)}`,
+      confirm: `${verb} ${countedEntries(entries.length)}`,
     }),
   )
 }
@@ -86,7 +87,7 @@ function foundText({ entries, next }: EntrySearch, from: EntryId | undefined): s
 
 /** Decides on the entries of the preview. `again` is never set. */
 export const bulkDecision: SubmitPage = async (parts, visit, fields) => {
-  const action = actionIn(fields)
+  const action = bulkDecisionIn(fields)
   const seen = seenIn(fields)
   if (!action || seen === undefined)
     return messagePage(
@@ -99,41 +100,13 @@ export const bulkDecision: SubmitPage = async (parts, visit, fields) => {
   const reason = fields.get('reason')?.trim() || undefined
   const problem = reasonProblem(reason, parts.reasonRequired)
   if (problem !== undefined) return messagePage(parts, visit, 400, 'Not done', problem)
-  const { results, counts, failed } = await actOnMatching(
-    parts.operations,
-    seen,
-    action,
-    visit.operator.name,
-    { reason },
-  )
+  const by = visit.operator.name
+  const result = await actOnMatching(parts.operations, seen, action, by, { reason })
   parts.reading.forget()
+  const { failed } = result
   if (failed)
     parts.logger.error({ code: 'ERR_CONSOLE_FAILED', err: failed.error }, 'a decision was not completed')
-  const { title, done } = BULK_DECISIONS[action]
-  const frame = { ...visit.frame, title, current: 'entries' }
-  const view = {
-    title,
-    summary: `${numberText(counts.done)} ${counts.done === 1 ? 'entry was' : 'entries were'} ${done}.`,
-    problem:
-      failed &&
-      `The inbox failed. For ${entriesText(failed.remaining.length)} nothing was done, or it is not known. Look at the list again.`,
-    refused: results.flatMap((result) =>
-      result.done
-        ? []
-        : [{ id: printable(result.id), href: entryHref(result.id), message: printable(result.message) }],
-    ),
-    backHref: backHref(fields.get('back') ?? ''),
-  }
-  return html(parts.renderer.page('decided', frame, view), failed ? 503 : 200)
-}
-
-function entriesText(count: number): string {
-  return `${numberText(count)} ${count === 1 ? 'entry' : 'entries'}`
-}
-
-function actionIn(fields: URLSearchParams): OperatorDecision | undefined {
-  const action = fields.get('action')
-  return action !== null && Object.hasOwn(BULK_DECISIONS, action) ? (action as OperatorDecision) : undefined
+  return seeOther(bulkResultHref(visit, action, result, listIn(fields)))
 }
 
 /** An entry of the preview, as the form has it: state, attempts, time of the end and id. */
@@ -162,9 +135,9 @@ function seenIn(fields: URLSearchParams): MatchedEntry[] | undefined {
   }
 }
 
-/** The address of the list. `back` comes from a form, so any other address is replaced: it could be of another site. */
-function backHref(back: string): string {
-  return /^entries(?:\?|$)/.test(back) ? back : 'entries'
+/** The list that the decision began at. Only its filter is taken from the form. */
+function listIn(fields: URLSearchParams): ListQuery {
+  return listQuery(new URLSearchParams(/^entries\?(.*)/s.exec(fields.get('back') ?? '')?.[1] ?? ''))
 }
 
 function filterParts({ parts }: ListQuery): { name: string; text: string }[] {

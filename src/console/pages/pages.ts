@@ -1,5 +1,6 @@
 import type { ReadPage, SubmitPage } from '../page.js'
 import { bulkDecision, bulkPreview } from './bulk-decision.js'
+import { bulkResult } from './bulk-result.js'
 import { decideOnEntry } from './decision.js'
 import { entriesPage, liveEntries } from './entries.js'
 import { bodyDownload, entryPage } from './entry.js'
@@ -25,6 +26,7 @@ export const PAGES: ReadonlyMap<string, Page> = new Map<string, Page>([
   ['/entry', { read: entryPage, submit: decideOnEntry }],
   ['/body', { read: bodyDownload }],
   ['/decide', { read: bulkPreview, submit: bulkDecision, isForDeciding: true }],
+  ['/decided', { read: bulkResult, isForDeciding: true }],
   ['/refused', { read: refusedPage }],
   ['/live/refused', { read: liveRefused }],
   ['/live/refused-changes', { read: refusedChanges }],

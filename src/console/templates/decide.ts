@@ -26,11 +26,11 @@ export const DECIDED = `<% layout('@layout', it.frame) %>
 <h1><%= it.title %></h1>
 <% if (it.problem) { %><p class="problem" role="alert"><%= it.problem %></p><% } %>
 <p class="lead" role="status"><%= it.summary %></p>
-<% if (it.refused.length > 0) { %>
+<% if (it.refused.length > 0 || it.left) { %>
 <section aria-labelledby="refused-title"><h2 id="refused-title">Not done</h2>
 <div class="scroll" tabindex="0" role="group" aria-label="Not done"><table class="stacked">
 <thead><tr><th scope="col">Entry</th><th scope="col">Why</th></tr></thead>
 <tbody><% for (const one of it.refused) { %><tr><td><a class="mono" href="<%= one.href %>"><%= one.id %></a></td><td class="text"><%= one.message %></td></tr>
-<% } %></tbody></table></div></section><% } %>
+<% } %></tbody></table></div><% if (it.left) { %><p class="note"><%= it.left %></p><% } %></section><% } %>
 <p><a href="<%= it.backHref %>">Back to the list</a></p>
 `
