@@ -1,5 +1,5 @@
 import type { ClaimEnd } from './inbox.js'
-import type { Attempt, AttemptState } from './operations.js'
+import type { Attempt, AttemptState, OperatorAction } from './operations.js'
 
 /** How many attempts of an entry are kept. An operator can retry an entry without end. */
 export const ATTEMPTS_KEPT = 50
@@ -12,7 +12,7 @@ export const ATTEMPT_RESULT = {
   handBack: 'handedBack',
 } as const satisfies Record<ClaimEnd['move'], AttemptState>
 
-/** An earlier attempt as a row of an inbox keeps it, short: number, start, end, result, code, error. */
+/** An earlier attempt as a row of an inbox keeps it, short: number since the latest decision, start, end, result, code, error. */
 export type PastAttempt = readonly [
   number: number,
   startedAt: number,
@@ -33,9 +33,23 @@ export function pastAttemptsOf(
   })
 }
 
+/** A decision, and what it changed; undefined if an earlier version recorded it. */
+interface Decision {
+  readonly action: OperatorAction
+  readonly before?: { readonly attempts: number } | undefined
+}
+
+/** How many attempts an entry no longer counts, because an operator had it handled again. */
+export function attemptsBefore(decisions: readonly Decision[]): number {
+  return decisions.reduce((sum, { action, before }, index) => {
+    const startsAgain = action === 'retry' || action === 'release'
+    const isTakenBack = decisions[index + 1]?.action === 'undo'
+    return startsAgain && !isTakenBack ? sum + (before?.attempts ?? 0) : sum
+  }, 0)
+}
+
 /** The latest attempt, which is not among the earlier ones until it fails or another one begins. */
 interface LatestAttempt {
-  readonly number: number
   /** Null if there is none. */
   readonly startedAt: number | null
   /** When it succeeded. */
@@ -43,18 +57,26 @@ interface LatestAttempt {
   readonly isRunning: boolean
 }
 
-/** The attempts of an entry, oldest first. */
-export function attemptsOf(past: readonly PastAttempt[], latest: LatestAttempt): Attempt[] {
-  const { number, startedAt, handledAt, isRunning } = latest
+/**
+ * The attempts of an entry, oldest first. `count`: how many there were in all. Their numbers do not start again after a decision of an
+ * operator, unlike `ClaimedEntry.attempt`. They are counted from the latest attempt, because the first ones may not be kept. An attempt
+ * that was handed back is not among `count`. The attempt after it has the same number.
+ */
+export function attemptsOf(past: readonly PastAttempt[], latest: LatestAttempt, count: number): Attempt[] {
+  const { startedAt, handledAt, isRunning } = latest
   const result = handledAt !== null ? 'handled' : isRunning ? 'running' : 'interrupted'
-  const all =
-    startedAt === null ? past : [...past, [number, startedAt, handledAt, result, null, null] as const]
-  return all.slice(-ATTEMPTS_KEPT).map(attemptOf)
+  const all = startedAt === null ? past : [...past, [0, startedAt, handledAt, result, null, null] as const]
+  const newestFirst = all.slice(-ATTEMPTS_KEPT).toReversed()
+  const counted = newestFirst.filter(([, , , each]) => each !== 'handedBack').length
+  // A decision of an earlier version does not say how many there were before it.
+  let number = Math.max(count, counted) + 1
+  return newestFirst
+    .map((attempt) => ({ ...attemptOf(attempt), number: attempt[3] === 'handedBack' ? number : --number }))
+    .toReversed()
 }
 
-function attemptOf([number, startedAt, endedAt, result, code, error]: PastAttempt): Attempt {
+function attemptOf([, startedAt, endedAt, result, code, error]: PastAttempt): Omit<Attempt, 'number'> {
   return {
-    number,
     startedAt: new Date(startedAt),
     ...(endedAt !== null && { endedAt: new Date(endedAt) }),
     result,

@@ -179,7 +179,7 @@ export interface Entry extends EntrySummary {
 
 /** One run of the handlers of an entry. */
 export interface Attempt {
-  /** Counts from 1, and again from 1 after an operator retried the entry. */
+  /** Counts from 1, and continues after an operator retried the entry. An attempt that was handed back does not count. */
   readonly number: number
   readonly startedAt: Date
   /** Undefined while the attempt is running, and if its process died or lost the lease. */

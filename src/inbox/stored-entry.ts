@@ -1,9 +1,9 @@
 import { defaultSubscriptionId, type VerifiedCallback } from '../callback/callback.js'
-import { attemptsOf, pastAttemptsOf } from './attempt-history.js'
-import type { Entry, EntrySummary, OperatorAction, SeenEntry } from './operations.js'
+import { attemptsBefore, attemptsOf, pastAttemptsOf } from './attempt-history.js'
+import type { Entry, EntrySummary, SeenEntry } from './operations.js'
 import type { InboxState, StoredState } from './states.js'
 import { headersOf } from './stored-headers.js'
-import type { EntryBefore } from './undo.js'
+import { decisionIn, type EntryBefore, type StoredDecision } from './undo.js'
 
 /** A whole number as a driver returns it: `pg` returns a bigint as a text, unless the user has told it otherwise. */
 export type BigInteger = string | number | bigint
@@ -94,9 +94,8 @@ export interface ShownRow {
   readonly is_running: boolean | 0 | 1
 }
 
-export interface HistoryRow {
+export interface HistoryRow extends StoredDecision {
   readonly at: BigInteger
-  readonly action: OperatorAction
   readonly person: string
   readonly reason: string | null
 }
@@ -112,12 +111,15 @@ export function entryOf(
     rawBody: bufferOf(row.body),
     headers: headersOf(row.headers),
     traceContext: row.trace_context === null ? undefined : textOf(row.trace_context),
-    attemptHistory: attemptsOf(pastAttemptsOf(row.past_attempts, textOf), {
-      number: Math.max(row.attempts, 1),
-      startedAt: numberOf(row.begun_at),
-      handledAt: numberOf(row.handled_at),
-      isRunning: Boolean(row.is_running),
-    }),
+    attemptHistory: attemptsOf(
+      pastAttemptsOf(row.past_attempts, textOf),
+      {
+        startedAt: numberOf(row.begun_at),
+        handledAt: numberOf(row.handled_at),
+        isRunning: Boolean(row.is_running),
+      },
+      row.attempts + attemptsBefore(history.map(decisionIn)),
+    ),
     history: history.map(({ at, action, person, reason }) => ({
       at: dateOf(at),
       action,

@@ -18,8 +18,8 @@ export interface EntryBefore {
   readonly copies: number
 }
 
-/** The latest item of an entry's history. */
-interface LatestDecision {
+/** An item of an entry's history. */
+interface RecordedDecision {
   readonly action: OperatorAction
   /** Undefined of an undo. */
   readonly before?: EntryBefore | undefined
@@ -32,7 +32,7 @@ export interface StoredDecision {
   readonly before: string | null
 }
 
-export function latestDecision({ action, before }: StoredDecision): LatestDecision {
+export function decisionIn({ action, before }: StoredDecision): RecordedDecision {
   return { action, before: before === null ? undefined : (JSON.parse(before) as EntryBefore) }
 }
 
@@ -47,7 +47,7 @@ interface UndoneEntry extends Pick<EntryBefore, 'state' | 'known' | 'token' | 'c
  */
 export function undoneDecision(
   entry: UndoneEntry,
-  latest: LatestDecision | undefined,
+  latest: RecordedDecision | undefined,
   related: readonly RelatedEntry[],
   again: boolean,
 ): EntryBefore | ActRefusal {

@@ -115,8 +115,9 @@ export class ClaimRecords {
     const inbox: Inbox & Partial<Pick<InboxOperations, 'show'>> = this.#parts.inbox
     try {
       const shown = inbox.show && (await withTimeout(inbox.show(id), this.#parts.leaseMs, 'the inbox'))
-      const latest = shown?.attemptHistory.findLast(({ number }) => number === attempt)
-      return latest?.result === ATTEMPT_RESULT[move]
+      // An attempt that was handed back does not count.
+      const counted = move === 'handBack' ? attempt - 1 : attempt
+      return shown?.attempts === counted && shown.attemptHistory.at(-1)?.result === ATTEMPT_RESULT[move]
     } catch {
       return false
     }

@@ -3,9 +3,11 @@ import type { ClaimEnd } from '../inbox.js'
 import type { Attempt } from '../operations.js'
 import type { MemoryEntry } from './memory-entry.js'
 
-/** Records that an attempt begins, which `entry.attempts` counts already. */
-export function attemptBegan({ attemptHistory, attempts }: MemoryEntry, now: number): void {
-  attemptHistory.push({ number: attempts, startedAt: new Date(now), result: 'running' })
+/** Records that an attempt begins. Its number continues as in `attemptsOf`. */
+export function attemptBegan({ attemptHistory }: MemoryEntry, now: number): void {
+  const { number, result } = attemptHistory.at(-1) ?? { number: 0, result: undefined }
+  const next = result === 'handedBack' ? number : number + 1
+  attemptHistory.push({ number: next, startedAt: new Date(now), result: 'running' })
   if (attemptHistory.length > ATTEMPTS_KEPT) attemptHistory.shift()
 }
 

@@ -11,7 +11,7 @@ import { MOVES, type InboxState } from '../states.js'
 import { ACTED_ON_COLUMNS, entryBefore, seenEntry, type ActedOnRow } from '../stored-entry.js'
 import {
   isRefusal,
-  latestDecision,
+  decisionIn,
   restoredDue,
   restoredEnd,
   type StoredDecision,
@@ -101,7 +101,7 @@ async function undo(tx: Transaction, { id, row, entry, again }: ActedOn): Promis
   const [latest] = await tx.all<StoredDecision>(LATEST, row)
   const before = undoneDecision(
     { id, state: entry.state, token: entry.token, copies: entry.copies, known: Boolean(entry.known) },
-    latest && latestDecision(latest),
+    latest && decisionIn(latest),
     await related(tx, id),
     again,
   )

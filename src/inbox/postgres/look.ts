@@ -76,7 +76,8 @@ const SHOW = `
   SELECT ${SHOWN_COLUMNS}, body, headers, trace_context, begun_at, handled_at, past_attempts::text AS past_attempts,
     state = 'running' AND begun_by = token AS is_running
   FROM entries WHERE id = $2::bigint`
-const HISTORY = 'SELECT at, action, person, reason FROM history WHERE entry_id = $1::bigint ORDER BY id'
+const HISTORY =
+  'SELECT at, action, person, reason, before FROM history WHERE entry_id = $1::bigint ORDER BY id'
 
 // Each part of the union is a search by an index.
 const RELATED = `

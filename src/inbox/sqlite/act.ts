@@ -5,7 +5,7 @@ import { MOVES, type InboxState } from '../states.js'
 import { ACTED_ON_COLUMNS, entryBefore, seenEntry, type ActedOnRow } from '../stored-entry.js'
 import {
   isRefusal,
-  latestDecision,
+  decisionIn,
   restoredDue,
   restoredEnd,
   type StoredDecision,
@@ -69,7 +69,7 @@ function undo(db: Connection, entry: OrderedRow, again: boolean, now: number) {
   const latest = db.get<StoredDecision>(LATEST, id)
   const before = undoneDecision(
     { id: entryId, state, token, copies, known: entry.known === 1 },
-    latest && latestDecision(latest),
+    latest && decisionIn(latest),
     related(db, entryId),
     again,
   )

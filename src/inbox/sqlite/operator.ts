@@ -87,4 +87,4 @@ const SHOW = `
   SELECT ${SHOWN_COLUMNS}, body, headers, trace_context, begun_at, handled_at, past_attempts,
     state = 'running' AND begun_by = token AS is_running
   FROM entries WHERE id = ?`
-const HISTORY = 'SELECT at, action, person, reason FROM history WHERE entry_id = ? ORDER BY id'
+const HISTORY = 'SELECT at, action, person, reason, before FROM history WHERE entry_id = ? ORDER BY id'

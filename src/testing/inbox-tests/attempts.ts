@@ -110,20 +110,31 @@ export function registerAttempts({ describe, it }: Suite): void {
       assert.deepEqual(await attemptsOf(inbox, id), [{ number: 1, result: 'running' }])
     })
 
-    it('keeps those from before a person retried the entry, and numbers the others from 1', async ({
+    it('keeps those from before a person retried the entry, and their numbers continue', async ({
       inbox,
     }) => {
       const { id } = await inbox.add(createArrival())
+      await settle(inbox, await beginNext(inbox), endNow)
       await finishNext(inbox, 'complete')
       await done(inbox.act(id, 'retry', 'ann', { again: true }))
-      assert.deepEqual(await attemptsOf(inbox, id), [{ number: 1, result: 'handled' }])
-      await finishNext(inbox, 'deadLetter')
+      const before: Omit<Attempt, 'startedAt' | 'endedAt'>[] = [
+        { number: 1, result: 'retrying', code: 'ERR_HANDLER_FAILED', error: 'busy' },
+        { number: 2, result: 'handled' },
+      ]
+      assert.deepEqual(await attemptsOf(inbox, id), before)
+      await settle(inbox, await beginNext(inbox), { move: 'handBack' })
+      const [again] = await claimDue(inbox, INTERRUPTED)
+      await inbox.begin([again!], SHORT)
+      await settle(inbox, again!, { move: 'deadLetter', error: 'account is closed' })
       await done(inbox.act(id, 'retry', 'ann'))
-      await beginNext(inbox)
+      const claim = await beginNext(inbox)
+      // What limits the attempts counts from the decision.
+      assert.deepEqual([claim.attempt, (await inbox.show(id))?.attempts], [1, 1])
       assert.deepEqual(await attemptsOf(inbox, id), [
-        { number: 1, result: 'handled' },
-        { number: 1, result: 'dead', error: 'account is closed' },
-        { number: 1, result: 'running' },
+        ...before,
+        { number: 3, result: 'handedBack' },
+        { number: 3, result: 'dead', error: 'account is closed' },
+        { number: 4, result: 'running' },
       ])
     })
 
@@ -147,6 +158,17 @@ export function registerAttempts({ describe, it }: Suite): void {
       assert.equal(attempts.length, 50)
       assert.equal(attempts[0]!.error, 'error 5')
       assert.deepEqual(attempts.at(-1), { number: 54, result: 'running' })
+      assert.deepEqual(
+        attempts.map(({ number }) => number),
+        Array.from({ length: 50 }, (_, index) => index + 5),
+      )
+      await settle(inbox, claim!, { move: 'deadLetter', error: 'account is closed' })
+      await done(inbox.act(id, 'retry', 'ann'))
+      for (let i = 1; i <= 51; i++) await settle(inbox, await beginNext(inbox), endNow)
+      assert.deepEqual(
+        (await attemptsOf(inbox, id)).map(({ number }) => number),
+        Array.from({ length: 50 }, (_, index) => index + 56),
+      )
     })
   })
 }
