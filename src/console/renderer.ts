@@ -3,7 +3,7 @@ import type { Assets } from './assets/assets.js'
 import type { Operator } from './operator.js'
 import { DECIDE, DECIDED } from './templates/decide.js'
 import { ENTRIES, ENTRY_TABLE, LIVE_ENTRIES } from './templates/entries.js'
-import { ENTRY } from './templates/entry.js'
+import { ENTRY, ENTRY_HEAD, ENTRY_RECORDS, LIVE_ENTRY } from './templates/entry.js'
 import { LAYOUT, MESSAGE, STATE, TIME } from './templates/layout.js'
 import {
   LIVE_OVERVIEW,
@@ -31,6 +31,9 @@ const TEMPLATES = {
   entries: ENTRIES,
   liveEntries: LIVE_ENTRIES,
   entry: ENTRY,
+  entryHead: ENTRY_HEAD,
+  entryRecords: ENTRY_RECORDS,
+  liveEntry: LIVE_ENTRY,
   decide: DECIDE,
   decided: DECIDED,
   refused: REFUSED,

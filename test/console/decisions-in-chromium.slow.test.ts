@@ -1,7 +1,8 @@
 import { describeWithChromium } from '../support/chromium.js'
 import { deferred } from '../support/deferred.js'
+import { subscription } from '../support/subscription.js'
 import { until } from '../support/until.js'
-import { everything, open, SUSPECT } from './in-chromium.js'
+import { DEAD, everything, findings, open, SUSPECT } from './in-chromium.js'
 
 describeWithChromium('decisions in a browser', () => {
   it('carries out every decision on one entry, and takes one back', async () => {
@@ -26,6 +27,48 @@ describeWithChromium('decisions in a browser', () => {
       ['retry', 'to Retry'],
     ])
     expect(await actions(suspect)).toEqual([['release', 'to Release']])
+    expect(problems).toEqual([])
+  })
+
+  it('follows an entry after a decision, and keeps the form and what is typed into it', async () => {
+    const { base, inbox, dead } = await everything()
+    const { page, problems } = await open(base)
+    await page.goto(new URL(`entry?id=${dead}`, base).href)
+    await page.getByRole('button', { name: 'Retry' }).click()
+    await page.getByText('Your decision “retry” was recorded').waitFor()
+    const state = page.locator('#entry-head .state')
+    expect(await state.innerText()).toBe('stored')
+    await page.getByLabel('Reason of your decision').fill('not yet sent')
+    const { entries } = await inbox.claim({
+      eventTypes: [subscription.eventTypeName],
+      limit: 1_000,
+      leaseMs: 60_000,
+    })
+    await inbox.begin(entries, 60_000)
+    await page.locator('#entry-head .state.running').waitFor()
+    await inbox.settle(entries.map((claim) => ({ claim, end: { ...DEAD, error: 'it failed again' } })))
+    await page.locator('#entry-head .state.dead').waitFor()
+    await page.getByRole('cell', { name: 'it failed again' }).waitFor()
+    const numbers = page.locator('[aria-labelledby=attempts-title] td:first-child')
+    expect(await numbers.allInnerTexts()).toEqual(['2', '1'])
+    expect(await page.getByLabel('Reason of your decision').inputValue()).toBe('not yet sent')
+    expect(await findings(page)).toEqual([])
+    await page.getByRole('button', { name: 'Discard' }).click()
+    await page.getByText('Nothing was done: the entry has changed since you opened it.').waitFor()
+    expect((await inbox.show(dead))!.state).toBe('dead')
+    expect(await page.locator('button:visible').allInnerTexts()).toEqual(['Retry', 'Discard'])
+    expect(problems).toEqual([])
+  })
+
+  it('leads to the form for an entry that has changed, and says when it was deleted', async () => {
+    const { base, inbox, dead } = await everything()
+    const { page, problems } = await open(base)
+    await page.goto(new URL(`entry?id=${dead}`, base).href)
+    await inbox.act(dead, 'discard', 'bob')
+    await page.getByRole('link', { name: 'Show what can be decided now' }).click()
+    await page.getByRole('button', { name: 'Undo “discard”' }).waitFor()
+    jest.spyOn(inbox, 'show').mockResolvedValue(undefined)
+    await page.getByRole('heading', { name: 'No such entry' }).waitFor()
     expect(problems).toEqual([])
   })
 

@@ -35,6 +35,36 @@ describe('a decision on one entry', () => {
     expect(await offered(await add(DEAD), BOB)).toEqual([])
   })
 
+  it('is confirmed on the page that the answer leads to, to the operator who decided', async () => {
+    const { get, post, path, fields, base, inbox, id } = await decidable()
+    const done = (await post(path, { ...fields, action: 'discard' })).headers.get('Location')!
+    const confirmation = 'Your decision “discard” was recorded on 2026-11-03 09:14:27 UTC'
+    for (let loads = 0; loads < 2; loads++) expect(textOf(await get(done))).toContain(confirmation)
+    expect(textOf(await get(path))).not.toContain('was recorded')
+    await inbox.act(id, 'undo', 'bob')
+    expect(textOf(await get(done))).toContain(confirmation)
+    for (const other of ['0', '2', '3', '-1', '1.5', 'length', ''])
+      expect(textOf(await browse(base).get(`${path}&done=${other}`))).not.toContain('was recorded')
+  })
+
+  it('is followed by the page: its state, its attempts and the decisions', async () => {
+    const { get, inbox, path, id } = await decidable()
+    const liveHref = / id="live" hx-get="([^"]+)"/.exec((await get(path)).text)![1]!.replaceAll('&amp;', '&')
+    expect(textOf(await get(liveHref))).not.toContain('The entry has changed.')
+    await inbox.act(id, 'retry', 'bob')
+    const { entries } = await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 60_000 })
+    await inbox.begin(entries, 60_000)
+    await inbox.settle(entries.map((claim) => ({ claim, end: { ...DEAD, error: 'it failed again' } })))
+    const { text } = await get(liveHref)
+    expect(text).toContain('The entry has changed.')
+    expect(text).toMatch(/id="entry-head".*class="state dead".*it failed again/s)
+    expect([...text.matchAll(/<td class="number">(\d)<\/td><td><time/g)].map(([, number]) => number)).toEqual(
+      ['2', '1'],
+    )
+    expect(text).not.toContain('<form')
+    expect((await get('live/entry?id=none')).status).toBe(404)
+  })
+
   it('can be taken back until a worker claims the entry', async () => {
     const { get, post, path, fields, inbox, id } = await decidable()
     await post(path, { ...fields, action: 'discard' })

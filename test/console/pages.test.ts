@@ -70,7 +70,7 @@ describe.each(HOSTS)('the console in %s', (host) => {
     const { get, post } = browse(await runConsole({ inbox, clock }, host))
     const fields = { ...hiddenFields(await get(`entry?id=${id}`)), action: 'retry', reason: 'it is back' }
     const done = await post(`entry?id=${id}`, fields)
-    expect([done.status, done.headers.get('Location')]).toEqual([303, `entry?id=${id}`])
+    expect([done.status, done.headers.get('Location')]).toEqual([303, `entry?id=${id}&done=1`])
     const { state, history } = (await inbox.show(id))!
     expect(state).toBe('stored')
     expect(history).toMatchObject([{ action: 'retry', by: 'ada@example.com', reason: 'it is back' }])

@@ -259,11 +259,11 @@ describe('who may use it', () => {
 
   it('is everybody who reaches it if no operator is named, and nobody may decide', async () => {
     const { inbox, add } = seededInbox()
-    const id = await add(DEAD, { body: '{"Id":"hidden"}', bodyId: 'y' })
+    const id = await add(DEAD, { body: '{"Id":"unseen"}', bodyId: 'y' })
     const { get, post } = browse(await runConsole({ inbox, operator: undefined }))
     const page = await get(`entry?id=${id}`)
     expect(page.status).toBe(200)
-    expect(page.text).not.toContain('hidden')
+    expect(page.text).not.toContain('unseen')
     expect(page.text).not.toContain('<form class="decide"')
     expect((await post(`entry?id=${id}`, { action: 'discard' })).status).toBe(403)
   })

@@ -214,10 +214,10 @@ describe('a console with users', () => {
 describe('a console without users', () => {
   it('lets everybody on this machine look, and nobody decide', async () => {
     const { get, post, add } = await run({})
-    const id = await add(DEAD, { body: '{"Id":"hidden"}', bodyId: 'y' })
+    const id = await add(DEAD, { body: '{"Id":"unseen"}', bodyId: 'y' })
     const page = await get(`entry?id=${id}`)
     expect(page.status).toBe(200)
-    expect(page.text).not.toContain('hidden')
+    expect(page.text).not.toContain('unseen')
     expect((await post(`entry?id=${id}`, { action: 'discard' })).status).toBe(403)
   })
 

@@ -88,6 +88,8 @@ export const CONSOLE_SCRIPT = `'use strict'
     const note = document.getElementById('stale')
     if (note) note.hidden = !isStale
   }
+  // Not reload(): the page may be the answer to a form, which would then be sent again.
+  const openAnew = () => location.replace(location.pathname + location.search)
   // If the session has ended, the address of the page leads to a login: of the console, or of the application or the proxy in front. A
   // followed redirect to a login on another origin would look like a console that does not answer.
   document.addEventListener('htmx:config:request', (event) => {
@@ -102,9 +104,10 @@ export const CONSOLE_SCRIPT = `'use strict'
   document.addEventListener('htmx:after:request', (event) => {
     const { status, raw } = event.detail.ctx.response
     showStale(status >= 400)
-    if (![401, 403].includes(status) && raw.type !== 'opaqueredirect') return
+    // 404: the entry of the page was deleted.
+    if (![401, 403, 404].includes(status) && raw.type !== 'opaqueredirect') return
     event.preventDefault()
-    location.reload()
+    openAnew()
   })
   // A form that is sent again before its answer is there would be refused, because the first one has changed the entries. The page would
   // then say that nothing was done. After this time the button works again, also if the operator has stopped the first one.
@@ -115,10 +118,9 @@ export const CONSOLE_SCRIPT = `'use strict'
     if (event.timeStamp < sentAt.get(event.target) + SENT_AGAIN_MS) event.preventDefault()
     else sentAt.set(event.target, event.timeStamp)
   })
-  // Browsers block a form that is redirected to such a login, and show nothing. Not reload(): the page may be the answer to a form, which
-  // would then be sent again.
+  // Browsers block a form that is redirected to such a login, and show nothing.
   document.addEventListener('securitypolicyviolation', ({ effectiveDirective }) => {
-    if (effectiveDirective === 'form-action') location.replace(location.pathname + location.search)
+    if (effectiveDirective === 'form-action') openAnew()
   })
 })()
 `

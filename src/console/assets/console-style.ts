@@ -76,6 +76,7 @@ section > .head { margin-bottom: 0.5rem; }
 @media (scripting: none) { .scripted { display: none; } }
 .lead { border-left: 4px solid var(--accent); }
 .problem { background: var(--problem); border: 1px solid var(--dead); border-radius: 8px; padding: 0.7rem 1rem; margin: 0; }
+.done { border: 1px solid var(--handled); border-radius: 8px; padding: 0.7rem 1rem; }
 .reason { margin: 0; overflow-wrap: anywhere; }
 .reason span { color: var(--soft); margin-right: 0.5rem; }
 .news { min-height: 1.5rem; margin: 0; }
@@ -83,7 +84,7 @@ main > .news { margin: -0.55rem 0; }
 .news a { font-weight: 600; }
 .mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "Liberation Mono", monospace; font-size: 0.88em; }
 
-#live { display: grid; gap: 1.1rem; grid-template-columns: minmax(0, 1fr); }
+#live, #entry-head { display: grid; gap: 1.1rem; grid-template-columns: minmax(0, 1fr); }
 .tiles { list-style: none; margin: 0; padding: 0; display: grid; gap: 0.6rem; grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr)); }
 .tile { display: block; padding: 0.65rem 0.85rem; border: 1px solid var(--line); border-radius: 8px; background: var(--panel);
   text-decoration: none; color: var(--text); border-top: 3px solid var(--plain); }

@@ -1,9 +1,8 @@
 import { reasonProblem } from '../decision-reason.js'
 import { seeOther } from '../answer.js'
-import { entryHref } from '../views/entry-row.js'
 import { ACTIONS } from '../../inbox/operation-checks.js'
 import type { SubmitPage } from '../page.js'
-import { noEntry, seenVersion, showEntry } from './entry.js'
+import { decidedHref, noEntry, seenVersion, showEntry } from './entry.js'
 
 /** A decision on one entry. If it is not carried out, the page says why, and shows the entry as it is now. */
 export const decideOnEntry: SubmitPage = async (parts, visit, fields) => {
@@ -35,7 +34,7 @@ export const decideOnEntry: SubmitPage = async (parts, visit, fields) => {
     expected: entry,
   })
   parts.reading.forget()
-  if (result.done) return seeOther(entryHref(id))
+  if (result.done) return seeOther(decidedHref(entry))
   if (result.code === 'not-found') return noEntry(parts, visit)
   const now = (await parts.operations.show(id)) ?? entry
   const message = `Nothing was done: ${result.message}.`

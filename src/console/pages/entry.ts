@@ -28,6 +28,16 @@ export const entryPage: ReadPage = async (parts, visit) => {
   return entry ? showEntry(parts, visit, entry) : noEntry(parts, visit)
 }
 
+/** The parts of the page that can change while it is open. */
+export const liveEntry: ReadPage = async (parts, visit) => {
+  const { query } = visit.request
+  const entry = await parts.operations.show(query.get('id') ?? '')
+  if (!entry) return html('', 404)
+  const isChanged = query.get('seen') !== seenVersion(entry)
+  const view = { ...(await liveView(parts, visit, entry)), isChanged }
+  return html(parts.renderer.fragment('liveEntry', view))
+}
+
 /** Answers with the bytes of the body, as they arrived. */
 export const bodyDownload: ReadPage = async (parts, visit) => {
   if (!maySeeBody(parts, visit))
@@ -55,27 +65,19 @@ export async function showEntry(
   entry: Entry,
   refusal?: Refusal,
 ): Promise<Answer> {
-  const related = await parts.operations.related(entry.id)
-  const { state, reason, attemptHistory, history } = entry
-  const frame = { ...visit.frame, title: `Entry ${entry.id.slice(0, 40)}`, current: 'entries' }
-  const decisions = visit.operator.role === 'decide' ? decisionsOn(entry) : []
+  const title = `Entry ${entry.id.slice(0, 40)}`
+  const frame = { ...visit.frame, title, current: 'entries', isLive: true }
   const view = {
-    id: printable(entry.id),
-    href: entryHref(entry.id),
-    state,
-    meaning: MEANING[state],
-    reason: reason === undefined ? undefined : printable(reason),
+    ...(await liveView(parts, visit, entry)),
     problem: refusal && printable(refusal.message),
+    confirmed: refusal ? undefined : confirmedDecision(visit, entry),
+    liveHref: `live/${entryHref(entry.id)}&${new URLSearchParams({ seen: seenVersion(entry) }).toString()}`,
     formToken: visit.formToken,
     seen: seenVersion(entry),
     givenReason: printable(refusal?.givenReason ?? ''),
     reasonRequired: parts.reasonRequired,
-    offersAgain: refusal?.code === 'repeat' || state === 'handled',
-    decisions,
-    facts: factsOf(entry),
-    attempts: attemptHistory.toReversed().map(attemptRow),
-    history: history.toReversed().map(historyRow),
-    related: related.map(relatedRow),
+    offersAgain: refusal?.code === 'repeat' || entry.state === 'handled',
+    decisions: mayDecide(visit) ? decisionsOn(entry) : [],
     headers: (entry.headers?.pairs ?? []).map(([name, value]) => ({
       name: printable(name),
       value: printable(value),
@@ -90,13 +92,45 @@ export async function showEntry(
   return html(parts.renderer.page('entry', frame, view), refusal?.status)
 }
 
+async function liveView({ operations }: ConsoleParts, visit: Visit, entry: Entry) {
+  const { id, state, reason, attemptHistory, history } = entry
+  const related = await operations.related(id)
+  return {
+    id: printable(id),
+    href: entryHref(id),
+    mayDecide: mayDecide(visit),
+    state,
+    meaning: MEANING[state],
+    reason: reason === undefined ? undefined : printable(reason),
+    facts: factsOf(entry),
+    attempts: attemptHistory.toReversed().map(attemptRow),
+    history: history.toReversed().map(historyRow),
+    related: related.map(relatedRow),
+  }
+}
+
+/** The address of an entry after a decision on it. The number of the decision makes the page confirm it. */
+export function decidedHref({ id, history }: Entry): string {
+  return `${entryHref(id)}&done=${history.length + 1}`
+}
+
+/** The decision that the address names, as the inbox has recorded it. An address confirms nothing that its reader has not done. */
+function confirmedDecision({ request, operator }: Visit, { history }: Entry) {
+  const record = history[Number(request.query.get('done')) - 1]
+  return record?.by === operator.name ? historyRow(record) : undefined
+}
+
+function mayDecide({ operator }: Visit): boolean {
+  return operator.role === 'decide'
+}
+
 /** A value that changes with every decision and every attempt. A form for an older version of the entry is refused. */
 export function seenVersion({ state, history, attempts }: Entry): string {
   return `${state} ${history.length} ${attempts}`
 }
 
-function maySeeBody({ bodies }: ConsoleParts, { operator }: Visit): boolean {
-  return bodies === 'view' || (bodies === 'decide' && operator.role === 'decide')
+function maySeeBody({ bodies }: ConsoleParts, visit: Visit): boolean {
+  return bodies === 'view' || (bodies === 'decide' && mayDecide(visit))
 }
 
 const DECISIONS = [

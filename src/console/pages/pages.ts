@@ -3,7 +3,7 @@ import { bulkDecision, bulkPreview } from './bulk-decision.js'
 import { bulkResult } from './bulk-result.js'
 import { decideOnEntry } from './decision.js'
 import { entriesPage, liveEntries } from './entries.js'
-import { bodyDownload, entryPage } from './entry.js'
+import { bodyDownload, entryPage, liveEntry } from './entry.js'
 import { liveOverview, liveWaiting, overviewPage, waitingChanges } from './overview.js'
 import { liveRefused, refusedChanges, refusedPage } from './refused.js'
 
@@ -24,6 +24,7 @@ export const PAGES: ReadonlyMap<string, Page> = new Map<string, Page>([
   ['/entries', { read: entriesPage }],
   ['/live/entries', { read: liveEntries }],
   ['/entry', { read: entryPage, submit: decideOnEntry }],
+  ['/live/entry', { read: liveEntry }],
   ['/body', { read: bodyDownload }],
   ['/decide', { read: bulkPreview, submit: bulkDecision, isForDeciding: true }],
   ['/decided', { read: bulkResult, isForDeciding: true }],
