@@ -9,8 +9,8 @@ import { loggedSubscription } from '../callback/subscriptions.js'
 export interface OutcomeLogOptions {
   /**
    * How many lines per second are written for each code of callbacks that were not verified. Further ones are
-   * counted, and their number is logged once per second. Verified callbacks are always logged one by one. At least
-   * 0. @default 10
+   * counted, and their number is logged once per second. Verified callbacks are always logged one by one. With 0,
+   * the causes of signatures that do not match are not logged either. At least 0. @default 10
    */
   readonly logRefusalsPerSecond?: number | undefined
 }
@@ -34,13 +34,10 @@ export function logRefusalsOption(owner: string, { logRefusalsPerSecond }: Outco
 /** Writes one line for each callback, with the reason that the sender does not get. */
 export class OutcomeLog {
   readonly #logger: Logger
-  readonly #takeCause: (() => object | undefined) | undefined
   readonly #throttle: LogThrottle
 
-  /** `takeCause` returns more fields for a signature that does not match, once for each finding. */
-  constructor(logger: Logger, logRefusalsPerSecond: number, takeCause?: () => object | undefined) {
+  constructor(logger: Logger, logRefusalsPerSecond: number) {
     this.#logger = logger
-    this.#takeCause = takeCause
     this.#throttle = new LogThrottle(logRefusalsPerSecond, (code, suppressed, overMs) => {
       const { outcome, status } = OUTCOMES[code as OutcomeCode]
       const message = `${suppressed} more callbacks ${outcome} in ${overMs} ms: not logged one by one`
@@ -53,8 +50,7 @@ export class OutcomeLog {
     const level = LEVELS[outcome]
     if (!isWritten(this.#logger, level)) return
     if (!callback && !this.#throttle.admits(code)) return
-    const cause = code === 'ERR_SIGNATURE_MISMATCH' ? this.#takeCause?.() : undefined
-    this.#logger[level]({ ...this.#fields(event), ...cause }, `callback ${outcome}`)
+    this.#logger[level](this.#fields(event), `callback ${outcome}`)
   }
 
   #fields(event: AnsweredEvent): object {

@@ -29,8 +29,12 @@ export function createParts(settings: ReceiverSettings) {
   const capture = settings.capture && new RequestCapture(settings.capture, { logger, clock })
   const diagnosis =
     settings.diagnosis &&
-    new RefusalDiagnosis(settings.diagnosis, { authentication: settings.authentication, logger, events })
-  const outcomeLog = new OutcomeLog(logger, settings.logRefusalsPerSecond, () => diagnosis?.take())
+    new RefusalDiagnosis(settings.diagnosis, {
+      authentication: settings.authentication,
+      logger: settings.logRefusalsPerSecond > 0 ? logger : silentLogger,
+      events,
+    })
+  const outcomeLog = new OutcomeLog(logger, settings.logRefusalsPerSecond)
   if (logger !== silentLogger) events.subscribe('answered', (event) => outcomeLog.write(event))
 
   const { handlers, acceptance, operations } = createAcceptance(settings, events)
@@ -60,7 +64,6 @@ export function createParts(settings: ReceiverSettings) {
     events,
     listenerErrors,
     outcomeLog,
-    diagnosis,
     capture,
     acceptance,
     operations,

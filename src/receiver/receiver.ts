@@ -225,12 +225,12 @@ export class Receiver<Events extends object = EventMap, Transaction = unknown> e
   }
 
   async #stop(): Promise<void> {
-    const { pipeline, stopTimeoutMs, outcomeLog, diagnosis, capture, listenerErrors } = this.#parts
+    const { pipeline, stopTimeoutMs, outcomeLog, capture, listenerErrors } = this.#parts
     try {
       await pipeline.stop(stopTimeoutMs)
     } finally {
       outcomeLog.flush()
-      await Promise.all([diagnosis?.end(), capture?.end(stopTimeoutMs)])
+      await capture?.end(stopTimeoutMs)
       listenerErrors.flush()
     }
   }

@@ -2,13 +2,14 @@ import { performance } from 'node:perf_hooks'
 import { nextTick } from '../base/next-tick.js'
 import { checkKnownOptions, durationOption, integerOption, invalidOption } from '../base/option-checks.js'
 import { startProcessorTimer, type ProcessorTimer } from '../base/processor-time.js'
-import { settledWithin, withTimeout } from '../base/timeout.js'
+import { withTimeout } from '../base/timeout.js'
 import type { Tolerance } from '../callback/authenticate.js'
-import { onlyValue } from '../callback/callback.js'
+import { onlyValue, ownSubscriptionId } from '../callback/callback.js'
 import type { AuthenticatorSettings } from '../callback/authenticator.js'
 import type { PreparedSubscription } from '../callback/prepared-subscription.js'
-import type { Cause, Explanation, Finding } from '../diagnosis/index.js'
+import type { Explanation, Finding } from '../diagnosis/index.js'
 import type { EventChannel } from '../events/event-channel.js'
+import type { AnsweredEvent } from '../events/lifecycle-events.js'
 import { answeredEvent } from '../events/publish-answer.js'
 import { headerLines } from '../http/callback-headers.js'
 import type { AnsweredRequest } from '../http/process-callback.js'
@@ -26,18 +27,6 @@ export interface DiagnosisSettings {
   readonly msPerMinute: number
 }
 
-/** What is logged of a finding. It contains no secret, no signature and no body. */
-export interface LoggedCause {
-  readonly cause: Cause
-  readonly togetherWith?: Cause
-  readonly certainty: Finding['certainty']
-  /** The search ended before everything was tried, so a proven cause may exist. */
-  readonly stoppedBy?: 'maxHmacs' | 'maxMs'
-  readonly cure: string
-  /** The refused callback that was explained, which is an earlier one than that of the line. Unverified. */
-  readonly causeOf: { readonly idempotencyKey: string | undefined; readonly eventType: string | undefined }
-}
-
 /** The processor time that one explanation may take, as far as the minute has as much left. */
 const MAX_MS = 50
 /** A search for a larger body would take longer than `MAX_MS`. */
@@ -45,8 +34,6 @@ const MAX_BODY_BYTES = 65_536
 /** A list of a thousand tenants takes longer to prepare than the search itself. */
 const MAX_SUBSCRIPTIONS = 100
 const MINUTE_MS = 60_000
-/** How long a stop waits for an explanation: a `subscriptions` function may not answer. */
-const END_LIMIT_MS = 1_000
 
 /** Undefined if it is switched off. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
 export function diagnosisOption(
@@ -93,8 +80,6 @@ export class RefusalDiagnosis {
   readonly #startTimer: () => Pick<ProcessorTimer, 'usedMs'>
   #notBefore = -Infinity
   #runs: { readonly at: number; readonly ms: number }[] = []
-  #found: LoggedCause | undefined
-  #explaining: Promise<void> | undefined
 
   constructor(
     settings: DiagnosisSettings,
@@ -117,25 +102,7 @@ export class RefusalDiagnosis {
     if (now < this.#notBefore || this.#msLeft(now) < 1) return
     this.#notBefore = now + this.#settings.intervalMs
     // A copy: the application may own the buffer.
-    this.#explaining = this.#explain(request, Buffer.from(body))
-  }
-
-  /** The finding for the next line of the log. It is returned once. */
-  take(): LoggedCause | undefined {
-    const found = this.#found
-    this.#found = undefined
-    return found
-  }
-
-  /** Waits for the latest explanation, and logs a proven finding that no later refusal has carried. */
-  async end(): Promise<void> {
-    await settledWithin(this.#explaining, END_LIMIT_MS)
-    const found = this.take()
-    if (found?.certainty !== 'proven') return
-    this.#logger.warn(
-      { code: 'WARN_SIGNATURE_EXPLAINED', ...found },
-      'the cause of a signature that did not match',
-    )
+    void this.#explain(request, Buffer.from(body))
   }
 
   async #explain({ outcome, head, durationMs }: AnsweredRequest, body: Buffer): Promise<void> {
@@ -167,20 +134,35 @@ export class RefusalDiagnosis {
       const [finding] = findings
       // A subscriptions function may return the secret by now.
       if (verified || !finding) return
-      const { cause, togetherWith, certainty, cure } = finding
-      const causeOf = { idempotencyKey, eventType }
-      this.#found = {
-        cause,
-        ...(togetherWith && { togetherWith }),
-        certainty,
-        ...(certainty === 'likely' && stoppedBy && { stoppedBy }),
-        cure,
-        causeOf,
-      }
-      this.#events.publish('explained', { cause, ...(togetherWith && { togetherWith }), certainty, cure })
+      this.#write(finding, { idempotencyKey, eventType }, stoppedBy)
     } catch (error) {
       this.#logger.warn({ code: 'WARN_DIAGNOSIS_FAILED', err: error }, 'a refused callback was not explained')
     }
+  }
+
+  /** The line and the event contain no secret, no signature and no body. `request` is unverified. */
+  #write(
+    { cause, togetherWith, certainty, message, cure, details }: Finding,
+    request: Pick<AnsweredEvent, 'idempotencyKey' | 'eventType'>,
+    stoppedBy: Explanation['stoppedBy'],
+  ): void {
+    const { subscription, changes, signedUrl, sign } = details
+    const fields = {
+      code: 'WARN_SIGNATURE_EXPLAINED',
+      ...request,
+      cause,
+      togetherWith,
+      certainty,
+      changes,
+      signedUrl,
+      subscription,
+      sign,
+      // The search ended before everything was tried, so a proven cause may exist.
+      stoppedBy: certainty === 'likely' ? stoppedBy : undefined,
+      cure,
+    }
+    this.#logger.warn(fields, `a signature did not match (${certainty}): ${message}`)
+    this.#events.publish('explained', { cause, ...(togetherWith && { togetherWith }), certainty, cure })
   }
 
   /** Runs a search with the time that is left, and subtracts what it used from the minute, also if it fails. */
@@ -207,12 +189,10 @@ export class RefusalDiagnosis {
 function mostLikely(all: readonly PreparedSubscription[], eventType: string | undefined) {
   const ofType = all.filter(({ eventTypeName }) => eventTypeName === eventType)
   const others = all.filter(({ eventTypeName }) => eventTypeName !== eventType)
-  return [...ofType, ...others]
-    .slice(0, MAX_SUBSCRIPTIONS)
-    .map(({ id, eventTypeName, callbackUrl, secrets }) => ({
-      id,
-      eventTypeName,
-      callbackUrl,
-      secret: secrets,
-    }))
+  return [...ofType, ...others].slice(0, MAX_SUBSCRIPTIONS).map((each) => ({
+    id: ownSubscriptionId(each),
+    eventTypeName: each.eventTypeName,
+    callbackUrl: each.callbackUrl,
+    secret: each.secrets,
+  }))
 }
