@@ -32,6 +32,7 @@ export interface ClaimRequest {
   /**
    * Identifies the callback: the X-Idempotency-Key in lower case, followed by `@` and the id of its subscription, because
    * the service does not document whether a key is unique across subscriptions. At most a few thousand characters.
+   * For a probe of `countersign doctor`: its nonce, followed by `@countersign-probe`. Such a claim is never ended.
    */
   readonly key: string
   /** SHA-256 of the body, Base64 (44 characters). Two bodies with one key are a conflict. */

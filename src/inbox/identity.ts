@@ -38,6 +38,11 @@ export function keyHashRange(idempotencyKey: string): [Uint8Array, Uint8Array] {
   return [Buffer.concat([start, Buffer.alloc(8, 0)]), Buffer.concat([start, Buffer.alloc(8, 0xff)])]
 }
 
+/** A nonce of a probe, as it is stored among the signatures of callbacks. */
+export function probeNonceBytes(nonce: string): Uint8Array {
+  return Buffer.from(nonce.replaceAll('-', ''), 'hex')
+}
+
 function sha256(text: string): string {
   return hash('sha256', text, 'base64')
 }

@@ -80,6 +80,13 @@ export interface Inbox {
   prune(request: PruneEntries): Promise<number>
 
   /**
+   * Records that the probe of `countersign doctor` with this nonce, a UUID, is answered, and forgets those that were sent before
+   * `forgetBeforeMs`. Resolves to false if it was recorded before. The record need not survive a loss of power. Optional: without
+   * it, each process remembers only what it has answered itself.
+   */
+  rememberProbe?(nonce: string, sentAtMs: number, forgetBeforeMs: number): Promise<boolean>
+
+  /**
    * Calls `onDue` when entries may have become due, in whichever process. Returns a function that ends the calls. Optional:
    * workers poll as well.
    */

@@ -57,6 +57,8 @@ export class MemoryInbox implements CompleteInbox {
   readonly #clock: InboxClock
   readonly #entries = new MemoryEntries()
   readonly #askedTypes = new AskedTypes()
+  /** By nonce, the times when probes were sent. */
+  readonly #probes = new Map<string, number>()
 
   constructor(options: MemoryInboxOptions = {}) {
     checkKnownOptions(OWNER, options, KNOWN)
@@ -145,6 +147,13 @@ export class MemoryInbox implements CompleteInbox {
     const old = entriesToPrune(this.#entries, request, this, this.#clock.now())
     if (!request.dryRun) for (const entry of old) this.#entries.delete(entry)
     return old.length
+  }
+
+  async rememberProbe(nonce: string, sentAtMs: number, forgetBeforeMs: number): Promise<boolean> {
+    for (const [other, at] of this.#probes) if (at < forgetBeforeMs) this.#probes.delete(other)
+    const isNew = !this.#probes.has(nonce)
+    if (isNew) this.#probes.set(nonce, sentAtMs)
+    return isNew
   }
 
   async close(): Promise<void> {}

@@ -7,6 +7,12 @@ const PER_MINUTE = 120
 export const PROBE_WINDOW_MS = 300_000
 
 /**
+ * For how long an inbox or a store remembers a probe, in milliseconds. Its time may be a window ahead, and it is accepted for
+ * another window; the clocks of the receivers may differ by as much.
+ */
+export const PROBE_MEMORY_MS = 3 * PROBE_WINDOW_MS
+
+/**
  * Limits the requests whose markers are verified, genuine or not, before any HMAC. A flood of forged markers can
  * keep probes from being answered, but it costs the receiver no more than this.
  */

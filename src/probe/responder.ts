@@ -1,4 +1,5 @@
 import { hash, type KeyObject } from 'node:crypto'
+import type { MaybePending } from '../base/pending.js'
 import { withTimeout } from '../base/timeout.js'
 import type { Tolerance } from '../callback/authenticate.js'
 import type { OutcomeCode } from '../callback/outcomes.js'
@@ -36,6 +37,8 @@ interface ResponderSettings extends Tolerance {
   readonly dependencyTimeoutMs: number
   readonly clock: () => number
   readonly maxBodyBytes: number
+  /** Records a probe where other processes see it. False if it was recorded before. */
+  readonly remember: (nonce: string, sentAtMs: number) => MaybePending<boolean>
 }
 
 const MAX_REPORTED_HEADERS = 200
@@ -109,9 +112,20 @@ export class ProbeResponder {
       // A copy of the request may have been recognised while this one waited for the subscriptions.
       if (!match || this.#used.has(marker.nonce)) continue
       this.#used.add(marker.nonce, marker.sentAtMs, clock())
-      return match
+      return (await this.#isFirst(marker)) ? match : undefined
     }
     return undefined
+  }
+
+  /** An inbox or a store that fails is one of the faults for which doctor is run, so the probe is answered. */
+  async #isFirst({ nonce, sentAtMs }: ProbeMarker): Promise<boolean> {
+    const { remember, dependencyTimeoutMs } = this.#settings
+    try {
+      const remembering = Promise.resolve(remember(nonce, sentAtMs))
+      return await withTimeout(remembering, dependencyTimeoutMs, 'the memory of probes')
+    } catch {
+      return true
+    }
   }
 
   #match(marker: ProbeMarker, candidates: readonly PreparedSubscription[]): RecognisedProbe | undefined {

@@ -16,6 +16,11 @@ export interface Acceptance {
    * stored with the callback.
    */
   accept(callback: Authenticated, request: RequestHeaders, traceContext?: string): MaybePending<Outcome>
+  /**
+   * Records that a probe of `countersign doctor` is answered. False if a process that shares the inbox or the store has answered
+   * it before.
+   */
+  rememberProbe(nonce: string, sentAtMs: number): MaybePending<boolean>
   /** Resolves once nothing runs, and nothing that this process handles is due. */
   idle(): Promise<void>
   /** Resolves once running handlers have ended. After `limitMs` they are aborted. */

@@ -11,6 +11,7 @@ import type { Authenticated, Acceptance } from './acceptance.js'
 import { headerKeeper } from './arrived-headers.js'
 import { InFlight } from './in-flight.js'
 import type { AddResult, Inbox } from '../inbox/inbox.js'
+import { PROBE_MEMORY_MS } from '../probe/probe-limit.js'
 import type { Worker } from '../worker/worker.js'
 
 /** Says which events have to be handled one after the other: those for which it returns the same text. */
@@ -71,6 +72,12 @@ export class DurableAcceptance implements Acceptance {
     } catch (error) {
       return this.#notAccepted(error, authenticated)
     }
+  }
+
+  rememberProbe(nonce: string, sentAtMs: number): MaybePending<boolean> {
+    const { inbox } = this.#parts
+    if (!this.#isOpen || !inbox.rememberProbe) return true
+    return inbox.rememberProbe(nonce, sentAtMs, sentAtMs - PROBE_MEMORY_MS)
   }
 
   async idle(): Promise<void> {

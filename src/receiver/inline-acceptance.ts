@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { performance } from 'node:perf_hooks'
 import type { CallbackEvent, CallbackIdentity } from '../callback/callback.js'
@@ -13,6 +14,7 @@ import { InFlight } from './in-flight.js'
 import type { FailedEvent } from '../events/lifecycle-events.js'
 import type { AttemptStep, SettleStep } from '../events/steps.js'
 import type { Dispatcher, Failure } from '../handlers/dispatcher.js'
+import { PROBE_MEMORY_MS } from '../probe/probe-limit.js'
 import { endOrAbort } from '../handlers/end-or-abort.js'
 import type { Handlers } from '../handlers/handlers.js'
 
@@ -53,6 +55,14 @@ export class InlineAcceptance implements Acceptance {
     const { callback, identity } = authenticated
     if (this.#parts.handlers.for(callback.type).length === 0) return outcome('ERR_HANDLER_MISSING', callback)
     return this.#inFlight.during(() => this.#handleOnce(callback, identity))
+  }
+
+  rememberProbe(nonce: string): MaybePending<boolean> {
+    const digest = hash('sha256', `countersign-probe ${nonce}`, 'base64')
+    const request = { key: `${nonce}@countersign-probe`, bodyHash: digest, signature: digest }
+    // The lease is neither completed nor released.
+    const claiming = this.#parts.store.claim({ ...request, leaseMs: PROBE_MEMORY_MS })
+    return whenDone(claiming, (result) => checkedClaimResult(result).state === 'claimed')
   }
 
   idle(): Promise<void> {

@@ -51,7 +51,14 @@ export function createParts(settings: ReceiverSettings) {
       return pipeline.receive(callback, credentials, head, arrivedAt)
     },
     probes: settings.doctor
-      ? { responder: new ProbeResponder({ ...settings.authentication, ...limits }), logger }
+      ? {
+          responder: new ProbeResponder({
+            ...settings.authentication,
+            ...limits,
+            remember: (nonce, sentAtMs) => acceptance.rememberProbe(nonce, sentAtMs),
+          }),
+          logger,
+        }
       : undefined,
     onAnswered: (answered) => {
       publishAnswer(events, answered.outcome, answered.head.headers, answered.durationMs)

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { registerArriving } from './inbox-tests/arriving.js'
 import { registerAsking } from './inbox-tests/asking.js'
 import { registerAttempts } from './inbox-tests/attempts.js'
@@ -62,6 +63,21 @@ export function registerInboxTests(
     it('can be closed twice', async ({ inbox }) => {
       await inbox.close()
       await inbox.close()
+    })
+
+    it('remembers a probe for as long as it is asked to', async ({ inbox }) => {
+      const [nonce, other] = [randomUUID(), randomUUID()]
+      const remember = async (each: string, sentAtMs: number) =>
+        inbox.rememberProbe?.(each, sentAtMs, sentAtMs - 900)
+      if (!inbox.rememberProbe) return
+      const answers = await Promise.all([remember(nonce, 1_000), remember(nonce, 1_000)])
+      assert.equal(answers.filter((isNew) => isNew).length, 1)
+      assert.equal(await remember(other, 1_900), true)
+      assert.equal(await remember(nonce, 1_000), false)
+      assert.equal(await remember(randomUUID(), 1_901), true)
+      assert.equal(await remember(nonce, 1_000), true)
+      assert.deepEqual(await inbox.list({}), [])
+      assert.equal((await inbox.add(createArrival())).result, 'stored')
     })
 
     registerArriving(suite)

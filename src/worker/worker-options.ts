@@ -97,7 +97,10 @@ const INBOX_METHODS = Object.keys({
   prune: true,
   close: true,
 } satisfies Record<
-  Exclude<keyof Inbox, 'retentionMs' | 'discardedRetentionMs' | 'watch' | 'maxTransactions' | 'transact'>,
+  Exclude<
+    keyof Inbox,
+    'retentionMs' | 'discardedRetentionMs' | 'rememberProbe' | 'watch' | 'maxTransactions' | 'transact'
+  >,
   true
 >)
 

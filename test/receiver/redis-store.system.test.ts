@@ -1,5 +1,6 @@
 import { createReceiver, type Outcome } from '../../src/index.js'
 import { RedisIdempotencyStore, type RedisIdempotencyStoreOptions } from '../../src/redis.js'
+import { bytesOf, probeOf, reportIn } from '../probe/probe-bytes.js'
 import type { SignedCallback } from '../../src/testing/signed-callback.js'
 import { withHeader } from '../support/http-bytes.js'
 import { CLIENT_NAMES, CLIENTS, type OpenClient } from '../support/redis-clients.js'
@@ -32,6 +33,13 @@ describeWithRedis.each(CLIENT_NAMES)('receivers that share a Redis server, with 
     const key = '3f2504e0-4f89-11d3-9a0c-0305e82c3301'
     const replay = withHeader(callback.toHttp(), 'X-Idempotency-Key', key)
     expect((await other.send(replay)).status).toBe(409)
+  })
+
+  it('answer a probe once, whichever gets it', async () => {
+    const [one, other] = [await runReceiver({ store: storeOf(0) }), await runReceiver({ store: storeOf(1) })]
+    const probe = probeOf()
+    expect(reportIn(await one.send(bytesOf(probe)), probe)).toBeDefined()
+    expect(reportIn(await other.send(bytesOf(probe)), probe)).toBeUndefined()
   })
 
   it('answer 503 while the server is gone, and go on by themselves', async () => {

@@ -43,6 +43,7 @@ import {
   type PostgresInboxOptions,
   type PostgresInboxSettings,
 } from './options.js'
+import { rememberProbe } from './probes.js'
 import { prune } from './prune.js'
 import { count, search } from './search.js'
 import type { PostgresTransaction } from './guarded-transaction.js'
@@ -181,6 +182,10 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
   async prune(request: PruneEntries): Promise<number> {
     checkPrune(request)
     return this.#transaction((tx) => prune(tx, request, this))
+  }
+
+  async rememberProbe(nonce: string, sentAtMs: number, forgetBeforeMs: number): Promise<boolean> {
+    return this.#transaction((tx) => rememberProbe(tx, nonce, sentAtMs, forgetBeforeMs))
   }
 
   /** By LISTEN. Nothing comes through PgBouncer in transaction mode. */

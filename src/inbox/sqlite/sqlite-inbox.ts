@@ -47,6 +47,7 @@ import type { Connection } from './connection.js'
 import { GroupCommit } from './group-commit.js'
 import { recordTypes } from './handled-types.js'
 import { related, show } from './operator.js'
+import { rememberProbe } from './probes.js'
 import { idsToPrune, prune } from './prune.js'
 import { countStep, EXAMINED_BY_STEP, searchStep } from './search.js'
 import { stats } from './stats.js'
@@ -208,6 +209,11 @@ export class SqliteInbox implements CompleteInbox {
     return this.#commits.write((db) => prune(db, request, this, this.#clock.now()), {
       entries: request.limit,
     })
+  }
+
+  async rememberProbe(nonce: string, sentAtMs: number, forgetBeforeMs: number): Promise<boolean> {
+    const remember = (db: Connection) => rememberProbe(db, nonce, sentAtMs, forgetBeforeMs)
+    return this.#commits.write(remember, { isDurable: false })
   }
 
   /** Completes the calls that were made before. */
