@@ -75,6 +75,47 @@ describe('doctor through a gateway', () => {
     expect(await Promise.all(found)).toEqual(changes.map(([what, , finding]) => [what, [finding]]))
   })
 
+  // At once, as each waits for the pauses of uploads. The first number is the first request that is lost.
+  it('that loses one of several requests does not blame the form of a body', async () => {
+    const lost = [2, 3, 4, 5, 6].flatMap((every) =>
+      [...Array(every).keys()].map((first) => ({ every, first })),
+    )
+    const found = await Promise.all(
+      lost.map(async ({ every, first }) => {
+        const { port } = await runReceiver({ maxBodyBytes: 9_000, logger: false })
+        const forward = await gateway(port, () => ({}))
+        let count = 0
+        const losing = await serve((request, response) => {
+          if (count++ % every === first)
+            return void request.resume().on('end', () => response.writeHead(404).end())
+          const { method, url: path, headers } = request
+          const forwarded = sendRequest({ port: forward, method, path, headers, agent: false }, (answer) =>
+            answer.pipe(response.writeHead(answer.statusCode!, answer.headers)),
+          )
+          request.pipe(forwarded)
+        })
+        return problems(await examined(losing))
+      }),
+    )
+    // The plain probe and the four others are five requests: the sixth is not sent if all get through.
+    expect(found).toEqual(lost.map(({ first }) => (first === 5 ? [] : ['probe-lost'])))
+  })
+
+  it('that drops a header fails once', async () => {
+    const { port } = await runReceiver({ maxBodyBytes: 9_000 })
+    const proxy = await serve((request, response) => {
+      const { method, url: path } = request
+      const { authorization: _, ...headers } = request.headers
+      const forwarded = sendRequest({ port, method, path, headers, agent: false }, (answer) =>
+        answer.pipe(response.writeHead(answer.statusCode!, answer.headers)),
+      )
+      request.pipe(forwarded)
+    })
+    const result = await examined(proxy)
+    expect(problems(result)).toEqual(['authorization-stripped'])
+    expect(result.steps.filter(({ ok }) => !ok)).toEqual([])
+  })
+
   it('that refuses Expect', async () => {
     const { port } = await runReceiver()
     const forward = await gateway(port, () => ({}))

@@ -1,10 +1,10 @@
 import { openReport, type ProbeReport } from '../../probe/report.js'
 import { changesOnTheWay } from './compare.js'
 import { sendHttp1, type Exchange } from './exchange.js'
-import type { DoctorFinding } from './findings.js'
-import { furtherProbes } from './further-probes.js'
+import { doctorFinding, findingId, type DoctorFinding } from './findings.js'
+import { furtherProbes, type FurtherProbe } from './further-probes.js'
 import { networkPath, type Step } from './network-path.js'
-import { createProbe } from './probe.js'
+import { createProbe, type Probe } from './probe.js'
 import { isFromReceiver, unansweredFinding } from './unanswered.js'
 
 export interface ExamineOptions {
@@ -32,8 +32,8 @@ export interface Examination {
 }
 
 /**
- * Sends probes through the public URL to the running receiver, at most 11, one after the other. Names what was changed
- * on the way; without a running receiver, how far it came. Never rejects.
+ * Sends probes through the public URL to the running receiver, one after the other. Names what was changed on the way;
+ * without a running receiver, how far it came. Never rejects.
  */
 export async function examine(options: ExamineOptions): Promise<Examination> {
   const { url, timeoutMs, pauseMs } = options
@@ -48,12 +48,16 @@ export async function examine(options: ExamineOptions): Promise<Examination> {
   })
   if (reached !== 'http') return end(reached)
 
-  const first = await firstReport(options)
+  let first = await firstReport(options)
   if (!first.report) {
     const finding = unansweredFinding(first.exchange)
-    steps.push({ name: 'HTTP/1.1', ok: false, seen: finding.seen ?? finding.name })
-    findings.push(finding)
-    return end('http')
+    first = await firstReport(options)
+    if (!first.report) {
+      steps.push({ name: 'HTTP/1.1', ok: false, seen: finding.seen ?? finding.name })
+      findings.push(finding)
+      return end('http')
+    }
+    findings.push(doctorFinding('probe-lost', finding.seen))
   }
   const { secret, offsetMs, report, exchange } = first
   steps.push({ name: 'HTTP/1.1', ok: true, seen: arrived(exchange, report) })
@@ -61,19 +65,48 @@ export async function examine(options: ExamineOptions): Promise<Examination> {
   findings.push(...known)
 
   const { maxBodyBytes } = report
-  for (const further of furtherProbes({ url, timeoutMs, pauseMs, maxBodyBytes, offersHttp2, known })) {
-    const { name, send, judge, bodyBytes = 0 } = further
+  const sent = async ({
+    send,
+    bodyBytes = 0,
+  }: Pick<FurtherProbe, 'send' | 'bodyBytes'>): Promise<Attempt> => {
     const sentAtMs = Date.now() + offsetMs
-    const probe = createProbe({ secret, eventTypeName: options.eventTypeName, sentAtMs, bodyBytes })
-    const furtherExchange = await send(probe)
-    const furtherReport = reportOf(furtherExchange)
-    const found = judge(furtherExchange, furtherReport)
+    const { eventTypeName } = options
+    const answered = await send(createProbe({ secret, eventTypeName, sentAtMs, bodyBytes }))
+    return { exchange: answered, report: reportOf(answered) }
+  }
+  const plain = { send: (probe: Probe) => sendHttp1(url, probe, { timeoutMs }) }
+  for (const further of furtherProbes({ url, timeoutMs, pauseMs, maxBodyBytes, offersHttp2, known })) {
+    const { name, judge } = further
+    const { exchange: answered, report: reported } = await sent(further)
+    const isLost = !reported && !(await onlyFails(further, plain, sent))
+    const found = isLost
+      ? [doctorFinding('probe-lost', unansweredFinding(answered).seen)]
+      : judge(answered, reported)
     const problem = found.find(({ severity }) => severity === 'problem')
-    const seen = furtherReport ? arrived(furtherExchange, furtherReport) : (problem?.seen ?? 'no report')
+    const seen = reported ? arrived(answered, reported) : (problem?.seen ?? 'no report')
     steps.push({ name, ok: !problem, seen })
     findings.push(...found)
   }
   return end('receiver')
+}
+
+interface Attempt {
+  readonly exchange: Exchange
+  readonly report: ProbeReport | undefined
+}
+
+/**
+ * Whether a probe that failed does so again, and the plain probe does not. Otherwise the probe was lost for another reason. With
+ * these numbers of probes, a proxy that sends one of several requests in turn to a wrong server is noticed, whatever their number.
+ */
+async function onlyFails<Sent>(
+  failed: Sent,
+  plain: Sent,
+  send: (probe: Sent) => Promise<Attempt>,
+): Promise<boolean> {
+  for (let count = 0; count < 3; count++) if (!(await send(plain)).report) return false
+  for (let count = 0; count < 2; count++) if ((await send(failed)).report) return false
+  return true
 }
 
 interface First {
@@ -118,19 +151,9 @@ function arrived({ durationMs }: Exchange, { httpVersion, addressFamily, body }:
 function distinct(findings: readonly DoctorFinding[]): DoctorFinding[] {
   const byName = new Map<string, DoctorFinding>()
   for (const finding of findings) {
-    const id = `${finding.name} ${PER_PLACE.has(finding.name) ? finding.seen : ''}`
+    const id = findingId(finding)
     if (!byName.has(id)) byName.set(id, finding)
   }
   const order = (finding: DoctorFinding): number => (finding.severity === 'problem' ? 0 : 1)
   return [...byName.values()].sort((one, other) => order(one) - order(other))
 }
-
-/** Findings about a header or an address, of which there may be several. */
-const PER_PLACE: ReadonlySet<string> = new Set([
-  'connection-failed',
-  'address-not-tried',
-  'header-renamed',
-  'header-dropped',
-  'header-repeated',
-  'header-changed',
-])

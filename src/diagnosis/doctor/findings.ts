@@ -54,6 +54,11 @@ export const DOCTOR_FINDINGS = {
     message: 'The connection was opened, but no answer came.',
     cure: 'Check the log of the proxy, its timeouts, and whether it speaks the protocol of the URL on this port.',
   },
+  'probe-lost': {
+    severity: 'problem',
+    message: 'Some probes did not get through, whatever their form.',
+    cure: 'Look for a server or an address behind the URL that is not this receiver, and into the log of the proxy. A callback is lost in the same way.',
+  },
   'receiver-unreachable': {
     severity: 'problem',
     message: 'A proxy answered that it cannot reach the receiver.',
@@ -207,3 +212,18 @@ export interface DoctorFinding extends FindingTexts {
 export function doctorFinding(name: DoctorFindingName, seen?: string): DoctorFinding {
   return { name, ...DOCTOR_FINDINGS[name], ...(seen !== undefined && { seen }) }
 }
+
+/** Two findings with the same id are one. */
+export function findingId({ name, seen }: DoctorFinding): string {
+  return `${name} ${PER_PLACE.has(name) ? seen : ''}`
+}
+
+/** Findings about a header or an address, of which there may be several. */
+const PER_PLACE: ReadonlySet<string> = new Set([
+  'connection-failed',
+  'address-not-tried',
+  'header-renamed',
+  'header-dropped',
+  'header-repeated',
+  'header-changed',
+])

@@ -1,13 +1,13 @@
 import type { ProbeReport } from '../../probe/report.js'
 import { changesOnTheWay } from './compare.js'
 import { sendHttp1, sendHttp2, type Exchange, type SendOptions } from './exchange.js'
-import { doctorFinding, type DoctorFinding, type DoctorFindingName } from './findings.js'
+import { doctorFinding, findingId, type DoctorFinding, type DoctorFindingName } from './findings.js'
 import type { Probe } from './probe.js'
 import { slowUpload } from './slow-upload.js'
 import { unansweredFinding } from './unanswered.js'
 
 /** A probe that is sent when the receiver has answered the first one. It differs from that one in one property. */
-interface FurtherProbe {
+export interface FurtherProbe {
   readonly name: string
   /** The length of its body. @default the shortest */
   readonly bodyBytes?: number
@@ -45,8 +45,11 @@ export function furtherProbes({
     sendHttp1(url, probe, { timeoutMs, ...options })
   // What changes the first body changes the others, and the first is the one that can be explained.
   const isBodyKnown = known.some(isBodyChange)
+  const knownIds = new Set(known.map(findingId))
   const changes = (exchange: Exchange, report: ProbeReport): DoctorFinding[] =>
-    changesOnTheWay(exchange, report, url).filter((finding) => !isBodyKnown || !isBodyChange(finding))
+    changesOnTheWay(exchange, report, url).filter(
+      (finding) => !knownIds.has(findingId(finding)) && !(isBodyKnown && isBodyChange(finding)),
+    )
   const bodyBytes = Math.min(maxBodyBytes, MAX_PROBE_BYTES)
 
   return [
