@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { captureName } from '../../capture/capture-folder.js'
+import { captureName } from '../../capture/kept-requests.js'
 import { hasMarker } from '../../diagnosis/signature-marker.js'
 import {
   loadRecordedRequest,
