@@ -20,11 +20,10 @@ export default function setUpTestRun(): void {
   const isInMemory = hasRoom(IN_MEMORY)
   const folder = mkdtempSync(join(isInMemory ? IN_MEMORY : tmpdir(), 'countersign-tests-'))
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
-  process.env['COUNTERSIGN_TEST_RUN'] = folder
-  if (!isInMemory) return
   // PostgreSQL runs as another user where the tests run as root, and has to get to its own folder in this one.
   chmodSync(folder, 0o711)
-  process.env['TMPDIR'] = folder
+  process.env['COUNTERSIGN_TEST_RUN'] = folder
+  if (isInMemory) process.env['TMPDIR'] = folder
 }
 
 /** Otherwise hundreds of tests would fail, many of them only after their time limits. */
