@@ -130,7 +130,7 @@ export async function main(argv: readonly string[], outer: Io): Promise<ExitCode
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
       writeErr: (text) => io.stderr.write(text),
-      outputError: (text, write) => write(withoutValue(text)),
+      outputError: (text, write) => write(usageError(text)),
       getOutHelpWidth: () => io.stdout.columns ?? 110,
     })
     .exitOverride()
@@ -155,9 +155,13 @@ export async function main(argv: readonly string[], outer: Io): Promise<ExitCode
   }
 }
 
-/** The value of an option that does not exist may be a secret, as in --secret=... */
-function withoutValue(message: string): string {
-  return message.replace(/^(error: unknown option '[^=']*=).*'/s, "$1…'")
+/**
+ * An error of commander with the prefix of all others. The value of an option that does not exist may be a secret, as in
+ * --secret=...
+ */
+function usageError(text: string): string {
+  const message = text.replace(/^error: /, 'countersign: ')
+  return message.replace(/^(countersign: unknown option '[^=']*=).*'/s, "$1…'")
 }
 
 function isMistakeOfUser(error: unknown): boolean {

@@ -112,8 +112,9 @@ itBeside('countersign doctor ends with 1 on a finding, and prints JSON', async (
     expect(stdout).not.toContain(SECRET)
     const { healthy, reached, steps, findings } = JSON.parse(stdout)
     expect({ healthy, reached }).toEqual({ healthy: false, reached: 'receiver' })
+    // What the first probe has shown is not a second fault of the others.
     expect(steps).toContainEqual(
-      expect.objectContaining({ name: 'upload with a pause of 1000 ms', ok: false }),
+      expect.objectContaining({ name: 'upload with a pause of 1000 ms', ok: true }),
     )
     expect(findings[0]).toMatchObject({ name: 'authorization-stripped', severity: 'problem' })
   } finally {

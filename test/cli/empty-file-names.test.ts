@@ -27,7 +27,7 @@ it('refuses an empty name, such as that of a variable that is not set, for each 
           code: 2,
           stdout: '',
           stderr: expect.stringMatching(
-            /^error: option '.*' argument '' is invalid\. It must not be empty\.$/m,
+            /^countersign: option '.*' argument '' is invalid\. It must not be empty\.$/m,
           ),
         },
       ])

@@ -125,3 +125,18 @@ it('says where options stand when one stands before the command', async () => {
   expect(stderr).toContain('options stand after the name of the command')
   expect((await countersign(['serve', '--no-such'])).stderr).not.toContain('options stand after')
 })
+
+it.each([
+  ['an unknown command', ['sreve']],
+  ['an unknown option', ['send', '--sceret']],
+  ['an option without its value', ['send', '--callback-url']],
+  ['a value that an option refuses', ['doctor', 'https://a.example', '--timeout-ms', 'x']],
+  ['an argument that is missing', ['doctor']],
+  ['an argument too many', ['inbox', 'stats', 'all']],
+  ['options that exclude each other', ['doctor', 'https://a.example', '--ask', '--secret-env', 'A']],
+  ['a configuration that is missing', ['serve', '--config', 'none.json']],
+])('the error for %s begins with the name of the program', async (_, args) => {
+  const { code, stdout, stderr } = await countersign(args)
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toMatch(/^countersign: (?!error)/)
+})

@@ -69,7 +69,7 @@ it.each([
   ['send', ['send', 'http://127.0.0.1:1/', `--secret=it's '${SECRET}'\n`]],
   ['token', ['token', `--client-secret=${SECRET}`]],
 ])('a secret as the value of an option that does not exist is not printed by %s', async (_command, args) => {
-  expect(await outputOf(args)).toMatch(/^error: unknown option '--(?:client-)?secret=…'/)
+  expect(await outputOf(args)).toMatch(/^countersign: unknown option '--(?:client-)?secret=…'/)
 })
 
 describe('a secret, or a query, in a URL that is refused is not printed', () => {
