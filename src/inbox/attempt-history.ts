@@ -33,7 +33,7 @@ export function pastAttemptsOf(
   })
 }
 
-/** A decision, and what it changed; undefined if an earlier version recorded it. */
+/** A decision, and what it changed; undefined of an undo. */
 interface Decision {
   readonly action: OperatorAction
   readonly before?: { readonly attempts: number } | undefined
@@ -67,9 +67,7 @@ export function attemptsOf(past: readonly PastAttempt[], latest: LatestAttempt, 
   const result = handledAt !== null ? 'handled' : isRunning ? 'running' : 'interrupted'
   const all = startedAt === null ? past : [...past, [0, startedAt, handledAt, result, null, null] as const]
   const newestFirst = all.slice(-ATTEMPTS_KEPT).toReversed()
-  const counted = newestFirst.filter(([, , , each]) => each !== 'handedBack').length
-  // A decision of an earlier version does not say how many there were before it.
-  let number = Math.max(count, counted) + 1
+  let number = count + 1
   return newestFirst
     .map((attempt) => ({ ...attemptOf(attempt), number: attempt[3] === 'handedBack' ? number : --number }))
     .toReversed()
