@@ -22,6 +22,7 @@ export async function createAdmin(
   settings: AdminSettings | undefined,
   observed: ObservedProcess & ConsoleProcess & { readonly ready: boolean },
   log: Logger,
+  isReady = () => observed.ready,
 ): Promise<Admin> {
   if (!settings) return { start: async () => {}, close() {} }
   const { prometheusMetrics } = await import('../telemetry/prometheus-metrics.js')
@@ -31,7 +32,7 @@ export async function createAdmin(
   let server: SmallServer | undefined
   return {
     async start() {
-      server = await startAdminServer({ isReady: () => observed.ready, metrics, console }, settings, owner)
+      server = await startAdminServer({ isReady, metrics, console }, settings, owner)
       warnOfOpenMetrics(settings, log)
       log.info({ ...server.address }, `metrics on ${urlOf(server.address)}/metrics`)
       if (console) log.info({ ...server.address }, `console on ${urlOf(server.address)}/console/`)

@@ -5,6 +5,9 @@ export class TcpProxy {
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
   readonly #clients = new Set<Socket>()
+  readonly #silentClients = new WeakSet<Socket>()
+  /** Where new connections lead. Those that exist stay. */
+  targetPort: number
   /** Called with what a client sends. If it returns true, the bytes are passed on, and then the client is cut off. */
   cutAfter: (bytes: Buffer) => boolean = () => false
   /** Called with what the server sends. If it returns true, the bytes are dropped, and the client is cut off. */
@@ -14,10 +17,11 @@ export class TcpProxy {
   isSilent = false
 
   private constructor(targetPort: number) {
+    this.targetPort = targetPort
     this.#server = createServer((client) => {
       this.#clients.add(client)
       client.on('close', () => this.#clients.delete(client))
-      const target = connect(targetPort, '127.0.0.1')
+      const target = connect(this.targetPort, '127.0.0.1')
       for (const socket of [client, target]) {
         this.#sockets.add(socket)
         socket.on('error', () => {})
@@ -28,13 +32,14 @@ export class TcpProxy {
           target.end()
         })
       }
+      const isSilent = () => this.isSilent || this.#silentClients.has(client)
       target.on('data', (bytes: Buffer) => {
-        if (this.isSilent) return
+        if (isSilent()) return
         if (this.cutBefore(bytes)) client.destroy()
         else client.write(bytes)
       })
       client.on('data', (bytes: Buffer) => {
-        if (this.isSilent) return
+        if (isSilent()) return
         const isCut = this.cutAfter(bytes)
         target.write(bytes, () => {
           if (isCut) client.destroy()
@@ -57,6 +62,11 @@ export class TcpProxy {
   /** Ends all connections. What a client has sent still arrives at the server, and what the server answers is lost. */
   cut(): void {
     for (const socket of this.#clients) socket.destroy()
+  }
+
+  /** Keeps to itself from now on what both sides of the existing connections send. New connections work. */
+  silence(): void {
+    for (const client of this.#clients) this.#silentClients.add(client)
   }
 
   async stop(): Promise<void> {

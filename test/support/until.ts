@@ -18,9 +18,12 @@ export async function nextLook(looks: number): Promise<void> {
 }
 
 /** Waits for a state. */
-export async function until(isTrue: () => boolean, limitMs = LIMIT_MS): Promise<void> {
+export async function until(isTrue: () => boolean | Promise<boolean>, limitMs = LIMIT_MS): Promise<void> {
   const startedAt = performance.now()
-  for (let looks = 0; !isTrue(); looks++) {
+  for (let looks = 0; ; looks++) {
+    const found = isTrue()
+    // Without a promise it takes no further microtask.
+    if (typeof found === 'boolean' ? found : await found) return
     if (performance.now() - startedAt > limitMs) throw new Error(`not within ${limitMs} ms: ${isTrue}`)
     await nextLook(looks)
   }

@@ -125,8 +125,9 @@ async function prepare(flags: ServeFlags, io: Io): Promise<Prepared> {
   const server = withinOpenFiles(settings.server, log)
   const { shutdownDelayMs } = server
   const { receiver, parsed, store } = await standaloneReceiver(settings, log)
+  const isReady = () => receiver.ready && (store?.isReady ?? true)
   const admin = await withOriginOfPromise(settings.origin, () =>
-    createAdmin('serve', settings.admin, receiver, log),
+    createAdmin('serve', settings.admin, receiver, log, isReady),
   )
   settings.openTelemetry?.observe(receiver)
 
@@ -137,7 +138,15 @@ async function prepare(flags: ServeFlags, io: Io): Promise<Prepared> {
     async start() {
       const listen = async () => {
         await admin.start()
-        return startReceiverServer(receiver, parsed.limits.bodyTimeoutMs, server, log)
+        const served = {
+          get ready() {
+            return isReady()
+          },
+          requestListener: receiver.requestListener.bind(receiver),
+          start: () => receiver.start(),
+          stop: () => receiver.stop(),
+        }
+        return startReceiverServer(served, parsed.limits.bodyTimeoutMs, server, log)
       }
       const started = await listen().catch(async (error: unknown) => {
         admin.close()

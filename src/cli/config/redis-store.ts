@@ -1,15 +1,16 @@
-import type { RedisClientType } from 'redis'
 import { CountersignError } from '../../base/errors.js'
 import { textProperty } from '../../base/foreign-value.js'
-import { settledWithin, withTimeout } from '../../base/timeout.js'
-import type { NodeRedisClient } from '../../idempotency/redis/redis-client.js'
+import { withTimeout } from '../../base/timeout.js'
 import { RedisIdempotencyStore } from '../../idempotency/redis/redis-store.js'
 import type { IdempotencyStore } from '../../idempotency/store.js'
 import type { Logger } from '../../logging/logger.js'
 import { optionalPackage } from './optional-package.js'
+import { place, RedisConnection } from './redis-connection.js'
 import type { RedisSetting } from './redis-setting.js'
 
 export interface ConfiguredStore extends IdempotencyStore {
+  /** Whether the server takes claims, as far as is known. */
+  readonly isReady: boolean
   /** Connects, and checks the server. */
   open(): Promise<void>
   /** Address and version of the server, without the password. The store has to be open. */
@@ -24,23 +25,18 @@ export function redisStore(
   limitMs: number,
   loadRedis: () => Promise<Pick<typeof import('redis'), 'createClient'>> = () => import('redis'),
 ): ConfiguredStore {
-  let client: RedisClientType | undefined
-  const connected = () => {
-    if (client) return client
-    throw new CountersignError('ERR_STORE_UNAVAILABLE', `${place(url)} is not connected`)
-  }
-  // Options are checked now, and the client is there when the store is opened.
-  const lateClient: NodeRedisClient = {
-    sendCommand: async (args, commandOptions) => connected().sendCommand(args, commandOptions),
-  }
-  const inner = new RedisIdempotencyStore({ ...options, client: lateClient, logger })
+  // Options are checked now, and the connection is there when the store is opened.
+  const connection = new RedisConnection(url, logger, limitMs)
+  const inner = new RedisIdempotencyStore({ ...options, client: connection, logger })
   const connectAndCheck = async () => {
-    client ??= createdClient(await optionalPackage('store.redis', 'redis', loadRedis), url, logger)
-    if (!client.isOpen) await client.connect()
+    await connection.open(await optionalPackage('store.redis', 'redis', loadRedis))
     await inner.open()
   }
   return {
     retentionMs: inner.retentionMs,
+    get isReady() {
+      return connection.isServed
+    },
     claim: async (request) => inner.claim(request),
     async open() {
       try {
@@ -54,45 +50,9 @@ export function redisStore(
       }
     },
     async describe() {
-      const version = /^redis_version:(.*?)\r?$/m.exec(await connected().info('server'))?.[1]
+      const version = /^redis_version:(.*?)\r?$/m.exec(await connection.info())?.[1]
       return `${place(url)}, version ${version ?? 'unknown'}`
     },
-    async close() {
-      const open = client
-      client = undefined
-      // Without a connection there is nothing to wait for. The commands that a connection waits for may never be answered.
-      if (open?.isReady) await settledWithin(open.close(), limitMs)
-      else if (open?.isOpen) open.destroy()
-    },
+    close: () => connection.close(),
   }
 }
-
-function createdClient(
-  { createClient }: Pick<typeof import('redis'), 'createClient'>,
-  url: URL,
-  logger: Logger,
-): RedisClientType {
-  let hasConnected = false
-  let isLost = false
-  const client = createClient({
-    url: url.href,
-    socket: {
-      // A start without a connection fails with a message. A connection that was lost later is retried without a limit.
-      reconnectStrategy: (retries, cause) => (hasConnected ? Math.min(50 * (retries + 1), 2_000) : cause),
-    },
-  }) as RedisClientType
-  // Each attempt to reconnect fails with an error of its own.
-  client.on('error', (error: unknown) => {
-    if (hasConnected && !isLost)
-      logger.warn({ err: error }, `the connection to ${place(url)} was lost; reconnecting`)
-    isLost = true
-  })
-  client.on('ready', () => {
-    if (hasConnected && isLost) logger.info({}, `${place(url)} is back`)
-    hasConnected = true
-    isLost = false
-  })
-  return client
-}
-
-const place = ({ hostname, port }: URL) => `the Redis server ${hostname}:${port || '6379'}`

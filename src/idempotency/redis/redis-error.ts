@@ -8,7 +8,7 @@ const DISAGREE = 'Too many Cluster redirections'
 /** What to do about an error, by the first word of the reply, and about an error of the clients. */
 const CURES: ReadonlyMap<string, string> = new Map([
   ['OOM', `the memory of the Redis server is full: raise its maxmemory; ${NO_RESTART}`],
-  ['READONLY', 'the Redis server is a replica: connect to the primary'],
+  ['READONLY', 'the Redis server is a replica: connect to the primary, see "Failover" in docs/redis.md'],
   [
     'NOREPLICAS',
     `fewer replicas are connected than min-replicas-to-write of the Redis server: wait, or start them; ${NO_RESTART}`,

@@ -5,10 +5,10 @@ import { textProperty } from '../../base/foreign-value.js'
 const PAUSE_MS = 100
 
 /**
- * A server reads its data after a restart, a cluster moves the slot to another node, or another server takes over. Clients of the package
- * `redis` pass these replies on, and `ioredis` does so after some attempts. Both report redirections that do not end, by the same text.
+ * A server reads its data after a restart, a cluster moves the slot to another node, or another server takes over, to which the client
+ * is about to connect. Clients of the package `redis` pass these replies on, and `ioredis` does so after some attempts. Both report redirections that do not end, by the same text.
  */
-const PASSING = /^(?:LOADING|TRYAGAIN|CLUSTERDOWN|NOREPLICAS|Too many Cluster redirections)\b/
+const PASSING = /^(?:LOADING|TRYAGAIN|CLUSTERDOWN|NOREPLICAS|READONLY|Too many Cluster redirections)\b/
 
 /**
  * Runs the end of a claim again while the server refuses it for a passing reason, until the lease is over. A callback whose end is

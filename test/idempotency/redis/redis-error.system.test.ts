@@ -60,12 +60,15 @@ describeWithRedis.each(CLIENT_NAMES)('what the server refuses to %s', (name) => 
     expect(error).toEqual(unavailable(/script.*see "Keys, memory, access"/))
   })
 
-  it('because it has become a replica is an error with a cure, until it is a primary again', async () => {
+  it('because it has become a replica is an error with a cure, and the end of a claim waits for the primary', async () => {
     const claim = await claimOf(store, claimRequest())
     await server.command('REPLICAOF', '127.0.0.1', '1')
-    await expect(claim.complete()).rejects.toEqual(unavailable(/^READONLY .*connect to the primary/))
+    const completing = claim.complete()
+    await expect(store.claim(claimRequest())).rejects.toEqual(
+      unavailable(/^READONLY .*connect to the primary/),
+    )
     await server.command('REPLICAOF', 'NO', 'ONE')
-    expect(await claim.complete()).toBe(true)
+    expect(await completing).toBe(true)
   })
 })
 
