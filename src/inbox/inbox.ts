@@ -151,6 +151,8 @@ export interface Arrival {
   readonly headers?: ArrivedHeaders | undefined
   /** See `VerifiedCallback`. Made by the receiving process, at most 600 bytes. */
   readonly traceContext?: string | undefined
+  /** Until when the caller waits for the result, by `performance.now()`. */
+  readonly awaitedUntil?: number | undefined
 }
 
 /** Headers as they arrived, in their order: what an operator may see of them. */

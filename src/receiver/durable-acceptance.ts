@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks'
 import type { CallbackEvent, CallbackPayload, VerifiedCallback } from '../callback/callback.js'
 import type { Handlers } from '../handlers/handlers.js'
 import { property } from '../base/foreign-value.js'
@@ -129,6 +130,7 @@ export class DurableAcceptance implements Acceptance {
       bodyId: bodyIdOf(event?.payload),
       headers: this.#keepHeaders(headerLines(request)),
       traceContext,
+      awaitedUntil: performance.now() + this.#parts.dependencyTimeoutMs,
     })
   }
 

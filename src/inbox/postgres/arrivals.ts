@@ -53,17 +53,28 @@ export class Arrivals {
 
   /** Resolves to undefined for each callback if nothing could be tried. */
   async #storeNew(batch: readonly Arrival[]): Promise<readonly (AddResult | typeof NOT_NEW | undefined)[]> {
-    const ids = await this.#database.statement((all) => insertNew(all, batch, this.#settings))
+    const ids = await this.#database.statement(
+      (all) => insertNew(all, batch, this.#settings),
+      awaitedUntil(batch),
+    )
     if (!ids) return batch.map(() => undefined)
     if (ids.some((id) => id !== undefined)) this.#onDue()
     return ids.map((id) => (id === undefined ? NOT_NEW : { result: 'stored', id }))
   }
 
   async #add(batch: readonly TriedArrival[]): Promise<readonly AddResult[]> {
-    const { results, isAnyDue } = await this.#database.commit((tx) => addAll(tx, batch, this.#settings))
+    const { results, isAnyDue } = await this.#database.commit(
+      (tx) => addAll(tx, batch, this.#settings),
+      awaitedUntil(batch.map(({ arrival }) => arrival)),
+    )
     if (isAnyDue) this.#onDue()
     return results
   }
+}
+
+/** Until when the caller of one of them waits. */
+function awaitedUntil(batch: readonly Arrival[]): number {
+  return Math.max(...batch.map((arrival) => arrival.awaitedUntil ?? Infinity))
 }
 
 const NOT_NEW = 'not-new'

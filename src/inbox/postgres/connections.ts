@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks'
 import { setImmediate } from 'node:timers'
 import type { CountersignError } from '../../base/errors.js'
 import { textProperty } from '../../base/foreign-value.js'
@@ -25,8 +26,8 @@ interface ConnectionsOptions {
 export interface Connection {
   readonly client: PostgresClient
   /**
-   * Sends a query. The connection is given up if the answer does not come within three times `busyTimeoutMs`, as from a machine
-   * that is gone.
+   * Sends a query. The connection is given up if the answer does not come within three times `busyTimeoutMs`, or once nobody waits
+   * for it, as from a machine that is gone.
    */
   query<Row>(sql: string, values?: unknown[]): Promise<PostgresResult<Row>>
   /** Why the connection is lost, if it is. */
@@ -43,6 +44,10 @@ export class Connections {
   readonly #all = new Set<Connection>()
   /** The errors of clients that were lost before they were handed over. */
   readonly #earlyErrors = new WeakMap<PostgresClient, Error>()
+  /** When clients were last known to be connected, by `performance.now()`. */
+  readonly #answeredAt = new WeakMap<PostgresClient, number>()
+  /** When the latest query was sent that had no answer. */
+  #silentSince = 0
   #pool: Promise<PostgresPool> | undefined
   #ownPool: OwnPool | undefined
   #isClosed = false
@@ -51,8 +56,11 @@ export class Connections {
     this.options = options
   }
 
-  /** @throws CountersignError ERR_INBOX_BUSY, ERR_INBOX_CLOSED; or what the driver throws */
-  async acquire(): Promise<Connection> {
+  /**
+   * `awaitedUntil`: until when somebody waits for the queries, by `performance.now()`.
+   * @throws CountersignError ERR_INBOX_BUSY, ERR_INBOX_CLOSED; or what the driver throws
+   */
+  async acquire(awaitedUntil = Infinity): Promise<Connection> {
     const { schema, busyTimeoutMs } = this.options
     if (this.#isClosed) throw closedError(schema)
     const pool = await (this.#pool ??= this.#openPool())
@@ -60,10 +68,15 @@ export class Connections {
       // The pool refuses what still waits for a connection when it is ended.
       throw this.#isClosed ? closedError(schema) : error
     })
-    const connection = this.#guard(client)
+    const connection = this.#guard(client, awaitedUntil)
     if (this.#isClosed) {
       connection.release()
       throw closedError(schema)
+    }
+    // Another connection did not answer since. The network may have lost all of them, and each would cost a time limit.
+    if ((this.#answeredAt.get(client) ?? 0) < this.#silentSince) {
+      connection.destroy()
+      return this.acquire(awaitedUntil)
     }
     // The application has given it back within a transaction, which may never be committed: what is stored on it would be lost.
     if (['T', 'E'].includes(client.getTransactionStatus?.() ?? 'I'))
@@ -111,13 +124,16 @@ export class Connections {
    * ends the session in the packet that ends the login, the error would end the process.
    */
   readonly #guardNew = (client: PostgresClient): void => {
+    this.#answeredAt.set(client, performance.now())
     const onError = (error: Error) => void this.#earlyErrors.set(client, error)
     client.on('error', onError)
     setImmediate(() => client.removeListener('error', onError))
   }
 
-  #guard(client: PostgresClient): Connection {
+  #guard(client: PostgresClient, awaitedUntil: number): Connection {
     const { schema, busyTimeoutMs } = this.options
+    // The statement is cancelled first, as the server notices the loss of a connection only when it has ended.
+    const giveUpAt = awaitedUntil + cancelMs(busyTimeoutMs)
     const earlyError = this.#earlyErrors.get(client)
     let lost = earlyError && unreachableError(schema, earlyError.message, earlyError)
     let isReleased = false
@@ -145,14 +161,17 @@ export class Connections {
       client,
       query: <Row>(sql: string, values?: unknown[]) =>
         new Promise<PostgresResult<Row>>((resolve, reject) => {
-          const limitMs = 3 * busyTimeoutMs
+          const sentAt = performance.now()
+          const limitMs = awaitedMs(giveUpAt, sentAt, busyTimeoutMs, 3)
           const cancel = timer(limitMs, () => {
+            this.#silentSince = Math.max(this.#silentSince, sentAt)
             lost ??= unreachableError(schema, `no answer within ${limitMs} ms`)
             connection.destroy()
             reject(lost)
           })
           const querying = lost ? Promise.reject(lost) : client.query(sql, values)
           const onError = (error: unknown) => {
+            this.#answeredAt.set(client, performance.now())
             // It leads to a standby. As long as it is used, the inbox would not find the primary server under the same address.
             if (isReadOnly(error)) lost ??= inboxError(error, schema) as CountersignError
             // The error of pg if the pool has a `query_timeout`. It has no code, and the server may still run the query.
@@ -161,8 +180,11 @@ export class Connections {
             connection.destroy()
             reject(lost)
           }
-          const onResult = (result: PostgresResult) =>
-            lost ? reject(lost) : resolve(result as PostgresResult<Row>)
+          const onResult = (result: PostgresResult) => {
+            this.#answeredAt.set(client, performance.now())
+            if (lost) reject(lost)
+            else resolve(result as PostgresResult<Row>)
+          }
           querying.then(onResult, onError).finally(cancel)
         }),
       lost: () => lost,
@@ -172,6 +194,19 @@ export class Connections {
     this.#all.add(connection)
     return connection
   }
+}
+
+/**
+ * How long something may take, in milliseconds: until nobody waits for it any more, and at most so many times `busyTimeoutMs`. What
+ * begins later has a moment, because a callback is stored for the sender's repeat also then.
+ */
+export function awaitedMs(until: number, now: number, busyTimeoutMs: number, times: number): number {
+  return Math.ceil(Math.min(times * busyTimeoutMs, Math.max(until - now, cancelMs(busyTimeoutMs))))
+}
+
+/** How long a cancelled statement has to end, in milliseconds. */
+function cancelMs(busyTimeoutMs: number): number {
+  return busyTimeoutMs / 4
 }
 
 function ignore(): void {}

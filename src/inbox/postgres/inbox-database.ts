@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { performance } from 'node:perf_hooks'
 import { timer } from '../../base/timeout.js'
 import { checkServer } from './check-server.js'
-import { Connections, type Connection } from './connections.js'
+import { awaitedMs, Connections, type Connection } from './connections.js'
 import { warnIfNotDurable } from './durability.js'
 import { busyError, closedError, inboxError } from './inbox-error.js'
 import { LeaseConnection } from './lease-connection.js'
@@ -40,27 +41,39 @@ export class InboxDatabase {
     }))
   }
 
-  /** On a connection of the pool. */
-  async commit<Result>(work: Work<Result>): Promise<Result> {
+  /** On a connection of the pool. `awaitedUntil`: until when somebody waits for the result, by `performance.now()`. */
+  async commit<Result>(work: Work<Result>, awaitedUntil = Infinity): Promise<Result> {
     await this.makeReady()
     return retryConflicts(() =>
-      this.#onPool((connection) => this.#transactionOn(connection, this.#settings, work)),
+      this.#onPool(
+        (connection) => this.#transactionOn(connection, this.#settings, work, awaitedUntil),
+        awaitedUntil,
+      ),
     )
   }
 
   /** Runs one statement that is a transaction of its own, on a connection of the pool. */
-  async statement<Result>(work: (all: Transaction['all']) => Promise<Result>): Promise<Result> {
+  async statement<Result>(
+    work: (all: Transaction['all']) => Promise<Result>,
+    awaitedUntil = Infinity,
+  ): Promise<Result> {
     await this.makeReady()
-    return retryConflicts(() => this.#onPool((connection) => this.#statementOn(connection, work)))
+    return retryConflicts(() =>
+      this.#onPool((connection) => this.#statementOn(connection, work, awaitedUntil), awaitedUntil),
+    )
   }
 
   async #statementOn<Result>(
     connection: Connection,
     work: (all: Transaction['all']) => Promise<Result>,
+    awaitedUntil = Infinity,
   ): Promise<Result> {
     const all = allOn(connection)
     try {
-      return await this.#limited((mark) => work((sql, ...values) => all(`${mark} ${sql}`, ...values)))
+      return await this.#limited(
+        (mark) => work((sql, ...values) => all(`${mark} ${sql}`, ...values)),
+        awaitedUntil,
+      )
     } catch (error) {
       throw inboxError(connection.lost() ?? error, this.#settings.schema)
     }
@@ -70,18 +83,19 @@ export class InboxDatabase {
     connection: Connection,
     settings: TransactionSettings,
     work: Work<Result>,
+    awaitedUntil = Infinity,
   ): Promise<Result> {
-    const commit = () => this.#limited((mark) => connection.query(`${mark} COMMIT`))
+    const commit = () => this.#limited((mark) => connection.query(`${mark} COMMIT`), awaitedUntil)
     return transaction(connection, settings, work, commit)
   }
 
   /**
    * Runs a statement that commits, with a mark that it must begin with. It is cancelled when it takes longer than twice
-   * `busyTimeoutMs`. A limit of the server would have to be set by a statement before it, and does not cover a commit.
+   * `busyTimeoutMs`, or when nobody waits for it any more. A limit of the server would have to be set by a statement before it, and does not cover a commit.
    */
-  async #limited<Result>(run: (mark: string) => Promise<Result>): Promise<Result> {
+  async #limited<Result>(run: (mark: string) => Promise<Result>, awaitedUntil: number): Promise<Result> {
     const { schema, busyTimeoutMs } = this.#settings
-    const limitMs = 2 * busyTimeoutMs
+    const limitMs = awaitedMs(awaitedUntil, performance.now(), busyTimeoutMs, 2)
     const mark = `/* countersign ${randomUUID()} */`
     const progress = { isCancelled: false, hasEnded: false }
     const end = timer(limitMs, () => this.#cancel(mark, progress))
@@ -112,8 +126,11 @@ export class InboxDatabase {
     this.#onPool(send).catch(() => {})
   }
 
-  async #onPool<Result>(operation: (connection: Connection) => Promise<Result>): Promise<Result> {
-    const connection = await this.connections.acquire().catch((error: unknown) => {
+  async #onPool<Result>(
+    operation: (connection: Connection) => Promise<Result>,
+    awaitedUntil?: number,
+  ): Promise<Result> {
+    const connection = await this.connections.acquire(awaitedUntil).catch((error: unknown) => {
       throw inboxError(error, this.#settings.schema)
     })
     try {
