@@ -21,6 +21,8 @@ const SEEN = { state: 'dead', attempts: 1 }
 type Case = readonly [method: string, given: readonly unknown[], option: string, message: string]
 
 const INVALID: readonly Case[] = [
+  ['add', [{}, {}], 'leaseMs', 'leaseMs is undefined: use a whole number'],
+  ['add', [{}, { leaseMs: '1s' }], 'leaseMs', 'leaseMs is "1s": use a whole number'],
   ['list', [], 'filter', 'filter: options is undefined: pass one object'],
   ['list', [null], 'filter', 'filter: options is null'],
   ['list', ['dead'], 'filter', 'filter: options is of type string'],

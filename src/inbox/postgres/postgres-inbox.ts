@@ -3,6 +3,7 @@ import { checkActivity, type ActivityBucket, type ActivityRequest } from '../act
 import type {
   AddResult,
   Arrival,
+  BeginOnArrival,
   ClaimEnd,
   ClaimEntries,
   Claims,
@@ -26,7 +27,7 @@ import type {
   OperatorAction,
   RelatedEntry,
 } from '../operations.js'
-import { checkClaim, checkClaims, checkEnds } from '../claim-checks.js'
+import { checkBegin, checkClaim, checkClaims, checkEnds } from '../claim-checks.js'
 import { checkAction, checkCount, checkId, checkPrune, checkSearch } from '../operation-checks.js'
 import { decisionOf } from '../operator-action.js'
 import { act, ActRefused } from './act.js'
@@ -94,8 +95,10 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
     await this.#database.makeReady()
   }
 
-  add(arrival: Arrival): Promise<AddResult> {
-    if (this.#closed) return Promise.reject(closedError(this.#settings.schema))
+  /** `begin` is checked, and has no effect. */
+  async add(arrival: Arrival, begin?: BeginOnArrival): Promise<AddResult> {
+    checkBegin(begin)
+    this.#checkNotClosed()
     return this.#arrivals.add(arrival)
   }
 
