@@ -64,9 +64,9 @@ async function store(file: string, at: number): Promise<void> {
 function ownInbox(change: string): string {
   const library = pathToFileURL(join(__dirname, '../../dist/index.js')).href
   return `import { MemoryInbox } from '${library}'
-    const inbox = new MemoryInbox()
+    let inbox = new MemoryInbox()
     ${change}
-    export default { subscriptions: [], inbox }`
+    export default { subscriptions: ${JSON.stringify([SUBSCRIPTION])}, inbox }`
 }
 
 async function stats(cwd: string, args: string[] = [], env: Record<string, string> = {}) {
@@ -132,6 +132,24 @@ describe('the file of countersign inbox', () => {
       code: 3,
       stderr: expect.stringContaining('there is no entry 7'),
     })
+  })
+
+  it.each([
+    [
+      ['inbox', 'migrate'],
+      '',
+      /cannot migrate: .* a MemoryInbox, and only the process .* set inbox to \{ file \}/,
+    ],
+    [
+      ['inbox', 'migrate'],
+      'class Own extends MemoryInbox {}; inbox = new Own()',
+      /cannot migrate: .* with --file; /,
+    ],
+    [['rotate', '--status'], '', /cannot say when a secret was last used: .* a MemoryInbox/],
+  ])('is not looked into by %j if the configuration makes it: %j', async (command, change, stderr) => {
+    const cwd = await sandbox.directory({ 'countersign.config.mjs': ownInbox(change) })
+    const ran = await countersign(command, { cwd })
+    expect(ran).toMatchObject({ code: 2, stderr: expect.stringMatching(stderr) })
   })
 
   it('may not be one without what operators need, which is named', async () => {

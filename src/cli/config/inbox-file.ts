@@ -97,11 +97,22 @@ export async function findInbox(
   return { kind: 'file', path, name: named ?? DEFAULT_FILE, retention }
 }
 
-/** The same for what cannot be done with an inbox of one's own. */
-export async function findBuiltInInbox(flags: InboxFlags, io: Io): Promise<InboxFile | InboxDatabase> {
+/** The same for what cannot be done with an inbox that the configuration makes. `work`: what the command does. */
+export async function findBuiltInInbox(
+  flags: InboxFlags,
+  io: Io,
+  work: string,
+): Promise<InboxFile | InboxDatabase> {
   const found = await findInbox(flags, io)
   if (found.kind !== 'own') return found
-  throw noInbox('the configuration', 'has one of its own making')
+  // By its name, as the configuration may load another copy of the package.
+  throw new UsageError(
+    found.inbox.constructor.name === 'MemoryInbox'
+      ? `cannot ${work}: the inbox of the configuration is a MemoryInbox, and only the process that has made it can see what is in ` +
+          'it. To keep callbacks, set inbox to { file } or { postgres }'
+      : `cannot ${work}: the configuration makes the inbox itself. If it is in a file, name the file with --file; if it is in ` +
+          'PostgreSQL, set COUNTERSIGN_INBOX to its connection string',
+  )
 }
 
 function configuredInbox({ file, values, origin }: ConfigValues): Exclude<InboxSetting, { kind: 'none' }> {

@@ -48,7 +48,7 @@ export async function lastSeen(
   flags: InboxFlags,
   io: Io,
 ): Promise<LastSeen> {
-  const inbox = await findBuiltInInbox(flags, io)
+  const inbox = await findBuiltInInbox(flags, io, 'say when a secret was last used')
   if (inbox.kind === 'file' && isMissing(inbox.path))
     throw new UsageError(`there is no inbox ${inbox.name} (${inbox.path}): nothing was stored yet`)
   const found: SigningSecret[] = []

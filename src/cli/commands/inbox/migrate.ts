@@ -30,7 +30,7 @@ export const defineMigrate: DefineSubcommand = (subcommand, io, finish) => {
     )
     .action(async (flags: MigrateFlags) => {
       if (flags.role !== undefined && !flags.print) throw new UsageError('--role needs --print')
-      const found = await findBuiltInInbox(flags, io)
+      const found = await findBuiltInInbox(flags, io, 'migrate')
       finish(flags.print ? await print(found, flags, io) : await migrate(found, io))
     })
 }
