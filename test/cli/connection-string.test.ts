@@ -72,6 +72,19 @@ describe('a connection string', () => {
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) })
   })
 
+  it('with several hosts is refused with what to do, wherever it is given', async () => {
+    const hosts = 'postgres://one:5432,two:5432/accounts?target_session_attrs=read-write'
+    const stderr = expect.stringMatching(
+      /a URL with several hosts: this is not supported\. Name one address that leads/,
+    )
+    const cwd = await sandbox.directory({ 'countersign.config.mjs': CONFIG })
+    const env = { DATABASE_URL: hosts.replace('//', `//app:${encodeURIComponent(PASSWORD)}@`) }
+    expect(await run(['serve', '--check'], { cwd, env })).toMatchObject({ code: 2, stderr })
+    expect(await run(['inbox', 'stats'], { cwd, env })).toMatchObject({ code: 2, stderr })
+    expect(await run(['inbox', 'stats', '--file', hosts], { cwd })).toMatchObject({ code: 2, stderr })
+    expect(await run(['serve', '--check', '--inbox', hosts], { cwd })).toMatchObject({ code: 2, stderr })
+  })
+
   it('is in no message when the server cannot be reached', async () => {
     const cwd = await sandbox.directory({ 'countersign.config.mjs': CONFIG })
     const env = { DATABASE_URL: SECRET_URL }

@@ -1,6 +1,7 @@
 import { invalidOption } from '../../base/option-checks.js'
 import { parseUrl } from '../../base/parse-url.js'
 import { refuseSurroundingSpace } from '../../base/surrounding-space.js'
+import { refuseSeveralHosts } from '../../inbox/postgres/one-address.js'
 import { UsageError } from '../io.js'
 import type { SecretReference } from './config-entry.js'
 import type { ConfigFile } from './config-file.js'
@@ -31,11 +32,12 @@ export async function connectionStringOf(
 
 /**
  * Refuses a connection string with white space around it, which PostgreSQL would take for a part of the name of the database.
- * Refuses also one that cannot be parsed, which most often has a password that is not encoded. The error does not
- * contain it. @throws CountersignError ERR_OPTION_INVALID
+ * Refuses also one with several hosts, and one that cannot be parsed, which most often has a password that is not encoded. The
+ * error does not contain it. @throws CountersignError ERR_OPTION_INVALID
  */
 export function refuseWrongUrl(connectionString: string, owner: string, option: string): void {
   refuseSurroundingSpace(owner, option, connectionString, { mayBeShown: false })
+  refuseSeveralHosts(connectionString, owner, option)
   if (!isConnectionString(connectionString) || parseUrl(connectionString)) return
   const cure =
     'write "postgres://user:password@host:5432/database", with each / ? # [ ] @ of the password percent-encoded'
@@ -50,8 +52,12 @@ export function refuseSpaceAroundName(name: string, owner: string, option: strin
   refuseSurroundingSpace(owner, option, name, { mayBeShown: !isConnectionString(name.trimStart()) })
 }
 
-/** Refuses a password in an option of the command line, which every user of the machine can see. @throws UsageError */
+/**
+ * Refuses a password in an option of the command line, which every user of the machine can see.
+ * @throws UsageError; CountersignError ERR_OPTION_INVALID if it has several hosts
+ */
 export function refusePassword(connectionString: string, flag: string): void {
+  refuseSeveralHosts(connectionString, flag, 'inbox')
   const url = parseUrl(connectionString)
   if (url && passwordsOf(url).length === 0) return
   const message =

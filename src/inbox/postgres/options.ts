@@ -7,6 +7,7 @@ import type { Logger } from '../../logging/logger.js'
 import { loggerOption, type LoggerOption } from '../../logging/logger-option.js'
 import { RETENTION_OPTIONS, retentionOptions, type Retention, type RetentionOptions } from '../retention.js'
 import type { PostgresPool } from './driver.js'
+import { refuseSeveralHosts } from './one-address.js'
 import { schemaName } from './schema-name.js'
 
 export interface PostgresInboxOptions extends RetentionOptions, LoggerOption {
@@ -113,6 +114,7 @@ function databaseOptions({ pool, connectionString, maxConnections }: PostgresInb
     'pass a pg.Pool as pool, or a connectionString such as "postgres://user:password@host:5432/database"'
   if (!isText) throw invalidOption(OWNER, 'connectionString', connectionString, cure, typeof connectionString)
   refuseSurroundingSpace(OWNER, 'connectionString', connectionString, { mayBeShown: false })
+  refuseSeveralHosts(connectionString, OWNER, 'connectionString')
   if (/^postgres(ql)?:/.test(connectionString) && parseUrl(connectionString) === undefined)
     throw invalidOption(OWNER, 'connectionString', connectionString, cure, 'not a URL')
   // The form of libpq, such as "host=localhost dbname=bank". The driver would look up a host with another name.

@@ -30,6 +30,11 @@ describe('new PostgresInbox', () => {
     ['a schema with a line end', { connectionString, schema: 'callbacks\n' }, 'schema'],
     ['a line end', { connectionString: `${connectionString}\n` }, 'connectionString'],
     ['keywords after a space', { connectionString: ' host=localhost password=s3cret' }, 'connectionString'],
+    [
+      'several hosts',
+      { connectionString: 'postgres://app:s3cret@one:5432,two:5432/bank' },
+      'connectionString',
+    ],
     ['a retention of 0', { connectionString, retentionMs: 0 }, 'retentionMs'],
   ])('refuses %s, without the password', (_what, options, option) => {
     let error: unknown
@@ -40,6 +45,31 @@ describe('new PostgresInbox', () => {
     }
     expect(error).toMatchObject({ code: 'ERR_OPTION_INVALID', owner: 'new PostgresInbox', option })
     expect((error as Error).stack).not.toContain('s3cret')
+  })
+
+  it.each([
+    ['several hosts', 'postgres://app:s3cret@one,two/bank'],
+    ['several hosts', 'postgresql://one:5432,two:5433/bank?target_session_attrs=read-write'],
+    ['several hosts', 'postgres://[::1]:5432,[::2]/bank'],
+    ['several hosts', 'postgres:///bank?host=one,two'],
+    ['several hosts', 'postgres:///bank?host=one&host=two'],
+    ['several hosts', 'postgres://one/bank?port=5432,5433'],
+    [
+      'target_session_attrs',
+      'postgres://app:s3cret@one/bank?sslmode=verify-full&target_session_attrs=primary',
+    ],
+    ['load_balance_hosts', 'postgres://one/bank?load_balance_hosts=random'],
+  ])('says that a URL with %s is not supported, and what to do: %s', (what, url) => {
+    const message = `connectionString is a URL with ${what}: this is not supported. Name one address that leads to the primary`
+    expect(() => new PostgresInbox({ connectionString: url })).toThrow(message)
+  })
+
+  it.each([
+    'postgres://app:a,b@one/bank',
+    'postgres://one/bank?host=/run/postgresql',
+    'postgres://[::1]:5432/bank',
+  ])('takes one host: %s', (url) => {
+    expect(new PostgresInbox({ connectionString: url, logger: false })).toBeDefined()
   })
 
   it.each(['', 'x'.repeat(64), 'é'.repeat(32), 'a\0b', ' a', 'pg_temp', '$user', 'information_schema'])(
