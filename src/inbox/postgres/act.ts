@@ -132,7 +132,7 @@ async function makeKnown(tx: Transaction, id: string): Promise<void> {
 const ORDER_KEY = 'SELECT order_key::text FROM entries WHERE id = $1::bigint'
 const STATE = `
   SELECT ${SHOWN_STATE} AS shown_state, ${ACTED_ON_COLUMNS}
-  FROM entries WHERE id = $2::bigint FOR UPDATE`
+  FROM entries WHERE id = $2::bigint FOR NO KEY UPDATE`
 const LATEST = 'SELECT action, before FROM history WHERE entry_id = $1::bigint ORDER BY id DESC LIMIT 1'
 
 // If another transaction stores the same key or signature meanwhile, this fails with unique_violation. The transaction is then

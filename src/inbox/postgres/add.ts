@@ -1,6 +1,8 @@
 import type { AddResult, Arrival } from '../inbox.js'
+import type { Copies } from './copies.js'
+import { InboxConflict } from './inbox-error.js'
 import { insertNew } from './insert-new.js'
-import { lockOrderKeys, orderKeyOf, promoteNext } from './order.js'
+import { lockOrdersOfNew, orderKeyOf, promoteNext } from './order.js'
 import { recordKnown } from './record-known.js'
 import type { Transaction, TransactionSettings } from './transaction.js'
 
@@ -10,30 +12,42 @@ export interface TriedArrival {
   readonly mayBeNew: boolean
 }
 
-/** Stores those of the arrivals that are not known. Returns the results in their order, and whether an entry is due now. */
+/**
+ * Stores those of the arrivals that are not known. Returns the results in their order, the copies that could not be counted yet, and
+ * whether an entry is due now.
+ */
 export async function addAll(
   tx: Transaction,
   given: readonly TriedArrival[],
   settings: TransactionSettings,
-): Promise<{ results: AddResult[]; isAnyDue: boolean }> {
+): Promise<{ results: AddResult[]; uncounted: readonly Copies[]; isAnyDue: boolean }> {
   const arrivals = given.map(({ arrival }) => arrival)
   // Trying the others again would take 17 percent of the processor time of a repeat.
-  const possiblyNewAt = [...given.keys()].filter(
+  const unsuspicious = [...given.keys()].filter(
     (index) => given[index]!.mayBeNew && arrivals[index]!.suspicion === undefined,
   )
+  const locked = await lockOrdersOfNew(
+    tx,
+    unsuspicious.map((index) => arrivals[index]!),
+    settings.schema,
+  )
+  const isLocked = (arrival: Arrival) => orderKeysOf(arrival).every((key) => locked.has(key))
+  const possiblyNewAt = unsuspicious.filter((index) => isLocked(arrivals[index]!))
   const possiblyNew = possiblyNewAt.map((index) => arrivals[index]!)
-  await lockOrderKeys(tx, possiblyNew.flatMap(orderKeysOf), settings.schema)
   const inserted = await insertNew(tx.all, possiblyNew, settings)
   const idAt = new Map(possiblyNewAt.map((index, position) => [index, inserted?.[position]]))
   const others = arrivals.filter((_, index) => idAt.get(index) === undefined)
-  const known = (await recordKnown(tx, others, settings)).values()
+  const recorded = await recordKnown(tx, others, settings)
+  const known = recorded.results.values()
   const results = arrivals.map((_, index): AddResult => {
     const id = idAt.get(index)
     return id === undefined ? known.next().value! : { result: 'stored', id }
   })
   const stored = arrivals.filter((_, index) => results[index]!.result === 'stored')
+  // The entry with its key has been deleted since, so that its order was not locked.
+  if (!stored.every(isLocked)) throw new InboxConflict('an entry was deleted')
   await promoteNext(tx, [...new Set(stored.flatMap(orderKeysOf))])
-  return { results, isAnyDue: stored.length > 0 }
+  return { results, uncounted: recorded.uncounted, isAnyDue: stored.length > 0 }
 }
 
 function orderKeysOf({ orderKey }: Arrival): string[] {

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto'
+import { identityOf } from '../identity.js'
+import type { Arrival } from '../inbox.js'
 import { demotion, promotion } from './order-sql.js'
 import { advisoryLock } from './schema.js'
 import type { Transaction } from './transaction.js'
@@ -15,6 +17,29 @@ export function orderKeyOf(text: string): string {
  */
 export async function lockOrderKeys(tx: Transaction, keys: readonly string[], schema: string): Promise<void> {
   if (keys.length > 0) await tx.run(LOCK, keys, orderLock(schema))
+}
+
+/**
+ * The same for the keys of arrivals. Returns the keys. Those of arrivals that are known are left out: a handler's transaction holds
+ * the lock until its commit has ended, and a repeat must not wait for that.
+ */
+export async function lockOrdersOfNew(
+  tx: Transaction,
+  arrivals: readonly Arrival[],
+  schema: string,
+): Promise<ReadonlySet<string>> {
+  const ordered = arrivals.filter(({ orderKey }) => orderKey !== undefined)
+  if (ordered.length === 0) return new Set()
+  const identities = ordered.map(identityOf)
+  const rows = await tx.all<{ key: string }>(
+    LOCK_NEW,
+    ordered.map(({ orderKey }) => orderKeyOf(orderKey!)),
+    identities.map(({ keyHash }) => keyHash),
+    ordered.map(({ callback }) => Number(callback.signedAt)),
+    identities.map(({ signature }) => signature),
+    orderLock(schema),
+  )
+  return new Set(rows.map(({ key }) => key))
 }
 
 /** The number that distinguishes the locks of order keys of this schema from all other locks. */
@@ -35,6 +60,20 @@ export async function promoteNext(tx: Transaction, keys: readonly string[]): Pro
 const LOCK = `
   SELECT pg_advisory_xact_lock(key # $2::bigint)
   FROM (SELECT DISTINCT key FROM unnest($1::bigint[]) AS given (key) ORDER BY key) AS keys`
+
+// As texts, because a driver may return each bigint as a number. LATERAL with a limit: see `recogniseArrivals`.
+const LOCK_NEW = `
+  SELECT key::text, pg_advisory_xact_lock(key # $5::bigint)
+  FROM (
+    SELECT DISTINCT given.key
+    FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bytea[]) AS given (key, key_hash, signed_at, signature)
+      LEFT JOIN LATERAL (
+        SELECT id FROM entries WHERE key_hash = given.key_hash AND nullif(entries.known, false) LIMIT 1
+      ) AS known ON true
+    WHERE known.id IS NULL
+      AND (SELECT entry_id FROM signatures WHERE signed_at = given.signed_at AND signature = given.signature) IS NULL
+    ORDER BY key
+  ) AS keys`
 
 const KEYS = '$1::bigint[]'
 const DEMOTE = demotion(KEYS)

@@ -219,7 +219,7 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
 
   async #close(): Promise<void> {
     this.#listener.close()
-    await this.#arrivals.idle()
+    await this.#arrivals.close()
     await this.#announcements.close()
     await this.#database.close()
   }

@@ -1,36 +1,50 @@
 import type { AddResult, Arrival, QuarantineCause } from '../inbox.js'
 import { QUARANTINE_REASON } from '../quarantine-reason.js'
+import { identityOf } from '../identity.js'
 import { COLUMNS, columnsOf, parameterAfterColumns, VALUES_OF_ONE } from './arriving-rows.js'
+import { countCopies, type Copies } from './copies.js'
 import { InboxConflict } from './inbox-error.js'
 import { insertNew } from './insert-new.js'
-import { countDuplicates, isSignedAnew, recogniseArrivals, type Recognised } from './recognise-arrivals.js'
+import { isSignedAnew, recogniseArrivals, type Recognised } from './recognise-arrivals.js'
 import type { BigInteger } from '../stored-entry.js'
 import { storedText } from './sql-text.js'
 import type { Transaction, TransactionSettings } from './transaction.js'
 
 /**
  * Decides on arrivals that are suspect, or whose key or signature is known, and records them. Returns the results in the order of
- * the arrivals. All duplicates together take two statements, because a sender that retries sends many at once. Each of the other
+ * the arrivals, and the copies that could not be counted yet. All duplicates together take two statements, because a sender that retries sends many at once. Each of the other
  * arrivals is recorded alone, because its result depends on the arrivals before it.
  */
 export async function recordKnown(
   tx: Transaction,
   arrivals: readonly Arrival[],
   settings: TransactionSettings,
-): Promise<AddResult[]> {
-  if (arrivals.length === 0) return []
+): Promise<{ results: AddResult[]; uncounted: Copies[] }> {
+  if (arrivals.length === 0) return { results: [], uncounted: [] }
   const duplicates = independentDuplicates(await recogniseArrivals(tx, arrivals))
-  await countDuplicates(tx, [...duplicates.values()])
+  const uncounted = [...(await countCopies(tx, [...duplicates.values()].map(copyOf)))]
   const results: AddResult[] = []
   for (const [index, arrival] of arrivals.entries()) {
     const duplicate = duplicates.get(index)
     results.push(
       duplicate
         ? { result: 'duplicate', id: String(duplicate.knownId) }
-        : await recordOne(tx, arrival, settings),
+        : await recordOne(tx, arrival, settings, uncounted),
     )
   }
-  return results
+  return { results, uncounted }
+}
+
+function copyOf(duplicate: Recognised): Copies {
+  const { arrival, knownId } = duplicate
+  const isNew = isSignedAnew(duplicate)
+  const signature = { signedAt: Number(arrival.callback.signedAt), value: identityOf(arrival).signature }
+  return {
+    entryId: String(knownId),
+    number: 1,
+    isSignedAnew: isNew,
+    signature: isNew ? signature : undefined,
+  }
 }
 
 /**
@@ -53,12 +67,19 @@ async function recordOne(
   tx: Transaction,
   arrival: Arrival,
   settings: TransactionSettings,
+  uncounted: Copies[],
 ): Promise<AddResult> {
   const [found] = await recogniseArrivals(tx, [arrival])
-  const { recognition, knownId, signedId } = found!
+  const { recognition, knownId, signedId, suspectId } = found!
+  const isKept = recognition !== 'duplicate' && recognition !== 'new' && suspectId !== null
+  if (isKept) {
+    const copy = { entryId: String(suspectId), number: 1, isSignedAnew: false }
+    uncounted.push(...(await countCopies(tx, [copy])))
+    return { result: 'duplicate', id: String(suspectId) }
+  }
   switch (recognition) {
     case 'duplicate':
-      await countDuplicates(tx, [found!])
+      uncounted.push(...(await countCopies(tx, [copyOf(found!)])))
       return { result: 'duplicate', id: String(knownId) }
     case 'suspicion':
       return quarantine(tx, arrival, recognition, arrival.suspicion!)

@@ -51,6 +51,12 @@ export const STORE_NEW_FUNCTION = `
       INSERT INTO signatures (signed_at, signature, entry_id, repeated)
       SELECT signed_at, signature, id, false FROM arriving
       WHERE signed_at > coalesce((SELECT signed_at FROM deleted), '-9223372036854775808'::bigint)
+        -- A known key conflicts. Where a handler's transaction has changed its entry, the insertion would wait for the end of that. A
+        -- subquery and not EXISTS, for which the plan might read the whole table.
+        AND (
+          SELECT known.id FROM entries AS known
+          WHERE known.key_hash = arriving.key_hash AND nullif(known.known, false) LIMIT 1
+        ) IS NULL
       ORDER BY signed_at, signature, id
       ON CONFLICT DO NOTHING RETURNING entry_id
     ),
@@ -92,3 +98,5 @@ export const STORE_NEW_FUNCTION = `
   END
   $store_new$;
 `
+
+/** Of version 3 of the schema. It waits for the transactions of handlers. */

@@ -109,6 +109,7 @@ describe('the steps of the schema', () => {
       '12307005d9652794',
       'f559e0d3787c82b5',
       'a6529eef6e76db6b',
+      '7d8a4b3fd5314f54',
     ])
   })
 })
