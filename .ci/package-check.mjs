@@ -19,6 +19,8 @@ const { version, devDependencies, exports } = JSON.parse(readFileSync(join(root,
 const OLDER_TYPESCRIPT = 'typescript@~5.9.0'
 const FLAGS = [
   '--noEmit',
+  // Each type that a value of a user has must have a name that a user can import.
+  '--declaration',
   '--strict',
   '--exactOptionalPropertyTypes',
   '--skipLibCheck',
@@ -59,8 +61,13 @@ try {
   step('TypeScript without the types of Express', () => compile(typed, 'node-http'))
   step('TypeScript with the types of the DOM', () => compile(typed, 'dom', '--lib', 'es2022,dom'))
   step('TypeScript that resolves as Node 10 did', () => compileAsBefore(typed, 'older-resolution'))
+  npmInstall(typed, ['@opentelemetry/api@1'])
+  writeFileSync(join(typed, 'entry-points.ts'), everyEntryPoint())
+  const es2020 = ['--target', 'es2020', '--lib', 'es2020']
+  step('TypeScript with the library of ES2020', () => compile(typed, 'entry-points', ...es2020))
   npmInstall(typed, ['express@5', '@types/express@5'])
   step('TypeScript with the types of Express 5', () => compile(typed, 'express'))
+  step('TypeScript with an event of the application', () => compile(typed, 'own-event'))
   npmInstall(typed, ['express@4', '@types/express@4'])
   step('TypeScript with the types of Express 4', () => compile(typed, 'express'))
 } catch (error) {
@@ -132,10 +139,20 @@ function checkCommand(folder) {
   return run(folder, 'npx', '--no-install', 'countersign', '--help')
 }
 
+function entryPointNames() {
+  return Object.keys(exports)
+    .filter((entry) => entry !== './package.json')
+    .map((entry) => JSON.stringify(`countersign${entry.slice(1)}`))
+}
+
+function everyEntryPoint() {
+  const imports = entryPointNames().map((name, index) => `export * as entry${index} from ${name}`)
+  return `${imports.join('\n')}\n`
+}
+
 function loadEntryPoints(folder) {
-  const names = Object.keys(exports).map((entry) => JSON.stringify(`countersign${entry.slice(1)}`))
   // countersign/opentelemetry is for those who have its API.
-  const entryPoints = names.filter((name) => !/package\.json|opentelemetry/.test(name))
+  const entryPoints = entryPointNames().filter((name) => !name.includes('opentelemetry'))
   run(folder, 'node', '-e', entryPoints.map((name) => `require(${name})`).join('\n'))
   run(folder, 'node', '--input-type=module', '-e', entryPoints.map((name) => `import ${name}`).join('\n'))
 }

@@ -3,6 +3,7 @@ export { forwardedEvent, type ForwardedCallback } from './bullmq/forwarded-callb
 export {
   handleForwarded,
   type ForwardedHandlers,
+  type ForwardedJob,
   type HandleForwardedOptions,
 } from './bullmq/handle-forwarded.js'
 export type { ForwardedJobOptions, JobQueue } from './bullmq/job-queue.js'

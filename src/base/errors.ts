@@ -23,7 +23,8 @@ export class CountersignError<Code extends string = string> extends Error {
   /** Where that option was given, such as `createReceiver`, a configuration file, a flag or an environment variable. */
   declare readonly owner?: string
 
-  constructor(code: Code, message: string, options?: ErrorOptions) {
+  /** The type `ErrorOptions` would need the library of ES2022 in the project of the user. */
+  constructor(code: Code, message: string, options?: { cause?: unknown }) {
     super(message, options)
     this.name = 'CountersignError'
     this.code = code
@@ -43,7 +44,7 @@ export class OptionError<
     owner: string,
     option: string,
     messageFor: (owner: string) => string,
-    options?: ErrorOptions,
+    options?: { cause?: unknown },
   ) {
     super(code, messageFor(owner), options)
     this.option = option

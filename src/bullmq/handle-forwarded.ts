@@ -37,7 +37,7 @@ void (true satisfies HasAll<keyof HandleForwardedOptions, typeof OPTIONS>)
 const OWNER = 'handleForwarded'
 
 /** What is used of a job. */
-interface ForwardedJob {
+export interface ForwardedJob {
   readonly data: unknown
   /** How many attempts have failed. */
   readonly attemptsMade: number

@@ -4,7 +4,7 @@ import { saysKeyReused } from './key-reused.js'
 
 /** Thrown by a handler to end the retries: the entry becomes a dead letter immediately. */
 export class DoNotRetryError extends CountersignError<'ERR_DO_NOT_RETRY'> {
-  constructor(message: string, options?: ErrorOptions) {
+  constructor(message: string, options?: { cause?: unknown }) {
     super('ERR_DO_NOT_RETRY', message, options)
     this.name = 'DoNotRetryError'
   }

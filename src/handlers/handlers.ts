@@ -12,6 +12,13 @@ import { NEEDS_SHARED_STORE, sharedStoreMissing } from './shared-store.js'
  */
 export type EventMap = { readonly [eventTypeName: string]: CallbackPayload }
 
+/**
+ * Whatever events were declared. A function whose parameter is a `Receiver` takes one with declared events only with `any`: the
+ * handlers of a type have its payload as a parameter.
+ */
+// oxlint-disable-next-line typescript/no-explicit-any
+export type AnyEvents = any
+
 /** An event of any declared type, discriminated by its `type`. */
 export type AnyEvent<Events extends object> = {
   [Type in keyof Events & string]: CallbackEvent<Type, Events[Type]>

@@ -12,6 +12,7 @@ import type {
 import { subscribeToErrors } from '../events/subscribe-to-errors.js'
 import type {
   AnyEvent,
+  AnyEvents,
   Handler,
   HandlerOptions,
   Handlers,
@@ -25,7 +26,7 @@ type OptionsWithTransaction<Transaction> = [Transaction] extends [object]
   : never
 
 /** What a receiver and a worker have in common: the registration of handlers and listeners. */
-export abstract class Registration<Events extends object, Transaction = unknown> {
+export abstract class Registration<Events extends object = AnyEvents, Transaction = unknown> {
   /** Reports what happens to callbacks: `events.subscribe('failed', (event) => ...)`. */
   readonly events: EventSource
   readonly #handlers: Handlers

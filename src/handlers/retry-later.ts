@@ -7,7 +7,7 @@ import { property } from '../base/foreign-value.js'
  * like after any other failure.
  */
 export class RetryLaterError extends CountersignError<'ERR_RETRY_LATER'> {
-  constructor(message: string, options?: ErrorOptions) {
+  constructor(message: string, options?: { cause?: unknown }) {
     super('ERR_RETRY_LATER', message, options)
     this.name = 'RetryLaterError'
   }

@@ -13,18 +13,9 @@ import { createWhenClosed } from './when-closed.js'
 
 export interface CaptureRawBodyOptions extends BodyLimitOptions, OutcomeLogOptions, LoggerOption {}
 
-declare global {
-  // Not in IncomingMessage: an application may augment 'http' or 'node:http', and augmenting both breaks its types.
-  namespace Express {
-    interface Request {
-      /** The bytes of the body as they arrived, after `captureRawBody()` or a parser that keeps them. */
-      rawBody?: Buffer
-    }
-  }
-}
-
 /**
- * Middleware that keeps the bytes of a callback body in `req.rawBody`, as they arrived. A request that cannot be a
+ * Middleware that keeps the bytes of a callback body in `req.rawBody`, as they arrived. The application declares that property of
+ * `Express.Request` itself, as a `Buffer`. A request that cannot be a
  * callback is answered before its body is read: 405, 413, 415, 431, or 401 without a well-formed Authorization header.
  * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */

@@ -22,19 +22,9 @@ import { respond } from './respond.js'
 export interface VerifySignatureOptions
   extends AuthenticatorOptions, BodyLimitOptions, OutcomeLogOptions, LoggerOption {}
 
-declare global {
-  // Express's own interface for properties that middleware adds. It has no effect if the types of Express are not
-  // installed.
-  namespace Express {
-    interface Request {
-      /** The verified callback, after `verifySignature()`. */
-      event?: CallbackEvent
-    }
-  }
-}
-
 /**
- * Middleware that passes on only genuine callbacks, with the verified event in `req.event`. Other requests are
+ * Middleware that passes on only genuine callbacks, with the verified event in `req.event`. The application declares that property
+ * of `Express.Request` itself, as a `CallbackEvent`: it may have an `event` of another type. Other requests are
  * answered: 401 if the signature does not match, 400 to 503 for other reasons, as `OUTCOMES` lists them. It uses
  * the bytes that `captureRawBody()` kept, or reads the body itself. It does not recognise repeats:
  * `receiver.middleware()` does.

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
 import type { StoredEvent } from '../events/lifecycle-events.js'
-import type { EventMap } from '../handlers/handlers.js'
+import type { AnyEvents, EventMap } from '../handlers/handlers.js'
 import { Registration } from '../handlers/registration.js'
 import { checkIsFunction } from '../base/check-is-function.js'
 import { CountersignError } from '../base/errors.js'
@@ -47,7 +47,7 @@ export function createReceiver<Events extends object = EventMap, Transaction = u
   return new Receiver(parseReceiverOptions(options))
 }
 
-export class Receiver<Events extends object = EventMap, Transaction = unknown> extends Registration<
+export class Receiver<Events extends object = AnyEvents, Transaction = unknown> extends Registration<
   Events,
   Transaction
 > {

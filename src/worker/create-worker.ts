@@ -4,7 +4,7 @@ import { EventChannel } from '../events/event-channel.js'
 import { ListenerErrors } from '../events/listener-errors.js'
 import { Dispatcher } from '../handlers/dispatcher.js'
 import { warnOfGaps } from '../handlers/handler-gaps.js'
-import { Handlers, type EventMap } from '../handlers/handlers.js'
+import { Handlers, type AnyEvents, type EventMap } from '../handlers/handlers.js'
 import { Registration } from '../handlers/registration.js'
 import type { InboxOperations } from '../inbox/operations.js'
 import { publishedOperations } from '../inbox/published-operations.js'
@@ -30,7 +30,7 @@ export function createWorker<Events extends object = EventMap, Transaction = unk
   return new InboxWorker(parseWorkerOptions(options, secrets), secrets)
 }
 
-export class InboxWorker<Events extends object = EventMap, Transaction = unknown> extends Registration<
+export class InboxWorker<Events extends object = AnyEvents, Transaction = unknown> extends Registration<
   Events,
   Transaction
 > {

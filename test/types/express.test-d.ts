@@ -4,6 +4,16 @@ import { createServer as createHttp2Server } from 'node:http2'
 import { createReceiver, captureRawBody, verifySignature, type CallbackEvent } from '../../src/index.js'
 import { equal } from './equal.js'
 
+// As the README says.
+declare global {
+  namespace Express {
+    interface Request {
+      event?: CallbackEvent
+      rawBody?: Buffer
+    }
+  }
+}
+
 const app = express()
 const receiver = createReceiver({ subscriptions: [] })
 app.post('/hooks/transfers', receiver.middleware())

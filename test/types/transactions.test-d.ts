@@ -112,7 +112,12 @@ receiver.onUnhandled(() => {}, { transactional: true })
 // What takes any receiver or worker takes these.
 const anyReceiver: Receiver = receiver
 const anyWorker: InboxWorker = createWorker({ inbox: transactional })
-void [anyReceiver, anyWorker]
+const typedReceiver: Receiver = typed
+const typedWorker: InboxWorker = createWorker<Events, Client>({ inbox: transactional })
+const anyRegistration: Registration = typed
+void [anyReceiver, anyWorker, typedReceiver, typedWorker, anyRegistration]
+// With a receiver of any events, any type and payload is allowed.
+anyReceiver.on('a.b', (event) => event.payload.amount).onAny((event) => event.type)
 
 // Handlers may be registered by a function that both share.
 function register(target: Registration<Events, Client>): void {

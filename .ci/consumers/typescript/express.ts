@@ -1,5 +1,14 @@
-import { captureRawBody, createReceiver, verifySignature } from 'countersign'
+import { captureRawBody, createReceiver, verifySignature, type CallbackEvent } from 'countersign'
 import express from 'express'
+
+declare global {
+  namespace Express {
+    interface Request {
+      event?: CallbackEvent
+      rawBody?: Buffer
+    }
+  }
+}
 
 const subscriptions = [
   {

@@ -1,5 +1,12 @@
 import { createServer } from 'node:http'
-import { createReceiver, CountersignError, type CallbackEvent, type IdempotencyStore } from 'countersign'
+import {
+  createReceiver,
+  CountersignError,
+  type CallbackEvent,
+  type IdempotencyStore,
+  type Receiver,
+} from 'countersign'
+import { handleForwarded } from 'countersign/bullmq'
 import { createClient, ClientError, type ServiceResponse } from 'countersign/client'
 import { verifyCallback } from 'countersign/signature'
 import { signedCallback, startServiceSimulator, type Delivery } from 'countersign/testing'
@@ -30,7 +37,15 @@ receiver.onError((error) => {
   if (error instanceof CountersignError) console.error(error.code)
 })
 
+// A function for any receiver takes one with declared events.
+const alarm = (any: Receiver): unknown => any.onDeadLetter(({ reason }) => console.error(reason))
+alarm(receiver)
+
 createServer(receiver.requestListener()).listen(3000)
+
+export const processor = handleForwarded<Events>({
+  'transfers.book-completed': (event) => console.log(event.payload.Amount),
+})
 
 const { headers, body } = signedCallback({ subscription })
 const verdict = verifyCallback({
