@@ -1,3 +1,4 @@
+import { bindMethods } from '../base/bind-methods.js'
 import type { MaybePending } from '../base/pending.js'
 import { FunctionsByName } from './functions-by-name.js'
 import { LIFECYCLE_EVENT_NAMES, type LifecycleEventName, type LifecycleEvents } from './lifecycle-events.js'
@@ -43,6 +44,7 @@ export class EventChannel implements EventSource {
   constructor(onListenerError: (error: unknown, event: object) => void) {
     this.#onListenerError = onListenerError
     this.#hooks = new StepHooks(onListenerError)
+    bindMethods(this, ['subscribe', 'around'])
   }
 
   subscribe<Name extends LifecycleEventName>(name: Name, listener: LifecycleListener<Name>): () => void {

@@ -1,3 +1,4 @@
+import { bindMethods } from '../base/bind-methods.js'
 import { checkIsFunction } from '../base/check-is-function.js'
 import type { CallbackEvent } from '../callback/callback.js'
 import type { Outcome } from '../callback/outcomes.js'
@@ -25,7 +26,10 @@ type OptionsWithTransaction<Transaction> = [Transaction] extends [object]
   ? TransactionalHandlerOptions
   : never
 
-/** What a receiver and a worker have in common: the registration of handlers and listeners. */
+/**
+ * What a receiver and a worker have in common: the registration of handlers and listeners. Its methods may be passed on without
+ * it, as `({ on }) => on(...)` does.
+ */
 export abstract class Registration<Events extends object = AnyEvents, Transaction = unknown> {
   /** Reports what happens to callbacks: `events.subscribe('failed', (event) => ...)`. */
   readonly events: EventSource
@@ -36,6 +40,7 @@ export abstract class Registration<Events extends object = AnyEvents, Transactio
     this.events = channel
     this.#handlers = handlers
     this.#channel = channel
+    bindMethods(this, METHODS)
   }
 
   /**
@@ -122,6 +127,19 @@ export abstract class Registration<Events extends object = AnyEvents, Transactio
     return this
   }
 }
+
+/** The methods that a function in the configuration of `countersign serve` gets. A worker lacks two of them. */
+const METHODS = [
+  'on',
+  'onAny',
+  'onUnhandled',
+  'onError',
+  'onOutcome',
+  'onHandled',
+  'onRetry',
+  'onDeadLetter',
+  'onQuarantined',
+]
 
 function isRetry(event: FailedEvent): event is RetryEvent {
   return event.entry !== undefined && event.retryInMs !== undefined
