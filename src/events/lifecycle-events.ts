@@ -87,7 +87,7 @@ export interface ExplainedEvent {
   readonly cure: string
 }
 
-/** What an operator did to an entry, through `receiver.operations` or `worker.operations`. */
+/** What an operator did to an entry, by `act` of the inbox object that this receiver or worker has opened. */
 export interface OperatorEvent {
   readonly entry: EntryId
   /** Who did it, as the history of the entry has it. */

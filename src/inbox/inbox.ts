@@ -1,5 +1,5 @@
 import type { EntryId, VerifiedCallback } from '../callback/callback.js'
-import type { PrunableState } from './states.js'
+import type { OperatorAction, PrunableState } from './states.js'
 
 /**
  * Holds verified callbacks durably until they have been handled.
@@ -21,8 +21,11 @@ export interface Inbox {
   /** How long an entry that an operator discarded is kept at least, in milliseconds. */
   readonly discardedRetentionMs: number
 
-  /** Connects, and brings the schema up to date. Rejects when it cannot. Safe to call twice. */
-  open(): Promise<void>
+  /**
+   * Connects, and brings the schema up to date. Rejects when it cannot. Safe to call twice. Several receivers and workers of a
+   * process may open the same object: each passes itself as `opener`.
+   */
+  open(opener?: InboxOpener): Promise<void>
 
   /**
    * Stores a callback unless it is known. The unique key of this step is the de-duplication.
@@ -102,7 +105,17 @@ export interface Inbox {
     work: (transaction: unknown) => Promise<ClaimEnd>,
   ): Promise<'committed' | 'lost'>
 
-  close(): Promise<void>
+  /** Closes the inbox, unless another opener has opened the object and not closed it. Safe to call twice. */
+  close(opener?: InboxOpener): Promise<void>
+}
+
+/** A receiver or a worker that has opened an inbox. */
+export interface InboxOpener {
+  /**
+   * Called after each decision of an operator that `act` of this object has carried out. It may have made an entry due. So may a
+   * discard: the next entry of its order key. It must not throw.
+   */
+  decided?(id: EntryId, action: OperatorAction, by: string, reason: string | undefined): void
 }
 
 export interface TransactOptions {

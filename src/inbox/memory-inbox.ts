@@ -12,6 +12,7 @@ import type {
   Claims,
   ClaimToken,
   EventTypes,
+  InboxOpener,
   PruneEntries,
   SettledClaim,
 } from './inbox.js'
@@ -30,6 +31,7 @@ import type {
   RelatedEntry,
 } from './operations.js'
 import { InboxClock } from './inbox-clock.js'
+import { InboxOpeners } from './inbox-openers.js'
 import { add } from './memory/add.js'
 import { begin, claim, extend, requeueUnhandled, setTimesAnew, settle } from './memory/claims.js'
 import { MemoryEntries } from './memory/entries.js'
@@ -59,6 +61,7 @@ export class MemoryInbox implements CompleteInbox {
   readonly #askedTypes = new AskedTypes()
   /** By nonce, the times when probes were sent. */
   readonly #probes = new Map<string, number>()
+  readonly #openers = new InboxOpeners()
 
   constructor(options: MemoryInboxOptions = {}) {
     checkKnownOptions(OWNER, options, KNOWN)
@@ -69,7 +72,9 @@ export class MemoryInbox implements CompleteInbox {
   }
 
   // The methods are async so that a throw becomes a rejection. None may await: each is one atomic step.
-  async open(): Promise<void> {}
+  async open(opener?: InboxOpener): Promise<void> {
+    await this.#openers.open(opener, async () => {})
+  }
 
   async add(arrival: Arrival, begin?: BeginOnArrival): Promise<AddResult> {
     checkBegin(begin)
@@ -139,7 +144,9 @@ export class MemoryInbox implements CompleteInbox {
   async act(id: EntryId, action: OperatorAction, by: string, options?: ActOptions): Promise<ActResult> {
     checkId('inbox.act', id)
     checkAction('inbox.act', action)
-    return act(this.#entries, id, action, decisionOf(by, options), this.#clock.now())
+    return this.#openers.decide(id, action, by, options, async () =>
+      act(this.#entries, id, action, decisionOf(by, options), this.#clock.now()),
+    )
   }
 
   async prune(request: PruneEntries): Promise<number> {
@@ -156,7 +163,9 @@ export class MemoryInbox implements CompleteInbox {
     return isNew
   }
 
-  async close(): Promise<void> {}
+  async close(opener?: InboxOpener): Promise<void> {
+    await this.#openers.close(opener, async () => {})
+  }
 
   #list(filter: EntryFilter, page: EntryPage): EntrySummary[] {
     return listOf(this.#entries.all.values(), filter, page, this.#entries.shownStates())

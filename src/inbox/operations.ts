@@ -1,7 +1,9 @@
 import type { EntryId, VerifiedCallback } from '../callback/callback.js'
 import type { ActivityBucket, ActivityRequest } from './activity.js'
 import type { ArrivedHeaders, Inbox } from './inbox.js'
-import type { InboxState } from './states.js'
+import type { InboxState, OperatorAction } from './states.js'
+
+export type { OperatorAction, OperatorDecision } from './states.js'
 
 /**
  * The operations of operators on an inbox. `countersign inbox` and the console need them. The receiver does not. The worker uses
@@ -14,7 +16,10 @@ export interface InboxOperations extends Pick<
   /** How many entries are in each state. */
   stats(): Promise<InboxStats>
 
-  /** Entries that match the filter, in the order of their arrival. */
+  /**
+   * Entries that match the filter, in the order of their arrival: at most `limit` of them, which is 100 by default. The result does
+   * not say whether more entries match. To go through all of them use `search`.
+   */
   list(filter: EntryFilter, page?: EntryPage): Promise<EntrySummary[]>
 
   /**
@@ -45,7 +50,8 @@ export interface InboxOperations extends Pick<
   /**
    * Carries out an operator's decision on one entry, and records it. It is refused if there is no such entry, or if the state of the
    * entry does not allow it. Unless `again` is set, it is also refused if it would handle a callback a second time: if the entry
-   * was handled, or if a related entry was handled or will be. `by` is a name of 1 to 100 characters, without control characters.
+   * was handled, or if a related entry was handled or will be. The receivers and workers that have opened this object publish the
+   * decision on their `events`, and look for due entries immediately. `by` is a name of 1 to 100 characters, without control characters.
    * @throws CountersignError ERR_OPTION_INVALID if the name or the reason is too long or has control characters
    */
   act(id: EntryId, action: OperatorAction, by: string, options?: ActOptions): Promise<ActResult>
@@ -53,18 +59,6 @@ export interface InboxOperations extends Pick<
 
 /** An inbox for receivers, workers and operators, as those of this package are. */
 export interface CompleteInbox extends Inbox, Omit<InboxOperations, keyof Inbox> {}
-
-/**
- * `retry`: handle the entry again. `release`: handle an entry that is in quarantine. It then has the event type of its subscription,
- * not that of its header, which is not signed. `discard`: never handle the entry.
- */
-export type OperatorDecision = 'retry' | 'release' | 'discard'
-
-/**
- * `undo`: take back the latest decision on the entry. The entry gets back its state, reason and times. This is possible until a
- * worker claims the entry, and once for each decision. It is not possible for a release if the callback was repeated since.
- */
-export type OperatorAction = OperatorDecision | 'undo'
 
 export type ActResult =
   | { readonly done: true }

@@ -1,6 +1,6 @@
 import type { EventChannel } from '../events/event-channel.js'
 import type { LifecycleEventName } from '../events/lifecycle-events.js'
-import type { Inbox } from './inbox.js'
+import type { Inbox, InboxOpener } from './inbox.js'
 import type { InboxOperations, OperatorAction } from './operations.js'
 
 const PUBLISHED_AS = {
@@ -10,20 +10,26 @@ const PUBLISHED_AS = {
   undo: 'undone',
 } as const satisfies Record<OperatorAction, LifecycleEventName>
 
-/**
- * The operations of an inbox whose owner opens and closes it, and publishes what operators do. Undefined if the inbox lacks one
- * of the operations. `onDue` is called after each action. A discard may make an entry due as well: the next one of its order key.
- */
-export function publishedOperations(
+/** Publishes on `events` what operators decide, and calls `onDue` after each decision. */
+export function decisionPublisher(events: EventChannel, onDue: () => void): InboxOpener {
+  return {
+    decided(id, action, by, reason) {
+      onDue()
+      events.publish(PUBLISHED_AS[action], { entry: id, by, ...(reason !== undefined && { reason }) })
+    },
+  }
+}
+
+/** The operations of an inbox whose opener closes it. Undefined if the inbox lacks one of the operations. */
+export function operationsFor(
+  opener: InboxOpener,
   inbox: Inbox & Partial<InboxOperations>,
-  events: EventChannel,
-  onDue: () => void,
 ): InboxOperations | undefined {
   if (!hasOperations(inbox)) return undefined
   return {
     retentionMs: inbox.retentionMs,
     discardedRetentionMs: inbox.discardedRetentionMs,
-    open: () => inbox.open(),
+    open: () => inbox.open(opener),
     stats: () => inbox.stats(),
     list: (filter, page) => inbox.list(filter, page),
     search: (filter, page) => inbox.search(filter, page),
@@ -33,14 +39,11 @@ export function publishedOperations(
     related: (id) => inbox.related(id),
     prune: (request) => inbox.prune(request),
     async act(id, action, by, options) {
-      const result = await inbox.act(id, action, by, options)
-      if (!result.done) return result
-      onDue()
-      const reason = options?.reason
-      events.publish(PUBLISHED_AS[action], { entry: id, by, ...(reason !== undefined && { reason }) })
-      return result
+      // The inbox tells only those that have opened it, and a receiver that was not started has not.
+      await inbox.open(opener)
+      return inbox.act(id, action, by, options)
     },
-    // The owner still uses the inbox.
+    // The opener still uses the inbox.
     close: async () => {},
   }
 }

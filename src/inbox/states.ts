@@ -45,6 +45,18 @@ export const MOVES = {
 
 export type Move = keyof typeof MOVES
 
+/**
+ * `retry`: handle the entry again. `release`: handle an entry that is in quarantine. It then has the event type of its subscription,
+ * not that of its header, which is not signed. `discard`: never handle the entry.
+ */
+export type OperatorDecision = 'retry' | 'release' | 'discard'
+
+/**
+ * `undo`: take back the latest decision on the entry. The entry gets back its state, reason and times. This is possible until a
+ * worker claims the entry, and once for each decision. It is not possible for a release if the callback was repeated since.
+ */
+export type OperatorAction = OperatorDecision | 'undo'
+
 /** The states in which an old entry may be deleted. */
 export const PRUNABLE = ['handled', 'discarded'] as const satisfies readonly StoredState[]
 

@@ -11,8 +11,8 @@ import { headerLines, type RequestHeaders } from '../http/callback-headers.js'
 import type { Authenticated, Acceptance } from './acceptance.js'
 import { headerKeeper } from './arrived-headers.js'
 import { InFlight } from './in-flight.js'
-import type { AddResult, Inbox } from '../inbox/inbox.js'
 import { PROBE_MEMORY_MS } from '../probe/probe-limit.js'
+import type { AddResult, Inbox, InboxOpener } from '../inbox/inbox.js'
 import type { Worker } from '../worker/worker.js'
 
 /** Says which events have to be handled one after the other: those for which it returns the same text. */
@@ -21,6 +21,7 @@ export type OrderBy<Event> = (event: Event) => string | undefined
 interface DurableAcceptanceParts {
   readonly inbox: Inbox
   readonly worker: Worker
+  readonly opener: InboxOpener
   readonly handlers: Handlers
   readonly orderBy: OrderBy<never> | undefined
   readonly dependencyTimeoutMs: number
@@ -88,12 +89,12 @@ export class DurableAcceptance implements Acceptance {
 
   async stop(limitMs: number): Promise<void> {
     await Promise.all([this.#parts.worker.stop(limitMs), settledWithin(this.#stored(), limitMs)])
-    await this.#parts.inbox.close()
+    await this.#parts.inbox.close(this.#parts.opener)
   }
 
   async #start(): Promise<void> {
-    const { inbox, worker, handlers } = this.#parts
-    await inbox.open()
+    const { inbox, worker, handlers, opener } = this.#parts
+    await inbox.open(opener)
     this.#isOpen = true
     // Without handlers this process only stores.
     if (!handlers.isEmpty) worker.start()

@@ -8,7 +8,7 @@ import { Dispatcher } from '../handlers/dispatcher.js'
 import { Handlers } from '../handlers/handlers.js'
 import { OutcomeLog } from '../http/log-outcome.js'
 import { callbackProcessor } from '../http/process-callback.js'
-import { publishedOperations } from '../inbox/published-operations.js'
+import { decisionPublisher, operationsFor } from '../inbox/published-operations.js'
 import { silentLogger } from '../logging/logger.js'
 import { ProbeResponder } from '../probe/responder.js'
 import { Worker } from '../worker/worker.js'
@@ -98,9 +98,10 @@ function createAcceptance(settings: ReceiverSettings, events: EventChannel) {
     return { handlers, acceptance: new InlineAcceptance({ ...shared, ...acceptance }), operations: undefined }
   }
   const worker = new Worker({ ...shared, ...acceptance, clock, secrets })
+  const opener = decisionPublisher(events, () => worker.wake())
   return {
     handlers,
-    acceptance: new DurableAcceptance({ ...shared, ...acceptance, worker }),
-    operations: publishedOperations(acceptance.inbox, events, () => worker.wake()),
+    acceptance: new DurableAcceptance({ ...shared, ...acceptance, worker, opener }),
+    operations: operationsFor(opener, acceptance.inbox),
   }
 }

@@ -52,9 +52,9 @@ export class Receiver<Events extends object = AnyEvents, Transaction = unknown> 
   Transaction
 > {
   /**
-   * What operators do with the inbox. What `act` does is also published on `events`, and makes the worker of this process look
-   * immediately. `close` has no effect: `stop()` closes the inbox. Undefined without an inbox, and if the inbox lacks one of the
-   * operations.
+   * What operators do with the inbox, as the methods of the inbox itself do. What `act` does is also published on `events`, and
+   * makes the worker of this process look immediately. `close` has no effect: `stop()` closes the inbox. Undefined without an
+   * inbox, and if the inbox lacks one of the operations.
    */
   readonly operations: InboxOperations | undefined
   readonly #parts: ReceiverParts
@@ -217,7 +217,7 @@ export class Receiver<Events extends object = AnyEvents, Transaction = unknown> 
   /**
    * Accepts no more callbacks: new and unfinished requests are answered 503. Resolves once the running handlers
    * have finished. After `stopTimeoutMs` their signals are aborted, and handlers that ignore the signal are not
-   * waited for. Closes the inbox. Safe to call twice.
+   * waited for. Closes the inbox, unless another receiver or worker has opened the same object. Safe to call twice.
    */
   stop(): Promise<void> {
     this.#parts.stopping.abort()

@@ -26,7 +26,7 @@ export class AttemptMetrics {
   })
   readonly #actions = new Counter({
     name: 'countersign_operator_actions_total',
-    help: 'What operators did through receiver.operations or worker.operations of this process.',
+    help: 'What operators did with the inbox in this process.',
     labels: ['action'],
   })
   readonly metrics: Metric[] = [this.#attempts, this.#durations, this.#ages, this.#actions]

@@ -9,6 +9,7 @@ import { registerClaiming } from './inbox-tests/claiming.js'
 import { registerDeleting } from './inbox-tests/deleting.js'
 import { registerEnding } from './inbox-tests/ending.js'
 import { registerMissingHandlers } from './inbox-tests/missing-handlers.js'
+import { registerOpening } from './inbox-tests/opening.js'
 import { registerOperating } from './inbox-tests/operating.js'
 import { registerOrdering } from './inbox-tests/ordering.js'
 import { registerReleasing } from './inbox-tests/releasing.js'
@@ -80,6 +81,7 @@ export function registerInboxTests(
       assert.equal((await inbox.add(createArrival())).result, 'stored')
     })
 
+    registerOpening(suite)
     registerArriving(suite)
     registerClaiming(suite)
     registerBeginning(suite)

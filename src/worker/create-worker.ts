@@ -6,8 +6,9 @@ import { Dispatcher } from '../handlers/dispatcher.js'
 import { warnOfGaps } from '../handlers/handler-gaps.js'
 import { Handlers, type AnyEvents, type EventMap } from '../handlers/handlers.js'
 import { Registration } from '../handlers/registration.js'
+import type { InboxOpener } from '../inbox/inbox.js'
 import type { InboxOperations } from '../inbox/operations.js'
-import { publishedOperations } from '../inbox/published-operations.js'
+import { decisionPublisher, operationsFor } from '../inbox/published-operations.js'
 import { waitForCallback, type FinishedCallback, type WaitForOptions } from '../inbox/wait-for-callback.js'
 import { KnownSecrets } from '../logging/known-secrets.js'
 import { parseWorkerOptions, type WorkerOptions, type WorkerSettings } from './worker-options.js'
@@ -35,13 +36,15 @@ export class InboxWorker<Events extends object = AnyEvents, Transaction = unknow
   Transaction
 > {
   /**
-   * What operators do with the inbox. What `act` does is also published on `events`, and makes the worker of this process look
-   * immediately. `close` has no effect: `stop()` closes the inbox. Undefined if the inbox lacks one of the operations.
+   * What operators do with the inbox, as the methods of the inbox itself do. What `act` does is also published on `events`, and
+   * makes the worker of this process look immediately. `close` has no effect: `stop()` closes the inbox. Undefined if the inbox
+   * lacks one of the operations.
    */
   readonly operations: InboxOperations | undefined
   readonly #settings: WorkerSettings
   readonly #handlers: Handlers
   readonly #worker: Worker
+  readonly #opener: InboxOpener
   readonly #listenerErrors: ListenerErrors
   #started: Promise<void> | undefined
   #isOpen = false
@@ -60,7 +63,8 @@ export class InboxWorker<Events extends object = AnyEvents, Transaction = unknow
     this.#handlers = handlers
     this.#listenerErrors = listenerErrors
     this.#worker = new Worker({ ...settings, handlers, dispatcher, events, secrets })
-    this.operations = publishedOperations(settings.inbox, events, () => this.#worker.wake())
+    this.#opener = decisionPublisher(events, () => this.#worker.wake())
+    this.operations = operationsFor(this.#opener, settings.inbox)
   }
 
   /** Whether the inbox is being emptied: started, and not stopping. For a readiness probe. */
@@ -105,8 +109,9 @@ export class InboxWorker<Events extends object = AnyEvents, Transaction = unknow
   }
 
   /**
-   * Claims nothing more, and resolves once the running handlers have finished and the inbox is closed. After `stopTimeoutMs`
-   * the signals of the handlers are aborted, and handlers that ignore their signal are not waited for. Safe to call twice.
+   * Claims nothing more, and resolves once the running handlers have finished and the inbox is closed. The inbox stays open if
+   * another receiver or worker has opened the same object. After `stopTimeoutMs` the signals of the handlers are aborted, and
+   * handlers that ignore their signal are not waited for. Safe to call twice.
    */
   stop(): Promise<void> {
     return (this.#stopped ??= this.#stop())
@@ -114,7 +119,7 @@ export class InboxWorker<Events extends object = AnyEvents, Transaction = unknow
 
   async #start(): Promise<void> {
     const { inbox, logger } = this.#settings
-    await inbox.open()
+    await inbox.open(this.#opener)
     this.#isOpen = true
     warnOfGaps(undefined, this.#handlers.registered, logger)
     // Without handlers it would only mark entries as unhandled that a worker in another process is about to handle.
@@ -125,6 +130,6 @@ export class InboxWorker<Events extends object = AnyEvents, Transaction = unknow
     const { inbox, stopTimeoutMs } = this.#settings
     await Promise.all([this.#worker.stop(stopTimeoutMs), settledWithin(this.#started, stopTimeoutMs)])
     this.#listenerErrors.flush()
-    await inbox.close()
+    await inbox.close(this.#opener)
   }
 }

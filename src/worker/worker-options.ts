@@ -46,7 +46,10 @@ export const EMPTYING_OPTIONS = [
 
 export interface WorkerOptions<Events extends object = EventMap, Transaction = unknown>
   extends HandlingOptions<Events>, EmptyingOptions {
-  /** Where a receiver stores callbacks, in this process or in another one. The worker opens and closes it. */
+  /**
+   * Where a receiver stores callbacks, in this process or in another one. The worker opens it, and closes it unless a receiver or
+   * another worker has opened the same object.
+   */
   readonly inbox: InboxWith<Transaction>
   /** How long a schema may take, in milliseconds, before the attempt has failed. @default 5_000 */
   readonly dependencyTimeoutMs?: number | undefined

@@ -8,6 +8,7 @@ import type {
   ClaimEntries,
   Claims,
   ClaimToken,
+  InboxOpener,
   PruneEntries,
   SettledClaim,
   TransactionalInbox,
@@ -33,6 +34,7 @@ import { decisionOf } from '../operator-action.js'
 import { act, ActRefused } from './act.js'
 import { activity } from './activity.js'
 import { Arrivals } from './arrivals.js'
+import { InboxOpeners } from '../inbox-openers.js'
 import { InboxDatabase } from './inbox-database.js'
 import { closedError } from './inbox-error.js'
 import { LeaseOperations } from './lease-operations.js'
@@ -72,6 +74,7 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
   readonly #announcements: Announcements
   readonly #arrivals: Arrivals
   readonly #withinLimit: ReturnType<typeof limitTransactions>
+  readonly #openers = new InboxOpeners()
   #closed: Promise<void> | undefined
 
   constructor(options: PostgresInboxOptions) {
@@ -90,9 +93,8 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
   }
 
   /** Brings the schema up to date, which needs a role that may do so. */
-  async open(): Promise<void> {
-    this.#checkNotClosed()
-    await this.#database.makeReady()
+  open(opener?: InboxOpener): Promise<void> {
+    return this.#openers.open(opener, () => this.#makeReady())
   }
 
   /** `begin` is checked, and has no effect. */
@@ -171,15 +173,17 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
     checkId('inbox.act', id)
     checkAction('inbox.act', action)
     const decision = decisionOf(by, options)
-    try {
-      const result = await this.#transaction((tx) => act(tx, id, action, decision, this.#settings.schema))
-      // Also after a discard, which may make the next entry of an order key due.
-      if (result.done) this.#announcements.announce()
-      return result
-    } catch (error) {
-      if (error instanceof ActRefused) return error.refusal
-      throw error
-    }
+    return this.#openers.decide(id, action, by, options, async () => {
+      try {
+        const result = await this.#transaction((tx) => act(tx, id, action, decision, this.#settings.schema))
+        // Also after a discard, which may make the next entry of an order key due.
+        if (result.done) this.#announcements.announce()
+        return result
+      } catch (error) {
+        if (error instanceof ActRefused) return error.refusal
+        throw error
+      }
+    })
   }
 
   async prune(request: PruneEntries): Promise<number> {
@@ -201,7 +205,7 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
     options: TransactOptions,
     work: (transaction: PostgresTransaction) => Promise<ClaimEnd>,
   ): Promise<'committed' | 'lost'> {
-    await this.open()
+    await this.#makeReady()
     const result = await this.#withinLimit(() => transact(this.#database.connections, claimed, options, work))
     this.#announcements.announce()
     if (typeof result === 'string') return result
@@ -211,10 +215,10 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
 
   /**
    * What was passed to `add`, `begin`, `extend` and `settle` before is still recorded. Other calls that are running, such as those of
-   * operators, may reject with `ERR_INBOX_CLOSED`. A pool of your own stays open.
+   * operators, may reject with `ERR_INBOX_CLOSED`. A pool of your own stays open, and everything while another opener uses it.
    */
-  close(): Promise<void> {
-    return (this.#closed ??= this.#close())
+  close(opener?: InboxOpener): Promise<void> {
+    return this.#openers.close(opener, () => (this.#closed ??= this.#close()))
   }
 
   async #close(): Promise<void> {
@@ -222,6 +226,11 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox<Postgres
     await this.#arrivals.close()
     await this.#announcements.close()
     await this.#database.close()
+  }
+
+  async #makeReady(): Promise<void> {
+    this.#checkNotClosed()
+    await this.#database.makeReady()
   }
 
   #checkNotClosed(): void {

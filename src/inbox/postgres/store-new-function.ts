@@ -98,5 +98,3 @@ export const STORE_NEW_FUNCTION = `
   END
   $store_new$;
 `
-
-/** Of version 3 of the schema. It waits for the transactions of handlers. */

@@ -14,6 +14,7 @@ import type {
   Claims,
   ClaimToken,
   EventTypes,
+  InboxOpener,
   PruneEntries,
   SettledClaim,
 } from '../inbox.js'
@@ -35,6 +36,7 @@ import type { ActivityBucket, ActivityRequest } from '../activity.js'
 import { checkBegin, checkClaim, checkClaims, checkEnds } from '../claim-checks.js'
 import { AskedTypes } from '../handled-types.js'
 import { InboxClock } from '../inbox-clock.js'
+import { InboxOpeners } from '../inbox-openers.js'
 import { RETENTION_OPTIONS, retentionOptions, type RetentionOptions } from '../retention.js'
 import { checkAction, checkCount, checkId, checkPrune, checkSearch } from '../operation-checks.js'
 import { decisionOf } from '../operator-action.js'
@@ -84,6 +86,7 @@ export class SqliteInbox implements CompleteInbox {
   readonly #clock: InboxClock
   readonly #commits: GroupCommit
   readonly #askedTypes = new AskedTypes()
+  readonly #openers = new InboxOpeners()
 
   constructor(options: SqliteInboxOptions) {
     checkKnownOptions(OWNER, options, KNOWN)
@@ -105,8 +108,8 @@ export class SqliteInbox implements CompleteInbox {
     })
   }
 
-  open(): Promise<void> {
-    return this.#commits.open()
+  open(opener?: InboxOpener): Promise<void> {
+    return this.#openers.open(opener, () => this.#commits.open())
   }
 
   async add(arrival: Arrival, begin?: BeginOnArrival): Promise<AddResult> {
@@ -199,7 +202,9 @@ export class SqliteInbox implements CompleteInbox {
     checkId('inbox.act', id)
     checkAction('inbox.act', action)
     const decision = decisionOf(by, options)
-    return this.#commits.write((db) => act(db, id, action, decision, this.#clock.now()))
+    return this.#openers.decide(id, action, by, options, () =>
+      this.#commits.write((db) => act(db, id, action, decision, this.#clock.now())),
+    )
   }
 
   async prune(request: PruneEntries): Promise<number> {
@@ -216,9 +221,9 @@ export class SqliteInbox implements CompleteInbox {
     return this.#commits.write(remember, { isDurable: false })
   }
 
-  /** Completes the calls that were made before. */
-  close(): Promise<void> {
-    return this.#commits.close()
+  /** Completes the calls that were made before. The file stays open while another opener uses it. */
+  close(opener?: InboxOpener): Promise<void> {
+    return this.#openers.close(opener, () => this.#commits.close())
   }
 
   /**
