@@ -1,4 +1,3 @@
-import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { hostOption, listen } from '../base/listen.js'
@@ -17,7 +16,7 @@ export interface ReceiverServerOptions {
   readonly host?: string | undefined
   /** The port to listen on; 0 takes a free one. From 0 to 65,535. @default 3000 */
   readonly port?: number | undefined
-  /** How long a sender may take for the headers of a request, in milliseconds. @default 10_000 */
+  /** How long a sender may take for the headers of a request, and to read an answer, in milliseconds. @default 10_000 */
   readonly headersTimeoutMs?: number | undefined
   /**
    * How long an idle connection is kept, in milliseconds. It must be longer than in the proxy in front. Otherwise
@@ -25,8 +24,8 @@ export interface ReceiverServerOptions {
    */
   readonly keepAliveTimeoutMs?: number | undefined
   /**
-   * Connections at the same time. Above it the connection that has been idle longest is closed, or the slowest
-   * sender if none is idle. @default 1_000
+   * Connections at the same time. Above it a connection is closed whose sender reads no answer, or the one that has been
+   * idle longest, or that of the slowest sender. It also limits the pipelined requests of all connections. @default 1_000
    */
   readonly maxConnections?: number | undefined
   /**
@@ -93,7 +92,8 @@ export async function startReceiverServer(
   logger: Logger = silentLogger,
 ): Promise<ReceiverServer> {
   const { host, port, headersTimeoutMs, keepAliveTimeoutMs, maxConnections, shutdownDelayMs } = settings
-  const server = createServer({
+  const limits = { max: maxConnections, readTimeoutMs: headersTimeoutMs }
+  const connections = new Connections(limits, {
     headersTimeout: headersTimeoutMs,
     // The receiver's own limit on bodies answers first. This limit is for requests that are not callbacks.
     requestTimeout: headersTimeoutMs + bodyTimeoutMs,
@@ -101,23 +101,21 @@ export async function startReceiverServer(
     // How often Node looks for slow clients; its default is 30 seconds.
     connectionsCheckingInterval: 500,
   })
+  const { server } = connections
   // A sender that has closed its side of the connection may still read the answer (RFC 9112, section 9.6). By default Node
   // closes the other side before a callback that is stored can be answered. The limits on handlers, stores and inboxes bound
   // how long such a connection is open.
   Object.assign(server, { httpAllowHalfOpen: true })
-  const connections = new Connections(server, maxConnections)
   let isStopping = false
   let held: Promise<void> | undefined
   const app = healthChecks(() => receiver.ready && !isStopping, receiver.requestListener())
   const listener = receiver.requestListener(app, { exclusive: true })
   server.on('request', (request, response) => {
-    connections.begun(request, response)
     // Node would keep each chunk of an unread chunked body as a separate Buffer.
     if (held && !isChunked(request)) void held.then(() => listener(request, response))
     else listener(request, response)
   })
   server.on('checkContinue', (request, response) => {
-    connections.begun(request, response)
     const answer = () => listener(request, response, () => response.writeContinue())
     if (held) void held.then(answer)
     else answer()

@@ -1,4 +1,4 @@
-import { createServer, type RequestListener } from 'node:http'
+import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Connections } from './connections.js'
 import { listen } from '../base/listen.js'
@@ -23,17 +23,14 @@ export async function startSmallServer(
   port: number,
   owner: string,
 ): Promise<SmallServer> {
-  const server = createServer({
+  const limits = { max: MAX_CONNECTIONS, readTimeoutMs: REQUEST_LIMIT_MS }
+  const { server } = new Connections(limits, {
     headersTimeout: REQUEST_LIMIT_MS,
     requestTimeout: REQUEST_LIMIT_MS,
     keepAliveTimeout: REQUEST_LIMIT_MS,
     connectionsCheckingInterval: 1_000,
   })
-  const connections = new Connections(server, MAX_CONNECTIONS)
-  server.on('request', (request, response) => {
-    connections.begun(request, response)
-    listener(request, response)
-  })
+  server.on('request', listener)
   await listen(server, { host, port }, owner)
   return {
     address: server.address() as AddressInfo,
