@@ -9,8 +9,8 @@ export interface BodyLimitOptions {
    */
   readonly bodyTimeoutMs?: number | undefined
   /**
-   * How many bytes the bodies of all unfinished requests may use together. Above it new bodies are answered 503. At
-   * least twice `maxBodyBytes`. @default 67_108_864 (64 MiB), or twice `maxBodyBytes` if that is more
+   * How many bytes the bodies of all unfinished requests may use together. Above it the unfinished bodies with the least
+   * progress are answered 503. At least twice `maxBodyBytes`. @default 67_108_864 (64 MiB), or twice `maxBodyBytes` if that is more
    */
   readonly maxBufferedBytes?: number | undefined
 }

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import type { BodyMemory } from './body-memory.js'
+import { ArrivingBody, type BodyMemory } from './body-memory.js'
 
 const NOTHING = Buffer.alloc(0)
 const SMALLEST_BLOCK_BYTES = 1_024
@@ -10,6 +10,8 @@ const SMALLEST_BLOCK_BYTES = 1_024
  *
  * The first piece is passed on as it is. Later pieces are copied into blocks. Each block has the size of everything before it,
  * so that a body takes at most twice its bytes.
+ *
+ * It emits `evicted` if it has to give way to another body.
  */
 export class CoalescedBody extends EventEmitter {
   readonly #memory: BodyMemory
@@ -20,6 +22,10 @@ export class CoalescedBody extends EventEmitter {
   #blockLength = 0
   #emittedBytes = 0
   #heldBytes = 0
+  readonly #arriving = new ArrivingBody(() => {
+    this.release()
+    this.emit('evicted')
+  })
 
   /** `expectedBytes` is the declared length, if there is one. No block is larger than the rest of it. */
   constructor(memory: BodyMemory, maxBytes: number, expectedBytes = maxBytes) {
@@ -56,12 +62,14 @@ export class CoalescedBody extends EventEmitter {
 
   /** The bytes to keep, of which `joined` is raw-body's copy. They count as held until `release()` is called. */
   settle(joined: Buffer): Buffer {
+    this.#memory.arrived(this.#arriving)
     this.#memory.release(this.#heldBytes - joined.length)
     this.#heldBytes = joined.length
     return this.#first.length === joined.length ? this.#first : joined
   }
 
   release(): void {
+    this.#memory.arrived(this.#arriving)
     this.#memory.release(this.#heldBytes)
     this.#heldBytes = 0
     this.#first = this.#block = NOTHING
@@ -92,7 +100,7 @@ export class CoalescedBody extends EventEmitter {
   }
 
   #hold(bytes: number): boolean {
-    if (!this.#memory.hold(bytes, this.#heldBytes + bytes)) return false
+    if (!this.#memory.hold(bytes, this.#heldBytes + bytes, this.#arriving)) return false
     this.#heldBytes += bytes
     return true
   }

@@ -52,6 +52,7 @@ export function readBody(
     const length = declared >= 0 ? declared : undefined
     const body = new CoalescedBody(memory, maxBodyBytes, length)
     const fail = (code: BodyFailureCode): void => void body.emit('error', new BodyError(code))
+    body.once('evicted', () => fail('ERR_BODY_MEMORY_FULL'))
 
     const startedAt = performance.now()
     let pieces = 0
