@@ -1,3 +1,7 @@
+import { redisStore } from '../../src/cli/config/redis-store.js'
+import { silentLogger } from '../../src/logging/logger.js'
+import { claimOf, claimRequest, completed } from '../support/claim-requests.js'
+import { fakeTimeouts } from '../support/fake-timeouts.js'
 import { describeWithRedis, RedisServer } from '../support/redis-server.js'
 import { TcpProxy } from '../support/tcp-proxy.js'
 import { until } from '../support/until.js'
@@ -12,13 +16,13 @@ const STORE = "store: { redis: { url: { env: 'REDIS_URL' } } },"
 const PATIENT = 60_000
 
 /** A receiver whose Redis server is behind an address that can lead to its replica. */
-async function running({ handler = '', dependencyTimeoutMs = PATIENT } = {}) {
+async function running(handler = '') {
   const [primary, replica] = [await startServer(), await startServer()]
   await replica.command('REPLICAOF', '127.0.0.1', String(primary.port))
   await until(async () => String(await replica.command('INFO')).includes('master_link_status:up'))
   const address = await TcpProxy.start(primary.port)
   sandbox.after(() => address.stop())
-  const options = `${STORE} dependencyTimeoutMs: ${dependencyTimeoutMs},`
+  const options = `${STORE} dependencyTimeoutMs: ${PATIENT},`
   const cwd = await sandbox.directory({ 'countersign.config.mjs': configModule(handler, options) })
   const serving = sandbox.serve([], { cwd, env: { REDIS_URL: `redis://127.0.0.1:${address.port}` } })
   const port = await serving.port()
@@ -54,7 +58,7 @@ describeWithRedis('serve with store: { redis }', () => {
 
   it('records the end of a handler that ran during the failover', async () => {
     const gate = await createGate(sandbox)
-    const { replica, address, port, demote } = await running({ handler: `await fetch('${gate.url}')` })
+    const { replica, address, port, demote } = await running(`await fetch('${gate.url}')`)
     const parts = {
       idempotencyKey: 'f81d4fae-7dec-11d0-a765-00a0c91e6bf6',
       timestamp: new Date(),
@@ -85,11 +89,24 @@ describeWithRedis('serve with store: { redis }', () => {
   })
 
   it('connects anew when a connection is silent for dependencyTimeoutMs', async () => {
-    const { address, port, isReady } = await running({ dependencyTimeoutMs: 1_000 })
-    expect((await deliver(port)).status).toBe(200)
+    const server = await startServer()
+    const address = await TcpProxy.start(server.port)
+    const redis = await import('redis')
+    const url = new URL(`redis://127.0.0.1:${address.port}`)
+    const store = redisStore({ url }, silentLogger, PATIENT, async () => redis)
+    await store.open()
+    const claim = await claimOf(store, claimRequest())
+    const pass = fakeTimeouts()
     address.silence()
-    expect((await deliver(port)).status).toBe(503)
-    await until(isReady)
-    expect((await deliver(port)).status).toBe(200)
+    const refused = expect(store.claim(claimRequest())).rejects.toThrow()
+    const completing = claim.complete()
+    await pass(PATIENT)
+    await refused
+    expect(await completing).toBe(true)
+    await until(() => store.isReady)
+    await completed(store, claimRequest())
+    jest.useRealTimers()
+    await store.close()
+    await address.stop()
   })
 })
