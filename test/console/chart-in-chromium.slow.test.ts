@@ -48,7 +48,7 @@ describeWithChromium('the chart in a browser', () => {
     expect(times.length).toBeGreaterThan(5)
     const starts = await page
       .locator('#activity time')
-      .evaluateAll((all) => all.map((each) => Date.parse(each.getAttribute('datetime'))))
+      .evaluateAll((all) => all.map((each) => Date.parse(each.getAttribute('datetime') ?? '')))
     const end = 2 * starts.at(-1)! - starts.at(-2)!
     const shown = [...starts, end].map((at) => new Date(at).toISOString())
     expect(

@@ -65,7 +65,7 @@ describeWithChromium('decisions in a browser', () => {
     const { page, problems } = await open(base)
     await page.goto(new URL(`entry?id=${dead}`, base).href)
     await inbox.act(dead, 'discard', 'bob')
-    await page.getByRole('link', { name: 'Show what can be decided now' }).click()
+    await page.getByRole('link', { name: 'Open its form' }).click()
     await page.getByRole('button', { name: 'Undo “discard”' }).waitFor()
     jest.spyOn(inbox, 'show').mockResolvedValue(undefined)
     await page.getByRole('heading', { name: 'No such entry' }).waitFor()

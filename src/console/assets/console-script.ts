@@ -50,7 +50,7 @@ export const CONSOLE_SCRIPT = `'use strict'
         x: { time: false, range: () => [times[0], times[times.length - 1] + bucketS] },
         y: { range: (_, __, max) => [0, Math.max(4, max * 1.1)] },
       },
-      axes: [{ ...axis, label: 'UTC', labelSize: 20, labelFont: '12px system-ui, sans-serif', values: (_, splits) => splits.map(splitText), incrs: [60, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400] }, { ...axis, size: 56, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 500000, 1000000] }],
+      axes: [{ ...axis, label: 'UTC', size: 30, labelSize: 18, labelFont: '12px system-ui, sans-serif', values: (_, splits) => splits.map(splitText), incrs: [60, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400] }, { ...axis, size: 56, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 500000, 1000000] }],
       series: [
         { label: 'from', value: (_, __, ___, index) => (index == null ? '' : texts[index]) },
         ...order.map((series) => ({

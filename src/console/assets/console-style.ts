@@ -76,6 +76,7 @@ section > .head { margin-bottom: 0.5rem; }
 @media (scripting: none) { .scripted { display: none; } }
 .lead { border-left: 4px solid var(--accent); }
 .problem { background: var(--problem); border: 1px solid var(--dead); border-radius: 8px; padding: 0.7rem 1rem; margin: 0; }
+time { white-space: nowrap; }
 .done { border: 1px solid var(--handled); border-radius: 8px; padding: 0.7rem 1rem; }
 .reason { margin: 0; overflow-wrap: anywhere; }
 .reason span { color: var(--soft); margin-right: 0.5rem; }

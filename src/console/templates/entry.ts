@@ -37,7 +37,7 @@ export const ENTRY_RECORDS = `<dl class="facts">
  */
 export const LIVE_ENTRY = `<%~ include('@entryRecords', it) %>
 <div id="entry-head" hx-swap-oob="innerMorph"><%~ include('@entryHead', it) %></div>
-<% if (it.mayDecide) { %><p id="news" hx-swap-oob="innerMorph"><% if (it.isChanged) { %>The entry has changed. <a href="<%= it.href %>">Show what can be decided now</a><% } %></p><% } %>
+<% if (it.mayDecide) { %><p id="news" hx-swap-oob="innerMorph"><% if (it.isChanged) { %>The entry has changed. <a href="<%= it.href %>">Open its form</a><% } %></p><% } %>
 `
 
 /**
