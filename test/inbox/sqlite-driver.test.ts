@@ -13,7 +13,6 @@ afterEach(() => jest.restoreAllMocks())
 test('loads what Node includes, in a bundle that cannot import it', async () => {
   const DatabaseSync = jest.fn()
   jest.doMock('@photostructure/sqlite', inBundle)
-  jest.doMock('node:sqlite', inBundle, { virtual: true })
   jest
     .spyOn(process, 'getBuiltinModule')
     .mockImplementation((name: string) => (name === 'node:sqlite' ? { DatabaseSync } : undefined))
@@ -22,14 +21,13 @@ test('loads what Node includes, in a bundle that cannot import it', async () => 
 
 test('names a bundle as a cause, where no SQLite can be loaded', async () => {
   jest.doMock('@photostructure/sqlite', inBundle)
-  jest.doMock('node:sqlite', inBundle, { virtual: true })
   jest.spyOn(process, 'getBuiltinModule').mockReturnValue(undefined)
   await expect(loadDriver()).rejects.toMatchObject({
     code: 'ERR_SQLITE_MISSING',
     message: expect.stringMatching(
-      /If countersign is in a bundle, leave it out of the bundle\. .*npm install/,
+      /npm install @photostructure\/sqlite.* If countersign is in a bundle, leave it out of the bundle\./,
     ),
-    cause: { errors: [expect.any(Error), expect.any(Error)] },
+    cause: expect.any(Error),
   })
 })
 
@@ -42,4 +40,21 @@ test.each([
   const log = collectedLog()
   await probeInboxFile(inboxFile(), log)
   expect(log.withCode('WARN_SQLITE_OLD')).toHaveLength(warnings)
+})
+
+test('does not let Node say that its SQLite is experimental, and lets it say everything else', async () => {
+  const warnings: unknown[] = []
+  jest.spyOn(process, 'emitWarning').mockImplementation((warning) => void warnings.push(warning))
+  const { emitWarning } = process
+  jest.spyOn(process, 'getBuiltinModule').mockImplementation(() => {
+    process.emitWarning(
+      'SQLite is an experimental feature and might change at any time',
+      'ExperimentalWarning',
+    )
+    process.emitWarning('something else')
+    return { DatabaseSync: jest.fn() }
+  })
+  await loadDriver()
+  expect(warnings).toEqual(['something else'])
+  expect(process.emitWarning).toBe(emitWarning)
 })

@@ -68,7 +68,7 @@ it.each(documentedCommands().map((flags) => ({ flags })))(
 
 it('a bundle of an ES module without these flags does not start, as documented', () => {
   const flags = ['app.js', '--bundle', '--platform=node', '--format=esm', '--outfile=bundle.mjs']
-  expect(startBundle(flags).stderr).toContain('Dynamic require of "path" is not supported')
+  expect(startBundle(flags).stderr).toContain('Dynamic require of "node:util" is not supported')
 })
 
 it('has no template that terser cannot parse, so webpack can minify it', () => {

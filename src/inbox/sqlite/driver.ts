@@ -25,30 +25,40 @@ export interface SqliteDriver {
 }
 
 /**
- * `node:sqlite` exists from Node 22 on, and is preferred from Node 24 on. Before that the optional dependency is preferred.
+ * `node:sqlite` is there from Node 22.13 on. Before that an optional peer of the package takes its place.
  * @throws CountersignError ERR_SQLITE_MISSING
  */
 export async function loadDriver(): Promise<SqliteDriver> {
-  const nodeVersion = Number.parseInt(process.versions.node, 10)
-  const names = nodeVersion >= 24 ? [BUILT_IN, PACKAGE] : [PACKAGE, BUILT_IN]
-  const failures: unknown[] = []
-  for (const name of names) {
-    try {
-      // The name is a variable, because the types of Node 20 lack the one module, and the other may not be installed. Turbopack
-      // lets an import of a variable fail, also of what Node includes.
-      const module = process.getBuiltinModule(name) ?? ((await import(name)) as object)
-      const { DatabaseSync } = module as Pick<SqliteDriver, 'DatabaseSync'>
-      return { name, DatabaseSync }
-    } catch (error) {
-      failures.push(error)
-    }
+  // Turbopack lets an import of what Node includes fail.
+  const builtIn = withoutItsWarning(() => process.getBuiltinModule(BUILT_IN) as Module | undefined)
+  if (builtIn) return { name: BUILT_IN, DatabaseSync: builtIn.DatabaseSync }
+  try {
+    // The name is a variable, because the package may not be installed.
+    const { DatabaseSync } = (await import(PACKAGE)) as Module
+    return { name: PACKAGE, DatabaseSync }
+  } catch (cause) {
+    const message =
+      `SqliteInbox found no SQLite: Node ${process.versions.node} has none of its own, and ${PACKAGE} could not be ` +
+      `loaded. Install it with "npm install ${PACKAGE}", or use Node 24 or later. If countersign is in a bundle, leave it ` +
+      'out of the bundle.'
+    throw new CountersignError('ERR_SQLITE_MISSING', message, { cause })
   }
-  const message =
-    `SqliteInbox found no SQLite: Node ${process.versions.node} ` +
-    `${nodeVersion >= 22 ? 'could not load its own' : 'has none of its own'}, and the optional dependency ` +
-    `${PACKAGE} could not be loaded. If countersign is in a bundle, leave it out of the bundle. Otherwise install the ` +
-    `package with "npm install ${PACKAGE}", or use Node 24 or later.`
-  throw new CountersignError('ERR_SQLITE_MISSING', message, { cause: new AggregateError(failures) })
+}
+
+type Module = Pick<SqliteDriver, 'DatabaseSync'>
+
+/** Node 22 says of its SQLite that it is experimental. It passes all tests of this package. */
+function withoutItsWarning<Loaded>(load: () => Loaded): Loaded {
+  const { emitWarning } = process
+  process.emitWarning = (...args: unknown[]) => {
+    if (!/^SQLite is an experimental feature/.test(String(args[0])))
+      (emitWarning as (...all: unknown[]) => void).apply(process, args)
+  }
+  try {
+    return load()
+  } finally {
+    process.emitWarning = emitWarning
+  }
 }
 
 export const BUILT_IN = 'node:sqlite'
