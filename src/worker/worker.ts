@@ -1,6 +1,6 @@
 import { nextTick } from '../base/next-tick.js'
 import type { MaybePending } from '../base/pending.js'
-import { settledWithin } from '../base/timeout.js'
+import { withTimeout } from '../base/timeout.js'
 import type { EntryId } from '../callback/callback.js'
 import type { AttemptResult, AttemptStep } from '../events/steps.js'
 import { endOrAbort } from '../handlers/end-or-abort.js'
@@ -267,9 +267,9 @@ export class Worker {
     await Promise.all([...this.#running.values()].map(({ done }) => done))
   }
 
-  /** What is stored later than that is handed back. */
-  #arrived(): Promise<void> {
-    return settledWithin(this.#arrivals.ended(), this.#parts.leaseMs / 2)
+  /** What is stored later than that is handed back. `endOrAbort` keeps the process alive for as long as `stop` may take. */
+  async #arrived(): Promise<void> {
+    await withTimeout(this.#arrivals.ended(), this.#parts.leaseMs / 2, 'the inbox').catch(() => undefined)
   }
 
   #look(): void {

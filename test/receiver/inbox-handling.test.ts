@@ -252,12 +252,14 @@ describe('stop', () => {
     expect(await inbox.show('1')).toMatchObject({ state: 'handled' })
   })
 
-  it('does not wait for ever for an inbox that hangs', async () => {
+  it('does not wait for ever for an inbox that hangs, and lets the process end', async () => {
+    const timers = activeTimers()
     const { receiver, send, set, calls } = await runInterposed({ stopTimeoutMs: 20, dependencyTimeoutMs: 10 })
     set('add', never)
     expect(await send(genuine())).toMatchObject({ status: 503 })
     await receiver.stop()
     expect(calls.close).toBe(1)
+    expect(activeTimers()).toBeLessThanOrEqual(timers)
   })
 
   it('leaves nothing running when it comes while the inbox is being opened', async () => {
@@ -271,3 +273,8 @@ describe('stop', () => {
     expect(calls).toMatchObject({ open: 1, claim: 0, close: 1 })
   })
 })
+
+/** How many timers keep the process alive. */
+function activeTimers(): number {
+  return process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+}
