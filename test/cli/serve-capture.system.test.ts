@@ -31,7 +31,7 @@ describe('countersign serve', () => {
     const line = await serve.line((each) => each['certainty'] === 'proven')
     expect(line).toMatchObject({
       level: 'warn',
-      code: 'ERR_SIGNATURE_MISMATCH',
+      code: 'WARN_SIGNATURE_EXPLAINED',
       cause: 'secret-white-space',
       certainty: 'proven',
     })
