@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { performance } from 'node:perf_hooks'
 import { loggerOption, type LoggerOption } from '../logging/logger-option.js'
 import { checkKnownOptions } from '../base/option-checks.js'
-import { outcome } from '../callback/outcomes.js'
+import { refusal } from '../callback/outcomes.js'
 import { answeredEvent } from '../events/publish-answer.js'
 import { logRefusalsOption, OutcomeLog, type OutcomeLogOptions } from './log-outcome.js'
 import { refuseMisuse, requireNodeResponse, type Middleware } from './middleware.js'
@@ -38,9 +38,9 @@ export function captureRawBody(options: CaptureRawBodyOptions = {}): Middleware 
         whenClosed(request, response, intake.release)
         return next()
       }
-      const refusal = outcome(intake.refused)
-      respond(request, response, refusal, { lingerMs: limits.bodyTimeoutMs, awaitsContinue: false })
-      outcomeLog.write(answeredEvent(refusal, intake.headers, performance.now() - startedAt))
+      const refused = refusal(intake)
+      respond(request, response, refused, { lingerMs: limits.bodyTimeoutMs, awaitsContinue: false })
+      outcomeLog.write(answeredEvent(refused, intake.headers, performance.now() - startedAt))
     })
     // Code that replaces methods of the response may throw.
     capturing.catch(next)

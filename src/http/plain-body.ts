@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { kindOf } from '../base/option-checks.js'
 import type { BodyLimits } from './body-limits.js'
 import type { PlainRequest } from './plain-request.js'
-import { endedEmpty, isUnread } from './raw-body.js'
+import { endedEmpty, isDeclared, isUnread } from './raw-body.js'
 import { readBody, type BodyFailure, type RawBody, type ReadBodyOptions } from './read-body.js'
 
 /** What the reasons say that depends on the method of the receiver. */
@@ -47,9 +47,14 @@ export function readPlainBody(
     const source: unknown = typeof body === 'function' ? body() : body
     if (ArrayBuffer.isView(source)) return ofBytes(source, options.limits)
     if (!isSource(source)) return noBytes(`${what} is ${kindOf(source)}: ${texts.cure}`)
-    if (source instanceof Readable && endedEmpty(source)) return ofBytes(Buffer.alloc(0), options.limits)
+    const isEmpty = source instanceof Readable && endedEmpty(source)
+    if (isEmpty && !isDeclared(options.contentLength)) return ofBytes(Buffer.alloc(0), options.limits)
     if (source instanceof Readable && source.readableAborted && !source.readableDidRead)
       return aborted(what, source.errored ?? undefined)
+    if (isEmpty) {
+      const problem = 'has ended without a byte, although Content-Length is above 0'
+      return noBytes(`${what} ${problem}: ${texts.cureOfRead}`)
+    }
     if (isRead(source)) {
       const problem = 'was read before, or is being read, by other code, so the signed bytes are gone'
       return noBytes(`${what} ${problem}: ${texts.cureOfRead}`)
