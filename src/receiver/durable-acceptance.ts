@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { CallbackEvent, CallbackPayload, VerifiedCallback } from '../callback/callback.js'
 import type { Handlers } from '../handlers/handlers.js'
 import { property } from '../base/foreign-value.js'
@@ -37,13 +38,15 @@ export class DurableAcceptance implements Acceptance {
   #isOpen = false
   /** Whether a newer version of Countersign has migrated the inbox: this process cannot use it any more. */
   #isOutdated = false
+  /** Whether the disk of the inbox has failed, and the inbox could not be opened since. */
+  #isFailing = false
 
   constructor(parts: DurableAcceptanceParts) {
     this.#parts = parts
   }
 
   get ready(): boolean {
-    return this.#isOpen && !this.#isOutdated
+    return this.#isOpen && !this.#isOutdated && !this.#isFailing
   }
 
   /** Safe to call twice, and again after it failed: the cause of the failure may be gone. */
@@ -100,17 +103,33 @@ export class DurableAcceptance implements Acceptance {
     if (!handlers.isEmpty) worker.start()
   }
 
+  /** A load balancer sends nothing to a receiver that is not ready, so no callback would find out that the disk works again. */
+  async #openAgain(): Promise<void> {
+    this.#isFailing = true
+    while (this.#isFailing) {
+      await delay(OPEN_AGAIN_MS, undefined, { ref: false })
+      try {
+        await this.#parts.inbox.open()
+        this.#isFailing = false
+      } catch (error) {
+        if (property(error, 'code') === 'ERR_INBOX_CLOSED') return
+      }
+    }
+  }
+
   #stored(): Promise<unknown> {
     return Promise.allSettled([this.#started, this.#storing.ended()])
   }
 
   #accepted(added: AddResult, authenticated: Authenticated): Outcome {
-    this.#isOutdated = false
+    this.#isOutdated = this.#isFailing = false
     return inboxOutcome(this.#codeOf(added, authenticated), authenticated.callback, added.id)
   }
 
   #notAccepted(error: unknown, { callback }: Authenticated): Outcome {
-    if (property(error, 'code') === 'ERR_INBOX_NEWER') this.#isOutdated = true
+    const code = property(error, 'code')
+    if (code === 'ERR_INBOX_NEWER') this.#isOutdated = true
+    if (code === 'ERR_INBOX_IO' && !this.#isFailing) void this.#openAgain()
     // The callback may still have been stored. A repeat of the sender is then answered as a duplicate.
     return outcome('ERR_INBOX_UNAVAILABLE', callback, error)
   }
@@ -174,6 +193,8 @@ function releasedEvent(callback: VerifiedCallback): CallbackEvent | undefined {
   const payload = parsePayload(callback.rawBody)
   return payload && { ...callback, type: callback.subscription.eventTypeName, payload, replayed: false }
 }
+
+const OPEN_AGAIN_MS = 1_000
 
 /** The longest `Id` by which entries are found, in characters. The documented ones are UUIDs (SERVICE 2.5). */
 const MAX_BODY_ID_LENGTH = 200

@@ -213,6 +213,17 @@ describe('an inbox that a newer version has migrated', () => {
   })
 })
 
+it('an inbox whose disk fails makes the receiver not ready until the inbox can be opened again', async () => {
+  const { receiver, set, send } = await runInterposed()
+  const fails = () => Promise.reject(new CountersignError('ERR_INBOX_IO', 'the disk has failed'))
+  set('add', fails)
+  set('open', fails)
+  expect(await send(genuine())).toMatchObject({ status: 503 })
+  expect(receiver.ready).toBe(false)
+  set('open', undefined)
+  await until(() => receiver.ready)
+})
+
 describe('stop', () => {
   it('lets handlers finish and records it, then closes the inbox', async () => {
     const gate = deferred()
