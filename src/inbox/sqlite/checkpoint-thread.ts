@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
-import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
+import { COPY_LOG, type LogFiles } from './copy-log.js'
 import { BUILT_IN, type SqliteDriver } from './driver.js'
 import { ownLocation } from './own-location.js'
 
@@ -11,24 +11,26 @@ export class CheckpointThread {
   #hasEnded = false
 
   /** Throws if the process may have no threads, or the driver cannot be found, as in some bundles. */
-  constructor({ name }: SqliteDriver, file: string) {
+  constructor({ name }: SqliteDriver, files: LogFiles) {
     const driver = name === BUILT_IN ? name : createRequire(ownLocation()).resolve(name)
     this.#worker = new Worker(PROGRAM, {
       eval: true,
-      // Without `mode=rw` it would create a file if the file was deleted.
-      workerData: { driver, file: `${pathToFileURL(file).href}?mode=rw` },
+      workerData: { driver, files },
       // What the user gave to the process, such as a hook that is loaded first, is not for this thread.
       execArgv: [],
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 },
     })
     this.#worker.unref()
-    this.#worker.on('message', (failure: string | undefined) => this.#end(failure))
-    this.#worker.on('error', ({ message }: Error) => this.#end(message))
-    this.#worker.on('exit', () => {
+    this.#worker.on('message', (failure: Failure | undefined) =>
+      this.#end(failure && Object.assign(new Error(failure.message), failure)),
+    )
+    const ended = (error = new Error('the thread has ended')) => {
       this.#hasEnded = true
-      this.#end('the thread has ended')
-    })
+      this.#end(error)
+    }
+    this.#worker.on('error', ended)
+    this.#worker.on('exit', () => ended())
   }
 
   /** Whether it will do nothing more. */
@@ -36,17 +38,13 @@ export class CheckpointThread {
     return this.#hasEnded
   }
 
-  /**
-   * Copies what the log holds now, as far as no reader needs it. Then `RESTART` lets the log begin anew, for which other
-   * processes must not write meanwhile; it gives up soon if another program reads. Rejects if SQLite or the thread fails.
-   */
-  run(mode: 'PASSIVE' | 'RESTART'): Promise<void> {
-    if (this.#hasEnded) return Promise.reject(new Error('the thread has ended'))
-    // The process must not end while a commit waits for this.
+  /** Rejects as `copyLog` throws, or if the thread fails. */
+  run(): Promise<void> {
+    // The process must not end while commits wait for this.
     this.#worker.ref()
     return new Promise((resolve, reject) => {
       this.#pending = { resolve, reject }
-      this.#worker.postMessage(mode, [])
+      this.#worker.postMessage(undefined, [])
     })
   }
 
@@ -55,33 +53,34 @@ export class CheckpointThread {
     await this.#worker.terminate()
   }
 
-  #end(failure: string | undefined): void {
+  #end(failure: Error | undefined): void {
     const pending = this.#pending
     this.#pending = undefined
     this.#worker.unref()
-    if (failure === undefined) pending?.resolve()
-    else pending?.reject(new Error(failure))
+    if (failure) pending?.reject(failure)
+    else pending?.resolve()
   }
 }
 
-// The connection is open only during a checkpoint: a file that was replaced must not be kept open. Reading the version comes
-// first, because a connection that has read nothing does not know that there is a log. `exec` leaves no statement behind, which
-// would keep a database of @photostructure/sqlite open.
+interface Failure {
+  readonly message: string
+  readonly errcode?: number
+  readonly code?: string
+  readonly syscall?: string
+}
+
+// The connections are open only during a checkpoint: a file that was replaced must not be kept open.
 const PROGRAM = `
   const { parentPort, workerData } = require('node:worker_threads')
-  const { DatabaseSync } = require(workerData.driver)
-  parentPort.on('message', (mode) => {
+  const fs = require('node:fs')
+  const driver = require(workerData.driver)
+  const copyLog = ${COPY_LOG}
+  parentPort.on('message', () => {
     let failure
     try {
-      const database = new DatabaseSync(workerData.file)
-      try {
-        database.exec('PRAGMA busy_timeout = 20; PRAGMA synchronous = FULL; PRAGMA checkpoint_fullfsync = ON')
-        database.exec('PRAGMA user_version; PRAGMA wal_checkpoint(' + mode + ')')
-      } finally {
-        database.close()
-      }
-    } catch (error) {
-      failure = String(error)
+      copyLog(driver, fs, workerData.files)
+    } catch ({ message, errcode, code, syscall }) {
+      failure = { message, errcode, code, syscall }
     }
     parentPort.postMessage(failure)
   })

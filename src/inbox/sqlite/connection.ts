@@ -1,4 +1,16 @@
 import { CountersignError } from '../../base/errors.js'
+import { property } from '../../base/foreign-value.js'
+import { copyLog } from './copy-log.js'
+import {
+  DATABASE,
+  doubtOf,
+  endDoubtOfLog,
+  LOG,
+  refuseDoubtfulDatabase,
+  setDoubt,
+  setDoubtAfter,
+  SOUND,
+} from './doubt.js'
 import type { SqliteDatabase, SqliteDriver, SqliteStatement } from './driver.js'
 import { isBusy } from './inbox-error.js'
 import { LogSync, maySyncFiles } from './log-sync.js'
@@ -7,9 +19,17 @@ import { bytesIn, OpenFiles, type FilesState } from './open-files.js'
 import { checkedVersion, SCHEMA_VERSION } from './schema.js'
 import { isSafeSqlite } from './sqlite-version.js'
 
+interface CheckpointRow {
+  readonly busy: number
+  readonly log: number
+  readonly checkpointed: number
+}
+
 /** An open file. Its methods are synchronous, except `sync`. */
 export class Connection {
+  readonly #driver: SqliteDriver
   readonly #database: SqliteDatabase
+  readonly #guards: SqliteDatabase[]
   readonly #file: string
   readonly #files: OpenFiles
   /** Undefined if SQLite syncs at each commit. */
@@ -24,20 +44,23 @@ export class Connection {
   readonly sqliteVersion: string
 
   /** Throws what SQLite or the file system throws, or CountersignError ERR_INBOX_NEWER, ERR_INBOX_CORRUPT, ERR_INBOX_REPLACED. */
-  constructor(driver: SqliteDriver, file: string) {
+  constructor(driver: SqliteDriver, file: string, { mustEmptyLog = false } = {}) {
+    this.#driver = driver
     this.#file = file
-    this.#database = openDatabase(driver, file)
+    const { database, guards } = openDatabase(driver, file)
+    this.#database = database
+    this.#guards = [...guards]
     let log: LogSync | undefined
     try {
       if (maySyncFiles()) this.#log = log = new LogSync(file)
       else this.#database.exec('PRAGMA synchronous = FULL')
       this.#files = new OpenFiles(file)
       this.#pageBytes = this.get<{ page_size: number }>('PRAGMA page_size')!.page_size
-      this.#emptyFoundLog()
+      this.#emptyFoundLog(mustEmptyLog)
       this.sqliteVersion = this.get<{ version: string }>('SELECT sqlite_version() AS version')!.version
     } catch (error) {
       log?.close()
-      this.#database.close()
+      if (!this.#isKept()) this.#closeUncopied()
       throw error
     }
   }
@@ -77,36 +100,21 @@ export class Connection {
     return this.#latestSync.ended
   }
 
-  /**
-   * Copies the whole log into the database, waits until the disk has both, and lets the log begin anew. Throws an error with
-   * the code of SQLite for a locked file while another process reads or writes.
-   */
-  emptyLog(): void {
-    const { busy } = this.get<{ busy: number }>('PRAGMA wal_checkpoint(TRUNCATE)')!
-    if (busy !== 0) throw Object.assign(new Error('another process uses the log'), { errcode: 5 })
-    this.#log?.syncNow()
-    this.#latestSync.ended = Promise.resolve()
-  }
-
-  /** How many pages the log holds. */
-  logFrames(): number {
-    const { log } = this.get<{ log: number }>('PRAGMA wal_checkpoint(NOOP)')!
+  /** How many pages of the log have not been copied into the database. */
+  uncopiedFrames(): number {
+    const { log, checkpointed } = this.get<CheckpointRow>('PRAGMA wal_checkpoint(NOOP)')!
     this.#leastLogBytes = log === 0 ? 0 : LOG_HEADER_BYTES + log * (this.#pageBytes + FRAME_HEADER_BYTES)
-    return log
+    return Math.max(0, log - checkpointed)
   }
 
-  /** From now on SQLite copies the log in a commit when it holds that many pages. */
-  checkpointAt(frames: number): void {
-    this.#database.exec(`PRAGMA wal_autocheckpoint = ${frames}`)
-  }
-
-  /** The size of the log, and how much of it cannot be copied into the database now, in bytes. */
-  checkpoint(): { logBytes: number; heldBytes: number } {
+  /** The size of the log, and how much of it has not been copied into the database, in bytes. */
+  uncopied(): { logBytes: number; heldBytes: number } {
     const { logBytes } = this.#files
-    const { log, checkpointed } = this.get<{ log: number; checkpointed: number }>(
-      'PRAGMA wal_checkpoint(PASSIVE)',
-    )!
-    return { logBytes, heldBytes: Math.max(0, log - checkpointed) * this.#pageBytes }
+    // An older SQLite would copy it.
+    if (!isSafeSqlite(this.sqliteVersion)) return { logBytes, heldBytes: 0 }
+    const heldBytes = this.uncopiedFrames() * this.#pageBytes
+    // The file may be longer than a log that has begun anew.
+    return { logBytes: this.#leastLogBytes, heldBytes }
   }
 
   /** The size of the -wal file when the files were checked last, in bytes. */
@@ -132,6 +140,8 @@ export class Connection {
   transaction<Result>(work: () => Result): Result {
     this.run('BEGIN IMMEDIATE')
     try {
+      // Whoever begins the log anew looks here, and whoever copies it marks a failure, while others cannot commit.
+      this.#refuseDoubt()
       this.checkVersion()
       const result = work()
       this.run('COMMIT')
@@ -148,22 +158,65 @@ export class Connection {
 
   /**
    * Closes the file. Returns false, and changes nothing, if another program uses other -wal and -shm files than this
-   * connection, or has cut our log: copying our log into the database could then corrupt it.
+   * connection, or has cut our log: copying our log into the database could then corrupt it. Also if the disk may lack pages of
+   * the database, which are in the log.
    */
   close(): boolean {
+    if (this.#isKept()) return false
     const state = this.filesState()
     const isDoubtful = state === 'replaced' || state === 'cut'
-    if (isDoubtful && !(bytesIn(`${this.#file}-wal`) === 0 && this.#leaveWal())) return false
+    if (isDoubtful && !(bytesIn(`${this.#file}-wal`) === 0 && this.#hasLeftWal())) return false
     this.#statements.clear()
+    if (state !== 'moved' && (doubtOf(this.#file) !== SOUND || !this.#isLogSynced())) {
+      this.#closeUncopied()
+      return true
+    }
     this.#log?.close()
     try {
       // Every other connection then has the same log, so the locks on it work.
-      if (state === 'moved' || !this.#leaveWal()) this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+      if (state === 'moved' || (!this.#leaveWal() && state !== 'current'))
+        this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    } catch (error) {
+      if (state !== 'moved') setDoubtAfter(error, this.#file)
+      throw error
     } finally {
-      this.#database.close()
+      this.#closeUncopied()
       if (state === 'moved') this.#files.deleteLeftLog()
     }
     return true
+  }
+
+  /**
+   * With @photostructure/sqlite the database would be closed when its statements are garbage collected, after the guards, and
+   * the log be deleted. At the end of the process it is closed between them.
+   */
+  #isKept(): boolean {
+    if (doubtOf(this.#file) !== DATABASE) return false
+    KEPT_OPEN.add(this)
+    return true
+  }
+
+  /** The log stays as it is for who opens the file next. */
+  #closeUncopied(): void {
+    this.#log?.close()
+    for (const each of [this.#database, ...this.#guards.splice(0)]) each.close()
+  }
+
+  #isLogSynced(): boolean {
+    try {
+      this.#log?.syncNow()
+      return true
+    } catch {
+      setDoubt(this.#file, LOG)
+      return false
+    }
+  }
+
+  #refuseDoubt(): void {
+    if (doubtOf(this.#file) === SOUND) return
+    refuseDoubtfulDatabase(this.#file)
+    const message = `${this.#file}: a sync of its log failed in this or another process. It is opened anew`
+    throw new CountersignError('ERR_INBOX_IO', message)
   }
 
   /**
@@ -172,9 +225,19 @@ export class Connection {
    * then, and nothing may be left that would be written to that file.
    */
   #leaveWal(): boolean {
+    for (const guard of this.#guards.splice(0)) guard.close()
     try {
       this.#database.exec('PRAGMA journal_mode = DELETE')
-      return this.get<{ journal_mode: string }>('PRAGMA journal_mode')!.journal_mode !== 'wal'
+    } catch (error) {
+      if (isBusy(error)) return false
+      throw error
+    }
+    return this.get<{ journal_mode: string }>('PRAGMA journal_mode')!.journal_mode !== 'wal'
+  }
+
+  #hasLeftWal(): boolean {
+    try {
+      return this.#leaveWal()
     } catch {
       return false
     }
@@ -184,19 +247,41 @@ export class Connection {
   #lacksFrames(): boolean {
     // More than once, because another process may let the log begin anew between the two looks.
     for (let looks = 0; looks < 3; looks++) {
-      this.logFrames()
+      this.uncopiedFrames()
       if (bytesIn(`${this.#file}-wal`) >= this.#leastLogBytes) return false
     }
     return true
   }
 
-  /** It may be that of a process that died after a sync had failed: see `KeptConnection`. */
-  #emptyFoundLog(): void {
+  /**
+   * Copies the log that was found into the database and lets it begin anew. It may be that of a process that died after a sync
+   * had failed. Without a mark of that, it may stay while others have the file open.
+   */
+  #emptyFoundLog(must: boolean): void {
     try {
-      this.emptyLog()
+      if (bytesIn(`${this.#file}-wal`) > 0) {
+        copyLog(this.#driver, this.#file)
+        const { busy, log, checkpointed } = this.#truncatedLog()
+        if (busy !== 0 || log !== checkpointed)
+          throw Object.assign(new Error('another process uses the log'), { errcode: 5 })
+      }
+      if (doubtOf(this.#file) === SOUND) return
+      this.run('BEGIN IMMEDIATE')
+      endDoubtOfLog(this.#file)
+      this.run('ROLLBACK')
     } catch (error) {
-      // Others have the file open.
-      if (!isBusy(error)) throw error
+      // The next sync would not report it again.
+      if (property(error, 'syscall') === 'fdatasync') setDoubt(this.#file, LOG)
+      if (must || !isBusy(error) || doubtOf(this.#file) !== SOUND) throw error
+    }
+  }
+
+  #truncatedLog(): CheckpointRow {
+    try {
+      return this.get<CheckpointRow>('PRAGMA wal_checkpoint(TRUNCATE)')!
+    } catch (error) {
+      setDoubtAfter(error, this.#file)
+      throw error
     }
   }
 
@@ -209,6 +294,9 @@ export class Connection {
     return statement
   }
 }
+
+/** They may not be garbage collected. */
+const KEPT_OPEN = new Set<Connection>()
 
 // https://sqlite.org/fileformat2.html#the_write_ahead_log
 const LOG_HEADER_BYTES = 32

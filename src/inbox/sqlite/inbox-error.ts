@@ -37,6 +37,12 @@ export function isNoDatabase(error: unknown): boolean {
   return (Object(error) as { errcode?: unknown }).errcode === 26
 }
 
+/** Whether SQLite could not read, write or sync a file. */
+export function isDiskError(error: unknown): boolean {
+  const errcode = property(error, 'errcode')
+  return typeof errcode === 'number' && (errcode & 0xff) === 10
+}
+
 /** After these the file may be repaired or replaced by another, which a connection that stays open would not notice. */
 export function needsReopening(error: unknown): boolean {
   const code = causeOf(error)

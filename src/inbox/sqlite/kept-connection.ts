@@ -2,11 +2,12 @@ import { CountersignError } from '../../base/errors.js'
 import type { Logger } from '../../logging/logger.js'
 import { Checkpoints } from './checkpoints.js'
 import { Connection } from './connection.js'
+import { LOG, refuseDoubtfulDatabase, setDoubt } from './doubt.js'
 import { loadDriver, type SqliteDriver } from './driver.js'
-import { isBusy, needsReopening } from './inbox-error.js'
+import { inboxError, isBusy, isDiskError, needsReopening } from './inbox-error.js'
 import { watchLog } from './log-watch.js'
 import type { FilesState } from './open-files.js'
-import { isSafeSqlite, warnOfOldSqlite } from './sqlite-version.js'
+import { warnOfOldSqlite } from './sqlite-version.js'
 
 interface Committed<Result> {
   readonly result: Result
@@ -19,14 +20,13 @@ export class KeptConnection {
   readonly #logger: Logger
   #driver: SqliteDriver | undefined
   #connection: Connection | undefined
-  /** Undefined with a SQLite in which two connections of a process may not copy the log. */
   #checkpoints: Checkpoints | undefined
   #lastFailure: { readonly error: unknown; readonly at: number } | undefined
   #hasWarned = false
   /** The connection whose files were replaced, once that has been logged. */
   #refusedFor: Connection | undefined
-  /** A sync has failed. The log may hold commits that are readable and will never be on the disk, whatever later syncs say. */
-  #isLogDoubtful = false
+  /** The disk has failed. The log may hold commits that are readable and will never be on the disk, whatever later syncs say. */
+  #isDoubtful = false
   readonly #watchLog: (connection: Connection) => void
   #isClosed = false
 
@@ -58,8 +58,7 @@ export class KeptConnection {
     { isDurable }: { readonly isDurable: boolean },
   ): Promise<Committed<Result>> {
     return this.#use((connection) => {
-      if (this.#isLogDoubtful) this.#emptyLog(connection)
-      const result = connection.transaction(() => operation(connection))
+      const result = this.#committed(connection, operation)
       // Begun immediately: an operation that comes next may close the connection.
       const durable = isDurable ? this.#synced(connection) : Promise.resolve()
       this.#checkpoints?.committed(connection)
@@ -67,15 +66,38 @@ export class KeptConnection {
     })
   }
 
+  #committed<Result>(connection: Connection, operation: (connection: Connection) => Result): Result {
+    try {
+      return connection.transaction(() => operation(connection))
+    } catch (error) {
+      // Pages of the log may have been written and lost.
+      if (isDiskError(error)) this.#diskFailed(error)
+      throw error
+    }
+  }
+
   async #synced(connection: Connection): Promise<void> {
     try {
       await connection.sync()
     } catch (error) {
-      this.#isLogDoubtful = true
-      this.#lastFailure = { error, at: performance.now() }
+      this.#diskFailed(error)
       throw error
     }
     if (this.#connection && !this.#checkpoints?.isRunning) this.#watchLog(this.#connection)
+  }
+
+  /** Nothing is committed any more before the file was opened again, which empties its log. */
+  #diskFailed(error: unknown): void {
+    this.#lastFailure = { error, at: performance.now() }
+    this.#isDoubtful = true
+    try {
+      setDoubt(this.#file, LOG)
+    } catch (cause) {
+      this.#logger.error(
+        { code: 'ERR_INBOX_IO', file: this.#file, err: cause },
+        'the doubt about the inbox cannot be marked',
+      )
+    }
   }
 
   /** The next operation opens the file, also if that has just failed. */
@@ -103,6 +125,11 @@ export class KeptConnection {
   }
 
   async #open(): Promise<Connection> {
+    refuseDoubtfulDatabase(this.#file)
+    if (this.#isDoubtful) {
+      this.#throwLastFailure()
+      await this.#drop()
+    }
     const state = this.#connection?.filesState()
     if (state === 'current') return this.#connection!
     // Opening takes long. While it cannot succeed, callbacks must not cause an attempt each.
@@ -117,33 +144,40 @@ export class KeptConnection {
     this.#driver ??= await loadDriver()
     if (this.#isClosed) throw closedError(this.#file)
     // Another call may have opened it meanwhile.
-    this.#connection ??= this.#opened(new Connection(this.#driver, this.#file), this.#driver)
-    if (!this.#isLogDoubtful) this.#lastFailure = undefined
+    this.#connection ??= this.#opened(this.#driver)
+    this.#lastFailure = undefined
     return this.#connection
   }
 
-  #opened(connection: Connection, driver: SqliteDriver): Connection {
-    if (isSafeSqlite(connection.sqliteVersion)) this.#checkpoints ??= new Checkpoints(driver, this.#file)
-    else if (!this.#hasWarned) warnOfOldSqlite(connection.sqliteVersion, this.#logger)
+  #opened(driver: SqliteDriver): Connection {
+    const connection = new Connection(driver, this.#file, { mustEmptyLog: this.#isDoubtful })
+    this.#isDoubtful = false
+    this.#checkpoints ??= new Checkpoints(driver, this.#file, (error) => this.#notCopied(error))
+    if (!this.#hasWarned) warnOfOldSqlite(connection.sqliteVersion, this.#logger)
     this.#hasWarned = true
-    this.#checkpoints?.opened(connection)
     return connection
+  }
+
+  #notCopied(error: unknown): void {
+    const failure = this.#failureOf(error)
+    this.#logger.error({ code: failure.code, file: this.#file, err: failure }, NOT_COPIED)
+    this.#diskFailed(failure)
+  }
+
+  #failureOf(error: unknown): CountersignError {
+    try {
+      refuseDoubtfulDatabase(this.#file)
+    } catch (doubt) {
+      return Object.assign(doubt as CountersignError, { cause: error })
+    }
+    const known = inboxError(error, this.#file)
+    if (known instanceof CountersignError) return known
+    return new CountersignError('ERR_INBOX_IO', `${this.#file}: ${NOT_COPIED}`, { cause: error })
   }
 
   #throwLastFailure(): void {
     if (this.#lastFailure && performance.now() - this.#lastFailure.at < TRY_AGAIN_AFTER_MS)
       throw this.#lastFailure.error
-  }
-
-  /**
-   * After a failed sync the system takes pages to be on the disk that are not. A later sync does not write them, and says
-   * nothing. Therefore everything is copied into the database, which is synced, and the log begins anew.
-   */
-  #emptyLog(connection: Connection): void {
-    this.#throwLastFailure()
-    connection.emptyLog()
-    this.#isLogDoubtful = false
-    this.#lastFailure = undefined
   }
 
   #letGo(connection: Connection, what: string): void {
@@ -190,6 +224,8 @@ export function closedError(file: string): CountersignError {
 }
 
 const TRY_AGAIN_AFTER_MS = 1_000
+const NOT_COPIED =
+  'the log of the inbox could not be copied into its file: callbacks are refused until that is made good'
 
 const WHAT_HAPPENED: Readonly<Record<Exclude<FilesState, 'current'>, string>> = {
   moved: 'the file of the inbox was deleted or replaced',

@@ -19,8 +19,9 @@ export function watchLog(file: string, logger: Logger): (connection: Connection)
     }
     const now = performance.now()
     if (now - lookedAt < EVERY_MS) return
+    const { logBytes, heldBytes } = connection.uncopied()
+    if (logBytes <= LARGE_BYTES) return
     lookedAt = now
-    const { logBytes, heldBytes } = connection.checkpoint()
     // A log that was copied completely does not begin anew either while another program reads it.
     const grows = logBytes > lastBytes
     lastBytes = logBytes

@@ -1,38 +1,69 @@
 import { accessSync, closeSync, constants, existsSync, openSync } from 'node:fs'
 import { CountersignError } from '../../base/errors.js'
+import { prepareDoubt, refuseDoubtfulDatabase } from './doubt.js'
 import type { SqliteDatabase, SqliteDriver } from './driver.js'
 import { lookFirst, refuseLostLog } from './look-first.js'
 import { migrate } from './schema.js'
 import { checkTrustedFile } from './trusted-file.js'
 
+export interface OpenDatabase {
+  readonly database: SqliteDatabase
+  /**
+   * The last connection that is closed copies the log into the database, deletes the log, and reports no failure. One that only
+   * reads does not. At the end of a process the drivers close in different orders, so one is opened before, and one after it.
+   */
+  readonly guards: readonly SqliteDatabase[]
+}
+
 /**
  * Opens the database of an inbox, creates it if it does not exist, and brings its schema up to date. Throws what SQLite or the file
  * system throws, or CountersignError ERR_INBOX_NEWER, ERR_INBOX_CORRUPT, ERR_INBOX_REPLACED.
  */
-export function openDatabase(driver: SqliteDriver, file: string): SqliteDatabase {
+export function openDatabase(driver: SqliteDriver, file: string): OpenDatabase {
   ensureFile(file)
+  refuseDoubtfulDatabase(file)
   lookFirst(driver, file)
   refuseLostLog(driver, file)
-  const database = new driver.DatabaseSync(file)
-  try {
+  prepareDoubt(file)
+  const open: SqliteDatabase[] = []
+  const opened = (options?: { readOnly: boolean }) => {
+    const database = options ? new driver.DatabaseSync(file, options) : new driver.DatabaseSync(file)
+    open.push(database)
     // Short, because the wait blocks the event loop. GroupCommit tries again for longer.
-    database.exec(`PRAGMA busy_timeout = ${BUSY_WAIT_MS}`)
-    database.exec('PRAGMA journal_mode = WAL')
-    const { journal_mode: mode } = database.prepare('PRAGMA journal_mode').get() as { journal_mode: string }
-    if (mode !== 'wal') {
-      const message = `${file} is on a file system that does not allow write-ahead logging. Use a local disk.`
-      throw new CountersignError('ERR_INBOX_IO', message)
-    }
-    database.exec(PRAGMAS)
-    migrate(database, file)
+    database.exec(`PRAGMA busy_timeout = ${BUSY_WAIT_MS}; PRAGMA wal_autocheckpoint = 0`)
     return database
+  }
+  try {
+    const first = opened(READ_ONLY)
+    first.exec(READ)
+    const database = opened()
+    setMode(database, file)
+    // It holds its lock from now on, if the log is new.
+    first.exec(READ)
+    const last = opened(READ_ONLY)
+    last.exec(READ)
+    migrate(database, file)
+    return { database, guards: [first, last] }
   } catch (error) {
-    database.close()
+    for (const database of open) database.close()
     throw error
   }
 }
 
+function setMode(database: SqliteDatabase, file: string): void {
+  database.exec('PRAGMA journal_mode = WAL')
+  const { journal_mode: mode } = database.prepare('PRAGMA journal_mode').get() as { journal_mode: string }
+  if (mode !== 'wal') {
+    const message = `${file} is on a file system that does not allow write-ahead logging. Use a local disk.`
+    throw new CountersignError('ERR_INBOX_IO', message)
+  }
+  database.exec(PRAGMAS)
+}
+
 const BUSY_WAIT_MS = 10
+const READ_ONLY = { readOnly: true }
+// `exec` leaves no statement behind, which would keep a database of @photostructure/sqlite open.
+const READ = 'SELECT count(*) FROM sqlite_schema'
 
 // synchronous: a commit does not wait for the disk; `sync` does. SQLite still syncs the log before a checkpoint and before it
 // writes over it, and the database before it forgets a log. FULL would sync at each commit and block the event loop meanwhile.

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { accessSync, closeSync, constants, existsSync, openSync, unlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Logger } from '../../logging/logger.js'
+import { refuseDoubtfulDatabase } from './doubt.js'
 import { loadDriver, type SqliteDriver } from './driver.js'
 import { inboxError } from './inbox-error.js'
 import { BUSY_WAIT_MS, readInboxFile } from './read-inbox-file.js'
@@ -22,11 +23,19 @@ export async function probeInboxFile(file: string, logger: Logger): Promise<void
     accessSync(file, constants.W_OK)
     // A file that is not an inbox must not be opened for writing.
     await readInboxFile(file, () => {})
-    const database = new driver.DatabaseSync(file)
+    refuseDoubtfulDatabase(file)
+    // See `OpenDatabase`.
+    const guard = new driver.DatabaseSync(file, { readOnly: true })
     try {
-      database.exec(`PRAGMA busy_timeout = ${BUSY_WAIT_MS}; BEGIN IMMEDIATE; ROLLBACK`)
+      guard.exec(`PRAGMA busy_timeout = ${BUSY_WAIT_MS}; SELECT count(*) FROM sqlite_schema`)
+      const database = new driver.DatabaseSync(file)
+      try {
+        database.exec(`PRAGMA busy_timeout = ${BUSY_WAIT_MS}; BEGIN IMMEDIATE; ROLLBACK`)
+      } finally {
+        database.close()
+      }
     } finally {
-      database.close()
+      guard.close()
     }
   } catch (error) {
     throw inboxError(error, file)

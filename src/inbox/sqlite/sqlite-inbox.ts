@@ -78,7 +78,8 @@ export interface SqliteInboxOptions extends RetentionOptions, LoggerOption {
  *
  * Rejects with a `CountersignError` that says what is wrong with the file and how to cure it: `ERR_INBOX_BUSY`,
  * `ERR_INBOX_FULL`, `ERR_INBOX_READ_ONLY`, `ERR_INBOX_CORRUPT`, `ERR_INBOX_NEWER`, `ERR_INBOX_REPLACED`, `ERR_INBOX_UNTRUSTED`,
- * `ERR_INBOX_IO`. Once the cause is gone, the inbox continues without a restart.
+ * `ERR_INBOX_IO`. Once the cause is gone, the inbox continues without a restart, except after a failed sync of the file itself,
+ * which has to be copied first.
  */
 export class SqliteInbox implements CompleteInbox {
   readonly retentionMs: number
