@@ -24,23 +24,6 @@ itOnLinux('idle connections do not use up the descriptors of a process that may 
   expect(serve.lines.filter(({ code }) => code === 'WARN_FEW_OPEN_FILES')).toHaveLength(1)
 })
 
-// Later versions open one file of the program after the other.
-const itOnNode20 = itWhere(
-  process.platform === 'linux' && process.version.startsWith('v20.'),
-  'Linux and Node.js 20',
-)
-
-itOnNode20('a process that may open fewer files than its program has says so', async () => {
-  const cwd = await sandbox.directory({ 'countersign.config.mjs': configModule('') })
-  const { code, stderr } = await countersignProcess(['serve'], { cwd, openFiles: 48 })
-  expect({ code, stderr }).toEqual({
-    code: 1,
-    stderr: expect.stringMatching(
-      /^countersign: EMFILE: .*: this process may open too few files\. Raise .*ulimit -n\)\n$/,
-    ),
-  })
-})
-
 itOnLinux('serve --check says how many connections the limit of open files allows', async () => {
   const check = async (maxConnections: number) => {
     const config = configModule('', `port: 0, maxConnections: ${maxConnections}`)

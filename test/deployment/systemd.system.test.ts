@@ -76,7 +76,7 @@ describe('the unit for systemd', () => {
   )
 
   it('runs serve with the documented configuration and the port of the instance', async () => {
-    expect(setting('ExecStart')).toMatch(/\/countersign\/dist\/esm\/cli\/bin\.js serve$/)
+    expect(setting('ExecStart')).toMatch(/\/countersign\/dist\/cli\/bin\.js serve$/)
     expect(setting('Environment')).toBe('NODE_ENV=production COUNTERSIGN_PORT=%i')
     const [, credential] = /^(.*?):/.exec(setting('LoadCredential'))!
     expect(config).toContain(`\${secrets}/${credential}`)

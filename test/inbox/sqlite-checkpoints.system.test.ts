@@ -165,8 +165,8 @@ it('a file that was deleted is made anew after its log has been copied', async (
   expect(log.withCode('ERR_INBOX_REPLACED')).toHaveLength(2)
 })
 
-it.each(['esm', 'cjs'])('the thread finds SQLite in the built package, as %s', async (format) => {
-  const built = join(__dirname, `../../dist/${format}/sqlite.js`)
+it('the thread finds SQLite in the built package', async () => {
+  const built = join(__dirname, '../../dist/sqlite.js')
   const directory = temporaryDirectory()
   const program = join(directory, 'program.mjs')
   writeFileSync(

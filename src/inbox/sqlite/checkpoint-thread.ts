@@ -2,7 +2,6 @@ import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import { COPY_LOG, type LogFiles } from './copy-log.js'
 import { BUILT_IN, type SqliteDriver } from './driver.js'
-import { ownLocation } from './own-location.js'
 
 /** A thread that copies the log of a file into its database when it is asked to. */
 export class CheckpointThread {
@@ -12,7 +11,7 @@ export class CheckpointThread {
 
   /** Throws if the process may have no threads, or the driver cannot be found, as in some bundles. */
   constructor({ name }: SqliteDriver, files: LogFiles) {
-    const driver = name === BUILT_IN ? name : createRequire(ownLocation()).resolve(name)
+    const driver = name === BUILT_IN ? name : createRequire(__filename).resolve(name)
     this.#worker = new Worker(PROGRAM, {
       eval: true,
       workerData: { driver, files },
@@ -69,10 +68,12 @@ interface Failure {
   readonly syscall?: string
 }
 
-// The connections are open only during a checkpoint: a file that was replaced must not be kept open.
+// The connections are open only during a checkpoint: a file that was replaced must not be kept open. The thread says nothing of its own,
+// such as that the SQLite of Node 22 is experimental.
 const PROGRAM = `
   const { parentPort, workerData } = require('node:worker_threads')
   const fs = require('node:fs')
+  process.emitWarning = () => {}
   const driver = require(workerData.driver)
   const copyLog = ${COPY_LOG}
   parentPort.on('message', () => {
