@@ -3,6 +3,7 @@ import type { CallbackEvent } from '../callback/callback.js'
 import { isInstance } from '../base/foreign-value.js'
 import { isPending, type MaybePending } from '../base/pending.js'
 import { deadline, withTimeout } from '../base/timeout.js'
+import type { PostgresTransaction } from '../inbox/postgres/guarded-transaction.js'
 import type { Logger } from '../logging/logger.js'
 import { Context, TransactionContext, type Stop } from './handler-context.js'
 import type { Handlers, RegisteredHandler } from './handlers.js'
@@ -49,7 +50,7 @@ interface DispatchOptions {
   /** Whether a lease that is renewed has ended. @default no such lease */
   readonly hasLeaseEnded?: (() => boolean) | undefined
   /** What the transactional handler of the type is given, if there is one. */
-  readonly transaction?: unknown
+  readonly transaction?: PostgresTransaction
 }
 
 /** Runs the handlers of events. */
@@ -99,7 +100,7 @@ export class Dispatcher {
       return { result: { code: 'ERR_CLAIM_LOST', error: stop.signal.reason }, settled: RETURNED }
     const start = (registered: RegisteredHandler): Dispatch => {
       const context = registered.isTransactional
-        ? new TransactionContext(event, attempt, logger, stop, transaction)
+        ? new TransactionContext(event, attempt, logger, stop, transaction!)
         : new Context(event, attempt, logger, stop, { lacksSharedStore: handlers.lackSharedStore })
       return run(registered, event, context, claimedAt)
     }

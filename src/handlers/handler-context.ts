@@ -2,6 +2,7 @@ import type { CallbackEvent } from '../callback/callback.js'
 import { childLogger } from '../logging/guarded-logger.js'
 import type { HandlerLogger } from '../logging/handler-logger.js'
 import type { Logger } from '../logging/logger.js'
+import type { PostgresTransaction } from '../inbox/postgres/guarded-transaction.js'
 import type { HandlerContext, TransactionalContext } from './handlers.js'
 import { LACKS_SHARED_STORE } from './shared-store.js'
 
@@ -70,10 +71,16 @@ export class Context implements HandlerContext {
   }
 }
 
-export class TransactionContext extends Context implements TransactionalContext<unknown> {
-  readonly transaction: unknown
+export class TransactionContext extends Context implements TransactionalContext {
+  readonly transaction: PostgresTransaction
 
-  constructor(event: CallbackEvent, attempt: number, logger: Logger, stop: Stop, transaction: unknown) {
+  constructor(
+    event: CallbackEvent,
+    attempt: number,
+    logger: Logger,
+    stop: Stop,
+    transaction: PostgresTransaction,
+  ) {
     super(event, attempt, logger, stop)
     this.transaction = transaction
   }

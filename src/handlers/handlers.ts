@@ -1,6 +1,7 @@
 import type { CallbackEvent, CallbackPayload } from '../callback/callback.js'
 import { checkIsFunction } from '../base/check-is-function.js'
 import { CountersignError } from '../base/errors.js'
+import type { PostgresTransaction } from '../inbox/postgres/guarded-transaction.js'
 import type { HandlerLogger } from '../logging/handler-logger.js'
 import { checkKnownOptions, integerOption, invalidOption, kindOf } from '../base/option-checks.js'
 import type { Handled } from './handler-gaps.js'
@@ -20,7 +21,7 @@ export type EventMap = { readonly [eventTypeName: string]: CallbackPayload }
 export type AnyEvents = any
 
 /** An event of any declared type, discriminated by its `type`. */
-export type AnyEvent<Events extends object> = {
+export type AnyEvent<Events extends object = EventMap> = {
   [Type in keyof Events & string]: CallbackEvent<Type, Events[Type]>
 }[keyof Events & string]
 
@@ -37,12 +38,12 @@ export interface HandlerContext {
 }
 
 /** What a handler is given that was registered with `transactional: true`. */
-export interface TransactionalContext<Transaction> extends HandlerContext {
+export interface TransactionalContext extends HandlerContext {
   /**
-   * The inbox's transaction: for a PostgreSQL inbox a client of `pg`. What is written with it is committed together with the
+   * The transaction of the PostgreSQL inbox. What is written with it is committed together with the
    * end of the entry, or not at all. It must not be committed, rolled back or released, nor used after the handler has ended.
    */
-  readonly transaction: Transaction
+  readonly transaction: PostgresTransaction
 }
 
 /** Handles an event. The event has been handled once this returns or its promise resolves. Throw to have it retried. */
@@ -58,7 +59,7 @@ export interface HandlerOptions {
    */
   readonly timeoutMs?: number | undefined
   /**
-   * `true` needs an inbox that has transactions, such as a PostgreSQL inbox. The handler is then given `context.transaction`.
+   * `true` needs a PostgreSQL inbox. The handler is then given `context.transaction`.
    * @default false
    */
   readonly transactional?: false | undefined

@@ -21,16 +21,11 @@ import type {
   TransactionalHandlerOptions,
 } from './handlers.js'
 
-/** `transactional: true` does not compile if it is not known that the inbox has transactions. */
-type OptionsWithTransaction<Transaction> = [Transaction] extends [object]
-  ? TransactionalHandlerOptions
-  : never
-
 /**
  * What a receiver and a worker have in common: the registration of handlers and listeners. Its methods may be passed on without
  * it, as `({ on }) => on(...)` does.
  */
-export abstract class Registration<Events extends object = AnyEvents, Transaction = unknown> {
+export abstract class Registration<Events extends object = AnyEvents> {
   /** Reports what happens to callbacks: `events.subscribe('failed', (event) => ...)`. */
   readonly events: EventSource
   readonly #handlers: Handlers
@@ -52,8 +47,8 @@ export abstract class Registration<Events extends object = AnyEvents, Transactio
    */
   on<Type extends keyof Events & string>(
     type: Type,
-    handler: Handler<CallbackEvent<Type, Events[Type]>, TransactionalContext<Transaction>>,
-    options: OptionsWithTransaction<Transaction>,
+    handler: Handler<CallbackEvent<Type, Events[Type]>, TransactionalContext>,
+    options: TransactionalHandlerOptions,
   ): this
   on<Type extends keyof Events & string>(
     type: Type,

@@ -1,4 +1,5 @@
 import type { EntryId, VerifiedCallback } from '../callback/callback.js'
+import type { PostgresTransaction } from './postgres/guarded-transaction.js'
 import type { OperatorAction, PrunableState } from './states.js'
 
 /**
@@ -102,7 +103,7 @@ export interface Inbox {
   transact?(
     claim: ClaimToken,
     options: TransactOptions,
-    work: (transaction: unknown) => Promise<ClaimEnd>,
+    work: (transaction: PostgresTransaction) => Promise<ClaimEnd>,
   ): Promise<'committed' | 'lost'>
 
   /** Closes the inbox, unless another opener has opened the object and not closed it. Safe to call twice. */
@@ -123,8 +124,8 @@ export interface TransactOptions {
   readonly timeoutMs: number
 }
 
-/** An inbox in a database in which handlers can write as well. `Transaction` is the database client of the transaction. */
-export interface TransactionalInbox<Transaction> extends Inbox {
+/** An inbox in a database in which handlers can write as well. */
+export interface TransactionalInbox extends Inbox {
   /**
    * Runs `work` in a transaction, and records in the same transaction the end that `work` resolves to: both are committed or
    * neither is. If `work` resolves to an end other than `complete`, its own writes are rolled back, and the end is recorded by
@@ -138,12 +139,9 @@ export interface TransactionalInbox<Transaction> extends Inbox {
   transact(
     claim: ClaimToken,
     options: TransactOptions,
-    work: (transaction: Transaction) => Promise<ClaimEnd>,
+    work: (transaction: PostgresTransaction) => Promise<ClaimEnd>,
   ): Promise<'committed' | 'lost'>
 }
-
-/** The inbox that an option takes: any, or one with transactions of this type if that is known. */
-export type InboxWith<Transaction> = [Transaction] extends [object] ? TransactionalInbox<Transaction> : Inbox
 
 /** A verified callback on its way into the inbox. */
 export interface Arrival {

@@ -41,16 +41,13 @@ export interface ReceivedCallback extends CallbackAnswer {
  *
  * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
-export function createReceiver<Events extends object = EventMap, Transaction = unknown>(
-  options: ReceiverOptions<Events, Transaction>,
-): Receiver<Events, Transaction> {
+export function createReceiver<Events extends object = EventMap>(
+  options: ReceiverOptions<Events>,
+): Receiver<Events> {
   return new Receiver(parseReceiverOptions(options))
 }
 
-export class Receiver<Events extends object = AnyEvents, Transaction = unknown> extends Registration<
-  Events,
-  Transaction
-> {
+export class Receiver<Events extends object = AnyEvents> extends Registration<Events> {
   /**
    * What operators do with the inbox, as the methods of the inbox itself do. What `act` does is also published on `events`, and
    * makes the worker of this process look immediately. `close` has no effect: `stop()` closes the inbox. Undefined without an

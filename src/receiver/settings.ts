@@ -16,7 +16,7 @@ import { MemoryIdempotencyStore } from '../idempotency/memory-store.js'
 import type { IdempotencyStore } from '../idempotency/store.js'
 import type { OrderBy } from './durable-acceptance.js'
 import { diagnosisOption, type DiagnosisOptions } from './refusal-diagnosis.js'
-import type { Inbox, InboxWith } from '../inbox/inbox.js'
+import type { Inbox } from '../inbox/inbox.js'
 import { MemoryInbox } from '../inbox/memory-inbox.js'
 import {
   checkInbox,
@@ -30,7 +30,7 @@ import { property } from '../base/foreign-value.js'
 import type { HasAll } from '../base/has-all.js'
 import { checkKnownOptions, functionOption, invalidOption, objectOption } from '../base/option-checks.js'
 
-export interface ReceiverOptions<Events extends object = EventMap, Transaction = unknown>
+export interface ReceiverOptions<Events extends object = EventMap>
   extends
     AuthenticatorOptions,
     BodyLimitOptions,
@@ -48,7 +48,7 @@ export interface ReceiverOptions<Events extends object = EventMap, Transaction =
    * only stores, and another process handles: see `createWorker`.
    * @default none: handlers run before the answer
    */
-  readonly inbox?: InboxWith<Transaction> | undefined
+  readonly inbox?: Inbox | undefined
   /**
    * Explains why signatures do not match. After the answer to a refused callback, `explainCallback` searches for the
    * likely mistake, and the log line of the next refusal has `cause` and `cure`. The bounds hold for all senders
@@ -100,8 +100,8 @@ export type ReceiverSettings = ReturnType<typeof parseReceiverOptions>
  * stored reason may contain; those of the subscriptions are added to it.
  * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
-export function parseReceiverOptions<Events extends object, Transaction>(
-  options: ReceiverOptions<Events, Transaction>,
+export function parseReceiverOptions<Events extends object>(
+  options: ReceiverOptions<Events>,
   secrets = new KnownSecrets(),
 ) {
   checkKnownOptions(OWNER, options, RECEIVER_OPTIONS)
@@ -149,10 +149,7 @@ function listedSubscriptions(
 }
 
 /** Undefined without an inbox, in which case none of these options may be given. */
-function inboxOption<Events extends object, Transaction>(
-  options: ReceiverOptions<Events, Transaction>,
-  tolerance: Tolerance,
-) {
+function inboxOption<Events extends object>(options: ReceiverOptions<Events>, tolerance: Tolerance) {
   const inbox: Inbox | undefined = options.inbox
   if (inbox === undefined) {
     const stray = INBOX_OPTIONS.find((name) => options[name] !== undefined)

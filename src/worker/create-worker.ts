@@ -24,17 +24,14 @@ import { Worker } from './worker.js'
  *
  * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
-export function createWorker<Events extends object = EventMap, Transaction = unknown>(
-  options: WorkerOptions<Events, Transaction>,
-): InboxWorker<Events, Transaction> {
+export function createWorker<Events extends object = EventMap>(
+  options: WorkerOptions<Events>,
+): InboxWorker<Events> {
   const secrets = new KnownSecrets()
   return new InboxWorker(parseWorkerOptions(options, secrets), secrets)
 }
 
-export class InboxWorker<Events extends object = AnyEvents, Transaction = unknown> extends Registration<
-  Events,
-  Transaction
-> {
+export class InboxWorker<Events extends object = AnyEvents> extends Registration<Events> {
   /**
    * What operators do with the inbox, as the methods of the inbox itself do. What `act` does is also published on `events`, and
    * makes the worker of this process look immediately. `close` has no effect: `stop()` closes the inbox. Undefined if the inbox

@@ -2,6 +2,7 @@ import { textProperty } from '../base/foreign-value.js'
 import { withTimeout } from '../base/timeout.js'
 import type { Dispatch, Failure } from '../handlers/dispatcher.js'
 import type { ClaimToken, Inbox } from '../inbox/inbox.js'
+import type { PostgresTransaction } from '../inbox/postgres/guarded-transaction.js'
 
 /** `lost`: somebody else has the entry, and everything was rolled back. */
 type TransactionResult = 'committed' | 'lost' | TransactionFailure
@@ -24,7 +25,7 @@ interface TransactionParts {
   /** How long the transaction may take, in milliseconds, its commit included. */
   readonly timeoutMs: number
   /** Runs the handlers. */
-  readonly dispatch: (transaction: unknown) => Dispatch
+  readonly dispatch: (transaction: PostgresTransaction) => Dispatch
   readonly abort: (why: Error) => void
   /** Whether the end may still be recorded once the handlers have succeeded. */
   readonly mayCommit: () => boolean
@@ -48,7 +49,7 @@ export function dispatchInTransaction({
 }: TransactionParts): TransactionalDispatch {
   let dispatched: Dispatch | undefined
   let failure: Failure | undefined
-  const work = async (transaction: unknown) => {
+  const work = async (transaction: PostgresTransaction) => {
     dispatched = dispatch(transaction)
     failure = await dispatched.result
     if (failure) throw new RolledBack()

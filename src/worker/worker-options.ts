@@ -15,7 +15,7 @@ import {
   type HandlingOptions,
   type HandlingSettings,
 } from '../handlers/handling-options.js'
-import type { Inbox, InboxWith } from '../inbox/inbox.js'
+import type { Inbox } from '../inbox/inbox.js'
 import type { KnownSecrets } from '../logging/known-secrets.js'
 
 /** How an inbox is emptied. */
@@ -44,13 +44,13 @@ export const EMPTYING_OPTIONS = [
   'pollMs',
 ] as const satisfies readonly (keyof EmptyingOptions)[]
 
-export interface WorkerOptions<Events extends object = EventMap, Transaction = unknown>
+export interface WorkerOptions<Events extends object = EventMap>
   extends HandlingOptions<Events>, EmptyingOptions {
   /**
    * Where a receiver stores callbacks, in this process or in another one. The worker opens it, and closes it unless a receiver or
    * another worker has opened the same object.
    */
-  readonly inbox: InboxWith<Transaction>
+  readonly inbox: Inbox
   /** How long a schema may take, in milliseconds, before the attempt has failed. @default 5_000 */
   readonly dependencyTimeoutMs?: number | undefined
   /** The current time in milliseconds since 1970. @default Date.now */
@@ -115,8 +115,8 @@ export interface WorkerSettings extends HandlingSettings, EmptyingSettings {
 }
 
 /** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
-export function parseWorkerOptions<Events extends object, Transaction>(
-  options: WorkerOptions<Events, Transaction>,
+export function parseWorkerOptions<Events extends object>(
+  options: WorkerOptions<Events>,
   secrets: KnownSecrets,
 ): WorkerSettings {
   const owner = 'createWorker'

@@ -99,7 +99,7 @@ describe('dispatch', () => {
     const handler = jest.fn()
     const reason = new Error('the lease was lost')
     const stop = { signal: AbortSignal.abort(reason) }
-    const { result } = dispatcherOf([handler]).dispatch(event, 1, stop, { transaction: {} })
+    const { result } = dispatcherOf([handler]).dispatch(event, 1, stop, { transaction: { query: jest.fn() } })
     expect(await result).toEqual({ code: 'ERR_CLAIM_LOST', error: reason })
     expect(handler).not.toHaveBeenCalled()
   })

@@ -1,19 +1,21 @@
 import type { ClaimEnd, ClaimToken, TransactionalInbox, TransactOptions } from '../../src/inbox/inbox.js'
 import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import type { PostgresTransaction } from '../../src/postgres.js'
 
 /** What handlers write with. It refuses to once the transaction is over. */
-export class MemoryTransaction {
+export class MemoryTransaction implements PostgresTransaction {
   readonly written: string[] = []
   isOver = false
 
-  write(text: string): void {
+  query(text: string): Promise<void> {
     if (this.isOver) throw new Error('the transaction is over')
     this.written.push(text)
+    return Promise.resolve()
   }
 }
 
 /** A transactional inbox in memory, whose steps fail while a test says so. */
-export class TransactionalMemoryInbox extends MemoryInbox implements TransactionalInbox<MemoryTransaction> {
+export class TransactionalMemoryInbox extends MemoryInbox implements TransactionalInbox {
   /** What has been committed. */
   readonly committed: string[] = []
   readonly transactions: MemoryTransaction[] = []

@@ -1,23 +1,17 @@
 import {
   createReceiver,
   createWorker,
-  MemoryInbox,
-  type Inbox,
   type InboxWorker,
   type Receiver,
   type ReceiverOptions,
   type Registration,
-  type TransactionalInbox,
 } from '../../src/index.js'
+import type { PostgresInbox, PostgresTransaction } from '../../src/postgres.js'
 import { equal } from './equal.js'
 
 declare const subscriptions: ReceiverOptions['subscriptions']
 
-interface Client {
-  query(text: string): Promise<void>
-}
-declare const transactional: TransactionalInbox<Client>
-declare const some: Inbox
+declare const inbox: PostgresInbox
 
 interface Transfer {
   readonly Id: string
@@ -27,21 +21,20 @@ interface Events {
   'transfers.book-completed': Transfer
 }
 
-// The type of the transaction is that of the inbox.
-const receiver = createReceiver({ subscriptions, inbox: transactional })
+const receiver = createReceiver({ subscriptions, inbox })
 receiver.on(
   'transfers.book-completed',
   async (event, context) => {
     equal<string>()(event.payload.Id)
-    equal<Client>()(context.transaction)
+    equal<PostgresTransaction>()(context.transaction)
     equal<number>()(context.attempt)
     await context.transaction.query('select 1')
   },
   { transactional: true, timeoutMs: 5 },
 )
-createWorker({ inbox: transactional }).on(
+createWorker({ inbox }).on(
   'transfers.book-completed',
-  (_event, { transaction }) => equal<Client>()(transaction),
+  (_event, { transaction }) => equal<PostgresTransaction>()(transaction),
   { transactional: true },
 )
 
@@ -60,50 +53,25 @@ receiver
     { timeoutMs: 5, transactional: false },
   )
 
-// With declared events the transaction is declared, too.
-const typed = createReceiver<Events, Client>({ subscriptions, inbox: transactional })
+const typed = createReceiver<Events>({ subscriptions, inbox })
 typed.on(
   'transfers.book-completed',
   (event, { transaction }) => {
     equal<Transfer>()(event.payload)
-    equal<Client>()(transaction)
+    equal<PostgresTransaction>()(transaction)
   },
   { transactional: true },
 )
 // @ts-expect-error this type is not declared
 typed.on('transfers.book', () => {}, { transactional: true })
-createWorker<Events, Client>({ inbox: transactional }).on(
+createWorker<Events>({ inbox }).on(
   'transfers.book-completed',
   (event, { transaction }) => {
     equal<Transfer>()(event.payload)
-    equal<Client>()(transaction)
+    equal<PostgresTransaction>()(transaction)
   },
   { transactional: true },
 )
-// @ts-expect-error the transactions of this inbox are others
-createReceiver<Events, { run(): void }>({ subscriptions, inbox: transactional })
-
-// Where it is not declared, or the inbox has no transactions, the option does not compile.
-createReceiver<Events>({ subscriptions, inbox: transactional }).on('transfers.book-completed', () => {}, {
-  // @ts-expect-error the type of the transaction is not declared
-  transactional: true,
-})
-createReceiver({ subscriptions, inbox: new MemoryInbox() }).on('a.b', () => {}, {
-  // @ts-expect-error this inbox has no transactions
-  transactional: true,
-})
-createReceiver({ subscriptions, inbox: some }).on('a.b', () => {}, {
-  // @ts-expect-error this inbox may have no transactions
-  transactional: true,
-})
-createReceiver({ subscriptions }).on('a.b', () => {}, {
-  // @ts-expect-error there is no inbox
-  transactional: true,
-})
-createWorker({ inbox: new MemoryInbox() }).on('a.b', () => {}, {
-  // @ts-expect-error this inbox has no transactions
-  transactional: true,
-})
 // @ts-expect-error a handler of all types runs beside those of one
 receiver.onAny(() => {}, { transactional: true })
 // @ts-expect-error it is an option of on()
@@ -111,19 +79,23 @@ receiver.onUnhandled(() => {}, { transactional: true })
 
 // What takes any receiver or worker takes these.
 const anyReceiver: Receiver = receiver
-const anyWorker: InboxWorker = createWorker({ inbox: transactional })
+const anyWorker: InboxWorker = createWorker({ inbox })
 const typedReceiver: Receiver = typed
-const typedWorker: InboxWorker = createWorker<Events, Client>({ inbox: transactional })
+const typedWorker: InboxWorker = createWorker<Events>({ inbox })
 const anyRegistration: Registration = typed
 void [anyReceiver, anyWorker, typedReceiver, typedWorker, anyRegistration]
 // With a receiver of any events, any type and payload is allowed.
 anyReceiver.on('a.b', (event) => event.payload.amount).onAny((event) => event.type)
 
 // Handlers may be registered by a function that both share.
-function register(target: Registration<Events, Client>): void {
-  target.on('transfers.book-completed', (_event, { transaction }) => equal<Client>()(transaction), {
-    transactional: true,
-  })
+function register(target: Registration<Events>): void {
+  target.on(
+    'transfers.book-completed',
+    (_event, { transaction }) => equal<PostgresTransaction>()(transaction),
+    {
+      transactional: true,
+    },
+  )
 }
 register(typed)
-register(createWorker<Events, Client>({ inbox: transactional }))
+register(createWorker<Events>({ inbox }))

@@ -3,7 +3,7 @@ import { pgTable, text } from 'drizzle-orm/pg-core'
 import { drizzle } from 'drizzle-orm/node-postgres'
 import createKnex from 'knex'
 import { createWorker, type Handler, type TransactionalContext, type InboxWorker } from '../../src/index.js'
-import { PostgresInbox, type PostgresTransaction } from '../../src/postgres.js'
+import { PostgresInbox } from '../../src/postgres.js'
 import type { CallbackEvent, EventMap } from '../../src/index.js'
 import { arrival } from '../support/arrivals.js'
 import { collectedLog } from '../support/collected-log.js'
@@ -15,7 +15,7 @@ import { until } from '../support/until.js'
 
 const TYPE = subscription.eventTypeName
 
-type TransactionalHandler = Handler<CallbackEvent, TransactionalContext<PostgresTransaction>>
+type TransactionalHandler = Handler<CallbackEvent, TransactionalContext>
 
 const ledger = pgTable('ledger', { transferId: text('transfer_id').primaryKey() })
 const knex = createKnex({ client: 'pg' })
@@ -61,7 +61,7 @@ describeWithDatabase('a transactional handler with PostgreSQL', (database) => {
     const log = collectedLog()
     const { connectionString } = database
     const inbox = new PostgresInbox({ connectionString, schema, maxConnections, logger: log })
-    const worker: InboxWorker<EventMap, PostgresTransaction> = createWorker({
+    const worker: InboxWorker<EventMap> = createWorker({
       inbox,
       logger: log,
       pollMs: 20,

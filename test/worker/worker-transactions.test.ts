@@ -13,7 +13,7 @@ import { fakeTimeouts } from '../support/fake-timeouts.js'
 import { pausing } from '../support/pausing.js'
 import { subscription } from '../support/subscription.js'
 import { becomes } from '../support/running-worker.js'
-import { TransactionalMemoryInbox, type MemoryTransaction } from '../support/transactional-memory-inbox.js'
+import { TransactionalMemoryInbox } from '../support/transactional-memory-inbox.js'
 import { until } from '../support/until.js'
 
 const TYPE = subscription.eventTypeName
@@ -21,7 +21,7 @@ const TYPE = subscription.eventTypeName
 const stops: (() => Promise<void>)[] = []
 afterEach(() => Promise.all(stops.splice(0).map((stop) => stop())))
 
-async function setUp(options: Partial<WorkerOptions<never, MemoryTransaction>> = {}) {
+async function setUp(options: Partial<WorkerOptions<never>> = {}) {
   const clock = fakeClock()
   const inbox = new TransactionalMemoryInbox({ clock })
   const log = collectedLog()
@@ -46,7 +46,7 @@ describe('a transactional handler', () => {
       TYPE,
       async (_event, { transaction, attempt }) => {
         attempts.push(attempt, (await entry()).attempts)
-        transaction.write('ledger row')
+        void transaction.query('ledger row')
         expect(inbox.committed).toEqual([])
       },
       TRANSACTIONAL,
@@ -64,7 +64,7 @@ describe('a transactional handler', () => {
     worker.on(
       TYPE,
       (_event, { transaction, attempt }) => {
-        transaction.write(`attempt ${attempt}`)
+        void transaction.query(`attempt ${attempt}`)
         if (attempt === 1) throw new Error('not yet')
       },
       TRANSACTIONAL,
@@ -85,7 +85,7 @@ describe('a transactional handler', () => {
     worker.on(
       TYPE,
       (_event, { transaction }) => {
-        transaction.write('ledger row')
+        void transaction.query('ledger row')
         throw new DoNotRetryError('no such account')
       },
       TRANSACTIONAL,
@@ -99,7 +99,7 @@ describe('a transactional handler', () => {
     const { worker, inbox, id, clock } = await setUp()
     const others: boolean[] = []
     worker
-      .on(TYPE, (_event, { transaction }) => transaction.write('ledger row'), TRANSACTIONAL)
+      .on(TYPE, (_event, { transaction }) => transaction.query('ledger row'), TRANSACTIONAL)
       .on(TYPE, (_event, context) => {
         others.push('transaction' in context)
         if (context.attempt === 1) throw new Error('not yet')
@@ -121,11 +121,11 @@ describe('a transactional handler', () => {
     worker.on(
       TYPE,
       async (_event, { transaction, attempt }) => {
-        transaction.write('in time')
+        void transaction.query('in time')
         if (attempt > 1) return
         await promise
         try {
-          transaction.write('too late')
+          void transaction.query('too late')
         } catch (error) {
           late.push(error)
         }
@@ -155,7 +155,7 @@ describe('a transactional handler', () => {
     worker.on(
       TYPE,
       async (_event, { transaction }) => {
-        transaction.write('ledger row')
+        void transaction.query('ledger row')
         await promise
       },
       TRANSACTIONAL,
@@ -194,7 +194,7 @@ describe('a transactional handler', () => {
 
   it('is retried when its transaction cannot be committed', async () => {
     const { worker, inbox, id, clock, failures } = await setUp()
-    worker.on(TYPE, (_event, { transaction }) => transaction.write('ledger row'), TRANSACTIONAL)
+    worker.on(TYPE, (_event, { transaction }) => transaction.query('ledger row'), TRANSACTIONAL)
     inbox.commitsWith = () => Promise.reject(new Error('could not serialize access'))
     await worker.start()
     const { reason } = await becomes(inbox, id, 'retrying', 1)
@@ -255,7 +255,7 @@ describe('a transactional handler', () => {
     worker.on(
       TYPE,
       async (_event, { transaction }) => {
-        transaction.write('ledger row')
+        void transaction.query('ledger row')
         await promise
       },
       TRANSACTIONAL,

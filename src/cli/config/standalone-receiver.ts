@@ -143,7 +143,7 @@ function recordingRegistry(target: Receiver | InboxWorker): {
   const registry: HandlerRegistry = {
     on(type, handler, options) {
       // Whether the inbox has transactions is only known at run time.
-      ;(target as Registration<EventMap, object>).on(type, handler, options as TransactionalHandlerOptions)
+      ;(target as Registration<EventMap>).on(type, handler, options as TransactionalHandlerOptions)
       handled.types.add(type)
       if (options?.transactional) handled.transactional = true
       return registry

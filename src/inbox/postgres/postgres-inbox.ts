@@ -62,7 +62,7 @@ import type { Transaction } from './transaction.js'
  * `ERR_INBOX_READ_ONLY`, `ERR_INBOX_FULL`, `ERR_INBOX_FORBIDDEN`, `ERR_INBOX_NEWER`, `ERR_INBOX_UNSUPPORTED`,
  * `ERR_INBOX_CORRUPT`. Once the cause is gone, the inbox continues without a restart.
  */
-export class PostgresInbox implements CompleteInbox, TransactionalInbox<PostgresTransaction> {
+export class PostgresInbox implements CompleteInbox, TransactionalInbox {
   readonly retentionMs: number
   readonly discardedRetentionMs: number
   /** How many transactional handlers can run at once: 4 fewer than there are connections, but at least 1. */
