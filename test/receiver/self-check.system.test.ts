@@ -229,6 +229,36 @@ describe.each([
     expect(await codes(mount)).toEqual(NAMED)
   })
 
+  test.each([
+    ['in rawBody', (request: object, bytes: Buffer) => Object.assign(request, { rawBody: bytes })],
+    [
+      'for the path of the receiver',
+      (request: object, bytes: Buffer) =>
+        (request as express5.Request).originalUrl.startsWith(PATH) &&
+        Object.assign(request, { rawBody: bytes }),
+    ],
+  ])('that keeps the bytes is not named: %s', async (_how, keep) => {
+    const parser = () => express.json({ verify: (request, _response, bytes) => void keep(request, bytes) })
+    expect(await codes((app, receiver) => app.use(parser()).post(PATH, receiver.middleware()))).toEqual([])
+    const mount = (app: Express, receiver: Receiver) =>
+      app.use(parser()).use('/hooks', express.Router().post('/transfers', receiver.middleware()))
+    expect(await codes(mount)).toEqual([])
+  })
+
+  test('is not named if its verify option throws, as it is not known what it does', async () => {
+    const verify = () => {
+      throw new Error('not signed')
+    }
+    expect(
+      await codes((app, receiver) => app.use(express.json({ verify })).post(PATH, receiver.middleware())),
+    ).toEqual([])
+  })
+
+  test('that does not read JSON is not named', async () => {
+    const parser = express.json({ type: 'application/vnd.api+json' })
+    expect(await codes((app, receiver) => app.use(parser).post(PATH, receiver.middleware()))).toEqual([])
+  })
+
   test('is not seen after the receiver, for another path, or in another router', async () => {
     expect(await codes((app, receiver) => app.post(PATH, receiver.middleware()).use(express.json()))).toEqual(
       [],
