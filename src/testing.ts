@@ -28,5 +28,3 @@ export type { RecordedSubscription } from './testing/recorded-description.js'
 export { registerIdempotencyStoreTests, type StoreUnderTest } from './testing/idempotency-store-tests.js'
 export { registerInboxTests, type InboxUnderTest, type RetentionUnderTest } from './testing/inbox-tests.js'
 export type { TestFramework } from './testing/test-framework.js'
-// Tests of a receiver also use the simulator.
-export * from './simulator.js'

@@ -47,6 +47,8 @@ export interface SignedCallback {
   /** Its path and query. */
   readonly path: string
   readonly headers: Record<string, string>
+  /** What `waitFor` takes: the option, or the random UUID. The option `headers` does not change it. */
+  readonly idempotencyKey: string
   /** Backed by an ArrayBuffer, as the DOM types require of a request body. */
   readonly body: Buffer & { readonly buffer: ArrayBuffer }
   /** The bytes of the whole request, for `sendRawRequest` or a file. */
@@ -101,10 +103,11 @@ export function signedCallback(options: SignedCallbackOptions): SignedCallback {
   const { host, pathname, search } = new URL(callbackUrl)
   const path = pathname + search
   const extra = options.headers ?? {}
+  const idempotencyKey = options.idempotencyKey ?? randomUUID()
   const headers = mergeHeaders(
     {
       'Content-Type': 'application/json',
-      'X-Idempotency-Key': options.idempotencyKey ?? randomUUID(),
+      'X-Idempotency-Key': idempotencyKey,
       'X-Event-Type': options.eventType ?? eventTypeName,
       'Authorization-Timestamp': timestamp,
       Authorization: authorization,
@@ -116,6 +119,7 @@ export function signedCallback(options: SignedCallbackOptions): SignedCallback {
     url: callbackUrl,
     path,
     headers,
+    idempotencyKey,
     body,
     toHttp(given = {}) {
       checkKnownOptions(TO_HTTP, given, ['host', 'path', 'chunked'])

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { startServiceSimulator } from '../../src/testing.js'
+import { startServiceSimulator } from '../../src/simulator.js'
 import { withoutSecrets } from './fake-service.js'
 import { countersign, Sandbox } from './program.js'
 

@@ -47,7 +47,6 @@ const EXPORTED = {
     'replayRecordedRequest',
     'sendRawRequest',
     'signedCallback',
-    'startServiceSimulator',
   ],
   'countersign/simulator': ['startServiceSimulator'],
   'countersign/bullmq': ['forwardTo', 'forwardedEvent', 'handleForwarded'],

@@ -3,7 +3,8 @@ import { createReceiver, verifySignature } from '../../src/index.js'
 import { RECEIVER_OPTIONS } from '../../src/receiver/settings.js'
 import { signCallback, stringToSign } from '../../src/signature/index.js'
 import { SqliteInbox } from '../../src/sqlite.js'
-import { signedCallback, startServiceSimulator } from '../../src/testing.js'
+import { startServiceSimulator } from '../../src/simulator.js'
+import { signedCallback } from '../../src/testing.js'
 import { genuine, runReceiver, subscription } from '../support/running-receiver.js'
 
 const PIECES = ['m1splaced', 'Sec.ret', '7f3a9c'] as const

@@ -42,7 +42,8 @@ describe('a signed callback', () => {
 
   it('is another one every time', () => {
     const [one, two] = [signedCallback({ subscription }), signedCallback({ subscription })]
-    expect(one.headers['X-Idempotency-Key']).not.toBe(two.headers['X-Idempotency-Key'])
+    expect(one.idempotencyKey).toBe(one.headers['X-Idempotency-Key'])
+    expect(one.idempotencyKey).not.toBe(two.idempotencyKey)
     expect(one.body).not.toEqual(two.body)
   })
 

@@ -1,5 +1,6 @@
 import { createReceiver, MemoryInbox, type PublicSubscription } from '../../src/index.js'
-import { signedCallback, startServiceSimulator } from '../../src/testing.js'
+import { startServiceSimulator } from '../../src/simulator.js'
+import { signedCallback } from '../../src/testing.js'
 import { equal } from './equal.js'
 
 const subscription = { eventTypeName: 'a.b', callbackUrl: 'https://a.example/', secret: 's' }

@@ -6,7 +6,8 @@ import { forwardTo } from 'countersign/bullmq'
 import { createClient } from 'countersign/client'
 import { createConsole } from 'countersign/console'
 import { verifyCallback } from 'countersign/signature'
-import { signedCallback, startServiceSimulator } from 'countersign/testing'
+import { startServiceSimulator } from 'countersign/simulator'
+import { signedCallback } from 'countersign/testing'
 import express from 'express'
 
 const { vectors } = JSON.parse(readFileSync('signature.json', 'utf8'))

@@ -9,7 +9,8 @@ import {
 import { handleForwarded } from 'countersign/bullmq'
 import { createClient, ClientError, type ServiceResponse } from 'countersign/client'
 import { verifyCallback } from 'countersign/signature'
-import { signedCallback, startServiceSimulator, type Delivery } from 'countersign/testing'
+import { startServiceSimulator, type Delivery } from 'countersign/simulator'
+import { signedCallback } from 'countersign/testing'
 
 interface Events {
   'transfers.book-completed': { Id: string; Amount: number }
