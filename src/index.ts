@@ -49,14 +49,13 @@ export type {
   AttemptEvent,
   ClaimedEvent,
   DeadEvent,
+  DecidedEvent,
   DuplicateEvent,
   ExplainedEvent,
   FailedEvent,
   LeaseLostEvent,
   LifecycleEventName,
   LifecycleEvents,
-  OperatorEvent,
-  RetryEvent,
   StoredEvent,
 } from './events/lifecycle-events.js'
 

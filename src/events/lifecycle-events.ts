@@ -56,12 +56,6 @@ export interface FailedEvent extends AttemptEvent {
   readonly retryInMs: number | undefined
 }
 
-/** An attempt that failed, of an entry that will be tried again. */
-export interface RetryEvent extends FailedEvent {
-  readonly entry: EntryId
-  readonly retryInMs: number
-}
-
 export interface DeadEvent extends AttemptEvent {
   readonly entry: EntryId
   readonly code: OutcomeCode
@@ -88,8 +82,9 @@ export interface ExplainedEvent {
 }
 
 /** What an operator did to an entry, by `act` of the inbox object that this receiver or worker has opened. */
-export interface OperatorEvent {
+export interface DecidedEvent {
   readonly entry: EntryId
+  readonly action: 'retry' | 'release' | 'discard' | 'undo'
   /** Who did it, as the history of the entry has it. */
   readonly by: string
   /** Why, if the operator gave a reason. */
@@ -115,10 +110,7 @@ export interface LifecycleEvents {
   readonly failed: FailedEvent
   readonly dead: DeadEvent
   readonly leaseLost: LeaseLostEvent
-  readonly retried: OperatorEvent
-  readonly released: OperatorEvent
-  readonly discarded: OperatorEvent
-  readonly undone: OperatorEvent
+  readonly decided: DecidedEvent
 }
 
 export type LifecycleEventName = keyof LifecycleEvents
@@ -136,9 +128,6 @@ export const LIFECYCLE_EVENT_NAMES = [
   'failed',
   'dead',
   'leaseLost',
-  'retried',
-  'released',
-  'discarded',
-  'undone',
+  'decided',
 ] as const satisfies readonly LifecycleEventName[]
 void (true satisfies HasAll<LifecycleEventName, typeof LIFECYCLE_EVENT_NAMES>)

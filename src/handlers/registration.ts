@@ -3,13 +3,7 @@ import { checkIsFunction } from '../base/check-is-function.js'
 import type { CallbackEvent } from '../callback/callback.js'
 import type { Outcome } from '../callback/outcomes.js'
 import type { EventChannel, EventSource, LifecycleListener } from '../events/event-channel.js'
-import type {
-  AttemptEvent,
-  DeadEvent,
-  FailedEvent,
-  LifecycleEventName,
-  RetryEvent,
-} from '../events/lifecycle-events.js'
+import type { AttemptEvent, DeadEvent, FailedEvent, LifecycleEventName } from '../events/lifecycle-events.js'
 import { subscribeToErrors } from '../events/subscribe-to-errors.js'
 import type {
   AnyEvent,
@@ -103,13 +97,12 @@ export abstract class Registration<Events extends object = AnyEvents> {
   }
 
   /**
-   * Calls the listener after each attempt of a worker that failed, if the entry will be tried again. `event.retryInMs` says when.
-   * Without an inbox it is not called, because only the sender repeats a callback.
+   * Calls the listener after each attempt that failed, if there can be another one. With an inbox `event.retryInMs` says when it is
+   * due. Without an inbox it is undefined, because only the sender repeats a callback.
    * @throws CountersignError ERR_HANDLER_INVALID
    */
-  onRetry(listener: (event: RetryEvent) => void): this {
-    checkIsFunction('onRetry: the listener', listener)
-    return this.subscribe('onRetry', 'failed', (event) => (isRetry(event) ? listener(event) : undefined))
+  onFailed(listener: (event: FailedEvent) => void): this {
+    return this.subscribe('onFailed', 'failed', listener)
   }
 
   protected subscribe<Name extends LifecycleEventName>(
@@ -131,11 +124,7 @@ const METHODS = [
   'onError',
   'onOutcome',
   'onHandled',
-  'onRetry',
+  'onFailed',
   'onDeadLetter',
   'onQuarantined',
 ]
-
-function isRetry(event: FailedEvent): event is RetryEvent {
-  return event.entry !== undefined && event.retryInMs !== undefined
-}

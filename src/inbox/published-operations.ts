@@ -1,21 +1,13 @@
 import type { EventChannel } from '../events/event-channel.js'
-import type { LifecycleEventName } from '../events/lifecycle-events.js'
 import type { Inbox, InboxOpener } from './inbox.js'
-import type { InboxOperations, OperatorAction } from './operations.js'
-
-const PUBLISHED_AS = {
-  retry: 'retried',
-  release: 'released',
-  discard: 'discarded',
-  undo: 'undone',
-} as const satisfies Record<OperatorAction, LifecycleEventName>
+import type { InboxOperations } from './operations.js'
 
 /** Publishes on `events` what operators decide, and calls `onDue` after each decision. */
 export function decisionPublisher(events: EventChannel, onDue: () => void): InboxOpener {
   return {
     decided(id, action, by, reason) {
       onDue()
-      events.publish(PUBLISHED_AS[action], { entry: id, by, ...(reason !== undefined && { reason }) })
+      events.publish('decided', { entry: id, action, by, ...(reason !== undefined && { reason }) })
     },
   }
 }

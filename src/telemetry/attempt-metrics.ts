@@ -45,9 +45,7 @@ export class AttemptMetrics {
       events.subscribe('failed', (event) => this.#add('failed', event.code, event)),
       events.subscribe('dead', (event) => this.#add('dead', event.code, event)),
       events.subscribe('leaseLost', (event) => this.#add('lease_lost', '', event)),
-      ...(['retried', 'released', 'discarded', 'undone'] as const).map((action) =>
-        events.subscribe(action, () => this.#actions.add(1, action)),
-      ),
+      events.subscribe('decided', ({ action }) => this.#actions.add(1, action)),
     ]
     return () => {
       for (const end of ends) end()

@@ -1,5 +1,5 @@
 import { createReceiver } from '../../src/index.js'
-import type { OperatorEvent } from '../../src/events/lifecycle-events.js'
+import type { DecidedEvent } from '../../src/events/lifecycle-events.js'
 import type { ClaimEnd } from '../../src/inbox/inbox.js'
 import { subscription } from '../support/subscription.js'
 import { ADA, BOB, browse, hiddenFields, runConsole, textOf } from './browse.js'
@@ -179,11 +179,11 @@ describe('a decision on one entry', () => {
     const { inbox, add } = seededInbox()
     const id = await add(DEAD)
     const receiver = createReceiver({ subscriptions: [subscription], inbox, logger: false })
-    const told: OperatorEvent[] = []
-    receiver.events.subscribe('discarded', (event) => told.push(event))
+    const told: DecidedEvent[] = []
+    receiver.events.subscribe('decided', (event) => told.push(event))
     const { get, post } = browse(await runConsole({ receiver }))
     const fields = hiddenFields(await get(`entry?id=${id}`))
     await post(`entry?id=${id}`, { ...fields, action: 'discard', reason: 'a test' })
-    expect(told).toEqual([{ entry: id, by: 'ada@example.com', reason: 'a test' }])
+    expect(told).toEqual([{ entry: id, action: 'discard', by: 'ada@example.com', reason: 'a test' }])
   })
 })

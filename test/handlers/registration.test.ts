@@ -27,9 +27,9 @@ describe('a function that gets the methods of a receiver by name', () => {
   const worker = createWorker(options)
 
   it.each([
-    ['receiver', receiver, ['onAny', 'onUnhandled', 'onError', 'onHandled', 'onRetry', 'onDeadLetter']],
+    ['receiver', receiver, ['onAny', 'onUnhandled', 'onError', 'onHandled', 'onFailed', 'onDeadLetter']],
     ['receiver', receiver, ['onOutcome', 'onQuarantined']],
-    ['worker', worker, ['onAny', 'onUnhandled', 'onError', 'onHandled', 'onRetry', 'onDeadLetter']],
+    ['worker', worker, ['onAny', 'onUnhandled', 'onError', 'onHandled', 'onFailed', 'onDeadLetter']],
   ] as const)('can use each of them: those of a %s', (_name, target, methods) => {
     for (const method of methods) {
       const registers = (target as unknown as Record<string, (handler: () => void) => unknown>)[method]!

@@ -6,8 +6,6 @@ import { runInboxReceiver } from '../support/running-inbox-receiver.js'
 import { genuine, runReceiver } from '../support/running-receiver.js'
 import { becomes } from '../support/running-worker.js'
 
-const NAMES = ['retried', 'released', 'discarded'] as const
-
 describe('the operations of a receiver', () => {
   it('publish what an operator did, and who', async () => {
     const { receiver, inbox } = await runInboxReceiver({
@@ -15,7 +13,7 @@ describe('the operations of a receiver', () => {
       maxAttempts: 1,
     })
     const told: unknown[] = []
-    for (const name of NAMES) receiver.events.subscribe(name, (event) => told.push([name, event]))
+    receiver.events.subscribe('decided', (event) => told.push(event))
     const { id: dead } = await inbox.add(arrival())
     await becomes(inbox, dead, 'dead')
     const { id: suspect } = await inbox.add(arrival({ suspicion: 'stale' }))
@@ -27,16 +25,16 @@ describe('the operations of a receiver', () => {
     ] as const)
       expect(await receiver.operations!.act(id, action, 'ann')).toEqual({ done: true })
     expect(told).toEqual([
-      ['retried', { entry: dead, by: 'ann' }],
-      ['released', { entry: suspect, by: 'ann' }],
-      ['discarded', { entry: other, by: 'ann' }],
+      { entry: dead, action: 'retry', by: 'ann' },
+      { entry: suspect, action: 'release', by: 'ann' },
+      { entry: other, action: 'discard', by: 'ann' },
     ])
   })
 
   it('publish nothing of an action that is refused', async () => {
     const { receiver } = await runInboxReceiver()
     const told: unknown[] = []
-    for (const name of NAMES) receiver.events.subscribe(name, (event) => told.push(event))
+    receiver.events.subscribe('decided', (event) => told.push(event))
     expect(await receiver.operations!.act('7', 'retry', 'ann')).toMatchObject({
       done: false,
       code: 'not-found',
@@ -99,10 +97,10 @@ describe('the operations of a worker', () => {
     const inbox = new MemoryInbox()
     const worker = createWorker({ inbox, logger: collectedLog() })
     const told: unknown[] = []
-    worker.events.subscribe('discarded', (event) => told.push(event))
+    worker.events.subscribe('decided', (event) => told.push(event))
     const { id } = await inbox.add(arrival())
     await worker.operations!.act(id, 'discard', 'bob')
-    expect(told).toEqual([{ entry: id, by: 'bob' }])
+    expect(told).toEqual([{ entry: id, action: 'discard', by: 'bob' }])
     await worker.stop()
   })
 })

@@ -48,15 +48,14 @@ function sharedByTwo(createInbox: () => CompleteInbox | Promise<CompleteInbox>):
     const { worker, receiver, inbox } = await setUp()
     await worker.start()
     const told: unknown[] = []
-    for (const { events } of [receiver, worker])
-      events.subscribe('released', (event) => void told.push(event))
+    for (const { events } of [receiver, worker]) events.subscribe('decided', (event) => void told.push(event))
     const [first, second] = [
       await inbox.add(arrival({ suspicion: 'stale' })),
       await inbox.add(arrival({ suspicion: 'stale' })),
     ]
     await worker.idle()
     await inbox.act(first.id, 'release', 'ann', { reason: 'looked at it' })
-    const event = { entry: first.id, by: 'ann', reason: 'looked at it' }
+    const event = { entry: first.id, action: 'release', by: 'ann', reason: 'looked at it' }
     expect(told).toEqual([event, event])
     await becomes(inbox, first.id, 'handled')
     await receiver.stop()

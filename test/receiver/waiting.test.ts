@@ -143,8 +143,8 @@ describe('idle', () => {
   })
 })
 
-describe('onRetry', () => {
-  it('is told of attempts that will be repeated, with entry and attempt, and not of the last one', async () => {
+describe('onFailed', () => {
+  it('is told of attempts that can be repeated, with entry and attempt, and not of the last one', async () => {
     const { receiver, send } = await runInboxReceiver({
       handler: () => Promise.reject(new Error('the ledger is closed')),
       retryDelayMs: 1,
@@ -152,7 +152,7 @@ describe('onRetry', () => {
       maxAttempts: 3,
     })
     const told = jest.fn()
-    receiver.onRetry(told)
+    receiver.onFailed(told)
     const sent = genuine()
     await send(sent)
     expect(await receiver.waitFor(keyOf(sent))).toMatchObject({ state: 'dead' })
@@ -162,16 +162,25 @@ describe('onRetry', () => {
       ['1', 2],
     ])
     expect(told.mock.calls[0][0]).toMatchObject({ code: 'ERR_HANDLER_FAILED', retryInMs: expect.any(Number) })
-    expect(() => receiver.onRetry('no' as never)).toThrow(
-      /onRetry: the listener is of type string: pass a function/,
+    expect(() => receiver.onFailed('no' as never)).toThrow(
+      /onFailed: the listener is of type string: pass a function/,
     )
   })
 
-  it('is not told without an inbox, where only the sender repeats', async () => {
+  it('is told without an inbox, without the time of the next attempt, which the sender makes', async () => {
     const { receiver, send } = await runReceiver({ handler: () => Promise.reject(new Error('no')) })
     const told = jest.fn()
-    receiver.onRetry(told)
+    receiver.onFailed(told)
     await send(genuine())
-    expect(told).not.toHaveBeenCalled()
+    expect(told.mock.calls).toEqual([
+      [
+        expect.objectContaining({
+          entry: undefined,
+          attempt: 1,
+          code: 'ERR_HANDLER_FAILED',
+          retryInMs: undefined,
+        }),
+      ],
+    ])
   })
 })

@@ -269,7 +269,7 @@ describe('prometheusMetrics', () => {
     await dead
     await worker.operations!.act('1', 'discard', 'ada')
     const found = samplesOf(await metrics.text())
-    expect(found.get('countersign_operator_actions_total{action="discarded"}')).toBe(1)
+    expect(found.get('countersign_operator_actions_total{action="discard"}')).toBe(1)
     expect(found.has('countersign_inbox_entries{inbox="payments",state="dead"}')).toBe(true)
     await worker.stop()
   })

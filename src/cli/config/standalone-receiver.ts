@@ -34,7 +34,7 @@ interface HandlerRegistry {
   onOutcome(listener: Parameters<Receiver['onOutcome']>[0]): HandlerRegistry
   onHandled(listener: Parameters<Receiver['onHandled']>[0]): HandlerRegistry
   onDeadLetter(listener: Parameters<Receiver['onDeadLetter']>[0]): HandlerRegistry
-  onRetry(listener: Parameters<Receiver['onRetry']>[0]): HandlerRegistry
+  onFailed(listener: Parameters<Receiver['onFailed']>[0]): HandlerRegistry
   onQuarantined(listener: Parameters<Receiver['onQuarantined']>[0]): HandlerRegistry
   readonly events: Receiver['events']
 }
@@ -162,7 +162,7 @@ function recordingRegistry(target: Receiver | InboxWorker): {
     onOutcome: hook((listener) => 'onOutcome' in target && target.onOutcome(listener)),
     onHandled: hook((listener) => target.onHandled(listener)),
     onDeadLetter: hook((listener) => target.onDeadLetter(listener)),
-    onRetry: hook((listener) => target.onRetry(listener)),
+    onFailed: hook((listener) => target.onFailed(listener)),
     onQuarantined: hook((listener) => 'onQuarantined' in target && target.onQuarantined(listener)),
     events: {
       subscribe: (name, listener) => target.events.subscribe(name, listener),
