@@ -12,11 +12,33 @@ export type SetupErrorCode =
   | 'ERR_LISTEN_FAILED'
   | 'ERR_WAIT_TIMEOUT'
 
+const KINDS = Symbol.for('countersign.error')
+const isOwnInstance = Function.prototype[Symbol.hasInstance]
+
+/** Has `instanceof` hold for errors of another loaded version of the package, which has classes of its own. */
+export function recognise(type: abstract new (...given: never[]) => Error, kind: string): void {
+  const inherited: readonly string[] = Reflect.get(type.prototype, KINDS) ?? []
+  Object.defineProperty(type.prototype, KINDS, { value: [...inherited, kind] })
+  Object.defineProperty(type, Symbol.hasInstance, {
+    value(this: unknown, value: unknown): boolean {
+      if (isOwnInstance.call(this, value)) return true
+      // A class that extends this one inherits the method.
+      if (this !== type || typeof value !== 'object' || value === null) return false
+      const kinds: unknown = Reflect.get(value, KINDS)
+      return Array.isArray(kinds) && kinds.includes(kind)
+    },
+  })
+}
+
 /**
- * The class of every error that Countersign throws deliberately. Recognise it by `code`, which is stable, not by
- * `instanceof`: two versions of the package may be loaded, each with its own class.
+ * The class of every error that Countersign throws deliberately. Recognise one by its `code`, which is stable. `instanceof` also
+ * holds if another version of the package, loaded beside this one, has thrown it.
  */
 export class CountersignError<Code extends string = string> extends Error {
+  static {
+    recognise(this, 'CountersignError')
+  }
+
   readonly code: Code
   /** The name of the wrong option, such as `subscriptions`, if the error is about an option. */
   declare readonly option?: string

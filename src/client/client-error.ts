@@ -1,4 +1,4 @@
-import { CountersignError } from '../base/errors.js'
+import { CountersignError, recognise } from '../base/errors.js'
 
 export type ClientErrorCode =
   /** The token request was answered 400, 401 or 403. */
@@ -22,6 +22,10 @@ interface ClientErrorOptions {
 
 /** A call that failed. Neither the error nor its causes contain a secret, a token or a part of a response body. */
 export class ClientError extends CountersignError<ClientErrorCode> {
+  static {
+    recognise(this, 'ClientError')
+  }
+
   /** The status of the service's answer, if there was one. */
   declare readonly status?: number
   /** The Retry-After of the answer to the token request, in milliseconds, if it had one. */

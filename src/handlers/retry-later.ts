@@ -1,4 +1,4 @@
-import { CountersignError } from '../base/errors.js'
+import { CountersignError, recognise } from '../base/errors.js'
 import { property } from '../base/foreign-value.js'
 
 /**
@@ -7,6 +7,10 @@ import { property } from '../base/foreign-value.js'
  * like after any other failure.
  */
 export class RetryLaterError extends CountersignError<'ERR_RETRY_LATER'> {
+  static {
+    recognise(this, 'RetryLaterError')
+  }
+
   constructor(message: string, options?: { cause?: unknown }) {
     super('ERR_RETRY_LATER', message, options)
     this.name = 'RetryLaterError'

@@ -1,6 +1,6 @@
 import { Socket, type ConnectOpts, type SocketConstructorOpts } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
-import { CountersignError } from '../base/errors.js'
+import { CountersignError, recognise } from '../base/errors.js'
 import { checkExchange } from './argument-checks.js'
 import { headerValues, MalformedMessage, readBody, readHead, type MessageHead } from './http-message.js'
 
@@ -38,6 +38,10 @@ export type RawRequestCode =
   | 'ERR_RESPONSE_TOO_LARGE'
 
 export class RawRequestError extends CountersignError<RawRequestCode> {
+  static {
+    recognise(this, 'RawRequestError')
+  }
+
   override readonly name = 'RawRequestError'
 }
 

@@ -1,6 +1,6 @@
 import { readFile, readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { CountersignError } from '../base/errors.js'
+import { CountersignError, recognise } from '../base/errors.js'
 import { invalidOption, kindOf } from '../base/option-checks.js'
 import { parseHttpDate } from '../signature/index.js'
 import { checkBytes, checkPath, checkRecorded } from './argument-checks.js'
@@ -38,6 +38,10 @@ export type RecordedRequestCode =
   | 'ERR_RECORDED_REQUEST_MALFORMED'
 
 export class RecordedRequestError extends CountersignError<RecordedRequestCode> {
+  static {
+    recognise(this, 'RecordedRequestError')
+  }
+
   override readonly name = 'RecordedRequestError'
 }
 
