@@ -1,4 +1,5 @@
 export { createReceiver, type ReceivedCallback, type Receiver } from './receiver/receiver.js'
+export type { StopOptions } from './receiver/stop-options.js'
 export type { ReceiverRequestListener, RequestListenerOptions } from './receiver/request-listener.js'
 export type { CallbackAnswer } from './http/answer.js'
 export type { BodySource, PlainRequest } from './http/plain-request.js'

@@ -41,9 +41,7 @@ console.log(JSON.stringify({ msg: 'listening', port: server.address().port }))
 process.once('SIGTERM', () => void stop())
 
 async function stop() {
-  server.close()
-  await receiver.stop()
+  await receiver.stop({ server })
   await queue.close()
   connection.destroy()
-  server.closeAllConnections()
 }

@@ -39,6 +39,5 @@ server.listen(0, '127.0.0.1', () => process.send({ port: server.address().port }
 
 process.on('disconnect', () => process.exit(1))
 process.on('SIGTERM', () => {
-  server.close()
-  void receiver.stop().then(() => process.exit(0))
+  void receiver.stop({ server }).then(() => process.exit(0))
 })

@@ -56,12 +56,7 @@ async function main() {
   })
 
   const stop = async () => {
-    const closed = new Promise((resolve) => server.close(resolve))
-    await receiver.stop()
-    // What is left are the application's own requests, and connections that nobody uses any more.
-    const limit = setTimeout(() => server.closeAllConnections(), 5_000)
-    await closed
-    clearTimeout(limit)
+    await receiver.stop({ server })
     console.log('stopped')
   }
   // Once: the same signal again ends the process immediately.

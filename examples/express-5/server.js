@@ -14,11 +14,6 @@ process.once('SIGTERM', () => void stop())
 process.once('SIGINT', () => void stop())
 
 async function stop() {
-  const closed = new Promise((resolve) => server.close(resolve))
-  await receiver.stop()
-  // What is left are the application's own requests, and connections that nobody uses any more.
-  const limit = setTimeout(() => server.closeAllConnections(), 5_000)
-  await closed
-  clearTimeout(limit)
+  await receiver.stop({ server })
   log.info('stopped')
 }

@@ -19,11 +19,5 @@ const server = serve({ fetch: app.fetch, hostname, port: Number(process.env.PORT
 })
 
 // Once: the same signal again ends the process immediately.
-process.once('SIGTERM', () => void stop())
-process.once('SIGINT', () => void stop())
-
-async function stop() {
-  server.close()
-  await receiver.stop()
-  server.closeAllConnections()
-}
+process.once('SIGTERM', () => void receiver.stop({ server }))
+process.once('SIGINT', () => void receiver.stop({ server }))

@@ -20,17 +20,9 @@ async function main() {
     console.log(`listening on port ${server.address().port}`)
   })
 
-  const stop = async () => {
-    const closed = new Promise((resolve) => server.close(resolve))
-    await receiver.stop()
-    // What is left are the application's own requests, and connections that nobody uses any more.
-    const limit = setTimeout(() => server.closeAllConnections(), 5_000)
-    await closed
-    clearTimeout(limit)
-  }
   // Once: the same signal again ends the process immediately.
-  process.once('SIGTERM', () => void stop())
-  process.once('SIGINT', () => void stop())
+  process.once('SIGTERM', () => void receiver.stop({ server }))
+  process.once('SIGINT', () => void receiver.stop({ server }))
 }
 
 void main()

@@ -21,6 +21,8 @@ export interface Client {
    * twice.
    */
   close(): Promise<void>
+  /** `close()`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 /**
@@ -66,6 +68,7 @@ export function openClient(options: ClientOptions): { client: Client; hidden: ()
       calls.close()
       return (closed ??= connections.close())
     },
+    [Symbol.asyncDispose]: () => client.close(),
   }
   return { client, hidden }
 }

@@ -23,6 +23,7 @@ import {
   type ReceiverRequestListener,
   type RequestListenerOptions,
 } from './request-listener.js'
+import { stopWith, type StopOptions } from './stop-options.js'
 import { parseReceiverOptions, type ReceiverOptions, type ReceiverSettings } from './settings.js'
 
 /** What to answer a request, and its outcome. */
@@ -176,7 +177,7 @@ export class Receiver<Events extends object = AnyEvents> extends Registration<Ev
    * @throws CountersignError ERR_RECEIVER_STOPPED; or the error of the inbox or the store if it cannot be opened
    */
   async start(): Promise<void> {
-    if (this.#stopped) {
+    if (this.#parts.stopping.signal.aborted) {
       const message =
         'start: the receiver has been stopped and cannot start again. Create a new one with createReceiver.'
       throw new CountersignError('ERR_RECEIVER_STOPPED', message)
@@ -215,13 +216,27 @@ export class Receiver<Events extends object = AnyEvents> extends Registration<Ev
    * Accepts no more callbacks: new and unfinished requests are answered 503. Resolves once the running handlers
    * have finished. After `stopTimeoutMs` their signals are aborted, and handlers that ignore the signal are not
    * waited for. Closes the inbox, unless another receiver or worker has opened the same object. Safe to call twice.
+   *
+   * With `{ server, delayMs }` it does before what `countersign serve` does on SIGTERM: `ready` becomes false, callbacks are
+   * accepted for another `delayMs`, and the server is closed when nothing arrives. It then resolves once the connections of the
+   * server are closed, too.
+   *
+   * @example
+   *   process.once('SIGTERM', () => receiver.stop({ server, delayMs: 15_000 }))
+   *
+   * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
    */
-  stop(): Promise<void> {
-    this.#parts.stopping.abort()
-    return (this.#stopped ??= this.#stop())
+  stop(options: StopOptions = {}): Promise<void> {
+    return (this.#stopped ??= stopWith(options, () => this.#stop()))
+  }
+
+  /** `stop()`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop()
   }
 
   async #stop(): Promise<void> {
+    this.#parts.stopping.abort()
     const { pipeline, stopTimeoutMs, outcomeLog, capture, listenerErrors } = this.#parts
     try {
       await pipeline.stop(stopTimeoutMs)

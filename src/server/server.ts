@@ -5,11 +5,11 @@ import type { HasAll } from '../base/has-all.js'
 import { checkKnownOptions, durationOption, integerOption } from '../base/option-checks.js'
 import type { Receiver } from '../receiver/receiver.js'
 import { isChunked } from '../http/callback-headers.js'
+import { stopServer } from '../http/stop-server.js'
 import { silentLogger, type Logger } from '../logging/logger.js'
 import { answerUnanswered } from './answer-unanswered.js'
 import { Connections } from './connections.js'
 import { healthChecks } from './health-checks.js'
-import { stopServer } from './stop-server.js'
 
 export interface ReceiverServerOptions {
   /** The address to listen on. @default '127.0.0.1' */
@@ -146,6 +146,7 @@ export async function startReceiverServer(
       connections,
       holdRequests,
       stopReceiver: () => receiver.stop(),
+      lastRequestLimitMs: 1_000,
       answerUnanswered: () => answerUnanswered(connections.unanswered, logger),
     })
   }

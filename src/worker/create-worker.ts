@@ -114,6 +114,11 @@ export class InboxWorker<Events extends object = AnyEvents> extends Registration
     return (this.#stopped ??= this.#stop())
   }
 
+  /** `stop()`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop()
+  }
+
   async #start(): Promise<void> {
     const { inbox, logger } = this.#settings
     await inbox.open(this.#opener)
