@@ -8,6 +8,8 @@ interface Connection {
   /** An answer that was complete at the last checks and that the client had not read, and at how many checks. */
   unread: ServerResponse | undefined
   unreadChecks: number
+  /** Whether it had more than `MAX_UNANSWERED` requests at the last check. */
+  isCrowded: boolean
 }
 
 interface ConnectionLimits {
@@ -17,8 +19,10 @@ interface ConnectionLimits {
   readonly readTimeoutMs: number
 }
 
-/** No proxy and no HTTP client sends so many requests before it reads an answer. Each takes some 4 KB, and its headers. */
+/** A connection has more requests without an answer at one check only. */
 const MAX_UNANSWERED = 32
+/** A client may write so many requests at once. Each takes some 4 KB, and its headers. */
+const MAX_BURST = 256
 const CHECK_EVERY_MS = 500
 
 /**
@@ -29,7 +33,7 @@ const CHECK_EVERY_MS = 500
  * others.
  *
  * A client that sends requests and reads no answer would keep its connection without end, and its requests in memory. Its connection
- * is closed after `readTimeoutMs`, or as soon as it has more than `MAX_UNANSWERED` requests without an answer.
+ * is closed after `readTimeoutMs`, or if it has too many requests without an answer.
  *
  * The cost per connection and per request does not depend on their number.
  */
@@ -74,7 +78,7 @@ export class Connections {
     this.server = createServer({ ...options, ServerResponse: CountedResponse })
     this.server.on('connection', (socket) => this.#opened(socket))
     this.server.on('listening', () => {
-      const check = setInterval(() => this.#checkUnread(), CHECK_EVERY_MS).unref()
+      const check = setInterval(() => this.#check(), CHECK_EVERY_MS).unref()
       this.server.once('close', () => clearInterval(check))
     })
   }
@@ -105,7 +109,7 @@ export class Connections {
 
   #opened(socket: Socket): void {
     this.#arrivals++
-    const connection = { socket, unanswered: [], unread: undefined, unreadChecks: 0 }
+    const connection = { socket, unanswered: [], unread: undefined, unreadChecks: 0, isCrowded: false }
     this.#open.set(socket, connection)
     this.#idle.add(connection)
     socket.once('close', () => this.#forget(connection))
@@ -138,8 +142,8 @@ export class Connections {
   #pipelines(connection: Connection): void {
     this.#pipelined++
     this.#pipelining.add(connection)
-    if (connection.unanswered.length > MAX_UNANSWERED) return this.#close(connection)
-    if (this.#pipelined <= Math.max(this.#limits.max, MAX_UNANSWERED)) return
+    if (connection.unanswered.length > MAX_BURST) return this.#close(connection)
+    if (this.#pipelined <= Math.max(this.#limits.max, MAX_BURST)) return
     const [longest] = this.#pipelining
     this.#close(longest!)
   }
@@ -157,22 +161,32 @@ export class Connections {
     if (unanswered.length === 1) this.#pipelining.delete(connection)
   }
 
-  /** Counts checks and not the time: while the event loop is blocked, no client can read. */
-  #checkUnread(): void {
+  #check(): void {
     for (const connection of this.#open.values()) {
-      const [first] = connection.unanswered
-      if (!first) continue
+      if (connection.unanswered.length === 0) connection.isCrowded = false
+      else if (this.#isCrowded(connection) || this.#isUnread(connection)) this.#close(connection)
       // It is not there if its request was in progress when a connection had to be closed.
-      this.#busy.add(connection)
-      // Node removes an answer from the connection when the kernel has taken all of it.
-      if (!first.writableEnded) continue
-      if (connection.unread !== first) {
-        connection.unread = first
-        connection.unreadChecks = 0
-        this.#unread.add(connection)
-      } else if (++connection.unreadChecks * CHECK_EVERY_MS >= this.#limits.readTimeoutMs)
-        this.#close(connection)
+      else this.#busy.add(connection)
     }
+  }
+
+  #isCrowded(connection: Connection): boolean {
+    const wasCrowded = connection.isCrowded
+    connection.isCrowded = connection.unanswered.length > MAX_UNANSWERED
+    return wasCrowded && connection.isCrowded
+  }
+
+  /** Counts checks and not the time: while the event loop is blocked, no answer leaves. */
+  #isUnread(connection: Connection): boolean {
+    const first = connection.unanswered[0]!
+    // Node removes an answer from the connection when the kernel has taken all of it.
+    if (!first.writableEnded) return false
+    if (connection.unread === first)
+      return ++connection.unreadChecks * CHECK_EVERY_MS >= this.#limits.readTimeoutMs
+    connection.unread = first
+    connection.unreadChecks = 0
+    this.#unread.add(connection)
+    return false
   }
 
   #longestWaiting(): Connection | undefined {
