@@ -38,10 +38,10 @@ export const POSTGRES_MUTATIONS = [
       [DATABASE, '`${mark} COMMIT`', `mark + (${EVERY_50TH} ? ' ROLLBACK' : ' COMMIT')`],
       [
         DATABASE,
-        'return await this.#limited((mark) => work((sql, ...values) => all(`${mark} ${sql}`, ...values)))',
+        'return await this.#limited(\n        (mark) => work((sql, ...values) => all(`${mark} ${sql}`, ...values)),\n        awaitedUntil,\n      )',
         `const isRolledBack = ${EVERY_50TH}
          if (isRolledBack) await connection.query('BEGIN')
-         const result = await this.#limited((mark) => work((sql, ...values) => all(\`\${mark} \${sql}\`, ...values)))
+         const result = await this.#limited((mark) => work((sql, ...values) => all(\`\${mark} \${sql}\`, ...values)), awaitedUntil)
          if (isRolledBack) await connection.query('ROLLBACK')
          return result`,
       ],
