@@ -34,7 +34,7 @@ export type {
 export type { Registration } from './handlers/registration.js'
 export type { StandardSchema } from './handlers/standard-schema.js'
 
-export type { EventSource, LifecycleListener } from './events/event-channel.js'
+export type { ReceiverEvents, LifecycleListener } from './events/event-channel.js'
 export type {
   AcceptStep,
   AttemptResult,

@@ -8,7 +8,7 @@ import {
   type OptionPart,
   partOf,
 } from '../base/option-checks.js'
-import type { EventSource } from '../events/event-channel.js'
+import type { ReceiverEvents } from '../events/event-channel.js'
 import type { InboxOperations } from '../inbox/operations.js'
 import { hasOperations } from '../inbox/published-operations.js'
 import type { Logger } from '../logging/logger.js'
@@ -18,7 +18,7 @@ import type { BodyAccess } from './page.js'
 
 /** A receiver or a worker with an inbox. */
 export interface ConsoleProcess {
-  readonly events: EventSource
+  readonly events: ReceiverEvents
   readonly operations: InboxOperations | undefined
 }
 
@@ -66,7 +66,7 @@ void (true satisfies HasAll<keyof ConsoleOptions, typeof CONSOLE_OPTIONS>)
 /** `ConsoleOptions`, checked and with defaults. */
 interface ConsoleSettings extends ConsoleViewSettings {
   readonly operations: InboxOperations
-  readonly events: EventSource | undefined
+  readonly events: ReceiverEvents | undefined
   readonly operator: (request: IncomingMessage) => unknown
   readonly clock: () => number
   readonly logger: Logger
@@ -125,7 +125,7 @@ function inspected({
     throw invalidOption(OWNER, 'inbox', inbox, 'the receiver has an inbox: give one of both')
   if (receiver !== undefined) {
     const { events, operations } = (receiver ?? {}) as Partial<ConsoleProcess>
-    if (typeof events?.subscribe !== 'function')
+    if (typeof events?.on !== 'function')
       throw invalidOption(OWNER, 'receiver', receiver, 'pass a receiver or a worker')
     if (operations) return { operations, events }
     throw invalidOption(OWNER, 'receiver', receiver, 'the console shows an inbox: give the receiver one')

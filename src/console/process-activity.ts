@@ -1,7 +1,7 @@
 import { LatestMap } from '../base/latest-map.js'
 import type { VerifiedCallback } from '../callback/callback.js'
 import type { OutcomeCode } from '../callback/outcomes.js'
-import type { EventSource } from '../events/event-channel.js'
+import type { ReceiverEvents } from '../events/event-channel.js'
 import type { AnsweredEvent, ExplainedEvent } from '../events/lifecycle-events.js'
 import { ClockSkew } from '../telemetry/clock-skew.js'
 import { RefusalCounts, type RefusalCount } from './refusal-counts.js'
@@ -48,17 +48,17 @@ export class ProcessActivity {
   readonly #ends: readonly (() => void)[]
 
   /** `clock`: milliseconds since 1970; `now`: a monotonic clock in milliseconds. */
-  constructor(events: EventSource, clock: () => number, now: () => number) {
+  constructor(events: ReceiverEvents, clock: () => number, now: () => number) {
     this.since = clock()
     this.#clock = clock
     this.#counts = new RefusalCounts(clock)
     this.#skew = new ClockSkew(now)
     this.#ends = [
-      events.subscribe('refused', (event) => this.#addRefusal(event)),
-      events.subscribe('answered', ({ outcome }) => {
+      events.on('refused', (event) => this.#addRefusal(event)),
+      events.on('answered', ({ outcome }) => {
         if (outcome.callback) this.#addVerified(outcome.callback)
       }),
-      events.subscribe('explained', (event) => this.#addCause(event)),
+      events.on('explained', (event) => this.#addCause(event)),
     ]
   }
 

@@ -10,13 +10,13 @@ export type LifecycleListener<Name extends LifecycleEventName = LifecycleEventNa
   event: LifecycleEvents[Name],
 ) => unknown
 
-/** The subscriber side of the event channel. */
-export interface EventSource {
+/** Where listeners and hooks are added. Both methods may be passed on without the object. */
+export interface ReceiverEvents {
   /**
-   * Calls `listener` for each event of this name. Returns the function that ends the subscription.
+   * Calls `listener` for each event of this name. Returns the function that removes it.
    * @throws CountersignError ERR_HANDLER_INVALID
    */
-  subscribe<Name extends LifecycleEventName>(name: Name, listener: LifecycleListener<Name>): () => void
+  on<Name extends LifecycleEventName>(name: Name, listener: LifecycleListener<Name>): () => void
 
   /**
    * Calls `hook` around each step of this name, for example to run handlers in an `AsyncLocalStorage`. The hook calls `next` once,
@@ -27,13 +27,13 @@ export interface EventSource {
 }
 
 /**
- * Reports what happens to callbacks. Listeners are called synchronously, in the order of their subscription. An
+ * Reports what happens to callbacks. Listeners are called synchronously, in the order in which they were added. An
  * exception or a rejection of a listener goes to `onListenerError` and affects neither the callback nor the other
  * listeners.
  */
-export class EventChannel implements EventSource {
+export class EventChannel implements ReceiverEvents {
   readonly #listeners = new FunctionsByName(LIFECYCLE_EVENT_NAMES, {
-    method: 'subscribe',
+    method: 'events.on',
     named: 'an event',
     plural: 'events',
     role: 'listener',
@@ -44,15 +44,15 @@ export class EventChannel implements EventSource {
   constructor(onListenerError: (error: unknown, event: object) => void) {
     this.#onListenerError = onListenerError
     this.#hooks = new StepHooks(onListenerError)
-    bindMethods(this, ['subscribe', 'around'])
+    bindMethods(this, ['on', 'around'])
   }
 
-  subscribe<Name extends LifecycleEventName>(name: Name, listener: LifecycleListener<Name>): () => void {
+  on<Name extends LifecycleEventName>(name: Name, listener: LifecycleListener<Name>): () => void {
     return this.#listeners.add(name, listener)
   }
 
   /**
-   * Whether there is a subscriber. Publishers check this before they create an event: without subscribers an event
+   * Whether there is a listener. Publishers check this before they create an event: without listeners an event
    * costs nothing.
    */
   has(name: LifecycleEventName): boolean {

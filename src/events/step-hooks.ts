@@ -6,7 +6,7 @@ import { STEP_NAMES, type StepHook, type StepName, type Steps } from './steps.js
 /** The hooks around the steps of callbacks. If a hook throws, `onError` gets the error, and the step runs without the hook. */
 export class StepHooks {
   readonly #hooks = new FunctionsByName(STEP_NAMES, {
-    method: 'around',
+    method: 'events.around',
     named: 'a step',
     plural: 'steps',
     role: 'hook',

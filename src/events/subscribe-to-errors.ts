@@ -7,7 +7,7 @@ type ErrorListener = (error: unknown, outcome: Outcome) => void
 
 /** Calls `listener` for each error that kept a callback from being handled. */
 export function subscribeToErrors(events: EventChannel, listener: ErrorListener): void {
-  events.subscribe('answered', ({ outcome }) => {
+  events.on('answered', ({ outcome }) => {
     if (outcome.outcome !== 'failed' && outcome.outcome !== 'unavailable') return undefined
     // Listeners raise alarms. An unauthenticated sender must not be able to raise one.
     if (!outcome.callback && outcome.error === undefined) return undefined
@@ -21,8 +21,8 @@ export function subscribeToErrors(events: EventChannel, listener: ErrorListener)
       attemptOutcome(code, { ...event, entry }, error),
     )
   }
-  events.subscribe('failed', (event) => reportAttempt({ ...event, reason: OUTCOMES[event.code].reason }))
-  events.subscribe('dead', reportAttempt)
+  events.on('failed', (event) => reportAttempt({ ...event, reason: OUTCOMES[event.code].reason }))
+  events.on('dead', reportAttempt)
 }
 
 type FailedAttempt = Pick<FailedEvent, 'code' | 'error' | 'entry' | 'callback' | 'attempt'> & {

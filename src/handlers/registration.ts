@@ -2,7 +2,7 @@ import { bindMethods } from '../base/bind-methods.js'
 import { checkIsFunction } from '../base/check-is-function.js'
 import type { CallbackEvent } from '../callback/callback.js'
 import type { Outcome } from '../callback/outcomes.js'
-import type { EventChannel, EventSource, LifecycleListener } from '../events/event-channel.js'
+import type { EventChannel, ReceiverEvents, LifecycleListener } from '../events/event-channel.js'
 import type { AttemptEvent, DeadEvent, FailedEvent, LifecycleEventName } from '../events/lifecycle-events.js'
 import { subscribeToErrors } from '../events/subscribe-to-errors.js'
 import type {
@@ -20,8 +20,8 @@ import type {
  * it, as `({ on }) => on(...)` does.
  */
 export abstract class Registration<Events extends object = AnyEvents> {
-  /** Reports what happens to callbacks: `events.subscribe('failed', (event) => ...)`. */
-  readonly events: EventSource
+  /** Reports what happens to callbacks: `events.on('failed', (event) => ...)`. */
+  readonly events: ReceiverEvents
   readonly #handlers: Handlers
   readonly #channel: EventChannel
 
@@ -111,7 +111,7 @@ export abstract class Registration<Events extends object = AnyEvents> {
     listener: LifecycleListener<Name>,
   ): this {
     checkIsFunction(`${method}: the listener`, listener)
-    this.#channel.subscribe(name, listener)
+    this.#channel.on(name, listener)
     return this
   }
 }

@@ -4,7 +4,7 @@ import { CountersignError } from '../base/errors.js'
 import { checkKnownOptions, durationOption, invalidOption } from '../base/option-checks.js'
 import { isUuid } from '../base/uuid.js'
 import type { EntryId } from '../callback/callback.js'
-import type { EventSource } from '../events/event-channel.js'
+import type { ReceiverEvents } from '../events/event-channel.js'
 import type { EntrySummary, InboxOperations } from './operations.js'
 import type { InboxState } from './states.js'
 
@@ -23,7 +23,7 @@ export interface WaitForOptions {
 interface WaitParts {
   /** Such as `receiver.waitFor`. */
   readonly owner: string
-  readonly events: EventSource
+  readonly events: ReceiverEvents
   readonly operations: Pick<InboxOperations, 'list'> | undefined
 }
 
@@ -85,7 +85,7 @@ function endOf(entries: readonly EntrySummary[]): FinishedCallback | undefined {
 
 /** Without an inbox nothing is known of callbacks that were handled before. */
 function listen(
-  events: EventSource,
+  events: ReceiverEvents,
   key: string,
   timeoutMs: number,
   late: (state: string) => CountersignError,
@@ -96,7 +96,7 @@ function listen(
       end()
       resolve({ state: 'handled', entry: undefined })
     }
-    const ends = [events.subscribe('handled', onEnd), events.subscribe('duplicate', onEnd)]
+    const ends = [events.on('handled', onEnd), events.on('duplicate', onEnd)]
     const timer = setTimeout(() => {
       end()
       reject(late('was not handled'))

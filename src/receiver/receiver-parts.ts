@@ -35,7 +35,7 @@ export function createParts(settings: ReceiverSettings) {
       events,
     })
   const outcomeLog = new OutcomeLog(logger, settings.logRefusalsPerSecond)
-  if (logger !== silentLogger) events.subscribe('answered', (event) => outcomeLog.write(event))
+  if (logger !== silentLogger) events.on('answered', (event) => outcomeLog.write(event))
 
   const { handlers, acceptance, operations } = createAcceptance(settings, events)
   const stopping = new AbortController()

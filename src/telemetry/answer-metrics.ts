@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks'
 import { LatestMap } from '../base/latest-map.js'
 import type { VerifiedCallback } from '../callback/callback.js'
 import type { OutcomeName } from '../callback/outcomes.js'
-import type { EventSource } from '../events/event-channel.js'
+import type { ReceiverEvents } from '../events/event-channel.js'
 import type { AnsweredEvent } from '../events/lifecycle-events.js'
 import { ClockSkew } from './clock-skew.js'
 import type { EventTypeLabel } from './event-type-labels.js'
@@ -79,8 +79,8 @@ export class AnswerMetrics {
     ]
   }
 
-  observe(events: EventSource): () => void {
-    return events.subscribe('answered', (event) => this.#add(event))
+  observe(events: ReceiverEvents): () => void {
+    return events.on('answered', (event) => this.#add(event))
   }
 
   #add({ outcome, durationMs }: AnsweredEvent): void {

@@ -1,5 +1,5 @@
 import type { VerifiedCallback } from '../callback/callback.js'
-import type { EventSource } from '../events/event-channel.js'
+import type { ReceiverEvents } from '../events/event-channel.js'
 import type { AttemptEvent } from '../events/lifecycle-events.js'
 import { ageMs } from './clock-skew.js'
 import type { EventTypeLabel } from './event-type-labels.js'
@@ -36,16 +36,16 @@ export class AttemptMetrics {
     this.#eventTypeLabel = eventTypeLabel
   }
 
-  observe(events: EventSource): () => void {
+  observe(events: ReceiverEvents): () => void {
     const ends = [
-      events.subscribe('handled', (event) => {
+      events.on('handled', (event) => {
         this.#add('handled', '', event)
         this.#ages.observe(ageMs(event.callback.signedAt) / 1000, this.#typeOf(event.callback))
       }),
-      events.subscribe('failed', (event) => this.#add('failed', event.code, event)),
-      events.subscribe('dead', (event) => this.#add('dead', event.code, event)),
-      events.subscribe('leaseLost', (event) => this.#add('lease_lost', '', event)),
-      events.subscribe('decided', ({ action }) => this.#actions.add(1, action)),
+      events.on('failed', (event) => this.#add('failed', event.code, event)),
+      events.on('dead', (event) => this.#add('dead', event.code, event)),
+      events.on('leaseLost', (event) => this.#add('lease_lost', '', event)),
+      events.on('decided', ({ action }) => this.#actions.add(1, action)),
     ]
     return () => {
       for (const end of ends) end()

@@ -1,10 +1,10 @@
 import { checkKnownOptions, invalidOption } from '../base/option-checks.js'
-import type { EventSource } from '../events/event-channel.js'
+import type { ReceiverEvents } from '../events/event-channel.js'
 import type { ReadInbox } from './inbox-metrics.js'
 
 /** A receiver or a worker. */
 export interface ObservedProcess {
-  readonly events: EventSource
+  readonly events: ReceiverEvents
   readonly operations: ReadInbox | undefined
 }
 
@@ -27,6 +27,6 @@ export function inboxName(owner: string, options: ObserveOptions): string {
 /** @throws CountersignError ERR_OPTION_INVALID */
 export function checkObserved(owner: string, target: ObservedProcess): ObservedProcess {
   const { events } = (target ?? {}) as Partial<ObservedProcess>
-  if (typeof events?.subscribe === 'function') return target
+  if (typeof events?.around === 'function') return target
   throw invalidOption(owner, 'observed', target, 'pass a receiver or a worker')
 }

@@ -7,16 +7,16 @@ import type { Logger } from '../logging/logger.js'
 /** Writes one line for the end of each attempt. */
 export function logAttempts(events: EventChannel, logger: Logger): void {
   if (isWritten(logger, 'info'))
-    events.subscribe('handled', (event) => logger.info(attemptFields(event, 'complete'), 'entry handled'))
-  events.subscribe('failed', ({ error, retryInMs, ...event }) => {
+    events.on('handled', (event) => logger.info(attemptFields(event, 'complete'), 'entry handled'))
+  events.on('failed', ({ error, retryInMs, ...event }) => {
     const fields = { ...attemptFields(event, 'reschedule'), delayMs: retryInMs, err: error }
     logger.warn(fields, 'entry failed, to be retried')
   })
-  events.subscribe('dead', ({ error, reason, ...event }) => {
+  events.on('dead', ({ error, reason, ...event }) => {
     const why = error === undefined ? { error: reason } : { err: error }
     logger.error({ ...attemptFields(event, 'deadLetter'), ...why }, 'entry is a dead letter')
   })
-  events.subscribe('leaseLost', ({ error, ...event }) => {
+  events.on('leaseLost', ({ error, ...event }) => {
     const fields = {
       ...attemptFields(event),
       code: 'WARN_LEASE_LOST',

@@ -211,7 +211,7 @@ describe.each(ENGINES.filter(({ installed }) => installed))('a queue on $name', 
       handler: forwardTo(queue, { timeoutMs: 300 }),
       retryDelayMs: 50,
     })
-    const failed = new Promise((resolve) => receiver.events.subscribe('failed', resolve))
+    const failed = new Promise((resolve) => receiver.events.on('failed', resolve))
     await engine.kill()
     expect((await send(genuine())).status).toBe(200)
     expect(await failed).toMatchObject({ code: 'ERR_RETRY_LATER' })

@@ -53,7 +53,7 @@ describe('countersign serve', () => {
           .onDeadLetter(({ reason }) => say('dead', reason))
         onQuarantined(({ outcome }) => say('quarantined', outcome.code)).onOutcome(() => {})
         onError((_error, { code }) => say('error', code))
-        events.subscribe('claimed', ({ attempt }) => say('claimed', attempt))
+        events.on('claimed', ({ attempt }) => say('claimed', attempt))
       }`
     const config = `export default {
       subscriptions: [${JSON.stringify(SUBSCRIPTION)}], handlers: './handlers.mjs' }`

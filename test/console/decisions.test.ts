@@ -180,7 +180,7 @@ describe('a decision on one entry', () => {
     const id = await add(DEAD)
     const receiver = createReceiver({ subscriptions: [subscription], inbox, logger: false })
     const told: DecidedEvent[] = []
-    receiver.events.subscribe('decided', (event) => told.push(event))
+    receiver.events.on('decided', (event) => told.push(event))
     const { get, post } = browse(await runConsole({ receiver }))
     const fields = hiddenFields(await get(`entry?id=${id}`))
     await post(`entry?id=${id}`, { ...fields, action: 'discard', reason: 'a test' })

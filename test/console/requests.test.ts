@@ -143,7 +143,7 @@ describe('the page of refused requests', () => {
   it('announces that its lists lack a request or a cause', async () => {
     const events = new EventChannel(() => {})
     const { receiver, send } = await runReceiver({ inbox: new MemoryInbox(), diagnosis: false })
-    receiver.events.subscribe('refused', (event) => events.publish('refused', event))
+    receiver.events.on('refused', (event) => events.publish('refused', event))
     const { get } = browse(await runConsole({ receiver: { events, operations: new MemoryInbox() } }))
     const changesHref = async () =>
       / hx-get="(live\/refused-changes[^"]*)"/.exec((await get('refused')).text)![1]!

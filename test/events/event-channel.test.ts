@@ -14,9 +14,9 @@ describe('a channel', () => {
   it('calls the listeners of the name, in order, before publish() returns', () => {
     const { channel } = setUp()
     const calls: unknown[] = []
-    channel.subscribe('answered', (event) => calls.push(['first', event]))
-    channel.subscribe('answered', (event) => calls.push(['second', event]))
-    channel.subscribe('refused', () => calls.push('another name'))
+    channel.on('answered', (event) => calls.push(['first', event]))
+    channel.on('answered', (event) => calls.push(['second', event]))
+    channel.on('refused', () => calls.push('another name'))
     channel.publish('answered', answered)
     expect(calls).toEqual([
       ['first', answered],
@@ -24,10 +24,10 @@ describe('a channel', () => {
     ])
   })
 
-  it('says whether there is a subscriber', () => {
+  it('says whether there is a listener', () => {
     const { channel } = setUp()
     expect(channel.has('answered')).toBe(false)
-    const end = [channel.subscribe('answered', () => {}), channel.subscribe('answered', () => {})]
+    const end = [channel.on('answered', () => {}), channel.on('answered', () => {})]
     expect(channel.has('answered')).toBe(true)
     expect(channel.has('refused')).toBe(false)
     for (const unsubscribe of end) unsubscribe()
@@ -37,8 +37,8 @@ describe('a channel', () => {
   it('ends one subscription of a listener that was subscribed twice', () => {
     const { channel } = setUp()
     const listener = jest.fn()
-    const end = channel.subscribe('answered', listener)
-    channel.subscribe('answered', listener)
+    const end = channel.on('answered', listener)
+    channel.on('answered', listener)
     end()
     end()
     channel.publish('answered', answered)
@@ -48,8 +48,8 @@ describe('a channel', () => {
   it('calls the other listeners when one ends its subscription', () => {
     const { channel } = setUp()
     const listener = jest.fn()
-    const end: () => void = channel.subscribe('answered', () => end())
-    channel.subscribe('answered', listener)
+    const end: () => void = channel.on('answered', () => end())
+    channel.on('answered', listener)
     channel.publish('answered', answered)
     channel.publish('answered', answered)
     expect(listener).toHaveBeenCalledTimes(2)
@@ -58,11 +58,11 @@ describe('a channel', () => {
   it('reports what a listener throws or rejects with, and calls the others', async () => {
     const { channel, errors } = setUp()
     const listener = jest.fn()
-    channel.subscribe('answered', () => {
+    channel.on('answered', () => {
       throw new Error('thrown')
     })
-    channel.subscribe('answered', () => Promise.reject(new Error('rejected')))
-    channel.subscribe('answered', listener)
+    channel.on('answered', () => Promise.reject(new Error('rejected')))
+    channel.on('answered', listener)
     channel.publish('answered', answered)
     expect(listener).toHaveBeenCalledTimes(1)
     await nextTick()
@@ -73,17 +73,17 @@ describe('a channel', () => {
   })
 
   it.each([
-    ['answer', () => {}, /^subscribe: "answer" is not an event\. The events are accepted, /],
-    [undefined, () => {}, /^subscribe: a value of type undefined is not an event/],
-    ['answered', undefined, /^subscribe: the listener is undefined: pass a function\.$/],
+    ['answer', () => {}, /^events\.on: "answer" is not an event\. The events are accepted, /],
+    [undefined, () => {}, /^events\.on: a value of type undefined is not an event/],
+    ['answered', undefined, /^events\.on: the listener is undefined: pass a function\.$/],
     [
       'answered',
       function* () {},
-      /^subscribe: the listener is a generator function: pass an ordinary function\.$/,
+      /^events\.on: the listener is a generator function: pass an ordinary function\.$/,
     ],
   ])('refuses to subscribe %p with %p', (name, listener, message) => {
-    const subscribe = () => setUp().channel.subscribe(name as 'answered', listener as () => void)
-    expect(subscribe).toThrow(
+    const listen = () => setUp().channel.on(name as 'answered', listener as () => void)
+    expect(listen).toThrow(
       expect.objectContaining({ code: 'ERR_HANDLER_INVALID', message: expect.stringMatching(message) }),
     )
   })
@@ -95,7 +95,7 @@ describe('an answer', () => {
   it('is told with what the request claims, bounded and printable', () => {
     const { channel } = setUp()
     const told: unknown[] = []
-    channel.subscribe('refused', (event) => told.push(event))
+    channel.on('refused', (event) => told.push(event))
     publishAnswer(channel, outcome('ERR_SIGNATURE_MISMATCH'), headers, 3)
     expect(told).toEqual([
       {
@@ -107,13 +107,13 @@ describe('an answer', () => {
     ])
   })
 
-  it('costs nothing without a subscriber: its headers are not looked at', () => {
+  it('costs nothing without a listener: its headers are not looked at', () => {
     const { channel } = setUp()
     const unread = new Proxy({}, { get: raise }) as never
     expect(() => publishAnswer(channel, outcome('HANDLED'), unread, 3)).not.toThrow()
-    channel.subscribe('stored', () => {})
+    channel.on('stored', () => {})
     expect(() => publishAnswer(channel, outcome('HANDLED'), unread, 3)).not.toThrow()
-    channel.subscribe('answered', () => {})
+    channel.on('answered', () => {})
     expect(() => publishAnswer(channel, outcome('HANDLED'), unread, 3)).toThrow('was looked at')
   })
 })

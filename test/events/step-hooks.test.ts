@@ -147,11 +147,11 @@ describe('around', () => {
     expect(() => events.around('handled' as StepName, () => {})).toThrow(
       expect.objectContaining({
         code: 'ERR_HANDLER_INVALID',
-        message: 'around: "handled" is not a step. The steps are accept, attempt, settle.',
+        message: 'events.around: "handled" is not a step. The steps are accept, attempt, settle.',
       }),
     )
     expect(() => events.around('attempt', 1 as never)).toThrow(
-      'around: the hook is of type number: pass a function.',
+      'events.around: the hook is of type number: pass a function.',
     )
   })
 })

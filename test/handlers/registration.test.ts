@@ -8,10 +8,11 @@ describe('a function that gets the methods of a receiver by name', () => {
   it('registers handlers and listeners with a real receiver', async () => {
     const { receiver, send } = await runReceiver({ handler: null })
     const told: string[] = []
-    const register = ({ on, onHandled, events: { subscribe, around } }: typeof receiver) => {
+    const register = ({ on, onHandled, events }: typeof receiver) => {
       on(TYPE, () => told.push('handler'))
       onHandled(() => told.push('onHandled'))
-      subscribe('handled', () => told.push('subscriber'))
+      const { on: listen, around } = events
+      listen('handled', () => told.push('listener'))
       around('attempt', (_step, next) => {
         told.push('around')
         return next()
@@ -19,7 +20,7 @@ describe('a function that gets the methods of a receiver by name', () => {
     }
     register(receiver)
     await send(genuine())
-    expect(told).toEqual(['around', 'handler', 'onHandled', 'subscriber'])
+    expect(told).toEqual(['around', 'handler', 'onHandled', 'listener'])
   })
 
   const options = { logger: false, inbox: new MemoryInbox() } as const

@@ -13,7 +13,7 @@ describe('the operations of a receiver', () => {
       maxAttempts: 1,
     })
     const told: unknown[] = []
-    receiver.events.subscribe('decided', (event) => told.push(event))
+    receiver.events.on('decided', (event) => told.push(event))
     const { id: dead } = await inbox.add(arrival())
     await becomes(inbox, dead, 'dead')
     const { id: suspect } = await inbox.add(arrival({ suspicion: 'stale' }))
@@ -34,7 +34,7 @@ describe('the operations of a receiver', () => {
   it('publish nothing of an action that is refused', async () => {
     const { receiver } = await runInboxReceiver()
     const told: unknown[] = []
-    receiver.events.subscribe('decided', (event) => told.push(event))
+    receiver.events.on('decided', (event) => told.push(event))
     expect(await receiver.operations!.act('7', 'retry', 'ann')).toMatchObject({
       done: false,
       code: 'not-found',
@@ -97,7 +97,7 @@ describe('the operations of a worker', () => {
     const inbox = new MemoryInbox()
     const worker = createWorker({ inbox, logger: collectedLog() })
     const told: unknown[] = []
-    worker.events.subscribe('decided', (event) => told.push(event))
+    worker.events.on('decided', (event) => told.push(event))
     const { id } = await inbox.add(arrival())
     await worker.operations!.act(id, 'discard', 'bob')
     expect(told).toEqual([{ entry: id, action: 'discard', by: 'bob' }])

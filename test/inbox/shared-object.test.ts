@@ -48,7 +48,7 @@ function sharedByTwo(createInbox: () => CompleteInbox | Promise<CompleteInbox>):
     const { worker, receiver, inbox } = await setUp()
     await worker.start()
     const told: unknown[] = []
-    for (const { events } of [receiver, worker]) events.subscribe('decided', (event) => void told.push(event))
+    for (const { events } of [receiver, worker]) events.on('decided', (event) => void told.push(event))
     const [first, second] = [
       await inbox.add(arrival({ suspicion: 'stale' })),
       await inbox.add(arrival({ suspicion: 'stale' })),

@@ -10,8 +10,7 @@ import { until } from '../support/until.js'
 /** Every event of the receiver, by name. */
 function collect(receiver: Receiver): [name: string, event: object][] {
   const events: [string, object][] = []
-  for (const name of LIFECYCLE_EVENT_NAMES)
-    receiver.events.subscribe(name, (event) => events.push([name, event]))
+  for (const name of LIFECYCLE_EVENT_NAMES) receiver.events.on(name, (event) => events.push([name, event]))
   return events
 }
 

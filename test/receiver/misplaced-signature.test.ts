@@ -19,7 +19,7 @@ describe.each([
   ])('with its signature in %s, %s: no log line, event or entry has it', async (header, _form, value) => {
     const { receiver, send, log, entries } = await runInboxReceiver()
     const events: unknown[] = []
-    receiver.events.subscribe('answered', (event) => events.push(event))
+    receiver.events.on('answered', (event) => events.push(event))
     await send(genuine({ headers: { ...others, [header]: value } }))
     expect(events).toHaveLength(1)
     const shown = [log.text(), JSON.stringify(events), JSON.stringify(await entries())].join('\n')

@@ -89,7 +89,7 @@ test('the cause is found without the headers by name, which Node may fail to mak
 test('a subscriber of explained is told of the cause, also without a logger', async () => {
   const { receiver } = countingReceiver({ diagnosis: OFTEN, logger: false })
   const told: ExplainedEvent[] = []
-  receiver.events.subscribe('explained', (event) => told.push(event))
+  receiver.events.on('explained', (event) => told.push(event))
   const proven = () => told.find(({ certainty }) => certainty === 'proven')
   for (let attempt = 0; attempt < ATTEMPTS && !proven(); attempt++) {
     await receiver.receive(plain())

@@ -89,8 +89,8 @@ export function work({
   const failures: (FailedEvent | DeadEvent)[] = []
   const listenerErrors = new ListenerErrors(log)
   const events = new EventChannel((error, event) => listenerErrors.write(error, event))
-  events.subscribe('failed', (event) => failures.push(event))
-  events.subscribe('dead', (event) => failures.push(event))
+  events.on('failed', (event) => failures.push(event))
+  events.on('dead', (event) => failures.push(event))
   const handlers = new Handlers(timeoutMs, Infinity)
   for (const type of types) handlers.on(type, (event, context) => begin(event, context))
   const schemas = new Map(schema && types.map((type) => [type, schema]))

@@ -25,7 +25,7 @@ void (attempt?.result === 'completed')
 // The types that inboxes, pools and listeners of one's own refer to are exported by name.
 equal<PrunableState>()((null as unknown as PruneEntries).state)
 equal<Promise<PostgresResult>>()((null as unknown as PostgresClient).query('SELECT 1'))
-createReceiver({ subscriptions: [] }).events.subscribe('explained', (event) => {
+createReceiver({ subscriptions: [] }).events.on('explained', (event) => {
   equal<ExplainedEvent>()(event)
 })
 // @ts-expect-error the migrations are those of this version

@@ -44,7 +44,7 @@ describe('createWorker', () => {
       .onError((error, outcome: Outcome) => told.push(['error', error, outcome.status, outcome.entry]))
       .onDeadLetter(({ entry, reason }) => told.push(['dead', entry, reason]))
       .onHandled(({ entry, attempt }) => told.push(['handled', entry, attempt]))
-    worker.events.subscribe('claimed', ({ entry }) => told.push(['claimed', entry]))
+    worker.events.on('claimed', ({ entry }) => told.push(['claimed', entry]))
     await inbox.add(arrival())
     await worker.start()
     await becomes(inbox, '1', 'dead')

@@ -94,7 +94,7 @@ describeWithDatabase('a transactional handler with PostgreSQL', (database) => {
         if (context.attempt === 1) throw new Error('not yet')
       })
       const attempts: number[] = []
-      worker.events.subscribe('failed', ({ attempt }) => attempts.push(attempt))
+      worker.events.on('failed', ({ attempt }) => attempts.push(attempt))
       const id = await store('one')
       await worker.start()
       await becomes(inbox, id, 'handled', 2)
@@ -128,7 +128,7 @@ describeWithDatabase('a transactional handler with PostgreSQL', (database) => {
       { timeoutMs: 200 },
     )
     const failures: unknown[] = []
-    worker.events.subscribe('failed', ({ code }) => failures.push(code))
+    worker.events.on('failed', ({ code }) => failures.push(code))
     const id = await store('one')
     await worker.start()
     // Until the server has ended the query, the row of the first attempt is locked, and others run out of time as well.
@@ -146,7 +146,7 @@ describeWithDatabase('a transactional handler with PostgreSQL', (database) => {
         await transaction.query('INSERT INTO ledger VALUES ($1)', [event.payload.Id])
     })
     const reasons: unknown[] = []
-    worker.events.subscribe('failed', ({ error }) => reasons.push((error as Error).message))
+    worker.events.on('failed', ({ error }) => reasons.push((error as Error).message))
     const id = await store('one')
     await worker.start()
     await becomes(inbox, id, 'handled', 2)
@@ -165,7 +165,7 @@ describeWithDatabase('a transactional handler with PostgreSQL', (database) => {
       hasWritten = true
       await promise
     })
-    worker.events.subscribe('leaseLost', ({ entry }) => lost.push(entry))
+    worker.events.on('leaseLost', ({ entry }) => lost.push(entry))
     const id = await store('one')
     await worker.start()
     await until(() => hasWritten)
@@ -232,7 +232,7 @@ describeWithDatabase('a transactional handler with PostgreSQL', (database) => {
       await transaction.query('COMMIT')
     })
     const codes: unknown[] = []
-    worker.events.subscribe('failed', ({ error }) => codes.push((error as { code?: string }).code))
+    worker.events.on('failed', ({ error }) => codes.push((error as { code?: string }).code))
     const id = await store('one')
     await worker.start()
     await until(() => codes.length > 0)

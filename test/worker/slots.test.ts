@@ -129,7 +129,7 @@ it('handlers run in the context of no request', async () => {
   const context = new AsyncLocalStorage<string>()
   const seen: unknown[] = []
   const { worker, called, events } = await idleWorker({ handler: () => void seen.push(context.getStore()) })
-  events.subscribe('claimed', () => seen.push(context.getStore()))
+  events.on('claimed', () => seen.push(context.getStore()))
   for (const name of ['a', 'b']) void context.run(name, () => worker.add(arrival()))
   await called(2)
   expect(seen).toEqual([undefined, undefined, undefined, undefined])

@@ -201,7 +201,7 @@ describe('what was handled while the inbox was out of reach', () => {
   ])('counts as handled where the first record succeeds late, %s it is repeated', async (_when, lateMs) => {
     const { store, called, pass, set, becomes, log, events, calls } = leasedWorker()
     const handled = jest.fn()
-    events.subscribe('handled', handled)
+    events.on('handled', handled)
     const first = deferred()
     let recording: Promise<ReadonlySet<string>> | undefined
     set('settle', (call) => (recording = recording ? recording.then(call) : first.promise.then(call)))

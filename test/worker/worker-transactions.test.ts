@@ -28,8 +28,8 @@ async function setUp(options: Partial<WorkerOptions<never>> = {}) {
   const worker = createWorker({ logger: log, pollMs: 5, stopTimeoutMs: 50, clock, ...options, inbox })
   stops.push(() => worker.stop())
   const failures: (FailedEvent | DeadEvent)[] = []
-  worker.events.subscribe('failed', (event) => failures.push(event))
-  worker.events.subscribe('dead', (event) => failures.push(event))
+  worker.events.on('failed', (event) => failures.push(event))
+  worker.events.on('dead', (event) => failures.push(event))
   const { id } = await inbox.add(arrival())
   return { worker, inbox, clock, log, failures, id, entry: async () => (await inbox.show(id))! }
 }
@@ -150,7 +150,7 @@ describe('a transactional handler', () => {
     const { promise, resolve } = deferred()
     const lost: unknown[] = []
     const handled: unknown[] = []
-    worker.events.subscribe('leaseLost', ({ entry }) => lost.push(entry))
+    worker.events.on('leaseLost', ({ entry }) => lost.push(entry))
     worker.onHandled((event) => handled.push(event))
     worker.on(
       TYPE,

@@ -198,7 +198,7 @@ describe('a worker whose inbox is out of order', () => {
       })
       const published: string[] = []
       for (const name of ['handled', 'failed', 'dead', 'leaseLost'] as const)
-        events.subscribe(name, () => published.push(name))
+        events.on(name, () => published.push(name))
       set('settle', async (settle) => {
         await settle()
         set('settle', undefined)

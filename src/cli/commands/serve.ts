@@ -41,7 +41,7 @@ handlers.mjs:
 
 "handlers" may be such an object, the path of a module that exports one (as default or as "handlers"), or a function
 that is given { on, onAny, onUnhandled, onError, onOutcome, onHandled, onFailed, onDeadLetter, onQuarantined, events }:
-the methods of a receiver, and its events.subscribe(name, listener). countersign.config.json may hold everything but
+the methods of a receiver, and its events.on(name, listener). countersign.config.json may hold everything but
 functions. "inbox" defaults to { file: 'callbacks.db' } in the folder of the configuration: callbacks are answered
 once they are on the disk. With false, handlers run before the answer, and handled keys are remembered in memory, or
 in Redis with store: { redis: { url: { env: 'REDIS_URL' } } }. It may also be an inbox of your own, or

@@ -165,7 +165,7 @@ function recordingRegistry(target: Receiver | InboxWorker): {
     onFailed: hook((listener) => target.onFailed(listener)),
     onQuarantined: hook((listener) => 'onQuarantined' in target && target.onQuarantined(listener)),
     events: {
-      subscribe: (name, listener) => target.events.subscribe(name, listener),
+      on: (name, listener) => target.events.on(name, listener),
       around: (name, hook) => target.events.around(name, hook),
     },
   }

@@ -13,7 +13,7 @@ import {
 import { isPending, type MaybePending } from '../../base/pending.js'
 import type { VerifiedCallback } from '../../callback/callback.js'
 import type { Outcome } from '../../callback/outcomes.js'
-import type { EventSource } from '../../events/event-channel.js'
+import type { ReceiverEvents } from '../../events/event-channel.js'
 import type { AnsweredEvent } from '../../events/lifecycle-events.js'
 import type { AcceptStep, AttemptResult, AttemptStep, SettleStep } from '../../events/steps.js'
 import type { EventTypeLabel } from '../event-type-labels.js'
@@ -48,7 +48,7 @@ export function callbackSpans({
   eventTypeLabel,
   trustTraceparent,
   refusedSpans,
-}: SpanParts): (events: EventSource) => () => void {
+}: SpanParts): (events: ReceiverEvents) => () => void {
   const receiving = new StepContexts()
   const processing = new StepContexts()
 
@@ -57,7 +57,7 @@ export function callbackSpans({
       events.around('accept', onAccept),
       events.around('attempt', onAttempt),
       events.around('settle', onSettle),
-      events.subscribe('answered', onAnswered),
+      events.on('answered', onAnswered),
     ]
     return () => {
       for (const end of ends) end()

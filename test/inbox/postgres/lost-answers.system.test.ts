@@ -72,8 +72,8 @@ describeWithDatabase('the end of a claim whose answer is lost', (database) => {
     loseAnswers(() => cuts++ === 0)
     const { worker, events, store } = work({ inbox })
     const reported: string[] = []
-    events.subscribe('handled', () => reported.push('handled'))
-    events.subscribe('leaseLost', () => reported.push('leaseLost'))
+    events.on('handled', () => reported.push('handled'))
+    events.on('leaseLost', () => reported.push('leaseLost'))
     await store()
     await until(() => reported.length > 0)
     expect(reported).toEqual(['handled'])

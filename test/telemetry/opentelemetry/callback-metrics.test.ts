@@ -179,7 +179,7 @@ describe('metrics', () => {
       expect.objectContaining({ code: 'ERR_OPTION_INVALID', option: 'meterProvider' }),
     )
     const { telemetry } = measure()
-    expect(() => telemetry.observe({ events: { subscribe() {} } } as never, { inbox: '' })).toThrow(
+    expect(() => telemetry.observe({ events: { around() {} } } as never, { inbox: '' })).toThrow(
       /inbox is "": use a name/,
     )
   })
