@@ -227,7 +227,7 @@ export interface Outcome {
   /** The cause, if the result has one. */
   readonly error?: unknown
   /** The entry that keeps the callback, when it is in an inbox. */
-  readonly entry?: EntryId | undefined
+  readonly entryId?: EntryId | undefined
   /** Only when an attempt of a worker failed: its number, from 1. */
   readonly attempt?: number | undefined
 }
@@ -251,18 +251,18 @@ export function refusal({ refused, reason, error }: Refusal): Outcome {
 }
 
 /** The outcome of a callback that is in the inbox. */
-export function inboxOutcome(code: OutcomeCode, callback: VerifiedCallback, entry: EntryId): Outcome {
+export function inboxOutcome(code: OutcomeCode, callback: VerifiedCallback, entryId: EntryId): Outcome {
   const row: OutcomeRow = OUTCOMES[code]
   const { status, outcome } = row.withInbox ?? row
   // No spread: with properties behind it, V8 of Node 20 takes a microsecond or more, 2 percent of a stored callback.
-  return { code, outcome, status, reason: row.reason, callback, error: undefined, entry }
+  return { code, outcome, status, reason: row.reason, callback, error: undefined, entryId }
 }
 
 /** An attempt of a worker that failed. Its callback was answered 200 when it was stored. */
 export function attemptOutcome(
   code: OutcomeCode,
-  { callback, entry, attempt }: { callback: VerifiedCallback; entry: EntryId; attempt: number },
+  { callback, entryId, attempt }: { callback: VerifiedCallback; entryId: EntryId; attempt: number },
   error: unknown,
 ): Outcome {
-  return { ...outcome(code, callback, error), outcome: 'failed', status: 200, entry, attempt }
+  return { ...outcome(code, callback, error), outcome: 'failed', status: 200, entryId, attempt }
 }

@@ -23,20 +23,20 @@ export interface AnsweredEvent {
 /** The answer to a callback that is now in the inbox, or in its quarantine. */
 export interface StoredEvent extends AnsweredEvent {
   readonly callback: VerifiedCallback
-  readonly entry: EntryId
+  readonly entryId: EntryId
 }
 
 /** The answer to a callback that was handled or stored before. */
 export interface DuplicateEvent extends AnsweredEvent {
   readonly callback: VerifiedCallback
   /** The entry that it repeats. Undefined without an inbox. */
-  readonly entry: EntryId | undefined
+  readonly entryId: EntryId | undefined
 }
 
 /** A callback whose handlers are about to be called. */
 export interface ClaimedEvent {
   /** Undefined without an inbox, where handlers run before the answer. */
-  readonly entry: EntryId | undefined
+  readonly entryId: EntryId | undefined
   readonly callback: VerifiedCallback
   /** The number of this attempt, from 1. */
   readonly attempt: number
@@ -57,7 +57,7 @@ export interface FailedEvent extends AttemptEvent {
 }
 
 export interface DeadEvent extends AttemptEvent {
-  readonly entry: EntryId
+  readonly entryId: EntryId
   readonly code: OutcomeCode
   /** What the handler threw. Undefined when no handler was called. */
   readonly error: unknown
@@ -83,7 +83,7 @@ export interface ExplainedEvent {
 
 /** What an operator did to an entry, by `act` of the inbox object that this receiver or worker has opened. */
 export interface DecidedEvent {
-  readonly entry: EntryId
+  readonly entryId: EntryId
   readonly action: 'retry' | 'release' | 'discard' | 'undo'
   /** Who did it, as the history of the entry has it. */
   readonly by: string

@@ -46,7 +46,7 @@ export function publishAnswer(
   if (!followingIsHeard) return
   if (following === 'refused') events.publish(following, event)
   // Only a verified callback can be stored or be a duplicate, and only an inbox stores.
-  else events.publish(following, { ...event, callback: outcome.callback!, entry: outcome.entry! })
+  else events.publish(following, { ...event, callback: outcome.callback!, entryId: outcome.entryId! })
 }
 
 // Written by an unauthenticated sender: truncated, and without control characters, which a terminal could execute. A proxy may

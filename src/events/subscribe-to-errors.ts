@@ -13,18 +13,18 @@ export function subscribeToErrors(events: EventChannel, listener: ErrorListener)
     if (!outcome.callback && outcome.error === undefined) return undefined
     return listener(outcome.error ?? new CountersignError(outcome.code, outcome.reason), outcome)
   })
-  const reportAttempt = ({ code, error, reason, entry, ...event }: FailedAttempt) => {
+  const reportAttempt = ({ code, error, reason, entryId, ...event }: FailedAttempt) => {
     // Without an inbox the answer reports the failure.
-    if (entry === undefined) return undefined
+    if (entryId === undefined) return undefined
     return listener(
       error ?? new CountersignError(code, reason),
-      attemptOutcome(code, { ...event, entry }, error),
+      attemptOutcome(code, { ...event, entryId }, error),
     )
   }
   events.on('failed', (event) => reportAttempt({ ...event, reason: OUTCOMES[event.code].reason }))
   events.on('dead', reportAttempt)
 }
 
-type FailedAttempt = Pick<FailedEvent, 'code' | 'error' | 'entry' | 'callback' | 'attempt'> & {
+type FailedAttempt = Pick<FailedEvent, 'code' | 'error' | 'entryId' | 'callback' | 'attempt'> & {
   readonly reason: string
 }

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import type { CallbackEvent } from '../callback/callback.js'
+import type { CallbackEvent, EntryId } from '../callback/callback.js'
 import { isInstance } from '../base/foreign-value.js'
 import { isPending, type MaybePending } from '../base/pending.js'
 import { deadline, withTimeout } from '../base/timeout.js'
@@ -49,6 +49,8 @@ interface DispatchOptions {
   readonly claimedAt?: number | undefined
   /** Whether a lease that is renewed has ended. @default no such lease */
   readonly hasLeaseEnded?: (() => boolean) | undefined
+  /** The entry of the inbox that the event is from. @default undefined: there is no inbox */
+  readonly entryId?: EntryId | undefined
   /** What the transactional handler of the type is given, if there is one. */
   readonly transaction?: PostgresTransaction
 }
@@ -90,7 +92,7 @@ export class Dispatcher {
     event: CallbackEvent,
     attempt: number,
     stop: Stop,
-    { claimedAt = Infinity, hasLeaseEnded, transaction }: DispatchOptions,
+    { claimedAt = Infinity, hasLeaseEnded, entryId, transaction }: DispatchOptions,
   ): Dispatch {
     const { handlers, schemas, logger } = this.#parts
     // The handlers may have been aborted while the payload was checked or the transaction began. For other events the signal is not
@@ -100,8 +102,11 @@ export class Dispatcher {
       return { result: { code: 'ERR_CLAIM_LOST', error: stop.signal.reason }, settled: RETURNED }
     const start = (registered: RegisteredHandler): Dispatch => {
       const context = registered.isTransactional
-        ? new TransactionContext(event, attempt, logger, stop, transaction!)
-        : new Context(event, attempt, logger, stop, { lacksSharedStore: handlers.lackSharedStore })
+        ? new TransactionContext(event, attempt, logger, stop, transaction!, entryId)
+        : new Context(event, attempt, logger, stop, {
+            entryId,
+            lacksSharedStore: handlers.lackSharedStore,
+          })
       return run(registered, event, context, claimedAt)
     }
     const registered = handlers.for(event.type)

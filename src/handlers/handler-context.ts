@@ -1,4 +1,4 @@
-import type { CallbackEvent } from '../callback/callback.js'
+import type { CallbackEvent, EntryId } from '../callback/callback.js'
 import { childLogger } from '../logging/guarded-logger.js'
 import type { HandlerLogger } from '../logging/handler-logger.js'
 import type { Logger } from '../logging/logger.js'
@@ -9,9 +9,16 @@ import { LACKS_SHARED_STORE } from './shared-store.js'
 /** Aborts handlers. An AbortController creates its signal on demand, which takes 1 percent of the time of a handled entry. */
 export type Stop = Pick<AbortController, 'signal'>
 
+interface ContextOptions {
+  /** @default undefined: there is no inbox */
+  readonly entryId?: EntryId | undefined
+  readonly lacksSharedStore?: boolean
+}
+
 /** Creates the signal and the logger on demand: most handlers use neither. */
 export class Context implements HandlerContext {
   readonly attempt: number
+  readonly entryId: EntryId | undefined
   readonly [LACKS_SHARED_STORE]: boolean
   readonly #event: CallbackEvent
   readonly #parentLogger: Logger
@@ -27,9 +34,10 @@ export class Context implements HandlerContext {
     attempt: number,
     logger: Logger,
     stop: Stop,
-    { lacksSharedStore = false } = {},
+    { entryId, lacksSharedStore = false }: ContextOptions = {},
   ) {
     this.attempt = attempt
+    this.entryId = entryId
     this[LACKS_SHARED_STORE] = lacksSharedStore
     this.#event = event
     this.#parentLogger = logger
@@ -42,6 +50,7 @@ export class Context implements HandlerContext {
       idempotencyKey,
       eventType: type,
       attempt: this.attempt,
+      ...(this.entryId !== undefined && { entryId: this.entryId }),
     }))
   }
 
@@ -80,8 +89,9 @@ export class TransactionContext extends Context implements TransactionalContext 
     logger: Logger,
     stop: Stop,
     transaction: PostgresTransaction,
+    entryId: EntryId | undefined,
   ) {
-    super(event, attempt, logger, stop)
+    super(event, attempt, logger, stop, { entryId })
     this.transaction = transaction
   }
 }

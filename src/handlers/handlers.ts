@@ -1,4 +1,4 @@
-import type { CallbackEvent, CallbackPayload } from '../callback/callback.js'
+import type { CallbackEvent, CallbackPayload, EntryId } from '../callback/callback.js'
 import { checkIsFunction } from '../base/check-is-function.js'
 import { CountersignError } from '../base/errors.js'
 import type { PostgresTransaction } from '../inbox/postgres/guarded-transaction.js'
@@ -33,7 +33,9 @@ export interface HandlerContext {
   readonly signal: AbortSignal
   /** The number of this attempt to handle the callback, from 1, as far as the store remembers earlier ones. */
   readonly attempt: number
-  /** The receiver's logger, with the idempotency key and the type of the callback on every line. */
+  /** The id of the entry in the inbox, as `inbox.show` takes it. Undefined without an inbox. */
+  readonly entryId: EntryId | undefined
+  /** The receiver's logger. Each line has the idempotency key and the type of the callback, the attempt and the entry. */
   readonly logger: HandlerLogger
 }
 

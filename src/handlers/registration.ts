@@ -69,7 +69,7 @@ export abstract class Registration<Events extends object = AnyEvents> {
   /**
    * Calls the listener for each error that kept a callback from being handled, with the outcome of the callback.
    * For an attempt that failed after the callback was stored, `outcome.status` is the 200 of its answer, and
-   * `outcome.entry` and `outcome.attempt` are set. It is not called for unauthenticated requests, unless a
+   * `outcome.entryId` and `outcome.attempt` are set. It is not called for unauthenticated requests, unless a
    * dependency failed, such as the subscriptions function.
    * @throws CountersignError ERR_HANDLER_INVALID
    */

@@ -9,7 +9,7 @@ export interface SigningSecret {
 
 /** The latest stored callback that a secret has signed. */
 export interface LastSigned {
-  readonly entry: EntryId
+  readonly entryId: EntryId
   readonly signedAt: Date
   readonly receivedAt: Date
 }

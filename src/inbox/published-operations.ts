@@ -7,7 +7,7 @@ export function decisionPublisher(events: EventChannel, onDue: () => void): Inbo
   return {
     decided(id, action, by, reason) {
       onDue()
-      events.publish('decided', { entry: id, action, by, ...(reason !== undefined && { reason }) })
+      events.publish('decided', { entryId: id, action, by, ...(reason !== undefined && { reason }) })
     },
   }
 }

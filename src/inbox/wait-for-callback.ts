@@ -12,7 +12,7 @@ import type { InboxState } from './states.js'
 export interface FinishedCallback {
   readonly state: Extract<InboxState, 'handled' | 'dead' | 'quarantined' | 'discarded'>
   /** Undefined without an inbox. */
-  readonly entry: EntryId | undefined
+  readonly entryId: EntryId | undefined
 }
 
 export interface WaitForOptions {
@@ -80,7 +80,7 @@ function endOf(entries: readonly EntrySummary[]): FinishedCallback | undefined {
   const found = own.length > 0 ? own : entries
   if (!found.every(({ state }) => state in IS_END)) return undefined
   const last = found.at(-1)
-  return last && { state: last.state as FinishedCallback['state'], entry: last.id }
+  return last && { state: last.state as FinishedCallback['state'], entryId: last.id }
 }
 
 /** Without an inbox nothing is known of callbacks that were handled before. */
@@ -94,7 +94,7 @@ function listen(
     const onEnd = ({ callback }: { callback: { idempotencyKey: string } }): void => {
       if (callback.idempotencyKey !== key) return
       end()
-      resolve({ state: 'handled', entry: undefined })
+      resolve({ state: 'handled', entryId: undefined })
     }
     const ends = [events.on('handled', onEnd), events.on('duplicate', onEnd)]
     const timer = setTimeout(() => {

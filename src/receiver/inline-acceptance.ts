@@ -214,7 +214,7 @@ export class InlineAcceptance implements Acceptance {
 const STORE = 'the idempotency store'
 
 function stepOf({ event, claim }: Run): AttemptStep {
-  return { entry: undefined, callback: event, attempt: claim.attempt }
+  return { entryId: undefined, callback: event, attempt: claim.attempt }
 }
 
 /** A callback whose handlers are run. */
@@ -234,7 +234,7 @@ interface Unknown {
 /** Without a spread: it made metrics twice as expensive on Node 20. */
 function attemptOf({ event, claim, claimedAt }: Run) {
   return {
-    entry: undefined,
+    entryId: undefined,
     callback: event,
     attempt: claim.attempt,
     durationMs: performance.now() - claimedAt,

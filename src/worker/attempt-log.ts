@@ -27,9 +27,9 @@ export function logAttempts(events: EventChannel, logger: Logger): void {
 }
 
 export function attemptFields(
-  { entry, callback, attempt, durationMs }: AttemptEvent,
+  { entryId, callback, attempt, durationMs }: AttemptEvent,
   move?: ClaimEnd['move'],
 ): object {
   const { idempotencyKey, type } = callback
-  return { entry, idempotencyKey, eventType: type, attempt, durationMs: Math.round(durationMs), move }
+  return { entryId, idempotencyKey, eventType: type, attempt, durationMs: Math.round(durationMs), move }
 }

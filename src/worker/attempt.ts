@@ -65,7 +65,10 @@ export async function runAttempt(run: Run, parts: AttemptParts): Promise<Attempt
   const event = eventOf(callback, payload, replayed)
   const { result, settled } = handlers.isTransactional(callback.type)
     ? dispatchWithTransaction(run, event, parts)
-    : dispatcher.dispatch(event, entry.attempt, run.controller, { hasLeaseEnded: leaseEnd(run) })
+    : dispatcher.dispatch(event, entry.attempt, run.controller, {
+        entryId: entry.id,
+        hasLeaseEnded: leaseEnd(run),
+      })
   const failure = await result
   if (failure === undefined) return { end: { move: 'complete' } }
   if (failure === 'committed') {
@@ -143,7 +146,11 @@ function dispatchWithTransaction(
     claim: entry,
     timeoutMs: dispatcher.limitMs(event.type) + COMMIT_LIMIT_MS,
     dispatch: (transaction) =>
-      dispatcher.dispatch(event, entry.attempt, run.controller, { hasLeaseEnded, transaction }),
+      dispatcher.dispatch(event, entry.attempt, run.controller, {
+        entryId: entry.id,
+        hasLeaseEnded,
+        transaction,
+      }),
     abort: (why) => abortRun(run, why),
     mayCommit: () => !records.closed,
   })

@@ -65,7 +65,7 @@ export class ClaimRecords {
       if (failures > 0) logger.info({ failures }, 'the start of handlers can be recorded again')
       return run.entry === entry && !run.lost && !run.isAborted ? 'begun' : 'lost'
     } catch (error) {
-      this.#beginFailures.failed({ code: 'ERR_INBOX_UNAVAILABLE', entry: entry.id, err: error })
+      this.#beginFailures.failed({ code: 'ERR_INBOX_UNAVAILABLE', entryId: entry.id, err: error })
       // Without the pause, an inbox that fails at this step alone would be called in a busy loop.
       await pauseBeforeNextTry(this.#parts)
       return 'failed'
@@ -100,7 +100,7 @@ export class ClaimRecords {
           })
           .catch(() => {})
         this.#unrecorded.add(run)
-        this.#endFailures.failed({ code: 'ERR_INBOX_UNAVAILABLE', entry: entry.id, err: error })
+        this.#endFailures.failed({ code: 'ERR_INBOX_UNAVAILABLE', entryId: entry.id, err: error })
         await pauseBeforeNextTry(this.#parts)
         if (!run.ended) continue
       }

@@ -9,7 +9,7 @@ import { attemptFields } from './attempt-log.js'
 /** Reports how an attempt ended, once that has been recorded, and returns it. */
 export function publishAttempt(
   { end, failure }: AttemptEnd,
-  what: AttemptEvent & { readonly entry: EntryId },
+  what: AttemptEvent & { readonly entryId: EntryId },
   { events, logger }: { readonly events: EventChannel; readonly logger: Logger },
 ): AttemptResult {
   const { code, error } = failure ?? { code: 'ERR_INTERNAL', error: undefined }

@@ -171,14 +171,14 @@ export class Worker {
     this.#running.set(entry.id, run)
     const { events } = this.#parts
     const { id, callback, attempt } = entry
-    if (events.has('claimed')) events.publish('claimed', { entry: id, callback, attempt })
+    if (events.has('claimed')) events.publish('claimed', { entryId: id, callback, attempt })
     let isHandled = false
     run.done = this.#attempt(run)
       .then(({ code }) => {
         isHandled = code === 'HANDLED'
       })
       .catch((error: unknown) => {
-        const fields = { code: 'ERR_INTERNAL', entry: entry.id, err: error }
+        const fields = { code: 'ERR_INTERNAL', entryId: entry.id, err: error }
         this.#parts.logger.error(
           fields,
           'an internal error ended the run of an entry: it is claimed again when its lease has ended',
@@ -229,8 +229,8 @@ export class Worker {
     this.#recording++
     this.#slotIsFree()
     const isRecorded = await this.#isRecorded(run, attemptEnd).finally(() => this.#recording--)
-    const { id: entry, attempt, callback } = run.ended ?? run.entry
-    const what = { entry, callback, attempt, durationMs: performance.now() - startedAt }
+    const { id: entryId, attempt, callback } = run.ended ?? run.entry
+    const what = { entryId, callback, attempt, durationMs: performance.now() - startedAt }
     if (isRecorded) return publishAttempt(attemptEnd, what, this.#parts)
     const error = attemptEnd.failure?.error
     if (this.#parts.events.has('leaseLost')) this.#parts.events.publish('leaseLost', { ...what, error })
@@ -293,6 +293,6 @@ function isSameCallback({ callback: one }: ClaimedEntry, { callback: other }: Cl
   return one.idempotencyKey === other.idempotencyKey && one.subscription.id === other.subscription.id
 }
 
-function stepOf({ entry: { id, callback, attempt } }: Run): AttemptStep & { readonly entry: EntryId } {
-  return { entry: id, callback, attempt }
+function stepOf({ entry: { id, callback, attempt } }: Run): AttemptStep & { readonly entryId: EntryId } {
+  return { entryId: id, callback, attempt }
 }

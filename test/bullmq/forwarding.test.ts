@@ -24,9 +24,8 @@ const event: CallbackEvent = {
 
 function context(signal = new AbortController().signal) {
   const debug = jest.fn()
-  return { signal, attempt: 1, logger: { ...silentLogger, debug }, debug } satisfies HandlerContext & {
-    debug: unknown
-  }
+  const logger = { ...silentLogger, debug }
+  return { signal, attempt: 1, entryId: '1', logger, debug } satisfies HandlerContext & { debug: unknown }
 }
 
 /** A queue whose adds end as the test wants. */

@@ -100,7 +100,7 @@ describeWithPostgres('an inbox in PostgreSQL', () => {
     expect(status).toMatchObject({
       inbox: expect.stringMatching(/^PostgreSQL database test_\d+_\d+ on 127\.0\.0\.1:\d+$/),
       entries: 1,
-      secrets: [{ secret: 'secret', last: { entry: id } }],
+      secrets: [{ secret: 'secret', last: { entryId: id } }],
     })
   }, 60_000)
 

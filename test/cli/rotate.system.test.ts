@@ -255,7 +255,7 @@ describe('countersign rotate --status', () => {
         {
           secret: 'file old.secret',
           fingerprint: 'fbcef975b794',
-          last: { signedAt: '2026-11-03T09:14:27.000Z', entry: '1' },
+          last: { signedAt: '2026-11-03T09:14:27.000Z', entryId: '1' },
         },
         { secret: 'secret[2]', last: null },
       ],

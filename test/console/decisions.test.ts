@@ -184,6 +184,6 @@ describe('a decision on one entry', () => {
     const { get, post } = browse(await runConsole({ receiver }))
     const fields = hiddenFields(await get(`entry?id=${id}`))
     await post(`entry?id=${id}`, { ...fields, action: 'discard', reason: 'a test' })
-    expect(told).toEqual([{ entry: id, action: 'discard', by: 'ada@example.com', reason: 'a test' }])
+    expect(told).toEqual([{ entryId: id, action: 'discard', by: 'ada@example.com', reason: 'a test' }])
   })
 })

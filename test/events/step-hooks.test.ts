@@ -9,7 +9,7 @@ import { genuine, runReceiver } from '../support/running-receiver.js'
 import { inboxFile } from '../support/sqlite-file.js'
 import { until } from '../support/until.js'
 
-const step = { entry: '1', callback: {} as never, attempt: 1 }
+const step = { entryId: '1', callback: {} as never, attempt: 1 }
 
 function channel() {
   const errors: unknown[] = []
@@ -197,8 +197,8 @@ describe('receiver.events.around', () => {
         throw new DoNotRetryError('never')
       },
     })
-    receiver.events.around('attempt', ({ entry, attempt }, next) => {
-      const result = storage.run(`entry ${entry}, attempt ${attempt}`, next)
+    receiver.events.around('attempt', ({ entryId, attempt }, next) => {
+      const result = storage.run(`entry ${entryId}, attempt ${attempt}`, next)
       void Promise.resolve(result).then((ended) => results.push(ended))
     })
     receiver.events.around('settle', ({ move }, next) => {

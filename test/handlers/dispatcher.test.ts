@@ -48,7 +48,7 @@ describe('dispatch', () => {
     }
     const { result } = dispatch(never, failing, other)
     expect(await result).toMatchObject({ code: 'ERR_HANDLER_FAILED', error: { message: 'no' } })
-    expect(other).toHaveBeenCalledWith(event, expect.objectContaining({ attempt: 1 }))
+    expect(other).toHaveBeenCalledWith(event, expect.objectContaining({ attempt: 1, entryId: undefined }))
   })
 
   it('tells a result when time is up, and is settled only when the handler has returned', async () => {

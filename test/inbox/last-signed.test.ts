@@ -106,7 +106,7 @@ describe('lastSigned', () => {
       { ...SUBSCRIPTION, callbackUrl: here, secret: OLD },
     ]
     const report = await readInboxFile(join(directory, 'a.db'), (db) => lastSigned(db, secrets))
-    expect(report!.seen).toEqual([undefined, expect.objectContaining({ entry: '1' })])
+    expect(report!.seen).toEqual([undefined, expect.objectContaining({ entryId: '1' })])
   })
 
   it('finds one secret for every subscription that has it', async () => {

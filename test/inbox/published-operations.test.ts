@@ -25,9 +25,9 @@ describe('the operations of a receiver', () => {
     ] as const)
       expect(await receiver.operations!.act(id, action, 'ann')).toEqual({ done: true })
     expect(told).toEqual([
-      { entry: dead, action: 'retry', by: 'ann' },
-      { entry: suspect, action: 'release', by: 'ann' },
-      { entry: other, action: 'discard', by: 'ann' },
+      { entryId: dead, action: 'retry', by: 'ann' },
+      { entryId: suspect, action: 'release', by: 'ann' },
+      { entryId: other, action: 'discard', by: 'ann' },
     ])
   })
 
@@ -100,7 +100,7 @@ describe('the operations of a worker', () => {
     worker.events.on('decided', (event) => told.push(event))
     const { id } = await inbox.add(arrival())
     await worker.operations!.act(id, 'discard', 'bob')
-    expect(told).toEqual([{ entry: id, action: 'discard', by: 'bob' }])
+    expect(told).toEqual([{ entryId: id, action: 'discard', by: 'bob' }])
     await worker.stop()
   })
 })

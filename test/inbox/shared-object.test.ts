@@ -55,7 +55,7 @@ function sharedByTwo(createInbox: () => CompleteInbox | Promise<CompleteInbox>):
     ]
     await worker.idle()
     await inbox.act(first.id, 'release', 'ann', { reason: 'looked at it' })
-    const event = { entry: first.id, action: 'release', by: 'ann', reason: 'looked at it' }
+    const event = { entryId: first.id, action: 'release', by: 'ann', reason: 'looked at it' }
     expect(told).toEqual([event, event])
     await becomes(inbox, first.id, 'handled')
     await receiver.stop()

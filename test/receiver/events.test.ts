@@ -27,14 +27,14 @@ describe('a receiver without an inbox publishes', () => {
     await send(sent)
     expect(events).toEqual([
       ['accepted', { callback }],
-      ['claimed', { entry: undefined, callback, attempt: 1 }],
-      ['handled', { entry: undefined, callback, attempt: 1, durationMs: expect.any(Number) }],
+      ['claimed', { entryId: undefined, callback, attempt: 1 }],
+      ['handled', { entryId: undefined, callback, attempt: 1, durationMs: expect.any(Number) }],
       ['answered', expect.objectContaining({ outcome: expect.objectContaining({ code: 'HANDLED' }) })],
     ])
     events.length = 0
     await send(sent)
     expect(named(events)).toEqual(['accepted', 'answered', 'duplicate'])
-    expect(events[2]![1]).toMatchObject({ callback, entry: undefined })
+    expect(events[2]![1]).toMatchObject({ callback, entryId: undefined })
   })
 
   it('a refusal, with what the request claims', async () => {
@@ -53,7 +53,7 @@ describe('a receiver without an inbox publishes', () => {
     await send(genuine())
     expect(named(events)).toEqual(['accepted', 'claimed', 'failed', 'answered'])
     expect(events[2]![1]).toMatchObject({
-      entry: undefined,
+      entryId: undefined,
       attempt: 1,
       code: 'ERR_HANDLER_FAILED',
       error: new Error('the ledger is closed'),
@@ -73,10 +73,10 @@ describe('a receiver with an inbox publishes', () => {
     await until(() => events.length === 5)
     expect(named(events).sort()).toEqual(['accepted', 'answered', 'claimed', 'handled', 'stored'])
     for (const name of ['claimed', 'handled', 'stored'])
-      expect(Object.fromEntries(events)[name]).toMatchObject({ entry: '1', callback })
+      expect(Object.fromEntries(events)[name]).toMatchObject({ entryId: '1', callback })
     events.length = 0
     await send(sent)
-    expect(events.at(-1)).toEqual(['duplicate', expect.objectContaining({ entry: '1', callback })])
+    expect(events.at(-1)).toEqual(['duplicate', expect.objectContaining({ entryId: '1', callback })])
   })
 
   it('quarantine, to onQuarantined as well', async () => {
@@ -86,7 +86,7 @@ describe('a receiver with an inbox publishes', () => {
     const events = collect(receiver)
     await send(genuine())
     expect(named(events)).toEqual(['answered', 'quarantined'])
-    expect(told).toHaveBeenCalledWith(expect.objectContaining({ entry: '1', callback }))
+    expect(told).toHaveBeenCalledWith(expect.objectContaining({ entryId: '1', callback }))
     expect(told.mock.calls[0][0].outcome.code).toBe('ERR_TIMESTAMP_OUT_OF_TOLERANCE')
   })
 
@@ -101,7 +101,7 @@ describe('a receiver with an inbox publishes', () => {
     await becomes('1', 'retrying')
     await until(() => named(events).includes('failed'))
     const failed = Object.fromEntries(events)['failed'] as { retryInMs: number }
-    expect(failed).toMatchObject({ entry: '1', attempt: 1, code: 'ERR_HANDLER_FAILED', callback })
+    expect(failed).toMatchObject({ entryId: '1', attempt: 1, code: 'ERR_HANDLER_FAILED', callback })
     expect(failed.retryInMs).toBeGreaterThanOrEqual(30_000)
     expect(failed.retryInMs).toBeLessThanOrEqual(60_000)
   })
@@ -119,7 +119,7 @@ describe('a receiver with an inbox publishes', () => {
     expect(dead.mock.calls).toEqual([
       [
         expect.objectContaining({
-          entry: '1',
+          entryId: '1',
           attempt: 1,
           callback,
           code: 'ERR_HANDLER_FAILED',
@@ -141,7 +141,7 @@ describe('onError', () => {
     await until(() => told.length === 1)
     expect(told[0]).toMatchObject([
       { message: 'the ledger is closed' },
-      { status: 200, outcome: 'failed', code: 'ERR_HANDLER_FAILED', entry: '1', attempt: 1, callback },
+      { status: 200, outcome: 'failed', code: 'ERR_HANDLER_FAILED', entryId: '1', attempt: 1, callback },
     ])
   })
 
@@ -162,7 +162,7 @@ describe('onError', () => {
     await until(() => told.length === 1)
     expect(told[0]).toMatchObject([
       { code: 'ERR_CLAIM_LOST', message: expect.stringMatching(/^tried 1 times, and maxAttempts is 1/) },
-      { status: 200, outcome: 'failed', code: 'ERR_CLAIM_LOST', entry: '1' },
+      { status: 200, outcome: 'failed', code: 'ERR_CLAIM_LOST', entryId: '1' },
     ])
   })
 })

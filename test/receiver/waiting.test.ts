@@ -26,8 +26,8 @@ describe('waitFor', () => {
     const sent = genuine()
     const waiting = receiver.waitFor(keyOf(sent).toUpperCase())
     await send(sent)
-    expect(await waiting).toEqual({ state, entry: '1' })
-    expect(await receiver.waitFor(keyOf(sent))).toEqual({ state, entry: '1' })
+    expect(await waiting).toEqual({ state, entryId: '1' })
+    expect(await receiver.waitFor(keyOf(sent))).toEqual({ state, entryId: '1' })
   })
 
   it('resolves when the callback is in quarantine, and not with a suspect copy of one that runs', async () => {
@@ -41,10 +41,10 @@ describe('waitFor', () => {
     const waiting = receiver.waitFor(keyOf(sent!))
     expect(await isResolved(waiting)).toBe(false)
     resolve()
-    expect(await waiting).toEqual({ state: 'handled', entry: '1' })
+    expect(await waiting).toEqual({ state: 'handled', entryId: '1' })
     const rewritten = genuine({ headers: { 'X-Event-Type': 'another.type' } })
     await send(rewritten)
-    expect(await receiver.waitFor(keyOf(rewritten))).toEqual({ state: 'quarantined', entry: '3' })
+    expect(await receiver.waitFor(keyOf(rewritten))).toEqual({ state: 'quarantined', entryId: '3' })
   })
 
   it('rejects after the time limit, and says what is known', async () => {
@@ -68,7 +68,7 @@ describe('waitFor', () => {
     const sent = genuine()
     for (const waiting of [receiver.waitFor(keyOf(sent)), receiver.waitFor(keyOf(sent))]) {
       await send(sent)
-      expect(await waiting).toEqual({ state: 'handled', entry: undefined })
+      expect(await waiting).toEqual({ state: 'handled', entryId: undefined })
     }
     await expect(receiver.waitFor(randomUUID(), { timeoutMs: 1 })).rejects.toThrow(
       /was not handled after 1 ms/,
@@ -138,7 +138,7 @@ describe('idle', () => {
     await inbox.add(stored)
     await worker.start()
     await worker.idle()
-    expect(await worker.waitFor(stored.callback.idempotencyKey)).toEqual({ state: 'handled', entry: '1' })
+    expect(await worker.waitFor(stored.callback.idempotencyKey)).toEqual({ state: 'handled', entryId: '1' })
     await worker.stop()
   })
 })
@@ -157,7 +157,7 @@ describe('onFailed', () => {
     await send(sent)
     expect(await receiver.waitFor(keyOf(sent))).toMatchObject({ state: 'dead' })
     await receiver.idle()
-    expect(told.mock.calls.map(([{ entry, attempt }]) => [entry, attempt])).toEqual([
+    expect(told.mock.calls.map(([{ entryId, attempt }]) => [entryId, attempt])).toEqual([
       ['1', 1],
       ['1', 2],
     ])
@@ -175,7 +175,7 @@ describe('onFailed', () => {
     expect(told.mock.calls).toEqual([
       [
         expect.objectContaining({
-          entry: undefined,
+          entryId: undefined,
           attempt: 1,
           code: 'ERR_HANDLER_FAILED',
           retryInMs: undefined,

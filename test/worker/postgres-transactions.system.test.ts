@@ -165,7 +165,7 @@ describeWithDatabase('a transactional handler with PostgreSQL', (database) => {
       hasWritten = true
       await promise
     })
-    worker.events.on('leaseLost', ({ entry }) => lost.push(entry))
+    worker.events.on('leaseLost', ({ entryId }) => lost.push(entryId))
     const id = await store('one')
     await worker.start()
     await until(() => hasWritten)

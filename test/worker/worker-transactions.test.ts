@@ -41,7 +41,7 @@ describe('a transactional handler', () => {
     const { worker, inbox, id, entry } = await setUp()
     const handled: unknown[] = []
     const attempts: number[] = []
-    worker.onHandled(({ entry, attempt }) => handled.push([entry, attempt]))
+    worker.onHandled(({ entryId, attempt }) => handled.push([entryId, attempt]))
     worker.on(
       TYPE,
       async (_event, { transaction, attempt }) => {
@@ -150,7 +150,7 @@ describe('a transactional handler', () => {
     const { promise, resolve } = deferred()
     const lost: unknown[] = []
     const handled: unknown[] = []
-    worker.events.on('leaseLost', ({ entry }) => lost.push(entry))
+    worker.events.on('leaseLost', ({ entryId }) => lost.push(entryId))
     worker.onHandled((event) => handled.push(event))
     worker.on(
       TYPE,

@@ -102,7 +102,7 @@ describe('a worker whose inbox is out of order', () => {
     await becomes(await store(), 'handled')
     await until(() => refused.length >= 5)
     expect(refused.slice(0, 5)).toEqual([[stuck, other], [stuck], [stuck], [stuck], [stuck]])
-    expect(log.withCode('ERR_INBOX_UNAVAILABLE')).toMatchObject([{ fields: { entry: stuck } }])
+    expect(log.withCode('ERR_INBOX_UNAVAILABLE')).toMatchObject([{ fields: { entryId: stuck } }])
     mend()
     await becomes(stuck, 'handled')
   })
@@ -181,7 +181,7 @@ describe('a worker whose inbox is out of order', () => {
       expect(runs).toHaveLength(1)
       expect(log.withCode('ERR_INBOX_UNAVAILABLE')[0]).toMatchObject({
         message: 'the end of an entry could not be recorded',
-        fields: { entry: id },
+        fields: { entryId: id },
       })
     },
   )

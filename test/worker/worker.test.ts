@@ -22,7 +22,7 @@ describe('a worker', () => {
           rawBody: Buffer.from(body),
           replayed: false,
         },
-        context: { attempt: 1 },
+        context: { attempt: 1, entryId: id },
       },
     ])
   })
@@ -99,7 +99,7 @@ describe('a worker', () => {
     expect(log.lines.at(-1)).toMatchObject({
       level: 'error',
       message: 'entry is a dead letter',
-      fields: { entry: id, error: 'the body is not a JSON object' },
+      fields: { entryId: id, error: 'the body is not a JSON object' },
     })
   })
 

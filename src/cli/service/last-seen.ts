@@ -119,6 +119,6 @@ export async function lastSeenIfPossible(
 
 export function readableSeen({ problem, last }: SecretSeen, { entries }: LastSeen): string {
   if (problem !== undefined) return `not known: ${problem}`
-  if (last) return `last signed ${last.signedAt.toISOString()} (entry ${last.entry})`
+  if (last) return `last signed ${last.signedAt.toISOString()} (entry ${last.entryId})`
   return `not seen in the ${entries} ${entries === 1 ? 'entry' : 'entries'} there are`
 }

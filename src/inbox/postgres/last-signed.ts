@@ -26,7 +26,7 @@ export function lastSignedInDatabase(
       const [row] = rows
       seen.push(
         row && {
-          entry: row.entry,
+          entryId: row.entry,
           signedAt: new Date(Number(row.signed_at)),
           receivedAt: new Date(Number(row.received_at)),
         },

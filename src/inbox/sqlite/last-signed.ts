@@ -26,7 +26,7 @@ function latestOf(db: Reader, { secret, eventTypeName, callbackUrl }: SigningSec
   )
   if (!row) return undefined
   const { id, signed_at: signedAt, received_at: receivedAt } = row
-  return { entry: entryIdOf(id), signedAt: new Date(signedAt), receivedAt: new Date(receivedAt) }
+  return { entryId: entryIdOf(id), signedAt: new Date(signedAt), receivedAt: new Date(receivedAt) }
 }
 
 interface FoundRow {

@@ -98,14 +98,14 @@ export function callbackSpans({
   }
 
   function onAttempt(step: AttemptStep, next: () => MaybePending<AttemptResult>): MaybePending<void> {
-    const { callback, entry, attempt } = step
+    const { callback, entryId, attempt } = step
     const { parent, links } =
-      entry === undefined ? { parent: receiving.of(callback), links: [] } : afterRequest(callback)
+      entryId === undefined ? { parent: receiving.of(callback), links: [] } : afterRequest(callback)
     const attributes = messageAttributes('process', 'process', callback)
     const span = startSpan('process', callback, { kind: SpanKind.CONSUMER, attributes, links }, parent)
     // Not at the start: the SDK copies the attributes of the start three times.
     span.setAttribute('countersign.attempt', attempt)
-    if (entry !== undefined) span.setAttribute('countersign.entry', entry)
+    if (entryId !== undefined) span.setAttribute('countersign.entry.id', entryId)
     const within = trace.setSpan(parent, span)
     return processing.run(
       callback,

@@ -42,7 +42,7 @@ describe('with an inbox', () => {
         attributes: {
           ...message(callback, 'process'),
           'countersign.attempt': attempt,
-          'countersign.entry': '1',
+          'countersign.entry.id': '1',
           'error.type': 'ERR_HANDLER_FAILED',
         },
         status: 'ERROR',
