@@ -81,6 +81,6 @@ export { MemoryIdempotencyStore, type MemoryIdempotencyStoreOptions } from './id
 export type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from './idempotency/store.js'
 
 export { OUTCOMES, type Outcome, type OutcomeCode, type OutcomeName } from './callback/outcomes.js'
-export { CountersignError, type SetupErrorCode } from './base/errors.js'
+export { CountersignError, type InboxErrorCode, type SetupErrorCode } from './base/errors.js'
 export type { HandlerLogger, WriteLine } from './logging/handler-logger.js'
 export type { Logger } from './logging/logger.js'

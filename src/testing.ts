@@ -22,7 +22,6 @@ export {
   RecordedRequestError,
   type ParsedRequest,
   type RecordedRequest,
-  type RecordedRequestCode,
 } from './testing/recorded-requests.js'
 export type { RecordedSubscription } from './testing/recorded-description.js'
 export { registerIdempotencyStoreTests, type StoreUnderTest } from './testing/idempotency-store-tests.js'

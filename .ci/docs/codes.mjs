@@ -41,23 +41,25 @@ function inMarkdown(reason) {
   return reason.replace(/express\.json\(\{.*\}\)/, '`$&`')
 }
 
-/** Every code that the source names, and no other, has a heading or a table row in docs/errors.md. */
+/** Every code that the source names, and no other, has one heading in docs/errors.md. */
 export function checkCodes() {
   if (!existsSync(join(root, 'docs/errors.md'))) return ['there is no docs/errors.md']
   const named = new Set([
     ...codesInSource(),
     ...Object.keys(OUTCOMES).filter((code) => code.startsWith('ERR_')),
   ])
-  const explained = new Set(
-    read('docs/errors.md')
-      .split('\n')
-      .map((line) => /^#.*|^\|[^|]*/.exec(line)?.[0] ?? '')
-      .flatMap((entry) => entry.match(/\b(ERR|WARN)_[A-Z0-9_]+\b/g) ?? []),
-  )
+  const headings = [...read('docs/errors.md').matchAll(/^### `((?:ERR|WARN)_[A-Z0-9_]+)`$/gm)]
+  const explained = new Set()
+  const repeated = []
+  for (const [, code] of headings) {
+    if (explained.has(code)) repeated.push(code)
+    explained.add(code)
+  }
   const missing = [...named].filter((code) => !explained.has(code))
   const stale = [...explained].filter((code) => !named.has(code))
   return [
-    ...missing.map((code) => `docs/errors.md: does not explain ${code}`),
+    ...missing.map((code) => `docs/errors.md: has no heading for ${code}`),
+    ...repeated.map((code) => `docs/errors.md: has two headings for ${code}`),
     ...stale.map((code) => `docs/errors.md: explains ${code}, which no source file names`),
   ]
 }

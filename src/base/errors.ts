@@ -3,14 +3,48 @@ export type SetupErrorCode =
   | 'ERR_OPTION_UNKNOWN'
   | 'ERR_OPTION_INVALID'
   | 'ERR_HANDLER_INVALID'
-  | 'ERR_RECEIVER_STARTED'
-  | 'ERR_RECEIVER_STOPPED'
-  | 'ERR_WORKER_STARTED'
-  | 'ERR_WORKER_STOPPED'
+  /** A handler was registered after the start of the receiver or the worker. */
+  | 'ERR_STARTED'
+  /** A receiver or a worker was started after its stop. */
+  | 'ERR_STOPPED'
+  /** A client, an inbox or a simulator was used after its close. */
+  | 'ERR_CLOSED'
   | 'ERR_CONFIG_NOT_FOUND'
   | 'ERR_CONFIG_INVALID'
   | 'ERR_LISTEN_FAILED'
   | 'ERR_WAIT_TIMEOUT'
+  /** `countersign/bullmq`: the data of a job is not that of a forwarded callback. */
+  | 'ERR_JOB_INVALID'
+
+/** The codes of what an inbox throws. */
+export type InboxErrorCode =
+  /** Another process has held the file for too long, or the database has no free connection. */
+  | 'ERR_INBOX_BUSY'
+  | 'ERR_INBOX_FULL'
+  | 'ERR_INBOX_READ_ONLY'
+  /** The file is damaged, or not an inbox at all. */
+  | 'ERR_INBOX_CORRUPT'
+  /** A newer version of Countersign has written the file or the schema. */
+  | 'ERR_INBOX_NEWER'
+  /** The command line was given a file of an older version. */
+  | 'ERR_INBOX_OLDER'
+  /** The file, or its -wal or -shm, was deleted or replaced while it was open. */
+  | 'ERR_INBOX_REPLACED'
+  /** The file is a symbolic link, or somebody else owns it or may write it. */
+  | 'ERR_INBOX_UNTRUSTED'
+  | 'ERR_INBOX_IO'
+  /** The database cannot be reached. */
+  | 'ERR_INBOX_UNREACHABLE'
+  /** The database does not let the role do it. */
+  | 'ERR_INBOX_FORBIDDEN'
+  /** The version or the encoding of the database, or what the driver returns. */
+  | 'ERR_INBOX_UNSUPPORTED'
+  | 'ERR_INBOX_DRIVER_MISSING'
+  | 'ERR_CLOSED'
+  /** A transactional handler tried to end its transaction, or used it after its end. */
+  | 'ERR_TRANSACTION_CONTROL'
+  /** A transactional handler took too long. */
+  | 'ERR_HANDLER_TIMEOUT'
 
 const KINDS = Symbol.for('countersign.error')
 const isOwnInstance = Function.prototype[Symbol.hasInstance]

@@ -81,11 +81,11 @@ function warnOfPitfalls(subscriptions: readonly PreparedSubscription[], logger: 
       } else if (each.trim() !== each) {
         const message =
           'a secret begins or ends with white space, which is part of the key: was it read from a file?'
-        logger.warn({ code: 'WARN_SECRET_HAS_WHITE_SPACE', subscription }, message)
+        logger.warn({ code: 'WARN_SECRET_ENCLOSED', subscription }, message)
       } else if (/^(["'`]).*\1$/s.test(each)) {
         const message =
           'a secret begins and ends with a quote, which is part of the key: does it belong to the syntax of an environment file?'
-        logger.warn({ code: 'WARN_SECRET_HAS_QUOTES', subscription }, message)
+        logger.warn({ code: 'WARN_SECRET_ENCLOSED', subscription }, message)
       }
       const shared = typesByUrlAndSecret.get(`${callbackUrl}\n${each}`) ?? new Set()
       typesByUrlAndSecret.set(`${callbackUrl}\n${each}`, shared.add(eventTypeName))

@@ -11,7 +11,7 @@ export class Calls {
   readonly #followers = new Map<AbortSignal, Followers>()
   #closed = false
 
-  /** @throws ClientError ERR_CLIENT_CLOSED; the signal's reason */
+  /** @throws ClientError ERR_CLOSED; the signal's reason */
   async run<Result>(
     signal: AbortSignal | undefined,
     call: (signal: AbortSignal) => Promise<Result>,
@@ -57,5 +57,5 @@ export class Calls {
 
 function closed(): ClientError {
   const message = 'The client has been closed, which ended its calls. Create a new one with createClient.'
-  return new ClientError('ERR_CLIENT_CLOSED', message)
+  return new ClientError('ERR_CLOSED', message)
 }

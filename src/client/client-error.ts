@@ -10,7 +10,7 @@ export type ClientErrorCode =
   /** An unusable answer: to the token request any answer without a token, to other requests an answer above 1 MiB. */
   | 'ERR_SERVICE_RESPONSE'
   /** The client has been closed. */
-  | 'ERR_CLIENT_CLOSED'
+  | 'ERR_CLOSED'
 
 interface ClientErrorOptions {
   readonly cause?: Error | undefined

@@ -17,7 +17,7 @@ export interface Client {
   readonly subscriptions: ClientSubscriptions
   readonly accounts: ClientAccounts
   /**
-   * Aborts the calls in progress, which reject with ERR_CLIENT_CLOSED, and closes the connections. Safe to call
+   * Aborts the calls in progress, which reject with ERR_CLOSED, and closes the connections. Safe to call
    * twice.
    */
   close(): Promise<void>

@@ -122,6 +122,6 @@ function warnOfPitfalls(eventTypeName: string, secret: string, logger: Logger): 
   } else if (secret.trim() !== secret) {
     const message =
       'a secret begins or ends with white space, which is part of the key: was it read from a file?'
-    logger.warn({ code: 'WARN_SECRET_HAS_WHITE_SPACE', eventTypeName }, message)
+    logger.warn({ code: 'WARN_SECRET_ENCLOSED', eventTypeName }, message)
   }
 }

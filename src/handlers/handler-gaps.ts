@@ -23,7 +23,7 @@ export function warnOfGaps(
   if (types.size === 0 && !any && !unhandled) {
     // It only stores. A worker in another process handles.
     if (hasInbox) return
-    logger.warn({ code: 'WARN_NO_HANDLERS' }, 'no handler is registered: no callback will be handled')
+    logger.warn({ code: 'WARN_HANDLER_MISSING' }, 'no handler is registered: no callback will be handled')
     return
   }
   if (subscribed === undefined) return

@@ -207,10 +207,7 @@ export class Handlers {
   ): RegisteredHandler {
     if (this.#frozen) {
       const message = `${where}: the ${this.#owner} has started. Register handlers before start() and the first callback.`
-      throw new CountersignError(
-        this.#owner === 'receiver' ? 'ERR_RECEIVER_STARTED' : 'ERR_WORKER_STARTED',
-        message,
-      )
+      throw new CountersignError('ERR_STARTED', message)
     }
     checkIsFunction(`${where}: the handler`, handler)
     if (this.lackSharedStore && Reflect.get(handler, NEEDS_SHARED_STORE) === true)

@@ -37,7 +37,7 @@ export abstract class Registration<Events extends object = AnyEvents> {
    * handled when all have finished. With `{ transactional: true }` the handler is given `context.transaction`, and what it
    * writes with it is committed together with the record that the callback was handled, or not at all.
    * @throws CountersignError ERR_HANDLER_INVALID, ERR_OPTION_INVALID; after the start or the first callback
-   * ERR_RECEIVER_STARTED or ERR_WORKER_STARTED
+   * ERR_STARTED
    */
   on<Type extends keyof Events & string>(
     type: Type,

@@ -112,7 +112,7 @@ export class DurableAcceptance implements Acceptance {
         await this.#parts.inbox.open()
         this.#isFailing = false
       } catch (error) {
-        if (property(error, 'code') === 'ERR_INBOX_CLOSED') return
+        if (property(error, 'code') === 'ERR_CLOSED') return
       }
     }
   }

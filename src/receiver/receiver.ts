@@ -174,13 +174,13 @@ export class Receiver<Events extends object = AnyEvents> extends Registration<Ev
    * inbox and without handlers only stores, and another process handles (`createWorker`). Logs a warning for a likely
    * mistake: neither handlers nor an inbox, a subscribed type without a handler, a handler of a type that is not
    * subscribed, a weak secret, a private callbackUrl, a store that other processes do not share. Safe to call twice.
-   * @throws CountersignError ERR_RECEIVER_STOPPED; or the error of the inbox or the store if it cannot be opened
+   * @throws CountersignError ERR_STOPPED; or the error of the inbox or the store if it cannot be opened
    */
   async start(): Promise<void> {
     if (this.#parts.stopping.signal.aborted) {
       const message =
         'start: the receiver has been stopped and cannot start again. Create a new one with createReceiver.'
-      throw new CountersignError('ERR_RECEIVER_STOPPED', message)
+      throw new CountersignError('ERR_STOPPED', message)
     }
     const { handlers, acceptance, checked, hasInbox, logger } = this.#parts
     handlers.freeze()

@@ -104,8 +104,7 @@ export class Deliverer {
   }
 
   #prepare(options: DeliverOptions): Prepared {
-    if (this.#closed.aborted)
-      throw new CountersignError('ERR_SIMULATOR_CLOSED', 'deliver: the simulator is closed.')
+    if (this.#closed.aborted) throw new CountersignError('ERR_CLOSED', 'deliver: the simulator is closed.')
     checkKnownOptions('deliver', options, KNOWN)
     const { eventTypeName, signal: callerSignal } = options
     checkSignal('deliver', callerSignal)

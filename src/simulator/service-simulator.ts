@@ -40,7 +40,7 @@ export interface ServiceSimulator {
   subscribe(options: SubscribeOptions): ServiceSubscription
   /**
    * Waits until `count` subscriptions have been created, and resolves to the latest.
-   * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN, ERR_SIMULATOR_CLOSED; the reason of the signal
+   * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN, ERR_CLOSED; the reason of the signal
    */
   subscribed(options?: SubscribedOptions): Promise<ServiceSubscription>
   /** Replaces the secret of a subscription, and returns the new one. @throws CountersignError ERR_OPTION_INVALID */
@@ -53,7 +53,7 @@ export interface ServiceSimulator {
   /**
    * Delivers one callback. Resolves to its delivery when every attempt has ended, whatever was answered. Closing
    * the simulator ends the attempts and resolves it, too.
-   * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN, ERR_SIMULATOR_CLOSED; the reason of the signal
+   * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN, ERR_CLOSED; the reason of the signal
    */
   deliver(options?: DeliverOptions): Promise<Delivery>
   /** Delivers several callbacks. Resolves to their deliveries in the order of the list. */
@@ -115,7 +115,7 @@ export async function startServiceSimulator(
   await listen(server, { host: '127.0.0.1', port: settings.port }, 'startServiceSimulator')
 
   const close = async () => {
-    closed.abort(new CountersignError('ERR_SIMULATOR_CLOSED', 'The simulator was closed.'))
+    closed.abort(new CountersignError('ERR_CLOSED', 'The simulator was closed.'))
     const ended = new Promise((resolve) => server.close(resolve))
     server.closeAllConnections()
     await Promise.all([ended, deliverer.ended()])

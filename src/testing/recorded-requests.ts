@@ -31,18 +31,18 @@ export interface ParsedRequest {
   readonly body: Buffer
 }
 
-export type RecordedRequestCode =
-  /** A file is missing or cannot be read, or its description has a wrong field. */
-  | 'ERR_RECORDED_REQUEST_INVALID'
-  /** The bytes are not one HTTP/1.1 request. */
-  | 'ERR_RECORDED_REQUEST_MALFORMED'
-
-export class RecordedRequestError extends CountersignError<RecordedRequestCode> {
+/**
+ * A file is missing or cannot be read, its description has a wrong field, or the bytes are not one HTTP/1.1 request.
+ */
+export class RecordedRequestError extends CountersignError<'ERR_RECORDED_REQUEST_INVALID'> {
   static {
     recognise(this, 'RecordedRequestError')
   }
 
-  override readonly name = 'RecordedRequestError'
+  constructor(message: string) {
+    super('ERR_RECORDED_REQUEST_INVALID', message)
+    this.name = 'RecordedRequestError'
+  }
 }
 
 /**
@@ -141,7 +141,7 @@ export function recordedAt(recorded: Pick<RecordedRequest, 'bytes'>): Date | und
 /**
  * Parses a recorded request without a server, as strictly as Node's own parser. An ambiguous request is refused.
  *
- * @throws RecordedRequestError ERR_RECORDED_REQUEST_MALFORMED. The message contains no part of the request.
+ * @throws RecordedRequestError ERR_RECORDED_REQUEST_INVALID. The message contains no part of the request.
  */
 export function parseRecordedRequest(bytes: Uint8Array): ParsedRequest {
   checkBytes('parseRecordedRequest', bytes)
@@ -149,10 +149,7 @@ export function parseRecordedRequest(bytes: Uint8Array): ParsedRequest {
     return parseRequest(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
   } catch (error) {
     if (!(error instanceof MalformedMessage)) throw error
-    throw new RecordedRequestError(
-      'ERR_RECORDED_REQUEST_MALFORMED',
-      `Not an HTTP/1.1 request: ${error.message}.`,
-    )
+    throw new RecordedRequestError(`Not an HTTP/1.1 request: ${error.message}.`)
   }
 }
 
@@ -203,5 +200,5 @@ function parseRequest(bytes: Buffer): ParsedRequest {
 }
 
 function invalid(file: string, problem: string): RecordedRequestError {
-  return new RecordedRequestError('ERR_RECORDED_REQUEST_INVALID', `${file} ${problem}`)
+  return new RecordedRequestError(`${file} ${problem}`)
 }

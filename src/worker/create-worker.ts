@@ -72,13 +72,13 @@ export class InboxWorker<Events extends object = AnyEvents> extends Registration
   /**
    * Opens the inbox and begins to empty it. Warns in the log when there is no handler. Safe to call twice, and again after it
    * failed.
-   * @throws CountersignError ERR_WORKER_STOPPED; or the inbox's error, when it cannot be opened
+   * @throws CountersignError ERR_STOPPED; or the inbox's error, when it cannot be opened
    */
   async start(): Promise<void> {
     if (this.#stopped) {
       const message =
         'start: the worker has been stopped and cannot start again. Create a new one with createWorker.'
-      throw new CountersignError('ERR_WORKER_STOPPED', message)
+      throw new CountersignError('ERR_STOPPED', message)
     }
     this.#handlers.freeze()
     await (this.#started ??= this.#start().catch((error: unknown) => {

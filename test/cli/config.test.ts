@@ -69,7 +69,7 @@ describe('secrets', () => {
     const { subscriptions, warnings } = JSON.parse(stdout) as Checked
     expect({ code, secrets: subscriptions[0]!.secrets }).toEqual({ code: 0, secrets: 3 })
     // The line end that an editor adds is no part of the secret.
-    expect(warnings.map((warning) => warning.code)).not.toContain('WARN_SECRET_HAS_WHITE_SPACE')
+    expect(warnings.map((warning) => warning.code)).not.toContain('WARN_SECRET_ENCLOSED')
   })
 
   it.each([

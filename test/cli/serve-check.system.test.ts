@@ -60,7 +60,7 @@ describe('serve --check', () => {
 
   it('warns when there is neither a handler nor an inbox', async () => {
     const subscriptions = [SUBSCRIPTION]
-    const warning = expect.objectContaining({ code: 'WARN_NO_HANDLERS' })
+    const warning = expect.objectContaining({ code: 'WARN_HANDLER_MISSING' })
     expect((await checked({ port: 0, subscriptions, inbox: false })).warnings).toContainEqual(warning)
     expect((await checked({ port: 0, subscriptions })).warnings).not.toContainEqual(warning)
   })

@@ -65,7 +65,7 @@ describe.each(Object.keys(PHASES))('%s', (phase) => {
     const ended = rejection(client.subscriptions.create(subscription))
     await until(reached)
     await client.close()
-    expect(await ended).toMatchObject({ code: 'ERR_CLIENT_CLOSED' })
+    expect(await ended).toMatchObject({ code: 'ERR_CLOSED' })
   })
 
   it('what is aborted lets go of its connection', async () => {
@@ -97,7 +97,7 @@ describe('in the delay before the next attempt', () => {
     const ended = rejection(client.accounts.update('1', { name: 'x' }))
     await until(reached)
     await client.close()
-    expect(await ended).toMatchObject({ code: 'ERR_CLIENT_CLOSED' })
+    expect(await ended).toMatchObject({ code: 'ERR_CLOSED' })
     expect(service.apiRequests).toHaveLength(1)
   })
 })
@@ -125,7 +125,7 @@ describe('a client that was closed', () => {
       () => client.subscriptions.create(subscription),
       () => client.accounts.update('1', { name: 'x' }),
     ])
-      expect(await rejection(call())).toMatchObject({ code: 'ERR_CLIENT_CLOSED' })
+      expect(await rejection(call())).toMatchObject({ code: 'ERR_CLOSED' })
     expect(service.apiRequests).toEqual([])
   })
 

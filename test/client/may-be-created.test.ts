@@ -92,7 +92,7 @@ describe('a subscription may have been created', () => {
     const ended = rejection(client.subscriptions.create(subscription))
     await until(() => service.apiRequests.length === 1)
     await client.close()
-    expect(await ended).toMatchObject({ code: 'ERR_CLIENT_CLOSED', mayBeCreated: true })
+    expect(await ended).toMatchObject({ code: 'ERR_CLOSED', mayBeCreated: true })
   })
 
   it('where the client is closed in the delay after a lost answer', async () => {
@@ -184,6 +184,6 @@ describe('a subscription cannot have been created', () => {
     const ended = rejection(client.subscriptions.create(subscription))
     await until(() => service.tokenRequests.length === 1)
     await client.close()
-    expect(await ended).toMatchObject({ code: 'ERR_CLIENT_CLOSED', mayBeCreated: false })
+    expect(await ended).toMatchObject({ code: 'ERR_CLOSED', mayBeCreated: false })
   })
 })

@@ -86,7 +86,7 @@ describe('subscriptions.create', () => {
     const ended = rejection(client.subscriptions.create(subscription, { idempotencyKey: KEY }))
     await until(() => service.apiRequests.length === 1)
     await client.close()
-    expect(await ended).toMatchObject({ code: 'ERR_CLIENT_CLOSED', idempotencyKey: KEY })
+    expect(await ended).toMatchObject({ code: 'ERR_CLOSED', idempotencyKey: KEY })
   })
 
   it('gives each its own key when one token is missing to both', async () => {
@@ -189,7 +189,7 @@ describe('subscriptions.create', () => {
       ...subscription,
       secret: 'abc\n',
     })
-    expect(logger.withCode('WARN_SECRET_HAS_WHITE_SPACE')).toHaveLength(1)
+    expect(logger.withCode('WARN_SECRET_ENCLOSED')).toHaveLength(1)
   })
 
   it('has nothing to say about a secret that was made for it', async () => {

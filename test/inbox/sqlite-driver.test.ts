@@ -23,7 +23,7 @@ test('names a bundle as a cause, where no SQLite can be loaded', async () => {
   jest.doMock('@photostructure/sqlite', inBundle)
   jest.spyOn(process, 'getBuiltinModule').mockReturnValue(undefined)
   await expect(loadDriver()).rejects.toMatchObject({
-    code: 'ERR_SQLITE_MISSING',
+    code: 'ERR_INBOX_DRIVER_MISSING',
     message: expect.stringMatching(
       /npm install @photostructure\/sqlite.* If countersign is in a bundle, leave it out of the bundle\./,
     ),

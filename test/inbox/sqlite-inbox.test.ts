@@ -111,7 +111,7 @@ describe('SqliteInbox', () => {
     const inbox = inboxOn(inboxFile())
     await inbox.open()
     await inbox.close()
-    const closed = expect.objectContaining({ code: 'ERR_INBOX_CLOSED' })
+    const closed = expect.objectContaining({ code: 'ERR_CLOSED' })
     await expect(inbox.add(arrival())).rejects.toEqual(closed)
     await expect(inbox.stats()).rejects.toEqual(closed)
     await expect(inbox.open()).rejects.toEqual(closed)

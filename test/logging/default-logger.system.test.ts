@@ -94,7 +94,7 @@ describe('without a logger', () => {
       await createReceiver({ subscriptions: [{ ...subscription, secret: 'c2VjcmV0IHRleHQ=' }] }).start()`)
     expect(lines).toEqual([
       expect.stringMatching(/^countersign: WARN_SECRET_LOOKS_LIKE_BASE64 a secret looks like the Base64 /),
-      expect.stringMatching(/^countersign: WARN_NO_HANDLERS no handler is registered: /),
+      expect.stringMatching(/^countersign: WARN_HANDLER_MISSING no handler is registered: /),
     ])
     expect(lines.join()).not.toContain('c2Vjcm')
   })

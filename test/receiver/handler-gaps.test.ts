@@ -48,12 +48,12 @@ describe('start() warns', () => {
   })
 
   it('of no handler at all in one sentence', async () => {
-    expect(await warnings(() => {})).toEqual([['WARN_NO_HANDLERS', undefined]])
+    expect(await warnings(() => {})).toEqual([['WARN_HANDLER_MISSING', undefined]])
   })
 
   it('once, however often it is called', async () => {
     const register = (receiver: Receiver) => Promise.all([receiver.start(), receiver.start()])
-    expect(await warnings(register)).toEqual([['WARN_NO_HANDLERS', undefined]])
+    expect(await warnings(register)).toEqual([['WARN_HANDLER_MISSING', undefined]])
   })
 
   it('of nothing where there is no handler and an inbox: it only stores', async () => {

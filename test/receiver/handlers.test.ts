@@ -149,7 +149,7 @@ describe('a handler', () => {
   it('that is registered after the first callback would have missed it, and is refused', async () => {
     const { receiver, send } = await runReceiver()
     await send(genuine())
-    const started = expect.objectContaining({ code: 'ERR_RECEIVER_STARTED' })
+    const started = expect.objectContaining({ code: 'ERR_STARTED' })
     expect(() => receiver.on(TYPE, () => {})).toThrow(started)
     expect(() => receiver.onAny(() => {})).toThrow(started)
     expect(() => receiver.onUnhandled(() => {})).toThrow(started)

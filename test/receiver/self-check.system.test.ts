@@ -46,23 +46,23 @@ test('start() called twice says it once', async () => {
   receiver.onAny(() => {})
   await receiver.start()
   await receiver.start()
-  expect(log.withCode('WARN_SECRET_SHORT')).toHaveLength(1)
+  expect(log.withCode('WARN_SECRET_WEAK')).toHaveLength(1)
 })
 
 describe('secrets', () => {
   const withSecret = (secret: string) => warnings({ subscriptions: [{ ...subscription, secret }] })
 
   test.each([
-    ['fifteen-bytes..', 'WARN_SECRET_SHORT'],
-    ['changeme', 'WARN_SECRET_PLACEHOLDER'],
-    ['CHANGE_ME_BEFORE_PRODUCTION', 'WARN_SECRET_PLACEHOLDER'],
-    ['<secret>', 'WARN_SECRET_PLACEHOLDER'],
-    ['${CALLBACK_SECRET}', 'WARN_SECRET_PLACEHOLDER'],
-    ['your-webhook-secret', 'WARN_SECRET_PLACEHOLDER'],
-    ['undefined', 'WARN_SECRET_PLACEHOLDER'],
-    ['3f8a2b1c-9d4e-4f60-8a7b-1c2d3e4f5a6b', 'WARN_SECRET_PLACEHOLDER'],
-    ['sk_live_51HxQ0aBcDeFgHiJ', 'WARN_SECRET_PLACEHOLDER'],
-    ['eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln', 'WARN_SECRET_PLACEHOLDER'],
+    ['fifteen-bytes..', 'WARN_SECRET_WEAK'],
+    ['changeme', 'WARN_SECRET_WEAK'],
+    ['CHANGE_ME_BEFORE_PRODUCTION', 'WARN_SECRET_WEAK'],
+    ['<secret>', 'WARN_SECRET_WEAK'],
+    ['${CALLBACK_SECRET}', 'WARN_SECRET_WEAK'],
+    ['your-webhook-secret', 'WARN_SECRET_WEAK'],
+    ['undefined', 'WARN_SECRET_WEAK'],
+    ['3f8a2b1c-9d4e-4f60-8a7b-1c2d3e4f5a6b', 'WARN_SECRET_WEAK'],
+    ['sk_live_51HxQ0aBcDeFgHiJ', 'WARN_SECRET_WEAK'],
+    ['eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln', 'WARN_SECRET_WEAK'],
   ])('%s is named, and not shown', async (secret, code) => {
     const { codes, text } = await withSecret(secret)
     expect(codes).toEqual([code])
@@ -81,7 +81,7 @@ describe('secrets', () => {
       callbackUrl: `https://partner.example.com/${id}`,
       secret: 'short',
     }))
-    expect((await warnings({ subscriptions })).codes).toEqual(['WARN_SECRET_SHORT'])
+    expect((await warnings({ subscriptions })).codes).toEqual(['WARN_SECRET_WEAK'])
   })
 })
 

@@ -37,7 +37,7 @@ describe('stop({ server, delayMs })', () => {
     await stopped
     expect(server.listening).toBe(false)
     expect(server.listenerCount('connection') + server.listenerCount('request')).toBe(2)
-    await expect(receiver.start()).rejects.toMatchObject({ code: 'ERR_RECEIVER_STOPPED' })
+    await expect(receiver.start()).rejects.toMatchObject({ code: 'ERR_STOPPED' })
   })
 
   it('answers what is being handled, and of pipelined requests each', async () => {
@@ -88,12 +88,12 @@ test('await using stops a receiver and a worker, and closes a client', async () 
   expect(receiver.ready).toBe(false)
   const worker = createWorker({ inbox: new MemoryInbox(), logger: collectedLog() })
   await worker[Symbol.asyncDispose]()
-  await expect(worker.start()).rejects.toMatchObject({ code: 'ERR_WORKER_STOPPED' })
+  await expect(worker.start()).rejects.toMatchObject({ code: 'ERR_STOPPED' })
   const client = createClient({
     baseUrl: 'https://a.example',
     clientId: 'e2f7b2a0-6a1b-4e6f-9d0c-5b8f3c1d2e4f',
     clientSecret: 'b',
   })
   await client[Symbol.asyncDispose]()
-  await expect(client.accessToken()).rejects.toMatchObject({ code: 'ERR_CLIENT_CLOSED' })
+  await expect(client.accessToken()).rejects.toMatchObject({ code: 'ERR_CLOSED' })
 })

@@ -250,7 +250,7 @@ describe('start()', () => {
   it('warns of a receiver without handlers', async () => {
     const log = collectedLog()
     await createReceiver({ subscriptions: [subscription], logger: log }).start()
-    expect(log.withCode('WARN_NO_HANDLERS')).toMatchObject([{ level: 'warn' }])
+    expect(log.withCode('WARN_HANDLER_MISSING')).toMatchObject([{ level: 'warn' }])
   })
 
   it.each(['onAny', 'onUnhandled'] as const)(

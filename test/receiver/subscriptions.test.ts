@@ -93,13 +93,13 @@ describe('the start', () => {
   })
 
   it('warns of white space around a secret', () => {
-    expect(warnings({ ...subscription, secret: `${SECRET}\n` })).toEqual(['warn WARN_SECRET_HAS_WHITE_SPACE'])
+    expect(warnings({ ...subscription, secret: `${SECRET}\n` })).toEqual(['warn WARN_SECRET_ENCLOSED'])
   })
 
   it('warns of quotes around a secret', () => {
     for (const quote of ['"', "'", '`']) {
       expect(warnings({ ...subscription, secret: `${quote}${SECRET}${quote}` })).toEqual([
-        'warn WARN_SECRET_HAS_QUOTES',
+        'warn WARN_SECRET_ENCLOSED',
       ])
       expect(warnings({ ...subscription, secret: `${quote}${SECRET}` })).toEqual([])
     }

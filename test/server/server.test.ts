@@ -23,7 +23,7 @@ it('stops the receiver when it cannot listen, as its worker has started', async 
   await expect(startReceiverServer(receiver, 10_000, parseServerOptions({ port }))).rejects.toMatchObject({
     code: 'ERR_LISTEN_FAILED',
   })
-  await expect(receiver.start()).rejects.toMatchObject({ code: 'ERR_RECEIVER_STOPPED' })
+  await expect(receiver.start()).rejects.toMatchObject({ code: 'ERR_STOPPED' })
 })
 
 it('tells how long it keeps an idle connection', async () => {

@@ -74,7 +74,7 @@ describe('parseRecordedRequest', () => {
   ])('refuses %s', (_, text, message) => {
     expect(() => parse(text)).toThrow(
       expect.objectContaining({
-        code: 'ERR_RECORDED_REQUEST_MALFORMED',
+        code: 'ERR_RECORDED_REQUEST_INVALID',
         message: expect.stringContaining(message),
       }),
     )
@@ -91,7 +91,7 @@ describe('parseRecordedRequest', () => {
         try {
           parseRecordedRequest(Buffer.concat([Buffer.from(text), rest]))
         } catch (error) {
-          expect(error).toMatchObject({ code: 'ERR_RECORDED_REQUEST_MALFORMED' })
+          expect(error).toMatchObject({ code: 'ERR_RECORDED_REQUEST_INVALID' })
         }
       }),
       { numRuns: randomRuns(2_000) },

@@ -31,7 +31,7 @@ describe('createWorker', () => {
     await inbox.add(arrival())
     await becomes(inbox, '2', 'handled')
     expect(types).toEqual([TYPE, TYPE])
-    expect(log.withCode('WARN_NO_HANDLERS')).toEqual([])
+    expect(log.withCode('WARN_HANDLER_MISSING')).toEqual([])
   })
 
   it('tells its hooks and its subscribers', async () => {
@@ -81,7 +81,7 @@ describe('createWorker', () => {
     await Promise.all([worker.stop(), worker.stop()])
     expect(worker.ready).toBe(false)
     expect(calls).toMatchObject({ open: 1, close: 1 })
-    await expect(worker.start()).rejects.toMatchObject({ code: 'ERR_WORKER_STOPPED' })
+    await expect(worker.start()).rejects.toMatchObject({ code: 'ERR_STOPPED' })
   })
 
   it('can be started again after the inbox could not be opened', async () => {
@@ -97,7 +97,7 @@ describe('createWorker', () => {
   it('warns when it has no handler', async () => {
     const { worker, log } = setUp()
     await worker.start()
-    expect(log.withCode('WARN_NO_HANDLERS')).toHaveLength(1)
+    expect(log.withCode('WARN_HANDLER_MISSING')).toHaveLength(1)
   })
 
   it('leaves every entry as it is when it has no handler', async () => {
@@ -113,7 +113,7 @@ describe('createWorker', () => {
     await worker.start()
     expect(() => worker.on(TYPE, () => {})).toThrow(
       expect.objectContaining({
-        code: 'ERR_WORKER_STARTED',
+        code: 'ERR_STARTED',
         message: expect.stringContaining('the worker has started'),
       }),
     )

@@ -58,7 +58,7 @@ export class Connections {
 
   /**
    * `awaitedUntil`: until when somebody waits for the queries, by `performance.now()`.
-   * @throws CountersignError ERR_INBOX_BUSY, ERR_INBOX_CLOSED; or what the driver throws
+   * @throws CountersignError ERR_INBOX_BUSY, ERR_CLOSED; or what the driver throws
    */
   async acquire(awaitedUntil = Infinity): Promise<Connection> {
     const { schema, busyTimeoutMs } = this.options

@@ -24,7 +24,7 @@ export function inboxError(error: unknown, schema: string): unknown {
 
 /** Whether the fault lies with the database or the connection, and so with every operation. */
 export function isFault(error: unknown): boolean {
-  return faultOf(error) !== undefined || textProperty(error, 'code')?.startsWith('ERR_INBOX_') === true
+  return faultOf(error) !== undefined || /^ERR_(?:INBOX_|CLOSED$)/.test(textProperty(error, 'code') ?? '')
 }
 
 /**
@@ -63,7 +63,7 @@ export function unreachableError(schema: string, what: string, cause?: unknown):
 }
 
 export function closedError(schema: string): CountersignError {
-  return new CountersignError('ERR_INBOX_CLOSED', `the inbox in schema "${schema}" is closed`)
+  return new CountersignError('ERR_CLOSED', `the inbox in schema "${schema}" is closed`)
 }
 
 const CURES: Record<FaultCode, string> = {

@@ -215,7 +215,7 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox {
 
   /**
    * What was passed to `add`, `begin`, `extend` and `settle` before is still recorded. Other calls that are running, such as those of
-   * operators, may reject with `ERR_INBOX_CLOSED`. A pool of your own stays open, and everything while another opener uses it.
+   * operators, may reject with `ERR_CLOSED`. A pool of your own stays open, and everything while another opener uses it.
    */
   close(opener?: InboxOpener): Promise<void> {
     return this.#openers.close(opener, () => (this.#closed ??= this.#close()))

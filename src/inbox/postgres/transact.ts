@@ -168,7 +168,7 @@ async function wasCommitted(connections: Connections, { xid, id, token }: Commit
         connection.release()
       }
     } catch (error) {
-      if (textProperty(error, 'code') === 'ERR_INBOX_CLOSED') throw error
+      if (textProperty(error, 'code') === 'ERR_CLOSED') throw error
     }
     if (performance.now() > giveUpAt)
       throw unreachableError(schema, 'the connection was lost at COMMIT, and its result could not be learned')
@@ -196,7 +196,7 @@ function within<Value>(limitMs: number, promise: Promise<Value>, onLate: () => v
     const cancel = timer(limitMs, () => {
       onLate()
       const message = `the transaction took longer than ${limitMs} ms, and was rolled back`
-      reject(new CountersignError('ERR_TRANSACTION_TIMEOUT', message))
+      reject(new CountersignError('ERR_HANDLER_TIMEOUT', message))
     })
     promise.then(resolve, reject).finally(cancel)
   })

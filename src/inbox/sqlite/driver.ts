@@ -26,7 +26,7 @@ export interface SqliteDriver {
 
 /**
  * `node:sqlite` is there from Node 22.13 on. Before that an optional peer of the package takes its place.
- * @throws CountersignError ERR_SQLITE_MISSING
+ * @throws CountersignError ERR_INBOX_DRIVER_MISSING
  */
 export async function loadDriver(): Promise<SqliteDriver> {
   // Turbopack lets an import of what Node includes fail.
@@ -41,7 +41,7 @@ export async function loadDriver(): Promise<SqliteDriver> {
       `SqliteInbox found no SQLite: Node ${process.versions.node} has none of its own, and ${PACKAGE} could not be ` +
       `loaded. Install it with "npm install ${PACKAGE}", or use Node 24 or later. If countersign is in a bundle, leave it ` +
       'out of the bundle.'
-    throw new CountersignError('ERR_SQLITE_MISSING', message, { cause })
+    throw new CountersignError('ERR_INBOX_DRIVER_MISSING', message, { cause })
   }
 }
 

@@ -1,21 +1,5 @@
-import { CountersignError } from '../../base/errors.js'
+import { CountersignError, type InboxErrorCode } from '../../base/errors.js'
 import { property } from '../../base/foreign-value.js'
-
-type InboxErrorCode =
-  /** Another process has held the file for longer than `busyTimeoutMs`. */
-  | 'ERR_INBOX_BUSY'
-  | 'ERR_INBOX_FULL'
-  | 'ERR_INBOX_READ_ONLY'
-  /** The file is damaged, or not an inbox at all. */
-  | 'ERR_INBOX_CORRUPT'
-  /** A newer version of Countersign has written the file. */
-  | 'ERR_INBOX_NEWER'
-  /** The file, or its -wal or -shm, was deleted or replaced while it was open. */
-  | 'ERR_INBOX_REPLACED'
-  /** The file is a symbolic link, or somebody else owns it or may write it. */
-  | 'ERR_INBOX_UNTRUSTED'
-  | 'ERR_INBOX_IO'
-  | 'ERR_INBOX_CLOSED'
 
 /** Says what is wrong with the file, and its cure, if `error` comes from the file; other errors are returned as they are. */
 export function inboxError(error: unknown, file: string): unknown {
@@ -54,12 +38,7 @@ export function needsReopening(error: unknown): boolean {
   )
 }
 
-type FaultCode = Exclude<
-  InboxErrorCode,
-  'ERR_INBOX_NEWER' | 'ERR_INBOX_REPLACED' | 'ERR_INBOX_UNTRUSTED' | 'ERR_INBOX_CLOSED'
->
-
-const CURES: Record<FaultCode, string> = {
+const CURES = {
   ERR_INBOX_BUSY:
     'is locked by another process. Countersign never holds it for long: look for a shell or a backup with an open ' +
     'transaction',
@@ -75,7 +54,9 @@ const CURES: Record<FaultCode, string> = {
   ERR_INBOX_IO:
     'cannot be opened, read or written. See that its folder exists, that this process may use it, and that the ' +
     'disk is sound; a running process needs no restart',
-}
+} satisfies Partial<Record<InboxErrorCode, string>>
+
+type FaultCode = keyof typeof CURES
 
 // https://sqlite.org/rescode.html: the primary code is the low byte.
 const FAULT_BY_RESULT_CODE: Readonly<Record<number, FaultCode>> = {

@@ -220,7 +220,7 @@ export class KeptConnection {
 }
 
 export function closedError(file: string): CountersignError {
-  return new CountersignError('ERR_INBOX_CLOSED', `the inbox ${file} is closed`)
+  return new CountersignError('ERR_CLOSED', `the inbox ${file} is closed`)
 }
 
 const TRY_AGAIN_AFTER_MS = 1_000

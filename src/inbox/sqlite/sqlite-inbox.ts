@@ -238,7 +238,7 @@ export class SqliteInbox implements CompleteInbox {
         await this.settle([{ claim, end: { move: 'handBack' } }])
         return
       } catch (error) {
-        if (property(error, 'code') === 'ERR_INBOX_CLOSED') return
+        if (property(error, 'code') === 'ERR_CLOSED') return
         await delay(HAND_BACK_AGAIN_MS, undefined, { ref: false })
       }
     }

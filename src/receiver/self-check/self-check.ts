@@ -86,8 +86,8 @@ function warnOfSecrets(subscriptions: readonly PreparedSubscription[], logger: L
       seen.add(secret)
       const weakness = secretWeakness(secret)
       if (!weakness) continue
-      const message = `${weakness.problem}: use 32 random bytes, such as generateSecret() of countersign/client returns`
-      logger.warn({ code: weakness.code, subscription: loggedSubscription(subscription) }, message)
+      const message = `${weakness}: use 32 random bytes, such as generateSecret() of countersign/client returns`
+      logger.warn({ code: 'WARN_SECRET_WEAK', subscription: loggedSubscription(subscription) }, message)
     }
   }
 }

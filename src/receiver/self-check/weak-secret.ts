@@ -10,16 +10,11 @@ const API_KEY =
   /^(?:(?:sk|pk|rk)_(?:live|test)_|whsec_|gh[pousr]_|github_pat_|xox[abprs]-|glpat-|AKIA[\dA-Z]{12}|AIza[\w-]{20}|eyJ[\w-]+\.|Bearer )/
 
 /** Why a secret is probably weak, without the secret itself; undefined if there is no sign of it. */
-export function secretWeakness(
-  secret: string,
-): { readonly code: 'WARN_SECRET_PLACEHOLDER' | 'WARN_SECRET_SHORT'; readonly problem: string } | undefined {
-  const placeholder = (problem: string) => ({ code: 'WARN_SECRET_PLACEHOLDER', problem }) as const
+export function secretWeakness(secret: string): string | undefined {
   const text = secret.trim()
-  if (PLACEHOLDER.test(text)) return placeholder('a secret looks like a placeholder')
-  if (isUuid(text)) return placeholder('a secret is a UUID, as a client id is')
-  if (API_KEY.test(text)) return placeholder('a secret has the form of an API key or a token')
+  if (PLACEHOLDER.test(text)) return 'a secret looks like a placeholder'
+  if (isUuid(text)) return 'a secret is a UUID, as a client id is'
+  if (API_KEY.test(text)) return 'a secret has the form of an API key or a token'
   const bytes = Buffer.byteLength(secret)
-  return bytes < MIN_BYTES
-    ? { code: 'WARN_SECRET_SHORT', problem: `a secret has ${bytes} bytes, fewer than ${MIN_BYTES}` }
-    : undefined
+  return bytes < MIN_BYTES ? `a secret has ${bytes} bytes, fewer than ${MIN_BYTES}` : undefined
 }

@@ -8,7 +8,7 @@ import { describeWithAnyDatabase } from '../../support/postgres-inbox.js'
 import { subscription } from '../../support/subscription.js'
 import { nextLook } from '../../support/until.js'
 
-const CLOSED = { code: 'ERR_INBOX_CLOSED' }
+const CLOSED = { code: 'ERR_CLOSED' }
 const KEY = 'f81d4fae-7dec-11d0-a765-00a0c91e6bf6'
 
 describeWithAnyDatabase('a PostgresInbox that is closed', (database) => {

@@ -211,7 +211,7 @@ describeWithDatabase('the schema of a PostgresInbox', (database) => {
       const inbox = database.inboxOn(schema)
       await whileOtherMigrates(schema, inbox, async (opening) => {
         await inbox.close()
-        await expect(opening).rejects.toMatchObject({ code: 'ERR_INBOX_CLOSED' })
+        await expect(opening).rejects.toMatchObject({ code: 'ERR_CLOSED' })
       })
     })
   })

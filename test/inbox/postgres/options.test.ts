@@ -101,7 +101,7 @@ describe('new PostgresInbox', () => {
   it('refuses what is asked of it once it is closed', async () => {
     const inbox = new PostgresInbox({ pool, logger: false })
     await inbox.close()
-    await expect(inbox.open()).rejects.toMatchObject({ code: 'ERR_INBOX_CLOSED' })
-    await expect(inbox.stats()).rejects.toMatchObject({ code: 'ERR_INBOX_CLOSED' })
+    await expect(inbox.open()).rejects.toMatchObject({ code: 'ERR_CLOSED' })
+    await expect(inbox.stats()).rejects.toMatchObject({ code: 'ERR_CLOSED' })
   })
 })

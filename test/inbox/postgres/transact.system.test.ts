@@ -108,7 +108,7 @@ describeWithDatabase('a transactional handler', (database) => {
       await late
       return COMPLETE
     })
-    const refused = expect(working).rejects.toMatchObject({ code: 'ERR_TRANSACTION_TIMEOUT' })
+    const refused = expect(working).rejects.toMatchObject({ code: 'ERR_HANDLER_TIMEOUT' })
     await written.promise
     await pass(LIMIT.timeoutMs)
     await refused
