@@ -92,6 +92,7 @@ export class DurableAcceptance implements Acceptance {
 
   async stop(limitMs: number): Promise<void> {
     await Promise.all([this.#parts.worker.stop(limitMs), settledWithin(this.#stored(), limitMs)])
+    this.#isFailing = false
     await this.#parts.inbox.close(this.#parts.opener)
   }
 
@@ -106,10 +107,12 @@ export class DurableAcceptance implements Acceptance {
   /** A load balancer sends nothing to a receiver that is not ready, so no callback would find out that the disk works again. */
   async #openAgain(): Promise<void> {
     this.#isFailing = true
-    while (this.#isFailing) {
+    for (;;) {
       await delay(OPEN_AGAIN_MS, undefined, { ref: false })
+      // A callback was stored meanwhile, or the receiver has stopped.
+      if (!this.#isFailing) return
       try {
-        await this.#parts.inbox.open()
+        await this.#parts.inbox.open(this.#parts.opener)
         this.#isFailing = false
       } catch (error) {
         if (property(error, 'code') === 'ERR_CLOSED') return
