@@ -24,9 +24,9 @@ export async function writeOutcomes() {
 }
 
 async function outcomesTable() {
-  const rows = Object.entries(OUTCOMES).map(([code, { status, outcome, withInbox }]) => {
-    const stored = withInbox ? `${withInbox.status} ${withInbox.outcome}` : ''
-    return `\`${code}\` | ${status} | ${outcome} | ${stored}`
+  const rows = Object.entries(OUTCOMES).map(([code, { status, name, withInbox }]) => {
+    const stored = withInbox ? `${withInbox.status} ${withInbox.name}` : ''
+    return `\`${code}\` | ${status} | ${name} | ${stored}`
   })
   const table = ['code | status | outcome | with an inbox', '--- | --- | --- | ---', ...rows]
   // Not a column: the table would be wider than a terminal.

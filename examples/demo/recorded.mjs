@@ -28,8 +28,8 @@ export async function deliverRecordedRequests() {
     for (const request of recorded) {
       now = (recordedAt(request)?.getTime() ?? Date.now()) + 1_000
       const { status } = await sendRawRequest(request.bytes, server.address())
-      const right = status === request.expect.status && latest.outcome === request.expect.outcome
-      rows.push({ what: request.name, became: `${status} ${latest.outcome}`, why: latest.code, right })
+      const right = status === request.expect.status && latest.name === request.expect.outcome
+      rows.push({ what: request.name, became: `${status} ${latest.name}`, why: latest.code, right })
     }
     return rows
   } finally {

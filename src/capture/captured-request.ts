@@ -47,7 +47,7 @@ function description(
       callbackUrl: withoutQuery(callback?.subscription.callbackUrl ?? UNKNOWN_URL),
       secret: NO_SECRET,
     },
-    expect: { status, outcome: outcome.outcome },
+    expect: { status, outcome: outcome.name },
     note: '',
     bodyRead: body !== undefined,
     code,

@@ -46,7 +46,7 @@ export class RequestCapture {
   /** Captures a request that has been answered, unless a bound is reached. Returns immediately. */
   take(request: AnsweredRequest): void {
     const { outcome, body } = request
-    if (this.#settings.what === 'refused' && outcome.outcome !== 'refused') return
+    if (this.#settings.what === 'refused' && outcome.name !== 'refused') return
     // Anybody can send unverified requests. Each costs several calls of the file system.
     if (!outcome.callback && !this.#perCode.admits(outcome.code)) return
     const bytes = body?.length ?? 0

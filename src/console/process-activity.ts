@@ -90,9 +90,9 @@ export class ProcessActivity {
     for (const end of this.#ends) end()
   }
 
-  #addRefusal({ outcome: { code, status }, idempotencyKey, eventType }: AnsweredEvent): void {
+  #addRefusal({ outcome: { code, status }, unverified }: AnsweredEvent): void {
     this.#counts.add(code)
-    this.#latest.unshift({ at: this.#clock(), code, status, idempotencyKey, eventType })
+    this.#latest.unshift({ at: this.#clock(), code, status, ...unverified })
     this.#latest.splice(MAX_LATEST)
   }
 

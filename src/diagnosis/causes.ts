@@ -8,8 +8,7 @@ export interface CauseTexts {
   readonly cure: string
 }
 
-/** The causes that a finding can name. Their names are stable; docs/diagnosis.md has a heading for each. */
-export const CAUSES = {
+const TEXTS = {
   'secret-is-base64': {
     message:
       'The signature was made with the configured secret decoded from Base64: secretText is configured in place of the text, or the text itself was sent as secretText.',
@@ -190,6 +189,9 @@ export const CAUSES = {
       'No change that was tried gives this signature: the callback is forged, or the cause is another one.',
     cure: 'Compare secret and callbackUrl with the subscription, and try previous secrets and other URLs with explain.',
   },
-} as const satisfies Record<string, CauseTexts>
+} satisfies Record<string, CauseTexts>
 
-export type Cause = keyof typeof CAUSES
+export type Cause = keyof typeof TEXTS
+
+/** The causes that a finding can name. Their names are stable; docs/diagnosis.md has a heading for each. */
+export const CAUSES: Readonly<Record<Cause, CauseTexts>> = TEXTS

@@ -11,11 +11,13 @@ export interface AcceptedEvent {
 export interface AnsweredEvent {
   readonly outcome: Outcome
   /**
-   * X-Idempotency-Key and X-Event-Type of the request: printable ASCII, at most 100 characters. They are unverified
-   * unless `outcome.callback` is set.
+   * X-Idempotency-Key and X-Event-Type as the sender wrote them: printable ASCII, at most 100 characters. Those of a verified
+   * callback are in `outcome.callback`.
    */
-  readonly idempotencyKey: string | undefined
-  readonly eventType: string | undefined
+  readonly unverified: {
+    readonly idempotencyKey: string | undefined
+    readonly eventType: string | undefined
+  }
   /** From the headers of the request to the answer, in milliseconds. */
   readonly durationMs: number
 }

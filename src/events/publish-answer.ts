@@ -25,8 +25,10 @@ export function answeredEvent(
 ): AnsweredEvent {
   return {
     outcome,
-    idempotencyKey: sanitized(headers.idempotencyKey),
-    eventType: sanitized(headers.eventType),
+    unverified: {
+      idempotencyKey: sanitized(headers.idempotencyKey),
+      eventType: sanitized(headers.eventType),
+    },
     durationMs,
   }
 }
@@ -38,7 +40,7 @@ export function publishAnswer(
   headers: CallbackHeaders,
   durationMs: number,
 ): void {
-  const following = FOLLOWING[outcome.outcome]
+  const following = FOLLOWING[outcome.name]
   const followingIsHeard = following !== undefined && events.has(following)
   if (!followingIsHeard && !events.has('answered')) return
   const event = answeredEvent(outcome, headers, durationMs)

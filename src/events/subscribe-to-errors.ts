@@ -8,7 +8,7 @@ type ErrorListener = (error: unknown, outcome: Outcome) => void
 /** Calls `listener` for each error that kept a callback from being handled. */
 export function subscribeToErrors(events: EventChannel, listener: ErrorListener): void {
   events.on('answered', ({ outcome }) => {
-    if (outcome.outcome !== 'failed' && outcome.outcome !== 'unavailable') return undefined
+    if (outcome.name !== 'failed' && outcome.name !== 'unavailable') return undefined
     // Listeners raise alarms. An unauthenticated sender must not be able to raise one.
     if (!outcome.callback && outcome.error === undefined) return undefined
     return listener(outcome.error ?? new CountersignError(outcome.code, outcome.reason), outcome)

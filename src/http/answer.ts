@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import { OUTCOMES, type Outcome } from '../callback/outcomes.js'
+import { asksToRetry, OUTCOMES, type Outcome } from '../callback/outcomes.js'
 
 /** The answer to a callback, independent of the server that writes it. */
 export interface CallbackAnswer {
@@ -29,7 +29,7 @@ export function answerTo({ code, status }: Pick<Outcome, 'code' | 'status'>): Ca
   if (status !== 200) headers['Content-Type'] = 'application/problem+json'
   if (status === 401) headers['WWW-Authenticate'] = 'HMAC-SHA256'
   if (status === 405) headers['Allow'] = 'POST'
-  if (status >= 400 && 'retryAfter' in OUTCOMES[code]) headers['Retry-After'] = RETRY_AFTER_SECONDS
+  if (status >= 400 && asksToRetry(code)) headers['Retry-After'] = RETRY_AFTER_SECONDS
   return { status, headers, body: BODIES.get(status)! }
 }
 

@@ -39,18 +39,18 @@ export class OutcomeLog {
   constructor(logger: Logger, logRefusalsPerSecond: number) {
     this.#logger = logger
     this.#throttle = new LogThrottle(logRefusalsPerSecond, (code, suppressed, overMs) => {
-      const { outcome, status } = OUTCOMES[code as OutcomeCode]
-      const message = `${suppressed} more callbacks ${outcome} in ${overMs} ms: not logged one by one`
-      logger[LEVELS[outcome]]({ outcome, status, code, verified: false, suppressed, overMs }, message)
+      const { name, status } = OUTCOMES[code as OutcomeCode]
+      const message = `${suppressed} more callbacks ${name} in ${overMs} ms: not logged one by one`
+      logger[LEVELS[name]]({ outcome: name, status, code, verified: false, suppressed, overMs }, message)
     })
   }
 
   write(event: AnsweredEvent): void {
-    const { outcome, code, callback } = event.outcome
-    const level = LEVELS[outcome]
+    const { name, code, callback } = event.outcome
+    const level = LEVELS[name]
     if (!isWritten(this.#logger, level)) return
     if (!callback && !this.#throttle.admits(code)) return
-    this.#logger[level](this.#fields(event), `callback ${outcome}`)
+    this.#logger[level](this.#fields(event), `callback ${name}`)
   }
 
   #fields(event: AnsweredEvent): object {
@@ -58,8 +58,8 @@ export class OutcomeLog {
       return fieldsOf(event)
     } catch {
       // Its handler had the event, and may have deleted or replaced parts of it.
-      const { code, outcome, status, reason, callback } = event.outcome
-      return { outcome, status, code, reason, verified: callback !== undefined }
+      const { code, name, status, reason, callback } = event.outcome
+      return { outcome: name, status, code, reason, verified: callback !== undefined }
     }
   }
 
@@ -69,16 +69,16 @@ export class OutcomeLog {
   }
 }
 
-function fieldsOf({ outcome: result, idempotencyKey, eventType, durationMs }: AnsweredEvent): object {
-  const { code, outcome, status, reason, callback, error } = result
+function fieldsOf({ outcome, unverified, durationMs }: AnsweredEvent): object {
+  const { code, name, status, reason, callback, error } = outcome
   return {
-    outcome,
+    outcome: name,
     status,
     code,
     reason,
     verified: callback !== undefined,
-    idempotencyKey: callback?.idempotencyKey ?? idempotencyKey,
-    eventType,
+    idempotencyKey: callback?.idempotencyKey ?? unverified.idempotencyKey,
+    eventType: unverified.eventType,
     subscription: callback && loggedSubscription(callback.subscription),
     durationMs: Math.round(durationMs * 1000) / 1000,
     ...(error !== undefined && { err: error }),

@@ -34,12 +34,12 @@ export class UnsentAnswers {
     level: 'warn' | 'error',
     fields: { code: string; [name: string]: unknown },
     message: string,
-    { outcome, callback }: Outcome,
+    { name, callback }: Outcome,
   ): void {
     if (this.#known.has(fields.code) && !callback) return
     this.#known.add(fields.code)
     // Its handler had the event, and may have replaced the key by a getter that throws.
     const idempotencyKey = callback && textProperty(callback, 'idempotencyKey')
-    this.#logger[level]({ ...fields, outcome, idempotencyKey }, message)
+    this.#logger[level]({ ...fields, outcome: name, idempotencyKey }, message)
   }
 }

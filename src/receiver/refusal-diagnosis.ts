@@ -111,7 +111,7 @@ export class RefusalDiagnosis {
       const receivedAt = new Date(clock())
       // The search blocks the event loop, so the other callbacks of the batch are answered first.
       await nextTick()
-      const { idempotencyKey, eventType } = answeredEvent(outcome, head.headers, durationMs)
+      const { unverified } = answeredEvent(outcome, head.headers, durationMs)
       const hints = { eventType: onlyValue(head.headers.eventType), path: head.path }
       const all = await withTimeout(
         Promise.resolve(subscriptions(hints)),
@@ -134,7 +134,7 @@ export class RefusalDiagnosis {
       const [finding] = findings
       // A subscriptions function may return the secret by now.
       if (verified || !finding) return
-      this.#write(finding, { idempotencyKey, eventType }, stoppedBy)
+      this.#write(finding, unverified, stoppedBy)
     } catch (error) {
       this.#logger.warn({ code: 'WARN_DIAGNOSIS_FAILED', err: error }, 'a refused callback was not explained')
     }
@@ -143,7 +143,7 @@ export class RefusalDiagnosis {
   /** The line and the event contain no secret, no signature and no body. `request` is unverified. */
   #write(
     { cause, togetherWith, certainty, message, cure, details }: Finding,
-    request: Pick<AnsweredEvent, 'idempotencyKey' | 'eventType'>,
+    request: AnsweredEvent['unverified'],
     stoppedBy: Explanation['stoppedBy'],
   ): void {
     const { subscription, changes, signedUrl, sign } = details

@@ -13,11 +13,11 @@ export function answerUnanswered(responses: Iterable<ServerResponse>, logger: Lo
   const result = outcome('ERR_SHUTTING_DOWN')
   for (const response of responses) {
     if (response.headersSent) continue
-    const { idempotencyKey, eventType } = answeredEvent(result, callbackHeaders(response.req), 0)
+    const { unverified } = answeredEvent(result, callbackHeaders(response.req), 0)
     respond(response.req, response, result, { lingerMs: 0, awaitsContinue: false })
     const message =
       'the receiver has stopped while this callback is processed, and its sender is answered 503: pass the signal of the ' +
       'handler to what it waits for'
-    logger.warn({ code: 'WARN_STOP_TIMEOUT', status: result.status, idempotencyKey, eventType }, message)
+    logger.warn({ code: 'WARN_STOP_TIMEOUT', status: result.status, ...unverified }, message)
   }
 }

@@ -86,8 +86,8 @@ export class AnswerMetrics {
   #add({ outcome, durationMs }: AnsweredEvent): void {
     const { callback } = outcome
     const eventType = callback ? this.#eventTypeLabel(callback.subscription.eventTypeName) : ''
-    this.#callbacks.add(1, outcome.outcome, outcome.code, eventType)
-    this.#durations.observe(durationMs / 1000, outcome.outcome)
+    this.#callbacks.add(1, outcome.name, outcome.code, eventType)
+    this.#durations.observe(durationMs / 1000, outcome.name)
     if (!callback) return
     this.#bytes.observe(callback.rawBody.length)
     this.#skew.add(callback.signedAt, callback.receivedAt)

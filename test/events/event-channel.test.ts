@@ -3,7 +3,11 @@ import { EventChannel } from '../../src/events/event-channel.js'
 import { publishAnswer } from '../../src/events/publish-answer.js'
 import { outcome } from '../../src/callback/outcomes.js'
 
-const answered = { outcome: outcome('HANDLED'), idempotencyKey: 'a', eventType: 'b', durationMs: 1 }
+const answered = {
+  outcome: outcome('HANDLED'),
+  unverified: { idempotencyKey: 'a', eventType: 'b' },
+  durationMs: 1,
+}
 
 function setUp() {
   const errors: unknown[][] = []
@@ -100,8 +104,7 @@ describe('an answer', () => {
     expect(told).toEqual([
       {
         outcome: outcome('ERR_SIGNATURE_MISMATCH'),
-        idempotencyKey: 'k'.repeat(100),
-        eventType: 'a?[31m',
+        unverified: { idempotencyKey: 'k'.repeat(100), eventType: 'a?[31m' },
         durationMs: 3,
       },
     ])

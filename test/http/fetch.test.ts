@@ -29,7 +29,7 @@ describe('receiver.fetch()', () => {
     }
     expect(handler).toHaveBeenCalledTimes(1)
     expect(handler.mock.calls[0][0].rawBody).toEqual(callback.body)
-    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['handled', 'duplicate'])
+    expect(outcomes.map(({ name }) => name)).toEqual(['handled', 'duplicate'])
   })
 
   it('can be passed on without the receiver', async () => {

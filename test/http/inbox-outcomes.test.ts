@@ -62,7 +62,7 @@ describe.each<HostName>(['Express 5', 'the standalone server'])('with an inbox, 
     for (const { name, bytes } of recorded) {
       const { status } = await running.send(bytes)
       await until(() => running.outcomes.length === found.length + 1)
-      found.push({ name, status, outcome: running.outcomes.at(-1)!.outcome })
+      found.push({ name, status, outcome: running.outcomes.at(-1)!.name })
     }
     expect(found).toEqual(
       recorded.map(({ name, expect: { status, outcome } }) => {

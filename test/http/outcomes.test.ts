@@ -211,8 +211,8 @@ describe.each(HOST_NAMES)('in %s', (hostName) => {
     expect(tellingHeaders(response)).toEqual(headers)
     expectFixedBody(response)
     expect(running.handled).toHaveLength(handled)
-    const { outcome, reason } = OUTCOMES[code]
-    expect(running.log.withCode(code)).toMatchObject([{ fields: { code, outcome, reason, status } }])
+    const { name, reason } = OUTCOMES[code]
+    expect(running.log.withCode(code)).toMatchObject([{ fields: { code, outcome: name, reason, status } }])
   })
 })
 

@@ -22,7 +22,7 @@ describe('receiver.receive()', () => {
       status: 200,
       headers: {},
       body: '',
-      outcome: expect.objectContaining({ outcome: 'handled', code: 'HANDLED' }),
+      outcome: expect.objectContaining({ name: 'handled', code: 'HANDLED' }),
     })
   })
 

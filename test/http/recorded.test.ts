@@ -29,7 +29,7 @@ describe.each(HOST_NAMES)('a receiver in %s', (hostName) => {
     const found = []
     for (const { name, bytes } of recorded) {
       const { status } = await send(bytes)
-      found.push({ name, status, outcome: outcomes.at(-1)?.outcome })
+      found.push({ name, status, outcome: outcomes.at(-1)?.name })
     }
     expect(found).toEqual(recorded.map(({ name, expect }) => ({ name, ...expect })))
     expect(outcomes).toHaveLength(recorded.length)
@@ -63,7 +63,7 @@ describe('a receiver that is given Fetch requests', () => {
         headers.append(rawHeaders[index]!, rawHeaders[index + 1]!)
       const url = new URL(target, 'http://127.0.0.1')
       const { status } = await receiver.fetch(new Request(url, { method, headers, body }))
-      found.push({ name, status, outcome: outcomes.at(-1)?.outcome })
+      found.push({ name, status, outcome: outcomes.at(-1)?.name })
     }
     expect(found).toEqual(recorded.map(({ name, expect }) => ({ name, ...expect })))
     expect(outcomes).toHaveLength(recorded.length)

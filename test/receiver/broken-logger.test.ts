@@ -32,7 +32,7 @@ describe.each([
     const outcomes: string[] = []
     const receiver = createReceiver({ subscriptions, logger })
       .onAny(() => {})
-      .onOutcome(({ outcome }) => outcomes.push(outcome))
+      .onOutcome(({ name }) => outcomes.push(name))
     const port = await serve(receiver.requestListener())
     const statuses = []
     for (const request of [genuine().toHttp(), forged()]) {

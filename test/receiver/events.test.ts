@@ -42,7 +42,9 @@ describe('a receiver without an inbox publishes', () => {
     const events = collect(receiver)
     const { idempotencyKey } = await sendForged(send)
     expect(named(events)).toEqual(['answered', 'refused'])
-    expect(events[1]![1]).toMatchObject({ idempotencyKey, eventType: subscription.eventTypeName })
+    expect(events[1]![1]).toMatchObject({
+      unverified: { idempotencyKey, eventType: subscription.eventTypeName },
+    })
   })
 
   it('a handler that fails, once: the answer has the same error', async () => {
@@ -141,7 +143,7 @@ describe('onError', () => {
     await until(() => told.length === 1)
     expect(told[0]).toMatchObject([
       { message: 'the ledger is closed' },
-      { status: 200, outcome: 'failed', code: 'ERR_HANDLER_FAILED', entryId: '1', attempt: 1, callback },
+      { status: 200, name: 'failed', code: 'ERR_HANDLER_FAILED', entryId: '1', attempt: 1, callback },
     ])
   })
 
@@ -162,7 +164,7 @@ describe('onError', () => {
     await until(() => told.length === 1)
     expect(told[0]).toMatchObject([
       { code: 'ERR_CLAIM_LOST', message: expect.stringMatching(/^tried 1 times, and maxAttempts is 1/) },
-      { status: 200, outcome: 'failed', code: 'ERR_CLAIM_LOST', entryId: '1' },
+      { status: 200, name: 'failed', code: 'ERR_CLAIM_LOST', entryId: '1' },
     ])
   })
 })

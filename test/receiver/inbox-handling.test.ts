@@ -39,7 +39,7 @@ describe('a receiver with an inbox', () => {
     const { send, set, outcomes, handled } = await runInterposed()
     set('add', async () => ({ result: 'quarantined', id: '1', why: 'forgotten' }) as const)
     expect(await send(genuine())).toMatchObject({ status: 200 })
-    expect(outcomes).toMatchObject([{ code: 'ERR_TIMESTAMP_OUT_OF_TOLERANCE', outcome: 'quarantined' }])
+    expect(outcomes).toMatchObject([{ code: 'ERR_TIMESTAMP_OUT_OF_TOLERANCE', name: 'quarantined' }])
     expect(handled).toEqual([])
   })
 

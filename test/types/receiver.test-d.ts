@@ -128,7 +128,7 @@ createReceiver({ subscriptions, store: { claim: async () => ({ state: 'completed
 createReceiver({ subscriptions }).onOutcome((outcome) => {
   equal<Outcome>()(outcome)
   equal<OutcomeCode>()(outcome.code)
-  equal<OutcomeName>()(outcome.outcome)
+  equal<OutcomeName>()(outcome.name)
   // @ts-expect-error only where the signature matched
   void outcome.callback.type
 })

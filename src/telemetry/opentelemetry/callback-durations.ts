@@ -58,8 +58,8 @@ export function callbackDurations(
     }
   }
 
-  function onAnswered({ outcome: { callback, code, outcome }, durationMs }: AnsweredEvent): void {
-    const error = isFailure(outcome) ? code : undefined
+  function onAnswered({ outcome: { callback, code, name }, durationMs }: AnsweredEvent): void {
+    const error = isFailure(name) ? code : undefined
     operations.record(durationMs / 1_000, attributesOf('receive', 'receive', callback, error))
   }
 

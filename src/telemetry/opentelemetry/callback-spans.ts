@@ -78,7 +78,7 @@ export function callbackSpans({
       within,
       next,
       (outcome) => endReceive(span, outcome),
-      () => endReceive(span, { code: 'ERR_INTERNAL', outcome: 'failed' }),
+      () => endReceive(span, { code: 'ERR_INTERNAL', name: 'failed' }),
     )
   }
 

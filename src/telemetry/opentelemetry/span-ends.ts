@@ -5,11 +5,11 @@ import { OUTCOMES, type Outcome, type OutcomeCode } from '../../callback/outcome
 import type { AttemptResult } from '../../events/steps.js'
 import { isFailure } from './conventions.js'
 
-export function endReceive(span: Span, { code, outcome }: Pick<Outcome, 'code' | 'outcome'>): void {
+export function endReceive(span: Span, { code, name }: Pick<Outcome, 'code' | 'name'>): void {
   if (span.isRecording()) {
-    span.setAttribute('countersign.outcome', outcome)
+    span.setAttribute('countersign.outcome', name)
     span.setAttribute('countersign.code', code)
-    if (isFailure(outcome)) fail(span, code)
+    if (isFailure(name)) fail(span, code)
   }
   // The start has the time of `performance.now()` too. Without this argument the SDK takes the time of day in whole milliseconds.
   span.end(performance.now())
