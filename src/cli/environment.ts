@@ -14,12 +14,12 @@ export const CONFIG_OPTION = [
 ] as const
 
 /**
- * Two spellings, because Node itself reads --env-file, also after the name of the program: if the file is missing,
- * Node ends the process with its own message and code 9 before this program starts (nodejs/node#54232).
+ * Not --env-file, which Node itself reads, also after the name of the program: if the file is missing, Node ends the
+ * process with its own message and code 9 before this program starts (nodejs/node#54232).
  */
 export function addEnvFileOption(command: Command): Command {
   return command.option(
-    '--env, --env-file <file>',
+    '--env <file>',
     'a file of NAME=value lines; the environment has precedence',
     someText,
   )

@@ -76,7 +76,7 @@ describe('a file in a folder that this user may not enter', () => {
   itAsRoot('is not said to be missing, if it is an inbox', async () => {
     const [cwd, installed] = [await folder(), await installedForAll()]
     for (const command of ['stats', 'list', 'migrate']) {
-      const ran = await asNobody(['inbox', command, '--file', 'closed/callbacks.db'], cwd, installed)
+      const ran = await asNobody(['inbox', command, '--inbox', 'closed/callbacks.db'], cwd, installed)
       expect(ran).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(NO_ACCESS) as string })
     }
   })

@@ -38,21 +38,21 @@ describe('precedence', () => {
     expect(await refusal(files, [], env)).toContain('b.json is not JSON')
   })
 
-  it('lets the environment win over --env-file', async () => {
+  it('lets the environment win over --env', async () => {
     const files = { ...json({}), '.env': 'COUNTERSIGN_PORT=1\nCOUNTERSIGN_HOST="from-the-file"\n' }
-    const { stdout } = await check(files, ['--json', '--env-file', '.env'], { COUNTERSIGN_PORT: '2' })
+    const { stdout } = await check(files, ['--json', '--env', '.env'], { COUNTERSIGN_PORT: '2' })
     expect((JSON.parse(stdout) as Checked).listen).toEqual({ host: 'from-the-file', port: 2 })
   })
 
-  it('takes a byte order mark and CRLF, which Windows editors write, out of --env-file', async () => {
+  it('takes a byte order mark and CRLF, which Windows editors write, out of --env', async () => {
     const files = { ...json({}), '.env': '\uFEFFCOUNTERSIGN_PORT="7"\r\nCOUNTERSIGN_HOST=from-the-file\r\n' }
-    const { stdout } = await check(files, ['--json', '--env-file', '.env'])
+    const { stdout } = await check(files, ['--json', '--env', '.env'])
     expect(JSON.parse(stdout)).toMatchObject({ listen: { host: 'from-the-file', port: 7 } })
   })
 
-  it('has what is in --env-file ready when the file is loaded', async () => {
+  it('has what is in --env ready when the file is loaded', async () => {
     const config = `export default { subscriptions: [{ ...${JSON.stringify(PUBLIC)}, secret: process.env.SECRET }] }`
-    const { code } = await check({ [MJS_FILE]: config, '.env': `SECRET=${secret}` }, ['--env-file', '.env'])
+    const { code } = await check({ [MJS_FILE]: config, '.env': `SECRET=${secret}` }, ['--env', '.env'])
     expect(code).toBe(0)
   })
 })

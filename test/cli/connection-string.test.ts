@@ -30,7 +30,7 @@ describe('a connection string', () => {
   it.each([
     ['serve', '--check', '--inbox'],
     ['work', '--inbox'],
-    ['inbox', 'stats', '--file'],
+    ['inbox', 'stats', '--inbox'],
   ])('with a password is refused on the command line: %s', async (...command) => {
     const cwd = await sandbox.directory({ 'countersign.config.mjs': CONFIG })
     for (const text of [SECRET_URL, `postgresql://h/db?password=${encodeURIComponent(PASSWORD)}`]) {
@@ -81,7 +81,7 @@ describe('a connection string', () => {
     const env = { DATABASE_URL: hosts.replace('//', `//app:${encodeURIComponent(PASSWORD)}@`) }
     expect(await run(['serve', '--check'], { cwd, env })).toMatchObject({ code: 2, stderr })
     expect(await run(['inbox', 'stats'], { cwd, env })).toMatchObject({ code: 2, stderr })
-    expect(await run(['inbox', 'stats', '--file', hosts], { cwd })).toMatchObject({ code: 2, stderr })
+    expect(await run(['inbox', 'stats', '--inbox', hosts], { cwd })).toMatchObject({ code: 2, stderr })
     expect(await run(['serve', '--check', '--inbox', hosts], { cwd })).toMatchObject({ code: 2, stderr })
   })
 

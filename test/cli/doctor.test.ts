@@ -20,7 +20,7 @@ describe('countersign doctor', () => {
     ['a file', { 'a.secret': `${SECRET}\n` }, ['--secret-file', 'a.secret'], {}, ''],
     ['a variable', {}, ['--secret-env', 'MINE'], { MINE: SECRET }, ''],
     ['COUNTERSIGN_SECRET', {}, [], { COUNTERSIGN_SECRET: SECRET }, ''],
-    ['an env file', { '.env': `COUNTERSIGN_SECRET=${SECRET}\n` }, ['--env-file', '.env'], {}, ''],
+    ['an env file', { '.env': `COUNTERSIGN_SECRET=${SECRET}\n` }, ['--env', '.env'], {}, ''],
     ['a prompt', {}, ['--ask'], {}, `${SECRET}\n`],
   ])('takes the secret from %s, prints a table, and ends with 0', async (_, files, args, env, input) => {
     const { port } = await runReceiver()

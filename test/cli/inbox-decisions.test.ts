@@ -43,7 +43,7 @@ describe('decisions of which a later one fails', () => {
     const cwd = await withStored(4, { 'countersign.config.mjs': FAILING })
     const ids = ['1', '2', '3', '4']
     if (action === 'undo')
-      await countersign(['inbox', 'discard', ...ids, ...BY, '--file', 'callbacks.db'], { cwd })
+      await countersign(['inbox', 'discard', ...ids, ...BY, '--inbox', 'callbacks.db'], { cwd })
     expect(await countersign(['inbox', action, ...ids, ...BY], { cwd })).toEqual({
       code: 1,
       stdout: `entry 1: ${action}\nentry 2: ${action}\n`,

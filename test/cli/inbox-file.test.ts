@@ -113,8 +113,8 @@ describe('the file of countersign inbox', () => {
     await copyFile(join(cwd, 'a.db'), join(cwd, 'b.db'))
     expect((await stats(cwd)).stderr).toMatch(/there is no inbox .*none-such\.db/)
     expect((await stats(cwd, [], { COUNTERSIGN_INBOX: 'a.db' })).code).toBe(0)
-    expect((await stats(cwd, ['--env-file', '.env'])).code).toBe(0)
-    expect((await stats(cwd, ['--file', 'b.db'], { COUNTERSIGN_INBOX: 'none-such.db' })).code).toBe(0)
+    expect((await stats(cwd, ['--env', '.env'])).code).toBe(0)
+    expect((await stats(cwd, ['--inbox', 'b.db'], { COUNTERSIGN_INBOX: 'none-such.db' })).code).toBe(0)
   })
 
   it.each([
@@ -143,7 +143,7 @@ describe('the file of countersign inbox', () => {
     [
       ['inbox', 'migrate'],
       'class Own extends MemoryInbox {}; inbox = new Own()',
-      /cannot migrate: .* with --file; /,
+      /cannot migrate: .* with --inbox; /,
     ],
     [['rotate', '--status'], '', /cannot say when a secret was last used: .* a MemoryInbox/],
   ])('is not looked into by %j if the configuration makes it: %j', async (command, change, stderr) => {
@@ -171,7 +171,7 @@ describe('the file of countersign inbox', () => {
     const cwd = await sandbox.directory({ 'countersign.config.json': '{' })
     await withDiscarded(join(cwd, 'callbacks.db'), 1)
     expect((await stats(cwd)).code).toBe(2)
-    expect((await stats(cwd, ['--file', 'callbacks.db'])).code).toBe(0)
+    expect((await stats(cwd, ['--inbox', 'callbacks.db'])).code).toBe(0)
   })
 })
 
@@ -199,7 +199,7 @@ describe('countersign inbox prune', () => {
 
   it('keeps it also where the file is named otherwise', async () => {
     const options = { inbox: false, toleranceMs: 11 * DAY_MS }
-    expect((await prune(options, ['--file', 'callbacks.db'])).stdout).toBe('0 deleted\n')
+    expect((await prune(options, ['--inbox', 'callbacks.db'])).stdout).toBe('0 deleted\n')
   })
 
   it('deletes nothing that is old by the clock of this machine alone, and says so', async () => {

@@ -60,7 +60,7 @@ describe('countersign inbox', () => {
     const dead = await json(cwd, 'list', '--state', 'dead', '--key', KEY.toUpperCase(), '--newer-than', '1h')
     expect(dead).toMatchObject([{ id: '1', state: 'dead', idempotencyKey: KEY, reason: 'Error: not today' }])
     expect(await json(cwd, 'list', '--older-than', '1h')).toEqual([])
-    expect(await json(cwd, 'list', '--type', 'other')).toEqual([])
+    expect(await json(cwd, 'list', '--event-type', 'other')).toEqual([])
   })
 
   it('shows one entry, its body only when asked, and never a secret or a signature', async () => {
@@ -205,7 +205,7 @@ describe('countersign inbox', () => {
     [['list', '--state', 'lost'], 'Use states separated by commas'],
     [['list', '--older-than', '5'], 'Use a number and a unit'],
     [['list', '--older-than', '1000000d'], 'The number has at most six digits.'],
-    [['discard', '--type', ''], 'It must not be empty.'],
+    [['discard', '--event-type', ''], 'It must not be empty.'],
     [['list', '--key', ''], 'It must not be empty.'],
     [['prune', '--older-than', '1d', '--state', 'dead'], 'Use handled or discarded'],
     [['show', 'no id'], 'Use the id of an entry'],

@@ -168,9 +168,7 @@ describe('countersign rotate', () => {
     const cwd = await sandbox.directory(config({ file: 'old.secret' }))
     const ran = await countersign(['rotate', ...FILE], { cwd, env: service.env })
     expect(ran).toMatchObject({ code: 1, stdout: '' })
-    expect(ran.stderr).toMatch(
-      /the secret is kept in the file new\.secret[^]*--existing-secret --idempotency-key/,
-    )
+    expect(ran.stderr).toMatch(/the secret is kept in the file new\.secret[^]*--existing-secret --key/)
   })
 
   const OTHER = {

@@ -119,7 +119,7 @@ it.each(ALL)('a secret of a few characters is not printed: %s %s', async (...com
   expect(ran.stdout + ran.stderr).not.toMatch(/q7/i)
   if (command[0] !== 'update-account') expect(ran.stdout + ran.stderr).not.toMatch(/zz9/i)
   // A random key, which is printed, may have these digits in it.
-  const key = command[0] === 'update-account' ? [] : ['--idempotency-key', randomUUID().replaceAll('5', '6')]
+  const key = command[0] === 'update-account' ? [] : ['--key', randomUUID().replaceAll('5', '6')]
   const digits = await run([...command, ...key], { ...service.env, COUNTERSIGN_CLIENT_SECRET: '5432' })
   expect(digits.stdout + digits.stderr).toContain('400')
   expect(digits.stdout + digits.stderr).not.toContain('5432')

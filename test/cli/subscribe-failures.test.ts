@@ -7,13 +7,13 @@ describe('when the subscription is not created', () => {
     'by a status of %d, it says what was kept and how to repeat',
     async (status) => {
       const service = await startFakeService(sandbox, () => ({ status, body: '{"reason":"not today"}' }))
-      const ran = await subscribe(service, [...FILE, '--idempotency-key', KEY])
+      const ran = await subscribe(service, [...FILE, '--key', KEY])
       expect(ran).toMatchObject({ code: 1, stdout: '' })
       const secret = await ran.read('a.secret')
       const output = withoutSecrets(ran, secret)
       expect(output).toContain(`the service answered ${status}: {"reason":"not today"}`)
       expect(output).toContain('the secret is kept in the file a.secret')
-      expect(output).toContain(`--existing-secret --idempotency-key ${KEY}`)
+      expect(output).toContain(`--existing-secret --key ${KEY}`)
       expect(new Set(service.calls().map(({ headers }) => headers['x-idempotency-key']))).toEqual(
         new Set([KEY]),
       )
@@ -56,7 +56,7 @@ describe('when the subscription is not created', () => {
     'does not take %d for an answer to the request that it repeats',
     async (status) => {
       const service = await startFakeService(sandbox, () => ({ status }))
-      const repeat = [...FILE, '--existing-secret', '--idempotency-key', KEY]
+      const repeat = [...FILE, '--existing-secret', '--key', KEY]
       const ran = await subscribe(service, repeat, { 'a.secret': 's3cret'.repeat(4) })
       expect(ran).toMatchObject({
         code: 1,
@@ -95,7 +95,7 @@ describe('when the subscription is not created', () => {
       return { status: 400 }
     })
     const first = await subscribe(service, FILE)
-    const [repeat] = /--existing-secret --idempotency-key \S+/.exec(first.stderr)!
+    const [repeat] = /--existing-secret --key \S+/.exec(first.stderr)!
     const { cwd } = first
     await countersign(['subscribe', ...TO, ...FILE, ...repeat.split(' ')], { cwd, env: service.env })
     const keys = service.calls().map(({ headers }) => headers['x-idempotency-key'])
@@ -120,7 +120,7 @@ describe('when the subscription is not created', () => {
       mayBeCreated: false,
       code: 'ERR_TOKEN_REFUSED',
       keptIn: { file: 'a.secret' },
-      repeatWith: expect.stringContaining('--existing-secret --idempotency-key '),
+      repeatWith: expect.stringContaining('--existing-secret --key '),
     })
     withoutSecrets(ran, await ran.read('a.secret'))
   })

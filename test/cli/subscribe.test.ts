@@ -57,7 +57,7 @@ describe('countersign subscribe', () => {
 
   it('prints an entry for a configuration in JSON', async () => {
     const service = await startFakeService(sandbox)
-    const ran = await subscribe(service, [...FILE, '--json', '--idempotency-key', KEY])
+    const ran = await subscribe(service, [...FILE, '--json', '--key', KEY])
     const report = JSON.parse(ran.stdout) as { entry: object }
     expect(report).toMatchObject({
       created: true,
@@ -170,7 +170,7 @@ describe('a secret in an env file', () => {
     const service = await startFakeService(sandbox)
     const { cwd, stdout } = await subscribe(service, [...ENV, '--append-to', 'secrets.env'])
     await writeFile(join(cwd, 'countersign.config.mjs'), `export default { subscriptions: [${stdout}] }`)
-    const args = ['serve', '--check', '--env-file', 'secrets.env']
+    const args = ['serve', '--check', '--env', 'secrets.env']
     expect((await countersign(args, { cwd })).code).toBe(0)
   })
 
@@ -218,7 +218,7 @@ describe('wrong usage of subscribe', () => {
     [[], 'no place for the secret'],
     [[...FILE, '--secret-env', 'A'], 'cannot be used with'],
     [['--secret-env', 'A-B'], 'Use letters, digits and underscores'],
-    [[...FILE, '--idempotency-key', 'one'], 'Use a UUID'],
+    [[...FILE, '--key', 'one'], 'Use a UUID'],
     [[...FILE, '--callback-url', 'https://X.example.com'], 'must be spelled "https://x.example.com/"'],
     [[...FILE, '--event-type', ''], 'It must not be empty'],
     [[...FILE, '--event-type', 'a\nb'], 'no HTTP header can carry'],

@@ -53,7 +53,7 @@ it('rotate finds one of them by its id, and prints the entry with it', async () 
   const unclear = await countersign(['rotate', '--secret-file', 'new.secret', '--prepare'], { cwd })
   expect(unclear.stderr).toContain('which subscription?')
   expect(unclear.stderr).toContain('(id bolt)')
-  const args = ['rotate', '--id', 'bolt', '--secret-file', 'new.secret', '--prepare']
+  const args = ['rotate', '--subscription', 'bolt', '--secret-file', 'new.secret', '--prepare']
   const { code, stdout } = await countersign(args, { cwd })
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining("  id: 'bolt',\n") })
 })

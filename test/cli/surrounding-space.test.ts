@@ -86,7 +86,7 @@ it.each<[string, Record<string, string>, string[], Env, string]>([
 
 it.each<[string[], Env, string]>([
   [[], { COUNTERSIGN_INBOX: 'x.db\n' }, String.raw`COUNTERSIGN_INBOX: inbox is "x.db\n" ${CURE}`],
-  [['--file', 'x.db '], {}, `--file: inbox is "x.db " ${CURE}`],
+  [['--inbox', 'x.db '], {}, `--inbox: inbox is "x.db " ${CURE}`],
 ])('the commands of inbox refuse it as well: %j, %j', async (args, env, message) => {
   const cwd = await sandbox.directory({})
   const { code, stdout, stderr } = await countersign(['inbox', 'list', ...args], { cwd, env })

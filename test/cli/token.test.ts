@@ -47,7 +47,7 @@ describe('countersign token', () => {
     const ways: [string[], Record<string, string>][] = [
       [['--client-secret-env', 'OTHER'], { OTHER: CLIENT_SECRET }],
       [['--client-secret-file', 'client.secret'], {}],
-      [['--env-file', '.env'], {}],
+      [['--env', '.env'], {}],
     ]
     for (const [args, more] of ways) {
       expect(await countersign(['token', ...args], { cwd, env: { ...rest, ...more } })).toMatchObject({

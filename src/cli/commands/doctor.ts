@@ -8,7 +8,7 @@ import { fields, table, widthOf } from '../table.js'
 import { probedSubscription, type ProbedFlags } from './doctor/probed-subscription.js'
 
 interface DoctorFlags extends ProbedFlags {
-  readonly envFile?: string
+  readonly env?: string
   readonly timeoutMs: number
   readonly pauseMs?: number
   readonly json?: true
@@ -55,7 +55,7 @@ export const defineDoctor: DefineCommand = (command, io, finish) => {
       throw new UsageError(
         `--pause-ms ${flags.pauseMs} is not less than --timeout-ms ${flags.timeoutMs}: a probe would end before its pause`,
       )
-    await loadEnvFile(flags.envFile, io)
+    await loadEnvFile(flags.env, io)
     const { secrets, eventTypeName } = await probedSubscription(url, flags, io)
     const { timeoutMs, pauseMs = Math.min(PAUSE_MS, Math.ceil(timeoutMs / 2)) } = flags
     const examination = await examine({ url, secrets, eventTypeName, timeoutMs, pauseMs })

@@ -12,7 +12,7 @@ import { addTryOptions, readValuesToTry, type TryFlags } from './explain/values-
 
 interface ExplainFlags extends TryFlags {
   readonly config?: string
-  readonly envFile?: string
+  readonly env?: string
   readonly receivedAt?: Date | 'mtime'
   readonly json?: true
 }
@@ -93,7 +93,7 @@ async function explain(names: readonly string[], flags: ExplainFlags, io: Io): P
   if (flags.ask && names.includes('-')) {
     throw new UsageError('--ask reads the standard input: name a file in place of -')
   }
-  await loadEnvFile(flags.envFile, io)
+  await loadEnvFile(flags.env, io)
   const files = await readRecordedFiles(names, io, flags.receivedAt)
   const toTry = await readValuesToTry(flags, io)
   const optionsOf = await configuredOptions(flags.config, toTry, io)

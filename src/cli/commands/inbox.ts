@@ -28,7 +28,7 @@ The commands work on the file while the receiver runs. What a person does is rec
 The inbox may also be in a PostgreSQL database: that of the configuration, or of a connection string in
 COUNTERSIGN_INBOX. A connection string with a password is not accepted on the command line, which others can see.
 
-The file is that of --file, else of COUNTERSIGN_INBOX, else of the configuration (--config, COUNTERSIGN_CONFIG, or
+The file is that of --inbox, else of COUNTERSIGN_INBOX, else of the configuration (--config, COUNTERSIGN_CONFIG, or
 countersign.config.mjs, .ts or .json in the current folder), else callbacks.db. The secrets of the configuration are not
 needed, and its handlers are not run.
 
@@ -42,7 +42,7 @@ Examples:
   $ countersign inbox list --body-id 7c9e6679-7425-40de-944b-e07fc1f90ae7
   $ countersign inbox show 17 --body
   $ countersign inbox retry 17 18 --because "the account is open again"
-  $ countersign inbox retry --state dead --type transfers.book-completed --dry-run
+  $ countersign inbox retry --state dead --event-type transfers.book-completed --dry-run
   $ countersign inbox release --reason ERR_TIMESTAMP_OUT_OF_TOLERANCE --dry-run
   $ countersign inbox release 23
   $ countersign inbox discard --state quarantined --older-than 30d --yes

@@ -17,8 +17,8 @@ interface Flags extends RotateFlags {
 const HELP = `
 Replaces the secret of a subscription without losing a callback: a new subscription for the same event type and callback
 URL is created with a secret of its own, and the receiver knows both secrets until the old one is no longer used. The
-subscription is that of the configuration; where it has several, --event-type and --callback-url say which, and --id
-where these are the same. Without a configuration event type and URL are the subscription.
+subscription is that of the configuration; where it has several, --event-type and --callback-url say which, and
+--subscription where these are the same. Without a configuration event type and URL are the subscription.
 
   $ countersign rotate --secret-file new.secret --prepare             keep a new secret, print the entry
       put the entry into the configuration, start the receiver with it
@@ -52,7 +52,7 @@ const OF_NEW_SECRET = [
   'prepare',
   'showSecret',
   'description',
-  'idempotencyKey',
+  'key',
 ]
 
 export const defineRotate: DefineCommand = (command, io, finish) => {
@@ -65,13 +65,17 @@ export const defineRotate: DefineCommand = (command, io, finish) => {
     )
     .option('--event-type <name>', 'of the subscription with this eventTypeName', someText)
     .option('--callback-url <url>', 'of the subscription with this callbackUrl')
-    .option('--id <id>', 'of the subscription with this id, where several share type and URL', someText)
+    .option(
+      '--subscription <id>',
+      'of the subscription with this id, where several share type and URL',
+      someText,
+    )
     .option('--description <text>', "free text (default: the entry's)")
-    .option('--idempotency-key <uuid>', 'X-Idempotency-Key (default: a new UUID)', uuid)
+    .option('--key <uuid>', 'X-Idempotency-Key (default: a new UUID)', uuid)
   addServiceOptions(addInboxFileOptions(addKeptSecretOptions(command)))
     .addHelpText('after', HELP)
     .action(async (flags: Flags) => {
-      await loadEnvFile(flags.envFile, io)
+      await loadEnvFile(flags.env, io)
       const config = hasConfig(flags, io) ? await loadValues({ config: flags.config }, io) : undefined
       const chosen = await choose(flags, config, io)
       finish(flags.status ? await status(chosen, flags, io) : await rotate(chosen, config, flags, io))
@@ -80,7 +84,7 @@ export const defineRotate: DefineCommand = (command, io, finish) => {
 
 /** The subscriptions of the configuration that the options select. */
 async function choose(
-  { eventType, callbackUrl, id }: Flags,
+  { eventType, callbackUrl, subscription }: Flags,
   config: ConfigValues | undefined,
   io: Io,
 ): Promise<ConfiguredSubscription[]> {
@@ -90,10 +94,10 @@ async function choose(
     (each) =>
       (eventType ?? each.eventTypeName) === each.eventTypeName &&
       (callbackUrl ?? each.callbackUrl) === each.callbackUrl &&
-      (id ?? each.id) === each.id,
+      (subscription ?? each.id) === each.id,
   )
   if (chosen.length > 0) return chosen
   throw new UsageError(
-    `${config.file.name} has no such subscription: check --event-type, --callback-url and --id`,
+    `${config.file.name} has no such subscription: check --event-type, --callback-url and --subscription`,
   )
 }

@@ -64,9 +64,6 @@ On SIGTERM and SIGINT, GET /readyz answers 503, and callbacks are accepted for a
 process answers the requests that have arrived, waits for running handlers, and exits with 0. A second signal ends it
 immediately, with 1.
 
---env-file is the same option as --env. Node itself reads an option of that name, too: if the file does not exist,
-Node ends the program with "node: <file>: not found" and 9. The message for --env says more.
-
 Exit codes:
   0  stopped by a signal; with --check: the configuration is valid
   1  the address is in use, the inbox cannot be reached or is busy or full, the Redis server cannot be used, or an

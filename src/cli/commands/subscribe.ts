@@ -29,7 +29,7 @@ interface SubscribeFlags extends ServiceFlags, KeptSecretFlags {
   readonly eventType: string
   readonly callbackUrl: string
   readonly description?: string
-  readonly idempotencyKey?: string
+  readonly key?: string
 }
 
 const HELP = `
@@ -39,7 +39,7 @@ ${KEPT_SECRET_HELP}
 
 If an answer is lost, the service may have created the subscription, whatever it answers to a repeated request. The
 command then says that this is not known. It prints where the secret is and the idempotency key: the same command with
---existing-secret and --idempotency-key repeats the request unchanged.
+--existing-secret and --key repeats the request unchanged.
 ${SERVICE_HELP}
 
 Exit codes:
@@ -53,21 +53,21 @@ Examples:
   $ countersign subscribe --event-type transfers.book-completed --secret-env TRANSFERS_SECRET \\
       --callback-url https://partner.example.com/hooks/transfers
   $ countersign subscribe --event-type transfers.book-completed --secret-file transfers.secret --existing-secret \\
-      --callback-url https://partner.example.com/hooks/transfers --idempotency-key 0b5bcbd6-...`
+      --callback-url https://partner.example.com/hooks/transfers --key 0b5bcbd6-...`
 
 export const defineSubscribe: DefineCommand = (command, io, finish) => {
   command
     .requiredOption('--event-type <name>', 'eventTypeName', someText)
     .requiredOption('--callback-url <url>', 'where the service sends the callbacks')
     .option('--description <text>', 'free text')
-    .option('--idempotency-key <uuid>', 'X-Idempotency-Key (default: a new UUID)', uuid)
+    .option('--key <uuid>', 'X-Idempotency-Key (default: a new UUID)', uuid)
   addEnvFileOption(addServiceOptions(addKeptSecretOptions(command)))
     .addHelpText('after', HELP)
     .action(async (flags: SubscribeFlags) => finish(await subscribe(flags, io)))
 }
 
 async function subscribe(flags: SubscribeFlags, io: Io): Promise<ExitCode> {
-  const { eventType: eventTypeName, callbackUrl, description, idempotencyKey } = flags
+  const { eventType: eventTypeName, callbackUrl, description, key: idempotencyKey } = flags
   checkSubscription(eventTypeName, callbackUrl)
   // Checked before a secret is written, so that wrong usage writes none.
   const account = flags.prepare ? undefined : await readServiceAccount(flags, io)

@@ -9,7 +9,7 @@ import type { OptionOrigin } from './option-origin.js'
 /** The command line of `serve` and `work`. */
 export interface ServeFlags {
   readonly config?: string | undefined
-  readonly envFile?: string
+  readonly env?: string
   readonly host?: string
   readonly port?: number
   readonly toleranceMs?: number
@@ -73,7 +73,7 @@ const OVERRIDES = {
  * not read.
  * @throws CountersignError ERR_CONFIG_NOT_FOUND, ERR_CONFIG_INVALID, ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
  */
-export async function loadValues(flags: Omit<ServeFlags, 'envFile'>, io: Io): Promise<ConfigValues> {
+export async function loadValues(flags: Omit<ServeFlags, 'env'>, io: Io): Promise<ConfigValues> {
   const file = await loadConfigFile(flags.config ?? variable(io, 'COUNTERSIGN_CONFIG'), io.cwd())
   checkKnownOptions(file.name, file.content, KNOWN)
   const { values, origins } = override(file.content as Partial<Record<Option, unknown>>, flags, io)

@@ -24,9 +24,9 @@ import { UsageError, type Io } from '../io.js'
 import { someText } from '../option-values.js'
 
 export interface InboxFlags {
-  readonly file?: string
+  readonly inbox?: string
   readonly config?: string
-  readonly envFile?: string
+  readonly env?: string
 }
 
 /** An inbox that the configuration creates itself. */
@@ -56,8 +56,8 @@ export interface InboxFile {
 export function addInboxFileOptions(command: Command): Command {
   const withFile = command
     .option(
-      '-f, --file <file>',
-      "the inbox's file (or COUNTERSIGN_INBOX; default: that of the configuration, or callbacks.db)",
+      '--inbox <file>',
+      "the inbox's file, or a postgres:// URL without a password (or COUNTERSIGN_INBOX; default: that of the configuration, or callbacks.db)",
       someText,
     )
     .option(...CONFIG_OPTION)
@@ -70,16 +70,16 @@ export function addInboxFileOptions(command: Command): Command {
  * @throws UsageError; CountersignError if the configuration cannot be read
  */
 export async function findInbox(
-  { file, config, envFile }: InboxFlags,
+  { inbox, config, env }: InboxFlags,
   io: Io,
   { asksRetention = false } = {},
 ): Promise<FoundInbox> {
-  if (file !== undefined && isConnectionString(file)) refusePassword(file, '--file')
-  await loadEnvFile(envFile, io)
-  const named = file ?? variable(io, 'COUNTERSIGN_INBOX')
+  if (inbox !== undefined && isConnectionString(inbox)) refusePassword(inbox, '--inbox')
+  await loadEnvFile(env, io)
+  const named = inbox ?? variable(io, 'COUNTERSIGN_INBOX')
   if (named !== undefined)
-    refuseSpaceAroundName(named, file === undefined ? 'COUNTERSIGN_INBOX' : '--file', 'inbox')
-  if (file === undefined && named === 'none') throw noInbox('COUNTERSIGN_INBOX', 'says none')
+    refuseSpaceAroundName(named, inbox === undefined ? 'COUNTERSIGN_INBOX' : '--inbox', 'inbox')
+  if (named === 'none') throw noInbox(inbox === undefined ? 'COUNTERSIGN_INBOX' : '--inbox', 'says none')
   const asksConfig = (named === undefined || asksRetention) && hasConfig({ config }, io)
   const configured = asksConfig ? await loadValues({ config }, io) : undefined
   const setting = named === undefined && configured ? configuredInbox(configured) : undefined
@@ -110,7 +110,7 @@ export async function findBuiltInInbox(
     found.inbox.constructor.name === 'MemoryInbox'
       ? `cannot ${work}: the inbox of the configuration is a MemoryInbox, and only the process that has made it can see what is in ` +
           'it. To keep callbacks, set inbox to { file } or { postgres }'
-      : `cannot ${work}: the configuration makes the inbox itself. If it is in a file, name the file with --file; if it is in ` +
+      : `cannot ${work}: the configuration makes the inbox itself. If it is in a file, name the file with --inbox; if it is in ` +
           'PostgreSQL, set COUNTERSIGN_INBOX to its connection string',
   )
 }
@@ -164,5 +164,5 @@ function neededRetention({ file, values, origin }: ConfigValues): Retention {
 }
 
 function noInbox(where: string, why: string): UsageError {
-  return new UsageError(`no inbox to look into: ${where} ${why}. Name its file with --file`)
+  return new UsageError(`no inbox to look into: ${where} ${why}. Name its file with --inbox`)
 }

@@ -109,7 +109,7 @@ export async function loadWorkSettings(flags: ServeFlags, io: Io): Promise<WorkS
 }
 
 async function loadFirst(flags: ServeFlags, io: Io): Promise<ConfigValues> {
-  await loadEnvFile(flags.envFile, io)
+  await loadEnvFile(flags.env, io)
   return loadValues(flags, io)
 }
 

@@ -77,7 +77,7 @@ async function createSubscription(
     client.subscriptions.create({ ...subscription, secret: kept.secret }, { idempotencyKey }),
   )
   const created = !isFailure(result) && result.ok
-  const repeatWith = `--existing-secret --idempotency-key ${idempotencyKey}`
+  const repeatWith = `--existing-secret --key ${idempotencyKey}`
   const mayBeCreated = report.isRepeat || result.mayBeCreated !== false
   if (report.json) {
     const facts = { created, idempotencyKey, keptIn: kept.reference, ...jsonResult(result) }

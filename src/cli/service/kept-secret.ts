@@ -13,7 +13,7 @@ export interface KeptSecretFlags {
   readonly existingSecret?: true
   readonly prepare?: true
   readonly showSecret?: true
-  readonly envFile?: string
+  readonly env?: string
 }
 
 /** Where a secret is stored outside this process. */
@@ -83,7 +83,7 @@ export async function keepSecret(flags: KeptSecretFlags, io: Io): Promise<KeptSe
     return {
       ...kept,
       // The configuration may have other secrets there.
-      ...(flags.envFile !== undefined && { envFile: flags.envFile }),
+      ...(flags.env !== undefined && { envFile: flags.env }),
       secret: existingSecret
         ? warnOfSecretText(await readSecretFile(path, { written: file }), io)
         : await writeSecretFile(path, file),
@@ -96,7 +96,7 @@ export async function keepSecret(flags: KeptSecretFlags, io: Io): Promise<KeptSe
   const isSet = io.env[name] !== undefined
   if (!isSet) await loadEnvFile(appendTo, io, '--append-to')
   const secret = warnOfSecretText(readSecretVariable(name, io.env), io)
-  const envFile = isSet ? flags.envFile : appendTo
+  const envFile = isSet ? flags.env : appendTo
   if (envFile === undefined) return { ...kept, place: `the environment variable ${name}`, secret }
   return { ...kept, place: `${name} in ${envFile}`, envFile, secret }
 }

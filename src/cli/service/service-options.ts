@@ -13,7 +13,7 @@ export interface ServiceFlags {
   readonly clientSecretEnv?: string
   readonly clientSecretFile?: string
   readonly timeoutMs: number
-  readonly envFile?: string
+  readonly env?: string
   readonly json?: true
 }
 
@@ -52,7 +52,7 @@ export function addServiceOptions(command: Command): Command {
 
 /** @throws UsageError */
 export async function readServiceAccount(flags: ServiceFlags, io: Io): Promise<ServiceAccount> {
-  await loadEnvFile(flags.envFile, io)
+  await loadEnvFile(flags.env, io)
   const { baseUrl = variable(io, 'COUNTERSIGN_BASE_URL'), clientId = variable(io, 'COUNTERSIGN_CLIENT_ID') } =
     flags
   if (baseUrl === undefined) {

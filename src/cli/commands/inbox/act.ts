@@ -137,7 +137,7 @@ async function rehearse(
 async function bulk(inbox: InboxOperations, action: OperatorDecision, flags: ActFlags): Promise<Chosen[]> {
   if (!hasFilter(flags)) {
     throw new UsageError(
-      `say which entries to ${action}: by their ids, or with --state, --type, --key, --body-id, --subscription, --reason or an age`,
+      `say which entries to ${action}: by their ids, or with --state, --event-type, --key, --body-id, --subscription, --reason or an age`,
     )
   }
   const filter = filterOf(flags)

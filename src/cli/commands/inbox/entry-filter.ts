@@ -7,7 +7,7 @@ import { someText } from '../../option-values.js'
 
 export interface FilterFlags {
   readonly state?: InboxState[]
-  readonly type?: string
+  readonly eventType?: string
   readonly key?: string
   readonly bodyId?: string
   readonly subscription?: string
@@ -22,7 +22,7 @@ export const PAGE = 500
 export function addFilterOptions(command: Command): Command {
   return command
     .option('--state <states>', 'in these states, separated by commas', states)
-    .option('--type <type>', 'of this event type', someText)
+    .option('--event-type <type>', 'of this event type', someText)
     .option('--key <uuid>', 'with this idempotency key', (key) => someText(key).toLowerCase())
     .option('--body-id <id>', 'with this Id in the body', someText)
     .option('--subscription <id>', 'of the subscription with this id', someText)
@@ -36,11 +36,11 @@ export function addFilterOptions(command: Command): Command {
 }
 
 export function filterOf(flags: FilterFlags): EntryFilter {
-  const { state, type, key, bodyId, subscription, reason, olderThan, newerThan } = flags
+  const { state, eventType, key, bodyId, subscription, reason, olderThan, newerThan } = flags
   const now = Date.now()
   return {
     states: state,
-    eventType: type,
+    eventType,
     idempotencyKey: key,
     bodyId,
     subscriptionId: subscription,

@@ -66,7 +66,7 @@ async function migrate(found: InboxFile | InboxDatabase, io: Io): Promise<ExitCo
 type Versions = readonly [before: number, after: number]
 
 async function migrateFile({ path, name }: InboxFile): Promise<Versions> {
-  if (isMissing(path)) throw new UsageError(`there is no inbox ${name} (${path}): name it with --file`)
+  if (isMissing(path)) throw new UsageError(`there is no inbox ${name} (${path}): name it with --inbox`)
   const { SqliteInbox } = await import('../../../inbox/sqlite/sqlite-inbox.js')
   const before = await schemaVersionOf(path)
   const inbox = new SqliteInbox({ file: path, logger: false })

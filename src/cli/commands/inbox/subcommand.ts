@@ -47,7 +47,7 @@ async function inboxOf(found: FoundInbox): Promise<InboxOperations> {
   const { path, name, retention } = found
   if (isMissing(path)) {
     throw new UsageError(
-      `there is no inbox ${name} (${path}): name it with --file, or go where the configuration is`,
+      `there is no inbox ${name} (${path}): name it with --inbox, or go where the configuration is`,
     )
   }
   const { SqliteInbox } = await import('../../../inbox/sqlite/sqlite-inbox.js')

@@ -26,9 +26,9 @@ import { readServiceAccount, type ServiceFlags } from '../../service/service-opt
 export interface RotateFlags extends ServiceFlags, KeptSecretFlags, InboxFlags {
   readonly eventType?: string
   readonly callbackUrl?: string
-  readonly id?: string
+  readonly subscription?: string
   readonly description?: string
-  readonly idempotencyKey?: string
+  readonly key?: string
 }
 
 /**
@@ -44,13 +44,13 @@ export async function rotate(
   const [old, ...others] = chosen
   if (others.length > 0) {
     throw new UsageError(
-      `which subscription? Use --event-type and --callback-url, or --id: ${chosen.map(named).join(', ')}`,
+      `which subscription? Use --event-type and --callback-url, or --subscription: ${chosen.map(named).join(', ')}`,
     )
   }
   const {
     eventType: eventTypeName = old?.eventTypeName,
     callbackUrl = old?.callbackUrl,
-    idempotencyKey,
+    key: idempotencyKey,
   } = flags
   if (eventTypeName === undefined || callbackUrl === undefined) {
     throw new UsageError('which subscription? Use --event-type and --callback-url, or name a --config')
@@ -75,7 +75,7 @@ export async function rotate(
   const secrets: SecretReference[] = old ? before.map((each) => each.reference) : [undefined]
   const report: CreationReport = {
     kept,
-    entry: { id: old?.id ?? flags.id, ...subscription, secrets: [reference, ...secrets] },
+    entry: { id: old?.id ?? flags.subscription, ...subscription, secrets: [reference, ...secrets] },
     isConfigured,
     next: nextSteps(old?.place ?? 'the old entry', kept, isConfigured, flags.prepare ?? false),
     before: seen ? readableBefore(seen) : [],

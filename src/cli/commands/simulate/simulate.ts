@@ -39,13 +39,13 @@ export interface SimulateFlags extends SecretFlags, ClientSecretFlags {
   readonly receiver: ReceiverKind
   readonly waitMs: number
   readonly once?: true
-  readonly envFile?: string
+  readonly env?: string
   readonly json?: true
 }
 
 /** Simulates the service until a signal arrives, or with --once until the callbacks are delivered. */
 export async function simulate(flags: SimulateFlags, io: Io): Promise<ExitCode> {
-  await loadEnvFile(flags.envFile, io)
+  await loadEnvFile(flags.env, io)
   // Read before the server listens, so that missing input is reported first.
   const secret = flags.callbackUrl === undefined ? undefined : await readSecret(flags, io)
   const { clientSecret: ours, place } = await clientSecret(flags, io)
