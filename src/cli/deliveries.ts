@@ -25,6 +25,8 @@ interface CallbackPlan extends Faults {
   readonly callbackUrl: string
   readonly eventType: string
   readonly key?: string
+  /** @default now, with `late` and `early` */
+  readonly timestamp?: string
 }
 
 /** One request. Faults that repeat deliver a callback by several requests. */
@@ -47,7 +49,7 @@ export function deliveries(
       body: content,
       idempotencyKey,
       eventType: plan.rewrittenType,
-      timestamp: signingTime(plan),
+      timestamp: plan.timestamp ?? signingTime(plan),
       headers: plan.unsigned ? { Authorization: null } : {},
     })
     return plan.tampered ? { ...callback, body: tampered(callback.body) } : callback

@@ -38,12 +38,8 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/inbox.js')).defineInbox,
   },
   send: {
-    description: 'Send signed callbacks to a receiver, correct ones or with a fault.',
+    description: 'Send signed callbacks to a receiver, correct ones or with a fault, or print one.',
     load: async () => (await import('./commands/send.js')).defineSend,
-  },
-  sign: {
-    description: 'Print the headers of a signed callback for a body.',
-    load: async () => (await import('./commands/sign.js')).defineSign,
   },
   verify: {
     description: 'Check the signature of a recorded request.',

@@ -12,7 +12,6 @@ describe('--help', () => {
     ['serve'],
     ['work'],
     ['send'],
-    ['sign'],
     ['verify'],
     ['explain'],
     ['doctor'],
@@ -46,7 +45,7 @@ describe('--help', () => {
     },
   )
 
-  it.each(['send', 'sign', 'verify', 'explain', 'doctor', 'token', 'subscribe', 'rotate', 'update-account'])(
+  it.each(['send', 'verify', 'explain', 'doctor', 'token', 'subscribe', 'rotate', 'update-account'])(
     'of %s says why no option takes a secret',
     async (command) => {
       const { stdout } = await countersign([command, '--help'])

@@ -135,9 +135,27 @@ describe('text from outside never commands the terminal', () => {
   it('in headers that are signed or sent', async () => {
     const env = { COUNTERSIGN_SECRET: SUBSCRIPTION.secret }
     for (const args of [
-      ['sign', '--url', SUBSCRIPTION.callbackUrl, '--event-type', 'a\u009b31m', '--body', ''],
-      ['sign', '--url', SUBSCRIPTION.callbackUrl, '--key', 'a\tb', '--body', ''],
-      ['sign', '--url', SUBSCRIPTION.callbackUrl, '--timestamp', 'a\u0085b', '--body', ''],
+      [
+        'send',
+        '--print',
+        '--callback-url',
+        SUBSCRIPTION.callbackUrl,
+        '--event-type',
+        'a\u009b31m',
+        '--body',
+        '',
+      ],
+      ['send', '--print', '--callback-url', SUBSCRIPTION.callbackUrl, '--key', 'a\tb', '--body', ''],
+      [
+        'send',
+        '--print',
+        '--callback-url',
+        SUBSCRIPTION.callbackUrl,
+        '--timestamp',
+        'a\u0085b',
+        '--body',
+        '',
+      ],
       ['send', 'http://127.0.0.1:1/', '--event-type', 'a\u009b31m'],
       ['send', 'http://127.0.0.1:1/', '--key', ONE_LINE],
       ['send', 'http://127.0.0.1:1/', '--body-file', TEXT],

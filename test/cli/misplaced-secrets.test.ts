@@ -46,7 +46,7 @@ describe('a secret in the place of its variable or file is not printed', () => {
   it.each([
     ['send', ['send', 'http://127.0.0.1:1/', '--secret-env', SECRET]],
     ['send', ['send', 'http://127.0.0.1:1/', '--secret-file', SECRET]],
-    ['sign', ['sign', '--url', PUBLIC.callbackUrl, '--secret-env', SECRET]],
+    ['send --print', ['send', '--print', '--callback-url', PUBLIC.callbackUrl, '--secret-env', SECRET]],
     [
       'subscribe',
       ['subscribe', '--event-type', 'a.b', '--callback-url', 'https://a.example/', '--secret-env', SECRET],
@@ -82,7 +82,7 @@ describe('a secret, or a query, in a URL that is refused is not printed', () => 
     [SECRET, URL_WITH_QUERY].flatMap(
       (url) =>
         [
-          ['sign', ['sign', '--url', url]],
+          ['send --print', ['send', '--print', '--callback-url', url]],
           ['send', ['send', 'http://127.0.0.1:1/', '--callback-url', url]],
           ['verify', ['verify', 'a.http', '--callback-url', url]],
           ['subscribe', ['subscribe', '--event-type', 'a.b', '--callback-url', url, '--secret-file', 'a']],

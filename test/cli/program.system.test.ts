@@ -18,7 +18,19 @@ const VARYING = /[0-9a-f-]{8,}…?|[\d.:]+|\s+/g
 it.each<[number, string[]]>([
   [0, ['serve', '--check']],
   [2, ['serve', '--check', '--config', 'none.mjs']],
-  [0, ['sign', '--url', callbackUrl, '--timestamp', 'Tue, 03 Nov 2026 09:14:27 GMT', '--key', 'KEY']],
+  [
+    0,
+    [
+      'send',
+      '--print',
+      '--callback-url',
+      callbackUrl,
+      '--timestamp',
+      'Tue, 03 Nov 2026 09:14:27 GMT',
+      '--key',
+      'KEY',
+    ],
+  ],
   [0, ['verify', RECORDED]],
   [3, ['verify', RECORDED, '--callback-url', 'https://other.example/']],
   [1, ['send', NOBODY_LISTENS, '--callback-url', callbackUrl]],

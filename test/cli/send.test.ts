@@ -179,7 +179,7 @@ it('names each fault as the simulator does, and the docs say which', async () =>
   const { stdout } = await countersign(['send', '--help'])
   const options = [...stdout.matchAll(/^ {2}--([\w-]+)/gm)].map(([, name]) => name!)
   const others =
-    'callback-url event-type key secret-env secret-file body body-file count concurrency chunked expect timeout-ms json'
+    'callback-url event-type key timestamp print secret-env secret-file body body-file count concurrency chunked expect timeout-ms json'
   const faults = options.filter((name) => !others.split(' ').includes(name)).toSorted()
   expect(faults.filter((name) => !Object.hasOwn(FAULTS, name))).toEqual([])
   const docs = await readFile(join(__dirname, '../../docs/simulator.md'), 'utf8')

@@ -27,6 +27,8 @@ interface SendFlags extends SecretFlags, BodyFlags, Omit<Faults, 'late' | 'early
   readonly callbackUrl?: string
   readonly eventType: string
   readonly key?: string
+  readonly timestamp?: string
+  readonly print?: true
   readonly count: number
   readonly concurrency: number
   readonly chunked?: true
@@ -59,11 +61,15 @@ for replays.
 The faults are those of countersign simulate. --repeat, --rewritten-key and --other-body each deliver every callback
 once more, in the order first, repeat, rewritten-key, other-body. The other faults change every delivery.
 
+--print sends nothing: it prints the headers, one on each line, an empty line, and the body as text. With --json it
+prints { headers, bodyBase64 }, which has the exact bytes. URL is then not needed.
+
 --expect takes one status for each delivery of a callback, in that order; the last one is expected of all that follow.
 ${SECRET_HELP}
 
 Exit codes:
-  0  every request was answered, with the status that --expect gives; without --expect with any status, such as 401
+  0  every request was answered (with --print: the request was printed), with the status
+     that --expect gives; without --expect with any status, such as 401
   1  a request was not answered
   2  wrong usage; the message says what to change
   3  every request was answered, but with another status than --expect gives
@@ -73,14 +79,35 @@ Examples:
       --callback-url https://partner.example.com/hooks/transfers --expect 200
   $ countersign send http://127.0.0.1:3000/ --callback-url ... --rewritten-key --expect 200,409
   $ countersign send http://127.0.0.1:3000/ --callback-url ... --wrong-secret --expect 401
-  $ countersign send http://127.0.0.1:3000/ --callback-url ... --count 1000 --concurrency 20 --json`
+  $ countersign send http://127.0.0.1:3000/ --callback-url ... --count 1000 --concurrency 20 --json
+  $ countersign send --print --callback-url https://partner.example.com/hooks/transfers --body-file body.json`
+
+/** The options that one printed request does not have. */
+const OF_SENDING = [
+  'count',
+  'concurrency',
+  'repeat',
+  'rewrittenKey',
+  'otherBody',
+  'chunked',
+  'expect',
+  'timeoutMs',
+]
 
 export const defineSend: DefineCommand = (command, io, finish) => {
   command
-    .argument('<url>', 'where to send them', httpUrl)
+    .argument('[url]', 'where to send them; not needed with --print', httpUrl)
     .option('--callback-url <url>', 'the callback URL exactly as it was subscribed (default: URL)')
     .option('--event-type <type>', 'X-Event-Type', eventTypeHeader, 'transfers.book-completed')
     .option('--key <uuid>', 'X-Idempotency-Key (default: a new UUID for each callback)', headerValue)
+    .addOption(
+      new Option('--timestamp <http-date>', 'Authorization-Timestamp (default: now)')
+        .argParser(headerValue)
+        .conflicts(['late', 'early']),
+    )
+    .addOption(
+      new Option('--print', 'print the headers and the body, and send nothing').conflicts(OF_SENDING),
+    )
   addBodyOptions(addSecretOptions(command))
     .option('--count <number>', 'how many callbacks', positiveNumber, 1)
     .option('--concurrency <number>', 'how many callbacks at a time', positiveNumber, 1)
@@ -110,13 +137,15 @@ export const defineSend: DefineCommand = (command, io, finish) => {
     .option('--timeout-ms <number>', 'how long an answer may take', duration, 30_000)
     .option('--json', 'print JSON')
     .addHelpText('after', HELP)
-    .action(async (url: URL, flags: SendFlags) => finish(await send(url, flags, io)))
+    .action(async (url: URL | undefined, flags: SendFlags) => finish(await send(url, flags, io)))
 }
 
-async function send(url: URL, flags: SendFlags, io: Io): Promise<ExitCode> {
+async function send(url: URL | undefined, flags: SendFlags, io: Io): Promise<ExitCode> {
   // Without user information, which may hold a password and is not sent: Authorization has the signature.
-  const sentTo = `${url.origin}${url.pathname}${url.search}`
+  const sentTo = url && `${url.origin}${url.pathname}${url.search}`
   const { callbackUrl = sentTo } = flags
+  if (callbackUrl === undefined)
+    throw new UsageError(`name ${flags.print ? 'the --callback-url' : 'the URL to send to, or use --print'}`)
   const problem = callbackUrlProblem(callbackUrl)
   if (problem) throw new UsageError(`--callback-url: ${problem}`)
   if (flags.expect && flags.expect.length > deliveryCount(flags)) {
@@ -134,6 +163,12 @@ async function send(url: URL, flags: SendFlags, io: Io): Promise<ExitCode> {
     early: flags.early === true ? FAULT_DEFAULTS.earlyByMs : flags.early,
     rewrittenType: flags.rewrittenType === true ? FAULT_DEFAULTS.rewrittenType : flags.rewrittenType,
   }
+  if (flags.print) {
+    const [{ request }] = deliveries(plan, secret, body) as [DeliveryRequest]
+    print(request, flags, io)
+    return EXIT.done
+  }
+  if (!url) throw new UsageError('name the URL to send to, or use --print')
   const poster = createPoster(url, { timeoutMs: flags.timeoutMs, connections: flags.concurrency })
   const sent: Sent[] = []
   let next = 1
@@ -154,7 +189,7 @@ async function send(url: URL, flags: SendFlags, io: Io): Promise<ExitCode> {
 
   const code = exitCode(sent)
   if (flags.json) printJson(io, { url: sentTo, callbackUrl, sent, asExpected: code === EXIT.done })
-  else print(sent, io)
+  else printAnswers(sent, io)
   return code
 }
 
@@ -182,7 +217,14 @@ async function deliver(
   }
 }
 
-function print(sent: readonly Sent[], io: Io): void {
+function print({ headers, body }: DeliveryRequest['request'], { json }: SendFlags, io: Io): void {
+  if (json) return printJson(io, { headers, bodyBase64: body.toString('base64') })
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\n`)
+  io.stdout.write(`${lines.join('')}\n`)
+  io.stdout.write(body.toString('utf8'))
+}
+
+function printAnswers(sent: readonly Sent[], io: Io): void {
   const rows = sent.map(
     ({ callback, delivery, idempotencyKey, timestamp, status, error, durationMs, expected }) => [
       String(callback),

@@ -11,10 +11,10 @@ const TIMESTAMP = 'Tue, 03 Nov 2026 09:14:27 GMT'
 const BODY = '{"Id":"65942500-d419-4b7c-b1db-dc6e35f8239c"}\n'
 const AUTHORIZATION = signCallback({ callbackUrl, secret, timestamp: TIMESTAMP, body: BODY })
 
-const sign = ['sign', '--url', callbackUrl, '--timestamp', TIMESTAMP]
+const sign = ['send', '--print', '--callback-url', callbackUrl, '--timestamp', TIMESTAMP]
 
-describe('countersign sign', () => {
-  it('prints the headers of a callback, one on each line', async () => {
+describe('countersign send --print', () => {
+  it('prints the headers of a callback, one on each line, and then its body', async () => {
     const { code, stdout, stderr } = await countersign([...sign, '--key', 'KEY', '--body', BODY], {
       env: ENV,
     })
@@ -26,6 +26,8 @@ describe('countersign sign', () => {
       `Authorization-Timestamp: ${TIMESTAMP}`,
       `Authorization: ${AUTHORIZATION}`,
       '',
+      BODY.trimEnd(),
+      '',
     ])
   })
 
@@ -33,11 +35,14 @@ describe('countersign sign', () => {
     const { stdout } = await countersign([...sign, '--json', '--event-type', 'other', '--body', BODY], {
       env: ENV,
     })
-    expect(JSON.parse(stdout)).toMatchObject({ 'X-Event-Type': 'other', Authorization: AUTHORIZATION })
+    expect(JSON.parse(stdout)).toEqual({
+      headers: expect.objectContaining({ 'X-Event-Type': 'other', Authorization: AUTHORIZATION }) as object,
+      bodyBase64: Buffer.from(BODY).toString('base64'),
+    })
   })
 
   it('signs the bytes of the standard input, line end included', async () => {
-    const { stdout } = await countersign(sign, { env: ENV, input: BODY })
+    const { stdout } = await countersign([...sign, '--body-file', '-'], { env: ENV, input: BODY })
     expect(stdout).toContain(AUTHORIZATION)
   })
 
@@ -48,10 +53,13 @@ describe('countersign sign', () => {
   })
 
   it('signs now, under a new key, where it is not told otherwise', async () => {
-    const { stdout } = await countersign(['sign', '--url', callbackUrl, '--body', BODY, '--json'], {
-      env: ENV,
-    })
-    const headers = JSON.parse(stdout) as Record<string, string>
+    const { stdout } = await countersign(
+      ['send', '--print', '--callback-url', callbackUrl, '--body', BODY, '--json'],
+      {
+        env: ENV,
+      },
+    )
+    const { headers } = JSON.parse(stdout) as { headers: Record<string, string> }
     const body = Buffer.from(BODY)
     const verification = verifyCallback({
       ...SUBSCRIPTION,
@@ -84,19 +92,27 @@ describe('countersign sign', () => {
 
   it.each([
     [
-      ['--url', 'https://Partner.example.com/'],
-      '--url: callbackUrl "https://Partner.example.com/" must be spelled',
+      ['--callback-url', 'https://Partner.example.com/'],
+      '--callback-url: callbackUrl "https://Partner.example.com/" must be spelled',
     ],
-    [['--url', callbackUrl, '--timestamp', 'yesterday'], 'timestamp must be a valid Date, or an HTTP date'],
-    [['--url', callbackUrl, '--body', 'x', '--body-file', 'y'], 'cannot be used with'],
-    [['--url', callbackUrl, '--body-file', 'none.json'], 'cannot read the body from none.json (ENOENT)'],
     [
-      ['--url', callbackUrl, '--body-file', '/dev/zero'],
+      ['--callback-url', callbackUrl, '--timestamp', 'yesterday'],
+      'timestamp must be a valid Date, or an HTTP date',
+    ],
+    [['--callback-url', callbackUrl, '--body', 'x', '--body-file', 'y'], 'cannot be used with'],
+    [
+      ['--callback-url', callbackUrl, '--body-file', 'none.json'],
+      'cannot read the body from none.json (ENOENT)',
+    ],
+    [
+      ['--callback-url', callbackUrl, '--body-file', '/dev/zero'],
       'the body from /dev/zero has more than 67,108,864 bytes',
     ],
-    [[], "required option '--url <callback-url>' not specified"],
+    [[], 'name the --callback-url'],
+    [['--callback-url', callbackUrl, '--count', '2'], 'cannot be used with'],
+    [['--callback-url', callbackUrl, '--late', '--timestamp', TIMESTAMP], 'cannot be used with'],
   ])('ends with 2 on wrong usage: %j', async (args, message) => {
-    const { code, stderr } = await countersign(['sign', ...args], { env: ENV })
+    const { code, stderr } = await countersign(['send', '--print', ...args], { env: ENV })
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) })
   })
 })
