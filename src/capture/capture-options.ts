@@ -5,7 +5,7 @@ import { checkKnownOptions, integerOption, invalidOption, wrongOption } from '..
 import { refuseSurroundingSpace } from '../base/surrounding-space.js'
 import { folderProblem } from './capture-folder.js'
 
-/** Writes requests to files, for `countersign explain` and for fixtures. */
+/** Writes requests to files, for `countersign verify` and for fixtures. */
 export interface CaptureOptions {
   /**
    * Where the files are written. It is created with mode 700. An existing folder must belong to the user of the process,

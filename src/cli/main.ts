@@ -42,12 +42,8 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/send.js')).defineSend,
   },
   verify: {
-    description: 'Check the signature of a recorded request.',
+    description: 'Say whether a recorded request is valid and, if not, why.',
     load: async () => (await import('./commands/verify.js')).defineVerify,
-  },
-  explain: {
-    description: 'Explain why the signature of a recorded request does not match.',
-    load: async () => (await import('./commands/explain.js')).defineExplain,
   },
   doctor: {
     description: 'Check the way from a public URL to the running receiver.',

@@ -13,7 +13,6 @@ describe('--help', () => {
     ['work'],
     ['send'],
     ['verify'],
-    ['explain'],
     ['doctor'],
     ['replay'],
     ['inbox'],
@@ -45,7 +44,7 @@ describe('--help', () => {
     },
   )
 
-  it.each(['send', 'verify', 'explain', 'doctor', 'token', 'subscribe', 'rotate', 'update-account'])(
+  it.each(['send', 'verify', 'doctor', 'token', 'subscribe', 'rotate', 'update-account'])(
     'of %s says why no option takes a secret',
     async (command) => {
       const { stdout } = await countersign([command, '--help'])

@@ -36,13 +36,13 @@ describe('countersign serve', () => {
       certainty: 'proven',
     })
 
-    const { code, stdout } = await countersign(['explain', 'captured'], { cwd })
+    const { code, stdout } = await countersign(['verify', 'captured'], { cwd })
     expect(code).toBe(0)
     expect(stdout).toMatch(/^cause +secret-white-space \(proven\)$/m)
     const files = readdirSync(captured).map((file) => readFileSync(join(captured, file), 'latin1'))
     for (const text of [stdout, ...files]) expect(text).not.toContain(SUBSCRIPTION.secret)
 
-    const asked = await countersign(['explain', '.'], { cwd: captured })
+    const asked = await countersign(['verify', '.'], { cwd: captured })
     expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining('--secret-file') })
   })
 
@@ -54,7 +54,7 @@ describe('countersign serve', () => {
     await deliver(await serve.port(), { headers: { Authorization: null } })
     const captured = join(cwd, 'captured')
     await until(() => hasCapture(captured))
-    const { code, stdout } = await countersign(['explain', 'captured', '--json'], { cwd })
+    const { code, stdout } = await countersign(['verify', 'captured', '--json'], { cwd })
     const { requests } = JSON.parse(stdout)
     expect(code).toBe(0)
     expect(requests[0]).toMatchObject({ bodyRead: false, refusedFor: 'ERR_AUTHORIZATION_MISSING' })
@@ -62,7 +62,7 @@ describe('countersign serve', () => {
       'authorization-stripped',
       'forged-or-unknown',
     ])
-    const readable = await countersign(['explain', 'captured'], { cwd })
+    const readable = await countersign(['verify', 'captured'], { cwd })
     expect(readable.stdout).toMatch(
       /^ +the signature cannot be computed: the receiver did not read the body$/m,
     )

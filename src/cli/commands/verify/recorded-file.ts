@@ -13,7 +13,7 @@ import { UsageError, type Io } from '../../io.js'
 /** Servers accept headers of some KiB. */
 const MAX_HEAD_BYTES = 1_048_576
 
-/** A request to be explained. */
+/** A request to be verified. */
 export interface RecordedFile {
   readonly name: string
   /** Of NAME.http, beside which there may be a NAME.json; undefined for the standard input. */

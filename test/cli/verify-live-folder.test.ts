@@ -14,7 +14,7 @@ interface Description {
   readonly subscription: { readonly secret: string; readonly callbackUrl: string }
 }
 
-it('countersign explain goes on with the rest where a receiver removes captures from the folder meanwhile', async () => {
+it('countersign verify goes on with the rest where a receiver removes captures from the folder meanwhile', async () => {
   const [http, json] = await Promise.all(
     ['http', 'json'].map((ending) => readFile(join(FIXTURES, `curl.${ending}`), 'latin1')),
   )
@@ -28,7 +28,7 @@ it('countersign explain goes on with the rest where a receiver removes captures 
   })
   const pipe = join(cwd, 'a.http')
   execFileSync('mkfifo', [pipe])
-  const explaining = countersign(['explain', '.', '--secret-file', 'a.secret', '--url-file', 'a.url'], {
+  const explaining = countersign(['verify', '.', '--secret-file', 'a.secret', '--url-file', 'a.url'], {
     cwd,
   })
   const firstRead = await opened(pipe)
@@ -46,7 +46,7 @@ it('countersign explain goes on with the rest where a receiver removes captures 
   expect(stdout.match(/^\w\.http(?=  the signature is valid$)/gm)).toEqual(['a.http', 'c.http', 'd.http'])
 })
 
-it('countersign explain leaves out a capture that a receiver is still writing', async () => {
+it('countersign verify leaves out a capture that a receiver is still writing', async () => {
   const [http, json] = await Promise.all(
     ['http', 'json'].map((ending) => readFile(join(FIXTURES, `curl.${ending}`), 'latin1')),
   )
@@ -55,7 +55,7 @@ it('countersign explain leaves out a capture that a receiver is still writing', 
   const cwd = await sandbox.directory({ 'a.secret': secret, 'a.url': callbackUrl })
   const captures = await sandbox.directory({ [`${capture}.http`]: '', 'other.http': http! })
   const explain = (path: string) =>
-    countersign(['explain', path, '--secret-file', 'a.secret', '--url-file', 'a.url'], { cwd })
+    countersign(['verify', path, '--secret-file', 'a.secret', '--url-file', 'a.url'], { cwd })
   const { code, stdout, stderr } = await explain(captures)
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(stdout).toMatch(/^other\.http  the signature is valid$/m)

@@ -8,21 +8,34 @@ import { loadRecordedRequest } from '../../../testing/recorded-requests.js'
 import { hasConfig, loadValues } from '../../config/config-values.js'
 import { resolveSecrets } from '../../config/config-secrets.js'
 import { UsageError, type Io } from '../../io.js'
+import { readSecret } from '../../secret-option.js'
 import type { RecordedFile } from './recorded-file.js'
 import type { ValuesToTry } from './values-to-try.js'
 
-/** What a request is compared with: of the configuration, of NAME.json, or the values that were given. */
-export type Configured = (file: RecordedFile) => Promise<ExplainOptions>
+export type ShownSubscription = Subscription & { readonly secret: string }
+
+/** What a request is compared with: of the options, of the configuration, or of NAME.json. */
+export type Configured = (file: RecordedFile) => Promise<
+  ExplainOptions & {
+    /** The only subscription, if its URL may be printed: that of a configuration may have a token in its query. */
+    readonly shown?: ShownSubscription
+  }
+>
 
 /** @throws UsageError, CountersignError */
 export async function configuredOptions(
-  config: string | undefined,
+  { config, callbackUrl }: { readonly config?: string; readonly callbackUrl?: string },
   { secrets, urls }: ValuesToTry,
   io: Io,
 ): Promise<Configured> {
   const more = { previousSecrets: secrets, urls }
+  if (callbackUrl !== undefined) {
+    const [secret = await readSecret({}, io)] = secrets
+    const shown = { eventTypeName: 'unknown', callbackUrl, secret }
+    return async () => ({ ...more, subscriptions: [shown], shown })
+  }
   if (!hasConfig({ config }, io)) {
-    return async (file) => ({ ...more, subscriptions: [await withoutConfig(file, { secrets, urls })] })
+    return async (file) => ({ ...more, ...(await withoutConfig(file, { secrets, urls })) })
   }
   const { file, values } = await loadValues({ config }, io)
   const { toleranceMs, futureToleranceMs } = values as Pick<
@@ -42,19 +55,19 @@ export async function configuredOptions(
 async function withoutConfig(
   { path }: RecordedFile,
   { secrets, urls }: Pick<ValuesToTry, 'secrets' | 'urls'>,
-): Promise<Subscription> {
+): Promise<{ readonly subscriptions: Subscription[]; readonly shown?: ShownSubscription }> {
   // The files of an old capture may have been removed since the request was read.
   if (path?.endsWith('.http') && [path, path.replace(/\.http$/, '.json')].every((file) => existsSync(file))) {
     const { subscription } = await loadRecordedRequest(path)
     // A capture does not have the secret.
-    if (subscription.secret !== NO_SECRET) return subscription
+    if (subscription.secret !== NO_SECRET) return { subscriptions: [subscription], shown: subscription }
   }
   const [secret] = secrets
   const [callbackUrl] = urls
   if (secret !== undefined && callbackUrl !== undefined)
-    return { eventTypeName: 'unknown', callbackUrl, secret }
+    return { subscriptions: [{ eventTypeName: 'unknown', callbackUrl, secret }] }
   throw new UsageError(
-    'there is nothing to compare the request with: name a configuration with --config, or give the secret and the URL ' +
-      'with --secret-file and --url-file',
+    'there is nothing to compare the request with: name a configuration with --config, or give the URL and the ' +
+      'secret with --callback-url and --secret-file',
   )
 }

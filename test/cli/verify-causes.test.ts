@@ -10,14 +10,14 @@ afterEach(() => sandbox.clean())
 const FIXTURES = join(__dirname, '../../fixtures/recorded')
 const BASE64 = Buffer.from(CONFIGURED.secret).toString('base64')
 
-describe('countersign explain', () => {
-  it('names the mistake of the configuration, and ends with 0', async () => {
+describe('countersign verify', () => {
+  it('names the mistake of the configuration, and ends with 3', async () => {
     const cwd = await sandbox.directory({
       'a.http': http({}),
       'countersign.config.json': config({ secret: BASE64 }),
     })
-    const { code, stdout, stderr } = await countersign(['explain', 'a.http'], { cwd })
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const { code, stdout, stderr } = await countersign(['verify', 'a.http'], { cwd })
+    expect({ code, stderr }).toEqual({ code: 3, stderr: '' })
     expect(stdout).toMatch(/^a\.http +the signature does not match\n/)
     expect(stdout).toMatch(/^cause +secret-is-base64 \(proven\)$/m)
     expect(stdout).toMatch(/^what to do +Configure the decoded text/m)
@@ -29,14 +29,15 @@ describe('countersign explain', () => {
       'a.http': http({}),
       'countersign.config.json': config({ secret: BASE64 }),
     })
-    const { stdout } = await countersign(['explain', 'a.http', '--json'], { cwd })
+    const { stdout } = await countersign(['verify', 'a.http', '--json'], { cwd })
     expect(JSON.parse(stdout)).toMatchObject({
+      valid: false,
       explained: true,
       requests: [
         {
           name: 'a.http',
           explained: true,
-          verified: false,
+          valid: false,
           findings: [{ cause: 'secret-is-base64', certainty: 'proven' }],
         },
       ],
@@ -49,7 +50,7 @@ describe('countersign explain', () => {
       'countersign.config.json': config({ secret: BASE64 }),
     })
     for (const format of [[], ['--json']]) {
-      const { stdout, stderr } = await countersign(['explain', 'a.http', ...format], { cwd })
+      const { stdout, stderr } = await countersign(['verify', 'a.http', ...format], { cwd })
       for (const text of [
         CONFIGURED.secret,
         BASE64,
@@ -62,18 +63,18 @@ describe('countersign explain', () => {
     }
   })
 
-  it('ends with 1 if nothing fits, and says what was ruled out', async () => {
+  it('says that it was not explained if nothing fits, and says what was ruled out', async () => {
     const files = { 'a.http': http({ secret: 'nobody-knows-this' }), 'countersign.config.json': config() }
     const cwd = await sandbox.directory(files)
-    const { code, stdout } = await countersign(['explain', 'a.http'], { cwd })
-    expect(code).toBe(1)
+    const { code, stdout } = await countersign(['verify', 'a.http'], { cwd })
+    expect(code).toBe(3)
     expect(stdout).toMatch(/^cause +forged-or-unknown/m)
     expect(stdout).toMatch(/^ruled out +.*body-reserialised/m)
   })
 
   it('says of a valid request that it is valid', async () => {
     const cwd = await sandbox.directory({ 'a.http': http({}), 'countersign.config.json': config() })
-    const { code, stdout } = await countersign(['explain', 'a.http'], { cwd })
+    const { code, stdout } = await countersign(['verify', 'a.http'], { cwd })
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'a.http  the signature is valid\n' })
   })
 
@@ -81,26 +82,26 @@ describe('countersign explain', () => {
     const cwd = await sandbox.directory({
       'countersign.config.json': config({ secret: `${CONFIGURED.secret} ` }),
     })
-    const { code, stdout } = await countersign(['explain', '-'], { cwd, input: http({}) })
-    expect(code).toBe(0)
+    const { code, stdout } = await countersign(['verify', '-'], { cwd, input: http({}) })
+    expect(code).toBe(3)
     expect(stdout).toMatch(/^cause +secret-white-space/m)
   })
 
   it('takes the subscription from NAME.json where there is no configuration', async () => {
     const { code, stdout } = await countersign([
-      'explain',
+      'verify',
       join(FIXTURES, 'no-authorization.http'),
       join(FIXTURES, 'curl.http'),
     ])
-    expect(code).toBe(0)
+    expect(code).toBe(3)
     expect(stdout).toMatch(/^cause +authorization-stripped \(likely\)$/m)
     expect(stdout).toContain('curl.http  the signature is valid')
   })
 
   it('explains every request of a folder', async () => {
-    const { code, stdout } = await countersign(['explain', FIXTURES, '--json'])
+    const { code, stdout } = await countersign(['verify', FIXTURES, '--json'])
     const { requests } = JSON.parse(stdout) as { requests: { name: string; explained: boolean }[] }
-    expect(code).toBe(1)
+    expect(code).toBe(3)
     expect(requests.filter(({ explained }) => !explained).map(({ name }) => name)).toEqual([
       'forged-body.http',
       'other-secret.http',
@@ -117,8 +118,8 @@ describe('countersign explain', () => {
       'old.secret': 'the-old-secret-0123456789\n',
       'countersign.config.json': config(),
     })
-    const { code, stdout, stderr } = await countersign(['explain', 'a.http', ...args], { cwd, env, input })
-    expect(code).toBe(0)
+    const { code, stdout, stderr } = await countersign(['verify', 'a.http', ...args], { cwd, env, input })
+    expect(code).toBe(3)
     expect(stdout).toMatch(/^cause +secret-of-previous-rotation \(proven\)$/m)
     expect(stdout + stderr).not.toContain('the-old-secret')
   })
@@ -133,8 +134,8 @@ describe('countersign explain', () => {
       'urls.txt': 'https://a.example/\nhttps://staging.example.net/in\n',
       'countersign.config.json': config(),
     })
-    const { code, stdout } = await countersign(['explain', 'a.http', ...args], { cwd, env, input })
-    expect(code).toBe(0)
+    const { code, stdout } = await countersign(['verify', 'a.http', ...args], { cwd, env, input })
+    expect(code).toBe(3)
     expect(stdout).toMatch(/^cause +url-of-other-subscription \(proven\)$/m)
     expect(stdout).toMatch(/^signed URL +staging\.example\.net\/in$/m)
   })
@@ -146,10 +147,10 @@ describe('countersign explain', () => {
       'a.url': CONFIGURED.callbackUrl,
     })
     const { code, stdout } = await countersign(
-      ['explain', 'a.http', '--secret-file', 'a.secret', '--url-file', 'a.url'],
+      ['verify', 'a.http', '--secret-file', 'a.secret', '--url-file', 'a.url'],
       { cwd },
     )
-    expect(code).toBe(0)
+    expect(code).toBe(3)
     expect(stdout).toMatch(/^cause +secret-is-base64 \(proven\)$/m)
   })
 
@@ -159,19 +160,19 @@ describe('countersign explain', () => {
       'countersign.config.mjs': `export default { inbox: false, subscriptions: ({ eventType, path }) =>
         eventType === 'transfers.book-completed' && path.startsWith('/hooks') ? [${JSON.stringify({ ...CONFIGURED, secret: BASE64 })}] : [] }`,
     })
-    const { stdout } = await countersign(['explain', 'a.http'], { cwd })
+    const { stdout } = await countersign(['verify', 'a.http'], { cwd })
     expect(stdout).toMatch(/^cause +secret-is-base64 \(proven\)$/m)
   })
 
-  it('explains a recording that was cut off or lengthened, which verify refuses', async () => {
+  it('explains a recording that was cut off or lengthened', async () => {
     const cwd = await sandbox.directory({
       'cut.http': http({}).slice(0, -10),
       'long.http': `${http({})}\n`,
       'countersign.config.json': config(),
     })
-    const { code, stdout } = await countersign(['explain', 'cut.http', 'long.http', '--json'], { cwd })
+    const { code, stdout } = await countersign(['verify', 'cut.http', 'long.http', '--json'], { cwd })
     // Bytes of the body are missing, so no signature could prove more.
-    expect(code).toBe(0)
+    expect(code).toBe(3)
     const { requests } = JSON.parse(stdout) as {
       requests: { findings: { cause: string; certainty: string }[] }[]
     }
@@ -185,14 +186,12 @@ describe('countersign explain', () => {
       'countersign.config.json': config({}, { toleranceMs: 3_600_000 }),
     })
     await utimes(join(cwd, 'a.http'), new Date(), new Date('2026-11-03T11:14:27Z'))
-    const late = await countersign(['explain', 'a.http', '--received-at', 'mtime'], { cwd })
+    const late = await countersign(['verify', 'a.http', '--received-at', 'mtime'], { cwd })
     expect(late.stdout).toMatch(/^cause +delivery-late \(likely\)$/m)
     expect(late.stdout).toMatch(/^difference +7200 s$/m)
-    const early = await countersign(['explain', 'a.http', '--received-at', '2026-11-03T08:00:00Z'], { cwd })
+    const early = await countersign(['verify', 'a.http', '--received-at', '2026-11-03T08:00:00Z'], { cwd })
     expect(early.stdout).toMatch(/^cause +clock-skew \(proven\)$/m)
-    expect((await countersign(['explain', 'a.http'], { cwd })).stdout).toBe(
-      'a.http  the signature is valid\n',
-    )
+    expect((await countersign(['verify', 'a.http'], { cwd })).stdout).toBe('a.http  the signature is valid\n')
   })
 
   it('sees that one of two requests replays the other', async () => {
@@ -202,7 +201,7 @@ describe('countersign explain', () => {
       'b.http': replay,
       'countersign.config.json': config(),
     })
-    const { stdout } = await countersign(['explain', 'a.http', 'b.http'], { cwd })
+    const { stdout } = await countersign(['verify', 'a.http', 'b.http'], { cwd })
     expect(stdout.match(/^cause +replayed \(proven\)$/gm)).toHaveLength(2)
   })
 
@@ -210,7 +209,7 @@ describe('countersign explain', () => {
     const text = http({ target: '/\x9b31mred' }, { path: '/\x9b31mred' })
     const cwd = await sandbox.directory({ 'countersign.config.json': config(), '\x1b[31mred.http': text })
     for (const name of ['-', '\x1b[31mred.http', '.']) {
-      const { stdout, stderr } = await countersign(['explain', name], { cwd, input: text })
+      const { stdout, stderr } = await countersign(['verify', name], { cwd, input: text })
       expect(stdout).toContain('url-path')
       for (const control of ['\x9b', '\x1b']) expect(stdout + stderr).not.toContain(control)
     }
@@ -244,14 +243,7 @@ describe('countersign explain', () => {
       'head.http': http({}, { headers: (headers) => [...headers, ['X-Long', 'a'.repeat(1_048_576)]] }),
     }
     const cwd = await sandbox.directory(files)
-    const { code, stderr } = await countersign(['explain', ...args], { cwd })
+    const { code, stderr } = await countersign(['verify', ...args], { cwd })
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) })
   })
-})
-
-it('countersign verify points to it', async () => {
-  const { code, stdout } = await countersign(['verify', join(FIXTURES, 'other-secret.http')])
-  expect(code).toBe(3)
-  expect(stdout).toContain('countersign explain FILE')
-  expect((await countersign(['verify', join(FIXTURES, 'curl.http')])).stdout).not.toContain('explain')
 })
