@@ -73,7 +73,7 @@ describe('--help', () => {
     },
   )
 
-  it.each(['stats', 'list', 'prune', 'export', 'migrate'])(
+  it.each(['stats', 'list', 'prune', 'migrate'])(
     'of inbox %s has no exit code for single entries',
     async (subcommand) => {
       const { stdout } = await countersign(['inbox', subcommand, '--help'])

@@ -58,8 +58,8 @@ describe('text from outside never commands the terminal', () => {
     [['inbox', 'show', '1', '--body']],
     [['inbox', 'show', '1', '--body', '--json']],
     [['inbox', 'show', '2']],
-    [['inbox', 'export']],
-    [['inbox', 'export', '--output', join('none', TEXT)]],
+    [['inbox', 'list', '--json', '--body']],
+    [['inbox', 'list', '--json', '--body', '--output', join('none', TEXT)]],
     [['inbox', 'retry', '--state', 'quarantined', '--dry-run']],
     [['inbox', 'release', '2', '--by', ONE_LINE]],
     [['inbox', 'discard', '1', '2', '3', '--json']],
@@ -83,10 +83,10 @@ describe('text from outside never commands the terminal', () => {
 
   it('in what is exported, which is still the same JSON', async () => {
     const cwd = await hostileFolder()
-    const { stdout } = await countersign(['inbox', 'export'], { cwd })
+    const { stdout } = await countersign(['inbox', 'list', '--json', '--body'], { cwd })
     const [entry] = stdout.split('\n').map((line) => (line ? (JSON.parse(line) as object) : undefined))
     expect(entry).toMatchObject({ eventType: TEXT, idempotencyKey: TEXT })
-    await countersign(['inbox', 'export', '--output', 'out.jsonl'], { cwd })
+    await countersign(['inbox', 'list', '--json', '--body', '--output', 'out.jsonl'], { cwd })
     expect(await readFile(join(cwd, 'out.jsonl'), 'utf8')).toBe(stdout)
   })
 

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { SqliteInbox } from '../../src/inbox/sqlite/sqlite-inbox.js'
 import type { Arrival } from '../../src/inbox/inbox.js'
 import { arrival } from '../support/arrivals.js'
-import { countersign, Sandbox } from './program.js'
+import { countersign, jsonLines, Sandbox } from './program.js'
 import { settle } from '../support/settle.js'
 
 const sandbox = new Sandbox()
@@ -45,7 +45,7 @@ async function run(cwd: string, ...args: string[]) {
 
 async function statesIn(cwd: string): Promise<string[]> {
   const { stdout } = await countersign(['inbox', 'list', '--json'], { cwd })
-  return (JSON.parse(stdout) as { state: string }[]).map(({ state }) => state)
+  return (jsonLines(stdout) as { state: string }[]).map(({ state }) => state)
 }
 
 describe('a bulk release', () => {
@@ -87,7 +87,7 @@ describe('a bulk release', () => {
     const { code, stdout } = await run(cwd, 'discard', '--reason', 'replay', '--yes')
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'entry 3: discard\n' })
     const listed = await countersign(['inbox', 'list', '--reason', STALE, '--json'], { cwd })
-    expect(JSON.parse(listed.stdout)).toMatchObject([{ id: '4' }, { id: '5' }, { id: '6' }])
+    expect(jsonLines(listed.stdout)).toMatchObject([{ id: '4' }, { id: '5' }, { id: '6' }])
     expect((await run(cwd, 'release', '--reason', ' ', '--yes')).code).toBe(2)
   })
 

@@ -6,7 +6,7 @@ import { ago } from '../http/answers.js'
 import { runInboxReceiver, type RunningInboxReceiver } from '../support/running-inbox-receiver.js'
 import { genuine } from '../support/running-receiver.js'
 import { deliver, SUBSCRIPTION } from './configured.js'
-import { countersign, Sandbox } from './program.js'
+import { countersign, jsonLines, Sandbox } from './program.js'
 
 const sandbox = new Sandbox()
 afterEach(() => sandbox.clean())
@@ -37,7 +37,7 @@ async function withDeadLetters(count: number) {
 
 async function json<Printed = never>(cwd: string, ...args: string[]): Promise<Printed> {
   const { stdout } = await countersign(['inbox', ...args, '--json'], { cwd })
-  return JSON.parse(stdout) as Printed
+  return (args[0] === 'list' ? jsonLines(stdout) : JSON.parse(stdout)) as Printed
 }
 
 describe('countersign inbox', () => {
@@ -173,7 +173,7 @@ describe('countersign inbox', () => {
 
   it('exports lines of JSON, into a file that nobody else may read and that was not there', async () => {
     const { cwd } = await withDeadLetters(1)
-    const args = ['inbox', 'export', '--output', 'out.jsonl']
+    const args = ['inbox', 'list', '--json', '--body', '--output', 'out.jsonl']
     expect(await countersign(args, { cwd })).toMatchObject({ code: 0 })
     const [line] = (await readFile(join(cwd, 'out.jsonl'), 'utf8')).trim().split('\n')
     const { bodyBase64, ...entry } = JSON.parse(line!) as { bodyBase64: string }
@@ -190,7 +190,9 @@ describe('countersign inbox', () => {
     ],
   ])('does not export into %s, and says what to name', async (output, message) => {
     const { cwd } = await withDeadLetters(1)
-    const { code, stderr } = await countersign(['inbox', 'export', '--output', output], { cwd })
+    const { code, stderr } = await countersign(['inbox', 'list', '--json', '--body', '--output', output], {
+      cwd,
+    })
     expect({ code, stderr }).toEqual({ code: 2, stderr: `countersign: --output: ${message}\n` })
   })
 

@@ -6,7 +6,7 @@ import { arrival } from '../support/arrivals.js'
 import { describeWithPostgres, PostgresServer } from '../support/postgres-server.js'
 import { TcpProxy } from '../support/tcp-proxy.js'
 import { deliver, SUBSCRIPTION } from './configured.js'
-import { countersign, Sandbox, type Ran } from './program.js'
+import { countersign, jsonLines, Sandbox, type Ran } from './program.js'
 
 const sandbox = new Sandbox()
 const PASSWORD = 'p4ss/word-of:the@database'
@@ -73,7 +73,9 @@ describeWithPostgres('an inbox in PostgreSQL', () => {
 
     const stats = JSON.parse((await run(['inbox', 'stats', '--json'], { cwd, env })).stdout)
     expect(stats).toMatchObject({ handled: 1, stored: 0 })
-    const [entry] = JSON.parse((await run(['inbox', 'list', '--json'], { cwd, env })).stdout)
+    const [entry] = jsonLines((await run(['inbox', 'list', '--json'], { cwd, env })).stdout) as [
+      { id: string },
+    ]
     expect(entry).toMatchObject({ state: 'handled', idempotencyKey: again.idempotencyKey })
     const shown = await run(['inbox', 'show', String(entry.id)], { cwd, env })
     expect(shown.stdout).toContain(again.idempotencyKey)
@@ -84,12 +86,14 @@ describeWithPostgres('an inbox in PostgreSQL', () => {
     const serve = sandbox.serve(['--no-worker'], { cwd, env })
     await deliver(await serve.port(), { payload: { Id: 'one' } })
     await serve.line(({ outcome }) => outcome === 'stored')
-    const [{ id }] = JSON.parse((await run(['inbox', 'list', '--json'], { cwd, env })).stdout)
+    const [{ id }] = jsonLines((await run(['inbox', 'list', '--json'], { cwd, env })).stdout) as [
+      { id: string },
+    ]
 
     expect(await run(['inbox', 'discard', id, '--by', 'me'], { cwd, env })).toMatchObject({ code: 0 })
     expect(await run(['inbox', 'retry', id], { cwd, env })).toMatchObject({ code: 3 })
     expect(await run(['inbox', 'show', 'nothing'], { cwd, env })).toMatchObject({ code: 3 })
-    const exported = await run(['inbox', 'export', '--state', 'discarded'], { cwd, env })
+    const exported = await run(['inbox', 'list', '--json', '--body', '--state', 'discarded'], { cwd, env })
     expect(JSON.parse(exported.stdout)).toMatchObject({ id, state: 'discarded' })
     expect(await run(['inbox', 'prune', '--older-than', '7d', '--dry-run'], { cwd, env })).toMatchObject({
       code: 0,

@@ -208,3 +208,11 @@ function hasOtherModules(directory: string): boolean {
   if (!modulesIn.has(directory)) modulesIn.set(directory, modules)
   return modulesIn.get(directory) !== modules
 }
+
+/** What a command prints that writes a line of JSON for each entry. */
+export function jsonLines(text: string): unknown[] {
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as unknown)
+}

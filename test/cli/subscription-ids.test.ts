@@ -1,5 +1,5 @@
 import { SUBSCRIPTION, deliver } from './configured.js'
-import { countersign, Sandbox } from './program.js'
+import { countersign, jsonLines, Sandbox } from './program.js'
 
 const sandbox = new Sandbox()
 afterEach(() => sandbox.clean())
@@ -40,7 +40,7 @@ it('serve keeps the same callback of each, and inbox show says whose it is', asy
     expect(await deliver(port, callback)).toEqual({ status: 200 })
   }
   const { stdout } = await countersign(['inbox', 'list', '--json'], { cwd })
-  expect(JSON.parse(stdout)).toMatchObject([
+  expect(jsonLines(stdout)).toMatchObject([
     { id: '1', subscription: { id: 'acme' } },
     { id: '2', subscription: { id: 'bolt' } },
   ])

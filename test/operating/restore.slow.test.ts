@@ -108,7 +108,7 @@ itWhere(findProgram('sqlite3') !== undefined, 'sqlite3')(
     // In a terminal the commands do not end at the first one that fails.
     const again = await runShell(`set +e\n${restoreFile}`, { cwd })
     expect(again.stderr).toMatch(/mkdir: .*replaced.*exists/)
-    const replaced = 'countersign inbox export --inbox replaced/callbacks.db --newer-than 2d'
+    const replaced = 'countersign inbox list --json --body --inbox replaced/callbacks.db --newer-than 2d'
     expect((await runShell(replaced, { cwd })).stdout.trim().split('\n')).toHaveLength(2)
   },
   60_000,

@@ -2,7 +2,6 @@ import { NO_ENTRIES } from '../../inbox/no-entries.js'
 import { addInboxFileOptions } from '../config/inbox-file.js'
 import type { DefineCommand } from '../io.js'
 import { defineDiscard, defineRelease, defineRetry } from './inbox/act.js'
-import { defineExport } from './inbox/export.js'
 import { defineList } from './inbox/list.js'
 import { defineMigrate } from './inbox/migrate.js'
 import { definePrune } from './inbox/prune.js'
@@ -48,7 +47,7 @@ Examples:
   $ countersign inbox discard --state quarantined --older-than 30d --yes
   $ countersign inbox undo 23
   $ countersign inbox prune --older-than 14d
-  $ countersign inbox export --state dead --output dead.jsonl
+  $ countersign inbox list --state dead --json --body --output dead.jsonl
   $ countersign inbox migrate --print --role countersign_app`
 
 /** The subcommands that are given entries. */
@@ -80,7 +79,6 @@ const SUBCOMMANDS = [
   defineDiscard,
   defineUndo,
   definePrune,
-  defineExport,
   defineMigrate,
 ]
 
