@@ -6,4 +6,4 @@ export {
   type ForwardedJob,
   type HandleForwardedOptions,
 } from './bullmq/handle-forwarded.js'
-export type { ForwardedJobOptions, JobQueue } from './bullmq/job-queue.js'
+export type { JobQueue } from './bullmq/job-queue.js'

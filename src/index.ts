@@ -1,17 +1,14 @@
 export { createReceiver, type ReceivedCallback, type Receiver } from './receiver/receiver.js'
 export type { StopOptions } from './receiver/stop-options.js'
-export type { ReceiverRequestListener, RequestListenerOptions } from './receiver/request-listener.js'
-export type { CallbackAnswer } from './http/answer.js'
-export type { BodySource, PlainRequest } from './http/plain-request.js'
+export type { ReceiverRequestListener } from './receiver/request-listener.js'
+export type { PlainRequest } from './http/plain-request.js'
 export type { ReceiverOptions } from './receiver/settings.js'
-export type { CaptureOptions } from './capture/capture-options.js'
-export type { DiagnosisOptions } from './receiver/refusal-diagnosis.js'
 export { createWorker, type InboxWorker } from './worker/create-worker.js'
 export type { WorkerOptions } from './worker/worker-options.js'
 export type { Subscriptions, SubscriptionHints } from './callback/subscriptions.js'
 
-export { captureRawBody, type CaptureRawBodyOptions } from './http/capture-raw-body.js'
-export { verifySignature, type VerifySignatureOptions } from './http/verify-signature.js'
+export { captureRawBody } from './http/capture-raw-body.js'
+export { verifySignature } from './http/verify-signature.js'
 export type { Middleware } from './http/middleware.js'
 
 export type {
@@ -34,7 +31,7 @@ export type {
 export type { Registration } from './handlers/registration.js'
 export type { StandardSchema } from './handlers/standard-schema.js'
 
-export type { ReceiverEvents, LifecycleListener } from './events/event-channel.js'
+export type { ReceiverEvents } from './events/event-channel.js'
 export type {
   AcceptStep,
   AttemptResult,
@@ -63,7 +60,7 @@ export type {
 export type * from './inbox/inbox.js'
 export type * from './inbox/operations.js'
 export type { ActivityBucket, ActivityRequest, ActivityState } from './inbox/activity.js'
-export type { FinishedCallback, WaitForOptions } from './inbox/wait-for-callback.js'
+export type { FinishedCallback } from './inbox/wait-for-callback.js'
 export {
   actOnMatching,
   previewMatching,
@@ -74,13 +71,13 @@ export {
   type PreviewOptions,
 } from './inbox/act-on-matching.js'
 export type { InboxState, PrunableState } from './inbox/states.js'
-export { MemoryInbox, type MemoryInboxOptions } from './inbox/memory-inbox.js'
+export { MemoryInbox } from './inbox/memory-inbox.js'
 export { DoNotRetryError } from './handlers/do-not-retry.js'
 export { RetryLaterError } from './handlers/retry-later.js'
-export { MemoryIdempotencyStore, type MemoryIdempotencyStoreOptions } from './idempotency/memory-store.js'
+export { MemoryIdempotencyStore } from './idempotency/memory-store.js'
 export type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from './idempotency/store.js'
 
 export { OUTCOMES, type Outcome, type OutcomeCode, type OutcomeName } from './callback/outcomes.js'
 export { CountersignError, type InboxErrorCode, type SetupErrorCode } from './base/errors.js'
-export type { HandlerLogger, WriteLine } from './logging/handler-logger.js'
+export type { HandlerLogger } from './logging/handler-logger.js'
 export type { Logger } from './logging/logger.js'

@@ -1,5 +1,5 @@
 export type { PostgresInboxOptions } from './inbox/postgres/options.js'
 export { PostgresInbox } from './inbox/postgres/postgres-inbox.js'
 export { grantStatements, migrationSql } from './inbox/postgres/schema.js'
-export type { PostgresClient, PostgresPool, PostgresResult } from './inbox/postgres/driver.js'
+export type { PostgresPool } from './inbox/postgres/driver.js'
 export type { PostgresTransaction } from './inbox/postgres/guarded-transaction.js'

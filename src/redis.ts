@@ -1,8 +1,2 @@
 export { RedisIdempotencyStore, type RedisIdempotencyStoreOptions } from './idempotency/redis/redis-store.js'
-export type {
-  IoRedisClient,
-  NodeRedisClient,
-  NodeRedisCluster,
-  NodeRedisSentinel,
-  RedisClient,
-} from './idempotency/redis/redis-client.js'
+export type { RedisClient } from './idempotency/redis/redis-client.js'

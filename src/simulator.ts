@@ -1,10 +1,5 @@
-export {
-  startServiceSimulator,
-  type ServiceSimulator,
-  type SubscribedOptions,
-} from './simulator/service-simulator.js'
+export { startServiceSimulator, type ServiceSimulator } from './simulator/service-simulator.js'
 export type { Interception, ServiceSimulatorOptions } from './simulator/options.js'
-export type { DeliverTo } from './simulator/delivery-target.js'
 export type { ServiceSubscription, SubscribeOptions } from './simulator/subscription-book.js'
 export type {
   AnsweredApiRequest,

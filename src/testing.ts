@@ -1,22 +1,15 @@
-export {
-  signedCallback,
-  type SignedCallback,
-  type SignedCallbackOptions,
-  type ToHttpOptions,
-} from './testing/signed-callback.js'
+export { signedCallback, type SignedCallback, type SignedCallbackOptions } from './testing/signed-callback.js'
 export {
   sendRawRequest,
   RawRequestError,
   type RawRequestCode,
   type RawRequestOptions,
   type RawResponse,
-  type RawTarget,
 } from './testing/raw-request.js'
 export {
   loadRecordedRequest,
   loadRecordedRequests,
   parseRecordedRequest,
-  recordedAt,
   recordedSubscriptions,
   replayRecordedRequest,
   RecordedRequestError,
@@ -26,4 +19,3 @@ export {
 export type { RecordedSubscription } from './testing/recorded-description.js'
 export { registerIdempotencyStoreTests, type StoreUnderTest } from './testing/idempotency-store-tests.js'
 export { registerInboxTests, type InboxUnderTest, type RetentionUnderTest } from './testing/inbox-tests.js'
-export type { TestFramework } from './testing/test-framework.js'

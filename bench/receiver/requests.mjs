@@ -1,5 +1,5 @@
 import { createHmac, randomUUID } from 'node:crypto'
-import { formatHttpDate, signCallback } from 'countersign/signature'
+import { signCallback } from 'countersign/signature'
 
 export const path = '/hooks/transfers'
 
@@ -17,7 +17,7 @@ export function makeRequests(kind, count) {
 
 function callback() {
   const body = makeBody()
-  const timestamp = formatHttpDate(new Date())
+  const timestamp = new Date().toUTCString()
   return request(body, {
     'X-Idempotency-Key': randomUUID(),
     'X-Event-Type': subscription.eventTypeName,

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { createReceiver } from 'countersign'
-import { loadRecordedRequests, recordedAt, recordedSubscriptions, sendRawRequest } from 'countersign/testing'
+import { loadRecordedRequests, recordedSubscriptions, sendRawRequest } from 'countersign/testing'
 
 const FOLDER = fileURLToPath(new URL('../../fixtures/recorded', import.meta.url))
 
@@ -26,7 +26,7 @@ export async function deliverRecordedRequests() {
   try {
     const rows = []
     for (const request of recorded) {
-      now = (recordedAt(request)?.getTime() ?? Date.now()) + 1_000
+      now = (request.signedAt?.getTime() ?? Date.now()) + 1_000
       const { status } = await sendRawRequest(request.bytes, server.address())
       const right = status === request.expect.status && latest.name === request.expect.outcome
       rows.push({ what: request.name, became: `${status} ${latest.name}`, why: latest.code, right })

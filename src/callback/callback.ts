@@ -1,4 +1,4 @@
-import type { HeaderValue } from '../signature/index.js'
+import type { HeaderValue } from '../signature/credentials.js'
 
 /** The headers of a callback that Countersign reads, as they arrived: a list if a header was repeated. */
 export interface CallbackHeaders {

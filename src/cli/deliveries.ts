@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { formatHttpDate } from '../signature/index.js'
+import { formatHttpDate } from '../signature/timestamp.js'
 import type { FaultKind } from '../simulator/fault.js'
 import { withFlippedBit } from '../simulator/planned-request.js'
 import { signedCallback, type SignedCallback } from '../testing/signed-callback.js'

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { backoff, type Backoff } from '../base/backoff.js'
 import type { Logger } from '../logging/logger.js'
-import { parseHttpDate } from '../signature/index.js'
+import { parseHttpDate } from '../signature/timestamp.js'
 import type { Attempt, ServiceResponse } from './request.js'
 
 export interface RetryPolicy extends Backoff {

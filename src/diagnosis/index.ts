@@ -1,5 +1,5 @@
 export { explainCallback, type Explanation } from './explain-callback.js'
-export { CAUSES, type Cause, type CauseTexts } from './causes.js'
+export { CAUSES, type Cause } from './causes.js'
 export type { ExplainOptions } from './options.js'
-export type { Finding, FindingDetails } from './finding.js'
+export type { Finding } from './finding.js'
 export type { ReceivedRequest } from './received-request.js'

@@ -1,4 +1,4 @@
-import { formatHttpDate, parseHttpDate } from '../signature/index.js'
+import { formatHttpDate, parseHttpDate } from '../signature/timestamp.js'
 import type { Alternative, Hypothesis } from './change.js'
 
 const MAX_LENGTH = 64

@@ -1,4 +1,4 @@
-import { parseHttpDate } from '../signature/index.js'
+import { parseHttpDate } from '../signature/timestamp.js'
 import type { Cause, CauseTexts } from './causes.js'
 import { unchanged, variants, type Variant } from './change.js'
 import { shownHeader } from './header-names.js'

@@ -1,7 +1,7 @@
 import { withoutCredentials } from '../base/without-credentials.js'
 import { onlyValue, type CallbackHeaders } from '../callback/callback.js'
 import type { Outcome, OutcomeName } from '../callback/outcomes.js'
-import type { HeaderValue } from '../signature/index.js'
+import type { HeaderValue } from '../signature/credentials.js'
 import type { EventChannel } from './event-channel.js'
 import type { AnsweredEvent } from './lifecycle-events.js'
 

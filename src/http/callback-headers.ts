@@ -1,5 +1,5 @@
 import type { CallbackHeaders } from '../callback/callback.js'
-import type { HeaderValue } from '../signature/index.js'
+import type { HeaderValue } from '../signature/credentials.js'
 
 /** Indexed by the length of the name: no two of them share it, and it excludes most other headers. */
 const FIELDS: readonly (readonly [name: string, field: keyof CallbackHeaders] | undefined)[] = byLength([

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import { property } from '../base/foreign-value.js'
-import type { HeaderValue } from '../signature/index.js'
+import type { HeaderValue } from '../signature/credentials.js'
 import { mayArriveInThisTick, readArrivedBody } from './arrived-body.js'
 import { readBody, type BodyFailure, type RawBody, type ReadBodyOptions } from './read-body.js'
 

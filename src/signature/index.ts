@@ -1,7 +1,5 @@
 export { signCallback, type SignInput } from './sign.js'
 export { verifyCallback, type Verification, type VerificationFailure, type VerifyInput } from './verify.js'
 export { stringToSign, type SignedMaterial } from './string-to-sign.js'
-export { formatHttpDate, parseHttpDate } from './timestamp.js'
 export { callbackUrlProblem } from './callback-url.js'
 export { SignatureInputError, type SignatureInputCode } from './signature-error.js'
-export type { HeaderValue } from './credentials.js'

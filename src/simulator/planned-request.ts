@@ -1,4 +1,4 @@
-import { formatHttpDate, parseHttpDate } from '../signature/index.js'
+import { formatHttpDate, parseHttpDate } from '../signature/timestamp.js'
 import { signedCallback, type SignedCallback } from '../testing/signed-callback.js'
 import type { Authenticity } from './fault.js'
 import type { ServiceSubscription } from './subscription-book.js'

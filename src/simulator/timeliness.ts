@@ -1,4 +1,4 @@
-import { parseHttpDate } from '../signature/index.js'
+import { parseHttpDate } from '../signature/timestamp.js'
 import type { Authenticity } from './fault.js'
 import type { SimulatorSettings } from './settings.js'
 import type { PlannedRequest } from './planned-request.js'

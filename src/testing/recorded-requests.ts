@@ -2,7 +2,7 @@ import { readFile, readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { CountersignError, recognise } from '../base/errors.js'
 import { invalidOption, kindOf } from '../base/option-checks.js'
-import { parseHttpDate } from '../signature/index.js'
+import { parseHttpDate } from '../signature/timestamp.js'
 import { checkBytes, checkPath, checkRecorded } from './argument-checks.js'
 import { headerValues, MalformedMessage, readBody, readHead } from './http-message.js'
 import {
@@ -18,6 +18,8 @@ export interface RecordedRequest extends RecordedDescription {
   readonly name: string
   /** The whole request, byte for byte. */
   readonly bytes: Buffer
+  /** The time in its Authorization-Timestamp, for the clock of the receiver that it is replayed to. */
+  readonly signedAt: Date | undefined
 }
 
 /** A parsed recorded request, with the field names of Node's `IncomingMessage`. */
@@ -125,12 +127,11 @@ export function recordedSubscriptions(
   return [...distinct.values()]
 }
 
-/** The time in a recorded request's Authorization-Timestamp, for the clock of the receiver that it is replayed to. */
-export function recordedAt(recorded: Pick<RecordedRequest, 'bytes'>): Date | undefined {
-  checkRecorded('recordedAt', recorded, 'bytes')
+/** Undefined without an HTTP date in Authorization-Timestamp. */
+export function signedAtOf(bytes: Buffer): Date | undefined {
   let timestamp: string | undefined
   try {
-    timestamp = headerValues(readHead(recorded.bytes)?.rawHeaders ?? [], 'authorization-timestamp')[0]
+    timestamp = headerValues(readHead(bytes)?.rawHeaders ?? [], 'authorization-timestamp')[0]
   } catch (error) {
     if (!(error instanceof MalformedMessage)) throw error
   }
@@ -158,6 +159,7 @@ async function readRecording(http: string, json: string): Promise<RecordedReques
   return {
     name: basename(http, '.http'),
     bytes,
+    signedAt: signedAtOf(bytes),
     ...parseDescription(description, (problem) => invalid(json, problem)),
   }
 }

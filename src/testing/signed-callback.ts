@@ -3,7 +3,8 @@ import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { eventTypeNameProblem } from '../base/event-type-name.js'
 import type { HasAll } from '../base/has-all.js'
 import { checkKnownOptions, invalidOption, kindOf, refuseOption } from '../base/option-checks.js'
-import { formatHttpDate, signCallback } from '../signature/index.js'
+import { signCallback } from '../signature/index.js'
+import { formatHttpDate } from '../signature/timestamp.js'
 import { callbackBody } from './callback-body.js'
 
 export interface SignedCallbackOptions {

@@ -17,7 +17,6 @@ import { explainCallback } from '../../src/diagnosis/index.js'
 import {
   loadRecordedRequests,
   parseRecordedRequest,
-  recordedAt,
   replayRecordedRequest,
 } from '../../src/testing/recorded-requests.js'
 import { fakeTimeouts } from '../support/fake-timeouts.js'
@@ -84,7 +83,7 @@ test('with keepSignatures, the file has the bytes that arrived and can be replay
   await receiver.stop()
   const [recorded] = await loadRecordedRequests(folder)
   expect(recorded!.bytes.toString('latin1')).toBe(callback.toHttp().toString('latin1'))
-  const other = await runReceiver({ clock: () => recordedAt(recorded!)!.getTime() })
+  const other = await runReceiver({ clock: () => recorded!.signedAt!.getTime() })
   expect((await replayRecordedRequest(recorded!, { port: other.port })).status).toBe(200)
 })
 

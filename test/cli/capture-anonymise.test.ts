@@ -6,7 +6,6 @@ import { scrambledJson, scramblerOf } from '../../src/cli/commands/capture/scram
 import {
   loadRecordedRequests,
   parseRecordedRequest,
-  recordedAt,
   recordedSubscriptions,
   replayRecordedRequest,
 } from '../../src/testing/recorded-requests.js'
@@ -57,7 +56,7 @@ describe('countersign capture anonymise', () => {
     const subscriptions = recordedSubscriptions(fixtures)
     const { port } = await runReceiver({
       subscriptions,
-      clock: () => recordedAt(fixtures[0]!)!.getTime(),
+      clock: () => fixtures[0]!.signedAt!.getTime(),
     })
     for (const fixture of fixtures) {
       const { status } = await replayRecordedRequest(fixture, { port })

@@ -1,10 +1,6 @@
 import { copyFile, mkdir, unlink } from 'node:fs/promises'
 import { extname, join } from 'node:path'
-import {
-  loadRecordedRequests,
-  recordedAt,
-  recordedSubscriptions,
-} from '../../src/testing/recorded-requests.js'
+import { loadRecordedRequests, recordedSubscriptions } from '../../src/testing/recorded-requests.js'
 import { runReceiver } from '../support/running-receiver.js'
 import { countersign, Sandbox } from './program.js'
 
@@ -15,7 +11,7 @@ const FIXTURES = join(__dirname, '../../fixtures/recorded')
 
 async function recordedReceiver() {
   const recorded = await loadRecordedRequests(FIXTURES)
-  const signedAt = Math.max(...recorded.map((request) => recordedAt(request)?.getTime() ?? 0))
+  const signedAt = Math.max(...recorded.map((request) => request.signedAt?.getTime() ?? 0))
   return { recorded, subscriptions: recordedSubscriptions(recorded), signedAt }
 }
 

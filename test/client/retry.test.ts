@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { askedDelayMs } from '../../src/client/retry.js'
-import { formatHttpDate } from '../../src/signature/index.js'
+import { formatHttpDate } from '../../src/signature/timestamp.js'
 import { collectedLog } from '../support/collected-log.js'
 import { until } from '../support/until.js'
 import { clientOf, json, rejection, startService } from './service.js'

@@ -1,4 +1,4 @@
-import { formatHttpDate } from '../../src/signature/index.js'
+import { formatHttpDate } from '../../src/signature/timestamp.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { freePort } from '../support/server-program.js'
 import { CLIENT_SECRET, clientOf, json, rejection, startService, type Answer } from './service.js'

@@ -23,8 +23,6 @@ const EXPORTED = {
   'countersign/signature': [
     'SignatureInputError',
     'callbackUrlProblem',
-    'formatHttpDate',
-    'parseHttpDate',
     'signCallback',
     'stringToSign',
     'verifyCallback',
@@ -40,7 +38,6 @@ const EXPORTED = {
     'loadRecordedRequest',
     'loadRecordedRequests',
     'parseRecordedRequest',
-    'recordedAt',
     'recordedSubscriptions',
     'registerIdempotencyStoreTests',
     'registerInboxTests',

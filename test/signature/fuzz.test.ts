@@ -1,5 +1,6 @@
 import fc from 'fast-check'
-import { parseHttpDate, signCallback, stringToSign } from '../../src/signature/index.js'
+import { signCallback, stringToSign } from '../../src/signature/index.js'
+import { parseHttpDate } from '../../src/signature/timestamp.js'
 import { genuine, refused, verify } from './genuine.js'
 import { timestamps } from './http-date-arbitraries.js'
 import { readHttpDate, spellings } from './http-date-oracle.js'

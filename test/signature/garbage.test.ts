@@ -1,5 +1,6 @@
 import fc from 'fast-check'
-import { formatHttpDate, signCallback, type SignInput } from '../../src/signature/index.js'
+import { signCallback, type SignInput } from '../../src/signature/index.js'
+import { formatHttpDate } from '../../src/signature/timestamp.js'
 import { genuine, verify } from './genuine.js'
 import { anyText } from '../support/any-text.js'
 import { randomRuns } from '../support/random-runs.js'

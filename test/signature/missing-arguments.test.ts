@@ -1,12 +1,6 @@
 import { runInNewContext } from 'node:vm'
-import {
-  callbackUrlProblem,
-  formatHttpDate,
-  parseHttpDate,
-  signCallback,
-  stringToSign,
-  verifyCallback,
-} from '../../src/signature/index.js'
+import { callbackUrlProblem, signCallback, stringToSign, verifyCallback } from '../../src/signature/index.js'
+import { formatHttpDate, parseHttpDate } from '../../src/signature/timestamp.js'
 import { genuine, refused } from './genuine.js'
 
 const FUNCTIONS = { formatHttpDate, signCallback, stringToSign } as Record<

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { formatHttpDate, parseHttpDate } from '../../src/signature/index.js'
+import { formatHttpDate, parseHttpDate } from '../../src/signature/timestamp.js'
 import { instants, timestamps } from './http-date-arbitraries.js'
 import { readHttpDate, spellings } from './http-date-oracle.js'
 import { anyText } from '../support/any-text.js'

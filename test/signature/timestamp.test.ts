@@ -1,4 +1,4 @@
-import { formatHttpDate, parseHttpDate } from '../../src/signature/index.js'
+import { formatHttpDate, parseHttpDate } from '../../src/signature/timestamp.js'
 
 describe('reads', () => {
   test.each([

@@ -1,12 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import {
-  callbackUrlProblem,
-  parseHttpDate,
-  signCallback,
-  stringToSign,
-  verifyCallback,
-} from '../../src/signature/index.js'
+import { callbackUrlProblem, signCallback, stringToSign, verifyCallback } from '../../src/signature/index.js'
+import { parseHttpDate } from '../../src/signature/timestamp.js'
 
 interface Vector {
   readonly name: string

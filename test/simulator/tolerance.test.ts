@@ -1,4 +1,4 @@
-import { formatHttpDate } from '../../src/signature/index.js'
+import { formatHttpDate } from '../../src/signature/timestamp.js'
 import type { Delivery, DeliverOptions } from '../../src/simulator/delivery.js'
 import type { ServiceSimulatorOptions } from '../../src/simulator/options.js'
 import { fakeClock } from '../support/fake-clock.js'

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Redis as IoRedis } from 'ioredis'
 import { createClient } from 'redis'
-import type { IoRedisClient, NodeRedisClient } from '../../src/redis.js'
+import type { IoRedisClient, NodeRedisClient } from '../../src/idempotency/redis/redis-client.js'
 
 export interface OpenClient<Client> {
   readonly client: Client

@@ -1,5 +1,5 @@
 import { COMPLETE } from '../../src/idempotency/redis/scripts.js'
-import type { IoRedisClient, NodeRedisClient } from '../../src/redis.js'
+import type { IoRedisClient, NodeRedisClient } from '../../src/idempotency/redis/redis-client.js'
 
 /**
  * The time that a store sees on its server, whose clock cannot be set. Knows how the store keeps its leases and expiries: the

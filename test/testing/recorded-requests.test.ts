@@ -6,8 +6,8 @@ import fc from 'fast-check'
 import {
   loadRecordedRequests,
   parseRecordedRequest,
-  recordedAt,
   recordedSubscriptions,
+  signedAtOf,
   type ParsedRequest,
   type RecordedRequest,
 } from '../../src/testing/recorded-requests.js'
@@ -67,22 +67,22 @@ describe('the recorded fixtures', () => {
   })
 })
 
-describe('recordedAt', () => {
+describe('signedAt', () => {
   it('is the time that was signed', () => {
-    expect(recordedAt(named('curl'))).toEqual(new Date('2026-11-03T09:14:27Z'))
-    expect(recordedAt(named('second-delivery'))).toEqual(new Date('2026-11-03T09:19:27Z'))
+    expect(named('curl').signedAt).toEqual(new Date('2026-11-03T09:14:27Z'))
+    expect(named('second-delivery').signedAt).toEqual(new Date('2026-11-03T09:19:27Z'))
   })
 
   it('is undefined without a timestamp, or with one that is no HTTP date', () => {
-    expect(recordedAt(named('no-timestamp'))).toBeUndefined()
+    expect(named('no-timestamp').signedAt).toBeUndefined()
     const bytes = Buffer.from('POST / HTTP/1.1\r\nAuthorization-Timestamp: yesterday\r\n\r\n')
-    expect(recordedAt({ bytes })).toBeUndefined()
+    expect(signedAtOf(bytes)).toBeUndefined()
   })
 
   it('is a valid Date or undefined for arbitrary bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
-        expect(recordedAt({ bytes: Buffer.from(bytes) })?.getTime()).not.toBeNaN()
+        expect(signedAtOf(Buffer.from(bytes))?.getTime()).not.toBeNaN()
       }),
     )
   })

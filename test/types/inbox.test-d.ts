@@ -8,7 +8,7 @@ import {
   type PrunableState,
   type PruneEntries,
 } from '../../src/index.js'
-import { migrationSql, type PostgresClient, type PostgresResult } from '../../src/postgres.js'
+import { migrationSql } from '../../src/postgres.js'
 import { equal } from './equal.js'
 
 declare const operations: InboxOperations
@@ -22,9 +22,8 @@ equal<AttemptState | undefined>()(attempt?.result)
 // @ts-expect-error an attempt has no such end
 void (attempt?.result === 'completed')
 
-// The types that inboxes, pools and listeners of one's own refer to are exported by name.
+// The types that operators and listeners refer to are exported by name.
 equal<PrunableState>()((null as unknown as PruneEntries).state)
-equal<Promise<PostgresResult>>()((null as unknown as PostgresClient).query('SELECT 1'))
 createReceiver({ subscriptions: [] }).events.on('explained', (event) => {
   equal<ExplainedEvent>()(event)
 })

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { RedisIdempotencyStore, type NodeRedisClient } from '../../../src/redis.js'
+import type { NodeRedisClient } from '../../../src/idempotency/redis/redis-client.js'
+import { RedisIdempotencyStore } from '../../../src/redis.js'
 import { registerIdempotencyStoreTests } from '../../../src/testing/idempotency-store-tests.js'
 import { claimOf, claimRequest, completed } from '../../support/claim-requests.js'
 import { CLIENT_NAMES, CLIENTS, type OpenClient } from '../../support/redis-clients.js'

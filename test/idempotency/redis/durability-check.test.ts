@@ -1,4 +1,5 @@
-import { RedisIdempotencyStore, type NodeRedisClient } from '../../../src/redis.js'
+import type { NodeRedisClient } from '../../../src/idempotency/redis/redis-client.js'
+import { RedisIdempotencyStore } from '../../../src/redis.js'
 import { claimRequest } from '../../support/claim-requests.js'
 import { collectedLog } from '../../support/collected-log.js'
 import { CLIENT_NAMES, CLIENTS, type OpenClient } from '../../support/redis-clients.js'

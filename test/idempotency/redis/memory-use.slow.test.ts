@@ -1,4 +1,5 @@
-import { RedisIdempotencyStore, type NodeRedisClient } from '../../../src/redis.js'
+import type { NodeRedisClient } from '../../../src/idempotency/redis/redis-client.js'
+import { RedisIdempotencyStore } from '../../../src/redis.js'
 import { claimOf, claimRequest, completed } from '../../support/claim-requests.js'
 import { CLIENTS } from '../../support/redis-clients.js'
 import { describeWithRedis, RedisServer } from '../../support/redis-server.js'

@@ -1,9 +1,6 @@
 import { createClient, createClientPool, RESP_TYPES } from 'redis'
-import {
-  RedisIdempotencyStore,
-  type NodeRedisClient,
-  type RedisIdempotencyStoreOptions,
-} from '../../../src/redis.js'
+import type { NodeRedisClient } from '../../../src/idempotency/redis/redis-client.js'
+import { RedisIdempotencyStore, type RedisIdempotencyStoreOptions } from '../../../src/redis.js'
 import { claimOf, claimRequest, completed, stateOf } from '../../support/claim-requests.js'
 import { CLIENT_NAMES, CLIENTS, type OpenClient } from '../../support/redis-clients.js'
 import { describeWithRedis, RedisServer } from '../../support/redis-server.js'

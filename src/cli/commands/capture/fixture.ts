@@ -1,7 +1,7 @@
 import { eventTypeNameProblem } from '../../../base/event-type-name.js'
 import { isUuid } from '../../../base/uuid.js'
 import { parsePayload } from '../../../callback/payload.js'
-import { parseHttpDate } from '../../../signature/index.js'
+import { parseHttpDate } from '../../../signature/timestamp.js'
 import { headerValues } from '../../../testing/http-message.js'
 import { parseRecordedRequest, RecordedRequestError } from '../../../testing/recorded-requests.js'
 import { signedCallback } from '../../../testing/signed-callback.js'
