@@ -1,7 +1,7 @@
 import { countersign } from './program.js'
 
 const SUBCOMMANDS: Readonly<Record<string, readonly string[]>> = {
-  inbox: ['stats', 'list', 'show', 'retry', 'release', 'discard', 'undo', 'prune', 'export', 'migrate'],
+  inbox: ['stats', 'list', 'show', 'retry', 'release', 'discard', 'undo', 'prune', 'migrate'],
   capture: ['anonymise'],
 }
 

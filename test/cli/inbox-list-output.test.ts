@@ -24,7 +24,11 @@ function inboxOf(entries: number): Promise<string> {
 
 it('ends when the reader of its output has ended', async () => {
   const cwd = await inboxOf(Infinity)
-  expect(await countersignUnread(['inbox', 'list', '--json', '--body'], { cwd })).toEqual({ code: 0, stdout: '', stderr: '' })
+  expect(await countersignUnread(['inbox', 'list', '--json', '--body'], { cwd })).toEqual({
+    code: 0,
+    stdout: '',
+    stderr: '',
+  })
 })
 
 itWhere(canMakeDisks, 'root to mount a small disk')(
@@ -34,9 +38,12 @@ itWhere(canMakeDisks, 'root to mount a small disk')(
     sandbox.after(async () => disk.remove())
     disk.fill(100_000)
     const file = join(disk.folder, 'out.jsonl')
-    const { code, stderr } = await countersignProcess(['inbox', 'list', '--json', '--body', '--output', file], {
-      cwd: await inboxOf(1),
-    })
+    const { code, stderr } = await countersignProcess(
+      ['inbox', 'list', '--json', '--body', '--output', file],
+      {
+        cwd: await inboxOf(1),
+      },
+    )
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('ENOSPC') as string })
     expect(statSync(file).size).toBeGreaterThan(0)
   },

@@ -77,7 +77,7 @@ describeWithPostgres('an inbox in PostgreSQL', () => {
       { id: string },
     ]
     expect(entry).toMatchObject({ state: 'handled', idempotencyKey: again.idempotencyKey })
-    const shown = await run(['inbox', 'show', String(entry.id)], { cwd, env })
+    const shown = await run(['inbox', 'show', entry.id], { cwd, env })
     expect(shown.stdout).toContain(again.idempotencyKey)
     written += work.output + receivers.map(({ output }) => output).join('')
   }, 60_000)
