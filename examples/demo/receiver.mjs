@@ -31,7 +31,7 @@ receiver.on('transfers.book-completed', async ({ payload, idempotencyKey: key },
   }
   record({ key, attempt, at: 'end' })
 })
-receiver.onOutcome(({ code, outcome, status }) => process.send({ code, outcome, status }))
+receiver.onOutcome(({ code, name, status }) => process.send({ code, outcome: name, status }))
 
 await receiver.start()
 const server = createServer(receiver.requestListener())

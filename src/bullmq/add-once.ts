@@ -29,7 +29,7 @@ export async function addOnce(queue: JobQueue, job: JobToAdd, signal: AbortSigna
   // The answer may have come late, from a server that could not be reached.
   signal.throwIfAborted()
   // An operator decided that it is handled again.
-  if (data.replayed) {
+  if (data.byOperator) {
     idOf(await queue.add(name, data, { ...options, jobId }))
     return true
   }

@@ -27,7 +27,7 @@ export interface ForwardedCallback {
   readonly body: string
   readonly subscription: PublicSubscription
   readonly secretFingerprint: string
-  readonly replayed: boolean
+  readonly byOperator: boolean
 }
 
 /** Identifies a callback within a queue. BullMQ admits no colon, and no id that is a number. */
@@ -52,7 +52,7 @@ export function toForwarded(event: AnyCallbackEvent): ForwardedCallback {
     // Field by field: further fields of the object must not get into the queue.
     subscription: { id, eventTypeName, callbackUrl, description },
     secretFingerprint: event.secretFingerprint,
-    replayed: event.replayed,
+    byOperator: event.byOperator,
   }
 }
 
@@ -87,7 +87,7 @@ function eventOf(data: unknown): CallbackEvent {
     rawBody,
     subscription: subscriptionOf(property(data, 'subscription')),
     secretFingerprint: text(data, 'secretFingerprint'),
-    replayed: property(data, 'replayed') === true,
+    byOperator: property(data, 'byOperator') === true,
   }
 }
 

@@ -73,7 +73,7 @@ export function authenticate(
     subscription: withoutSecrets,
     secretFingerprint: match.secretFingerprint,
     payload,
-    replayed: false,
+    byOperator: false,
   }
   const identity = { key: `${key}@${id}`, bodyHash, signature: credentials.signature }
   const suspicion = suspicionOf(event, eventTypeName, now, tolerance)
@@ -97,7 +97,7 @@ function suspicionOf(
 
 function withoutPayload({
   payload,
-  replayed,
+  byOperator,
   ...verified
 }: CallbackEvent<string, unknown>): VerifiedCallback {
   return verified

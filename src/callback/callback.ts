@@ -108,8 +108,8 @@ export interface CallbackEvent<
 > extends VerifiedCallback<Type> {
   /** The body as JSON, or the output of the schema of the event type. */
   readonly payload: Payload
-  /** True if an operator retried it or released it from quarantine. */
-  readonly replayed: boolean
+  /** Whether an operator has it handled: by `retry`, or by `release` from quarantine. */
+  readonly byOperator: boolean
 }
 
 /** The id of an entry in an inbox, as the inbox made it. Ids are compared for equality only. */

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { Command, CommanderError } from 'commander'
 import { CountersignError } from '../base/errors.js'
 import { isInstance, textProperty } from '../base/foreign-value.js'
-import { SignatureInputError } from '../signature/index.js'
 import {
   complain,
   EXIT,
@@ -158,7 +157,7 @@ function usageError(text: string): string {
 
 function isMistakeOfUser(error: unknown): boolean {
   if (isInstance(error, CountersignError)) return !DEPENDENCY_FAILURES.has(error.code)
-  return [UsageError, SignatureInputError].some((known) => isInstance(error, known))
+  return isInstance(error, UsageError)
 }
 
 function version(): string {

@@ -194,7 +194,7 @@ export class DurableAcceptance implements Acceptance {
 /** The event that handlers are given once a suspect callback was released: it keeps its place in the order. */
 function releasedEvent(callback: VerifiedCallback): CallbackEvent | undefined {
   const payload = parsePayload(callback.rawBody)
-  return payload && { ...callback, type: callback.subscription.eventTypeName, payload, replayed: false }
+  return payload && { ...callback, type: callback.subscription.eventTypeName, payload, byOperator: false }
 }
 
 const OPEN_AGAIN_MS = 1_000

@@ -28,25 +28,25 @@ export type VerificationFailure =
 
 export type Verification =
   | { readonly valid: true; readonly signedAt: Date }
-  | { readonly valid: false; readonly reason: VerificationFailure }
+  | { readonly valid: false; readonly code: VerificationFailure }
 
 /**
  * Whether a callback was signed with one of the secrets. It never throws: for every input it returns a verdict,
- * with the reason if it is negative. The caller checks the age of the callback by `signedAt`.
+ * with a code if it is negative. The caller checks the age of the callback by `signedAt`.
  */
 export function verifyCallback(input: VerifyInput): Verification {
   const { callbackUrl, secret, timestamp, authorization, body } = fieldsOf(input)
   const credentials = readCredentials(authorization, timestamp)
-  if (typeof credentials === 'string') return { valid: false, reason: credentials }
+  if (typeof credentials === 'string') return { valid: false, code: credentials }
   try {
     const bodyHash = hashBody(body)
     const text = joinSigned(signedUrl(callbackUrl), credentials.timestamp, bodyHash)
     if (matchingKey(Buffer.from(credentials.signature, 'latin1'), text, hmacKeys(secret)) < 0) {
-      return { valid: false, reason: 'ERR_SIGNATURE_MISMATCH' }
+      return { valid: false, code: 'ERR_SIGNATURE_MISMATCH' }
     }
     return { valid: true, signedAt: new Date(credentials.signedAtMs) }
   } catch (error) {
-    if (error instanceof SignatureInputError) return { valid: false, reason: error.code }
+    if (error instanceof SignatureInputError) return { valid: false, code: error.code }
     throw error
   }
 }

@@ -101,7 +101,7 @@ function startOfBegun({ begunAt, isAborted }: Run, { leaseMs }: AttemptParts): '
 }
 
 /** On Node 20 a spread with further properties would take 1 percent of the time of an entry. */
-function eventOf(callback: VerifiedCallback, payload: CallbackPayload, replayed: boolean): CallbackEvent {
+function eventOf(callback: VerifiedCallback, payload: CallbackPayload, byOperator: boolean): CallbackEvent {
   const { type, idempotencyKey, signedAt, receivedAt, rawBody, subscription } = callback
   const { secretFingerprint, traceContext } = callback
   const event: { [Name in keyof Required<CallbackEvent>]: CallbackEvent[Name] } = {
@@ -114,7 +114,7 @@ function eventOf(callback: VerifiedCallback, payload: CallbackPayload, replayed:
     secretFingerprint,
     traceContext,
     payload,
-    replayed,
+    byOperator,
   }
   return event
 }

@@ -27,7 +27,7 @@ describe.each(ENGINES.filter(({ installed }) => installed))('a queue on $name', 
     expect(job).toMatchObject({ name: 'transfers.book-completed', data: { countersign: 1 } })
 
     const event = await handledBy(engine, queue)
-    expect(event).toMatchObject({ type: 'transfers.book-completed', payload: { Id: '1' }, replayed: false })
+    expect(event).toMatchObject({ type: 'transfers.book-completed', payload: { Id: '1' }, byOperator: false })
     expect(event.rawBody.equals(callback.body)).toBe(true)
   })
 

@@ -16,7 +16,7 @@ const event: CallbackEvent = {
     description: 'a tenant',
   },
   secretFingerprint: '0123456789ab',
-  replayed: true,
+  byOperator: true,
 }
 const data = toForwarded(event)
 

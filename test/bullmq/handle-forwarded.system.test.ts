@@ -30,7 +30,7 @@ const event: CallbackEvent = {
   rawBody: Buffer.from('{"Id":"1"}'),
   subscription: { id: 'tenant-1', eventTypeName: TYPE, callbackUrl: subscription.callbackUrl },
   secretFingerprint: '0123456789ab',
-  replayed: false,
+  byOperator: false,
 }
 const job = { data: toForwarded(event), attemptsMade: 0 }
 const UNFIT: StandardSchema<CallbackPayload> = {

@@ -74,14 +74,14 @@ describe('countersign inbox', () => {
   })
 
   it('retries a dead letter, which the running receiver handles as a replay, and records who did', async () => {
-    const { send, handled, becomes, cwd } = await receiving(({ replayed }) => {
-      if (!replayed) throw new Error('not today')
+    const { send, handled, becomes, cwd } = await receiving(({ byOperator }) => {
+      if (!byOperator) throw new Error('not today')
     })
     await send(genuine({ subscription: SUBSCRIPTION }))
     await becomes('1', 'dead')
     expect(await countersign(['inbox', 'retry', '1', '--by', 'ann'], { cwd })).toMatchObject({ code: 0 })
     await becomes('1', 'handled')
-    expect(handled.map(({ replayed }) => replayed)).toEqual([false, true])
+    expect(handled.map(({ byOperator }) => byOperator)).toEqual([false, true])
     expect(await json(cwd, 'show', '1')).toMatchObject({
       state: 'handled',
       history: [{ action: 'retry', by: 'ann' }],

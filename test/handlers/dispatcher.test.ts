@@ -15,7 +15,7 @@ const event: CallbackEvent = {
   rawBody: Buffer.from('{"Id":"1"}'),
   subscription: { id: 'a', eventTypeName: 'a.b', callbackUrl: 'https://partner.example.com/' },
   secretFingerprint: '0123456789ab',
-  replayed: false,
+  byOperator: false,
 }
 
 function dispatcherOf(list: readonly Handler[], schemas = new Map<string, StandardSchema>()) {

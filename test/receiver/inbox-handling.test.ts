@@ -163,7 +163,7 @@ describe('a receiver with an inbox', () => {
 
     const { handled, becomes } = await runInboxReceiver({ inbox })
     await becomes('1', 'handled')
-    expect(handled).toMatchObject([{ type: subscription.eventTypeName, replayed: false }])
+    expect(handled).toMatchObject([{ type: subscription.eventTypeName, byOperator: false }])
   })
 })
 

@@ -1,3 +1,4 @@
+import { CountersignError } from '../../src/base/errors.js'
 import fc from 'fast-check'
 import { signCallback, type SignInput } from '../../src/signature/index.js'
 import { formatHttpDate } from '../../src/signature/timestamp.js'
@@ -5,7 +6,7 @@ import { genuine, verify } from './genuine.js'
 import { anyText } from '../support/any-text.js'
 import { randomRuns } from '../support/random-runs.js'
 
-const REASONS = [
+const FAILURES = [
   'ERR_AUTHORIZATION_MISSING',
   'ERR_AUTHORIZATION_MALFORMED',
   'ERR_AUTHORIZATION_REPEATED',
@@ -75,7 +76,7 @@ const examples = oddities.map((value): [unknown] => [value])
 const signFields = { callbackUrl: garbage, secret: garbage, timestamp: garbage, body: garbage }
 const verifyFields = { ...signFields, authorization: garbage }
 
-describe('verifyCallback answers with a documented reason, and no exception, to garbage', () => {
+describe('verifyCallback answers with a documented code, and no exception, to garbage', () => {
   test.each(Object.keys(verifyFields))('for %s alone', (field) => {
     fc.assert(
       fc.property(garbage, (value) => expectRefusal({ [field]: value })),
@@ -96,11 +97,11 @@ describe('verifyCallback answers with a documented reason, and no exception, to 
 
   function expectRefusal(changes: object): void {
     const verdict = verify(changes)
-    expect(REASONS).toContain(verdict.valid ? 'accepted' : verdict.reason)
+    expect(FAILURES).toContain(verdict.valid ? 'accepted' : verdict.code)
   }
 })
 
-describe('signCallback throws a TypeError with a documented code, or makes what verifies, given garbage', () => {
+describe('signCallback throws an error with a documented code, or makes what verifies, given garbage', () => {
   test.each(Object.keys(signFields))('for %s alone', (field) => {
     fc.assert(
       fc.property(garbage, (value) => expectCodeOrSignature({ [field]: value })),
@@ -120,7 +121,7 @@ describe('signCallback throws a TypeError with a documented code, or makes what 
     try {
       authorization = signCallback(input)
     } catch (error) {
-      expect(error).toBeInstanceOf(TypeError)
+      expect(error).toBeInstanceOf(CountersignError)
       expect(CODES).toContain((error as { code?: unknown }).code)
       return
     }

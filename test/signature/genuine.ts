@@ -17,6 +17,6 @@ export function verify(changes: { readonly [Field in keyof VerifyInput]?: unknow
 }
 
 /** What a refusal looks like. */
-export function refused(reason: string): object {
-  return { valid: false, reason }
+export function refused(code: string): object {
+  return { valid: false, code }
 }

@@ -25,10 +25,12 @@ function imports(source: string): string[] {
   )
 }
 
-test('src/signature imports node:crypto and its own files, nothing else', () => {
+test('src/signature imports node:crypto, its own files and the class of errors, nothing else', () => {
   const { files, others } = walk(join(folder, 'index.ts'))
   expect([...others]).toEqual(['node:crypto'])
-  expect([...files].filter((file) => relative(folder, file).startsWith('..'))).toEqual([])
+  expect([...files].filter((file) => relative(folder, file).startsWith('..'))).toEqual([
+    join(folder, '../base/errors.ts'),
+  ])
   expect(files.size).toBeGreaterThan(1)
 })
 

@@ -1,3 +1,4 @@
+import { CountersignError } from '../../src/base/errors.js'
 import { signCallback, stringToSign, type SignInput } from '../../src/signature/index.js'
 import { genuine, signedAt } from './genuine.js'
 
@@ -90,9 +91,9 @@ test.each<[string, string, { readonly [Field in keyof SignInput]?: unknown }]>([
   ['ERR_BODY_NOT_BYTES', 'a parsed body', { body: { Id: '64b87e81' } }],
   ['ERR_BODY_NOT_BYTES', 'a list of numbers for a body', { body: [1, 2] }],
   ['ERR_BODY_NOT_BYTES', 'an array of wider numbers for a body', { body: new Uint16Array(2) }],
-])('throws %s, a TypeError, for %s', (code, _, changes) => {
+])('throws %s for %s', (code, _, changes) => {
   const error = thrown(() => sign(changes))
-  expect(error).toBeInstanceOf(TypeError)
+  expect(error).toBeInstanceOf(CountersignError)
   expect(error).toMatchObject({ code })
   expect(`${error.message} ${error.stack} ${JSON.stringify(error)}`).not.toContain(genuine.secret)
 })

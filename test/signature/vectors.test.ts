@@ -18,7 +18,7 @@ interface Vector {
   readonly stringToSign: string
   readonly hmacBase64: string
   readonly authorization: string
-  readonly expect: { valid: true; signedAt: string } | { valid: false; reason: string }
+  readonly expect: { valid: true; signedAt: string } | { valid: false; code: string }
 }
 
 const folder = join(__dirname, '../../fixtures/vectors')
@@ -40,7 +40,7 @@ test('there are vectors of both kinds, each with a name of its own', () => {
 test('every vector but those about the timestamp can be signed', () => {
   const unsignable = vectors.filter((vector) => !signable.includes(vector))
   expect(unsignable.map((vector) => vector.expect)).toEqual(
-    unsignable.map(() => ({ valid: false, reason: 'ERR_TIMESTAMP_MALFORMED' })),
+    unsignable.map(() => ({ valid: false, code: 'ERR_TIMESTAMP_MALFORMED' })),
   )
 })
 

@@ -12,10 +12,10 @@ const verification: Verification = verifyCallback({ ...callback, secret: 's', au
 // The union cannot be half-read.
 // @ts-expect-error only a valid callback has a time
 void verification.signedAt
-// @ts-expect-error only one that is not has a reason
-void verification.reason
+// @ts-expect-error only one that is not has a code
+void verification.code
 if (verification.valid) equal<Date>()(verification.signedAt)
-else equal<VerificationFailure>()(verification.reason)
+else equal<VerificationFailure>()(verification.code)
 
 verifyCallback({ ...callback, secret: ['a', 'b'] as const, authorization: ['a', 'b'] })
 // @ts-expect-error a body is bytes: a text has lost them

@@ -38,8 +38,8 @@ describe('createWorker', () => {
     const { worker, inbox } = setUp({ maxAttempts: 1 })
     const told: unknown[][] = []
     worker
-      .on(TYPE, ({ replayed }) => {
-        if (!replayed) throw new Error('no')
+      .on(TYPE, ({ byOperator }) => {
+        if (!byOperator) throw new Error('no')
       })
       .onError((error, outcome: Outcome) => told.push(['error', error, outcome.status, outcome.entryId]))
       .onDeadLetter(({ entryId, reason }) => told.push(['dead', entryId, reason]))

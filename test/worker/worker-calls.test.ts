@@ -138,7 +138,9 @@ it('a worker handles an entry that an operator retries before it reads that the 
   const handled: number[] = []
   worker.onHandled(({ attempt }) => handled.push(attempt))
   const begun: boolean[] = []
-  worker.on(subscription.eventTypeName, ({ replayed }) => void begun.push(replayed), { transactional: true })
+  worker.on(subscription.eventTypeName, ({ byOperator }) => void begun.push(byOperator), {
+    transactional: true,
+  })
   const transact = inbox.transact.bind(inbox)
   inbox.transact = async (claim, options, handle) => {
     inbox.transact = transact

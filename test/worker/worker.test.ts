@@ -20,7 +20,7 @@ describe('a worker', () => {
           idempotencyKey,
           payload: JSON.parse(body),
           rawBody: Buffer.from(body),
-          replayed: false,
+          byOperator: false,
         },
         context: { attempt: 1, entryId: id },
       },
@@ -73,7 +73,7 @@ describe('a worker', () => {
 
     expect(await inbox.act(suspect, 'release', 'test')).toEqual({ done: true })
     await becomes(suspect, 'handled')
-    expect(runs.map(({ event }) => event.replayed)).toEqual([false, true])
+    expect(runs.map(({ event }) => event.byOperator)).toEqual([false, true])
     expect(log.lines.filter(({ message }) => message === 'entry handled')).toHaveLength(2)
   })
 
@@ -83,7 +83,7 @@ describe('a worker', () => {
     await becomes(id, 'handled')
     expect(await inbox.act(id, 'retry', 'test', { again: true })).toEqual({ done: true })
     await called(2)
-    expect(runs.map(({ event, context }) => [event.replayed, context.attempt])).toEqual([
+    expect(runs.map(({ event, context }) => [event.byOperator, context.attempt])).toEqual([
       [false, 1],
       [true, 1],
     ])
@@ -118,6 +118,6 @@ describe('a worker', () => {
     await becomes(id, 'unhandled')
     worker.start()
     await becomes(id, 'handled')
-    expect(runs).toMatchObject([{ event: { replayed: false }, context: { attempt: 1 } }])
+    expect(runs).toMatchObject([{ event: { byOperator: false }, context: { attempt: 1 } }])
   })
 })

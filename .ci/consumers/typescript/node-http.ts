@@ -55,7 +55,7 @@ const verdict = verifyCallback({
   authorization: headers['Authorization'],
   body,
 })
-export const signedAt: Date | string = verdict.valid ? verdict.signedAt : verdict.reason
+export const signedAt: Date | string = verdict.valid ? verdict.signedAt : verdict.code
 export const idOf = (event: CallbackEvent): string => event.payload.Id
 
 export async function rehearse(): Promise<{ response: ServiceResponse; delivery: Delivery }> {

@@ -1,7 +1,7 @@
 import { createReceiver, type CallbackEvent } from 'countersign'
 import { forwardTo, type ForwardedCallback } from 'countersign/bullmq'
 import { createClient } from 'countersign/client'
-import { createConsole, type Console } from 'countersign/console'
+import { createConsole, type WebConsole } from 'countersign/console'
 import { RedisIdempotencyStore } from 'countersign/redis'
 import { PostgresInbox } from 'countersign/postgres'
 import { prometheusMetrics } from 'countersign/prometheus'
@@ -24,7 +24,7 @@ export const receiver = createReceiver({
 })
 declare const queue: { name: string; add(name: string, data: ForwardedCallback): Promise<{ id?: string }> }
 receiver.onAny(forwardTo(queue))
-export const pages: Console = createConsole({ receiver, operator: () => ({ name: 'ada', role: 'view' }) })
+export const pages: WebConsole = createConsole({ receiver, operator: () => ({ name: 'ada', role: 'view' }) })
 // Without prom-client.
 export const unobserve: () => void = prometheusMetrics().observe(receiver)
 export const idOf = (event: CallbackEvent): string => event.subscription.id

@@ -158,7 +158,7 @@ function signedValues(
   return {
     callbackUrl,
     // A receiver has hidden the signature of a capture.
-    ...(!result.valid && !authorization.some(hasMarker) && { code: result.reason }),
+    ...(!result.valid && !authorization.some(hasMarker) && { code: result.code }),
     ...(result.valid && { signedAt: result.signedAt }),
     bodyBytes: body.length,
     bodyHash: hashBody(body),
