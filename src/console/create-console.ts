@@ -8,7 +8,7 @@ import { ProcessActivity } from './process-activity.js'
 import { InboxReading } from './inbox-reading.js'
 
 /** Middleware that answers every request that reaches it. */
-export interface Console extends Middleware {
+export interface WebConsole extends Middleware {
   /** Ends the subscriptions to the events of the receiver. The inbox stays open. */
   close(): void
 }
@@ -26,7 +26,7 @@ export interface Console extends Middleware {
  */
 export function createConsole<Request extends IncomingMessage = IncomingMessage>(
   options: ConsoleOptions<Request>,
-): Console {
+): WebConsole {
   const { operations, events, operator, clock, logger, ...view } = parseConsoleOptions(options)
   const activity = events && new ProcessActivity(events, clock, monotonic)
   const reading = new InboxReading(operations, monotonic)
