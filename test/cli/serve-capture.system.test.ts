@@ -10,7 +10,7 @@ afterEach(() => sandbox.clean())
 const SIGNED_WITH = `${SUBSCRIPTION.secret}\n`
 
 describe('countersign serve', () => {
-  it('captures refused requests beside the configuration, which explain explains with the secrets of that', async () => {
+  it('captures refused requests beside the configuration, which verify explains with the secrets of that', async () => {
     const cwd = await sandbox.directory({
       'countersign.config.mjs': configModule(
         '',
@@ -37,7 +37,7 @@ describe('countersign serve', () => {
     })
 
     const { code, stdout } = await countersign(['verify', 'captured'], { cwd })
-    expect(code).toBe(0)
+    expect(code).toBe(3)
     expect(stdout).toMatch(/^cause +secret-white-space \(proven\)$/m)
     const files = readdirSync(captured).map((file) => readFileSync(join(captured, file), 'latin1'))
     for (const text of [stdout, ...files]) expect(text).not.toContain(SUBSCRIPTION.secret)
@@ -46,7 +46,7 @@ describe('countersign serve', () => {
     expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining('--secret-file') })
   })
 
-  it('explain takes the time of arrival from a capture, and says nothing of a body that was not read', async () => {
+  it('verify takes the time of arrival from a capture, and says nothing of a body that was not read', async () => {
     const cwd = await sandbox.directory({
       'countersign.config.mjs': configModule('', `capture: { folder: 'captured' }`),
     })
@@ -56,7 +56,7 @@ describe('countersign serve', () => {
     await until(() => hasCapture(captured))
     const { code, stdout } = await countersign(['verify', 'captured', '--json'], { cwd })
     const { requests } = JSON.parse(stdout)
-    expect(code).toBe(0)
+    expect(code).toBe(3)
     expect(requests[0]).toMatchObject({ bodyRead: false, refusedFor: 'ERR_AUTHORIZATION_MISSING' })
     expect(requests[0].findings.map(({ cause }: { cause: string }) => cause)).toEqual([
       'authorization-stripped',
