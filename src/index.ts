@@ -57,19 +57,9 @@ export type {
   StoredEvent,
 } from './events/lifecycle-events.js'
 
-export type * from './inbox/inbox.js'
 export type * from './inbox/operations.js'
 export type { ActivityBucket, ActivityRequest, ActivityState } from './inbox/activity.js'
 export type { FinishedCallback } from './inbox/wait-for-callback.js'
-export {
-  actOnMatching,
-  previewMatching,
-  type MatchedEntry,
-  type MatchedResult,
-  type MatchingPreview,
-  type MatchingResult,
-  type PreviewOptions,
-} from './inbox/act-on-matching.js'
 export type { InboxState, PrunableState } from './inbox/states.js'
 export { MemoryInbox } from './inbox/memory-inbox.js'
 export { DoNotRetryError } from './handlers/do-not-retry.js'

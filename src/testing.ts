@@ -18,4 +18,3 @@ export {
 } from './testing/recorded-requests.js'
 export type { RecordedSubscription } from './testing/recorded-description.js'
 export { registerIdempotencyStoreTests, type StoreUnderTest } from './testing/idempotency-store-tests.js'
-export { registerInboxTests, type InboxUnderTest, type RetentionUnderTest } from './testing/inbox-tests.js'

@@ -131,7 +131,8 @@ async function untilEmpty(file, progress) {
   try {
     const giveUpAt = Date.now() + 30_000
     for (;;) {
-      const { handled, quarantined, dead, unhandled, stored, running, retrying } = await inbox.stats()
+      const { handled, quarantined, dead, unhandled, stored, running, retrying } = (await inbox.stats())
+        .counts
       const unfinished = stored + running + retrying
       progress.show('waiting until the inbox is empty', handled, handled + unfinished)
       if (unfinished === 0 || Date.now() > giveUpAt)

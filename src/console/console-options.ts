@@ -10,7 +10,7 @@ import {
 } from '../base/option-checks.js'
 import type { ReceiverEvents } from '../events/event-channel.js'
 import type { InboxOperations } from '../inbox/operations.js'
-import { hasOperations } from '../inbox/published-operations.js'
+import { INBOX, isInbox } from '../inbox/inbox.js'
 import type { Logger } from '../logging/logger.js'
 import { loggerOption, type LoggerOption } from '../logging/logger-option.js'
 import type { Operator } from './operator.js'
@@ -19,7 +19,7 @@ import type { BodyAccess } from './page.js'
 /** A receiver or a worker with an inbox. */
 export interface ConsoleProcess {
   readonly events: ReceiverEvents
-  readonly operations: InboxOperations | undefined
+  readonly [INBOX]?: InboxOperations | undefined
 }
 
 export interface ConsoleViewOptions {
@@ -65,7 +65,7 @@ void (true satisfies HasAll<keyof ConsoleOptions, typeof CONSOLE_OPTIONS>)
 
 /** `ConsoleOptions`, checked and with defaults. */
 interface ConsoleSettings extends ConsoleViewSettings {
-  readonly operations: InboxOperations
+  readonly inbox: InboxOperations
   readonly events: ReceiverEvents | undefined
   readonly operator: (request: IncomingMessage) => unknown
   readonly clock: () => number
@@ -120,18 +120,17 @@ export function nobodyNamed(): Operator {
 function inspected({
   receiver,
   inbox,
-}: Pick<ConsoleOptions, 'receiver' | 'inbox'>): Pick<ConsoleSettings, 'operations' | 'events'> {
+}: Pick<ConsoleOptions, 'receiver' | 'inbox'>): Pick<ConsoleSettings, 'inbox' | 'events'> {
   if (receiver !== undefined && inbox !== undefined)
     throw invalidOption(OWNER, 'inbox', inbox, 'the receiver has an inbox: give one of both')
   if (receiver !== undefined) {
-    const { events, operations } = (receiver ?? {}) as Partial<ConsoleProcess>
+    const { events, [INBOX]: itsInbox } = (receiver ?? {}) as Partial<ConsoleProcess>
     if (typeof events?.on !== 'function')
       throw invalidOption(OWNER, 'receiver', receiver, 'pass a receiver or a worker')
-    if (operations) return { operations, events }
+    if (itsInbox) return { inbox: itsInbox, events }
     throw invalidOption(OWNER, 'receiver', receiver, 'the console shows an inbox: give the receiver one')
   }
-  if (typeof inbox === 'object' && inbox !== null && hasOperations(inbox))
-    return { operations: inbox, events: undefined }
-  const cure = 'pass a receiver or a worker as receiver, or an inbox with all methods of InboxOperations'
+  if (isInbox(inbox)) return { inbox, events: undefined }
+  const cure = 'pass a receiver or a worker as receiver, or a SqliteInbox or PostgresInbox as inbox'
   throw invalidOption(OWNER, 'inbox', inbox, cure)
 }

@@ -27,10 +27,10 @@ export interface WebConsole extends Middleware {
 export function createConsole<Request extends IncomingMessage = IncomingMessage>(
   options: ConsoleOptions<Request>,
 ): WebConsole {
-  const { operations, events, operator, clock, logger, ...view } = parseConsoleOptions(options)
+  const { inbox, events, operator, clock, logger, ...view } = parseConsoleOptions(options)
   const activity = events && new ProcessActivity(events, clock, monotonic)
-  const reading = new InboxReading(operations, monotonic)
-  const handle = consoleHandler({ operations, reading, activity, clock, logger, ...view }, () =>
+  const reading = new InboxReading(inbox, monotonic)
+  const handle = consoleHandler({ inbox, reading, activity, clock, logger, ...view }, () =>
     applicationAccess(operator),
   )
   const middleware: Middleware = function countersignConsole(request, response) {

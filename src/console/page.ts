@@ -9,7 +9,7 @@ import type { InboxReading } from './inbox-reading.js'
 
 /** What all pages of a console share. */
 export interface ConsoleParts {
-  readonly operations: InboxOperations
+  readonly inbox: InboxOperations
   readonly reading: InboxReading
   /** What the receiver or worker of this process has reported; undefined if the console has only an inbox. */
   readonly activity: ProcessActivity | undefined

@@ -1,4 +1,4 @@
-import type { ClaimEnd } from './inbox.js'
+import type { ClaimEnd } from './engine.js'
 import type { Attempt, AttemptState, OperatorAction } from './operations.js'
 
 /** How many attempts of an entry are kept. An operator can retry an entry without end. */

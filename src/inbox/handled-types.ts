@@ -1,4 +1,4 @@
-import type { EventTypes } from './inbox.js'
+import type { EventTypes } from './engine.js'
 
 /** Stands for all event types, if a worker asked for any. No handler can be registered for an empty type. */
 const ANY_TYPE = ''

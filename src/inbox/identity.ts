@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Arrival } from './inbox.js'
+import type { Arrival } from './engine.js'
 
 /**
  * Repeats are recognised by these. 16 bytes of each are enough to tell them apart, and half a signature from a stolen file

@@ -1,6 +1,8 @@
+import type { EventChannel } from '../events/event-channel.js'
 import type { EntryId } from '../callback/callback.js'
-import type { InboxOpener } from './inbox.js'
-import type { ActOptions, ActResult } from './operations.js'
+import type { InboxOpener } from './engine.js'
+import type { ActResult } from './operations.js'
+import type { Decision } from './operator-action.js'
 import type { OperatorAction } from './states.js'
 
 /** Those who have opened an inbox object. It is closed with the last of them, and each is told of the decisions of operators. */
@@ -30,15 +32,24 @@ export class InboxOpeners {
   async decide(
     id: EntryId,
     action: OperatorAction,
-    by: string,
-    options: ActOptions | undefined,
+    decision: Decision,
     act: () => Promise<ActResult>,
   ): Promise<ActResult> {
     const result = await act()
-    if (result.done) for (const opener of this.#openers) opener.decided?.(id, action, by, options?.reason)
+    if (result.done) for (const opener of this.#openers) opener.decided?.(id, action, decision)
     return result
   }
 }
 
 /** The program itself, if it calls `open()` and `close()` without an argument. */
 const PROGRAM: InboxOpener = {}
+
+/** Publishes on `events` what operators decide, and calls `onDue` after each decision. */
+export function decisionPublisher(events: EventChannel, onDue: () => void): InboxOpener {
+  return {
+    decided(id, action, { by, reason }) {
+      onDue()
+      events.publish('decided', { entryId: id, action, by, ...(reason !== undefined && { reason }) })
+    },
+  }
+}

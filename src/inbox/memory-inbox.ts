@@ -2,7 +2,6 @@ import type { EntryId } from '../callback/callback.js'
 import type { HasAll } from '../base/has-all.js'
 import { checkKnownOptions, clockOption } from '../base/option-checks.js'
 import type { ActivityBucket, ActivityRequest } from './activity.js'
-import { checkBegin, checkClaim, checkClaims, checkEnds } from './claim-checks.js'
 import { AskedTypes } from './handled-types.js'
 import type {
   AddResult,
@@ -12,25 +11,25 @@ import type {
   Claims,
   ClaimToken,
   EventTypes,
+  InboxEngine,
   InboxOpener,
-  PruneEntries,
   SettledClaim,
-} from './inbox.js'
+} from './engine.js'
+import type { PruneEntries } from './operations.js'
 import type {
-  ActOptions,
   ActResult,
-  CompleteInbox,
   Entry,
   EntryCount,
   EntryFilter,
   EntryPage,
-  EntrySearch,
+  EntryList,
   EntrySummary,
   InboxStats,
   OperatorAction,
   RelatedEntry,
 } from './operations.js'
 import { InboxClock } from './inbox-clock.js'
+import { Inbox } from './inbox.js'
 import { InboxOpeners } from './inbox-openers.js'
 import { add } from './memory/add.js'
 import { begin, claim, extend, requeueUnhandled, setTimesAnew, settle } from './memory/claims.js'
@@ -39,8 +38,7 @@ import { activityOf, listOf, statsOf } from './memory/look.js'
 import type { MemoryEntry } from './memory/memory-entry.js'
 import { act, related, show } from './memory/operator.js'
 import { entriesToPrune } from './memory/prune.js'
-import { checkAction, checkCount, checkId, checkPrune, checkSearch } from './operation-checks.js'
-import { decisionOf } from './operator-action.js'
+import type { Decision } from './operator-action.js'
 import { RETENTION_OPTIONS, retentionOptions, type RetentionOptions } from './retention.js'
 import { DEFAULT_PAGE_LIMIT } from './search.js'
 
@@ -53,7 +51,13 @@ export interface MemoryInboxOptions extends RetentionOptions {
 }
 
 /** An inbox in the memory of this process, for tests and first steps. Its entries are lost when the process ends. */
-export class MemoryInbox implements CompleteInbox {
+export class MemoryInbox extends Inbox {
+  constructor(options: MemoryInboxOptions = {}) {
+    super(new MemoryEngine(options))
+  }
+}
+
+class MemoryEngine implements InboxEngine {
   readonly retentionMs: number
   readonly discardedRetentionMs: number
   readonly #clock: InboxClock
@@ -77,12 +81,10 @@ export class MemoryInbox implements CompleteInbox {
   }
 
   async add(arrival: Arrival, begin?: BeginOnArrival): Promise<AddResult> {
-    checkBegin(begin)
     return add(this.#entries, arrival, begin, this.#clock.now())
   }
 
   async claim(request: ClaimEntries): Promise<Claims> {
-    checkClaim(request)
     const now = this.#clock.now()
     const clockSetBackMs = this.#setTimesAnew(now)
     this.#recordTypes(request.eventTypes, now)
@@ -90,17 +92,14 @@ export class MemoryInbox implements CompleteInbox {
   }
 
   async begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
-    checkClaims('inbox.begin', claims, leaseMs)
     return idsOf(begin(this.#entries, claims, leaseMs, this.#clock.now()))
   }
 
   async extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
-    checkClaims('inbox.extend', claims, leaseMs)
     return idsOf(extend(this.#entries, claims, leaseMs, this.#clock.now()))
   }
 
   async settle(ends: readonly SettledClaim[]): Promise<ReadonlySet<EntryId>> {
-    checkEnds(ends)
     const now = this.#clock.now()
     return idsOf(ends.map((end) => settle(this.#entries, end, now)).filter((entry) => entry !== undefined))
   }
@@ -109,20 +108,13 @@ export class MemoryInbox implements CompleteInbox {
     return statsOf(this.#entries.all.values(), this.#entries.shownStates())
   }
 
-  async list(filter: EntryFilter, page: EntryPage = {}): Promise<EntrySummary[]> {
-    checkSearch('inbox.list', filter, page)
-    return this.#list(filter, page)
-  }
-
-  async search(filter: EntryFilter, page: EntryPage = {}): Promise<EntrySearch> {
-    checkSearch('inbox.search', filter, page)
+  async list(filter: EntryFilter, page: EntryPage): Promise<EntryList> {
     const entries = this.#list(filter, page)
     const isFull = entries.length === (page.limit ?? DEFAULT_PAGE_LIMIT)
     return isFull && entries.length > 0 ? { entries, next: entries.at(-1)!.id } : { entries }
   }
 
   async count(filter: EntryFilter, max: number): Promise<EntryCount> {
-    checkCount(filter, max)
     const { length } = this.#list(filter, { limit: max + 1 })
     return { count: Math.min(length, max), more: length > max }
   }
@@ -132,25 +124,20 @@ export class MemoryInbox implements CompleteInbox {
   }
 
   async show(id: EntryId): Promise<Entry | undefined> {
-    checkId('inbox.show', id)
     return show(this.#entries, id)
   }
 
   async related(id: EntryId): Promise<RelatedEntry[]> {
-    checkId('inbox.related', id)
     return related(this.#entries, id)
   }
 
-  async act(id: EntryId, action: OperatorAction, by: string, options?: ActOptions): Promise<ActResult> {
-    checkId('inbox.act', id)
-    checkAction('inbox.act', action)
-    return this.#openers.decide(id, action, by, options, async () =>
-      act(this.#entries, id, action, decisionOf(by, options), this.#clock.now()),
+  async act(id: EntryId, action: OperatorAction, decision: Decision): Promise<ActResult> {
+    return this.#openers.decide(id, action, decision, async () =>
+      act(this.#entries, id, action, decision, this.#clock.now()),
     )
   }
 
   async prune(request: PruneEntries): Promise<number> {
-    checkPrune(request)
     const old = entriesToPrune(this.#entries, request, this, this.#clock.now())
     if (!request.dryRun) for (const entry of old) this.#entries.delete(entry)
     return old.length

@@ -2,8 +2,8 @@ import { types } from 'node:util'
 import type { HasAll } from '../base/has-all.js'
 import { checkKnownOptions, integerOption, invalidOption, isRecord, kindOf } from '../base/option-checks.js'
 import type { EntryId } from '../callback/callback.js'
-import type { PruneEntries } from './inbox.js'
-import { NO_ENTRIES } from './no-entries.js'
+import type { PruneEntries } from './operations.js'
+import { NO_ENTRIES } from './states.js'
 import type { ActOptions, EntryFilter, EntryPage, OperatorAction, SeenEntry } from './operations.js'
 import { PRUNABLE, type InboxState } from './states.js'
 
@@ -14,7 +14,7 @@ export const ACTIONS = ['retry', 'release', 'discard', 'undo'] as const satisfie
  * to leave out, and a misspelled state finds nothing.
  * @throws CountersignError ERR_OPTION_UNKNOWN, ERR_OPTION_INVALID
  */
-export function checkFilter(owner: string, filter: EntryFilter): void {
+function checkFilter(owner: string, filter: EntryFilter): void {
   checkKnownOptions(owner, filter, FILTER_NAMES, { option: 'filter', part: 'filter' })
   checkStates(owner, filter.states)
   for (const name of FILTER_TEXTS) checkText(owner, name, filter[name], 'pass a text')
@@ -26,7 +26,7 @@ export function checkFilter(owner: string, filter: EntryFilter): void {
 }
 
 /** @throws CountersignError ERR_OPTION_UNKNOWN, ERR_OPTION_INVALID */
-export function checkSearch(owner: string, filter: EntryFilter, page: EntryPage): void {
+export function checkPage(owner: string, filter: EntryFilter, page: EntryPage): void {
   checkFilter(owner, filter)
   checkKnownOptions(owner, page, PAGE_NAMES, { option: 'page', part: 'page' })
   checkText(owner, 'afterId', page.afterId, ID_CURE)
@@ -91,12 +91,12 @@ function checkSeen(owner: string, expected: SeenEntry | undefined): void {
     typeof expected.state === 'string' &&
     typeof expected.attempts === 'number' &&
     (expected.finishedAt === undefined || types.isDate(expected.finishedAt))
-  const cure = 'pass an entry as list, search or show return it, with state, attempts and finishedAt'
+  const cure = 'pass an entry as list or show return it, with state, attempts and finishedAt'
   if (!isSeen) throw invalidOption(owner, 'expected', expected, cure, kindOf(expected))
 }
 
 /** A number that is required. */
-export function checkWholeNumber(owner: string, name: string, value: number): void {
+function checkWholeNumber(owner: string, name: string, value: number): void {
   integerOption(owner, name, value, { fallback: NaN, min: 0 })
 }
 
@@ -104,7 +104,7 @@ function checkText(owner: string, name: string, value: unknown, cure: string): v
   if (value !== undefined && typeof value !== 'string') throw invalidOption(owner, name, value, cure)
 }
 
-export function checkFlag(owner: string, name: string, value: unknown): void {
+function checkFlag(owner: string, name: string, value: unknown): void {
   if (value !== undefined && typeof value !== 'boolean')
     throw invalidOption(owner, name, value, 'use true or false')
 }

@@ -1,34 +1,41 @@
 import type { EntryId, VerifiedCallback } from '../callback/callback.js'
 import type { ActivityBucket, ActivityRequest } from './activity.js'
-import type { ArrivedHeaders, Inbox } from './inbox.js'
-import type { InboxState, OperatorAction } from './states.js'
+import type { InboxState, OperatorAction, PrunableState } from './states.js'
 
 export type { OperatorAction, OperatorDecision } from './states.js'
 
 /**
- * The operations of operators on an inbox. `countersign inbox` and the console need them. The receiver does not. The worker uses
- * `count` and `stats`, if the inbox has them, to warn of unhandled entries.
+ * What operators and their programs do with an inbox: `SqliteInbox`, `PostgresInbox` and `MemoryInbox` have these methods. They may
+ * be called beside the receivers and workers that use the object, and in a process that has none.
  */
-export interface InboxOperations extends Pick<
-  Inbox,
-  'retentionMs' | 'discardedRetentionMs' | 'open' | 'prune' | 'close'
-> {
+export interface InboxOperations {
+  /**
+   * How long a handled entry is kept at least, in milliseconds. The time counts from the latest delivery that was signed anew,
+   * by the clock of the inbox and by the times that the service signs. Within this time no repeat is handled again.
+   */
+  readonly retentionMs: number
+
+  /** How long an entry that an operator discarded is kept at least, in milliseconds. */
+  readonly discardedRetentionMs: number
+
+  /**
+   * Connects, and brings the schema up to date. Rejects when it cannot. Safe to call twice. A receiver or a worker opens its inbox
+   * itself when it starts.
+   */
+  open(): Promise<void>
+
   /** How many entries are in each state. */
   stats(): Promise<InboxStats>
 
   /**
-   * Entries that match the filter, in the order of their arrival: at most `limit` of them, which is 100 by default. The result does
-   * not say whether more entries match. To go through all of them use `search`.
+   * Entries that match the filter, in the order of their arrival: at most `limit` of them, which is 100 by default. Each call examines
+   * a bounded number of entries, so it is fast also if few of many entries match. A page may have fewer entries than `limit`, or none,
+   * although more entries match. Then `next` of the result is set.
+   * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
    */
-  list(filter: EntryFilter, page?: EntryPage): Promise<EntrySummary[]>
+  list(filter: EntryFilter, page?: EntryPage): Promise<EntryList>
 
-  /**
-   * Like `list`, but each call examines a bounded number of entries, so it is fast also if few of many entries match. A page may
-   * have fewer entries than `limit`, or none, although more entries match. Then `next` of the result is set.
-   */
-  search(filter: EntryFilter, page?: EntryPage): Promise<EntrySearch>
-
-  /** How many entries match the filter, up to `max`. It examines a bounded number of entries, as `search` does. */
+  /** How many entries match the filter, up to `max`. It examines a bounded number of entries, as `list` does. */
   count(filter: EntryFilter, max: number): Promise<EntryCount>
 
   /**
@@ -55,10 +62,24 @@ export interface InboxOperations extends Pick<
    * @throws CountersignError ERR_OPTION_INVALID if the name or the reason is too long or has control characters
    */
   act(id: EntryId, action: OperatorAction, by: string, options?: ActOptions): Promise<ActResult>
-}
 
-/** An inbox for receivers, workers and operators, as those of this package are. */
-export interface CompleteInbox extends Inbox, Omit<InboxOperations, keyof Inbox> {}
+  /**
+   * Deletes up to `limit` entries of one state, oldest first. Resolves to their number. The inbox measures the age of an entry
+   * by its own clock and by the latest time that the service has signed: the entry must have ended, and all its deliveries
+   * must have been signed, longer ago than the age by both. A time that the service has signed counts no further than the time
+   * of its arrival.
+   *
+   * The latest signed time of the deleted entries is kept. A callback that arrives later, is not known, and was signed no later
+   * than that is quarantined (`forgotten`), because it may be a replay.
+   */
+  prune(request: PruneEntries): Promise<number>
+
+  /**
+   * Closes the inbox, unless a receiver or a worker has opened the object and not closed it, which then closes it. Safe to call
+   * twice.
+   */
+  close(): Promise<void>
+}
 
 export type ActResult =
   | { readonly done: true }
@@ -81,7 +102,7 @@ export interface ActOptions {
   /** The reason, for the history. At most 500 characters, without control characters such as line feeds. @default none */
   readonly reason?: string | undefined
   /**
-   * The entry as the operator saw it: a result of `list`, `search` or `show`. If the entry has changed since, the decision is
+   * The entry as the operator saw it: a result of `list` or `show`. If the entry has changed since, the decision is
    * refused. The inbox compares in the step that decides. @default undefined, which decides on the entry as it is
    */
   readonly expected?: SeenEntry | undefined
@@ -147,8 +168,8 @@ export interface EntrySummary {
   readonly copies: number
 }
 
-export interface EntrySearch {
-  /** The entries of this page, in the order of the search. */
+export interface EntryList {
+  /** The entries of this page, in the order that was asked for. */
   readonly entries: EntrySummary[]
   /** Set if more entries may match. Pass it as `afterId` to get the next page. */
   readonly next?: EntryId | undefined
@@ -202,7 +223,27 @@ export interface OperatorRecord {
   readonly reason?: string | undefined
 }
 
-export type InboxStats = Readonly<Record<InboxState, number>> & {
-  /** When the oldest entry arrived that is stored, running or retrying. */
-  readonly oldestUnfinished?: Date | undefined
+export interface InboxStats {
+  readonly counts: Readonly<Record<InboxState, number>>
+  /** When the oldest entry arrived that is stored, running or retrying. Undefined if there is none. */
+  readonly oldestUnfinishedAt?: Date | undefined
+}
+
+/** Headers as they arrived, in their order: what an operator may see of them. */
+export interface ArrivedHeaders {
+  readonly pairs: readonly (readonly [name: string, value: string])[]
+  /** Whether headers beyond the limit of 4 KiB were left out, or the last value was cut. */
+  readonly isCut: boolean
+}
+
+export interface PruneEntries {
+  readonly state: PrunableState
+  readonly limit: number
+  /**
+   * The age that an entry must exceed, in milliseconds. A smaller value than the default has no effect.
+   * @default `retentionMs`; for discarded entries `discardedRetentionMs`, if that is longer
+   */
+  readonly olderThanMs?: number | undefined
+  /** Delete nothing, but resolve to how many entries would be deleted. @default false */
+  readonly dryRun?: boolean | undefined
 }

@@ -1,5 +1,5 @@
 import { integerOption } from '../base/option-checks.js'
-import type { Inbox, PruneEntries } from './inbox.js'
+import type { InboxOperations, PruneEntries } from './operations.js'
 import type { PrunableState } from './states.js'
 
 /** How long an inbox keeps entries that have ended. */
@@ -36,7 +36,7 @@ export function retentionOptions(owner: string, options: RetentionOptions): Rete
   }
 }
 
-export type Retention = Pick<Inbox, 'retentionMs' | 'discardedRetentionMs'>
+export type Retention = Pick<InboxOperations, 'retentionMs' | 'discardedRetentionMs'>
 
 /** How old an entry in this state must be before it may be deleted, in milliseconds. */
 export function retentionOf(state: PrunableState, { retentionMs, discardedRetentionMs }: Retention): number {

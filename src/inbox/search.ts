@@ -1,11 +1,11 @@
 import { nextTick } from '../base/next-tick.js'
 import type { EntryId } from '../callback/callback.js'
-import type { EntryCount, EntryPage, EntrySearch, EntrySummary } from './operations.js'
+import type { EntryCount, EntryPage, EntryList, EntrySummary } from './operations.js'
 
-/** How many entries a page of `list` or `search` has by default. */
+/** How many entries a page of `list` has by default. */
 export const DEFAULT_PAGE_LIMIT = 100
 
-/** How many entries one call of `search` or `count` examines at most. */
+/** How many entries one call of `list` or `count` examines at most. */
 const MAX_EXAMINED = 20_000
 
 /**
@@ -30,7 +30,7 @@ export async function searchInSteps(
   step: (afterId: EntryId | undefined, limit: number) => Promise<SearchStep<EntrySummary[]>>,
   examinedByStep: number,
   maxExamined = MAX_EXAMINED,
-): Promise<EntrySearch> {
+): Promise<EntryList> {
   const entries: EntrySummary[] = []
   let next = afterId
   for (let examined = 0; examined < maxExamined; examined += examinedByStep) {

@@ -61,3 +61,15 @@ export type OperatorAction = OperatorDecision | 'undo'
 export const PRUNABLE = ['handled', 'discarded'] as const satisfies readonly StoredState[]
 
 export type PrunableState = (typeof PRUNABLE)[number]
+
+/** How many entries are in each state of an empty inbox; the compiler keeps it complete. */
+export const NO_ENTRIES: Readonly<Record<InboxState, number>> = {
+  stored: 0,
+  running: 0,
+  retrying: 0,
+  handled: 0,
+  dead: 0,
+  unhandled: 0,
+  quarantined: 0,
+  discarded: 0,
+}

@@ -1,4 +1,4 @@
-import type { ArrivedHeaders } from './inbox.js'
+import type { ArrivedHeaders } from './operations.js'
 
 /**
  * Headers in the form in which a row of an inbox stores them: a JSON list of alternating names and values, with one more element if

@@ -24,7 +24,7 @@ interface WaitParts {
   /** Such as `receiver.waitFor`. */
   readonly owner: string
   readonly events: ReceiverEvents
-  readonly operations: Pick<InboxOperations, 'list'> | undefined
+  readonly inbox: Pick<InboxOperations, 'list'> | undefined
 }
 
 /** Another process may handle the entry, which publishes no event here. */
@@ -34,7 +34,7 @@ const LOOK_EVERY_MS = 20
 export async function waitForCallback(
   idempotencyKey: string,
   options: WaitForOptions,
-  { owner, events, operations }: WaitParts,
+  { owner, events, inbox }: WaitParts,
 ): Promise<FinishedCallback> {
   checkKnownOptions(owner, options, ['timeoutMs'])
   const timeoutMs = durationOption(owner, 'timeoutMs', options.timeoutMs, 10_000)
@@ -45,18 +45,18 @@ export async function waitForCallback(
     const message = `${owner}: callback ${key} ${state} after ${timeoutMs} ms. Wait longer, or look into the log.`
     return new CountersignError('ERR_WAIT_TIMEOUT', message)
   }
-  return operations ? look(operations, key, timeoutMs, late) : listen(events, key, timeoutMs, late)
+  return inbox ? look(inbox, key, timeoutMs, late) : listen(events, key, timeoutMs, late)
 }
 
 async function look(
-  operations: Pick<InboxOperations, 'list'>,
+  inbox: Pick<InboxOperations, 'list'>,
   idempotencyKey: string,
   timeoutMs: number,
   late: (state: string) => CountersignError,
 ): Promise<FinishedCallback> {
   const giveUpAt = performance.now() + timeoutMs
   for (;;) {
-    const entries = await operations.list({ idempotencyKey })
+    const { entries } = await inbox.list({ idempotencyKey })
     const finished = endOf(entries)
     if (finished) return finished
     if (performance.now() >= giveUpAt) {

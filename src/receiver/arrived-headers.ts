@@ -1,7 +1,7 @@
 import { CREDENTIAL_NAME, FOREIGN_SCHEME, JWT_START } from '../base/credential-headers.js'
 import { SIGNATURE } from '../base/without-credentials.js'
 import { withoutQuery } from '../callback/subscriptions.js'
-import type { ArrivedHeaders } from '../inbox/inbox.js'
+import type { ArrivedHeaders } from '../inbox/operations.js'
 
 /** The limit for all names and values together. Node decodes headers as Latin-1, so one character is one byte. */
 const MAX_HEADER_BYTES = 4_096

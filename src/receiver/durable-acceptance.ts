@@ -13,14 +13,14 @@ import type { Authenticated, Acceptance } from './acceptance.js'
 import { headerKeeper } from './arrived-headers.js'
 import { InFlight } from './in-flight.js'
 import { PROBE_MEMORY_MS } from '../probe/probe-limit.js'
-import type { AddResult, Inbox, InboxOpener } from '../inbox/inbox.js'
+import type { AddResult, InboxEngine, InboxOpener } from '../inbox/engine.js'
 import type { Worker } from '../worker/worker.js'
 
 /** Says which events have to be handled one after the other: those for which it returns the same text. */
 export type OrderBy<Event> = (event: Event) => string | undefined
 
 interface DurableAcceptanceParts {
-  readonly inbox: Inbox
+  readonly inbox: InboxEngine
   readonly worker: Worker
   readonly opener: InboxOpener
   readonly handlers: Handlers
@@ -81,7 +81,7 @@ export class DurableAcceptance implements Acceptance {
 
   rememberProbe(nonce: string, sentAtMs: number): MaybePending<boolean> {
     const { inbox } = this.#parts
-    if (!this.#isOpen || !inbox.rememberProbe) return true
+    if (!this.#isOpen) return true
     return inbox.rememberProbe(nonce, sentAtMs, sentAtMs - PROBE_MEMORY_MS)
   }
 

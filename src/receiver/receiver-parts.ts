@@ -8,7 +8,8 @@ import { Dispatcher } from '../handlers/dispatcher.js'
 import { Handlers } from '../handlers/handlers.js'
 import { OutcomeLog } from '../http/log-outcome.js'
 import { callbackProcessor } from '../http/process-callback.js'
-import { decisionPublisher, operationsFor } from '../inbox/published-operations.js'
+import { ENGINE } from '../inbox/inbox.js'
+import { decisionPublisher } from '../inbox/inbox-openers.js'
 import { silentLogger } from '../logging/logger.js'
 import { ProbeResponder } from '../probe/responder.js'
 import { Worker } from '../worker/worker.js'
@@ -37,7 +38,7 @@ export function createParts(settings: ReceiverSettings) {
   const outcomeLog = new OutcomeLog(logger, settings.logRefusalsPerSecond)
   if (logger !== silentLogger) events.on('answered', (event) => outcomeLog.write(event))
 
-  const { handlers, acceptance, operations } = createAcceptance(settings, events)
+  const { handlers, acceptance } = createAcceptance(settings, events)
   const stopping = new AbortController()
   // Each callback whose body is arriving listens to it.
   setMaxListeners(Infinity, stopping.signal)
@@ -73,8 +74,7 @@ export function createParts(settings: ReceiverSettings) {
     outcomeLog,
     capture,
     acceptance,
-    operations,
-    hasInbox: 'inbox' in settings.acceptance,
+    inbox: 'inbox' in settings.acceptance ? settings.acceptance.inbox : undefined,
     pipeline,
     processCallback,
     stopping,
@@ -89,19 +89,19 @@ export function createParts(settings: ReceiverSettings) {
 function createAcceptance(settings: ReceiverSettings, events: EventChannel) {
   const { acceptance, handlerTimeoutMs, leaseMs, schemas, logger, secrets } = settings
   const { dependencyTimeoutMs, clock } = settings.authentication
-  const hasTransactions = 'inbox' in acceptance && acceptance.inbox.transact !== undefined
+  const hasTransactions = 'inbox' in acceptance && acceptance.inbox[ENGINE].transact !== undefined
   const lackSharedStore = 'store' in acceptance && settings.checked.inMemory
   const handlers = new Handlers(handlerTimeoutMs, leaseMs, 'receiver', { hasTransactions, lackSharedStore })
   const dispatcher = new Dispatcher({ handlers, schemas, schemaTimeoutMs: dependencyTimeoutMs, logger })
   const shared = { handlers, dispatcher, leaseMs, dependencyTimeoutMs, events, logger }
   if (!('inbox' in acceptance)) {
-    return { handlers, acceptance: new InlineAcceptance({ ...shared, ...acceptance }), operations: undefined }
+    return { handlers, acceptance: new InlineAcceptance({ ...shared, ...acceptance }) }
   }
-  const worker = new Worker({ ...shared, ...acceptance, clock, secrets })
+  const inbox = acceptance.inbox[ENGINE]
+  const worker = new Worker({ ...shared, ...acceptance, inbox, clock, secrets })
   const opener = decisionPublisher(events, () => worker.wake())
   return {
     handlers,
-    acceptance: new DurableAcceptance({ ...shared, ...acceptance, worker, opener }),
-    operations: operationsFor(opener, acceptance.inbox),
+    acceptance: new DurableAcceptance({ ...shared, ...acceptance, inbox, worker, opener }),
   }
 }

@@ -12,7 +12,7 @@ import { fromFetch, toFetch } from '../http/fetch-request.js'
 import { FETCHED_BODY, readPlainBody, RECEIVED_BODY, type BodyTexts } from '../http/plain-body.js'
 import { plainHead, type PlainRequest } from '../http/plain-request.js'
 import { refuseMisuse, requireNodeResponse, type Middleware } from '../http/middleware.js'
-import type { InboxOperations } from '../inbox/operations.js'
+import { INBOX, type Inbox } from '../inbox/inbox.js'
 import { waitForCallback, type FinishedCallback, type WaitForOptions } from '../inbox/wait-for-callback.js'
 import type { Outcome } from '../callback/outcomes.js'
 import { createParts, type ReceiverParts } from './receiver-parts.js'
@@ -49,12 +49,6 @@ export function createReceiver<Events extends object = EventMap>(
 }
 
 export class Receiver<Events extends object = AnyEvents> extends Registration<Events> {
-  /**
-   * What operators do with the inbox, as the methods of the inbox itself do. What `act` does is also published on `events`, and
-   * makes the worker of this process look immediately. `close` has no effect: `stop()` closes the inbox. Undefined without an
-   * inbox, and if the inbox lacks one of the operations.
-   */
-  readonly operations: InboxOperations | undefined
   readonly #parts: ReceiverParts
   readonly #listener: CallbackListener
   #started = false
@@ -65,9 +59,13 @@ export class Receiver<Events extends object = AnyEvents> extends Registration<Ev
     const parts = createParts(settings)
     super(parts.handlers, parts.events)
     this.#parts = parts
-    this.operations = parts.operations
     const { processCallback, lingerMs, logger } = parts
     this.#listener = callbackListener(processCallback, { lingerMs, exclusive: false, logger })
+  }
+
+  /** For the console and for metrics. It is not a part of the public interface. */
+  get [INBOX](): Inbox | undefined {
+    return this.#parts.inbox
   }
 
   /**
@@ -182,11 +180,11 @@ export class Receiver<Events extends object = AnyEvents> extends Registration<Ev
         'start: the receiver has been stopped and cannot start again. Create a new one with createReceiver.'
       throw new CountersignError('ERR_STOPPED', message)
     }
-    const { handlers, acceptance, checked, hasInbox, logger } = this.#parts
+    const { handlers, acceptance, checked, inbox, logger } = this.#parts
     handlers.freeze()
     await acceptance.start()
     if (this.#started) return
-    warnOfGaps(checked.subscriptions, handlers.registered, logger, { hasInbox })
+    warnOfGaps(checked.subscriptions, handlers.registered, logger, { hasInbox: inbox !== undefined })
     selfCheck({ ...checked, logger })
     this.#started = true
   }
@@ -208,8 +206,8 @@ export class Receiver<Events extends object = AnyEvents> extends Registration<Ev
    * @throws CountersignError ERR_WAIT_TIMEOUT, ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN; or the error of the inbox
    */
   waitFor(idempotencyKey: string, options: WaitForOptions = {}): Promise<FinishedCallback> {
-    const { events, operations } = this
-    return waitForCallback(idempotencyKey, options, { owner: 'receiver.waitFor', events, operations })
+    const { events, [INBOX]: inbox } = this
+    return waitForCallback(idempotencyKey, options, { owner: 'receiver.waitFor', events, inbox })
   }
 
   /**

@@ -16,17 +16,11 @@ import { MemoryIdempotencyStore } from '../idempotency/memory-store.js'
 import type { IdempotencyStore } from '../idempotency/store.js'
 import type { OrderBy } from './durable-acceptance.js'
 import { diagnosisOption, type DiagnosisOptions } from './refusal-diagnosis.js'
-import type { Inbox } from '../inbox/inbox.js'
+import { inboxOption, isInbox, type Inbox } from '../inbox/inbox.js'
 import { MemoryInbox } from '../inbox/memory-inbox.js'
-import {
-  checkInbox,
-  EMPTYING_OPTIONS,
-  parseEmptyingOptions,
-  type EmptyingOptions,
-} from '../worker/worker-options.js'
+import { EMPTYING_OPTIONS, parseEmptyingOptions, type EmptyingOptions } from '../worker/worker-options.js'
 import { KnownSecrets } from '../logging/known-secrets.js'
 import type { Logger } from '../logging/logger.js'
-import { property } from '../base/foreign-value.js'
 import type { HasAll } from '../base/has-all.js'
 import { checkKnownOptions, functionOption, invalidOption, objectOption } from '../base/option-checks.js'
 
@@ -109,7 +103,7 @@ export function parseReceiverOptions<Events extends object>(
   const { logger } = handling
   const limits = bodyLimits(OWNER, options)
   const authentication = parseAuthenticatorOptions(OWNER, options, logger, secrets)
-  const durable = inboxOption(options, authentication)
+  const durable = durableOptions(options, authentication)
   const acceptance = durable ?? {
     store: storeOption(options.store, authentication, { ...authentication, logger }),
   }
@@ -149,15 +143,14 @@ function listedSubscriptions(
 }
 
 /** Undefined without an inbox, in which case none of these options may be given. */
-function inboxOption<Events extends object>(options: ReceiverOptions<Events>, tolerance: Tolerance) {
-  const inbox: Inbox | undefined = options.inbox
-  if (inbox === undefined) {
+function durableOptions<Events extends object>(options: ReceiverOptions<Events>, tolerance: Tolerance) {
+  if (options.inbox === undefined) {
     const stray = INBOX_OPTIONS.find((name) => options[name] !== undefined)
     if (stray)
       throw invalidOption(OWNER, stray, options[stray], 'it has no effect without an inbox: leave it out')
     return undefined
   }
-  checkInbox(OWNER, inbox)
+  const inbox = inboxOption(OWNER, options.inbox)
   if (options.store)
     throw invalidOption(OWNER, 'store', options.store, 'it has no effect with an inbox: leave it out')
   checkRetention(OWNER, 'inbox', inbox.retentionMs, tolerance)
@@ -181,8 +174,7 @@ function storeOption(
     const clock = fallback.clock === Date.now ? undefined : fallback.clock
     return new MemoryIdempotencyStore({ retentionMs, logger: fallback.logger, clock })
   }
-  // An inbox has a `claim` as well, which takes and returns other things.
-  if (['add', 'settle'].every((name) => typeof property(store, name) === 'function'))
+  if (isInbox(store))
     throw invalidOption(OWNER, 'store', store, 'it is an inbox: pass it as inbox', 'an inbox')
   objectOption(OWNER, 'store', store, ['claim'])
   checkRetention(OWNER, 'store', store.retentionMs, tolerance)

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import { withTimeout } from '../base/timeout.js'
 import type { InboxOperations, InboxStats } from '../inbox/operations.js'
-import { NO_ENTRIES } from '../inbox/no-entries.js'
+import { NO_ENTRIES } from '../inbox/states.js'
 import { Gauge, type Metric, type Sample } from './instruments.js'
 
 export type ReadInbox = Pick<InboxOperations, 'stats' | 'list'>
@@ -20,7 +20,7 @@ interface Reading {
 }
 
 interface ObservedInbox {
-  readonly operations: ReadInbox
+  readonly inbox: ReadInbox
   startedAt: number
   /** Whether a read has not ended. It may take longer than the limit. */
   isReading: boolean
@@ -43,9 +43,9 @@ export class InboxMetrics {
   }
 
   /** Processes that are observed under one name share an inbox, so only one of them is read. */
-  observe(name: string, operations: ReadInbox): () => void {
+  observe(name: string, inbox: ReadInbox): () => void {
     const waited = Promise.resolve()
-    const observed = { operations, startedAt: -Infinity, isReading: false, waited, latest: undefined }
+    const observed = { inbox, startedAt: -Infinity, isReading: false, waited, latest: undefined }
     this.#inboxes.set(name, [...(this.#inboxes.get(name) ?? []), observed])
     return () => {
       const others = this.#inboxes.get(name)!.filter((each) => each !== observed)
@@ -64,12 +64,12 @@ export class InboxMetrics {
         (reading) => [{ labels: {}, value: reading ? 1 : 0 }],
       ),
       this.#gauge({ name: 'countersign_inbox_entries', help: 'Entries in the inbox by state.' }, (reading) =>
-        reading ? STATES.map((state) => ({ labels: { state }, value: reading.stats[state] })) : [],
+        reading ? STATES.map((state) => ({ labels: { state }, value: reading.stats.counts[state] })) : [],
       ),
       this.#age(
         'countersign_inbox_oldest_unfinished_age_seconds',
         'Time since the arrival of the oldest entry that is stored, running or retrying; 0 if there is none.',
-        ({ stats }) => stats.oldestUnfinished,
+        ({ stats }) => stats.oldestUnfinishedAt,
       ),
       this.#age(
         'countersign_inbox_oldest_dead_letter_age_seconds',
@@ -103,30 +103,31 @@ export class InboxMetrics {
   }
 }
 
-async function read(inbox: ObservedInbox, now: number): Promise<Reading | undefined> {
+async function read(observed: ObservedInbox, now: number): Promise<Reading | undefined> {
   // Otherwise reads of a database that does not answer would accumulate, and take the connections that callbacks need.
-  if (!inbox.isReading && now - inbox.startedAt >= READ_EVERY_MS) start(inbox, now)
-  await inbox.waited
-  return inbox.isReading && now - inbox.startedAt >= SLOW_READ_MS ? undefined : inbox.latest
+  if (!observed.isReading && now - observed.startedAt >= READ_EVERY_MS) start(observed, now)
+  await observed.waited
+  return observed.isReading && now - observed.startedAt >= SLOW_READ_MS ? undefined : observed.latest
 }
 
-function start(inbox: ObservedInbox, now: number): void {
-  inbox.startedAt = now
-  inbox.isReading = true
-  const reading = readNow(inbox.operations)
+function start(observed: ObservedInbox, now: number): void {
+  observed.startedAt = now
+  observed.isReading = true
+  const reading = readNow(observed.inbox)
     .then(
-      (found) => (inbox.latest = found),
-      () => (inbox.latest = undefined),
+      (found) => (observed.latest = found),
+      () => (observed.latest = undefined),
     )
-    .finally(() => (inbox.isReading = false))
-  inbox.waited = withTimeout(reading, READ_LIMIT_MS, 'the inbox').then(
+    .finally(() => (observed.isReading = false))
+  observed.waited = withTimeout(reading, READ_LIMIT_MS, 'the inbox').then(
     () => {},
     () => {},
   )
 }
 
-async function readNow(operations: ReadInbox): Promise<Reading> {
-  const stats = await operations.stats()
-  const [oldest] = stats.dead > 0 ? await operations.list({ states: ['dead'] }, { limit: 1 }) : []
-  return { stats, oldestDead: oldest?.receivedAt }
+async function readNow(inbox: ReadInbox): Promise<Reading> {
+  const stats = await inbox.stats()
+  if (stats.counts.dead === 0) return { stats, oldestDead: undefined }
+  const { entries } = await inbox.list({ states: ['dead'] }, { limit: 1 })
+  return { stats, oldestDead: entries[0]?.receivedAt }
 }

@@ -1,11 +1,12 @@
 import { checkKnownOptions, invalidOption } from '../base/option-checks.js'
 import type { ReceiverEvents } from '../events/event-channel.js'
+import { INBOX } from '../inbox/inbox.js'
 import type { ReadInbox } from './inbox-metrics.js'
 
 /** A receiver or a worker. */
 export interface ObservedProcess {
   readonly events: ReceiverEvents
-  readonly operations: ReadInbox | undefined
+  readonly [INBOX]?: ReadInbox | undefined
 }
 
 export interface ObserveOptions {

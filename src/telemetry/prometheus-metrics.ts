@@ -3,6 +3,7 @@ import { AnswerMetrics } from './answer-metrics.js'
 import { AttemptMetrics } from './attempt-metrics.js'
 import { eventTypeLabels } from './event-type-labels.js'
 import { CONTENT_TYPE, exposition } from './exposition.js'
+import { INBOX } from '../inbox/inbox.js'
 import { InboxMetrics } from './inbox-metrics.js'
 import type { Metric } from './instruments.js'
 import { checkObserved, inboxName, type ObservedProcess, type ObserveOptions } from './observed-process.js'
@@ -64,13 +65,13 @@ export function prometheusMetrics(options: PrometheusMetricsOptions = {}): Prome
     contentType: CONTENT_TYPE,
     text: () => exposition(metrics),
     observe(target, observeOptions = {}) {
-      const { events, operations } = checkObserved(OBSERVE, target)
-      const inbox = inboxName(OBSERVE, observeOptions)
+      const { events, [INBOX]: inbox } = checkObserved(OBSERVE, target)
+      const name = inboxName(OBSERVE, observeOptions)
       if (observed++ === 0) ofProcess.start()
       const ends = [
         answers.observe(events),
         attempts.observe(events),
-        operations ? inboxes.observe(inbox, operations) : () => {},
+        inbox ? inboxes.observe(name, inbox) : () => {},
       ]
       return () => {
         if (ends.length > 0 && --observed === 0) ofProcess.stop()

@@ -4,12 +4,12 @@ import { setImmediate } from 'node:timers'
 import { isPending, type MaybePending } from '../base/pending.js'
 import type { VerifiedCallback } from '../callback/callback.js'
 import { copyOfCallback } from '../callback/copy-of-callback.js'
-import type { AddResult, Arrival, ClaimedEntry, ClaimToken, Inbox } from '../inbox/inbox.js'
+import type { AddResult, Arrival, ClaimedEntry, ClaimToken, InboxEngine } from '../inbox/engine.js'
 
 const defer = setImmediate
 
 interface ArrivalsParts {
-  readonly inbox: Inbox
+  readonly inbox: InboxEngine
   readonly leaseMs: number
 }
 

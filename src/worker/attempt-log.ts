@@ -1,6 +1,6 @@
 import type { EventChannel } from '../events/event-channel.js'
 import type { AttemptEvent } from '../events/lifecycle-events.js'
-import type { ClaimEnd } from '../inbox/inbox.js'
+import type { ClaimEnd } from '../inbox/engine.js'
 import { isWritten } from '../logging/guarded-logger.js'
 import type { Logger } from '../logging/logger.js'
 

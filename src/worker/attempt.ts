@@ -4,7 +4,7 @@ import type { CallbackEvent, CallbackPayload, VerifiedCallback } from '../callba
 import { parsePayload } from '../callback/payload.js'
 import type { Failure } from '../handlers/dispatcher.js'
 import { forbidsRetry } from '../handlers/do-not-retry.js'
-import type { ClaimEnd } from '../inbox/inbox.js'
+import type { ClaimEnd } from '../inbox/engine.js'
 import { errorText } from '../logging/logged-error.js'
 import { pauseBeforeNextTry, type ClaimRecords } from './claim-records.js'
 import { dispatchInTransaction, type TransactionalDispatch } from './dispatch-in-transaction.js'

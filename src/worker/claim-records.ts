@@ -2,8 +2,7 @@ import { withTimeout } from '../base/timeout.js'
 import type { EntryId } from '../callback/callback.js'
 import { FailureLog } from '../logging/failure-log.js'
 import { ATTEMPT_RESULT } from '../inbox/attempt-history.js'
-import type { ClaimedEntry, ClaimEnd, ClaimToken, Inbox, SettledClaim } from '../inbox/inbox.js'
-import type { InboxOperations } from '../inbox/operations.js'
+import type { ClaimedEntry, ClaimEnd, ClaimToken, SettledClaim } from '../inbox/engine.js'
 import { inOneCall, SAME_STEP, SAME_TICK } from './one-call.js'
 import type { Run } from './run.js'
 import type { WorkerParts } from './worker-parts.js'
@@ -112,9 +111,9 @@ export class ClaimRecords {
 
   /** Whether an end was recorded although its call rejected, as when the disk or the connection failed during the commit. */
   async #wasRecorded({ id, attempt }: ClaimedEntry, { move }: ClaimEnd): Promise<boolean> {
-    const inbox: Inbox & Partial<Pick<InboxOperations, 'show'>> = this.#parts.inbox
     try {
-      const shown = inbox.show && (await withTimeout(inbox.show(id), this.#parts.leaseMs, 'the inbox'))
+      const { inbox, leaseMs } = this.#parts
+      const shown = await withTimeout(inbox.show(id), leaseMs, 'the inbox')
       // An attempt that was handed back does not count.
       const counted = move === 'handBack' ? attempt - 1 : attempt
       return shown?.attempts === counted && shown.attemptHistory.at(-1)?.result === ATTEMPT_RESULT[move]

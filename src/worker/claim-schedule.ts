@@ -1,4 +1,4 @@
-import type { Claims } from '../inbox/inbox.js'
+import type { Claims } from '../inbox/engine.js'
 
 /** What to ask an inbox for. */
 export interface ClaimPlan {

@@ -2,7 +2,7 @@ import { StepsAhead } from '../base/steps-ahead.js'
 import { withTimeout } from '../base/timeout.js'
 import { FailureLog } from '../logging/failure-log.js'
 import type { ClaimPlan, ClaimSchedule, Slots } from './claim-schedule.js'
-import type { ClaimedEntry, Claims } from '../inbox/inbox.js'
+import type { ClaimedEntry, Claims } from '../inbox/engine.js'
 import type { WorkerParts } from './worker-parts.js'
 
 interface Claimed {

@@ -1,11 +1,11 @@
 import type { Handlers } from '../handlers/handlers.js'
-import type { Inbox } from '../inbox/inbox.js'
+import type { InboxEngine } from '../inbox/engine.js'
 import type { Logger } from '../logging/logger.js'
 
 interface ConcurrencyParts {
   readonly concurrency: number
   readonly handlers: Pick<Handlers, 'haveTransactional'>
-  readonly inbox: Inbox
+  readonly inbox: InboxEngine
 }
 
 /** How many entries are handled at a time: with a transactional handler not more than the inbox has transactions for. */

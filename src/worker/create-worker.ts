@@ -6,9 +6,9 @@ import { Dispatcher } from '../handlers/dispatcher.js'
 import { warnOfGaps } from '../handlers/handler-gaps.js'
 import { Handlers, type AnyEvents, type EventMap } from '../handlers/handlers.js'
 import { Registration } from '../handlers/registration.js'
-import type { InboxOpener } from '../inbox/inbox.js'
-import type { InboxOperations } from '../inbox/operations.js'
-import { decisionPublisher, operationsFor } from '../inbox/published-operations.js'
+import type { InboxOpener } from '../inbox/engine.js'
+import { ENGINE, INBOX, type Inbox } from '../inbox/inbox.js'
+import { decisionPublisher } from '../inbox/inbox-openers.js'
 import { waitForCallback, type FinishedCallback, type WaitForOptions } from '../inbox/wait-for-callback.js'
 import { KnownSecrets } from '../logging/known-secrets.js'
 import { parseWorkerOptions, type WorkerOptions, type WorkerSettings } from './worker-options.js'
@@ -32,12 +32,6 @@ export function createWorker<Events extends object = EventMap>(
 }
 
 export class InboxWorker<Events extends object = AnyEvents> extends Registration<Events> {
-  /**
-   * What operators do with the inbox, as the methods of the inbox itself do. What `act` does is also published on `events`, and
-   * makes the worker of this process look immediately. `close` has no effect: `stop()` closes the inbox. Undefined if the inbox
-   * lacks one of the operations.
-   */
-  readonly operations: InboxOperations | undefined
   readonly #settings: WorkerSettings
   readonly #handlers: Handlers
   readonly #worker: Worker
@@ -52,16 +46,21 @@ export class InboxWorker<Events extends object = AnyEvents> extends Registration
     const { handlerTimeoutMs, leaseMs, schemas, dependencyTimeoutMs, logger } = settings
     const listenerErrors = new ListenerErrors(logger)
     const events = new EventChannel((error, event) => listenerErrors.write(error, event))
-    const hasTransactions = settings.inbox.transact !== undefined
+    const inbox = settings.inbox[ENGINE]
+    const hasTransactions = inbox.transact !== undefined
     const handlers = new Handlers(handlerTimeoutMs, leaseMs, 'worker', { hasTransactions })
     super(handlers, events)
     const dispatcher = new Dispatcher({ handlers, schemas, schemaTimeoutMs: dependencyTimeoutMs, logger })
     this.#settings = settings
     this.#handlers = handlers
     this.#listenerErrors = listenerErrors
-    this.#worker = new Worker({ ...settings, handlers, dispatcher, events, secrets })
+    this.#worker = new Worker({ ...settings, inbox, handlers, dispatcher, events, secrets })
     this.#opener = decisionPublisher(events, () => this.#worker.wake())
-    this.operations = operationsFor(this.#opener, settings.inbox)
+  }
+
+  /** For the console and for metrics. It is not a part of the public interface. */
+  get [INBOX](): Inbox {
+    return this.#settings.inbox
   }
 
   /** Whether the inbox is being emptied: started, and not stopping. For a readiness probe. */
@@ -101,8 +100,8 @@ export class InboxWorker<Events extends object = AnyEvents> extends Registration
    * @throws CountersignError ERR_WAIT_TIMEOUT, ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN; or the error of the inbox
    */
   waitFor(idempotencyKey: string, options: WaitForOptions = {}): Promise<FinishedCallback> {
-    const { events, operations } = this
-    return waitForCallback(idempotencyKey, options, { owner: 'worker.waitFor', events, operations })
+    const { events, [INBOX]: inbox } = this
+    return waitForCallback(idempotencyKey, options, { owner: 'worker.waitFor', events, inbox })
   }
 
   /**
@@ -121,7 +120,7 @@ export class InboxWorker<Events extends object = AnyEvents> extends Registration
 
   async #start(): Promise<void> {
     const { inbox, logger } = this.#settings
-    await inbox.open(this.#opener)
+    await inbox[ENGINE].open(this.#opener)
     this.#isOpen = true
     warnOfGaps(undefined, this.#handlers.registered, logger)
     // Without handlers it would only mark entries as unhandled that a worker in another process is about to handle.
@@ -132,6 +131,6 @@ export class InboxWorker<Events extends object = AnyEvents> extends Registration
     const { inbox, stopTimeoutMs } = this.#settings
     await Promise.all([this.#worker.stop(stopTimeoutMs), settledWithin(this.#started, stopTimeoutMs)])
     this.#listenerErrors.flush()
-    await inbox.close(this.#opener)
+    await inbox[ENGINE].close(this.#opener)
   }
 }

@@ -1,7 +1,7 @@
 import { textProperty } from '../base/foreign-value.js'
 import { withTimeout } from '../base/timeout.js'
 import type { Dispatch, Failure } from '../handlers/dispatcher.js'
-import type { ClaimToken, Inbox } from '../inbox/inbox.js'
+import type { ClaimToken, InboxEngine } from '../inbox/engine.js'
 import type { PostgresTransaction } from '../inbox/postgres/guarded-transaction.js'
 
 /** `lost`: somebody else has the entry, and everything was rolled back. */
@@ -20,7 +20,7 @@ export interface TransactionalDispatch {
 }
 
 interface TransactionParts {
-  readonly inbox: Inbox
+  readonly inbox: InboxEngine
   readonly claim: ClaimToken
   /** How long the transaction may take, in milliseconds, its commit included. */
   readonly timeoutMs: number

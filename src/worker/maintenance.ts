@@ -1,12 +1,11 @@
 import { nextTick } from '../base/next-tick.js'
 import { withTimeout } from '../base/timeout.js'
 import type { Logger } from '../logging/logger.js'
-import type { Inbox } from '../inbox/inbox.js'
-import type { InboxOperations } from '../inbox/operations.js'
+import type { InboxEngine } from '../inbox/engine.js'
 import { PRUNABLE } from '../inbox/states.js'
 
 interface MaintenanceParts {
-  readonly inbox: Inbox
+  readonly inbox: InboxEngine
   readonly leaseMs: number
   readonly logger: Logger
 }
@@ -59,16 +58,14 @@ export class Maintenance {
   }
 
   async #warnOfUnhandled(): Promise<void> {
-    const { leaseMs, logger } = this.#parts
-    const inbox: Inbox & Partial<Pick<InboxOperations, 'count' | 'stats'>> = this.#parts.inbox
-    if (!inbox.count || !inbox.stats) return
+    const { inbox, leaseMs, logger } = this.#parts
     // `stats` counts all entries, which takes seconds if there are millions. This examines only those that wait.
     const waiting = inbox.count({ states: ['unhandled'] }, 0)
     if (!(await withTimeout(waiting, leaseMs, 'the inbox')).more) return
-    const { unhandled } = await withTimeout(inbox.stats(), leaseMs, 'the inbox')
-    if (unhandled === 0) return
+    const { counts } = await withTimeout(inbox.stats(), leaseMs, 'the inbox')
+    if (counts.unhandled === 0) return
     const message = 'no worker has a handler for the event types of these entries: they wait until one has'
-    logger.warn({ code: 'ERR_HANDLER_MISSING', entries: unhandled }, message)
+    logger.warn({ code: 'ERR_HANDLER_MISSING', entries: counts.unhandled }, message)
   }
 
   /** In small steps, so that other calls of the inbox do not wait: there may be a million entries to delete. */

@@ -1,4 +1,4 @@
-import type { ClaimedEntry } from '../inbox/inbox.js'
+import type { ClaimedEntry } from '../inbox/engine.js'
 
 /** An entry that the worker handles. */
 export interface Run {

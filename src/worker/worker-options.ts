@@ -1,12 +1,6 @@
 import type { Backoff } from '../base/backoff.js'
 import type { HasAll } from '../base/has-all.js'
-import {
-  checkKnownOptions,
-  clockOption,
-  durationOption,
-  integerOption,
-  objectOption,
-} from '../base/option-checks.js'
+import { checkKnownOptions, clockOption, durationOption, integerOption } from '../base/option-checks.js'
 import { dependencyTimeoutOption } from '../callback/authenticator.js'
 import type { EventMap } from '../handlers/handlers.js'
 import {
@@ -15,7 +9,7 @@ import {
   type HandlingOptions,
   type HandlingSettings,
 } from '../handlers/handling-options.js'
-import type { Inbox } from '../inbox/inbox.js'
+import { inboxOption, type Inbox } from '../inbox/inbox.js'
 import type { KnownSecrets } from '../logging/known-secrets.js'
 
 /** How an inbox is emptied. */
@@ -85,28 +79,6 @@ export function parseEmptyingOptions(owner: string, options: EmptyingOptions): E
   }
 }
 
-/** @throws CountersignError ERR_OPTION_INVALID */
-export function checkInbox(owner: string, inbox: Inbox): Inbox {
-  return objectOption(owner, 'inbox', inbox, INBOX_METHODS)
-}
-
-const INBOX_METHODS = Object.keys({
-  open: true,
-  add: true,
-  claim: true,
-  begin: true,
-  extend: true,
-  settle: true,
-  prune: true,
-  close: true,
-} satisfies Record<
-  Exclude<
-    keyof Inbox,
-    'retentionMs' | 'discardedRetentionMs' | 'rememberProbe' | 'watch' | 'maxTransactions' | 'transact'
-  >,
-  true
->)
-
 /** `WorkerOptions`, checked and with defaults. */
 export interface WorkerSettings extends HandlingSettings, EmptyingSettings {
   readonly inbox: Inbox
@@ -122,7 +94,7 @@ export function parseWorkerOptions<Events extends object>(
   const owner = 'createWorker'
   checkKnownOptions(owner, options, WORKER_OPTIONS)
   return {
-    inbox: checkInbox(owner, options.inbox),
+    inbox: inboxOption(owner, options.inbox),
     ...parseHandlingOptions(owner, options, secrets),
     ...parseEmptyingOptions(owner, options),
     dependencyTimeoutMs: dependencyTimeoutOption(owner, options.dependencyTimeoutMs),

@@ -1,7 +1,7 @@
 import { execFile, execFileSync, spawnSync } from 'node:child_process'
 import { copyFile, cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { SqliteInbox } from '../../src/sqlite.js'
+import { SqliteInbox } from '../support/whole-inbox.js'
 import { itWhere } from '../support/it-where.js'
 import { SUBSCRIPTION } from './configured.js'
 import { Sandbox, type Ran } from './program.js'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { SqliteInbox } from '../../src/sqlite.js'
+import { SqliteInbox } from '../support/whole-inbox.js'
 import { arrival } from '../support/arrivals.js'
 import { countersign, countersignProcess, Sandbox } from './program.js'
 

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { copyFile, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { SqliteInbox } from '../../src/inbox/sqlite/sqlite-inbox.js'
+import { SqliteInbox } from '../support/whole-inbox.js'
 import { deliver, SUBSCRIPTION } from './configured.js'
 import { countersign, Sandbox } from './program.js'
 
@@ -150,16 +150,6 @@ describe('the file of countersign inbox', () => {
     const cwd = await sandbox.directory({ 'countersign.config.mjs': ownInbox(change) })
     const ran = await countersign(command, { cwd })
     expect(ran).toMatchObject({ code: 2, stderr: expect.stringMatching(stderr) })
-  })
-
-  it('may not be one without what operators need, which is named', async () => {
-    const cwd = await sandbox.directory({
-      'countersign.config.mjs': ownInbox('inbox.act = inbox.list = undefined'),
-    })
-    expect(await stats(cwd)).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('it lacks the methods list, act of InboxOperations'),
-    })
   })
 
   it('is not looked for by a misspelled option', async () => {

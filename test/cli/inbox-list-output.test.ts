@@ -13,7 +13,10 @@ function inboxOf(entries: number): Promise<string> {
     'countersign.config.mjs': `
       const ids = (count) => Array.from({ length: count }, (_, index) => ({ id: String(index) }))
       const methods = {
-        list: (_filter, { limit }) => ids(Math.min(limit, ${entries})),
+        list: (_filter, { limit }) => {
+          const entries = ids(Math.min(limit, ${entries}))
+          return { entries, next: ${entries} > limit ? '1' : undefined }
+        },
         show: (id) => ({ id, rawBody: Buffer.alloc(200_000) }),
         then: undefined,
       }

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { SqliteInbox } from '../../src/sqlite.js'
+import { SqliteInbox } from '../support/whole-inbox.js'
 import { arrival } from '../support/arrivals.js'
 import { countersign, Sandbox } from './program.js'
 

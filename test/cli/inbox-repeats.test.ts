@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { SqliteInbox } from '../../src/inbox/sqlite/sqlite-inbox.js'
-import type { Arrival } from '../../src/inbox/inbox.js'
+import { SqliteInbox } from '../support/whole-inbox.js'
+import type { Arrival } from '../../src/inbox/engine.js'
 import { arrival } from '../support/arrivals.js'
 import { countersign, jsonLines, Sandbox } from './program.js'
 import { settle } from '../support/settle.js'

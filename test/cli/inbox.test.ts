@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Handler } from '../../src/index.js'
-import { SqliteInbox } from '../../src/sqlite.js'
+import { SqliteInbox } from '../support/whole-inbox.js'
 import { ago } from '../http/answers.js'
 import { runInboxReceiver, type RunningInboxReceiver } from '../support/running-inbox-receiver.js'
 import { genuine } from '../support/running-receiver.js'

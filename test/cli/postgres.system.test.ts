@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { PostgresInbox } from '../../src/postgres.js'
+import { PostgresInbox } from '../support/whole-inbox.js'
 import { arrival } from '../support/arrivals.js'
 import { describeWithPostgres, PostgresServer } from '../support/postgres-server.js'
 import { TcpProxy } from '../support/tcp-proxy.js'

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { chmod, chown, link, mkdir, readFile, rename, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { SqliteInbox } from '../../src/inbox/sqlite/sqlite-inbox.js'
+import { SqliteInbox } from '../support/whole-inbox.js'
 import { itWhere } from '../support/it-where.js'
 import { SUBSCRIPTION } from './configured.js'
 import { CLIENT_SECRET, startFakeService } from './fake-service.js'

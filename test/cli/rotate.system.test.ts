@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { SqliteInbox } from '../../src/sqlite.js'
+import { SqliteInbox } from '../support/whole-inbox.js'
 import { runInboxReceiver } from '../support/running-inbox-receiver.js'
 import { deliver, SUBSCRIPTION } from './configured.js'
 import { spellingsOf, startFakeService, withoutSecrets } from './fake-service.js'

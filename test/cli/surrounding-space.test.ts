@@ -1,5 +1,5 @@
 import { createReceiver } from '../../src/index.js'
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
 import { json, JSON_FILE, refusal, sandbox, type Env } from './check-config.js'
 import { SUBSCRIPTION } from './configured.js'
 import { countersign } from './program.js'

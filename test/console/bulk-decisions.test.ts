@@ -1,5 +1,5 @@
 import type { EntryFilter, EntryPage } from '../../src/inbox/operations.js'
-import type { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import type { MemoryInbox } from '../support/whole-inbox.js'
 import { BOB, browse, hiddenFields, runConsole, textOf, type Browsing } from './browse.js'
 import { seededInbox } from './seeded-inbox.js'
 
@@ -10,7 +10,7 @@ const SUSPECT = { suspicion: 'it was signed long ago' }
 function bound(inbox: MemoryInbox) {
   return {
     stats: () => inbox.stats(),
-    search: inbox.search.bind(inbox),
+    list: inbox.list.bind(inbox),
     count: inbox.count.bind(inbox),
     show: inbox.show.bind(inbox),
   }
@@ -31,7 +31,7 @@ describe('a decision on all that match', () => {
     const { get } = browse(await runConsole({ inbox }))
     const page = await get('decide?state=dead&action=retry')
     expect(textOf(page)).toMatch(/2 entries match\. .*State dead .*Retry 2 entries/)
-    const [first, second] = await inbox.list({})
+    const [first, second] = (await inbox.list({})).entries
     expect(hiddenFields(page)['entries']).toBe(
       `dead/1/${Number(first!.finishedAt)}/${ids[0]} dead/1/${Number(second!.finishedAt)}/${ids[1]}`,
     )
@@ -109,7 +109,7 @@ describe('a decision on all that match', () => {
       '510 entries match. This decision is for the 500 oldest. Repeat it for the others. The 50 oldest are shown.',
     )
     await confirm(browsing, 'state=quarantined&action=discard')
-    expect(await inbox.stats()).toMatchObject({ quarantined: 10, discarded: 500 })
+    expect(await inbox.stats()).toMatchObject({ counts: { quarantined: 10, discarded: 500 } })
   })
 
   it('is previewed by one search, which a link continues', async () => {
@@ -119,9 +119,9 @@ describe('a decision on all that match', () => {
     // As a large inbox, of which one search examines a part.
     const large = Object.assign(Object.create(inbox) as typeof inbox, {
       ...bound(inbox),
-      search: (filter: EntryFilter, page: EntryPage) => {
+      list: (filter: EntryFilter, page: EntryPage) => {
         searches.push(page.afterId)
-        return inbox.search(filter, { ...page, limit: 1 })
+        return inbox.list(filter, { ...page, limit: 1 })
       },
     })
     const { get } = browse(await runConsole({ inbox: large }))
@@ -186,7 +186,7 @@ describe('a decision on all that match', () => {
     }))
     const odd = Object.assign(Object.create(inbox) as typeof inbox, {
       ...bound(inbox),
-      search: async () => ({ entries }),
+      list: async () => ({ entries }),
       act: async () => ({ done: false, code: 'changed', message: 'it has changed' }) as const,
     })
     const browsing = browse(await runConsole({ inbox: odd }))

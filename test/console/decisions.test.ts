@@ -1,6 +1,6 @@
 import { createReceiver } from '../../src/index.js'
 import type { DecidedEvent } from '../../src/events/lifecycle-events.js'
-import type { ClaimEnd } from '../../src/inbox/inbox.js'
+import type { ClaimEnd } from '../../src/inbox/engine.js'
 import { subscription } from '../support/subscription.js'
 import { ADA, BOB, browse, hiddenFields, runConsole, textOf } from './browse.js'
 import { seededInbox } from './seeded-inbox.js'
@@ -181,9 +181,11 @@ describe('a decision on one entry', () => {
     const receiver = createReceiver({ subscriptions: [subscription], inbox, logger: false })
     const told: DecidedEvent[] = []
     receiver.events.on('decided', (event) => told.push(event))
+    await receiver.start()
     const { get, post } = browse(await runConsole({ receiver }))
     const fields = hiddenFields(await get(`entry?id=${id}`))
     await post(`entry?id=${id}`, { ...fields, action: 'discard', reason: 'a test' })
+    await receiver.stop()
     expect(told).toEqual([{ entryId: id, action: 'discard', by: 'ada@example.com', reason: 'a test' }])
   })
 })

@@ -1,6 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { InboxReading } from '../../src/console/inbox-reading.js'
-import { NO_ENTRIES } from '../../src/inbox/no-entries.js'
+import { NO_ENTRIES } from '../../src/inbox/states.js'
 import { fakeClock } from '../support/fake-clock.js'
 
 function counting() {
@@ -9,26 +9,26 @@ function counting() {
   let durationMs = 0
   let paused = Promise.resolve()
   const now = fakeClock(0)
-  const operations = {
+  const inbox = {
     async stats() {
       calls.stats++
       await paused
       now.advance(durationMs)
       if (fails) throw new Error('not readable')
-      return { ...NO_ENTRIES }
+      return { counts: NO_ENTRIES }
     },
     async activity() {
       calls.activity++
       return []
     },
-    async search() {
+    async list() {
       return { entries: [] }
     },
   }
   return {
     calls,
     now,
-    reading: new InboxReading(operations, now),
+    reading: new InboxReading(inbox, now),
     fail: (value: boolean) => (fails = value),
     /** How long each reading takes from now on. */
     takes: (ms: number) => (durationMs = ms),
@@ -72,7 +72,7 @@ it('reads again after a decision and after a failure', async () => {
   fail(true)
   await expect(reading.stats()).rejects.toThrow('not readable')
   fail(false)
-  expect(await reading.stats()).toEqual(NO_ENTRIES)
+  expect(await reading.stats()).toEqual({ counts: NO_ENTRIES })
   expect(calls).toEqual({ stats: 3, activity: 2 })
 })
 
@@ -138,7 +138,7 @@ it('does not wait for an inbox that is counted for long: a later call gets the v
   expect(await reading.stats()).toBeUndefined()
   resume()
   await reading.stats()
-  expect(await reading.stats()).toEqual(NO_ENTRIES)
+  expect(await reading.stats()).toEqual({ counts: NO_ENTRIES })
   expect(calls.stats).toBe(1)
 })
 
@@ -153,7 +153,7 @@ it('tells a later call, within half a minute, of a failure that none has waited 
     fail(false)
     now.advance(laterMs)
     if (laterMs < 30_000) await expect(reading.stats()).rejects.toThrow('not readable')
-    expect(await reading.stats()).toEqual(NO_ENTRIES)
+    expect(await reading.stats()).toEqual({ counts: NO_ENTRIES })
     reading.forget()
   }
 })

@@ -34,7 +34,7 @@ describe('the list', () => {
   ])('says that a search for %s entries has ended early, and continues it', async (_, name, rel) => {
     const { inbox } = seededInbox()
     // As a large inbox, of which one search examines a part.
-    jest.spyOn(inbox, 'search').mockResolvedValue({ entries: [], next: '7' })
+    jest.spyOn(inbox, 'list').mockResolvedValue({ entries: [], next: '7' })
     const page = await browse(await runConsole({ inbox })).get(`entries?${name}=9`)
     expect(textOf(page)).toContain('No further entry was found so far.')
     expect(page.text).toContain(`<a href="entries?${name}=7" rel="${rel}">Search further</a>`)
@@ -43,10 +43,10 @@ describe('the list', () => {
   it('does not say that no entry matches at the end of a search that has found some', async () => {
     const { inbox, add } = seededInbox()
     for (let count = 0; count < 3; count++) await add(DEAD)
-    const found = await inbox.search({ states: ['dead'] }, { newestFirst: true, limit: 50 })
+    const found = await inbox.list({ states: ['dead'] }, { newestFirst: true, limit: 50 })
     // As a large inbox, of which one search examines a part.
     const first = { ...found, next: found.entries.at(-1)!.id }
-    jest.spyOn(inbox, 'search').mockResolvedValueOnce(first)
+    jest.spyOn(inbox, 'list').mockResolvedValueOnce(first)
     const { get } = browse(await runConsole({ inbox }))
     const page = await get('entries?state=dead')
     expect(idsOf(page.text)).toHaveLength(3)
@@ -139,7 +139,7 @@ describe('the list', () => {
     'does not search for %s when a page polls',
     async (filter) => {
       const { inbox } = seededInbox()
-      const search = jest.spyOn(inbox, 'search')
+      const search = jest.spyOn(inbox, 'list')
       const page = await browse(await runConsole({ inbox })).get(`live/entries?${filter}`)
       expect([page.status, search.mock.calls.length]).toEqual([400, 0])
     },
@@ -203,8 +203,7 @@ describe('the list', () => {
     for (let count = 0; count < 120; count++) await add('stored')
     const later = textOf(await get(all!))
     expect(later).toMatch(/^\s*100 or more new (?:stored 0\s*){40}$/)
-    for (const { id } of (await inbox.search({}, { limit: 40 })).entries)
-      await inbox.act(id, 'discard', 'ada')
+    for (const { id } of (await inbox.list({}, { limit: 40 })).entries) await inbox.act(id, 'discard', 'ada')
     // None of the rows is in this list any more.
     expect(textOf(await get(stored!))).toMatch(/^\s*100 or more new (?:changed\s*){40}$/)
   })

@@ -49,8 +49,8 @@ describeWithChromium('the pages of the console in a browser', () => {
       jest.spyOn(inbox, 'stats').mockImplementation(() => counted.then(stats))
       const activity = inbox.activity.bind(inbox)
       jest.spyOn(inbox, 'activity').mockImplementation((request) => counted.then(() => activity(request)))
-      const search = inbox.search.bind(inbox)
-      jest.spyOn(inbox, 'search').mockImplementation((...query) => counted.then(() => search(...query)))
+      const list = inbox.list.bind(inbox)
+      jest.spyOn(inbox, 'list').mockImplementation((...query) => counted.then(() => list(...query)))
       const { page, problems } = await open(base, { viewport: { width, height: 800 } })
       const polled = deferred()
       page.on('response', (response) => {
@@ -117,7 +117,7 @@ describeWithChromium('the pages of the console in a browser', () => {
     await page.goto(new URL('entries', base).href)
     const first = page.locator('.entries tbody tr').first()
     const [key, top] = [await first.locator('td').nth(3).innerText(), (await first.boundingBox())!.y]
-    const shown = (await inbox.search({}, { newestFirst: true, limit: 1 })).entries[0]!
+    const shown = (await inbox.list({}, { newestFirst: true, limit: 1 })).entries[0]!
     await inbox.act(shown.id, 'discard', 'bob')
     clock.advance(1_000)
     await add('stored')

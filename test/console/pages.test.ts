@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Entry } from '../../src/inbox/operations.js'
-import { SqliteInbox } from '../../src/sqlite.js'
+import { SqliteInbox } from '../support/whole-inbox.js'
 import { arrival } from '../support/arrivals.js'
 import { inboxFile } from '../support/sqlite-file.js'
 import { BOB, browse, HOSTS, hiddenFields, runConsole, textOf } from './browse.js'
@@ -173,9 +173,8 @@ describe('the page of an entry', () => {
       show: async (asked: string): Promise<Entry | undefined> =>
         asked === id ? { ...entry, id } : undefined,
       related: async () => [],
-      search: async () => ({ entries: [{ ...entry, id }] }),
       stats: () => inbox.stats(),
-      list: async () => [],
+      list: async () => ({ entries: [{ ...entry, id }] }),
       count: async () => ({ count: 1, more: false }),
       activity: async () => [],
       act: async () => ({ done: true as const }),

@@ -1,9 +1,10 @@
 import { request } from 'node:http'
 import express from 'express'
 import { createConsole, type ConsoleOptions } from '../../src/console.js'
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
 import { EventChannel } from '../../src/events/event-channel.js'
 import { signedCallback } from '../../src/testing/signed-callback.js'
+import { INBOX } from '../../src/inbox/inbox.js'
 import { collectedLog } from '../support/collected-log.js'
 import { FORGED, genuine, runReceiver, subscription } from '../support/running-receiver.js'
 import { until } from '../support/until.js'
@@ -114,8 +115,7 @@ describe('the page of refused requests', () => {
 
   it('names each cause that the diagnosis found once, with how often', async () => {
     const events = new EventChannel(() => {})
-    const operations = new MemoryInbox()
-    const { get } = browse(await runConsole({ receiver: { events, operations } }))
+    const { get } = browse(await runConsole({ receiver: { events, [INBOX]: new MemoryInbox() } }))
     const found = { certainty: 'proven', cure: 'Configure the decoded text.' } as const
     for (let times = 0; times < 3; times++)
       events.publish('explained', { ...found, cause: 'secret-is-base64' })
@@ -144,7 +144,7 @@ describe('the page of refused requests', () => {
     const events = new EventChannel(() => {})
     const { receiver, send } = await runReceiver({ inbox: new MemoryInbox(), diagnosis: false })
     receiver.events.on('refused', (event) => events.publish('refused', event))
-    const { get } = browse(await runConsole({ receiver: { events, operations: new MemoryInbox() } }))
+    const { get } = browse(await runConsole({ receiver: { events, [INBOX]: new MemoryInbox() } }))
     const changesHref = async () =>
       / hx-get="(live\/refused-changes[^"]*)"/.exec((await get('refused')).text)![1]!
     const isChanged = async (href: string) => (await get(href)).text.includes('>Update lists</a>')
@@ -173,7 +173,7 @@ test('the query of a callback URL, which may contain a token, is not shown', asy
   await send(signedCallback({ subscription: withToken }))
   await receiver.idle()
   const { get } = browse(await runConsole({ receiver }))
-  const [entry] = await inbox.list({})
+  const [entry] = (await inbox.list({})).entries
   for (const path of ['./', 'entries', `entry?id=${entry!.id}`]) {
     const { status, text } = await get(path)
     expect([status, text.includes('query-token')]).toEqual([200, false])
@@ -213,14 +213,10 @@ test('a secret that two subscriptions share is named with the event type of each
 
 test.each<[string, unknown, string]>([
   ['neither an inbox nor a receiver', {}, 'inbox'],
-  ['an inbox without the operations', { inbox: { stats() {} } }, 'inbox'],
+  ['an object that is no inbox', { inbox: { stats() {} } }, 'inbox'],
   ['a receiver that is none', { receiver: {} }, 'receiver'],
-  [
-    'a receiver without an inbox',
-    { receiver: { events: { subscribe() {} }, operations: undefined } },
-    'receiver',
-  ],
-  ['both', { inbox: new MemoryInbox(), receiver: { events: { subscribe() {} } } }, 'inbox'],
+  ['a receiver without an inbox', { receiver: { events: { on() {} }, [INBOX]: undefined } }, 'receiver'],
+  ['both', { inbox: new MemoryInbox(), receiver: { events: { on() {} } } }, 'inbox'],
   ['another access to bodies', { inbox: new MemoryInbox(), bodies: 'all' }, 'bodies'],
   ['other reasons', { inbox: new MemoryInbox(), reasons: true }, 'reasons'],
   ['an operator that is no function', { inbox: new MemoryInbox(), operator: ADA }, 'operator'],

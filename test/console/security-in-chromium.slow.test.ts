@@ -1,8 +1,8 @@
 import express from 'express'
 import type { Page } from 'playwright-core'
 import { createConsole, type Operator } from '../../src/console.js'
-import type { Arrival } from '../../src/inbox/inbox.js'
-import type { CompleteInbox } from '../../src/inbox/operations.js'
+import type { Arrival } from '../../src/inbox/engine.js'
+import type { WholeInbox } from '../support/whole-inbox.js'
 import { createReceiver } from '../../src/index.js'
 import { createStandaloneConsole } from '../../src/console/sign-in/standalone-console.js'
 import {
@@ -236,7 +236,7 @@ async function signIn(page: Page): Promise<void> {
 
 /** A console in a process of its own, in which ada may sign in. */
 async function standalone(
-  inbox: CompleteInbox,
+  inbox: WholeInbox,
   options: StandaloneConsoleOptions = {},
 ): Promise<{ base: string; close: () => void }> {
   const receiver = createReceiver({ subscriptions: [subscription], inbox, logger: false })

@@ -1,6 +1,6 @@
 import express from 'express'
 import { createConsole, type ConsoleOptions } from '../../src/console.js'
-import type { Arrival } from '../../src/inbox/inbox.js'
+import type { Arrival } from '../../src/inbox/engine.js'
 import { ADA, browse, hiddenFields, HOSTS, runConsole, serveUntilEnd, textOf } from './browse.js'
 import { seededInbox } from './seeded-inbox.js'
 

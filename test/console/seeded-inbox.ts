@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
-import type { Arrival, ClaimEnd } from '../../src/inbox/inbox.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
+import type { Arrival, ClaimEnd } from '../../src/inbox/engine.js'
 import { arrival, type ArrivalOptions } from '../support/arrivals.js'
 import { subscription } from '../support/subscription.js'
 import { fakeClock } from '../support/fake-clock.js'

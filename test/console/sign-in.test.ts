@@ -5,6 +5,7 @@ import {
   type StandaloneConsoleOptions,
 } from '../../src/console/sign-in/standalone-console-options.js'
 import { EventChannel } from '../../src/events/event-channel.js'
+import { INBOX } from '../../src/inbox/inbox.js'
 import { collectedLog } from '../support/collected-log.js'
 import { browse, hiddenFields, serveUntilEnd, textOf } from './browse.js'
 import { seededInbox } from './seeded-inbox.js'
@@ -23,7 +24,7 @@ const parse = (options: StandaloneConsoleOptions, address = '127.0.0.1') =>
 async function run(options: StandaloneConsoleOptions = { users: USERS }, address?: string) {
   const seeded = seededInbox()
   const log = collectedLog()
-  const source = { events: new EventChannel(() => {}), operations: seeded.inbox }
+  const source = { events: new EventChannel(() => {}), [INBOX]: seeded.inbox }
   const console = createStandaloneConsole('serve', source, parse(options, address), log)
   const base = `${await serveUntilEnd((req: IncomingMessage, res) => console.handle(req, res))}/`
   return { ...seeded, log, ...browse(base) }
@@ -298,7 +299,7 @@ test.each<[string, unknown]>([
 })
 
 test('a process without an inbox has no console', () => {
-  const source = { events: new EventChannel(() => {}), operations: undefined }
+  const source = { events: new EventChannel(() => {}), [INBOX]: undefined }
   expect(() => createStandaloneConsole('serve', source, parse({}), collectedLog())).toThrow(
     expect.objectContaining({ option: 'admin' }),
   )

@@ -109,7 +109,7 @@ async function drain({ engine, settings, handles }, others, limitMs) {
   let giveUpAt = Date.now() + limitMs
   let unfinished = Infinity
   while (unfinished > 0 && Date.now() < giveUpAt) {
-    const { stored, running, retrying, dead, unhandled, quarantined } = await inbox.stats()
+    const { stored, running, retrying, dead, unhandled, quarantined } = (await inbox.stats()).counts
     const before = unfinished
     unfinished = stored + running + retrying + dead + unhandled + quarantined
     if (unfinished < before) giveUpAt = Date.now() + limitMs

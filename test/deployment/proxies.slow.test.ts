@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
 import { join } from 'node:path'
-import { SqliteInbox } from '../../src/sqlite.js'
+import { SqliteInbox } from '../support/whole-inbox.js'
 import { signedCallback } from '../../src/testing/signed-callback.js'
 import { SUBSCRIPTION } from '../cli/configured.js'
 import { countersignProcess, Sandbox, type Serving } from '../cli/program.js'
@@ -58,7 +58,7 @@ async function deployed(start: (ports: readonly [number, number]) => Promise<Doc
 async function storedIn(cwd: string): Promise<number> {
   const inbox = new SqliteInbox({ file: join(cwd, 'callbacks.db') })
   try {
-    return (await inbox.stats()).stored
+    return (await inbox.stats()).counts.stored
   } finally {
     await inbox.close()
   }

@@ -1,4 +1,5 @@
-import { createReceiver, createWorker, MemoryInbox } from '../../src/index.js'
+import { createReceiver, createWorker } from '../../src/index.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
 import { genuine, runReceiver, subscription } from '../support/running-receiver.js'
 
 const TYPE = subscription.eventTypeName

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { OutcomeCode, OutcomeName } from '../../src/index.js'
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
 import type { InboxState } from '../../src/inbox/states.js'
 import type { RawResponse } from '../../src/testing/raw-request.js'
 import type { SignedCallback } from '../../src/testing/signed-callback.js'

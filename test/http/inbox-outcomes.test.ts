@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { OUTCOMES } from '../../src/index.js'
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
 import {
   loadRecordedRequests,
   recordedSubscriptions,
@@ -72,7 +72,7 @@ describe.each<HostName>(['Express 5', 'the standalone server'])('with an inbox, 
     )
     const genuinely = recorded.filter(({ expect: { outcome } }) => outcome === 'handled').length
     await until(() => running.handled.length === genuinely)
-    expect(await running.inbox.stats()).toMatchObject({ quarantined: 1 })
+    expect(await running.inbox.stats()).toMatchObject({ counts: { quarantined: 1 } })
     expect(await running.entries()).toHaveLength(genuinely + 1)
   })
 
@@ -124,6 +124,6 @@ describe('a receiver that was not started', () => {
       { fields: { err: { message: expect.stringMatching(/await receiver\.start\(\)/) } } },
     ])
     expect(await entries()).toEqual([])
-    expect(await inbox.stats()).toMatchObject({ stored: 0 })
+    expect(await inbox.stats()).toMatchObject({ counts: { stored: 0 } })
   })
 })

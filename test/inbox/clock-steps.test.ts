@@ -1,4 +1,4 @@
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
 import { arrival } from '../support/arrivals.js'
 import { fakeClock, type FakeClock } from '../support/fake-clock.js'
 import { work } from '../support/running-worker.js'
@@ -159,5 +159,5 @@ it.each([
   await expect(inbox.settle([{ claim: claimed!, end }])).rejects.toMatchObject(failure)
   now = NOW + LEASE_MS
   expect((await inbox.claim(ORDINARY)).entries).toMatchObject([{ id: claimed!.id, attempt: 1 }])
-  expect(await inbox.stats()).toMatchObject({ running: 1, stored: 0 })
+  expect(await inbox.stats()).toMatchObject({ counts: { running: 1, stored: 0 } })
 })

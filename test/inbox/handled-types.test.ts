@@ -1,6 +1,6 @@
 import { AskedTypes, handledTypes } from '../../src/inbox/handled-types.js'
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
-import { SqliteInbox } from '../../src/sqlite.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
+import { SqliteInbox } from '../support/whole-inbox.js'
 import { arrival } from '../support/arrivals.js'
 import { fakeClock, type FakeClock } from '../support/fake-clock.js'
 import { inboxFile, inboxOn, openAside } from '../support/sqlite-file.js'
@@ -62,7 +62,7 @@ describe.each([
     await inbox.add(arrival({ type: 'a' }))
     await inbox.add(arrival({ type: 'b' }))
     clock.advance(1_000 * MINUTE)
-    expect(await inbox.stats()).toMatchObject({ stored: 1, unhandled: 1 })
+    expect(await inbox.stats()).toMatchObject({ counts: { stored: 1, unhandled: 1 } })
   })
 
   it('counts the types of the old workers for 5 minutes after the new ones have begun to ask', async () => {
@@ -78,7 +78,7 @@ describe.each([
     ] as const) {
       clock.advance(minutes * MINUTE)
       await ask(inbox, 'b')
-      expect(await inbox.stats()).toMatchObject({ stored, unhandled: 1 - stored })
+      expect(await inbox.stats()).toMatchObject({ counts: { stored, unhandled: 1 - stored } })
     }
   })
 
@@ -89,7 +89,7 @@ describe.each([
     await ask(inbox, 'b')
     clock.advance(-60 * MINUTE)
     await ask(inbox, 'a')
-    expect(await inbox.stats()).toMatchObject({ stored: 1, unhandled: 0 })
+    expect(await inbox.stats()).toMatchObject({ counts: { stored: 1, unhandled: 0 } })
   })
 
   describe('with an entry that was running when its worker was killed', () => {

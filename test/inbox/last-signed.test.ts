@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { SqliteInbox } from '../../src/inbox/sqlite/sqlite-inbox.js'
+import { SqliteInbox } from '../support/whole-inbox.js'
 import { lastSigned } from '../../src/inbox/sqlite/last-signed.js'
 import { readInboxFile } from '../../src/inbox/sqlite/read-inbox-file.js'
 import { secretFingerprint } from '../../src/callback/secret-fingerprint.js'

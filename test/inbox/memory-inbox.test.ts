@@ -1,7 +1,7 @@
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
 import { listOf } from '../../src/inbox/memory/look.js'
 import { createEntry } from '../../src/inbox/memory/memory-entry.js'
-import { registerInboxTests } from '../../src/testing/inbox-tests.js'
+import { registerInboxTests } from './contract/register-inbox-tests.js'
 import { arrival } from '../support/arrivals.js'
 import { fakeClock } from '../support/fake-clock.js'
 
@@ -27,7 +27,7 @@ describe('MemoryInbox', () => {
       const inbox = new MemoryInbox()
       await inbox.add(arrival())
       for (const newestFirst of [false, true])
-        expect(await inbox.list({}, { afterId, newestFirst })).toEqual([])
+        expect((await inbox.list({}, { afterId, newestFirst })).entries).toEqual([])
     },
   )
 

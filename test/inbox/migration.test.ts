@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { refuseOlderFile, schemaVersionOf } from '../../src/inbox/sqlite/read-inbox-file.js'
 import { migrate, MIGRATIONS, SCHEMA_VERSION } from '../../src/inbox/sqlite/schema.js'
-import { SqliteInbox } from '../../src/sqlite.js'
+import { SqliteInbox } from '../support/whole-inbox.js'
 import { arrival } from '../support/arrivals.js'
 import { inboxFile, openAside } from '../support/sqlite-file.js'
 

@@ -1,9 +1,9 @@
-import type { CompleteInbox } from '../../src/inbox/operations.js'
+import type { WholeInbox } from '../support/whole-inbox.js'
 import { arrival } from '../support/arrivals.js'
 import { settle } from '../support/settle.js'
 
 interface Subject {
-  readonly inbox: CompleteInbox
+  readonly inbox: WholeInbox
   readonly advance: (ms: number) => Promise<void> | void
 }
 
@@ -13,7 +13,7 @@ const MINUTE = 60_000
 const ask = (eventType: string) => ({ eventTypes: [eventType], limit: 10, leaseMs: MINUTE })
 
 /** A worker without the handler, which is busy. Twice, because PostgresInbox learns the time of its database from its own calls. */
-async function poll(inbox: CompleteInbox, eventType = 'b'): Promise<void> {
+async function poll(inbox: WholeInbox, eventType = 'b'): Promise<void> {
   for (let polls = 0; polls < 2; polls++) await inbox.claim({ ...ask(eventType), limit: 0 })
 }
 
@@ -46,7 +46,7 @@ export function registerRequeuing(create: CreateSubject): void {
     ] as const) {
       await advance(minutes * MINUTE)
       await poll(inbox)
-      expect(await inbox.stats()).toMatchObject({ running, unhandled: 1 - running })
+      expect(await inbox.stats()).toMatchObject({ counts: { running, unhandled: 1 - running } })
     }
     expect(await inbox.show(id)).toMatchObject({
       state: 'unhandled',
@@ -81,7 +81,7 @@ export function registerRequeuing(create: CreateSubject): void {
   it('leaves it running until its lease has ended', async () => {
     const { inbox, advance, claim } = await interrupted(create, 10 * MINUTE)
     await pollForLong({ inbox, advance })
-    expect(await inbox.stats()).toMatchObject({ running: 1, unhandled: 0 })
+    expect(await inbox.stats()).toMatchObject({ counts: { running: 1, unhandled: 0 } })
     expect(await settle(inbox, claim, { move: 'complete' })).toBe(true)
   })
 

@@ -1,6 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { deletableBefore } from '../../src/inbox/retention.js'
-import { SqliteInbox } from '../../src/sqlite.js'
+import { SqliteInbox } from '../support/whole-inbox.js'
 import { arrival } from '../support/arrivals.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { interposed } from '../support/interposed-inbox.js'

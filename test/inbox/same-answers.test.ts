@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import type { EntryId } from '../../src/callback/callback.js'
-import type { ClaimEnd, Claims, ClaimToken } from '../../src/inbox/inbox.js'
-import type { CompleteInbox } from '../../src/inbox/operations.js'
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
-import { SqliteInbox } from '../../src/sqlite.js'
+import type { ClaimEnd, Claims, ClaimToken } from '../../src/inbox/engine.js'
+import type { WholeInbox } from '../support/whole-inbox.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
+import { SqliteInbox } from '../support/whole-inbox.js'
 import { arrival } from '../support/arrivals.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { describeWithAnyDatabase, withFakeTime } from '../support/postgres-inbox.js'
@@ -101,14 +101,14 @@ type Step = typeof step extends fc.Arbitrary<infer Type> ? Type : never
 
 /** An inbox whose entries are named by the order in which they came, as SqliteInbox leaves gaps between its ids. */
 class Subject {
-  readonly #inbox: CompleteInbox
+  readonly #inbox: WholeInbox
   readonly #ids: EntryId[] = []
   readonly #claims: ClaimToken[] = []
   readonly #clock: () => number
   readonly #hasOptionalParts: boolean
 
   constructor(
-    inbox: CompleteInbox,
+    inbox: WholeInbox,
     { clock, hasOptionalParts }: Pick<Created & Options, 'clock' | 'hasOptionalParts'>,
   ) {
     this.#inbox = inbox
@@ -165,7 +165,7 @@ class Subject {
         return this.#inbox.show(this.#idOf(given))
       case 'search': {
         const { limit, bodyId, states, newestFirst } = given
-        const { entries } = await this.#inbox.search({ bodyId, states }, { limit, newestFirst })
+        const { entries } = await this.#inbox.list({ bodyId, states }, { limit, newestFirst })
         return { entries, count: await this.#inbox.count({ bodyId, states }, 2) }
       }
       case 'activity':
@@ -238,7 +238,7 @@ interface Options {
 }
 
 interface Created {
-  readonly inbox: CompleteInbox
+  readonly inbox: WholeInbox
   /** Gives the inbox the time of the clock, if it has one of its own. */
   readonly setTime: () => Promise<void> | void
   /** Whether `add` does not ignore `begin`, and claims have `isOrdered` and `moreIsDue`. */
@@ -254,7 +254,7 @@ async function answersAsMemoryInbox(
       const clock = fakeClock(START)
       const options = { clock, retentionMs: 40, discardedRetentionMs: 1 }
       const { inbox, setTime, hasOptionalParts } = await create(options)
-      const subject = (of: CompleteInbox) => new Subject(of, { clock, hasOptionalParts })
+      const subject = (of: WholeInbox) => new Subject(of, { clock, hasOptionalParts })
       const [actual, expected] = [subject(inbox), subject(new MemoryInbox(options))]
       try {
         for (const each of steps) {

@@ -1,6 +1,6 @@
 import { createWorker } from '../../src/index.js'
-import type { CompleteInbox } from '../../src/inbox/operations.js'
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import type { WholeInbox } from '../support/whole-inbox.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
 import { arrival } from '../support/arrivals.js'
 import { collectedLog } from '../support/collected-log.js'
 import { describeWithAnyDatabase } from '../support/postgres-inbox.js'
@@ -15,7 +15,7 @@ describeWithAnyDatabase('a PostgresInbox', (database) =>
   sharedByTwo(async () => database.inboxOn(await database.emptySchema(), { pool: database.pool })),
 )
 
-function sharedByTwo(createInbox: () => CompleteInbox | Promise<CompleteInbox>): void {
+function sharedByTwo(createInbox: () => WholeInbox | Promise<WholeInbox>): void {
   const stops: (() => Promise<void>)[] = []
   afterEach(() => Promise.all(stops.splice(0).map((stop) => stop())))
 
@@ -35,7 +35,7 @@ function sharedByTwo(createInbox: () => CompleteInbox | Promise<CompleteInbox>):
     await worker.stop()
     expect(await send(genuine())).toMatchObject({ status: 200 })
     expect(receiver.ready).toBe(true)
-    expect(await inbox.stats()).toMatchObject({ stored: 1 })
+    expect(await inbox.stats()).toMatchObject({ counts: { stored: 1 } })
   })
 
   it('serves a receiver whose worker was stopped without a start', async () => {

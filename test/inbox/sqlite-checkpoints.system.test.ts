@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import threads from 'node:worker_threads'
-import type { Arrival } from '../../src/inbox/inbox.js'
-import type { SqliteInbox } from '../../src/sqlite.js'
+import type { Arrival } from '../../src/inbox/engine.js'
+import type { SqliteInbox } from '../support/whole-inbox.js'
 import { arrival } from '../support/arrivals.js'
 import { collectedLog } from '../support/collected-log.js'
 import { inboxFile, inboxOn, openAside, temporaryDirectory } from '../support/sqlite-file.js'
@@ -67,7 +67,7 @@ it('the log begins anew again and again, by a thread that is started when it is 
   await add(inbox, 21)
   expect(started).toHaveLength(1)
   expect(framesIn(file)).toBeLessThan(8_000)
-  expect((await inbox.stats()).stored).toBe(30)
+  expect((await inbox.stats()).counts.stored).toBe(30)
   await inbox.close()
   expect(started[0]!.threadId).toBe(-1)
 })
@@ -119,7 +119,7 @@ it.each([
   const framesThen = framesIn(file)
   await add(inbox, 15)
   expect(framesIn(file)).toBeLessThan(Math.max(framesThen, 1_000) + 2_000)
-  expect((await inbox.stats()).stored).toBe(30)
+  expect((await inbox.stats()).counts.stored).toBe(30)
 })
 
 /** As if a checkpoint of the thread ended so. */
@@ -147,7 +147,7 @@ it.each([
     expect((await inbox.add(arrival())).result).toBe('stored')
     expect(statSync(`${file}-doubt`).size).toBe(0)
     expect(framesIn(file)).toBeLessThan(100)
-    expect((await inbox.stats()).stored).toBe(25)
+    expect((await inbox.stats()).counts.stored).toBe(25)
   },
 )
 
@@ -157,11 +157,11 @@ it('a file that was deleted is made anew after its log has been copied', async (
   const inbox = inboxOn(file, { logger: log })
   for (let round = 1; round <= 2; round++) {
     await add(inbox, 12)
-    expect((await inbox.stats()).stored).toBe(12)
+    expect((await inbox.stats()).counts.stored).toBe(12)
     for (const each of [file, `${file}-wal`, `${file}-shm`]) rmSync(each)
   }
   await add(inbox, 1)
-  expect((await inbox.stats()).stored).toBe(1)
+  expect((await inbox.stats()).counts.stored).toBe(1)
   expect(log.withCode('ERR_INBOX_REPLACED')).toHaveLength(2)
 })
 

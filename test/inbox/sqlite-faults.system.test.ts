@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setImmediate as nextTick } from 'node:timers/promises'
-import type { AddResult } from '../../src/inbox/inbox.js'
+import type { AddResult } from '../../src/inbox/engine.js'
 import { addEventually } from '../support/add-eventually.js'
 import { arrival } from '../support/arrivals.js'
 import { collectedLog } from '../support/collected-log.js'
@@ -45,7 +45,7 @@ describe('while another process holds the file', () => {
     }
     other.exec('ROLLBACK')
     other.close()
-    expect((await inbox.stats()).stored).toBe(0)
+    expect((await inbox.stats()).counts.stored).toBe(0)
   })
 
   it('still answers questions', async () => {
@@ -93,7 +93,7 @@ describe('goes on without a restart', () => {
     await expect(again.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_CORRUPT' })
     copyFileSync(`${file}.backup`, file)
     expect((await addEventually(again)).result).toBe('stored')
-    expect((await again.stats()).stored).toBe(2)
+    expect((await again.stats()).counts.stored).toBe(2)
   })
 
   it('once what turned out to be damaged in use has been replaced', async () => {
@@ -111,7 +111,7 @@ describe('goes on without a restart', () => {
     await expect(inbox.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_CORRUPT' })
     copyFileSync(`${file}.backup`, file)
     expect((await addEventually(inbox)).result).toBe('stored')
-    expect((await inbox.stats()).stored).toBe(101)
+    expect((await inbox.stats()).counts.stored).toBe(101)
   })
 
   it('after its log was deleted, of which nothing is lost', async () => {
@@ -125,7 +125,7 @@ describe('goes on without a restart', () => {
     // By a process of its own, as after a crash of this one.
     const program = buildInboxProgram(
       temporaryDirectory(),
-      'print((await new SqliteInbox({ file }).stats()).stored)',
+      'print((await new SqliteInbox({ file }).stats()).counts.stored)',
     )
     expect(await startProgram(process.execPath, [program, file]).ended).toEqual(['2'])
   })
@@ -221,7 +221,7 @@ itWithDisk('refuses while the disk is full, keeps what it has, and goes on once 
       ids.push(...settled.filter(({ value }) => value).map(({ value }) => value.id))
     }
     print(refusals)
-    const kept = (await inbox.list({}, { limit: 10_000 })).map(({ id }) => id)
+    const kept = ((await inbox.list({}, { limit: 10_000 })).entries).map(({ id }) => id)
     print(String(kept) === String(ids) && kept.length > 5)
     fs.rmSync(file + '.ballast')
     print((await inbox.add(arrival())).result)
@@ -245,7 +245,7 @@ itWithReadOnlyDisk('refuses while the file is read-only, and goes on once it is 
     print(await inbox.add(arrival()).catch(({ code }) => code))
     remount('rw')
     await addEventually(inbox)
-    print((await inbox.stats()).stored)
+    print((await inbox.stats()).counts.stored)
     await inbox.close()
   `)
   expect(printed).toEqual(['ERR_INBOX_READ_ONLY', '2'])
@@ -266,7 +266,7 @@ itWhere(canLimit, 'prlimit')('refuses while the disk fails, and goes on once it 
     print(await inbox.add(arrival({ body: 'x'.repeat(100_000) })).catch(({ code }) => code))
     limit('unlimited')
     await addEventually(inbox)
-    print((await inbox.stats()).stored)
+    print((await inbox.stats()).counts.stored)
     await inbox.close()
   `,
   )

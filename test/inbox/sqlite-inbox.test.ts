@@ -1,8 +1,8 @@
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SCHEMA_VERSION } from '../../src/inbox/sqlite/schema.js'
-import { SqliteInbox } from '../../src/sqlite.js'
-import { registerInboxTests } from '../../src/testing/inbox-tests.js'
+import { SqliteInbox } from '../support/whole-inbox.js'
+import { registerInboxTests } from './contract/register-inbox-tests.js'
 import { addWithImpossible, arrival } from '../support/arrivals.js'
 import { collectedLog } from '../support/collected-log.js'
 import { fakeClock } from '../support/fake-clock.js'
@@ -123,7 +123,7 @@ describe('SqliteInbox', () => {
     const adding = Array.from({ length: 600 }, () => inbox.add(arrival()))
     await inbox.close()
     expect((await Promise.all(adding)).every(({ result }) => result === 'stored')).toBe(true)
-    expect((await inboxOn(file).stats()).stored).toBe(600)
+    expect((await inboxOn(file).stats()).counts.stored).toBe(600)
   })
 
   it('needs not be opened before it is used', async () => {
@@ -180,7 +180,7 @@ describe('SqliteInbox', () => {
     it('does not let one that cannot be done fail the others', async () => {
       const inbox = inboxOn(inboxFile())
       expect(await addWithImpossible(inbox)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
-      expect((await inbox.stats()).stored).toBe(2)
+      expect((await inbox.stats()).counts.stored).toBe(2)
     })
 
     it('does them in the order in which they were asked for', async () => {
@@ -248,7 +248,7 @@ describe('SqliteInbox', () => {
     const inboxes = Array.from({ length: 5 }, () => inboxOn(file))
     await Promise.all(inboxes.map((inbox) => inbox.open()))
     await Promise.all(inboxes.map((inbox) => inbox.add(arrival())))
-    expect((await inboxes[0]!.stats()).stored).toBe(5)
+    expect((await inboxes[0]!.stats()).counts.stored).toBe(5)
   })
 })
 

@@ -1,6 +1,6 @@
 import { existsSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { SqliteInbox } from '../../src/sqlite.js'
+import { SqliteInbox } from '../support/whole-inbox.js'
 import { addEventually } from '../support/add-eventually.js'
 import { arrival } from '../support/arrivals.js'
 import { collectedLog } from '../support/collected-log.js'
@@ -116,7 +116,7 @@ describe('when -wal and -shm are deleted', () => {
     holder.child.stdin.end()
     await holder.ended
     expect((await addEventually(late)).result).toBe('stored')
-    expect((await late.stats()).stored).toBe(2)
+    expect((await late.stats()).counts.stored).toBe(2)
   })
 
   it.each(['-wal', '-shm'])('a process that is alone goes on when only %s was deleted', async (which) => {
@@ -126,7 +126,7 @@ describe('when -wal and -shm are deleted', () => {
     await inbox.add(arrival())
     rmSync(`${file}${which}`)
     expect((await inbox.add(arrival())).result).toBe('stored')
-    expect((await inbox.stats()).stored).toBe(2)
+    expect((await inbox.stats()).counts.stored).toBe(2)
     expect(log.withCode('ERR_INBOX_REPLACED')).toHaveLength(1)
     await inbox.close()
     expect((await look(file)).sound).toEqual([{ integrity_check: 'ok' }])
@@ -157,7 +157,7 @@ it('when the database alone was deleted, its log does not get into the new one',
   await inbox.add(arrival())
   rmSync(file)
   expect((await inbox.add(arrival())).result).toBe('stored')
-  expect((await inbox.stats()).stored).toBe(1)
+  expect((await inbox.stats()).counts.stored).toBe(1)
   await inbox.close()
   expect(await look(file)).toEqual({ sound: [{ integrity_check: 'ok' }], ids: new Set([1]) })
 })
@@ -231,7 +231,7 @@ describe('when -wal is shortened', () => {
     const { file, log, inbox } = await withEmptiedLog()
     expect(statSync(`${file}-wal`).size).toBe(0)
     expect((await inbox.add(arrival())).result).toBe('stored')
-    expect((await inbox.stats()).stored).toBe(2)
+    expect((await inbox.stats()).counts.stored).toBe(2)
     expect(log.withCode('ERR_INBOX_REPLACED')).toHaveLength(0)
   })
 })

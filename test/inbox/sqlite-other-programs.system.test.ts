@@ -87,7 +87,7 @@ describe('a file that a newer version has migrated while it was open', () => {
     newer.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`)
     newer.close()
     await addEventually(inbox)
-    expect(await inbox.stats()).toMatchObject({ stored: 1, running: 1 })
+    expect(await inbox.stats()).toMatchObject({ counts: { stored: 1, running: 1 } })
   })
 
   it('refuses all that was asked for together', async () => {
@@ -117,6 +117,6 @@ itWhere(findProgram('sqlite3') !== undefined, 'sqlite3')(
     execFileSync('sqlite3', [file, `.restore ${backup}`])
     await expect(inbox.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_REPLACED' })
     expect((await addEventually(inbox)).result).toBe('stored')
-    expect(await inbox.stats()).toMatchObject({ stored: 1 })
+    expect(await inbox.stats()).toMatchObject({ counts: { stored: 1 } })
   },
 )

@@ -20,7 +20,7 @@ it('an inbox works in a process with the permission model, also when its log bec
     for (let i = 0; i < 30; i++) await inbox.add(arrival({ body: JSON.stringify('x'.repeat(400_000)) }))
     await inbox.close()
     const again = new SqliteInbox({ file })
-    print((await again.stats()).stored)
+    print((await again.stats()).counts.stored)
     await again.close()`
   const program = buildInboxProgram(temporaryDirectory(), statements)
   const { ended } = startProgram(process.execPath, [...FLAGS, program, inboxFile()])

@@ -1,5 +1,5 @@
 import fs from 'node:fs'
-import type { AddResult } from '../../src/inbox/inbox.js'
+import type { AddResult } from '../../src/inbox/engine.js'
 import { arrival } from '../support/arrivals.js'
 import { copyOf, entriesIn, inboxFile, inboxOn } from '../support/sqlite-file.js'
 import { until } from '../support/until.js'

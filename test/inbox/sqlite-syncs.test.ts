@@ -1,6 +1,6 @@
 import fs, { statSync, truncateSync } from 'node:fs'
 import { setImmediate as nextTick } from 'node:timers/promises'
-import type { AddResult } from '../../src/inbox/inbox.js'
+import type { AddResult } from '../../src/inbox/engine.js'
 import { addEventually } from '../support/add-eventually.js'
 import { arrival } from '../support/arrivals.js'
 import { becomes } from '../support/running-worker.js'
@@ -322,7 +322,7 @@ describe('after a sync that failed', () => {
       }
       await late.open()
       expect(statSync(`${file}-doubt`).size).toBe(0)
-      expect((await late.stats()).stored).toBe(3)
+      expect((await late.stats()).counts.stored).toBe(3)
       reader.close()
     },
   )

@@ -1,4 +1,4 @@
-import { NO_ENTRIES } from '../../src/inbox/no-entries.js'
+import { NO_ENTRIES } from '../../src/inbox/states.js'
 import { MOVES, PRUNABLE, type InboxState, type Move } from '../../src/inbox/states.js'
 
 const STATES = Object.keys(NO_ENTRIES) as InboxState[]

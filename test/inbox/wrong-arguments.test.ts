@@ -1,6 +1,6 @@
-import { MemoryInbox } from '../../src/index.js'
-import { PostgresInbox } from '../../src/postgres.js'
-import { SqliteInbox } from '../../src/sqlite.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
+import { PostgresInbox } from '../support/whole-inbox.js'
+import { SqliteInbox } from '../support/whole-inbox.js'
 
 const REFUSED_BEFORE_A_CONNECTION = 'postgres://127.0.0.1:1/none'
 
@@ -13,16 +13,12 @@ const INBOXES = [
   ],
 ] as const
 
-const CLAIM = { eventTypes: 'any', limit: 1, leaseMs: 1_000 }
-const TOKEN = { id: '1', token: 1 }
 const SEEN = { state: 'dead', attempts: 1 }
 
 /** A method with its arguments, the option that is wrong, and what the message has about it. */
 type Case = readonly [method: string, given: readonly unknown[], option: string, message: string]
 
 const INVALID: readonly Case[] = [
-  ['add', [{}, {}], 'leaseMs', 'leaseMs is undefined: use a whole number'],
-  ['add', [{}, { leaseMs: '1s' }], 'leaseMs', 'leaseMs is "1s": use a whole number'],
   ['list', [], 'filter', 'filter: options is undefined: pass one object'],
   ['list', [null], 'filter', 'filter: options is null'],
   ['list', ['dead'], 'filter', 'filter: options is of type string'],
@@ -36,8 +32,7 @@ const INVALID: readonly Case[] = [
   ['list', [{}, { limit: null }], 'limit', 'limit is null: use a whole number'],
   ['list', [{}, { afterId: 17 }], 'afterId', 'afterId is 17: pass the id of an entry, which is a text.'],
   ['list', [{}, { newestFirst: 'no' }], 'newestFirst', 'newestFirst is "no": use true or false.'],
-  ['search', [], 'filter', 'filter: options is undefined'],
-  ['search', [{}, { limit: -1 }], 'limit', 'limit is -1: use a whole number'],
+  ['list', [{}, { limit: -1 }], 'limit', 'limit is -1: use a whole number'],
   ['count', [undefined, 10], 'filter', 'filter: options is undefined'],
   ['count', [{}], 'max', 'max is undefined: use a whole number'],
   ['show', [], 'id', 'id is undefined: pass the id of an entry, which is a text.'],
@@ -59,37 +54,17 @@ const INVALID: readonly Case[] = [
     'act',
     ['1', 'retry', 'ann', { expected: { ...SEEN, finishedAt: '2026-11-03T09:14:27.000Z' } }],
     'expected',
-    'expected is of type object: pass an entry as list, search or show return it',
-  ],
-  ['claim', [], 'request', 'request: options is undefined'],
-  ['claim', [{}], 'eventTypes', 'eventTypes is undefined: use a list; pass event types'],
-  ['claim', [{ ...CLAIM, eventTypes: [7] }], 'eventTypes', 'eventTypes[0] is 7: pass event types, or "any"'],
-  ['claim', [{ ...CLAIM, limit: undefined }], 'limit', 'limit is undefined: use a whole number'],
-  ['claim', [{ ...CLAIM, leaseMs: '1s' }], 'leaseMs', 'leaseMs is "1s": use a whole number'],
-  ['claim', [{ ...CLAIM, interrupted: 1 }], 'interrupted', 'interrupted is 1: use true or false.'],
-  ['begin', [], 'claims', 'claims is undefined: use a list; pass claims, each with its id and token.'],
-  ['begin', [[TOKEN]], 'leaseMs', 'leaseMs is undefined: use a whole number'],
-  ['extend', [[TOKEN, '2'], 1], 'claims', 'claims[1] is "2": pass claims, each with its id and token.'],
-  ['settle', [], 'ends', 'ends is undefined: use a list; pass ends, each with its claim and its end'],
-  ['settle', [[null]], 'ends', 'ends[0] is null: pass ends'],
-  ['settle', [[{ claim: TOKEN, end: { move: 'finish' } }]], 'ends', 'ends[0] is of type object'],
-  ['settle', [[{ claim: TOKEN, end: { move: 'deadLetter' } }]], 'ends', 'ends[0] is of type object'],
-  [
-    'settle',
-    [[{ claim: TOKEN, end: { move: 'reschedule', delayMs: NaN, error: 'no' } }]],
-    'ends',
-    'ends[0] is of type object',
+    'expected is of type object: pass an entry as list or show return it',
   ],
 ]
 
 const UNKNOWN: readonly Case[] = [
   ['list', [{ state: ['dead'] }], 'filter', 'filter has no option "state". Its options are states, '],
-  ['search', [{}, { size: 10 }], 'page', 'page has no option "size". Its options are afterId, limit, '],
+  ['list', [{}, { size: 10 }], 'page', 'page has no option "size". Its options are afterId, limit, '],
   ['count', [{ type: 'a' }, 1], 'filter', 'filter has no option "type"'],
   ['activity', [{ from: 0, to: 1, bucket: 1 }], 'request', 'request has no option "bucket"'],
   ['prune', [{ state: 'handled', limit: 1, dryrun: true }], 'request', 'Did you mean "dryRun"?'],
   ['act', ['1', 'retry', 'ann', { because: 'why' }], 'because', 'has no option "because"'],
-  ['claim', [{ ...CLAIM, types: ['a'] }], 'request', 'request has no option "types"'],
 ]
 
 const CASES = [

@@ -1,5 +1,5 @@
 import pino from 'pino'
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
 import { away, interposed } from '../support/interposed-inbox.js'
 import { withHeader } from '../support/http-bytes.js'
 import { runInboxReceiver } from '../support/running-inbox-receiver.js'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SCHEMA_VERSION } from '../../src/inbox/sqlite/schema.js'
-import { SqliteInbox } from '../../src/sqlite.js'
+import { SqliteInbox } from '../support/whole-inbox.js'
 import { SUBSCRIPTION } from '../cli/configured.js'
 import { countersign, Sandbox } from '../cli/program.js'
 import { arrival } from '../support/arrivals.js'

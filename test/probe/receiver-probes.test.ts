@@ -1,6 +1,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import express from 'express'
-import { createReceiver, MemoryInbox } from '../../src/index.js'
+import { createReceiver } from '../../src/index.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
 import type { Probe } from '../../src/diagnosis/doctor/probe.js'
 import { markerText, probeKey } from '../../src/probe/marker.js'
 import { hmacKey } from '../../src/signature/secret.js'
@@ -124,7 +125,7 @@ describe('a probe', () => {
     await receiver.start()
     const probe = probeOf()
     expect(reportIn(await send(bytesOf(probe)), probe)).toBeDefined()
-    const entries = await inbox.list({})
+    const entries = (await inbox.list({})).entries
     await receiver.stop()
     expect(entries).toEqual([])
   })

@@ -1,8 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { MemoryIdempotencyStore, MemoryInbox } from '../../src/index.js'
-import { SqliteInbox } from '../../src/sqlite.js'
+import { MemoryIdempotencyStore } from '../../src/index.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
+import { SqliteInbox } from '../support/whole-inbox.js'
 import { runReceiver, type RunOptions } from '../support/running-receiver.js'
 import { bytesOf, probeOf, reportIn } from './probe-bytes.js'
 

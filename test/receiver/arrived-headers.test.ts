@@ -93,7 +93,7 @@ describe('a receiver with an inbox', () => {
     const { send, inbox } = await runInboxReceiver()
     const callback = genuine({ body: JSON.stringify({ Id: 'transfer 1' }) })
     await send(callback)
-    const [found] = await inbox.list({ bodyId: 'transfer 1' })
+    const [found] = (await inbox.list({ bodyId: 'transfer 1' })).entries
     const { headers } = (await inbox.show(found!.id))!
     const names = headers!.pairs.map(([name]) => name.toLowerCase())
     expect(names).toEqual(
@@ -128,7 +128,7 @@ describe('a receiver with an inbox', () => {
     await send(
       genuine({ body: JSON.stringify({ Id: 'transfer 1' }), timestamp: 'Tue, 03 Nov 2020 09:14:27 GMT' }),
     )
-    expect(await inbox.list({ bodyId: 'transfer 1' })).toMatchObject([{ state: 'quarantined' }])
+    expect((await inbox.list({ bodyId: 'transfer 1' })).entries).toMatchObject([{ state: 'quarantined' }])
   })
 
   it.each([{ Id: 7 }, { Id: '' }, { Id: 'x'.repeat(201) }, {}, { id: 'a' }])(

@@ -1,6 +1,6 @@
 import express from 'express'
 import { createReceiver, verifySignature, type Logger } from '../../src/index.js'
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
 import { sendRawRequest } from '../../src/testing/raw-request.js'
 import { withHeader } from '../support/http-bytes.js'
 import { away, interposed } from '../support/interposed-inbox.js'

@@ -1,5 +1,5 @@
 import { createReceiver, DoNotRetryError, type Outcome } from '../../src/index.js'
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
 import { LIFECYCLE_EVENT_NAMES } from '../../src/events/lifecycle-events.js'
 import type { Receiver } from '../../src/receiver/receiver.js'
 import { fakeClock } from '../support/fake-clock.js'

@@ -1,5 +1,5 @@
 import { createReceiver, type Receiver } from '../../src/receiver/receiver.js'
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
 import { collectedLog } from '../support/collected-log.js'
 
 const subscription = (eventTypeName: string) => ({

@@ -1,5 +1,5 @@
 import { CountersignError, type Outcome } from '../../src/index.js'
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
 import { deferred } from '../support/deferred.js'
 import { away, interposed, never } from '../support/interposed-inbox.js'
 import { runInboxReceiver, type InboxRunOptions } from '../support/running-inbox-receiver.js'
@@ -94,7 +94,7 @@ describe('a receiver with an inbox', () => {
 
   it('handles events of one orderBy key one after the other also if they were released from quarantine', async () => {
     const finish = [deferred(), deferred(), deferred()]
-    const { send, handled, receiver } = await runInboxReceiver({
+    const { inbox, send, handled, receiver } = await runInboxReceiver({
       toleranceMs: 1_000,
       orderBy: ({ type, payload }) => `${type} ${payload['account'] as string}`,
       handler: ({ payload }) => finish[payload['n'] as number]!.promise,
@@ -103,8 +103,7 @@ describe('a receiver with an inbox', () => {
     await send(genuine({ payload: { Id: '1', n: 0, account: 'a' }, timestamp }))
     await send(genuine({ payload: { Id: '1', n: 1, account: 'a' }, eventType: 'rewritten' }))
     await send(genuine({ payload: { Id: '1', n: 2, account: 'b' }, timestamp }))
-    for (const id of ['1', '2', '3'])
-      expect(await receiver.operations!.act(id, 'release', 'ann')).toEqual({ done: true })
+    for (const id of ['1', '2', '3']) expect(await inbox.act(id, 'release', 'ann')).toEqual({ done: true })
     await until(() => handled.length === 2)
     expect(handled.map(({ payload }) => payload['n'])).toEqual([0, 2])
     for (const { resolve } of finish) resolve()

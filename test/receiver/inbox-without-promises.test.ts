@@ -1,5 +1,5 @@
-import { MemoryInbox } from '../../src/index.js'
-import type { AddResult } from '../../src/inbox/inbox.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
+import type { AddResult } from '../../src/inbox/engine.js'
 import { sendRawRequest } from '../../src/testing/raw-request.js'
 import { interposed } from '../support/interposed-inbox.js'
 import { runInboxReceiver } from '../support/running-inbox-receiver.js'

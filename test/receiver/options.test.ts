@@ -1,10 +1,6 @@
 import { inspect } from 'node:util'
-import {
-  createReceiver,
-  MemoryIdempotencyStore,
-  MemoryInbox,
-  type CountersignError,
-} from '../../src/index.js'
+import { createReceiver, MemoryIdempotencyStore, type CountersignError } from '../../src/index.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
 import { collectedLog } from '../support/collected-log.js'
 import { SECRET, subscription } from '../support/subscription.js'
 

@@ -1,5 +1,6 @@
-import { MemoryInbox, type CallbackEvent } from '../../src/index.js'
-import { SqliteInbox } from '../../src/sqlite.js'
+import { type CallbackEvent } from '../../src/index.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
+import { SqliteInbox } from '../support/whole-inbox.js'
 import { genuine, runReceiver, SECRET, subscription } from '../support/running-receiver.js'
 import { inboxFile } from '../support/sqlite-file.js'
 import { until } from '../support/until.js'

@@ -1,5 +1,6 @@
-import { createReceiver, MemoryInbox, type Subscription } from '../../src/index.js'
-import { SqliteInbox } from '../../src/sqlite.js'
+import { createReceiver, type Subscription } from '../../src/index.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
+import { SqliteInbox } from '../support/whole-inbox.js'
 import { collectedLog } from '../support/collected-log.js'
 import { genuine, runReceiver, subscription, type RunningReceiver } from '../support/running-receiver.js'
 import { inboxFile } from '../support/sqlite-file.js'

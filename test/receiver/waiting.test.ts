@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTick } from 'node:timers/promises'
-import { createWorker, DoNotRetryError, MemoryInbox } from '../../src/index.js'
+import { createWorker, DoNotRetryError } from '../../src/index.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
 import { arrival } from '../support/arrivals.js'
 import { deferred } from '../support/deferred.js'
 import { fakeClock } from '../support/fake-clock.js'
@@ -88,7 +89,7 @@ describe('idle', () => {
 
   it('waits for a handler that runs, and not for a retry that is due later', async () => {
     const { promise, reject } = deferred()
-    const { receiver, send } = await runInboxReceiver({
+    const { inbox, receiver, send } = await runInboxReceiver({
       handler: () => promise,
       retryDelayMs: 60_000,
       pollMs: 60_000,
@@ -98,7 +99,7 @@ describe('idle', () => {
     expect(await isResolved(idle)).toBe(false)
     reject(new Error('the ledger is closed'))
     await idle
-    expect((await receiver.operations!.stats()).retrying).toBe(1)
+    expect((await inbox.stats()).counts.retrying).toBe(1)
   })
 
   it('does not take an inbox that fails for an empty one', async () => {
@@ -111,7 +112,7 @@ describe('idle', () => {
     expect(await isResolved(idle)).toBe(false)
     claim.mockRestore()
     await idle
-    expect((await receiver.operations!.stats()).handled).toBe(1)
+    expect((await inbox.stats()).counts.handled).toBe(1)
   })
 
   it('resolves without an inbox, before the start, and when the receiver stops', async () => {

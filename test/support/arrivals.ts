@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
-import type { Arrival, Inbox } from '../../src/inbox/inbox.js'
+import type { Arrival } from '../../src/inbox/engine.js'
 import { subscription } from './subscription.js'
+import type { WholeInbox } from './whole-inbox.js'
 
 export interface ArrivalOptions extends Partial<Pick<Arrival, 'suspicion' | 'orderKey' | 'signature'>> {
   readonly type?: string
@@ -44,7 +45,7 @@ export function arrival({
 }
 
 /** Adds three arrivals in one tick, the second of which cannot be stored. Returns whether each was. */
-export async function addWithImpossible(inbox: Pick<Inbox, 'add'>): Promise<string[]> {
+export async function addWithImpossible(inbox: Pick<WholeInbox, 'add'>): Promise<string[]> {
   const impossible = arrival()
   const adding = [
     arrival(),

@@ -1,5 +1,5 @@
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
-import type { CompleteInbox } from '../../src/inbox/operations.js'
+import { MemoryInbox } from './whole-inbox.js'
+import type { WholeInbox } from './whole-inbox.js'
 import { interposed } from './interposed-inbox.js'
 import { work, type WorkOptions } from './running-worker.js'
 
@@ -7,7 +7,7 @@ import { work, type WorkOptions } from './running-worker.js'
 export async function idleWorker({
   inbox = new MemoryInbox(),
   ...options
-}: WorkOptions & { inbox?: CompleteInbox } = {}) {
+}: WorkOptions & { inbox?: WholeInbox } = {}) {
   const between = interposed(inbox)
   const working = work({ inbox: between.inbox, pollMs: 2 ** 30, ...options })
   await working.worker.idle()

@@ -1,16 +1,17 @@
-import type { CompleteInbox } from '../../src/inbox/operations.js'
+import { ENGINE } from '../../src/inbox/inbox.js'
+import type { WholeInbox } from './whole-inbox.js'
 
 type Method = (typeof METHODS)[number]
 
 /** An inbox whose methods do something else while the test says so. */
 interface Interposed {
-  readonly inbox: CompleteInbox
+  readonly inbox: WholeInbox
   /** How often each method has been called. */
   readonly calls: Record<Method, number>
   /** From now on this method does `instead`, which is given the real one; `undefined` puts things right. */
   set<Name extends Method>(
     name: Name,
-    instead: ((call: () => ReturnType<CompleteInbox[Name]>) => ReturnType<CompleteInbox[Name]>) | undefined,
+    instead: ((call: () => ReturnType<WholeInbox[Name]>) => ReturnType<WholeInbox[Name]>) | undefined,
   ): void
 }
 
@@ -27,11 +28,12 @@ const METHODS = [
   'close',
 ] as const
 
-export function interposed(real: CompleteInbox): Interposed {
+export function interposed(real: WholeInbox): Interposed {
   const calls = Object.fromEntries(METHODS.map((name) => [name, 0])) as Record<Method, number>
   const instead = new Map<Method, (call: () => unknown) => unknown>()
-  const inbox = new Proxy(real, {
+  const inbox: WholeInbox = new Proxy(real, {
     get(target, name) {
+      if (name === ENGINE) return inbox
       const value: unknown = Reflect.get(target, name, target)
       if (typeof value !== 'function') return value
       const method = value.bind(target) as (...given: unknown[]) => unknown

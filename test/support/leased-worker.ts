@@ -1,4 +1,4 @@
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { MemoryInbox } from './whole-inbox.js'
 import type { ArrivalOptions } from './arrivals.js'
 import { fakeClock } from './fake-clock.js'
 import { interposed } from './interposed-inbox.js'

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { TABLES } from '../../src/inbox/postgres/schema.js'
-import { migrationSql, PostgresInbox, type PostgresInboxOptions } from '../../src/postgres.js'
+import { migrationSql, type PostgresInboxOptions } from '../../src/postgres.js'
+import { PostgresInbox } from './whole-inbox.js'
 import { describeWithPostgres, PostgresServer, QUICK_SETTINGS } from './postgres-server.js'
 
 /** A database of its own for a test file, with a connection for the tests themselves. */

@@ -1,12 +1,13 @@
 import type { EntryId } from '../../src/index.js'
-import type { CompleteInbox, Entry, EntryFilter } from '../../src/inbox/operations.js'
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import type { Entry, EntryFilter } from '../../src/inbox/operations.js'
+import type { WholeInbox } from './whole-inbox.js'
+import { MemoryInbox } from './whole-inbox.js'
 import type { InboxState } from '../../src/inbox/states.js'
 import { runReceiver, type RunningReceiver, type RunOptions } from './running-receiver.js'
 import { becomes } from './running-worker.js'
 
 export interface RunningInboxReceiver extends RunningReceiver {
-  readonly inbox: CompleteInbox
+  readonly inbox: WholeInbox
   /** What is in the inbox, by id. */
   entries(filter?: EntryFilter): Promise<Entry[]>
   /** Waits until the entry is in this state. */
@@ -14,7 +15,7 @@ export interface RunningInboxReceiver extends RunningReceiver {
 }
 
 export interface InboxRunOptions extends RunOptions {
-  readonly inbox?: CompleteInbox
+  readonly inbox?: WholeInbox
   /** `false`: as when somebody forgot it. */
   readonly start?: boolean
 }
@@ -35,7 +36,7 @@ export async function runInboxReceiver({
     ...receiving,
     inbox,
     async entries(filter = {}) {
-      const found = await inbox.list(filter, { limit: 10_000 })
+      const found = (await inbox.list(filter, { limit: 10_000 })).entries
       return Promise.all(found.map(async ({ id }) => (await inbox.show(id))!))
     },
     becomes: (id, state) => becomes(inbox, id, state),

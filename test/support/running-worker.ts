@@ -5,8 +5,10 @@ import type { DeadEvent, FailedEvent } from '../../src/events/lifecycle-events.j
 import { Dispatcher } from '../../src/handlers/dispatcher.js'
 import { Handlers } from '../../src/handlers/handlers.js'
 import type { StandardSchema } from '../../src/handlers/standard-schema.js'
-import type { CompleteInbox, Entry } from '../../src/inbox/operations.js'
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import type { Entry } from '../../src/inbox/operations.js'
+import type { WholeInbox } from './whole-inbox.js'
+import { MemoryInbox } from './whole-inbox.js'
+import { ENGINE } from '../../src/inbox/inbox.js'
 import type { InboxState } from '../../src/inbox/states.js'
 import { KnownSecrets } from '../../src/logging/known-secrets.js'
 import type { WorkerParts } from '../../src/worker/worker-parts.js'
@@ -29,7 +31,7 @@ export interface Run {
 
 interface RunningWorker {
   readonly worker: Worker
-  readonly inbox: CompleteInbox
+  readonly inbox: WholeInbox
   readonly log: CollectedLog
   readonly clock: FakeClock
   /** The calls of the handler, in order. */
@@ -47,8 +49,8 @@ interface RunningWorker {
   called(times: number): Promise<Run>
 }
 
-export interface WorkOptions extends Partial<WorkerParts> {
-  readonly inbox?: CompleteInbox
+export interface WorkOptions extends Partial<Omit<WorkerParts, 'inbox'>> {
+  readonly inbox?: WholeInbox
   readonly clock?: FakeClock
   /** `'manual'`: each call is ended by the test. @default returns at once */
   readonly handler?: Handler | 'manual'
@@ -96,7 +98,7 @@ export function work({
   const schemas = new Map(schema && types.map((type) => [type, schema]))
   const dispatcher = new Dispatcher({ handlers, schemas, schemaTimeoutMs: 5_000, logger: log })
   const worker = new Worker({
-    inbox,
+    inbox: inbox[ENGINE],
     handlers,
     dispatcher,
     concurrency: 10,
@@ -146,7 +148,7 @@ export function work({
 
 /** Waits until an entry is in this state, and has been tried so often. */
 export async function becomes(
-  inbox: CompleteInbox,
+  inbox: WholeInbox,
   id: EntryId,
   state: InboxState,
   attempts?: number,

@@ -2,7 +2,8 @@ import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadDriver, type SqliteDatabase } from '../../src/inbox/sqlite/driver.js'
-import { SqliteInbox, type SqliteInboxOptions } from '../../src/sqlite.js'
+import { type SqliteInboxOptions } from '../../src/sqlite.js'
+import { SqliteInbox } from './whole-inbox.js'
 
 const directories: string[] = []
 const inboxes: SqliteInbox[] = []

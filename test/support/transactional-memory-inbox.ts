@@ -1,5 +1,5 @@
-import type { ClaimEnd, ClaimToken, TransactionalInbox, TransactOptions } from '../../src/inbox/inbox.js'
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import type { ClaimEnd, ClaimToken, TransactOptions } from '../../src/inbox/engine.js'
+import { MemoryInbox } from './whole-inbox.js'
 import type { PostgresTransaction } from '../../src/postgres.js'
 
 /** What handlers write with. It refuses to once the transaction is over. */
@@ -15,7 +15,7 @@ export class MemoryTransaction implements PostgresTransaction {
 }
 
 /** A transactional inbox in memory, whose steps fail while a test says so. */
-export class TransactionalMemoryInbox extends MemoryInbox implements TransactionalInbox {
+export class TransactionalMemoryInbox extends MemoryInbox {
   /** What has been committed. */
   readonly committed: string[] = []
   readonly transactions: MemoryTransaction[] = []

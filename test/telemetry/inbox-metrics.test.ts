@@ -1,11 +1,11 @@
-import { NO_ENTRIES } from '../../src/inbox/no-entries.js'
+import { NO_ENTRIES } from '../../src/inbox/states.js'
 import type { InboxStats } from '../../src/inbox/operations.js'
 import { InboxMetrics } from '../../src/telemetry/inbox-metrics.js'
 import { deferred } from '../support/deferred.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { fakeTimeouts } from '../support/fake-timeouts.js'
 
-const list = async () => []
+const list = async () => ({ entries: [] })
 
 describe('the figures of an inbox', () => {
   it('are read again after five seconds, and never while a read has not ended', async () => {
@@ -13,7 +13,7 @@ describe('the figures of an inbox', () => {
     const metrics = new InboxMetrics(Date.now, monotonic)
     const hanging = deferred()
     let reads = 0
-    const stats = jest.fn(async () => ({ ...NO_ENTRIES, stored: ++reads }))
+    const stats = jest.fn(async () => ({ counts: { ...NO_ENTRIES, stored: ++reads } }))
     metrics.observe('default', { stats, list })
     const [readable, entries] = metrics.metrics
     const stored = async () =>
@@ -26,7 +26,7 @@ describe('the figures of an inbox', () => {
 
     stats.mockImplementationOnce(async () => {
       await hanging.promise
-      return { ...NO_ENTRIES, stored: 0 }
+      return { counts: { ...NO_ENTRIES, stored: 0 } }
     })
     monotonic.advance(5_000)
     const pass = fakeTimeouts()
@@ -63,10 +63,10 @@ describe('the figures of an inbox', () => {
       await new Promise((resolve) => setImmediate(resolve))
     }
     expect(await figures()).toEqual([0, undefined])
-    await end({ ...NO_ENTRIES, stored: 1 })
+    await end({ counts: { ...NO_ENTRIES, stored: 1 } })
     monotonic.advance(15_000)
     expect(await figures()).toEqual([1, 1])
-    await end({ ...NO_ENTRIES, stored: 2 })
+    await end({ counts: { ...NO_ENTRIES, stored: 2 } })
     monotonic.advance(15_000)
     expect(await figures()).toEqual([1, 2])
     monotonic.advance(29_999)
@@ -80,7 +80,7 @@ describe('the figures of an inbox', () => {
     const monotonic = fakeClock()
     const metrics = new InboxMetrics(Date.now, monotonic)
     const hanging = deferred<InboxStats>()
-    const stats = jest.fn(async (): Promise<InboxStats> => NO_ENTRIES)
+    const stats = jest.fn(async (): Promise<InboxStats> => ({ counts: NO_ENTRIES }))
     metrics.observe('default', { stats, list })
     const [readable] = metrics.metrics
     expect((await readable!.get()).values).toMatchObject([{ value: 1 }])
@@ -97,7 +97,7 @@ describe('the figures of an inbox', () => {
 
   it('are read once for those who share an inbox, and are gone once nobody observes it', async () => {
     const metrics = new InboxMetrics(Date.now)
-    const stats = jest.fn(async () => NO_ENTRIES)
+    const stats = jest.fn(async () => ({ counts: NO_ENTRIES }))
     const ends = ['shared', 'shared'].map((name) => metrics.observe(name, { stats, list }))
     const [readable] = metrics.metrics
     expect((await readable!.get()).values).toHaveLength(1)

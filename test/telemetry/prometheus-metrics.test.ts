@@ -4,9 +4,10 @@ import { Gauge, Registry } from 'prom-client'
 import { outcome } from '../../src/callback/outcomes.js'
 import { EventChannel } from '../../src/events/event-channel.js'
 import { answeredEvent } from '../../src/events/publish-answer.js'
-import { createReceiver, createWorker, DoNotRetryError, MemoryInbox } from '../../src/index.js'
+import { createReceiver, createWorker, DoNotRetryError } from '../../src/index.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
 import { prometheusMetrics } from '../../src/prometheus.js'
-import { SqliteInbox } from '../../src/sqlite.js'
+import { SqliteInbox } from '../support/whole-inbox.js'
 import { signedCallback } from '../../src/testing/signed-callback.js'
 import { arrival } from '../support/arrivals.js'
 import { fakeClock } from '../support/fake-clock.js'
@@ -110,7 +111,7 @@ describe('prometheusMetrics', () => {
   it('has the times of the thousand secrets that were used last', async () => {
     const events = new EventChannel(() => {})
     const metrics = prometheusMetrics()
-    metrics.observe({ events, operations: undefined })
+    metrics.observe({ events })
     const { callback } = arrival()
     const headers = { idempotencyKey: undefined, eventType: undefined }
     const verify = (secretFingerprint: string) => {
@@ -267,7 +268,7 @@ describe('prometheusMetrics', () => {
     await worker.start()
     await inbox.add(arrival())
     await dead
-    await worker.operations!.act('1', 'discard', 'ada')
+    await inbox.act('1', 'discard', 'ada')
     const found = samplesOf(await metrics.text())
     expect(found.get('countersign_operator_actions_total{action="discard"}')).toBe(1)
     expect(found.has('countersign_inbox_entries{inbox="payments",state="dead"}')).toBe(true)

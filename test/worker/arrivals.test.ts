@@ -1,4 +1,5 @@
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { ENGINE } from '../../src/inbox/inbox.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
 import { arrival } from '../support/arrivals.js'
 import { deferred } from '../support/deferred.js'
 import { fakeClock } from '../support/fake-clock.js'
@@ -235,7 +236,8 @@ describe('an inbox of the application', () => {
     const [one, other] = [new MemoryInbox(), new MemoryInbox()]
     let current = one
     const inbox = new Proxy(one, {
-      get(_target, name) {
+      get(_target, name, proxy) {
+        if (name === ENGINE) return proxy as unknown
         const value: unknown = Reflect.get(current, name)
         return typeof value === 'function' ? value.bind(current) : value
       },

@@ -1,4 +1,4 @@
-import type { ClaimedEntry, Claims } from '../../src/inbox/inbox.js'
+import type { ClaimedEntry, Claims } from '../../src/inbox/engine.js'
 import { ClaimSchedule, type Slots } from '../../src/worker/claim-schedule.js'
 
 const ALL = { entries: [], interruptedIsDue: false }

@@ -1,5 +1,5 @@
 import { createWorker, type Outcome, type WorkerOptions } from '../../src/index.js'
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
 import { arrival } from '../support/arrivals.js'
 import { collectedLog } from '../support/collected-log.js'
 import { interposed } from '../support/interposed-inbox.js'
@@ -120,7 +120,10 @@ describe('createWorker', () => {
   })
 
   it.each([
-    [{ inbox: undefined }, /^createWorker: inbox is undefined: pass an object with the methods open, /],
+    [
+      { inbox: undefined },
+      /^createWorker: inbox is undefined: pass a SqliteInbox, a PostgresInbox or a MemoryInbox/,
+    ],
     [{ concurrency: 0 }, /^createWorker: concurrency is 0: /],
     [
       { handlerTimeoutMs: 60_000 },

@@ -1,4 +1,4 @@
-import type { Claims } from '../../src/inbox/inbox.js'
+import type { Claims } from '../../src/inbox/engine.js'
 import { arrival, type ArrivalOptions } from '../support/arrivals.js'
 import { deferred } from '../support/deferred.js'
 import { leasedWorker, stopTime } from '../support/leased-worker.js'

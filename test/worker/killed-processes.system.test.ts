@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { rowIdOf } from '../../src/inbox/sqlite/row-id.js'
-import { SqliteInbox } from '../../src/sqlite.js'
+import { SqliteInbox } from '../support/whole-inbox.js'
 import { arrival, type ArrivalOptions } from '../support/arrivals.js'
 import { startProgram } from '../support/built-program.js'
 import { buildInboxProgram } from '../support/inbox-program.js'
@@ -39,7 +39,7 @@ const RECEIVER = `
     record({ entry, ended: true })
   })
   const isIdle = async () => {
-    const { stored, running, retrying } = await inbox.stats()
+    const { stored, running, retrying } = (await inbox.stats()).counts
     return stored + running + retrying === 0
   }
   await receiver.start()

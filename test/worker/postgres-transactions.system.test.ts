@@ -3,7 +3,7 @@ import { pgTable, text } from 'drizzle-orm/pg-core'
 import { drizzle } from 'drizzle-orm/node-postgres'
 import createKnex from 'knex'
 import { createWorker, type Handler, type TransactionalContext, type InboxWorker } from '../../src/index.js'
-import { PostgresInbox } from '../../src/postgres.js'
+import { PostgresInbox } from '../support/whole-inbox.js'
 import type { CallbackEvent, EventMap } from '../../src/index.js'
 import { arrival } from '../support/arrivals.js'
 import { collectedLog } from '../support/collected-log.js'
@@ -257,7 +257,7 @@ describeWithDatabase('a transactional handler with PostgreSQL', (database) => {
     const fields = { concurrency: 20, maxTransactions: 2 }
     expect(log.withCode('WARN_CONCURRENCY_LIMITED')).toMatchObject([{ fields }])
     const added = await Promise.all(Array.from({ length: 20 }, (_, index) => store(`later ${index}`)))
-    expect((await inbox.stats()).running).toBe(2)
+    expect((await inbox.stats()).counts.running).toBe(2)
     resolve()
     for (const id of [...ids, ...added]) await becomes(inbox, id, 'handled', 1)
   })

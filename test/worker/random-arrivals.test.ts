@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import type { Arrival } from '../../src/inbox/inbox.js'
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import type { Arrival } from '../../src/inbox/engine.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
 import { arrival } from '../support/arrivals.js'
 import { interposed } from '../support/interposed-inbox.js'
 import { randomRuns } from '../support/random-runs.js'
@@ -82,7 +82,9 @@ describe('whatever comes when', () => {
         }
         let left = Infinity
         await until(() => {
-          void real.stats().then(({ stored, running, retrying }) => (left = stored + running + retrying))
+          void real
+            .stats()
+            .then(({ counts: { stored, running, retrying } }) => (left = stored + running + retrying))
           return left === 0
         })
         await Promise.all(asked)

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { SqliteInbox } from '../../src/sqlite.js'
+import { SqliteInbox } from '../support/whole-inbox.js'
 import { sendRawRequest } from '../../src/testing/raw-request.js'
 import { startProgram, untilPrinted } from '../support/built-program.js'
 import { buildInboxProgram } from '../support/inbox-program.js'
@@ -60,6 +60,6 @@ it('a process that only receives stores what a process that only works handles, 
   expect(receiver.lines).toHaveLength(2)
   const inbox = new SqliteInbox({ file })
   await inbox.open()
-  expect(await inbox.stats()).toMatchObject({ handled: ids.length, stored: 0, unhandled: 0 })
+  expect(await inbox.stats()).toMatchObject({ counts: { handled: ids.length, stored: 0, unhandled: 0 } })
   await inbox.close()
 }, 60_000)

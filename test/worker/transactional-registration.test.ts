@@ -1,10 +1,5 @@
-import {
-  createReceiver,
-  createWorker,
-  MemoryInbox,
-  type EventMap,
-  type Registration,
-} from '../../src/index.js'
+import { createReceiver, createWorker, type EventMap, type Registration } from '../../src/index.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
 import { subscription } from '../support/subscription.js'
 import { TransactionalMemoryInbox } from '../support/transactional-memory-inbox.js'
 

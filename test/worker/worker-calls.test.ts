@@ -1,6 +1,6 @@
 import { createWorker } from '../../src/index.js'
-import type { CompleteInbox } from '../../src/inbox/operations.js'
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import type { WholeInbox } from '../support/whole-inbox.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
 import { arrival } from '../support/arrivals.js'
 import { deferred } from '../support/deferred.js'
 import { fakeClock } from '../support/fake-clock.js'
@@ -59,7 +59,7 @@ describe('a worker that handles several entries', () => {
 describe('an inbox that can be watched', () => {
   function watched() {
     const listeners = new Set<() => void>()
-    const inbox: CompleteInbox = Object.assign(new MemoryInbox(), {
+    const inbox: WholeInbox = Object.assign(new MemoryInbox(), {
       watch(onDue: () => void) {
         listeners.add(onDue)
         return () => listeners.delete(onDue)

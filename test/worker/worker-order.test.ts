@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { DoNotRetryError } from '../../src/handlers/do-not-retry.js'
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { randomRuns } from '../support/random-runs.js'
 import { work, type Run } from '../support/running-worker.js'
@@ -89,11 +89,11 @@ describe('events that share an order key', () => {
         await until(() => {
           clock.advance(1_000)
           worker.wake()
-          void inbox.stats().then(({ handled, dead }) => (ended = handled + dead))
+          void inbox.stats().then(({ counts: { handled, dead } }) => (ended = handled + dead))
           return ended === given.length
         })
         const dead = given.filter(({ failures }) => failures >= 3).length
-        expect(await inbox.stats()).toMatchObject({ dead, handled: given.length - dead })
+        expect(await inbox.stats()).toMatchObject({ counts: { dead, handled: given.length - dead } })
         for (const order of Object.values(first)) expect(order).toEqual(order.toSorted((a, b) => a - b))
         await worker.stop(1_000)
       }),

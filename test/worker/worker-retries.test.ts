@@ -1,7 +1,7 @@
 import { DoNotRetryError } from '../../src/handlers/do-not-retry.js'
 import type { StandardSchema } from '../../src/index.js'
-import type { CompleteInbox } from '../../src/inbox/operations.js'
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import type { WholeInbox } from '../support/whole-inbox.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { interposed } from '../support/interposed-inbox.js'
 import { work, type WorkOptions } from '../support/running-worker.js'
@@ -145,7 +145,7 @@ function looking(options: WorkOptions) {
 }
 
 /** Claims and begins what is due, as a process does that is killed then. */
-async function beginAsIfKilled(inbox: CompleteInbox, interrupted: boolean) {
+async function beginAsIfKilled(inbox: WholeInbox, interrupted: boolean) {
   const { entries } = await inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: LEASE_MS, interrupted })
   await inbox.begin(entries, LEASE_MS)
   return entries

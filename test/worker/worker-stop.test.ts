@@ -1,6 +1,6 @@
 import type { CallbackPayload } from '../../src/index.js'
-import type { ClaimedEntry } from '../../src/inbox/inbox.js'
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import type { ClaimedEntry } from '../../src/inbox/engine.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
 import { deferred } from '../support/deferred.js'
 import { fakeClock } from '../support/fake-clock.js'
 import { fakeTimeouts } from '../support/fake-timeouts.js'

@@ -1,4 +1,4 @@
-import { NO_ENTRIES } from '../../inbox/no-entries.js'
+import { NO_ENTRIES } from '../../inbox/states.js'
 import { addInboxFileOptions } from '../config/inbox-file.js'
 import type { DefineCommand } from '../io.js'
 import { defineDiscard, defineRelease, defineRetry } from './inbox/act.js'

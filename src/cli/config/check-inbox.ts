@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { InboxStats } from '../../inbox/operations.js'
-import { NO_ENTRIES } from '../../inbox/no-entries.js'
+import { NO_ENTRIES } from '../../inbox/states.js'
 import type { DatabaseState } from '../../inbox/postgres/look-at-database.js'
 import type { Logger } from '../../logging/logger.js'
 import { statsAtOnce } from '../../inbox/sqlite/stats.js'
@@ -33,7 +33,7 @@ export async function checkInbox(inbox: ReadyInboxSetting, log: Logger): Promise
   const version = await schemaVersionOf(file)
   // The tables that are counted may not exist yet.
   if (version > 0 && version < SCHEMA_VERSION) return { entries: 'older schema' }
-  return { entries: (await readInboxFile(file, statsAtOnce)) ?? NO_ENTRIES }
+  return { entries: (await readInboxFile(file, statsAtOnce)) ?? { counts: NO_ENTRIES } }
 }
 
 async function checkDatabase(

@@ -1,3 +1,4 @@
+import { ENGINE } from '../../inbox/inbox.js'
 import { CountersignError } from '../../base/errors.js'
 import type { Subscription } from '../../callback/callback.js'
 import { withoutQuery, type Subscriptions } from '../../callback/subscriptions.js'
@@ -101,8 +102,11 @@ export async function summarize(settings: Settings, strict: boolean): Promise<Su
   warnOfGaps(parsed.checked.subscriptions, handled, log, { hasInbox: settings.inbox.kind !== 'none' })
   selfCheck({ ...parsed.checked, logger: log })
   const { types, any, unhandled, transactional } = handled
-  if ('inbox' in parsed.acceptance)
-    warnOfConcurrency({ ...parsed.acceptance, handlers: { haveTransactional: transactional }, logger: log })
+  if ('inbox' in parsed.acceptance) {
+    const inbox = parsed.acceptance.inbox[ENGINE]
+    const handlers = { haveTransactional: transactional }
+    warnOfConcurrency({ ...parsed.acceptance, inbox, handlers, logger: log })
+  }
   const { host, port, ...serverLimits } = withinOpenFiles(settings.server, log)
   await attempt(() => checkAddress(host, port, log))
   const { admin, inbox } = settings

@@ -2,9 +2,7 @@ import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { integerOption } from '../../base/option-checks.js'
 import { DEFAULT_TOLERANCE } from '../../callback/authenticate.js'
-import type { Inbox } from '../../inbox/inbox.js'
 import type { InboxOperations } from '../../inbox/operations.js'
-import { OPERATIONS } from '../../inbox/published-operations.js'
 import {
   DEFAULT_DISCARDED_RETENTION_MS,
   DEFAULT_RETENTION_MS,
@@ -83,7 +81,7 @@ export async function findInbox(
   const asksConfig = (named === undefined || asksRetention) && hasConfig({ config }, io)
   const configured = asksConfig ? await loadValues({ config }, io) : undefined
   const setting = named === undefined && configured ? configuredInbox(configured) : undefined
-  if (setting?.kind === 'own') return { kind: 'own', inbox: checkedOperations(setting.inbox, configured!) }
+  if (setting?.kind === 'own') return { kind: 'own', inbox: setting.inbox }
   const retention = configured && neededRetention(configured)
   if (setting?.kind === 'postgres') {
     const connectionString = () => connectionStringOf(setting.connectionString, configured!.file, io.env)
@@ -120,25 +118,6 @@ function configuredInbox({ file, values, origin }: ConfigValues): Exclude<InboxS
   if (setting.kind === 'none') throw noInbox(file.name, 'has none')
   return setting
 }
-
-/** Only operators need these methods, so an inbox of a receiver may lack them. */
-function checkedOperations(inbox: object, { file }: ConfigValues): InboxOperations {
-  const missing = METHODS.filter(
-    (name) => typeof (inbox as Partial<Record<string, unknown>>)[name] !== 'function',
-  )
-  if (missing.length === 0) return inbox as InboxOperations
-  throw new UsageError(
-    `the inbox of ${file.name} cannot be operated: it lacks the methods ${missing.join(', ')} of InboxOperations`,
-  )
-}
-
-const METHODS = [
-  ...OPERATIONS,
-  ...Object.keys({ open: true, prune: true, close: true } satisfies Record<
-    Exclude<keyof InboxOperations & keyof Inbox, 'retentionMs' | 'discardedRetentionMs'>,
-    true
-  >),
-]
 
 /**
  * The shortest retention of the receiver. It is at least as long as callbacks are accepted, because their repeats

@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path'
-import type { Inbox } from '../../inbox/inbox.js'
+import { isInbox, type Inbox } from '../../inbox/inbox.js'
 import type { SqliteInboxOptions } from '../../inbox/sqlite/sqlite-inbox.js'
 import type { PostgresInboxOptions } from '../../inbox/postgres/options.js'
 import { schemaName } from '../../inbox/postgres/schema-name.js'
@@ -71,7 +71,7 @@ export function inboxSetting(
   if (typeof inbox !== 'object' || inbox === null || Array.isArray(inbox)) {
     throw invalidOption(origin('inbox'), 'inbox', inbox, INBOX_CURE)
   }
-  if ('add' in inbox && typeof inbox.add === 'function') return { kind: 'own', inbox: inbox as Inbox }
+  if (isInbox(inbox)) return { kind: 'own', inbox }
   if ('postgres' in inbox) return databaseSetting(inbox, name)
   checkKnownOptions(`${name}: inbox`, inbox, FILE_OPTIONS)
   const { file = DEFAULT_FILE, ...options } = inbox as Partial<SqliteInboxOptions>

@@ -52,11 +52,12 @@ function readableEntries(entries: InboxEntries): string {
   if (entries === null) return ''
   if (entries === 'older schema') return '  older schema: the start migrates it\n'
   if (typeof entries === 'string') return `  ${entries}\n`
-  const { oldestUnfinished, ...counts } = entries
+  const { counts, oldestUnfinishedAt } = entries
   const there = Object.entries(counts).filter(([, count]) => count > 0)
   if (there.length === 0) return '  nothing in it\n'
   const rows = there.map(([state, count]) => [`  ${state}`, count.toLocaleString('en')])
-  const oldest = oldestUnfinished && `  the oldest unfinished one arrived ${oldestUnfinished.toISOString()}\n`
+  const oldest =
+    oldestUnfinishedAt && `  the oldest unfinished one arrived ${oldestUnfinishedAt.toISOString()}\n`
   return table(rows) + (oldest ?? '')
 }
 

@@ -1,6 +1,6 @@
 import { actOnMatching, type MatchedEntry } from '../../inbox/act-on-matching.js'
 import type { EntryId } from '../../callback/callback.js'
-import type { EntrySearch } from '../../inbox/operations.js'
+import type { EntryList } from '../../inbox/operations.js'
 import type { InboxState } from '../../inbox/states.js'
 import { reasonProblem } from '../decision-reason.js'
 import { html, seeOther } from '../answer.js'
@@ -34,7 +34,7 @@ export const bulkPreview: ReadPage = async (parts, visit) => {
     return messagePage(parts, visit, 400, 'No such decision', text)
   }
   const from = query.get('from') ?? undefined
-  const found = await parts.operations.search(list.filter, { afterId: from, limit: MAX_ENTRIES })
+  const found = await parts.inbox.list(list.filter, { afterId: from, limit: MAX_ENTRIES })
   const { entries, next } = found
   const isFull = entries.length === MAX_ENTRIES
   const { title, verb } = BULK_DECISIONS[action]
@@ -65,15 +65,15 @@ export const bulkPreview: ReadPage = async (parts, visit) => {
 }
 
 /** The summary of a form that is full. */
-async function countedText({ operations }: ConsoleParts, { filter }: ListQuery): Promise<string> {
-  const { count, more } = await operations.count(filter, MAX_COUNT)
+async function countedText({ inbox }: ConsoleParts, { filter }: ListQuery): Promise<string> {
+  const { count, more } = await inbox.count(filter, MAX_COUNT)
   const total = `${more ? 'At least ' : ''}${numberText(count)} entries match.`
   if (count === MAX_ENTRIES && !more) return total
   return `${total} This decision is for the ${numberText(MAX_ENTRIES)} oldest. Repeat it for the others.`
 }
 
 /** The summary of a form that is not full, or that continues a search. */
-function foundText({ entries, next }: EntrySearch, from: EntryId | undefined): string {
+function foundText({ entries, next }: EntryList, from: EntryId | undefined): string {
   const { length } = entries
   const further = from === undefined ? '' : 'further '
   if (next === undefined)
@@ -101,7 +101,7 @@ export const bulkDecision: SubmitPage = async (parts, visit, fields) => {
   const problem = reasonProblem(reason, parts.reasonRequired)
   if (problem !== undefined) return messagePage(parts, visit, 400, 'Not done', problem)
   const by = visit.operator.name
-  const result = await actOnMatching(parts.operations, seen, action, by, { reason })
+  const result = await actOnMatching(parts.inbox, seen, action, by, { reason })
   parts.reading.forget()
   const { failed } = result
   if (failed)

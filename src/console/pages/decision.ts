@@ -7,7 +7,7 @@ import { decidedHref, noEntry, seenVersion, showEntry } from './entry.js'
 /** A decision on one entry. If it is not carried out, the page says why, and shows the entry as it is now. */
 export const decideOnEntry: SubmitPage = async (parts, visit, fields) => {
   const id = visit.request.query.get('id') ?? ''
-  const entry = await parts.operations.show(id)
+  const entry = await parts.inbox.show(id)
   if (!entry) return noEntry(parts, visit)
   const givenReason = fields.get('reason') ?? ''
   const refused = (status: 400 | 409, message: string) =>
@@ -28,7 +28,7 @@ export const decideOnEntry: SubmitPage = async (parts, visit, fields) => {
     )
   }
   const again = fields.get('again') === 'yes'
-  const result = await parts.operations.act(id, action, visit.operator.name, {
+  const result = await parts.inbox.act(id, action, visit.operator.name, {
     again,
     reason,
     expected: entry,
@@ -36,7 +36,7 @@ export const decideOnEntry: SubmitPage = async (parts, visit, fields) => {
   parts.reading.forget()
   if (result.done) return seeOther(decidedHref(entry))
   if (result.code === 'not-found') return noEntry(parts, visit)
-  const now = (await parts.operations.show(id)) ?? entry
+  const now = (await parts.inbox.show(id)) ?? entry
   const message = `Nothing was done: ${result.message}.`
   return showEntry(parts, visit, now, { status: 409, message, code: result.code, givenReason })
 }

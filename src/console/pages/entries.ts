@@ -61,7 +61,7 @@ export const liveEntries: ReadPage = async (parts, visit) => {
   const list = listQuery(query)
   if (list.problem !== undefined) return html('', 400)
   const ids = query.getAll('id').slice(0, PAGE_SIZE)
-  const search = (page: EntryPage) => parts.operations.search(list.filter, page)
+  const search = (page: EntryPage) => parts.inbox.list(list.filter, page)
   // A page without rows has no entry to continue from.
   const newer = await search({ afterId: ids[0], newestFirst: ids.length === 0, limit: MAX_NEW })
   // The rows, beginning with the first. Entries that have come into the list since may be among them.
@@ -101,7 +101,7 @@ function emptyText(isFirst: boolean, unfinished: ListPage['unfinished']): string
 const NOTHING: ListPage = { entries: [], olderFrom: undefined, newerTo: undefined, unfinished: undefined }
 
 async function pageOf(
-  parts: Pick<ConsoleParts, 'operations'>,
+  parts: Pick<ConsoleParts, 'inbox'>,
   list: Pick<ListQuery, 'filter'>,
   query: URLSearchParams,
 ): Promise<ListPage> {
@@ -111,11 +111,11 @@ async function pageOf(
 
 async function olderThan(
   from: EntryId | undefined,
-  { operations }: Pick<ConsoleParts, 'operations'>,
+  { inbox }: Pick<ConsoleParts, 'inbox'>,
   { filter }: Pick<ListQuery, 'filter'>,
 ): Promise<ListPage> {
   const page = { afterId: from, newestFirst: true, limit: PAGE_SIZE }
-  const { entries, next } = await operations.search(filter, page)
+  const { entries, next } = await inbox.list(filter, page)
   return {
     entries,
     olderFrom: next,
@@ -126,10 +126,10 @@ async function olderThan(
 
 async function newerThan(
   to: EntryId,
-  parts: Pick<ConsoleParts, 'operations'>,
+  parts: Pick<ConsoleParts, 'inbox'>,
   list: Pick<ListQuery, 'filter'>,
 ): Promise<ListPage> {
-  const { entries: found, next } = await parts.operations.search(list.filter, {
+  const { entries: found, next } = await parts.inbox.list(list.filter, {
     afterId: to,
     limit: PAGE_SIZE,
   })

@@ -24,14 +24,14 @@ const MAX_SHOWN_BYTES = 65_536
 
 export const entryPage: ReadPage = async (parts, visit) => {
   const id = visit.request.query.get('id') ?? ''
-  const entry = await parts.operations.show(id)
+  const entry = await parts.inbox.show(id)
   return entry ? showEntry(parts, visit, entry) : noEntry(parts, visit)
 }
 
 /** The parts of the page that can change while it is open. */
 export const liveEntry: ReadPage = async (parts, visit) => {
   const { query } = visit.request
-  const entry = await parts.operations.show(query.get('id') ?? '')
+  const entry = await parts.inbox.show(query.get('id') ?? '')
   if (!entry) return html('', 404)
   const isChanged = query.get('seen') !== seenVersion(entry)
   const view = { ...(await liveView(parts, visit, entry)), isChanged }
@@ -42,7 +42,7 @@ export const liveEntry: ReadPage = async (parts, visit) => {
 export const bodyDownload: ReadPage = async (parts, visit) => {
   if (!maySeeBody(parts, visit))
     return messagePage(parts, visit, 403, 'Not permitted', 'Your role does not permit you to see bodies.')
-  const entry = await parts.operations.show(visit.request.query.get('id') ?? '')
+  const entry = await parts.inbox.show(visit.request.query.get('id') ?? '')
   return entry ? download(entry.rawBody, 'body.bin') : noEntry(parts, visit)
 }
 
@@ -92,9 +92,9 @@ export async function showEntry(
   return html(parts.renderer.page('entry', frame, view), refusal?.status)
 }
 
-async function liveView({ operations }: ConsoleParts, visit: Visit, entry: Entry) {
+async function liveView({ inbox }: ConsoleParts, visit: Visit, entry: Entry) {
   const { id, state, reason, attemptHistory, history } = entry
-  const related = await operations.related(id)
+  const related = await inbox.related(id)
   return {
     id: printable(id),
     href: entryHref(id),

@@ -81,21 +81,21 @@ async function liveView({ reading, activity, clock }: ConsoleParts, range: Range
   const now = clock()
   // Bars begin at multiples of their length since 1970, so that they keep their positions when the page is updated.
   const to = Math.ceil((now + 1) / bucketMs) * bucketMs
-  const [counts, buckets] = await Promise.all([
+  const [stats, buckets] = await Promise.all([
     reading.stats(),
     reading.activity({ from: to - ms, to, bucketMs }),
   ])
-  const oldestUnfinished = counts?.oldestUnfinished
+  const oldestUnfinished = stats?.oldestUnfinishedAt
   return {
     range,
-    isCounting: counts === undefined || buckets === undefined,
+    isCounting: stats === undefined || buckets === undefined,
     tiles: STATE_ORDER.map((state) => ({
       state,
-      count: counts ? numberText(counts[state]) : '…',
+      count: stats ? numberText(stats.counts[state]) : '…',
       href: `entries?state=${state}`,
-      needsDecision: counts !== undefined && counts[state] > 0 && NEEDS_DECISION.includes(state),
+      needsDecision: stats !== undefined && stats.counts[state] > 0 && NEEDS_DECISION.includes(state),
     })),
-    hasOldest: counts !== undefined,
+    hasOldest: stats !== undefined,
     oldest: oldestUnfinished && {
       age: durationText(now - oldestUnfinished.getTime()),
       at: timeView(oldestUnfinished),

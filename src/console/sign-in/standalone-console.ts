@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { INBOX } from '../../inbox/inbox.js'
 import { isKnownHost } from '../../base/known-hosts.js'
 import { invalidOption } from '../../base/option-checks.js'
 import type { Logger } from '../../logging/logger.js'
@@ -24,19 +25,19 @@ export interface StandaloneConsole {
 /** A console for `serve` and `work`. @throws CountersignError ERR_OPTION_INVALID if there is no inbox that it could show */
 export function createStandaloneConsole(
   owner: string,
-  { events, operations }: ConsoleProcess,
+  { events, [INBOX]: inbox }: ConsoleProcess,
   { users, hosts, checksHost, bodies, reasonRequired }: StandaloneConsoleSettings,
   logger: Logger,
 ): StandaloneConsole {
-  if (!operations) {
+  if (!inbox) {
     const place = { option: 'admin', part: 'admin: console' }
-    const cure = 'configure an inbox that has the operations, or leave the console out'
+    const cure = 'configure an inbox, or leave the console out'
     throw invalidOption(owner, place, undefined, cure, 'set without an inbox that it could show')
   }
   const activity = new ProcessActivity(events, Date.now, monotonic)
-  const reading = new InboxReading(operations, monotonic)
+  const reading = new InboxReading(inbox, monotonic)
   const handle = consoleHandler(
-    { operations, reading, activity, bodies, reasonRequired, clock: Date.now, logger },
+    { inbox, reading, activity, bodies, reasonRequired, clock: Date.now, logger },
     (renderer) => {
       if (users.count === 0) return applicationAccess(nobodyNamed)
       return signedInAccess({

@@ -1,6 +1,6 @@
 import { fromPrintable, printable } from '../../base/printable.js'
 import type { EntryFilter } from '../../inbox/operations.js'
-import { NO_ENTRIES } from '../../inbox/no-entries.js'
+import { NO_ENTRIES } from '../../inbox/states.js'
 import type { InboxState } from '../../inbox/states.js'
 
 /** The states in the order in which the pages show them: first those that need a decision. */

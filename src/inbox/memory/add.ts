@@ -1,4 +1,4 @@
-import type { AddResult, Arrival, BeginOnArrival, QuarantineCause } from '../inbox.js'
+import type { AddResult, Arrival, BeginOnArrival, QuarantineCause } from '../engine.js'
 import { QUARANTINE_REASON } from '../quarantine-reason.js'
 import { begin as beginEntries, claimEntry } from './claims.js'
 import type { MemoryEntries } from './entries.js'

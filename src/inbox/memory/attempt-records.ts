@@ -1,5 +1,5 @@
 import { ATTEMPT_RESULT, ATTEMPTS_KEPT } from '../attempt-history.js'
-import type { ClaimEnd } from '../inbox.js'
+import type { ClaimEnd } from '../engine.js'
 import type { Attempt } from '../operations.js'
 import type { MemoryEntry } from './memory-entry.js'
 

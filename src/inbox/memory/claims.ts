@@ -1,5 +1,5 @@
 import { copyOfCallback } from '../../callback/copy-of-callback.js'
-import type { ClaimedEntry, ClaimEntries, Claims, ClaimToken, SettledClaim } from '../inbox.js'
+import type { ClaimedEntry, ClaimEntries, Claims, ClaimToken, SettledClaim } from '../engine.js'
 import { MOVES } from '../states.js'
 import { attemptBegan, attemptEnded, attemptWasInterrupted } from './attempt-records.js'
 import type { MemoryEntries } from './entries.js'

@@ -1,6 +1,6 @@
 import type { EntryId } from '../../callback/callback.js'
 import { handledTypes } from '../handled-types.js'
-import type { Arrival } from '../inbox.js'
+import type { Arrival } from '../engine.js'
 import type { StoredState } from '../states.js'
 import { KnownCallbacks } from './known-callbacks.js'
 import { shownStates, type StateOf } from './look.js'

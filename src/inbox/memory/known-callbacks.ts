@@ -1,5 +1,5 @@
 import { recognise, type Recognition } from '../../callback/recognition.js'
-import type { Arrival } from '../inbox.js'
+import type { Arrival } from '../engine.js'
 import { signaturesOf, type MemoryEntry } from './memory-entry.js'
 
 interface Recognised {

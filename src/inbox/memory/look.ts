@@ -5,7 +5,7 @@ import {
   type ActivityRequest,
   type ActivityState,
 } from '../activity.js'
-import { NO_ENTRIES } from '../no-entries.js'
+import { NO_ENTRIES } from '../states.js'
 import type { EntryFilter, EntryPage, EntrySummary, InboxStats } from '../operations.js'
 import { DEFAULT_PAGE_LIMIT } from '../search.js'
 import type { InboxState } from '../states.js'
@@ -25,13 +25,13 @@ export function shownStates(handled: ReadonlySet<string> | 'any'): StateOf {
 /** `entries` are in the order of their arrival. */
 export function statsOf(entries: Iterable<MemoryEntry>, stateOf: StateOf): InboxStats {
   const counts = { ...NO_ENTRIES }
-  let oldestUnfinished: Date | undefined
+  let oldestUnfinishedAt: Date | undefined
   for (const entry of entries) {
     const state = stateOf(entry)
     counts[state]++
-    if (entry.dueAt !== undefined && state !== 'unhandled') oldestUnfinished ??= entry.callback.receivedAt
+    if (entry.dueAt !== undefined && state !== 'unhandled') oldestUnfinishedAt ??= entry.callback.receivedAt
   }
-  return { ...counts, oldestUnfinished }
+  return { counts, oldestUnfinishedAt }
 }
 
 /** `entries` are in the order of their arrival. */

@@ -1,6 +1,7 @@
 import type { EntryId, VerifiedCallback } from '../../callback/callback.js'
 import { copyOfCallback } from '../../callback/copy-of-callback.js'
-import type { ArrivedHeaders, Arrival } from '../inbox.js'
+import type { Arrival } from '../engine.js'
+import type { ArrivedHeaders } from '../operations.js'
 import type { Attempt, EntrySummary, OperatorRecord } from '../operations.js'
 import type { InboxState, StoredState } from '../states.js'
 import type { EntryBefore } from '../undo.js'

@@ -1,4 +1,4 @@
-import type { PruneEntries } from '../inbox.js'
+import type { PruneEntries } from '../operations.js'
 import { deletableBefore, type Retention } from '../retention.js'
 import type { MemoryEntries } from './entries.js'
 import type { MemoryEntry } from './memory-entry.js'

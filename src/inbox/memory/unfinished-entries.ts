@@ -1,4 +1,4 @@
-import type { EventTypes } from '../inbox.js'
+import type { EventTypes } from '../engine.js'
 import type { MemoryEntry } from './memory-entry.js'
 
 /** The entries that are stored, running or retrying: when each is due, and which come first in the order of their keys. */

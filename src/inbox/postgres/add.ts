@@ -1,4 +1,4 @@
-import type { AddResult, Arrival } from '../inbox.js'
+import type { AddResult, Arrival } from '../engine.js'
 import type { Copies } from './copies.js'
 import { InboxConflict } from './inbox-error.js'
 import { insertNew } from './insert-new.js'

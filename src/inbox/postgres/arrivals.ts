@@ -1,4 +1,4 @@
-import type { AddResult, Arrival } from '../inbox.js'
+import type { AddResult, Arrival } from '../engine.js'
 import { addAll, type TriedArrival } from './add.js'
 import { Batches } from './batches.js'
 import type { InboxDatabase } from './inbox-database.js'

@@ -1,5 +1,5 @@
 import { ownSubscriptionId } from '../../callback/callback.js'
-import type { Arrival } from '../inbox.js'
+import type { Arrival } from '../engine.js'
 import { IDENTITY_BYTES, writeIdentity } from '../identity.js'
 import { bigintArray, byteaArray, integerArray, textArray } from './binary-arrays.js'
 import { orderKeyOf } from './order.js'

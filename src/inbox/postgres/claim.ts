@@ -1,5 +1,5 @@
 import type { EntryId } from '../../callback/callback.js'
-import type { ClaimedEntry, ClaimEntries, Claims, ClaimToken } from '../inbox.js'
+import type { ClaimedEntry, ClaimEntries, Claims, ClaimToken } from '../engine.js'
 import { MOVES } from '../states.js'
 import { callLeaseFunction, idsOf, type LeaseRow, type Timed } from './call-lease-function.js'
 import { typesWithHandlers } from './look.js'

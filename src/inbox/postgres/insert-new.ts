@@ -1,5 +1,5 @@
 import type { EntryId } from '../../callback/callback.js'
-import type { Arrival } from '../inbox.js'
+import type { Arrival } from '../engine.js'
 import { COLUMN_PARAMETERS, columnsOf, parameterAfterColumns } from './arriving-rows.js'
 import { SCHEMA_VERSION } from './migrations.js'
 import { checkVersionColumns, type VersionColumns } from './schema-version.js'

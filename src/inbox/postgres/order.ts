@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { identityOf } from '../identity.js'
-import type { Arrival } from '../inbox.js'
+import type { Arrival } from '../engine.js'
 import { demotion, promotion } from './order-sql.js'
 import { advisoryLock } from './schema.js'
 import type { Transaction } from './transaction.js'

@@ -1,39 +1,34 @@
 import type { EntryId } from '../../callback/callback.js'
-import { checkActivity, type ActivityBucket, type ActivityRequest } from '../activity.js'
+import type { ActivityBucket, ActivityRequest } from '../activity.js'
 import type {
   AddResult,
   Arrival,
-  BeginOnArrival,
   ClaimEnd,
   ClaimEntries,
   Claims,
   ClaimToken,
   InboxOpener,
-  PruneEntries,
   SettledClaim,
-  TransactionalInbox,
+  InboxEngine,
   TransactOptions,
-} from '../inbox.js'
+} from '../engine.js'
+import type { PruneEntries } from '../operations.js'
 import type {
-  ActOptions,
   ActResult,
-  CompleteInbox,
   Entry,
   EntryCount,
   EntryFilter,
   EntryPage,
-  EntrySearch,
-  EntrySummary,
+  EntryList,
   InboxStats,
   OperatorAction,
   RelatedEntry,
 } from '../operations.js'
-import { checkBegin, checkClaim, checkClaims, checkEnds } from '../claim-checks.js'
-import { checkAction, checkCount, checkId, checkPrune, checkSearch } from '../operation-checks.js'
-import { decisionOf } from '../operator-action.js'
+import type { Decision } from '../operator-action.js'
 import { act, ActRefused } from './act.js'
 import { activity } from './activity.js'
 import { Arrivals } from './arrivals.js'
+import { Inbox } from '../inbox.js'
 import { InboxOpeners } from '../inbox-openers.js'
 import { InboxDatabase } from './inbox-database.js'
 import { closedError } from './inbox-error.js'
@@ -62,7 +57,13 @@ import type { Transaction } from './transaction.js'
  * `ERR_INBOX_READ_ONLY`, `ERR_INBOX_FULL`, `ERR_INBOX_FORBIDDEN`, `ERR_INBOX_NEWER`, `ERR_INBOX_UNSUPPORTED`,
  * `ERR_INBOX_CORRUPT`. Once the cause is gone, the inbox continues without a restart.
  */
-export class PostgresInbox implements CompleteInbox, TransactionalInbox {
+export class PostgresInbox extends Inbox {
+  constructor(options: PostgresInboxOptions) {
+    super(new PostgresEngine(options))
+  }
+}
+
+class PostgresEngine implements InboxEngine {
   readonly retentionMs: number
   readonly discardedRetentionMs: number
   /** How many transactional handlers can run at once: 4 fewer than there are connections, but at least 1. */
@@ -97,27 +98,22 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox {
     return this.#openers.open(opener, () => this.#makeReady())
   }
 
-  /** `begin` is checked, and has no effect. */
-  async add(arrival: Arrival, begin?: BeginOnArrival): Promise<AddResult> {
-    checkBegin(begin)
+  async add(arrival: Arrival): Promise<AddResult> {
     this.#checkNotClosed()
     return this.#arrivals.add(arrival)
   }
 
   async claim(request: ClaimEntries): Promise<Claims> {
-    checkClaim(request)
     this.#checkNotClosed()
     return this.#leases.claim(request)
   }
 
   async begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
-    checkClaims('inbox.begin', claims, leaseMs)
     this.#checkNotClosed()
     return this.#leases.begin(claims, leaseMs)
   }
 
   async extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
-    checkClaims('inbox.extend', claims, leaseMs)
     this.#checkNotClosed()
     return this.#leases.extend(claims, leaseMs)
   }
@@ -127,7 +123,6 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox {
    * claim then counts as held.
    */
   async settle(ends: readonly SettledClaim[]): Promise<ReadonlySet<EntryId>> {
-    checkEnds(ends)
     this.#checkNotClosed()
     const { held, isAnyDue } = await this.#leases.settle(ends)
     if (isAnyDue) this.#announcements.announce()
@@ -138,42 +133,28 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox {
     return this.#transaction(stats)
   }
 
-  async list(filter: EntryFilter, page: EntryPage = {}): Promise<EntrySummary[]> {
-    checkSearch('inbox.list', filter, page)
-    const { entries } = await this.#transaction((tx) => search(tx, filter, page, Infinity))
-    return entries
-  }
-
-  async search(filter: EntryFilter, page: EntryPage = {}): Promise<EntrySearch> {
-    checkSearch('inbox.search', filter, page)
+  list(filter: EntryFilter, page: EntryPage): Promise<EntryList> {
     return this.#transaction((tx) => search(tx, filter, page))
   }
 
   async count(filter: EntryFilter, max: number): Promise<EntryCount> {
-    checkCount(filter, max)
     return this.#transaction((tx) => count(tx, filter, max))
   }
 
   async activity(request: ActivityRequest): Promise<readonly ActivityBucket[]> {
-    checkActivity(request)
     return this.#transaction((tx) => activity(tx, request))
   }
 
   async show(id: EntryId): Promise<Entry | undefined> {
-    checkId('inbox.show', id)
     return this.#transaction((tx) => show(tx, id))
   }
 
   async related(id: EntryId): Promise<RelatedEntry[]> {
-    checkId('inbox.related', id)
     return this.#transaction((tx) => related(tx, id))
   }
 
-  async act(id: EntryId, action: OperatorAction, by: string, options?: ActOptions): Promise<ActResult> {
-    checkId('inbox.act', id)
-    checkAction('inbox.act', action)
-    const decision = decisionOf(by, options)
-    return this.#openers.decide(id, action, by, options, async () => {
+  async act(id: EntryId, action: OperatorAction, decision: Decision): Promise<ActResult> {
+    return this.#openers.decide(id, action, decision, async () => {
       try {
         const result = await this.#transaction((tx) => act(tx, id, action, decision, this.#settings.schema))
         // Also after a discard, which may make the next entry of an order key due.
@@ -187,7 +168,6 @@ export class PostgresInbox implements CompleteInbox, TransactionalInbox {
   }
 
   async prune(request: PruneEntries): Promise<number> {
-    checkPrune(request)
     return this.#transaction((tx) => prune(tx, request, this))
   }
 

@@ -1,4 +1,4 @@
-import type { PruneEntries } from '../inbox.js'
+import type { PruneEntries } from '../operations.js'
 import { deletableBefore, type Retention } from '../retention.js'
 import type { BigInteger } from '../stored-entry.js'
 import type { Transaction } from './transaction.js'

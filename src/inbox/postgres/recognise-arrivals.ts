@@ -1,5 +1,5 @@
 import { recognise, type Recognition } from '../../callback/recognition.js'
-import type { Arrival } from '../inbox.js'
+import type { Arrival } from '../engine.js'
 import { identityOf } from '../identity.js'
 import type { BigInteger } from '../stored-entry.js'
 import type { Transaction } from './transaction.js'

@@ -1,4 +1,4 @@
-import type { AddResult, Arrival, QuarantineCause } from '../inbox.js'
+import type { AddResult, Arrival, QuarantineCause } from '../engine.js'
 import { QUARANTINE_REASON } from '../quarantine-reason.js'
 import { identityOf } from '../identity.js'
 import { COLUMNS, columnsOf, parameterAfterColumns, VALUES_OF_ONE } from './arriving-rows.js'

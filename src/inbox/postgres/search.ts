@@ -1,6 +1,6 @@
 import type { EntryId } from '../../callback/callback.js'
 import { keyHashRange } from '../identity.js'
-import type { EntryCount, EntryFilter, EntryPage, EntrySearch, EntrySummary } from '../operations.js'
+import type { EntryCount, EntryFilter, EntryPage, EntryList, EntrySummary } from '../operations.js'
 import {
   CLOCK_MARGIN_MS,
   countInSteps,
@@ -25,7 +25,7 @@ export async function search(
   filter: EntryFilter,
   page: EntryPage,
   maxExamined?: number,
-): Promise<EntrySearch> {
+): Promise<EntryList> {
   await costByEntries(tx)
   const handled = await typesWithHandlers(tx)
   const step = (afterId: EntryId | undefined, limit: number) =>

@@ -1,6 +1,6 @@
 import type { EntryId } from '../../callback/callback.js'
 import { ATTEMPT_RESULT } from '../attempt-history.js'
-import type { ClaimEnd, SettledClaim } from '../inbox.js'
+import type { ClaimEnd, SettledClaim } from '../engine.js'
 import { MOVES } from '../states.js'
 import { bigintArray, textArray } from './binary-arrays.js'
 import { callLeaseFunction, idsOf, type LeaseRow, type Timed } from './call-lease-function.js'

@@ -1,4 +1,4 @@
-import { NO_ENTRIES } from '../no-entries.js'
+import { NO_ENTRIES } from '../states.js'
 import type { InboxStats } from '../operations.js'
 import type { InboxState } from '../states.js'
 import { SHOWN_STATE } from './filter.js'
@@ -17,7 +17,7 @@ export async function stats(tx: Transaction): Promise<InboxStats> {
   }
   const [row] = await tx.all<{ total: BigInteger }>(TOTAL)
   counts.handled = Number(row!.total) - notHandled
-  return { ...counts, oldestUnfinished: await oldestUnfinished(tx, counts) }
+  return { counts, oldestUnfinishedAt: await oldestUnfinished(tx, counts) }
 }
 
 async function oldestUnfinished(

@@ -1,4 +1,4 @@
-import type { ClaimEnd, ClaimToken, TransactOptions } from '../inbox.js'
+import type { ClaimEnd, ClaimToken, TransactOptions } from '../engine.js'
 import { textProperty } from '../../base/foreign-value.js'
 import { timer } from '../../base/timeout.js'
 import { CountersignError } from '../../base/errors.js'

@@ -1,6 +1,6 @@
 import { ownSubscriptionId } from '../../callback/callback.js'
 import { recognise } from '../../callback/recognition.js'
-import type { AddResult, Arrival, BeginOnArrival, QuarantineCause } from '../inbox.js'
+import type { AddResult, Arrival, BeginOnArrival, QuarantineCause } from '../engine.js'
 import { QUARANTINE_REASON } from '../quarantine-reason.js'
 import type { StoredState } from '../states.js'
 import { storedHeaders } from '../stored-headers.js'

@@ -1,5 +1,5 @@
 import type { EntryId } from '../../callback/callback.js'
-import type { ClaimEntries, Claims, ClaimToken, SettledClaim } from '../inbox.js'
+import type { ClaimEntries, Claims, ClaimToken, SettledClaim } from '../engine.js'
 import { ATTEMPT_RESULT } from '../attempt-history.js'
 import { MOVES } from '../states.js'
 import { bufferOf, callbackOf, COMMON_COLUMNS, type CallbackRow } from '../stored-entry.js'

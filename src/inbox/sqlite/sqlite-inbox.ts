@@ -14,32 +14,29 @@ import type {
   Claims,
   ClaimToken,
   EventTypes,
+  InboxEngine,
   InboxOpener,
-  PruneEntries,
   SettledClaim,
-} from '../inbox.js'
+} from '../engine.js'
+import type { PruneEntries } from '../operations.js'
 import type {
-  ActOptions,
   ActResult,
-  CompleteInbox,
   Entry,
   EntryCount,
   EntryFilter,
   EntryPage,
-  EntrySearch,
-  EntrySummary,
+  EntryList,
   InboxStats,
   OperatorAction,
   RelatedEntry,
 } from '../operations.js'
 import type { ActivityBucket, ActivityRequest } from '../activity.js'
-import { checkBegin, checkClaim, checkClaims, checkEnds } from '../claim-checks.js'
 import { AskedTypes } from '../handled-types.js'
 import { InboxClock } from '../inbox-clock.js'
+import { Inbox } from '../inbox.js'
 import { InboxOpeners } from '../inbox-openers.js'
 import { RETENTION_OPTIONS, retentionOptions, type RetentionOptions } from '../retention.js'
-import { checkAction, checkCount, checkId, checkPrune, checkSearch } from '../operation-checks.js'
-import { decisionOf } from '../operator-action.js'
+import type { Decision } from '../operator-action.js'
 import { countInSteps, searchInSteps } from '../search.js'
 import { act } from './act.js'
 import { activity } from './activity.js'
@@ -81,7 +78,13 @@ export interface SqliteInboxOptions extends RetentionOptions, LoggerOption {
  * `ERR_INBOX_IO`. Once the cause is gone, the inbox continues without a restart, except after a failed sync of the file itself,
  * which has to be copied first.
  */
-export class SqliteInbox implements CompleteInbox {
+export class SqliteInbox extends Inbox {
+  constructor(options: SqliteInboxOptions) {
+    super(new SqliteEngine(options))
+  }
+}
+
+class SqliteEngine implements InboxEngine {
   readonly retentionMs: number
   readonly discardedRetentionMs: number
   readonly #clock: InboxClock
@@ -114,7 +117,6 @@ export class SqliteInbox implements CompleteInbox {
   }
 
   async add(arrival: Arrival, begin?: BeginOnArrival): Promise<AddResult> {
-    checkBegin(begin)
     let added: AddResult | undefined
     const store = (db: Connection) => (added = add(db, arrival, begin, this.#clock.now()))
     try {
@@ -126,7 +128,6 @@ export class SqliteInbox implements CompleteInbox {
   }
 
   async claim(request: ClaimEntries): Promise<Claims> {
-    checkClaim(request)
     // The sync of `begin` covers a claim. A sync of its own took 4 percent of the processor time of a callback.
     const { claims, now, types, steps, correction } = await this.#commits.write(
       (db) => {
@@ -146,21 +147,18 @@ export class SqliteInbox implements CompleteInbox {
   }
 
   async begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
-    checkClaims('inbox.begin', claims, leaseMs)
     return this.#commits.write((db) => begin(db, claims, leaseMs, this.#clock.now()), {
       entries: claims.length,
     })
   }
 
   async extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
-    checkClaims('inbox.extend', claims, leaseMs)
     return this.#commits.write((db) => extend(db, claims, leaseMs, this.#clock.now()), {
       entries: claims.length,
     })
   }
 
   async settle(ends: readonly SettledClaim[]): Promise<ReadonlySet<EntryId>> {
-    checkEnds(ends)
     return this.#commits.write((db) => settle(db, ends, this.#clock.now()), { entries: ends.length })
   }
 
@@ -168,19 +166,13 @@ export class SqliteInbox implements CompleteInbox {
     return stats((step) => this.#commits.read(step))
   }
 
-  async list(filter: EntryFilter, page: EntryPage = {}): Promise<EntrySummary[]> {
-    checkSearch('inbox.list', filter, page)
-    const { entries } = await this.#search(filter, page, Infinity)
-    return entries
-  }
-
-  async search(filter: EntryFilter, page: EntryPage = {}): Promise<EntrySearch> {
-    checkSearch('inbox.search', filter, page)
-    return this.#search(filter, page)
+  list(filter: EntryFilter, page: EntryPage): Promise<EntryList> {
+    const step = (afterId: EntryId | undefined, limit: number) =>
+      this.#commits.read((db) => searchStep(db, filter, { ...page, afterId, limit }))
+    return searchInSteps(page, step, EXAMINED_BY_STEP)
   }
 
   async count(filter: EntryFilter, max: number): Promise<EntryCount> {
-    checkCount(filter, max)
     const step = (afterId: EntryId | undefined) => this.#commits.read((db) => countStep(db, filter, afterId))
     return countInSteps(max, step, EXAMINED_BY_STEP)
   }
@@ -190,26 +182,20 @@ export class SqliteInbox implements CompleteInbox {
   }
 
   async show(id: EntryId): Promise<Entry | undefined> {
-    checkId('inbox.show', id)
     return this.#commits.read((db) => show(db, id))
   }
 
   async related(id: EntryId): Promise<RelatedEntry[]> {
-    checkId('inbox.related', id)
     return this.#commits.read((db) => related(db, id))
   }
 
-  async act(id: EntryId, action: OperatorAction, by: string, options?: ActOptions): Promise<ActResult> {
-    checkId('inbox.act', id)
-    checkAction('inbox.act', action)
-    const decision = decisionOf(by, options)
-    return this.#openers.decide(id, action, by, options, () =>
+  async act(id: EntryId, action: OperatorAction, decision: Decision): Promise<ActResult> {
+    return this.#openers.decide(id, action, decision, () =>
       this.#commits.write((db) => act(db, id, action, decision, this.#clock.now())),
     )
   }
 
   async prune(request: PruneEntries): Promise<number> {
-    checkPrune(request)
     if (request.dryRun)
       return this.#commits.read((db) => idsToPrune(db, request, this, this.#clock.now()).length)
     return this.#commits.write((db) => prune(db, request, this, this.#clock.now()), {
@@ -242,12 +228,6 @@ export class SqliteInbox implements CompleteInbox {
         await delay(HAND_BACK_AGAIN_MS, undefined, { ref: false })
       }
     }
-  }
-
-  #search(filter: EntryFilter, page: EntryPage, maxExamined?: number): Promise<EntrySearch> {
-    const step = (afterId: EntryId | undefined, limit: number) =>
-      this.#commits.read((db) => searchStep(db, filter, { ...page, afterId, limit }))
-    return searchInSteps(page, step, EXAMINED_BY_STEP, maxExamined)
   }
 
   /** Returns the types that were to be recorded. */

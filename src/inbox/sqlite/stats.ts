@@ -1,4 +1,4 @@
-import { NO_ENTRIES } from '../no-entries.js'
+import { NO_ENTRIES } from '../states.js'
 import type { InboxStats } from '../operations.js'
 import type { InboxState, StoredState } from '../states.js'
 import { countLastRange, inParts, MAX_COUNTED, type EndedRange } from './count-ended.js'
@@ -54,7 +54,7 @@ class Counting {
   }
 
   result(): InboxStats {
-    return { ...this.#counts, oldestUnfinished: this.#oldestUnfinished }
+    return { counts: this.#counts, oldestUnfinishedAt: this.#oldestUnfinished }
   }
 
   #findTypes(db: Reader): boolean {

@@ -1,4 +1,5 @@
 import type { Meter } from '@opentelemetry/api'
+import { INBOX } from '../../inbox/inbox.js'
 import { AnswerMetrics } from '../answer-metrics.js'
 import { AttemptMetrics } from '../attempt-metrics.js'
 import type { EventTypeLabel } from '../event-type-labels.js'
@@ -7,7 +8,7 @@ import type { ObservedProcess } from '../observed-process.js'
 import { callbackDurations } from './callback-durations.js'
 import { ObservableMetrics } from './observable-metrics.js'
 
-type Observe = (observed: ObservedProcess, inbox: string) => () => void
+type Observe = (observed: ObservedProcess, name: string) => () => void
 
 /**
  * `openTelemetry()` may be called for each receiver. The SDK takes observable counters of one name on one meter for one series, whose
@@ -33,10 +34,10 @@ function newCallbackMetrics(meter: Meter, eventTypeLabel: EventTypeLabel): Obser
   const observable = new ObservableMetrics(meter, counted)
   let observed = 0
 
-  return ({ events, operations }, inbox) => {
+  return ({ events, [INBOX]: inbox }, name) => {
     if (observed++ === 0) observable.start()
     const ends = [answers.observe(events), attempts.observe(events), observeDurations(events)]
-    if (operations) ends.push(inboxes.observe(inbox, operations))
+    if (inbox) ends.push(inboxes.observe(name, inbox))
     return () => {
       if (ends.length > 0 && --observed === 0) observable.stop()
       for (const end of ends.splice(0)) end()

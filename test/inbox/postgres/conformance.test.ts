@@ -1,4 +1,4 @@
-import { registerInboxTests } from '../../../src/testing.js'
+import { registerInboxTests } from '../contract/register-inbox-tests.js'
 import { interrupted, pollForLong, registerRequeuing } from '../requeued-entries.js'
 import { describeWithAnyDatabase, withFakeTime } from '../../support/postgres-inbox.js'
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { PostgresInbox } from '../../../src/postgres.js'
+import { PostgresInbox } from '../../support/whole-inbox.js'
 import { signedCallback, type SignedCallback } from '../../../src/testing/signed-callback.js'
 import { itWhere } from '../../support/it-where.js'
 import { hasPostgres, PostgresServer } from '../../support/postgres-server.js'

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { PostgresInbox } from '../../../src/postgres.js'
+import type { PostgresInbox } from '../../support/whole-inbox.js'
 import { arrival } from '../../support/arrivals.js'
 import { fakeTimeouts } from '../../support/fake-timeouts.js'
 import { describeWithDatabase } from '../../support/postgres-inbox.js'
@@ -77,7 +77,7 @@ describeWithDatabase(
       )
       const found = new Set<string>()
       for (let afterId: string | undefined; ;) {
-        const page = await inbox.list({}, { limit: 1_000, ...(afterId && { afterId }) })
+        const page = (await inbox.list({}, { limit: 1_000, ...(afterId && { afterId }) })).entries
         if (page.length === 0) break
         for (const { id } of page) found.add(id)
         afterId = page.at(-1)!.id
@@ -210,7 +210,7 @@ describeWithDatabase(
       // The server commits what it was sent, possibly after a repeat that comes at once.
       while ((await database.query(`SELECT 1 FROM ${schema}.entries`)).rows.length === 0);
       expect((await inbox.add(given)).result).toBe('duplicate')
-      expect((await inbox.stats()).stored).toBe(1)
+      expect((await inbox.stats()).counts.stored).toBe(1)
       await inbox.close()
       await proxy.stop()
     })

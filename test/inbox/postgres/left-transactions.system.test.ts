@@ -1,5 +1,5 @@
 import pg from 'pg'
-import type { PostgresInbox } from '../../../src/postgres.js'
+import type { PostgresInbox } from '../../support/whole-inbox.js'
 import { arrival } from '../../support/arrivals.js'
 import { describeWithAnyDatabase } from '../../support/postgres-inbox.js'
 

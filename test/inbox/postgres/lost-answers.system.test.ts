@@ -1,6 +1,6 @@
 import pg from 'pg'
-import type { ClaimEnd, ClaimToken, SettledClaim } from '../../../src/inbox/inbox.js'
-import type { PostgresInbox } from '../../../src/postgres.js'
+import type { ClaimEnd, ClaimToken, SettledClaim } from '../../../src/inbox/engine.js'
+import type { PostgresInbox } from '../../support/whole-inbox.js'
 import { arrival } from '../../support/arrivals.js'
 import { describeWithDatabase, withFakeClock } from '../../support/postgres-inbox.js'
 import { randomRuns } from '../../support/random-runs.js'
@@ -105,7 +105,7 @@ describeWithDatabase('the end of a claim whose answer is lost', (database) => {
     await Promise.all(Array.from({ length: ENTRIES }, () => inboxes[1]!.add(arrival())))
     loseAnswers(() => Math.random() < 0.3)
     const reported: string[] = []
-    const isOver = async () => (await inboxes[1]!.stats()).handled === ENTRIES
+    const isOver = async () => (await inboxes[1]!.stats()).counts.handled === ENTRIES
     const handle = async (inbox: PostgresInbox) => {
       let earlier: readonly ClaimToken[] = []
       for (let isLast = false; !isLast || earlier.length > 0;) {

@@ -39,7 +39,7 @@ describeWithDatabase(
         await pass(4 * 60_000)
         for (let claims = 0; claims < 2; claims++) await next!.claim({ ...ANY, eventTypes: ['e.f'] })
       }
-      expect((await next!.stats()).running).toBeLessThan(keys.length)
+      expect((await next!.stats()).counts.running).toBeLessThan(keys.length)
       expect((await next!.claim({ ...ANY, eventTypes: ['c.d'] })).entries).toMatchObject([{ id }])
     }, 60_000)
   },

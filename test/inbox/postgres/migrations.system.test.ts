@@ -1,7 +1,8 @@
 import pg from 'pg'
 import { MIGRATIONS, SCHEMA_VERSION } from '../../../src/inbox/postgres/migrations.js'
 import { advisoryLock, sqlOf } from '../../../src/inbox/postgres/schema.js'
-import { grantStatements, migrationSql, type PostgresInbox } from '../../../src/postgres.js'
+import { grantStatements, migrationSql } from '../../../src/postgres.js'
+import { type PostgresInbox } from '../../support/whole-inbox.js'
 import { arrival } from '../../support/arrivals.js'
 import { collectedLog } from '../../support/collected-log.js'
 import { describeWithDatabase } from '../../support/postgres-inbox.js'
@@ -18,7 +19,7 @@ describeWithDatabase('the schema of a PostgresInbox', (database) => {
     const inboxes = Array.from({ length: 5 }, () => database.inboxOn(schema))
     await Promise.all(inboxes.map((inbox) => inbox.open()))
     await Promise.all(inboxes.map((inbox) => inbox.add(arrival())))
-    expect((await inboxes[0]!.stats()).stored).toBe(5)
+    expect((await inboxes[0]!.stats()).counts.stored).toBe(5)
   })
 
   it('is made by one of several processes, whatever isolation their role has', async () => {
@@ -75,10 +76,10 @@ describeWithDatabase('the schema of a PostgresInbox', (database) => {
     })
     const inbox = database.inboxOn(schema)
     await inbox.add(arrival())
-    expect((await inbox.stats()).stored).toBe(2)
+    expect((await inbox.stats()).counts.stored).toBe(2)
     expect((await inbox.claim(ANY)).entries).toHaveLength(2)
     await database.inboxOn(schema, { connectionString }).open()
-    expect((await database.inboxOn(former).stats()).stored).toBe(0)
+    expect((await database.inboxOn(former).stats()).counts.stored).toBe(0)
   })
 
   it('can be used while a newer version that is compatible has migrated it', async () => {

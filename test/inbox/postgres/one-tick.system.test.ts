@@ -1,5 +1,5 @@
 import type { VerifiedCallback } from '../../../src/callback/callback.js'
-import type { PostgresInbox } from '../../../src/postgres.js'
+import type { PostgresInbox } from '../../support/whole-inbox.js'
 import { addWithImpossible, arrival } from '../../support/arrivals.js'
 import { describeWithAnyDatabase } from '../../support/postgres-inbox.js'
 import { watchedPool } from '../../support/watched-pool.js'
@@ -129,6 +129,6 @@ describeWithAnyDatabase('a PostgresInbox', (database) => {
     expect(entries[0]!.callback.type).toBe(type)
     await inbox.settle([{ claim: entries[0]!, end: { move: 'deadLetter', error: 'not\0so' } }])
     expect(await inbox.show(id)).toMatchObject({ eventType: type, reason: 'not\0so' })
-    expect(await inbox.list({ reason: '\0S', eventType: type })).toHaveLength(1)
+    expect((await inbox.list({ reason: '\0S', eventType: type })).entries).toHaveLength(1)
   })
 })

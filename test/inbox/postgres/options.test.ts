@@ -1,6 +1,7 @@
 import pg from 'pg'
 import type { PostgresInboxOptions } from '../../../src/postgres.js'
-import { grantStatements, migrationSql, PostgresInbox } from '../../../src/postgres.js'
+import { grantStatements, migrationSql } from '../../../src/postgres.js'
+import { PostgresInbox } from '../../support/whole-inbox.js'
 
 const connectionString = 'postgres://ann:s3cret@db.example.com/callbacks'
 const pool = { connect: () => Promise.reject(new Error('no')), on: () => {}, removeListener: () => {} }

@@ -40,7 +40,7 @@ describeWithDatabase('behind PgBouncer in transaction mode', (database) => {
       }
     }
     await Promise.all(inboxes.map(work))
-    expect(await inboxes[0]!.stats()).toMatchObject({ stored: 0, running: 0, handled: 60 })
+    expect(await inboxes[0]!.stats()).toMatchObject({ counts: { stored: 0, running: 0, handled: 60 } })
     await Promise.all(inboxes.map((inbox) => inbox.close()))
     // Nothing of a transaction is left in the sessions that others use as well.
     const client = new pg.Client({ connectionString })

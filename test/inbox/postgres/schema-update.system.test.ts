@@ -19,7 +19,7 @@ describeWithDatabase('a schema that a later version brings up to date', (databas
     await Promise.all(Array.from({ length: 4 }, () => database.query(sql)))
     const { rows } = await database.query(`SELECT id::text AS id, later FROM ${schema}.entries`)
     expect(rows).toEqual([{ id, later: 'as before' }])
-    expect((await inbox.list({})).map((entry) => entry.id)).toEqual([id])
+    expect((await inbox.list({})).entries.map((entry) => entry.id)).toEqual([id])
   })
 
   it('is not updated while a long transaction uses a table, so that callbacks do not wait for its end', async () => {
@@ -42,7 +42,7 @@ describeWithDatabase('a schema that a later version brings up to date', (databas
     await database.query(`DROP SCHEMA ${schema} CASCADE`)
     const missing = { code: 'ERR_INBOX_FORBIDDEN' }
     await expect(inbox.add(arrival())).rejects.toMatchObject(missing)
-    await expect(inbox.search({ bodyId: 'transfer 1' })).rejects.toMatchObject(missing)
+    await expect(inbox.list({ bodyId: 'transfer 1' })).rejects.toMatchObject(missing)
     await database.query(migrationSql(schema))
     expect((await inbox.add(arrival())).result).toBe('stored')
   })

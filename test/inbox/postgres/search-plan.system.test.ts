@@ -24,7 +24,7 @@ describeWithAnyDatabase('the search of a PostgresInbox', (database) => {
     ] as const
     for (const filter of filters) {
       sent.length = 0
-      expect((await inbox.search(filter, { newestFirst: true })).entries).toEqual([])
+      expect((await inbox.list(filter, { newestFirst: true })).entries).toEqual([])
       expect(await inbox.count(filter, 10)).toMatchObject({ count: 0 })
       const plans = await plansOf(schema, sent)
       expect(plans).toHaveLength(4)
@@ -44,9 +44,9 @@ describeWithAnyDatabase('the search of a PostgresInbox', (database) => {
       return Math.max(...plans.map(entriesLeftOut))
     }
     const states = ['dead', 'discarded'] as const
-    expect(await leftOut(() => inbox.search({ states }, { limit: 50 }))).toBeLessThan(100)
+    expect(await leftOut(() => inbox.list({ states }, { limit: 50 }))).toBeLessThan(100)
     expect(
-      await leftOut(() => inbox.search({ states: ['dead'] }, { limit: 50, newestFirst: true })),
+      await leftOut(() => inbox.list({ states: ['dead'] }, { limit: 50, newestFirst: true })),
     ).toBeLessThan(100)
     expect(await leftOut(() => inbox.list({ states: ['dead'] }, { limit: 1 }))).toBeLessThan(100)
     expect(await leftOut(() => inbox.list({ states: ['stored'], eventType: 'nothing.at-all' }))).toBeLessThan(
@@ -107,12 +107,12 @@ describeWithAnyDatabase('the search of a PostgresInbox', (database) => {
     const waitsFor = async (type: string) => {
       await inbox.claim({ eventTypes: [type], limit: 1, leaseMs: 1 })
       sent.length = 0
-      const { oldestUnfinished } = await inbox.stats()
-      return { oldestUnfinished, isSearched: sent.some(({ text }) => text.includes('LIMIT')) }
+      const { oldestUnfinishedAt } = await inbox.stats()
+      return { oldestUnfinishedAt, isSearched: sent.some(({ text }) => text.includes('LIMIT')) }
     }
-    expect(await waitsFor('nothing.at-all')).toEqual({ oldestUnfinished: undefined, isSearched: false })
+    expect(await waitsFor('nothing.at-all')).toEqual({ oldestUnfinishedAt: undefined, isSearched: false })
     expect(await waitsFor('transfers.book-completed')).toEqual({
-      oldestUnfinished: new Date(1),
+      oldestUnfinishedAt: new Date(1),
       isSearched: true,
     })
   })

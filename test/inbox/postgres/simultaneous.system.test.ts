@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTick } from 'node:timers/promises'
 import fc from 'fast-check'
-import type { AddResult, Arrival, ClaimedEntry, Inbox } from '../../../src/inbox/inbox.js'
-import { MemoryInbox } from '../../../src/inbox/memory-inbox.js'
-import type { CompleteInbox } from '../../../src/inbox/operations.js'
-import type { PostgresInbox } from '../../../src/postgres.js'
+import type { AddResult, Arrival, ClaimedEntry } from '../../../src/inbox/engine.js'
+import { MemoryInbox } from '../../support/whole-inbox.js'
+import type { WholeInbox } from '../../support/whole-inbox.js'
+import type { PostgresInbox } from '../../support/whole-inbox.js'
 import { arrival } from '../../support/arrivals.js'
 import { describeWithAnyDatabase, withFakeClock } from '../../support/postgres-inbox.js'
 import { randomRuns } from '../../support/random-runs.js'
@@ -146,18 +146,18 @@ function keyOf({ callback }: ClaimedEntry): string {
   return callback.idempotencyKey
 }
 
-async function addAll(inbox: Inbox, arrivals: readonly Arrival[]): Promise<AddResult[]> {
+async function addAll(inbox: WholeInbox, arrivals: readonly Arrival[]): Promise<AddResult[]> {
   const results: AddResult[] = []
   for (const each of arrivals) results.push(await inbox.add(each))
   return results
 }
 
 /** The results, the entries, and what these have in common, as text. An id is replaced by the place of the first result that has it. */
-async function outcome(inbox: CompleteInbox, results: readonly AddResult[]): Promise<string> {
+async function outcome(inbox: WholeInbox, results: readonly AddResult[]): Promise<string> {
   const ids = results.map(({ id }) => id)
   const name = (id: string) => ids.indexOf(id)
   const byName = (a: { id: string }, b: { id: string }) => name(a.id) - name(b.id)
-  const entries = (await inbox.list({})).sort(byName)
+  const entries = (await inbox.list({})).entries.sort(byName)
   const related = await Promise.all(entries.map(async ({ id }) => (await inbox.related(id)).sort(byName)))
   return JSON.stringify({ results, entries, related }, (key, value: unknown) => {
     if (key === 'id' && ids.includes(String(value))) return name(String(value))

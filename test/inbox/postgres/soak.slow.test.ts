@@ -1,6 +1,6 @@
 // A table whose rows are updated several times and then deleted grows for ever if dead rows are not reused. A full run:
 // SOAK_ENTRIES=1000000 TESTS=slow npx jest test/inbox/postgres/soak
-import type { PostgresInbox } from '../../../src/postgres.js'
+import type { PostgresInbox } from '../../support/whole-inbox.js'
 import { arrival } from '../../support/arrivals.js'
 import { describeWithDatabase, type TestDatabase } from '../../support/postgres-inbox.js'
 

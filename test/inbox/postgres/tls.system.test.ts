@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { chownSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { PostgresInbox } from '../../../src/postgres.js'
+import { PostgresInbox } from '../../support/whole-inbox.js'
 import { describeWithPostgres, PostgresServer, QUICK_SETTINGS } from '../../support/postgres-server.js'
 import { findProgram, temporaryFolder } from '../../support/server-program.js'
 import { nextLook } from '../../support/until.js'

@@ -1,6 +1,6 @@
 import pg from 'pg'
-import type { ClaimedEntry } from '../../../src/inbox/inbox.js'
-import type { PostgresInbox } from '../../../src/postgres.js'
+import type { ClaimedEntry } from '../../../src/inbox/engine.js'
+import type { PostgresInbox } from '../../support/whole-inbox.js'
 import { arrival } from '../../support/arrivals.js'
 import { describeWithAnyDatabase } from '../../support/postgres-inbox.js'
 import { randomRuns } from '../../support/random-runs.js'
@@ -37,7 +37,7 @@ describeWithAnyDatabase('several pools', (database) => {
       expect([one!.result, other!.result].sort()).toEqual(['duplicate', 'stored'])
       expect(one!.id).toBe(other!.id)
     }
-    expect(await inboxes[0].stats()).toMatchObject({ stored: 200, quarantined: 0 })
+    expect(await inboxes[0].stats()).toMatchObject({ counts: { stored: 200, quarantined: 0 } })
   })
 
   it('neither claim in a busy loop nor wait for an entry whose row somebody has locked', async () => {
@@ -70,7 +70,7 @@ describeWithAnyDatabase('several pools', (database) => {
       expect(results.filter((each) => each === 'stored')).toHaveLength(1)
       expect(results.filter((each) => each === 'quarantined')).toHaveLength(1)
     }
-    expect(await inboxes[0].stats()).toMatchObject({ stored: RACES, quarantined: RACES })
+    expect(await inboxes[0].stats()).toMatchObject({ counts: { stored: RACES, quarantined: RACES } })
   })
 
   it('lose nothing when keys and signatures cross each other', async () => {
@@ -86,7 +86,7 @@ describeWithAnyDatabase('several pools', (database) => {
         ...crossed.toReversed().map((each) => inboxes[1].add(each)),
       ])
       for (const { idempotencyKey } of [one.callback, other.callback]) {
-        const entries = await inboxes[0].list({ idempotencyKey })
+        const { entries } = await inboxes[0].list({ idempotencyKey })
         expect(entries.length).toBeGreaterThan(0)
         expect(entries.filter(({ state }) => state === 'stored').length).toBeLessThanOrEqual(1)
       }

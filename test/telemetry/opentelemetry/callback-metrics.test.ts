@@ -5,7 +5,8 @@ import {
   MeterProvider,
   PeriodicExportingMetricReader,
 } from '@opentelemetry/sdk-metrics'
-import { DoNotRetryError, MemoryInbox } from '../../../src/index.js'
+import { DoNotRetryError } from '../../../src/index.js'
+import { MemoryInbox } from '../../support/whole-inbox.js'
 import { openTelemetry } from '../../../src/opentelemetry.js'
 import { runInboxReceiver } from '../../support/running-inbox-receiver.js'
 import { FORGED, genuine, runReceiver, SECRET } from '../../support/running-receiver.js'

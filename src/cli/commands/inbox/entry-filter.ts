@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import type { EntryId } from '../../../callback/callback.js'
 import type { EntryFilter, EntrySummary, InboxOperations } from '../../../inbox/operations.js'
-import { NO_ENTRIES } from '../../../inbox/no-entries.js'
+import { NO_ENTRIES } from '../../../inbox/states.js'
 import type { InboxState } from '../../../inbox/states.js'
 import { someText } from '../../option-values.js'
 
@@ -57,12 +57,11 @@ export function hasFilter(flags: FilterFlags): boolean {
 /** Page by page: there may be a million. */
 export async function* every(inbox: InboxOperations, filter: EntryFilter): AsyncGenerator<EntrySummary> {
   let afterId: EntryId | undefined
-  for (;;) {
+  do {
     const page = await inbox.list(filter, { afterId, limit: PAGE })
-    yield* page
-    if (page.length < PAGE) return
-    afterId = page.at(-1)!.id
-  }
+    yield* page.entries
+    afterId = page.next
+  } while (afterId !== undefined)
 }
 
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }

@@ -12,12 +12,12 @@ export const defineStats: DefineSubcommand = (subcommand, io, finish) => {
 }
 
 async function stats(inbox: InboxOperations, { json }: { json?: true }, io: Io): Promise<ExitCode> {
-  const { oldestUnfinished, ...counts } = await inbox.stats()
-  if (json) printJson(io, { ...counts, oldestUnfinished: oldestUnfinished ?? null })
+  const { counts, oldestUnfinishedAt } = await inbox.stats()
+  if (json) printJson(io, { counts, oldestUnfinishedAt: oldestUnfinishedAt ?? null })
   else {
     io.stdout.write(table(Object.entries(counts).map(([state, count]) => [state, String(count)])))
-    if (oldestUnfinished)
-      io.stdout.write(`the oldest unfinished one arrived ${oldestUnfinished.toISOString()}\n`)
+    if (oldestUnfinishedAt)
+      io.stdout.write(`the oldest unfinished one arrived ${oldestUnfinishedAt.toISOString()}\n`)
   }
   return EXIT.done
 }

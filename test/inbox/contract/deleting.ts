@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { EntryId } from '../../callback/callback.js'
+import type { EntryId } from '../../../src/callback/callback.js'
 import {
   addIn,
   createArrival,
@@ -122,9 +122,9 @@ export function registerDeleting({ describe, it }: Suite): void {
         await advance(SHORT)
         await signAt(inbox, end + SHORT + 1)
         assert.equal(await inbox.prune({ state: 'handled', limit: 2, dryRun: true }), 2)
-        assert.equal((await inbox.stats()).handled, 3)
+        assert.equal((await inbox.stats()).counts.handled, 3)
         assert.equal(await inbox.prune({ state: 'handled', limit: 2 }), 2)
-        assert.deepEqual(idsOf(await inbox.list({ states: ['handled'] })), ids.slice(2))
+        assert.deepEqual(idsOf((await inbox.list({ states: ['handled'] })).entries), ids.slice(2))
       },
       SHORT,
     )

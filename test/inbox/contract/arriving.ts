@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { MOVES } from '../../inbox/states.js'
+import { MOVES } from '../../../src/inbox/states.js'
 import {
   ANY,
   claimDue,
@@ -204,14 +204,14 @@ export function registerArriving({ describe, it }: Suite): void {
       assert.deepEqual(await inbox.add(suspect), { result: 'duplicate', id })
       assert.deepEqual(await inbox.add(underAnotherKey(suspect)), { result: 'duplicate', id })
       assert.equal((await inbox.show(id))?.copies, 2)
-      assert.equal((await inbox.stats()).quarantined, 1)
+      assert.equal((await inbox.stats()).counts.quarantined, 1)
     })
 
     it('keeps one entry for a signature that is replayed under many keys', async ({ inbox }) => {
       const arrival = createArrival()
       await inbox.add(arrival)
       for (let i = 0; i < 5; i++) await inbox.add(underAnotherKey(arrival))
-      assert.equal((await inbox.stats()).quarantined, 1)
+      assert.equal((await inbox.stats()).counts.quarantined, 1)
     })
 
     it('only counts a copy of what was discarded from quarantine', async ({ inbox }) => {
@@ -271,7 +271,7 @@ export function registerArriving({ describe, it }: Suite): void {
         Array.from({ length: 1000 }, () => createArrival()),
       )
       assert.deepEqual(countEach(results), { stored: 1000 })
-      assert.equal((await inbox.stats()).stored, 1000)
+      assert.equal((await inbox.stats()).counts.stored, 1000)
     })
   })
 }

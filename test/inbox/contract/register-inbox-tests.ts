@@ -1,31 +1,31 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { registerArriving } from './inbox-tests/arriving.js'
-import { registerAsking } from './inbox-tests/asking.js'
-import { registerAttempts } from './inbox-tests/attempts.js'
-import { registerBeginning } from './inbox-tests/beginning.js'
-import { registerBeginningOnArrival } from './inbox-tests/beginning-on-arrival.js'
-import { registerClaiming } from './inbox-tests/claiming.js'
-import { registerDeleting } from './inbox-tests/deleting.js'
-import { registerEnding } from './inbox-tests/ending.js'
-import { registerMissingHandlers } from './inbox-tests/missing-handlers.js'
-import { registerOpening } from './inbox-tests/opening.js'
-import { registerOperating } from './inbox-tests/operating.js'
-import { registerOrdering } from './inbox-tests/ordering.js'
-import { registerReleasing } from './inbox-tests/releasing.js'
-import { registerRepeating } from './inbox-tests/repeating.js'
-import { registerRetrying } from './inbox-tests/retrying.js'
-import { registerSearching } from './inbox-tests/searching.js'
-import { registerTwoClocks } from './inbox-tests/two-clocks.js'
-import { registerUndoing } from './inbox-tests/undoing.js'
-import { createArrival, LONG } from './inbox-tests/entries.js'
-import type { InboxUnderTest, RetentionUnderTest, Suite } from './inbox-tests/suite.js'
-import { globalFramework, type TestFramework } from './test-framework.js'
+import { registerArriving } from './arriving.js'
+import { registerAsking } from './asking.js'
+import { registerAttempts } from './attempts.js'
+import { registerBeginning } from './beginning.js'
+import { registerBeginningOnArrival } from './beginning-on-arrival.js'
+import { registerClaiming } from './claiming.js'
+import { registerDeleting } from './deleting.js'
+import { registerEnding } from './ending.js'
+import { registerMissingHandlers } from './missing-handlers.js'
+import { registerOpening } from './opening.js'
+import { registerOperating } from './operating.js'
+import { registerOrdering } from './ordering.js'
+import { registerReleasing } from './releasing.js'
+import { registerRepeating } from './repeating.js'
+import { registerRetrying } from './retrying.js'
+import { registerSearching } from './searching.js'
+import { registerTwoClocks } from './two-clocks.js'
+import { registerUndoing } from './undoing.js'
+import { createArrival, LONG } from './entries.js'
+import type { InboxUnderTest, RetentionUnderTest, Suite } from './suite.js'
+import { globalFramework, type TestFramework } from '../../../src/testing/test-framework.js'
 
-export type { InboxUnderTest, RetentionUnderTest } from './inbox-tests/suite.js'
+export type { InboxUnderTest, RetentionUnderTest } from './suite.js'
 
 /**
- * Registers the tests that every `CompleteInbox` must pass.
+ * Registers the tests that every `WholeInbox` must pass.
  *
  * `createInbox` is called once for each test; it makes an empty inbox with these retentions. The inbox is opened before the
  * test and closed after it. An inbox whose clock cannot be set may really wait in `advance`: all waits together take less than a
@@ -77,7 +77,7 @@ export function registerInboxTests(
       assert.equal(await remember(nonce, 1_000), false)
       assert.equal(await remember(randomUUID(), 1_901), true)
       assert.equal(await remember(nonce, 1_000), true)
-      assert.deepEqual(await inbox.list({}), [])
+      assert.deepEqual((await inbox.list({})).entries, [])
       assert.equal((await inbox.add(createArrival())).result, 'stored')
     })
 

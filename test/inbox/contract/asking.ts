@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import type { EntryId } from '../../callback/callback.js'
-import type { InboxState } from '../../inbox/states.js'
+import type { EntryId } from '../../../src/callback/callback.js'
+import type { InboxState } from '../../../src/inbox/states.js'
 import {
   addIn,
   askForTypes,
@@ -25,14 +25,14 @@ export function registerAsking({ describe, it }: Suite): void {
   describe('when asked what it holds', () => {
     it('counts the entries in each state', async ({ inbox }) => {
       for (const state of STATES) await addIn(state, inbox)
-      const { oldestUnfinished, ...counts } = await inbox.stats()
+      const { counts } = await inbox.stats()
       assert.deepEqual(counts, Object.fromEntries(STATES.map((state) => [state, 1])))
     })
 
     it('counts nothing where nothing is', async ({ inbox }) => {
-      const { oldestUnfinished, ...counts } = await inbox.stats()
+      const { counts, oldestUnfinishedAt } = await inbox.stats()
       assert.deepEqual(counts, Object.fromEntries(STATES.map((state) => [state, 0])))
-      assert.equal(oldestUnfinished, undefined)
+      assert.equal(oldestUnfinishedAt, undefined)
     })
 
     it('tells when the oldest arrived that is not finished', async ({ inbox }) => {
@@ -40,42 +40,46 @@ export function registerAsking({ describe, it }: Suite): void {
       await inbox.add(createArrival({ type: 'unhandled.only', receivedAt: new Date(RECEIVED_AT) }))
       await askForTypes(inbox)
       for (const receivedAt of times) await inbox.add(createArrival({ receivedAt }))
-      assert.deepEqual((await inbox.stats()).oldestUnfinished, times[0])
+      assert.deepEqual((await inbox.stats()).oldestUnfinishedAt, times[0])
       const [claimed] = await claimDue(inbox, { eventTypes: [EVENT_TYPE], limit: 1, leaseMs: LONG })
       await settle(inbox, claimed!, { move: 'complete' })
-      assert.deepEqual((await inbox.stats()).oldestUnfinished, times[1])
+      assert.deepEqual((await inbox.stats()).oldestUnfinishedAt, times[1])
     })
 
     it('lists by id, page by page', async ({ inbox }) => {
       const ids = []
       for (let i = 0; i < 5; i++) ids.push((await inbox.add(createArrival())).id)
-      assert.deepEqual(idsOf(await inbox.list({})), ids)
-      assert.deepEqual(idsOf(await inbox.list({}, { limit: 2 })), ids.slice(0, 2))
-      assert.deepEqual(idsOf(await inbox.list({}, { afterId: ids[1]!, limit: 2 })), ids.slice(2, 4))
+      assert.deepEqual(idsOf((await inbox.list({})).entries), ids)
+      assert.deepEqual(idsOf((await inbox.list({}, { limit: 2 })).entries), ids.slice(0, 2))
+      assert.deepEqual(idsOf((await inbox.list({}, { afterId: ids[1]!, limit: 2 })).entries), ids.slice(2, 4))
     })
 
     it('lists the newest first, page by page', async ({ inbox }) => {
       const ids: EntryId[] = []
       for (let i = 0; i < 5; i++) ids.unshift((await inbox.add(createArrival())).id)
-      assert.deepEqual(idsOf(await inbox.list({}, { newestFirst: true })), ids)
-      assert.deepEqual(idsOf(await inbox.list({}, { newestFirst: true, limit: 2 })), ids.slice(0, 2))
+      assert.deepEqual(idsOf((await inbox.list({}, { newestFirst: true })).entries), ids)
+      assert.deepEqual(
+        idsOf((await inbox.list({}, { newestFirst: true, limit: 2 })).entries),
+        ids.slice(0, 2),
+      )
       const next = { newestFirst: true, afterId: ids[1]!, limit: 2 }
-      assert.deepEqual(idsOf(await inbox.list({}, next)), ids.slice(2, 4))
+      assert.deepEqual(idsOf((await inbox.list({}, next)).entries), ids.slice(2, 4))
     })
 
     it('lists those in some states', async ({ inbox }) => {
       const ids: Partial<Record<InboxState, EntryId>> = {}
       for (const state of STATES) ids[state] = await addIn(state, inbox)
-      for (const state of STATES) assert.deepEqual(idsOf(await inbox.list({ states: [state] })), [ids[state]])
-      const some = await inbox.list({ states: ['dead', 'handled'] })
+      for (const state of STATES)
+        assert.deepEqual(idsOf((await inbox.list({ states: [state] })).entries), [ids[state]])
+      const some = (await inbox.list({ states: ['dead', 'handled'] })).entries
       assert.deepEqual(new Set(idsOf(some)), new Set([ids.dead, ids.handled]))
-      assert.deepEqual(await inbox.list({ states: [] }), [])
+      assert.deepEqual((await inbox.list({ states: [] })).entries, [])
     })
 
     it('lists those of a type', async ({ inbox }) => {
       const { id } = await inbox.add(createArrival({ type: 'a' }))
       await inbox.add(createArrival({ type: 'b' }))
-      assert.deepEqual(idsOf(await inbox.list({ eventType: 'a' })), [id])
+      assert.deepEqual(idsOf((await inbox.list({ eventType: 'a' })).entries), [id])
     })
 
     it('lists those with a key, in quarantine or not', async ({ inbox }) => {
@@ -84,7 +88,7 @@ export function registerAsking({ describe, it }: Suite): void {
       const { id: conflictId } = await inbox.add(withAnotherBody(arrival))
       await inbox.add(createArrival())
       const { idempotencyKey } = arrival.callback
-      assert.deepEqual(idsOf(await inbox.list({ idempotencyKey })), [id, conflictId])
+      assert.deepEqual(idsOf((await inbox.list({ idempotencyKey })).entries), [id, conflictId])
     })
 
     it('lists those whose reason contains a text, in capital letters or not', async ({ inbox }) => {
@@ -101,9 +105,9 @@ export function registerAsking({ describe, it }: Suite): void {
         ['ERR_SIGNATURE_REPLAYED', replayId],
         ['Replay', replayId],
       ] as const) {
-        assert.deepEqual(idsOf(await inbox.list({ reason })), [id], reason)
+        assert.deepEqual(idsOf((await inbox.list({ reason })).entries), [id], reason)
       }
-      assert.deepEqual(await inbox.list({ reason: '%' }), [])
+      assert.deepEqual((await inbox.list({ reason: '%' })).entries, [])
     })
 
     it('lists those received before, after or between times', async ({ inbox }) => {
@@ -113,21 +117,21 @@ export function registerAsking({ describe, it }: Suite): void {
       }
       const after = RECEIVED_AT + 10
       const before = RECEIVED_AT + 30
-      assert.deepEqual(idsOf(await inbox.list({ after })), ids.slice(1))
-      assert.deepEqual(idsOf(await inbox.list({ before })), ids.slice(0, 2))
-      assert.deepEqual(idsOf(await inbox.list({ after, before })), [ids[1]])
+      assert.deepEqual(idsOf((await inbox.list({ after })).entries), ids.slice(1))
+      assert.deepEqual(idsOf((await inbox.list({ before })).entries), ids.slice(0, 2))
+      assert.deepEqual(idsOf((await inbox.list({ after, before })).entries), [ids[1]])
     })
 
     it('lists those that fit all of a filter', async ({ inbox }) => {
       const { id } = await inbox.add(createArrival({ type: 'a' }))
       await inbox.add(createArrival({ type: 'a', suspicion: 'stale' }))
       await inbox.add(createArrival({ type: 'b' }))
-      assert.deepEqual(idsOf(await inbox.list({ states: ['stored'], eventType: 'a' })), [id])
+      assert.deepEqual(idsOf((await inbox.list({ states: ['stored'], eventType: 'a' })).entries), [id])
     })
 
     it('lists everything that show tells but body and history', async ({ inbox }) => {
       for (const state of STATES) await addIn(state, inbox)
-      for (const summary of await inbox.list({})) {
+      for (const summary of (await inbox.list({})).entries) {
         const { rawBody, headers, traceContext, attemptHistory, history, ...entry } = (await inbox.show(
           summary.id,
         ))!
@@ -146,13 +150,13 @@ export function registerAsking({ describe, it }: Suite): void {
         assert.deepEqual(await inbox.extend([claim], SHORT), new Set())
         assert.equal(await settle(inbox, claim, { move: 'complete' }), false)
       }
-      assert.equal((await inbox.stats()).stored, 1)
+      assert.equal((await inbox.stats()).counts.stored, 1)
     })
 
     it('lists nothing after an id that it cannot have made', async ({ inbox }) => {
       await inbox.add(createArrival())
-      assert.deepEqual(await inbox.list({}, { afterId: NO_ID }), [])
-      assert.deepEqual(await inbox.list({}, { afterId: NO_ID, newestFirst: true }), [])
+      assert.deepEqual((await inbox.list({}, { afterId: NO_ID })).entries, [])
+      assert.deepEqual((await inbox.list({}, { afterId: NO_ID, newestFirst: true })).entries, [])
     })
   })
 }

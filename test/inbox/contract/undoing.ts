@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import type { CompleteInbox } from '../../inbox/operations.js'
-import type { InboxState } from '../../inbox/states.js'
+import type { WholeInbox } from '../../support/whole-inbox.js'
+import type { InboxState } from '../../../src/inbox/states.js'
 import {
   addIn,
   addInOrder,
@@ -20,12 +20,12 @@ import {
 } from './entries.js'
 import type { Suite } from './suite.js'
 
-async function entryOf(inbox: CompleteInbox, id: string): Promise<object> {
+async function entryOf(inbox: WholeInbox, id: string): Promise<object> {
   const { history, ...entry } = (await inbox.show(id))!
   return entry
 }
 
-async function refusedBy(inbox: CompleteInbox, id: string, again = false): Promise<[string, string]> {
+async function refusedBy(inbox: WholeInbox, id: string, again = false): Promise<[string, string]> {
   const result = await inbox.act(id, 'undo', 'bob', { again })
   return result.done ? ['done', ''] : [result.code, result.message]
 }
@@ -206,7 +206,7 @@ export function registerUndoing({ describe, it }: Suite): void {
   })
 }
 
-async function claimBegun(inbox: CompleteInbox) {
+async function claimBegun(inbox: WholeInbox) {
   const claim = await claimNext(inbox)
   await inbox.begin([claim], 60_000)
   return claim

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { CompleteInbox } from '../../inbox/operations.js'
+import type { WholeInbox } from '../../support/whole-inbox.js'
 import {
   addInOrder,
   ANY,
@@ -24,7 +24,7 @@ export function registerMissingHandlers({ describe, it }: Suite): void {
     it('shows nothing as unhandled while no worker has ever asked', async ({ inbox }) => {
       const { id } = await inbox.add(createArrival())
       assert.equal(await stateOf(inbox, id), 'stored')
-      assert.equal((await inbox.stats()).unhandled, 0)
+      assert.equal((await inbox.stats()).counts.unhandled, 0)
       await inbox.claim({ ...ANY, eventTypes: [] })
       assert.equal(await stateOf(inbox, id), 'stored')
     })
@@ -37,11 +37,11 @@ export function registerMissingHandlers({ describe, it }: Suite): void {
       await done(inbox.act(retrying, 'retry', 'ann'))
       const { id: handled } = await inbox.add(createArrival({ type: 'retried' }))
       assert.equal(await stateOf(inbox, stored), 'unhandled')
-      const { unhandled, stored: counted } = await inbox.stats()
+      const { unhandled, stored: counted } = (await inbox.stats()).counts
       assert.deepEqual({ unhandled, counted }, { unhandled: 1, counted: 2 })
-      assert.deepEqual(idsOf(await inbox.list({ states: ['unhandled'] })), [stored])
-      assert.deepEqual(idsOf(await inbox.list({ states: ['stored'] })), [retrying, handled])
-      assert.deepEqual(idsOf(await inbox.list({ states: ['stored', 'unhandled'] })), [
+      assert.deepEqual(idsOf((await inbox.list({ states: ['unhandled'] })).entries), [stored])
+      assert.deepEqual(idsOf((await inbox.list({ states: ['stored'] })).entries), [retrying, handled])
+      assert.deepEqual(idsOf((await inbox.list({ states: ['stored', 'unhandled'] })).entries), [
         stored,
         retrying,
         handled,
@@ -55,7 +55,7 @@ export function registerMissingHandlers({ describe, it }: Suite): void {
       await settle(inbox, claim, { move: 'reschedule', delayMs: 0, error: 'busy' })
       assert.equal(await stateOf(inbox, id), 'retrying')
       const { id: foreign } = await inbox.add(createArrival({ type: 'foreign' }))
-      assert.deepEqual(idsOf(await inbox.list({ states: ['unhandled'] })), [foreign])
+      assert.deepEqual(idsOf((await inbox.list({ states: ['unhandled'] })).entries), [foreign])
       assert.equal((await beginOnly(inbox)).attempt, 2)
     })
 
@@ -72,7 +72,7 @@ export function registerMissingHandlers({ describe, it }: Suite): void {
     it('counts also what waits behind another entry of its order key', async ({ inbox }) => {
       await addInOrder(inbox, 3)
       await inbox.claim(OTHER)
-      assert.equal((await inbox.stats()).unhandled, 3)
+      assert.equal((await inbox.stats()).counts.unhandled, 3)
     })
 
     it('shows it as unhandled also while it waits behind an entry of a type that has a handler', async ({
@@ -84,7 +84,7 @@ export function registerMissingHandlers({ describe, it }: Suite): void {
       await inbox.claim({ ...HANDLED, limit: 0 })
       assert.equal(await stateOf(inbox, first), 'stored')
       assert.equal(await stateOf(inbox, second), 'unhandled')
-      const { stored, unhandled } = await inbox.stats()
+      const { stored, unhandled } = (await inbox.stats()).counts
       assert.deepEqual({ stored, unhandled }, { stored: 1, unhandled: 1 })
     })
 
@@ -121,7 +121,7 @@ export function registerMissingHandlers({ describe, it }: Suite): void {
         (await refusalOf(inbox.act(id, 'retry', 'ann'))) ?? 'done',
         /^entry \S+ is unhandled; .*register one, or discard/,
       )
-      assert.equal((await inbox.stats()).unhandled, 1)
+      assert.equal((await inbox.stats()).counts.unhandled, 1)
     })
 
     it('says duplicate to a repeat of it', async ({ inbox }) => {
@@ -134,7 +134,7 @@ export function registerMissingHandlers({ describe, it }: Suite): void {
   })
 }
 
-async function beginOnly(inbox: CompleteInbox) {
+async function beginOnly(inbox: WholeInbox) {
   const [claimed] = await claimDue(inbox, HANDLED)
   assert.ok(claimed)
   await inbox.begin([claimed], HANDLED.leaseMs)

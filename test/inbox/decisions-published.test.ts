@@ -1,13 +1,12 @@
 import { createWorker } from '../../src/index.js'
-import { MemoryInbox } from '../../src/inbox/memory-inbox.js'
+import { MemoryInbox } from '../support/whole-inbox.js'
 import { arrival } from '../support/arrivals.js'
 import { collectedLog } from '../support/collected-log.js'
 import { runInboxReceiver } from '../support/running-inbox-receiver.js'
-import { genuine, runReceiver } from '../support/running-receiver.js'
 import { becomes } from '../support/running-worker.js'
 
-describe('the operations of a receiver', () => {
-  it('publish what an operator did, and who', async () => {
+describe('a decision in the inbox of a receiver', () => {
+  it('is published, with who made it', async () => {
     const { receiver, inbox } = await runInboxReceiver({
       handler: () => Promise.reject(new Error('no')),
       maxAttempts: 1,
@@ -23,7 +22,7 @@ describe('the operations of a receiver', () => {
       [suspect, 'release'],
       [other, 'discard'],
     ] as const)
-      expect(await receiver.operations!.act(id, action, 'ann')).toEqual({ done: true })
+      expect(await inbox.act(id, action, 'ann')).toEqual({ done: true })
     expect(told).toEqual([
       { entryId: dead, action: 'retry', by: 'ann' },
       { entryId: suspect, action: 'release', by: 'ann' },
@@ -31,26 +30,26 @@ describe('the operations of a receiver', () => {
     ])
   })
 
-  it('publish nothing of an action that is refused', async () => {
-    const { receiver } = await runInboxReceiver()
+  it('is not published if it is refused', async () => {
+    const { receiver, inbox } = await runInboxReceiver()
     const told: unknown[] = []
     receiver.events.on('decided', (event) => told.push(event))
-    expect(await receiver.operations!.act('7', 'retry', 'ann')).toMatchObject({
+    expect(await inbox.act('7', 'retry', 'ann')).toMatchObject({
       done: false,
       code: 'not-found',
     })
     expect(told).toEqual([])
   })
 
-  it('have the worker of the process look at once', async () => {
-    const { receiver, inbox, handled } = await runInboxReceiver({ pollMs: 2 ** 30 })
+  it('has the worker of the process look immediately', async () => {
+    const { inbox, handled } = await runInboxReceiver({ pollMs: 2 ** 30 })
     const { id } = await inbox.add(arrival({ suspicion: 'stale' }))
-    await receiver.operations!.act(id, 'release', 'ann')
+    await inbox.act(id, 'release', 'ann')
     await becomes(inbox, id, 'handled')
     expect(handled).toHaveLength(1)
   })
 
-  it('have the worker look for the entry that waited behind a discarded one', async () => {
+  it('has the worker look for the entry that waited behind a discarded one', async () => {
     const { receiver, inbox } = await runInboxReceiver({
       start: false,
       pollMs: 2 ** 30,
@@ -63,43 +62,20 @@ describe('the operations of a receiver', () => {
     const [first, second] = [await store('first'), await store('second')]
     await receiver.start()
     await becomes(inbox, first, 'retrying')
-    await receiver.operations!.act(first, 'discard', 'ann')
+    await inbox.act(first, 'discard', 'ann')
     await becomes(inbox, second, 'handled')
-  })
-
-  it('list, show, count and delete as the inbox does, and do not close it', async () => {
-    const { receiver, inbox, send } = await runInboxReceiver()
-    await send(genuine())
-    const operations = receiver.operations!
-    await operations.open()
-    await operations.close()
-    await becomes(inbox, '1', 'handled')
-    expect(await operations.stats()).toEqual(await inbox.stats())
-    expect(await operations.list({}, { newestFirst: true })).toEqual(await inbox.list({}))
-    expect(await operations.show('1')).toEqual(await inbox.show('1'))
-    expect(await operations.related('1')).toEqual([])
-    expect(await operations.prune({ state: 'handled', limit: 1 })).toBe(0)
-    expect(operations).toMatchObject({
-      retentionMs: inbox.retentionMs,
-      discardedRetentionMs: inbox.discardedRetentionMs,
-    })
-  })
-
-  it('are not there without an inbox, or with an inbox that lacks one of them', async () => {
-    expect((await runReceiver()).receiver.operations).toBeUndefined()
-    const inbox = Object.assign(new MemoryInbox(), { related: undefined }) as unknown as MemoryInbox
-    expect((await runReceiver({ inbox })).receiver.operations).toBeUndefined()
   })
 })
 
-describe('the operations of a worker', () => {
-  it('publish what an operator did', async () => {
+describe('a decision in the inbox of a worker', () => {
+  it('is published once the worker has started', async () => {
     const inbox = new MemoryInbox()
     const worker = createWorker({ inbox, logger: collectedLog() })
     const told: unknown[] = []
     worker.events.on('decided', (event) => told.push(event))
     const { id } = await inbox.add(arrival())
-    await worker.operations!.act(id, 'discard', 'bob')
+    await worker.start()
+    await inbox.act(id, 'discard', 'bob')
     expect(told).toEqual([{ entryId: id, action: 'discard', by: 'bob' }])
     await worker.stop()
   })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import type { Attempt, CompleteInbox } from '../../inbox/operations.js'
+import type { Attempt } from '../../../src/inbox/operations.js'
+import type { WholeInbox } from '../../support/whole-inbox.js'
 import {
   ANY,
   beginNext,
@@ -16,10 +17,7 @@ import {
 import type { Suite } from './suite.js'
 
 /** The attempts of an entry without their times. */
-async function attemptsOf(
-  inbox: CompleteInbox,
-  id: string,
-): Promise<Omit<Attempt, 'startedAt' | 'endedAt'>[]> {
+async function attemptsOf(inbox: WholeInbox, id: string): Promise<Omit<Attempt, 'startedAt' | 'endedAt'>[]> {
   return (await inbox.show(id))!.attemptHistory.map(({ startedAt, endedAt, ...attempt }) => attempt)
 }
 

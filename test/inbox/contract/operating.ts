@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import type { SeenEntry } from '../../inbox/operations.js'
-import { MOVES, type InboxState } from '../../inbox/states.js'
+import type { SeenEntry } from '../../../src/inbox/operations.js'
+import { MOVES, type InboxState } from '../../../src/inbox/states.js'
 import {
   addIn,
   claimNext,
@@ -46,7 +46,7 @@ export function registerOperating({ describe, it }: Suite): void {
         await done(inbox.act(id, 'discard', 'ann'))
         await done(inbox.act(id, 'undo', 'ann'))
         if (action === 'undo') await done(inbox.act(id, 'retry', 'ann'))
-        const [seen] = await inbox.list({})
+        const [seen] = (await inbox.list({})).entries
         const now = await inbox.show(id)
         const { state, attempts, finishedAt } = seen!
         const others: SeenEntry[] = [

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { EntryId } from '../../callback/callback.js'
+import type { EntryId } from '../../../src/callback/callback.js'
 import {
   claimNext,
   createArrival,
@@ -50,7 +50,7 @@ export function registerRetrying({ describe, it }: Suite): void {
       await done(inbox.act(id, 'retry', 'ann'))
       const third = { ...signedAnew(theirs), key: `${idempotencyKey}@tenant-3`, suspicion: 'stale' }
       await done(inbox.act((await inbox.add(third)).id, 'release', 'ann'))
-      assert.equal((await inbox.list({ idempotencyKey })).length, 3)
+      assert.equal((await inbox.list({ idempotencyKey })).entries.length, 3)
     })
 
     it('says by a code why it did nothing', async ({ inbox }) => {

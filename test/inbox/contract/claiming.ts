@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import type { EntryId } from '../../callback/callback.js'
-import type { EventTypes } from '../../inbox/inbox.js'
-import { MOVES } from '../../inbox/states.js'
+import type { EntryId } from '../../../src/callback/callback.js'
+import type { EventTypes } from '../../../src/inbox/engine.js'
+import { MOVES } from '../../../src/inbox/states.js'
 import {
   addInOrder,
   ANY,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import type { EntryId } from '../../callback/callback.js'
-import type { ClaimEntries } from '../../inbox/inbox.js'
-import type { CompleteInbox } from '../../inbox/operations.js'
-import { MOVES } from '../../inbox/states.js'
+import type { EntryId } from '../../../src/callback/callback.js'
+import type { ClaimEntries } from '../../../src/inbox/engine.js'
+import type { WholeInbox } from '../../support/whole-inbox.js'
+import { MOVES } from '../../../src/inbox/states.js'
 import {
   addInOrder,
   ANY,
@@ -156,7 +156,7 @@ export function registerOrdering({ describe, it }: Suite): void {
 const UNHANDLED_TYPE = 'unhandled.only'
 const HANDLED: ClaimEntries = { ...ANY, eventTypes: [EVENT_TYPE] }
 
-async function addUnhandled(inbox: CompleteInbox): Promise<EntryId> {
+async function addUnhandled(inbox: WholeInbox): Promise<EntryId> {
   const arrival = createArrival({ type: UNHANDLED_TYPE, orderKey: 'account 1' })
   return (await inbox.add(arrival)).id
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import type { EntryId } from '../../callback/callback.js'
-import type { CompleteInbox, EntryFilter, EntryPage } from '../../inbox/operations.js'
+import type { EntryId } from '../../../src/callback/callback.js'
+import type { EntryFilter, EntryPage } from '../../../src/inbox/operations.js'
+import type { WholeInbox } from '../../support/whole-inbox.js'
 import {
   addIn,
   CALLBACK_URL,
@@ -20,10 +21,10 @@ import {
 import type { Suite } from './suite.js'
 
 /** All that a search finds, page by page. */
-async function searched(inbox: CompleteInbox, filter: EntryFilter, page: EntryPage = {}): Promise<EntryId[]> {
+async function searched(inbox: WholeInbox, filter: EntryFilter, page: EntryPage = {}): Promise<EntryId[]> {
   const ids: EntryId[] = []
   for (let afterId = page.afterId; ;) {
-    const { entries, next } = await inbox.search(filter, { ...page, afterId })
+    const { entries, next } = await inbox.list(filter, { ...page, afterId })
     assert.ok(entries.length <= (page.limit ?? 100))
     ids.push(...idsOf(entries))
     if (next === undefined) return ids
@@ -79,8 +80,8 @@ export function registerSearching({ describe, it }: Suite): void {
       const { id: conflictId } = await inbox.add(withAnotherBody(arrival))
       await inbox.add(createArrival({ bodyId: 'transfer 2' }))
       await inbox.add(createArrival())
-      assert.deepEqual(idsOf(await inbox.list({ bodyId: 'transfer 1' })), [id, otherId, conflictId])
-      assert.deepEqual(idsOf(await inbox.list({ bodyId: 'transfer 1', states: ['quarantined'] })), [
+      assert.deepEqual(idsOf((await inbox.list({ bodyId: 'transfer 1' })).entries), [id, otherId, conflictId])
+      assert.deepEqual(idsOf((await inbox.list({ bodyId: 'transfer 1', states: ['quarantined'] })).entries), [
         conflictId,
       ])
       assert.deepEqual(await searched(inbox, { bodyId: 'Transfer 1' }), [])
@@ -94,7 +95,7 @@ export function registerSearching({ describe, it }: Suite): void {
         [`${EVENT_TYPE} ${CALLBACK_URL}`, [plain]],
         ['tenant-2', []],
       ] as const) {
-        assert.deepEqual(idsOf(await inbox.list({ subscriptionId })), ids)
+        assert.deepEqual(idsOf((await inbox.list({ subscriptionId })).entries), ids)
         assert.deepEqual(await searched(inbox, { subscriptionId }), ids)
       }
     })
@@ -130,7 +131,7 @@ export function registerSearching({ describe, it }: Suite): void {
           { after: RECEIVED_AT, before: RECEIVED_AT, states: ['dead'] },
         ]
         for (const filter of filters) {
-          const listed = idsOf(await inbox.list(filter, { newestFirst }))
+          const listed = idsOf((await inbox.list(filter, { newestFirst })).entries)
           for (const limit of [1, 2])
             assert.deepEqual(
               await searched(inbox, filter, { newestFirst, limit }),
@@ -148,7 +149,7 @@ export function registerSearching({ describe, it }: Suite): void {
 
     it('finds nothing after an id that it cannot have made', async ({ inbox }) => {
       await inbox.add(createArrival())
-      assert.deepEqual(await inbox.search({}, { afterId: NO_ID }), { entries: [] })
+      assert.deepEqual(await inbox.list({}, { afterId: NO_ID }), { entries: [] })
     })
 
     it('counts no further than asked', async ({ inbox }) => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import type { EntryId } from '../../callback/callback.js'
-import type { Arrival } from '../../inbox/inbox.js'
-import type { CompleteInbox } from '../../inbox/operations.js'
-import type { InboxState } from '../../inbox/states.js'
+import type { EntryId } from '../../../src/callback/callback.js'
+import type { Arrival } from '../../../src/inbox/engine.js'
+import type { WholeInbox } from '../../support/whole-inbox.js'
+import type { InboxState } from '../../../src/inbox/states.js'
 import {
   ANY,
   claimDue,
@@ -180,7 +180,7 @@ export function registerRepeating({ describe, it }: Suite): void {
 /** Adds an entry that is known, and brings it into a state. */
 async function addAs(
   state: Exclude<InboxState, 'quarantined'>,
-  inbox: CompleteInbox,
+  inbox: WholeInbox,
 ): Promise<{ arrival: Arrival; id: EntryId }> {
   const arrival = createArrival()
   const { id } = await inbox.add(arrival)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import type { Arrival, ClaimToken } from '../../inbox/inbox.js'
-import type { CompleteInbox } from '../../inbox/operations.js'
+import type { Arrival, ClaimToken } from '../../../src/inbox/engine.js'
+import type { WholeInbox } from '../../support/whole-inbox.js'
 import {
   ANY,
   claimDue,
@@ -23,7 +23,7 @@ import type { Suite } from './suite.js'
 const BEGIN = { leaseMs: SHORT }
 
 /** Stores one that is new. Undefined if the inbox ignores `begin`, which must then have stored it as without. */
-async function addBegun(inbox: CompleteInbox, arrival: Arrival): Promise<ClaimToken | undefined> {
+async function addBegun(inbox: WholeInbox, arrival: Arrival): Promise<ClaimToken | undefined> {
   const added = await inbox.add(arrival, BEGIN)
   assert.equal(added.result, 'stored')
   if (added.result !== 'stored') return undefined

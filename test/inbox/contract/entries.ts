@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { createHash, randomUUID } from 'node:crypto'
-import type { EntryId, VerifiedCallback } from '../../callback/callback.js'
-import type { Arrival, ClaimedEntry, ClaimEnd, ClaimEntries, ClaimToken } from '../../inbox/inbox.js'
-import type { ActResult, EntrySummary, CompleteInbox } from '../../inbox/operations.js'
-import type { InboxState } from '../../inbox/states.js'
-import { randomHash } from '../random-hash.js'
+import type { EntryId, VerifiedCallback } from '../../../src/callback/callback.js'
+import type { Arrival, ClaimedEntry, ClaimEnd, ClaimEntries, ClaimToken } from '../../../src/inbox/engine.js'
+import type { ActResult, EntrySummary } from '../../../src/inbox/operations.js'
+import type { WholeInbox } from '../../support/whole-inbox.js'
+import type { InboxState } from '../../../src/inbox/states.js'
+import { randomHash } from '../../../src/testing/random-hash.js'
 
 export const LONG = 3_600_000
 export const SHORT = 500
@@ -88,7 +89,7 @@ export function underAnotherKey(arrival: Arrival): Arrival {
 }
 
 export async function addInOrder(
-  inbox: CompleteInbox,
+  inbox: WholeInbox,
   count: number,
   orderKey = 'account 1',
 ): Promise<EntryId[]> {
@@ -97,33 +98,30 @@ export async function addInOrder(
   return ids
 }
 
-export async function claimDue(
-  inbox: CompleteInbox,
-  request: ClaimEntries,
-): Promise<readonly ClaimedEntry[]> {
+export async function claimDue(inbox: WholeInbox, request: ClaimEntries): Promise<readonly ClaimedEntry[]> {
   return (await inbox.claim(request)).entries
 }
 
-export async function claimNext(inbox: CompleteInbox): Promise<ClaimedEntry> {
+export async function claimNext(inbox: WholeInbox): Promise<ClaimedEntry> {
   const [claimed] = await claimDue(inbox, { ...ANY, limit: 1 })
   assert.ok(claimed, 'nothing is due')
   return claimed
 }
 
 /** Claims the next entry and begins it. */
-export async function beginNext(inbox: CompleteInbox): Promise<ClaimedEntry> {
+export async function beginNext(inbox: WholeInbox): Promise<ClaimedEntry> {
   const claimed = await claimNext(inbox)
   assert.deepEqual(await inbox.begin([claimed], SHORT), new Set([claimed.id]))
   return claimed
 }
 
 /** When the entry ended, by the clock of the inbox. */
-export async function endOf(inbox: CompleteInbox, id: EntryId): Promise<number> {
+export async function endOf(inbox: WholeInbox, id: EntryId): Promise<number> {
   return Number((await inbox.show(id))?.finishedAt)
 }
 
 /** A callback that the service signs at this time, so that the latest signed time is this one. It is never claimed. */
-export async function signAt(inbox: CompleteInbox, ms: number, receivedAt = ms): Promise<void> {
+export async function signAt(inbox: WholeInbox, ms: number, receivedAt = ms): Promise<void> {
   const times = { signedAt: new Date(ms), receivedAt: new Date(receivedAt) }
   await inbox.add(createArrival({ ...times, suspicion: 'only tells the time' }))
 }
@@ -137,12 +135,12 @@ export function endBy(move: EndMove) {
 }
 
 /** Ends one claim. Resolves to whether it was held. */
-export async function settle(inbox: CompleteInbox, claim: ClaimToken, end: ClaimEnd): Promise<boolean> {
+export async function settle(inbox: WholeInbox, claim: ClaimToken, end: ClaimEnd): Promise<boolean> {
   return (await inbox.settle([{ claim, end }])).has(claim.id)
 }
 
 /** Makes the types of `addIn` known as handled, except that of `unhandled`; and the usual type. */
-export async function askForTypes(inbox: CompleteInbox): Promise<void> {
+export async function askForTypes(inbox: WholeInbox): Promise<void> {
   const handled = STATES.filter((state) => state !== 'unhandled').map((state) => `${state}.only`)
   await inbox.claim({ eventTypes: [...handled, EVENT_TYPE], limit: 0, leaseMs: SHORT })
 }
@@ -153,14 +151,14 @@ export const NO_ID = 'no id of any inbox'
 /** Ids of no entry: of another inbox, or of none. The id of a deleted entry is not among them, because it cannot be predicted. */
 export const FOREIGN_IDS = [NO_ID, '999999', '0', '-1', '1.5', '1e3', ' 1', '01', '', '9'.repeat(40)]
 
-export async function finishNext(inbox: CompleteInbox, move: EndMove): Promise<ClaimedEntry> {
+export async function finishNext(inbox: WholeInbox, move: EndMove): Promise<ClaimedEntry> {
   const begun = await beginNext(inbox)
   assert.equal(await settle(inbox, begun, endBy(move)), true)
   return begun
 }
 
 /** Adds an entry and brings it into a state. Nobody may have claimed entries of any type before. */
-export async function addIn(state: InboxState, inbox: CompleteInbox): Promise<EntryId> {
+export async function addIn(state: InboxState, inbox: WholeInbox): Promise<EntryId> {
   await askForTypes(inbox)
   const type = `${state}.only`
   const { id } = await inbox.add(
@@ -194,7 +192,7 @@ export async function refusalOf(acting: Promise<ActResult>): Promise<string | un
   return result.done ? undefined : result.message
 }
 
-export async function stateOf(inbox: CompleteInbox, id: EntryId): Promise<InboxState | undefined> {
+export async function stateOf(inbox: WholeInbox, id: EntryId): Promise<InboxState | undefined> {
   return (await inbox.show(id))?.state
 }
 
@@ -203,7 +201,7 @@ export const idsOf = (entries: readonly Pick<EntrySummary, 'id'>[]): EntryId[] =
 export const repeat = <Value>(times: number, value: Value): Value[] =>
   Array.from({ length: times }, () => value)
 
-export async function resultsOf(inbox: CompleteInbox, arrivals: readonly Arrival[]): Promise<string[]> {
+export async function resultsOf(inbox: WholeInbox, arrivals: readonly Arrival[]): Promise<string[]> {
   return (await Promise.all(arrivals.map((arrival) => inbox.add(arrival)))).map(({ result }) => result)
 }
 

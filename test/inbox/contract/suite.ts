@@ -1,9 +1,9 @@
-import type { CompleteInbox } from '../../inbox/operations.js'
-import type { TestFramework } from '../test-framework.js'
+import type { WholeInbox } from '../../support/whole-inbox.js'
+import type { TestFramework } from '../../../src/testing/test-framework.js'
 
 export interface InboxUnderTest {
   /** An inbox that holds nothing of another test, not opened yet; its retentions are those that were requested. */
-  readonly inbox: CompleteInbox
+  readonly inbox: WholeInbox
   /** Advances the clock of the inbox by so many milliseconds, or waits for this time. */
   readonly advance: (ms: number) => Promise<void> | void
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { InboxOpener } from '../../inbox/inbox.js'
+import type { InboxOpener } from '../../../src/inbox/engine.js'
 import { createArrival, done, NO_ID, refusalOf } from './entries.js'
 import type { Suite } from './suite.js'
 
@@ -25,7 +25,7 @@ export function registerOpening({ describe, it }: Suite): void {
     it('tells each of them once of a decision, and none after it has closed the inbox', async ({ inbox }) => {
       const told: unknown[][] = []
       const opener = (name: string): InboxOpener => ({
-        decided: (...decision) => told.push([name, ...decision]),
+        decided: (id, action, { by, reason }) => told.push([name, id, action, by, reason]),
       })
       const [receiver, worker] = [opener('receiver'), opener('worker')]
       for (const each of [receiver, worker, worker]) await inbox.open(each)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { EntryId } from '../../callback/callback.js'
+import type { EntryId } from '../../../src/callback/callback.js'
 import {
   ANY,
   beginNext,
