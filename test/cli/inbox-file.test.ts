@@ -243,7 +243,7 @@ describe('serve --check', () => {
     const cwd = await sandbox.directory({ 'countersign.config.json': CONFIG })
     await withDiscarded(join(cwd, 'callbacks.db'), 1)
     const quiet = JSON.parse((await check(cwd, '--json')).stdout) as object
-    expect(quiet).toMatchObject({ inboxEntries: { discarded: 1, stored: 0 } })
+    expect(quiet).toMatchObject({ inboxEntries: { counts: { discarded: 1, stored: 0 } } })
     expect((await check(cwd)).stdout).toMatch(/callbacks\.db\n {2}discarded {2}1\n/)
   })
 

@@ -52,7 +52,7 @@ describe('countersign inbox', () => {
     const serve = sandbox.serve([], { cwd })
     await deliver(await serve.port())
     await serve.line(({ msg }) => msg === 'entry is a dead letter')
-    expect(await json(cwd, 'stats')).toMatchObject({ dead: 1, handled: 0, quarantined: 0 })
+    expect(await json(cwd, 'stats')).toMatchObject({ counts: { dead: 1, handled: 0, quarantined: 0 } })
   })
 
   it('lists what fits the filters', async () => {
@@ -143,9 +143,9 @@ describe('countersign inbox', () => {
     })
     const dry = await countersign(['inbox', 'discard', '--state', 'dead', '--dry-run'], { cwd })
     expect(dry.stdout).toBe('entry 1: would discard\nentry 2: would discard\n')
-    expect(await json(cwd, 'stats')).toMatchObject({ dead: 2 })
+    expect(await json(cwd, 'stats')).toMatchObject({ counts: { dead: 2 } })
     await countersign(['inbox', 'discard', '--state', 'dead', '--yes'], { cwd })
-    expect(await json(cwd, 'stats')).toMatchObject({ dead: 0, discarded: 2 })
+    expect(await json(cwd, 'stats')).toMatchObject({ counts: { dead: 0, discarded: 2 } })
   })
 
   it('does not act on everything when no entry is named', async () => {
@@ -160,7 +160,7 @@ describe('countersign inbox', () => {
       code: 2,
       stderr: expect.stringContaining('by their ids, or select them by a filter such as --state, not both'),
     })
-    expect(await json(cwd, 'stats')).toMatchObject({ dead: 1, discarded: 0 })
+    expect(await json(cwd, 'stats')).toMatchObject({ counts: { dead: 1, discarded: 0 } })
   })
 
   it('prunes only what was handled or discarded, and keeps what repeats must still be known by', async () => {
@@ -168,7 +168,7 @@ describe('countersign inbox', () => {
     expect(await json(cwd, 'prune', '--older-than', '0s')).toEqual({ pruned: 0, dryRun: false })
     await countersign(['inbox', 'discard', '1'], { cwd })
     expect(await json(cwd, 'prune', '--older-than', '0s')).toEqual({ pruned: 0, dryRun: false })
-    expect(await json(cwd, 'stats')).toMatchObject({ discarded: 1 })
+    expect(await json(cwd, 'stats')).toMatchObject({ counts: { discarded: 1 } })
   })
 
   it('exports lines of JSON, into a file that nobody else may read and that was not there', async () => {

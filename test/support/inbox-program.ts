@@ -19,7 +19,7 @@ const IMPORTS = `
   import { createInterface } from 'node:readline'
   import { setImmediate as nextTick, setTimeout as delay } from 'node:timers/promises'
   import { createReceiver, createWorker } from '../../src/index.js'
-  import { SqliteInbox } from '../../src/inbox/sqlite/sqlite-inbox.js'
+  import { SqliteInbox } from './whole-inbox.js'
   import { addEventually } from './add-eventually.js'
   import { arrival } from './arrivals.js'
   import { signedCallback } from '../../src/testing/signed-callback.js'

@@ -14,6 +14,6 @@ const IMPORTS = `
   import http from 'node:http'
   import { createInterface } from 'node:readline'
   import { createReceiver } from '../../src/index.js'
-  import { PostgresInbox } from '../../src/postgres.js'
+  import { PostgresInbox } from './whole-inbox.js'
   import { subscription } from './subscription.js'
 `
