@@ -16,7 +16,7 @@ export interface FinishedCallback {
 }
 
 export interface WaitForOptions {
-  /** How long to wait, in milliseconds. @default 10_000 */
+  /** How long to wait, in milliseconds. @default 4_000 */
   readonly timeoutMs?: number | undefined
 }
 
@@ -37,7 +37,7 @@ export async function waitForCallback(
   { owner, events, inbox }: WaitParts,
 ): Promise<FinishedCallback> {
   checkKnownOptions(owner, options, ['timeoutMs'])
-  const timeoutMs = durationOption(owner, 'timeoutMs', options.timeoutMs, 10_000)
+  const timeoutMs = durationOption(owner, 'timeoutMs', options.timeoutMs, 4_000)
   if (typeof idempotencyKey !== 'string' || !isUuid(idempotencyKey))
     throw invalidOption(owner, 'idempotencyKey', idempotencyKey, 'pass the X-Idempotency-Key, a UUID')
   const key = idempotencyKey.toLowerCase()

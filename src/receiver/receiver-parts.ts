@@ -28,13 +28,13 @@ export function createParts(settings: ReceiverSettings) {
   const listenerErrors = new ListenerErrors(logger)
   const events = new EventChannel((error, event) => listenerErrors.write(error, event))
   const capture = settings.capture && new RequestCapture(settings.capture, { logger, clock })
-  const diagnosis =
-    settings.diagnosis &&
-    new RefusalDiagnosis(settings.diagnosis, {
-      authentication: settings.authentication,
-      logger: settings.logRefusalsPerSecond > 0 ? logger : silentLogger,
-      events,
-    })
+  const diagnosis = settings.diagnosis
+    ? new RefusalDiagnosis({
+        authentication: settings.authentication,
+        logger: settings.logRefusalsPerSecond > 0 ? logger : silentLogger,
+        events,
+      })
+    : undefined
   const outcomeLog = new OutcomeLog(logger, settings.logRefusalsPerSecond)
   if (logger !== silentLogger) events.on('answered', (event) => outcomeLog.write(event))
 
@@ -51,7 +51,7 @@ export function createParts(settings: ReceiverSettings) {
       handlers.freeze()
       return pipeline.receive(callback, credentials, head, arrivedAt)
     },
-    probes: settings.doctor
+    probes: settings.probes
       ? {
           responder: new ProbeResponder({
             ...settings.authentication,

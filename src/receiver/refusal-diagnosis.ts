@@ -1,6 +1,5 @@
 import { performance } from 'node:perf_hooks'
 import { nextTick } from '../base/next-tick.js'
-import { checkKnownOptions, durationOption, integerOption, invalidOption } from '../base/option-checks.js'
 import { startProcessorTimer, type ProcessorTimer } from '../base/processor-time.js'
 import { withTimeout } from '../base/timeout.js'
 import type { Tolerance } from '../callback/authenticate.js'
@@ -15,16 +14,12 @@ import { headerLines } from '../http/callback-headers.js'
 import type { AnsweredRequest } from '../http/process-callback.js'
 import { silentLogger, type Logger } from '../logging/logger.js'
 
-export interface DiagnosisOptions {
-  /** At most one refused callback is explained in this time, in milliseconds. @default 10_000 */
-  readonly intervalMs?: number | undefined
-  /** How many milliseconds of processor time explanations may take in any minute. @default 200 */
-  readonly msPerMinute?: number | undefined
-}
-
-export interface DiagnosisSettings {
-  readonly intervalMs: number
-  readonly msPerMinute: number
+/** Tests have others. */
+export const DIAGNOSIS_BOUNDS = {
+  /** At most one refused callback is explained in this time, in milliseconds. */
+  intervalMs: 10_000,
+  /** How many milliseconds of processor time explanations may take in any minute. */
+  msPerMinute: 200,
 }
 
 /** The processor time that one explanation may take, as far as the minute has as much left. */
@@ -34,26 +29,6 @@ const MAX_BODY_BYTES = 65_536
 /** A list of a thousand tenants takes longer to prepare than the search itself. */
 const MAX_SUBSCRIPTIONS = 100
 const MINUTE_MS = 60_000
-
-/** Undefined if it is switched off. @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
-export function diagnosisOption(
-  owner: string,
-  value: DiagnosisOptions | false | undefined,
-): DiagnosisSettings | undefined {
-  if (value === false) return undefined
-  if (value !== undefined && (typeof value !== 'object' || value === null))
-    throw invalidOption(owner, 'diagnosis', value, 'pass an object of options, or false to switch it off')
-  const place = (part: string) => ({ option: 'diagnosis', part })
-  checkKnownOptions(owner, value ?? {}, ['intervalMs', 'msPerMinute'], place('diagnosis'))
-  return {
-    intervalMs: durationOption(owner, place('diagnosis.intervalMs'), value?.intervalMs, 10_000),
-    msPerMinute: integerOption(owner, place('diagnosis.msPerMinute'), value?.msPerMinute, {
-      fallback: 200,
-      min: 1,
-      max: MINUTE_MS,
-    }),
-  }
-}
 
 interface DiagnosisParts {
   readonly authentication: Pick<AuthenticatorSettings, 'subscriptions' | 'dependencyTimeoutMs' | 'clock'> &
@@ -72,7 +47,6 @@ interface DiagnosisParts {
  * explanations and their time are bounded, and of all other refused requests nothing is kept.
  */
 export class RefusalDiagnosis {
-  readonly #settings: DiagnosisSettings
   readonly #authentication: DiagnosisParts['authentication']
   readonly #logger: Logger
   readonly #events: EventChannel
@@ -81,11 +55,7 @@ export class RefusalDiagnosis {
   #notBefore = -Infinity
   #runs: { readonly at: number; readonly ms: number }[] = []
 
-  constructor(
-    settings: DiagnosisSettings,
-    { authentication, logger, events, now, startTimer }: DiagnosisParts,
-  ) {
-    this.#settings = settings
+  constructor({ authentication, logger, events, now, startTimer }: DiagnosisParts) {
     this.#authentication = authentication
     this.#logger = logger
     this.#events = events
@@ -100,7 +70,7 @@ export class RefusalDiagnosis {
     if (!this.#isHeard) return
     const now = this.#now()
     if (now < this.#notBefore || this.#msLeft(now) < 1) return
-    this.#notBefore = now + this.#settings.intervalMs
+    this.#notBefore = now + DIAGNOSIS_BOUNDS.intervalMs
     // A copy: the application may own the buffer.
     void this.#explain(request, Buffer.from(body))
   }
@@ -182,7 +152,7 @@ export class RefusalDiagnosis {
 
   #msLeft(now: number): number {
     this.#runs = this.#runs.filter(({ at }) => now - at < MINUTE_MS)
-    return this.#settings.msPerMinute - this.#runs.reduce((sum, { ms }) => sum + ms, 0)
+    return DIAGNOSIS_BOUNDS.msPerMinute - this.#runs.reduce((sum, { ms }) => sum + ms, 0)
   }
 }
 

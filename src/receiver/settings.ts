@@ -15,7 +15,6 @@ import { BODY_LIMIT_OPTIONS, bodyLimits, type BodyLimitOptions } from '../http/b
 import { MemoryIdempotencyStore } from '../idempotency/memory-store.js'
 import type { IdempotencyStore } from '../idempotency/store.js'
 import type { OrderBy } from './durable-acceptance.js'
-import { diagnosisOption, type DiagnosisOptions } from './refusal-diagnosis.js'
 import { inboxOption, isInbox, type Inbox } from '../inbox/inbox.js'
 import { MemoryInbox } from '../inbox/memory-inbox.js'
 import { EMPTYING_OPTIONS, parseEmptyingOptions, type EmptyingOptions } from '../worker/worker-options.js'
@@ -45,11 +44,11 @@ export interface ReceiverOptions<Events extends object = EventMap>
   readonly inbox?: Inbox | undefined
   /**
    * Explains why signatures do not match. After the answer to a refused callback, `explainCallback` searches for the
-   * likely mistake, and the log line of the next refusal has `cause` and `cure`. The bounds hold for all senders
-   * together. `false` switches it off.
-   * @default { intervalMs: 10_000, msPerMinute: 200 }
+   * likely mistake, and the log line of the next refusal has `cause` and `cure`. For all senders
+   * together it takes at most one callback in 10 seconds, and 200 ms of processor time a minute. `false` switches it off.
+   * @default true
    */
-  readonly diagnosis?: DiagnosisOptions | false | undefined
+  readonly diagnosis?: boolean | undefined
   /**
    * Writes refused requests, or all, to a folder: bounded in number and bytes, and without signatures. `countersign
    * explain` reads the files. @default nothing is written
@@ -62,7 +61,7 @@ export interface ReceiverOptions<Events extends object = EventMap>
    * subscription. Whoever has that secret can forge callbacks, so the report reveals nothing of more value. At most 120 requests a
    * minute are examined. @default true
    */
-  readonly doctor?: boolean | undefined
+  readonly probes?: boolean | undefined
 }
 
 const INBOX_OPTIONS = [
@@ -80,7 +79,7 @@ export const RECEIVER_OPTIONS = [
   'logRefusalsPerSecond',
   'diagnosis',
   'capture',
-  'doctor',
+  'probes',
 ] as const satisfies readonly (keyof ReceiverOptions)[]
 void (true satisfies HasAll<keyof ReceiverOptions, typeof RECEIVER_OPTIONS>)
 
@@ -120,16 +119,16 @@ export function parseReceiverOptions<Events extends object>(
           : acceptance.inbox instanceof MemoryInbox,
     },
     logRefusalsPerSecond: logRefusalsOption(OWNER, options),
-    diagnosis: diagnosisOption(OWNER, options.diagnosis),
+    diagnosis: booleanOption('diagnosis', options.diagnosis),
     capture: captureOption(OWNER, options.capture),
-    doctor: doctorOption(options.doctor),
+    probes: booleanOption('probes', options.probes),
     secrets,
   }
 }
 
-function doctorOption(doctor = true): boolean {
-  if (typeof doctor === 'boolean') return doctor
-  throw invalidOption(OWNER, 'doctor', doctor, 'use true or false')
+function booleanOption(option: 'diagnosis' | 'probes', value = true): boolean {
+  if (typeof value === 'boolean') return value
+  throw invalidOption(OWNER, option, value, 'use true or false')
 }
 
 /** Undefined if a function returns the subscriptions. */

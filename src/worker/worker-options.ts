@@ -16,7 +16,7 @@ import type { KnownSecrets } from '../logging/known-secrets.js'
 export interface EmptyingOptions {
   /** How many entries of the inbox are handled at a time. @default 10 */
   readonly concurrency?: number | undefined
-  /** After so many failed attempts an entry becomes a dead letter. @default 25, which takes about 10 hours */
+  /** After so many failed attempts an entry becomes a dead letter. @default 100, which takes about 66 hours */
   readonly maxAttempts?: number | undefined
   /** The delay before the second attempt of an entry, in milliseconds; it doubles each time. @default 1_000 */
   readonly retryDelayMs?: number | undefined
@@ -72,7 +72,7 @@ export function parseEmptyingOptions(owner: string, options: EmptyingOptions): E
   const { concurrency, maxAttempts } = options
   return {
     concurrency: integerOption(owner, 'concurrency', concurrency, { fallback: 10, min: 1, max: 10_000 }),
-    maxAttempts: integerOption(owner, 'maxAttempts', maxAttempts, { fallback: 25, min: 1 }),
+    maxAttempts: integerOption(owner, 'maxAttempts', maxAttempts, { fallback: 100, min: 1 }),
     retryDelayMs: durationOption(owner, 'retryDelayMs', options.retryDelayMs, 1_000),
     maxRetryDelayMs: durationOption(owner, 'maxRetryDelayMs', options.maxRetryDelayMs, 3_600_000),
     pollMs: durationOption(owner, 'pollMs', options.pollMs, 1_000),

@@ -40,7 +40,7 @@ describe('countersign doctor', () => {
 
   it.each([
     ['another secret', {}, { COUNTERSIGN_SECRET: 'another-secret-0123456789' }],
-    ['doctor switched off', { doctor: false }, { COUNTERSIGN_SECRET: SECRET }],
+    ['doctor switched off', { probes: false }, { COUNTERSIGN_SECRET: SECRET }],
   ])('is not recognised with %s, and says so', async (_, options, env) => {
     const { port } = await runReceiver(options)
     const cwd = await sandbox.directory({})

@@ -152,9 +152,9 @@ describe('the ordinary 401, to the byte, is the answer to', () => {
     expect(outcomes).toHaveLength(4)
   })
 
-  it('a replayed probe, and every probe where doctor is false', async () => {
+  it('a replayed probe, and every probe where probes is false', async () => {
     const { port } = await runReceiver()
-    const off = await runReceiver({ doctor: false })
+    const off = await runReceiver({ probes: false })
     const ordinary = await answerBytes(port, genuine({ headers: { Authorization: FORGED } }).toHttp())
     const probe = bytesOf(probeOf())
     const [first, second] = await Promise.all([answerBytes(port, probe), answerBytes(port, probe)])
@@ -232,7 +232,7 @@ describe('the number of HMACs', () => {
       genuine(index % 2 === 0 ? {} : { headers: { Authorization: FORGED } }).toHttp(),
     )
     for (const doctor of [true, false]) {
-      const { send } = await runReceiver({ doctor, logger: false })
+      const { send } = await runReceiver({ probes, logger: false })
       const hmacs = await hmacsOf(async () => {
         for (const request of requests) await send(request)
       })
@@ -274,8 +274,8 @@ it('a repeated header is reported line by line', async () => {
 })
 
 it('doctor must be true or false', () => {
-  const options = { subscriptions: [subscription], doctor: 'no' as unknown as boolean }
+  const options = { subscriptions: [subscription], probes: 'no' as unknown as boolean }
   expect(() => createReceiver(options)).toThrow(
-    expect.objectContaining({ code: 'ERR_OPTION_INVALID', option: 'doctor' }),
+    expect.objectContaining({ code: 'ERR_OPTION_INVALID', option: 'probes' }),
   )
 })

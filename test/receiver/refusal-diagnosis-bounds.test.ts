@@ -3,7 +3,7 @@ import { parseAuthenticatorOptions } from '../../src/callback/authenticator.js'
 import { EventChannel } from '../../src/events/event-channel.js'
 import { plainHead } from '../../src/http/plain-request.js'
 import { KnownSecrets } from '../../src/logging/known-secrets.js'
-import { RefusalDiagnosis } from '../../src/receiver/refusal-diagnosis.js'
+import { DIAGNOSIS_BOUNDS, RefusalDiagnosis } from '../../src/receiver/refusal-diagnosis.js'
 import { signedCallback } from '../../src/testing/signed-callback.js'
 import { collectedLog } from '../support/collected-log.js'
 import { FORGED, genuine, subscription } from '../support/running-receiver.js'
@@ -53,7 +53,11 @@ test('a body of more than 64 KiB and other refusals are not explained', async ()
   expect(await explained(mismatch)).toBe(1)
 })
 
-function withClock(settings: { intervalMs: number; msPerMinute: number }) {
+const DEFAULTS = { ...DIAGNOSIS_BOUNDS }
+afterEach(() => void Object.assign(DIAGNOSIS_BOUNDS, DEFAULTS))
+
+function withClock(bounds: typeof DIAGNOSIS_BOUNDS) {
+  Object.assign(DIAGNOSIS_BOUNDS, bounds)
   const clock = { now: 1_000_000, msPerSearch: 0 }
   const log = collectedLog()
   const secrets = new KnownSecrets()
@@ -62,7 +66,7 @@ function withClock(settings: { intervalMs: number; msPerMinute: number }) {
   const now = () => clock.now
   const startTimer = () => ({ usedMs: () => clock.msPerSearch })
   const events = new EventChannel(() => {})
-  const diagnosis = new RefusalDiagnosis(settings, { authentication, logger: log, events, now, startTimer })
+  const diagnosis = new RefusalDiagnosis({ authentication, logger: log, events, now, startTimer })
   const request = plain(signedCallback({ subscription }))
   const mismatch = {
     outcome: outcome(MISMATCH),
