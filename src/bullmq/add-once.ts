@@ -9,7 +9,7 @@ interface JobToAdd {
   readonly name: string
   readonly data: ForwardedCallback
   readonly options: object
-  readonly rememberMs: number
+  readonly retentionMs: number
 }
 
 /**
@@ -18,7 +18,7 @@ interface JobToAdd {
  * `queue.clean()` removes; on PostgreSQL it does not. Therefore on Redis a key of our own remembers the job as well.
  */
 export async function addOnce(queue: JobQueue, job: JobToAdd, signal: AbortSignal): Promise<boolean> {
-  const { id, name, data, options, rememberMs } = job
+  const { id, name, data, options, retentionMs } = job
   // Each attempt has a new id. If the queue answers with another id, it had the callback already. The id has the hash of the body,
   // because the server keeps the id longer than the job.
   const bodyHash = createHash('sha256').update(data.body).digest('hex').slice(0, 32)
@@ -34,7 +34,7 @@ export async function addOnce(queue: JobQueue, job: JobToAdd, signal: AbortSigna
     return true
   }
   if (known) return refuseOtherBody(jobId, known)
-  const deduplication = { id, ttl: rememberMs }
+  const deduplication = { id, ttl: retentionMs }
   let addedId
   try {
     addedId = idOf(await queue.add(name, data, { ...options, jobId, deduplication }))
@@ -42,7 +42,7 @@ export async function addOnce(queue: JobQueue, job: JobToAdd, signal: AbortSigna
     await forgetFailedAdd(queue, error, id, jobId)
     throw error
   }
-  await keys?.set(key, addedId, { PX: rememberMs })
+  await keys?.set(key, addedId, { PX: retentionMs })
   return addedId === jobId || refuseOtherBody(jobId, addedId)
 }
 

@@ -33,7 +33,7 @@ export interface ForwardOptions<Queue extends JobQueue = JobQueue> {
    * It must be longer than the receiver's `toleranceMs`: an older repeat is refused before it gets here.
    * @default 604_800_000 (7 days)
    */
-  readonly rememberMs?: number | undefined
+  readonly retentionMs?: number | undefined
   /**
    * How long the queue may take, in milliseconds. Without a limit BullMQ waits for ever while its server cannot be reached. Must
    * be less than the receiver's `handlerTimeoutMs`. Otherwise the handler times out, and the answer is 500. @default 5_000
@@ -44,13 +44,13 @@ export interface ForwardOptions<Queue extends JobQueue = JobQueue> {
 const OPTIONS = [
   'name',
   'jobOptions',
-  'rememberMs',
+  'retentionMs',
   'timeoutMs',
 ] as const satisfies readonly (keyof ForwardOptions)[]
 void (true satisfies HasAll<keyof ForwardOptions, typeof OPTIONS>)
 
 const OWNER = 'forwardTo'
-const REMEMBER_MS = { fallback: 604_800_000, min: 1 }
+const RETENTION_MS = { fallback: 604_800_000, min: 1 }
 
 /**
  * A handler that hands events to a BullMQ queue, on Redis or on PostgreSQL. It ends when the queue has the job, and only then
@@ -69,7 +69,7 @@ export function forwardTo<Queue extends JobQueue>(
   checkKnownOptions(OWNER, options, OPTIONS)
   const nameOf = nameOption(options.name)
   const jobOptions = jobOptionsOption(options.jobOptions)
-  const rememberMs = integerOption(OWNER, 'rememberMs', options.rememberMs, REMEMBER_MS)
+  const retentionMs = integerOption(OWNER, 'retentionMs', options.retentionMs, RETENTION_MS)
   const timeoutMs = durationOption(OWNER, 'timeoutMs', options.timeoutMs, 5_000)
   const overdue = new OverdueAdds()
   let isGivenUp = false
@@ -79,7 +79,7 @@ export function forwardTo<Queue extends JobQueue>(
     if (Reflect.get(context, LACKS_SHARED_STORE) === true) throw sharedStoreMissing(OWNER)
     const { signal, logger } = context
     const id = forwardedId(event)
-    const job = { id, name: nameOf(event), data: toForwarded(event), options: jobOptions, rememberMs }
+    const job = { id, name: nameOf(event), data: toForwarded(event), options: jobOptions, retentionMs }
     if (!overdue.admits()) throw failure(jobs, 'it has not answered for some time')
     // Also aborted after `timeoutMs`, so that what waits for a connection does not add the job any more.
     const { controller, release } = linkedController(signal)

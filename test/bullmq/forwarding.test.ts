@@ -64,7 +64,7 @@ describe('a job', () => {
 
   it("takes BullMQ's options", async () => {
     const { queue, added } = queueWith(works)
-    await forwardTo(queue, { jobOptions: { attempts: 5 }, rememberMs: 1_000 })(event, context())
+    await forwardTo(queue, { jobOptions: { attempts: 5 }, retentionMs: 1_000 })(event, context())
     expect(added.mock.calls[0]![2]).toMatchObject({ attempts: 5, deduplication: { ttl: 1_000 } })
   })
 
@@ -153,7 +153,7 @@ it.each([
   ['queue', undefined, {}],
   ['queue', { name: 'q' }, {}],
   ['timeoutMs', queueWith(works).queue, { timeoutMs: 0 }],
-  ['rememberMs', queueWith(works).queue, { rememberMs: -1 }],
+  ['retentionMs', queueWith(works).queue, { retentionMs: -1 }],
   ['name', queueWith(works).queue, { name: '' }],
   ['jobOptions', queueWith(works).queue, { jobOptions: { jobId: '1' } }],
   ['jobOptions', queueWith(works).queue, { jobOptions: { deduplication: { id: '1' } } }],

@@ -231,7 +231,7 @@ describe('the number of HMACs', () => {
     const requests = Array.from({ length: 20 }, (_, index) =>
       genuine(index % 2 === 0 ? {} : { headers: { Authorization: FORGED } }).toHttp(),
     )
-    for (const doctor of [true, false]) {
+    for (const probes of [true, false]) {
       const { send } = await runReceiver({ probes, logger: false })
       const hmacs = await hmacsOf(async () => {
         for (const request of requests) await send(request)

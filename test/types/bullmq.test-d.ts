@@ -23,7 +23,7 @@ forwardTo(new Queue<{ to: string }>('mail', { connection: {} }))
 
 // BullMQ's own options for jobs, except those that the hand-off sets.
 forwardTo(queue, { jobOptions: { attempts: 5, backoff: { type: 'exponential', delay: 1_000 }, priority: 1 } })
-forwardTo(queue, { name: (event) => event.type, rememberMs: 1, timeoutMs: undefined })
+forwardTo(queue, { name: (event) => event.type, retentionMs: 1, timeoutMs: undefined })
 const options: Omit<JobsOptions, 'jobId' | 'deduplication' | 'repeat'> = { removeOnComplete: true }
 forwardTo(queue, { jobOptions: options })
 // @ts-expect-error BullMQ has no such option
