@@ -2,6 +2,9 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { subscription } from '../receiver/requests.mjs'
 
+/** What receivers and workers use of an inbox. */
+const ENGINE = Symbol.for('countersign.engine')
+
 /** How many callers there are at a time. */
 export const CALLERS = 64
 
@@ -10,17 +13,18 @@ const { eventTypeName: type, callbackUrl } = subscription
 export async function fill(inbox, count, { callers = CALLERS, bodyBytes = 0 } = {}) {
   for (let added = 0; added < count; added += callers) {
     const adding = Array.from({ length: Math.min(callers, count - added) }, () =>
-      inbox.add(arrival(bodyBytes)),
+      inbox[ENGINE].add(arrival(bodyBytes)),
     )
     await Promise.all(adding)
   }
 }
 
 export async function empty(inbox, count) {
+  const engine = inbox[ENGINE]
   for (let ended = 0; ended < count;) {
-    const { entries } = await inbox.claim({ eventTypes: [type], limit: CALLERS, leaseMs: 60_000 })
-    await inbox.begin(entries, 60_000)
-    await inbox.settle(entries.map((claim) => ({ claim, end: { move: 'complete' } })))
+    const { entries } = await engine.claim({ eventTypes: [type], limit: CALLERS, leaseMs: 60_000 })
+    await engine.begin(entries, 60_000)
+    await engine.settle(entries.map((claim) => ({ claim, end: { move: 'complete' } })))
     ended += entries.length
   }
 }

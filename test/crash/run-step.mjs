@@ -117,12 +117,11 @@ async function drain({ engine, settings, handles }, others, limitMs) {
   }
   await others.become({ receiver: 0, worker: 0 })
   const handled = new Set()
-  for (let afterId; ;) {
-    const page = await inbox.list({ states: ['handled'] }, { afterId, limit: 500 })
-    for (const { idempotencyKey } of page) handled.add(idempotencyKey)
-    if (page.length < 500) break
-    afterId = page.at(-1).id
-  }
+  let page
+  do {
+    page = await inbox.list({ states: ['handled'] }, { afterId: page?.next, limit: 500 })
+    for (const { idempotencyKey } of page.entries) handled.add(idempotencyKey)
+  } while (page.next)
   await inbox.close()
   return { handled, unfinished }
 }
