@@ -123,6 +123,7 @@ test('diagnosis: false switches it off', async () => {
 })
 
 test('a subscriptions function that fails for the explanation is a warning, and affects no answer', async () => {
+  DIAGNOSIS_BOUNDS.intervalMs = 10_000
   let calls = 0
   const { receiver, log } = countingReceiver({
     subscriptions: () => {
