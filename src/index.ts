@@ -57,6 +57,7 @@ export type {
   StoredEvent,
 } from './events/lifecycle-events.js'
 
+export type { Inbox } from './inbox/inbox.js'
 export type * from './inbox/operations.js'
 export type { ActivityBucket, ActivityRequest, ActivityState } from './inbox/activity.js'
 export type { FinishedCallback } from './inbox/wait-for-callback.js'

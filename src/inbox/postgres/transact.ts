@@ -14,7 +14,7 @@ import { allOn, rollBack, setLocal, SYNCHRONOUS } from './transaction.js'
 /** How a transaction ended: its end was recorded, the claim had been lost, or the handler chose an end that is recorded alone. */
 type Transacted = 'committed' | 'lost' | { readonly recordAlone: ClaimEnd }
 
-/** Runs `work` in a transaction that also completes the claim. See `TransactionalInbox`. */
+/** Runs `work` in a transaction that also completes the claim. See `InboxEngine`. */
 export async function transact(
   connections: Connections,
   claim: ClaimToken,
