@@ -2,6 +2,8 @@
 import { fdatasyncSync, openSync, writeSync } from 'node:fs'
 import { SqliteInbox } from 'countersign/sqlite'
 
+const ENGINE = Symbol.for('countersign.engine')
+
 /** What arrives in one turn of the event loop is written at the end of a file, and synced once. It knows no repeats. */
 export class AppendOnlyInbox {
   retentionMs = Number.MAX_SAFE_INTEGER
@@ -12,6 +14,10 @@ export class AppendOnlyInbox {
 
   constructor(path) {
     this.#file = openSync(path, 'a')
+  }
+
+  get [ENGINE]() {
+    return this
   }
 
   add({ callback, key }) {
@@ -47,10 +53,12 @@ export class AppendOnlyInbox {
   async close() {}
 }
 
-export class OneTransactionEach extends SqliteInbox {
-  #last = Promise.resolve()
-
-  add(arrival) {
-    return (this.#last = this.#last.then(() => super.add(arrival)))
-  }
+/** An inbox that commits each callback alone. */
+export function oneTransactionEach(options) {
+  const inbox = new SqliteInbox(options)
+  const engine = inbox[ENGINE]
+  const add = engine.add.bind(engine)
+  let last = Promise.resolve()
+  engine.add = (arrival) => (last = last.then(() => add(arrival)))
+  return inbox
 }

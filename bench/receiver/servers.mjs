@@ -12,7 +12,7 @@ import { PostgresInbox } from 'countersign/postgres'
 import { RedisIdempotencyStore } from 'countersign/redis'
 import { SqliteInbox } from 'countersign/sqlite'
 import { parseServerOptions, startReceiverServer } from '../../dist/server/server.js'
-import { AppendOnlyInbox, OneTransactionEach } from '../inbox/compared-inboxes.mjs'
+import { AppendOnlyInbox, oneTransactionEach } from '../inbox/compared-inboxes.mjs'
 import { insertByHand } from '../postgres/insert-by-hand.mjs'
 import { path, subscription } from './requests.mjs'
 
@@ -106,7 +106,7 @@ const servers = {
 
   async 'mounted, one transaction each'() {
     const app = express()
-    const inbox = new OneTransactionEach({ file: file('each.db') })
+    const inbox = oneTransactionEach({ file: file('each.db') })
     app.post(path, (await accepting(inbox)).middleware())
     return createServer(app)
   },

@@ -13,7 +13,7 @@ it('a start that fails after a signal ends the process with its message', async 
   const config = `
     import { MemoryInbox } from ${JSON.stringify(MAIN)}
     const inbox = new MemoryInbox()
-    inbox.open = () => {
+    inbox[Symbol.for('countersign.engine')].open = () => {
       const open = setInterval(() => {}, 60_000)
       console.log('opening')
       return new Promise((_, reject) =>
@@ -36,7 +36,7 @@ it('a stop that fails ends the process with 1, and the log has the error', async
   const config = `
     import { MemoryInbox } from ${JSON.stringify(MAIN)}
     const inbox = new MemoryInbox()
-    inbox.close = () => Promise.reject(new Error('the file cannot be closed'))
+    inbox[Symbol.for('countersign.engine')].close = () => Promise.reject(new Error('the file cannot be closed'))
     export default { subscriptions: [${JSON.stringify(SUBSCRIPTION)}], handlers: {}, inbox }`
   const cwd = await sandbox.directory({ 'countersign.config.mjs': config })
   const serve = sandbox.serve([], { cwd })

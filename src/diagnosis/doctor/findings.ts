@@ -82,7 +82,7 @@ export const DOCTOR_FINDINGS = {
   'not-recognised': {
     severity: 'problem',
     message: 'The receiver answered as to any unauthenticated request: it did not recognise the probe.',
-    cure: 'Check that it has this secret, that doctor is not false, that its version answers probes, and that fewer than 120 probes a minute arrive. A proxy may also have removed every marker.',
+    cure: 'Check that it has this secret, that `probes` is not false, that its version answers probes, and that fewer than 120 probes a minute arrive. A proxy may also have removed every marker.',
   },
   'clock-differs': {
     severity: 'problem',
