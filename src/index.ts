@@ -33,13 +33,8 @@ export type { StandardSchema } from './handlers/standard-schema.js'
 
 export type { ReceiverEvents } from './events/event-channel.js'
 export type {
-  AcceptStep,
   AttemptResult,
   AttemptStep,
-  SettleStep,
-  StepHook,
-  StepName,
-  Steps,
 } from './events/steps.js'
 export type {
   AcceptedEvent,

@@ -1,10 +1,11 @@
 import { bindMethods } from '../base/bind-methods.js'
+import { CountersignError } from '../base/errors.js'
 import type { MaybePending } from '../base/pending.js'
 import { FunctionsByName } from './functions-by-name.js'
 import { LIFECYCLE_EVENT_NAMES, type LifecycleEventName, type LifecycleEvents } from './lifecycle-events.js'
 import { reportRejection } from './report-rejection.js'
 import { StepHooks } from './step-hooks.js'
-import type { StepHook, StepName, Steps } from './steps.js'
+import { AROUND, type StepHook, type StepName, type Steps } from './steps.js'
 
 export type LifecycleListener<Name extends LifecycleEventName = LifecycleEventName> = (
   event: LifecycleEvents[Name],
@@ -19,11 +20,17 @@ export interface ReceiverEvents {
   on<Name extends LifecycleEventName>(name: Name, listener: LifecycleListener<Name>): () => void
 
   /**
-   * Calls `hook` around each step of this name, for example to run handlers in an `AsyncLocalStorage`. The hook calls `next` once,
-   * before it returns. If it throws or does not call `next`, the step runs without it. Returns a function that removes the hook.
+   * Calls `hook` around each attempt to handle a callback, for example to run handlers in an `AsyncLocalStorage`. The hook calls
+   * `next` once, before it returns. If it throws or does not call `next`, the attempt runs without it. Returns a function that removes
+   * the hook.
    * @throws CountersignError ERR_HANDLER_INVALID
    */
-  around<Name extends StepName>(name: Name, hook: StepHook<Name>): () => void
+  around(name: 'attempt', hook: StepHook<'attempt'>): () => void
+}
+
+/** What our own telemetry needs of them. */
+export interface StepEvents extends ReceiverEvents {
+  readonly [AROUND]: <Name extends StepName>(name: Name, hook: StepHook<Name>) => () => void
 }
 
 /**
@@ -31,7 +38,7 @@ export interface ReceiverEvents {
  * exception or a rejection of a listener goes to `onListenerError` and affects neither the callback nor the other
  * listeners.
  */
-export class EventChannel implements ReceiverEvents {
+export class EventChannel implements StepEvents {
   readonly #listeners = new FunctionsByName(LIFECYCLE_EVENT_NAMES, {
     method: 'events.on',
     named: 'an event',
@@ -71,7 +78,16 @@ export class EventChannel implements ReceiverEvents {
     }
   }
 
-  around<Name extends StepName>(name: Name, hook: StepHook<Name>): () => void {
+  around(name: 'attempt', hook: StepHook<'attempt'>): () => void {
+    const given: unknown = name
+    if (given === 'attempt') return this.#hooks.add(name, hook)
+    const shown =
+      typeof given === 'string' ? JSON.stringify(given.slice(0, 100)) : `a value of type ${typeof given}`
+    const message = `events.around: ${shown} is not a step. The only one is attempt.`
+    throw new CountersignError('ERR_HANDLER_INVALID', message)
+  }
+
+  [AROUND]<Name extends StepName>(name: Name, hook: StepHook<Name>): () => void {
     return this.#hooks.add(name, hook)
   }
 

@@ -45,6 +45,12 @@ export interface Steps {
 export type StepName = keyof Steps
 
 /**
+ * Where `receiver.events` takes hooks around every step, for our own telemetry: the other steps are not public, so that they can
+ * change. Telemetry may be that of another loaded version of the package, so it is a registered symbol.
+ */
+export const AROUND: unique symbol = Symbol.for('countersign.around')
+
+/**
  * A function that runs around a step. It must call `next` once, before it returns. `next` runs the step and returns its result, or a
  * promise of the result. The value that the hook returns has no effect.
  */

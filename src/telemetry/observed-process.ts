@@ -1,5 +1,5 @@
 import { checkKnownOptions, invalidOption } from '../base/option-checks.js'
-import type { ReceiverEvents } from '../events/event-channel.js'
+import type { ReceiverEvents, StepEvents } from '../events/event-channel.js'
 import { INBOX } from '../inbox/inbox.js'
 import type { ReadInbox } from './inbox-metrics.js'
 
@@ -25,9 +25,14 @@ export function inboxName(owner: string, options: ObserveOptions): string {
   throw invalidOption(owner, 'inbox', inbox, 'use a name, such as "payments"')
 }
 
+/** What every receiver and every worker is. */
+export interface CheckedProcess extends ObservedProcess {
+  readonly events: StepEvents
+}
+
 /** @throws CountersignError ERR_OPTION_INVALID */
-export function checkObserved(owner: string, target: ObservedProcess): ObservedProcess {
+export function checkObserved(owner: string, target: ObservedProcess): CheckedProcess {
   const { events } = (target ?? {}) as Partial<ObservedProcess>
-  if (typeof events?.around === 'function') return target
+  if (typeof events?.around === 'function') return target as CheckedProcess
   throw invalidOption(owner, 'observed', target, 'pass a receiver or a worker')
 }

@@ -7,9 +7,6 @@ const { exports: entries } = JSON.parse(read('package.json')) as {
   exports: Record<string, { default?: string }>
 }
 
-// They go with the steps.
-const LEAVING = new Set(['AcceptStep', 'SettleStep', 'StepHook', 'StepName', 'Steps'])
-
 /** The names that each entry point exports, those of types included. */
 const exported = Object.entries(entries).flatMap(([subpath, entry]) =>
   entry.default === undefined
@@ -70,5 +67,5 @@ function namesOf(file: string): string[] {
   )
   const declared = /^export (?:abstract )?(?:interface|type|class|const|function|async function) (\w+)/gm
   const all = [...names, ...[...source.matchAll(declared)].map(([, name]) => name!)]
-  return all.filter((name) => !LEAVING.has(name)).sort()
+  return all.sort()
 }

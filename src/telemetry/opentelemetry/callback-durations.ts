@@ -2,9 +2,9 @@ import { performance } from 'node:perf_hooks'
 import type { Attributes, Meter } from '@opentelemetry/api'
 import { isPending, type MaybePending } from '../../base/pending.js'
 import type { VerifiedCallback } from '../../callback/callback.js'
-import type { ReceiverEvents } from '../../events/event-channel.js'
+import type { StepEvents } from '../../events/event-channel.js'
 import type { AnsweredEvent, AttemptEvent } from '../../events/lifecycle-events.js'
-import type { SettleStep } from '../../events/steps.js'
+import { AROUND, type SettleStep } from '../../events/steps.js'
 import { ageMs } from '../clock-skew.js'
 import type { EventTypeLabel } from '../event-type-labels.js'
 import { isFailure, SYSTEM } from './conventions.js'
@@ -22,7 +22,7 @@ const AGE_LIMITS = [1, 2, 5, 10, 30, 60, 300, 900, 3_600, 14_400, 86_400]
 export function callbackDurations(
   meter: Meter,
   eventTypeLabel: EventTypeLabel,
-): (events: ReceiverEvents) => () => void {
+): (events: StepEvents) => () => void {
   const operations = meter.createHistogram('messaging.client.operation.duration', {
     description:
       'Time from the headers of a request to its answer, and time to record the end of an attempt.',
@@ -47,7 +47,7 @@ export function callbackDurations(
   return (events) => {
     const ends = [
       events.on('answered', onAnswered),
-      events.around('settle', onSettle),
+      events[AROUND]('settle', onSettle),
       events.on('handled', onHandled),
       events.on('failed', (event) => addAttempt(event, event.code)),
       events.on('dead', (event) => addAttempt(event, event.code)),

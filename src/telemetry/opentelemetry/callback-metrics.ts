@@ -4,11 +4,11 @@ import { AnswerMetrics } from '../answer-metrics.js'
 import { AttemptMetrics } from '../attempt-metrics.js'
 import type { EventTypeLabel } from '../event-type-labels.js'
 import { InboxMetrics } from '../inbox-metrics.js'
-import type { ObservedProcess } from '../observed-process.js'
+import type { CheckedProcess } from '../observed-process.js'
 import { callbackDurations } from './callback-durations.js'
 import { ObservableMetrics } from './observable-metrics.js'
 
-type Observe = (observed: ObservedProcess, name: string) => () => void
+type Observe = (observed: CheckedProcess, name: string) => () => void
 
 /**
  * `openTelemetry()` may be called for each receiver. The SDK takes observable counters of one name on one meter for one series, whose

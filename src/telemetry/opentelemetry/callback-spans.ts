@@ -13,9 +13,15 @@ import {
 import { isPending, type MaybePending } from '../../base/pending.js'
 import type { VerifiedCallback } from '../../callback/callback.js'
 import type { Outcome } from '../../callback/outcomes.js'
-import type { ReceiverEvents } from '../../events/event-channel.js'
+import type { StepEvents } from '../../events/event-channel.js'
 import type { AnsweredEvent } from '../../events/lifecycle-events.js'
-import type { AcceptStep, AttemptResult, AttemptStep, SettleStep } from '../../events/steps.js'
+import {
+  AROUND,
+  type AcceptStep,
+  type AttemptResult,
+  type AttemptStep,
+  type SettleStep,
+} from '../../events/steps.js'
 import type { EventTypeLabel } from '../event-type-labels.js'
 import { messageAttributes } from './message-attributes.js'
 import { endProcess, endReceive, endSettle } from './span-ends.js'
@@ -48,15 +54,15 @@ export function callbackSpans({
   eventTypeLabel,
   trustTraceparent,
   refusedSpans,
-}: SpanParts): (events: ReceiverEvents) => () => void {
+}: SpanParts): (events: StepEvents) => () => void {
   const receiving = new StepContexts()
   const processing = new StepContexts()
 
   return (events) => {
     const ends = [
-      events.around('accept', onAccept),
-      events.around('attempt', onAttempt),
-      events.around('settle', onSettle),
+      events[AROUND]('accept', onAccept),
+      events[AROUND]('attempt', onAttempt),
+      events[AROUND]('settle', onSettle),
       events.on('answered', onAnswered),
     ]
     return () => {

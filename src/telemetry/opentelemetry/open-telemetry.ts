@@ -79,9 +79,9 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): OpenTelemetry
 
   return {
     observe(target, observeOptions = {}) {
-      const { events } = checkObserved(OBSERVE, target)
+      const observed = checkObserved(OBSERVE, target)
       const inbox = inboxName(OBSERVE, observeOptions)
-      const ends = [observeSpans?.(events), observeMetrics?.(target, inbox)]
+      const ends = [observeSpans?.(observed.events), observeMetrics?.(observed, inbox)]
       return () => {
         for (const end of ends) end?.()
       }
