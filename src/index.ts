@@ -32,10 +32,7 @@ export type { Registration } from './handlers/registration.js'
 export type { StandardSchema } from './handlers/standard-schema.js'
 
 export type { ReceiverEvents } from './events/event-channel.js'
-export type {
-  AttemptResult,
-  AttemptStep,
-} from './events/steps.js'
+export type { AttemptResult, AttemptStep } from './events/steps.js'
 export type {
   AcceptedEvent,
   AnsweredEvent,
