@@ -3,7 +3,7 @@ import { isBuiltin } from 'node:module'
 import { join, posix } from 'node:path'
 
 const root = join(__dirname, '../..')
-const { dependencies, peerDependencies, optionalDependencies, ...manifest } = JSON.parse(
+const { dependencies, peerDependencies, ...manifest } = JSON.parse(
   readFileSync(join(root, 'package.json'), 'utf8'),
 )
 
@@ -106,7 +106,7 @@ test('nothing imports Express, which only those who use it need to install', () 
 })
 
 test('every other module is one of Node or a dependency of the package', () => {
-  const declared = new Set(Object.keys({ ...dependencies, ...peerDependencies, ...optionalDependencies }))
+  const declared = new Set(Object.keys({ ...dependencies, ...peerDependencies }))
   const undeclared = beyondSrc.filter(({ to }) => !isBuiltin(to) && !declared.has(to))
   expect(undeclared.map(arrow)).toEqual([])
 })
