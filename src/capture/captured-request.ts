@@ -11,7 +11,7 @@ export interface CapturedFiles {
   readonly json: string
 }
 
-/** In place of the secret, which is not written. `explain` takes the secret of the configuration. */
+/** In place of the secret, which is not written. `countersign verify` takes the secret of the configuration. */
 export const NO_SECRET = '[not captured]'
 
 /** `http:` because that needs no certificate to replay to, and a name that no server can have (RFC 2606). */

@@ -187,7 +187,7 @@ const TEXTS = {
   'forged-or-unknown': {
     message:
       'No change that was tried gives this signature: the callback is forged, or the cause is another one.',
-    cure: 'Compare secret and callbackUrl with the subscription, and try previous secrets and other URLs with explain.',
+    cure: 'Compare secret and callbackUrl with the subscription, and try previous secrets and other URLs with countersign verify.',
   },
 } satisfies Record<string, CauseTexts>
 
