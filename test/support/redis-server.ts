@@ -68,8 +68,11 @@ export class RedisServer {
     await this.#process!.stop('SIGKILL')
   }
 
+  /** A server that writes its first append-only file, as a new replica does, ignores the signal: it is sent until the server ends. */
   async stop(): Promise<void> {
-    await this.#process!.stop('SIGTERM')
+    const server = this.#process!
+    const sending = setInterval(() => void server.stop('SIGTERM'), 100)
+    await server.stop('SIGTERM').finally(() => clearInterval(sending))
   }
 
   /** The reply to a command. A client of ioredis is made in less time than one of node-redis. */
