@@ -12,7 +12,7 @@ export interface Backoff {
 export function backoff(
   attempt: number,
   { retryDelayMs, maxRetryDelayMs }: Backoff,
-  random: () => number = Math.random,
+  random: () => number,
 ): number {
   // After many attempts the power is Infinity. Math.min limits this as well.
   const delay = Math.min(retryDelayMs * 2 ** (attempt - 1), maxRetryDelayMs)

@@ -61,7 +61,7 @@ export function handleForwarded<Events extends object = EventMap>(
   checkKnownOptions(OWNER, options, OPTIONS)
   const leaseMs = NO_LEASE_MS
   const settings = parseHandlingOptions<Events>(OWNER, { ...options, leaseMs }, new KnownSecrets())
-  const { handlerTimeoutMs, schemas, logger } = settings
+  const { handlerTimeoutMs, schemas, logger, environment } = settings
   const registered = new Handlers(handlerTimeoutMs, leaseMs, 'worker')
   for (const [type, handler] of Object.entries(handlers)) registered.on(type, handler as Handler)
   const dispatcher = new Dispatcher({
@@ -69,6 +69,7 @@ export function handleForwarded<Events extends object = EventMap>(
     schemas,
     schemaTimeoutMs: handlerTimeoutMs,
     logger,
+    environment,
   })
   // Three parameters without a default: BullMQ counts them to decide whether to create a signal.
   return async (job, _token, signal) => {

@@ -1,3 +1,4 @@
+import { environmentOf, type Environment } from '../base/environment.js'
 import { authenticate, type Authentication, type Tolerance } from './authenticate.js'
 import { onlyValue, type CallbackRequest } from './callback.js'
 import { isPending, type MaybePending } from '../base/pending.js'
@@ -44,6 +45,7 @@ export interface AuthenticatorSettings extends Tolerance {
   readonly subscriptions: SubscriptionLookup
   readonly dependencyTimeoutMs: number
   readonly clock: () => number
+  readonly environment: Environment
 }
 
 /**
@@ -56,9 +58,11 @@ export function parseAuthenticatorOptions(
   logger: Logger,
   secrets: KnownSecrets,
 ): AuthenticatorSettings {
+  const environment = environmentOf(options)
   return {
     ...toleranceOptions(owner, options),
-    clock: clockOption(owner, options.clock, Date.now),
+    environment,
+    clock: clockOption(owner, options.clock, environment.now),
     dependencyTimeoutMs: dependencyTimeoutOption(owner, options.dependencyTimeoutMs),
     subscriptions: subscriptionLookup(owner, options.subscriptions, logger, secrets),
   }
@@ -71,12 +75,12 @@ export type Authenticator = (
 ) => MaybePending<Authentication>
 
 export function createAuthenticator(settings: AuthenticatorSettings): Authenticator {
-  const { subscriptions, dependencyTimeoutMs, clock } = settings
+  const { subscriptions, dependencyTimeoutMs, clock, environment } = settings
   return (callback, credentials) => {
     const { path, headers } = callback
     const found = subscriptions({ eventType: onlyValue(headers.eventType), path })
     if (!isPending(found)) return authenticate(callback, credentials, found, clock(), settings)
-    return withTimeout(found, dependencyTimeoutMs, 'subscriptions()').then(
+    return withTimeout(found, dependencyTimeoutMs, 'subscriptions()', { environment }).then(
       (candidates) => authenticate(callback, credentials, candidates, clock(), settings),
       (error: unknown) => ({ verdict: 'refused', code: 'ERR_SUBSCRIPTIONS_UNAVAILABLE', error }),
     )

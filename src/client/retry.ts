@@ -32,7 +32,7 @@ export async function withRetries(
       if ('failure' in result) throw result.failure
       return result.response
     }
-    const delayMs = Math.max(asked, backoff(attempt, { retryDelayMs, maxRetryDelayMs }))
+    const delayMs = Math.max(asked, backoff(attempt, { retryDelayMs, maxRetryDelayMs }, Math.random))
     logger.info({ attempt, delayMs, status: response?.status }, 'the request will be repeated')
     // The delay's own error would hide the reason of the signal.
     await wait(delayMs, undefined, { signal }).catch(() => signal.throwIfAborted())

@@ -1,7 +1,7 @@
-import { performance } from 'node:perf_hooks'
 import type { CallbackEvent, EntryId } from '../callback/callback.js'
 import { isInstance } from '../base/foreign-value.js'
 import { isPending, type MaybePending } from '../base/pending.js'
+import type { Environment } from '../base/environment.js'
 import { deadline, withTimeout } from '../base/timeout.js'
 import type { PostgresTransaction } from '../inbox/postgres/guarded-transaction.js'
 import type { Logger } from '../logging/logger.js'
@@ -42,10 +42,11 @@ interface DispatcherParts {
   /** How long a schema may take, in milliseconds. */
   readonly schemaTimeoutMs: number
   readonly logger: Logger
+  readonly environment: Environment
 }
 
 interface DispatchOptions {
-  /** When a lease began that nobody renews, by `performance.now()`. @default none such */
+  /** When a lease began that nobody renews, by the monotonic clock. @default none such */
   readonly claimedAt?: number | undefined
   /** Whether a lease that is renewed has ended. @default no such lease */
   readonly hasLeaseEnded?: (() => boolean) | undefined
@@ -68,10 +69,11 @@ export class Dispatcher {
    * it was aborted, or if the lease ended, while the payload was checked or the transaction began.
    */
   dispatch(event: CallbackEvent, attempt: number, stop: Stop, options: DispatchOptions = {}): Dispatch {
-    const { schemas, schemaTimeoutMs } = this.#parts
+    const { schemas, schemaTimeoutMs, environment } = this.#parts
     const schema = schemas.get(event.type)
     if (!schema) return this.#run(event, attempt, stop, options)
-    const dispatched = withTimeout(applySchema(event, schema), schemaTimeoutMs, 'the payload schema').then(
+    const applying = applySchema(event, schema)
+    const dispatched = withTimeout(applying, schemaTimeoutMs, 'the payload schema', { environment }).then(
       (applied) => this.#run(applied, attempt, stop, options),
       schemaFailure,
     )
@@ -94,7 +96,7 @@ export class Dispatcher {
     stop: Stop,
     { claimedAt = Infinity, hasLeaseEnded, entryId, transaction }: DispatchOptions,
   ): Dispatch {
-    const { handlers, schemas, logger } = this.#parts
+    const { handlers, schemas, logger, environment } = this.#parts
     // The handlers may have been aborted while the payload was checked or the transaction began. For other events the signal is not
     // read, because reading it creates it. If the process was paused, no timer has aborted them, and another worker may have the entry.
     const mayBeLate = schemas.has(event.type) || transaction !== undefined
@@ -107,7 +109,7 @@ export class Dispatcher {
             entryId,
             lacksSharedStore: handlers.lackSharedStore,
           })
-      return run(registered, event, context, claimedAt)
+      return run(registered, event, context, { claimedAt, environment })
     }
     const registered = handlers.for(event.type)
     if (registered.length === 1) return start(registered[0]!)
@@ -126,15 +128,15 @@ function run(
   { handler, timeoutMs, maxClaimAgeMs }: RegisteredHandler,
   event: CallbackEvent,
   context: Context,
-  claimedAt: number,
+  { claimedAt, environment }: { readonly claimedAt: number; readonly environment: Environment },
 ): Dispatch {
   try {
-    if (performance.now() - claimedAt > maxClaimAgeMs) throw new LeaseTooShortError(timeoutMs)
+    if (environment.monotonic() - claimedAt > maxClaimAgeMs) throw new LeaseTooShortError(timeoutMs)
     const returned = handler(event, context)
     if (isPending(returned)) {
       const promise = Promise.resolve(returned)
       const settled = () => promise.catch(() => {})
-      return { result: outcomeWithin(promise, timeoutMs, context), settled }
+      return { result: outcomeWithin(promise, timeoutMs, context, environment), settled }
     }
     context.close()
     return { result: undefined, settled: RETURNED }
@@ -157,13 +159,15 @@ function outcomeWithin(
   returned: Promise<unknown>,
   timeoutMs: number,
   context: Context,
+  environment: Environment,
 ): Promise<Failure | undefined> {
   return new Promise((resolve) => {
-    const cancel = deadline(timeoutMs, () => {
+    const onLate = () => {
       const error = new Error(`the handler took longer than ${timeoutMs} ms`)
       context.abort(error)
       resolve({ code: 'ERR_HANDLER_TIMEOUT', error })
-    })
+    }
+    const cancel = deadline(timeoutMs, onLate, { environment })
     returned.then(
       () => finish(undefined),
       (error: unknown) => finish({ code: failureCode(error), error }),

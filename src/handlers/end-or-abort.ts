@@ -1,4 +1,5 @@
 import { settledWithin, withTimeout } from '../base/timeout.js'
+import type { Environment } from '../base/environment.js'
 import type { Logger } from '../logging/logger.js'
 
 /** How long aborted handlers may take to end, in milliseconds. */
@@ -12,15 +13,22 @@ interface StopOfHandlers {
   /** Aborts the signals of the running handlers. */
   readonly abort: (reason: Error) => void
   readonly logger: Logger
+  readonly environment: Environment
 }
 
 /** Waits for running handlers to end. After `limitMs` it aborts their signals, and waits another second at most. */
-export async function endOrAbort({ ended, limitMs, abort, logger }: StopOfHandlers): Promise<void> {
+export async function endOrAbort({
+  ended,
+  limitMs,
+  abort,
+  logger,
+  environment,
+}: StopOfHandlers): Promise<void> {
   try {
-    await withTimeout(ended, limitMs, 'running handlers', { keepsAlive: true })
+    await withTimeout(ended, limitMs, 'running handlers', { keepsAlive: true, environment })
   } catch {
     logger.warn({ code: 'WARN_STOP_TIMEOUT' }, 'handlers are still running: their signals are aborted')
     abort(new Error(`stop() aborted the handlers after ${limitMs} ms (stopTimeoutMs)`))
-    await settledWithin(ended, ABORT_GRACE_MS)
+    await settledWithin(ended, ABORT_GRACE_MS, environment)
   }
 }

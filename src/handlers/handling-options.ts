@@ -1,3 +1,4 @@
+import { environmentOf, type Environment } from '../base/environment.js'
 import { durationOption, invalidOption } from '../base/option-checks.js'
 import type { KnownSecrets } from '../logging/known-secrets.js'
 import type { Logger } from '../logging/logger.js'
@@ -40,6 +41,7 @@ export interface HandlingSettings {
   readonly stopTimeoutMs: number
   readonly schemas: ReadonlyMap<string, StandardSchema>
   readonly logger: Logger
+  readonly environment: Environment
 }
 
 /** @throws CountersignError ERR_OPTION_INVALID */
@@ -60,6 +62,7 @@ export function parseHandlingOptions<Events extends object>(
     stopTimeoutMs: durationOption(owner, 'stopTimeoutMs', options.stopTimeoutMs, 10_000),
     schemas: schemasOption(owner, options.schemas ?? {}),
     logger: loggerOption(owner, options.logger, secrets),
+    environment: environmentOf(options),
   }
 }
 

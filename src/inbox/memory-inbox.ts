@@ -1,5 +1,6 @@
 import type { EntryId } from '../callback/callback.js'
 import type { HasAll } from '../base/has-all.js'
+import { environmentOf } from '../base/environment.js'
 import { checkKnownOptions, clockOption } from '../base/option-checks.js'
 import type { ActivityBucket, ActivityRequest } from './activity.js'
 import { AskedTypes } from './handled-types.js'
@@ -72,7 +73,7 @@ class MemoryEngine implements InboxEngine {
     const { retentionMs, discardedRetentionMs } = retentionOptions(OWNER, options)
     this.retentionMs = retentionMs
     this.discardedRetentionMs = discardedRetentionMs
-    this.#clock = new InboxClock(clockOption(OWNER, options.clock, Date.now))
+    this.#clock = new InboxClock(clockOption(OWNER, options.clock, environmentOf(options).now))
   }
 
   // The methods are async so that a throw becomes a rejection. None may await: each is one atomic step.

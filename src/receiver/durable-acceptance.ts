@@ -1,7 +1,6 @@
-import { performance } from 'node:perf_hooks'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { CallbackEvent, CallbackPayload, VerifiedCallback } from '../callback/callback.js'
 import type { Handlers } from '../handlers/handlers.js'
+import { delay, type Environment } from '../base/environment.js'
 import { property } from '../base/foreign-value.js'
 import { isPending, type MaybePending } from '../base/pending.js'
 import { settledWithin, withTimeout } from '../base/timeout.js'
@@ -27,6 +26,7 @@ interface DurableAcceptanceParts {
   readonly orderBy: OrderBy<never> | undefined
   readonly dependencyTimeoutMs: number
   readonly logger: Logger
+  readonly environment: Environment
 }
 
 /** Stores callbacks before the answer. A worker handles them after it. */
@@ -71,7 +71,8 @@ export class DurableAcceptance implements Acceptance {
     try {
       const storing = this.#storing.during(() => this.#add(authenticated, request, traceContext))
       if (!isPending(storing)) return this.#accepted(storing, authenticated)
-      return withTimeout(storing, this.#parts.dependencyTimeoutMs, 'the inbox')
+      const { dependencyTimeoutMs, environment } = this.#parts
+      return withTimeout(storing, dependencyTimeoutMs, 'the inbox', { environment })
         .then((added) => this.#accepted(added, authenticated))
         .catch((error: unknown) => this.#notAccepted(error, authenticated))
     } catch (error) {
@@ -91,7 +92,8 @@ export class DurableAcceptance implements Acceptance {
   }
 
   async stop(limitMs: number): Promise<void> {
-    await Promise.all([this.#parts.worker.stop(limitMs), settledWithin(this.#stored(), limitMs)])
+    const { worker, environment } = this.#parts
+    await Promise.all([worker.stop(limitMs), settledWithin(this.#stored(), limitMs, environment)])
     this.#isFailing = false
     await this.#parts.inbox.close(this.#parts.opener)
   }
@@ -108,7 +110,7 @@ export class DurableAcceptance implements Acceptance {
   async #openAgain(): Promise<void> {
     this.#isFailing = true
     for (;;) {
-      await delay(OPEN_AGAIN_MS, undefined, { ref: false })
+      await delay(this.#parts.environment, OPEN_AGAIN_MS, { keepsAlive: false })
       // A callback was stored meanwhile, or the receiver has stopped.
       if (!this.#isFailing) return
       try {
@@ -153,7 +155,7 @@ export class DurableAcceptance implements Acceptance {
       bodyId: bodyIdOf(event?.payload),
       headers: this.#keepHeaders(headerLines(request)),
       traceContext,
-      awaitedUntil: performance.now() + this.#parts.dependencyTimeoutMs,
+      awaitedUntil: this.#parts.environment.monotonic() + this.#parts.dependencyTimeoutMs,
     })
   }
 

@@ -1,3 +1,4 @@
+import type { Environment } from '../base/environment.js'
 import { headerValues } from '../http/callback-headers.js'
 import type { CallbackHead } from '../http/callback-head.js'
 import type { Authentication } from '../callback/authenticate.js'
@@ -18,6 +19,7 @@ export class Pipeline {
   readonly #acceptance: Acceptance
   readonly #stopping: AbortSignal
   readonly #events: EventChannel
+  readonly #environment: Environment
   readonly #inFlight = new InFlight()
 
   constructor(
@@ -25,11 +27,13 @@ export class Pipeline {
     acceptance: Acceptance,
     stopping: AbortSignal,
     events: EventChannel,
+    environment: Environment,
   ) {
     this.#authenticate = authenticate
     this.#acceptance = acceptance
     this.#stopping = stopping
     this.#events = events
+    this.#environment = environment
   }
 
   /** `arrivedAt`: when the headers had arrived, by `performance.now()`. */
@@ -73,6 +77,9 @@ export class Pipeline {
 
   /** Resolves once every accepted callback has its outcome, or after `limitMs`. */
   async stop(limitMs: number): Promise<void> {
-    await Promise.all([this.#acceptance.stop(limitMs), settledWithin(this.#inFlight.ended(), limitMs)])
+    await Promise.all([
+      this.#acceptance.stop(limitMs),
+      settledWithin(this.#inFlight.ended(), limitMs, this.#environment),
+    ])
   }
 }

@@ -43,7 +43,7 @@ export function createParts(settings: ReceiverSettings) {
   // Each callback whose body is arriving listens to it.
   setMaxListeners(Infinity, stopping.signal)
   const authenticate = createAuthenticator(settings.authentication)
-  const pipeline = new Pipeline(authenticate, acceptance, stopping.signal, events)
+  const pipeline = new Pipeline(authenticate, acceptance, stopping.signal, events, settings.environment)
   const processCallback = callbackProcessor({
     limits,
     stopping: stopping.signal,
@@ -87,13 +87,19 @@ export function createParts(settings: ReceiverSettings) {
 
 /** What accepts callbacks: an inbox and its worker, or the handlers with an idempotency store. */
 function createAcceptance(settings: ReceiverSettings, events: EventChannel) {
-  const { acceptance, handlerTimeoutMs, leaseMs, schemas, logger, secrets } = settings
+  const { acceptance, handlerTimeoutMs, leaseMs, schemas, logger, environment, secrets } = settings
   const { dependencyTimeoutMs, clock } = settings.authentication
   const hasTransactions = 'inbox' in acceptance && acceptance.inbox[ENGINE].transact !== undefined
   const lackSharedStore = 'store' in acceptance && settings.checked.inMemory
   const handlers = new Handlers(handlerTimeoutMs, leaseMs, 'receiver', { hasTransactions, lackSharedStore })
-  const dispatcher = new Dispatcher({ handlers, schemas, schemaTimeoutMs: dependencyTimeoutMs, logger })
-  const shared = { handlers, dispatcher, leaseMs, dependencyTimeoutMs, events, logger }
+  const dispatcher = new Dispatcher({
+    handlers,
+    schemas,
+    schemaTimeoutMs: dependencyTimeoutMs,
+    logger,
+    environment,
+  })
+  const shared = { handlers, dispatcher, leaseMs, dependencyTimeoutMs, events, logger, environment }
   if (!('inbox' in acceptance)) {
     return { handlers, acceptance: new InlineAcceptance({ ...shared, ...acceptance }) }
   }

@@ -21,6 +21,7 @@ import { EMPTYING_OPTIONS, parseEmptyingOptions, type EmptyingOptions } from '..
 import { KnownSecrets } from '../logging/known-secrets.js'
 import type { Logger } from '../logging/logger.js'
 import type { HasAll } from '../base/has-all.js'
+import type { Environment } from '../base/environment.js'
 import { checkKnownOptions, functionOption, invalidOption, objectOption } from '../base/option-checks.js'
 
 export interface ReceiverOptions<Events extends object = EventMap>
@@ -163,14 +164,14 @@ function durableOptions<Events extends object>(options: ReceiverOptions<Events>,
 function storeOption(
   store: IdempotencyStore | undefined,
   tolerance: Tolerance,
-  fallback: { clock: () => number; logger: Logger },
+  fallback: { clock: () => number; environment: Environment; logger: Logger },
 ): IdempotencyStore {
   if (!store) {
     // A little longer than callbacks are accepted, because the store reads its clock after the signature was
     // checked.
     const retentionMs = tolerance.toleranceMs + tolerance.futureToleranceMs + 60_000
     // The default clock of the store is monotonic. The default clock of the receiver must tell the time of day.
-    const clock = fallback.clock === Date.now ? undefined : fallback.clock
+    const clock = fallback.clock === fallback.environment.now ? undefined : fallback.clock
     return new MemoryIdempotencyStore({ retentionMs, logger: fallback.logger, clock })
   }
   if (isInbox(store))

@@ -1,16 +1,14 @@
 import { AsyncResource } from 'node:async_hooks'
-// Not the global: a test that installs fake timers before this file is loaded would stop every handler.
-import { setImmediate } from 'node:timers'
+import type { Environment } from '../base/environment.js'
 import { isPending, type MaybePending } from '../base/pending.js'
 import type { VerifiedCallback } from '../callback/callback.js'
 import { copyOfCallback } from '../callback/copy-of-callback.js'
 import type { AddResult, Arrival, ClaimedEntry, ClaimToken, InboxEngine } from '../inbox/engine.js'
 
-const defer = setImmediate
-
 interface ArrivalsParts {
   readonly inbox: InboxEngine
   readonly leaseMs: number
+  readonly environment: Environment
 }
 
 /** What became of an arrival. */
@@ -68,7 +66,7 @@ export class Arrivals {
   /** How many slots are kept free. */
   get slots(): number {
     // An inbox that hangs must not use up the slots. A claim that comes so late is handed back: see attempt.ts.
-    const tooLate = performance.now() - this.#parts.leaseMs / 2
+    const tooLate = this.#parts.environment.monotonic() - this.#parts.leaseMs / 2
     for (const beginning of this.#beginning) {
       if (beginning.begunAt > tooLate) break
       this.#beginning.delete(beginning)
@@ -78,10 +76,10 @@ export class Arrivals {
 
   /** Stores an arrival. With `begins` a slot is free for it. */
   store(arrival: Arrival, begins: boolean): MaybePending<AddResult> {
-    const { inbox, leaseMs } = this.#parts
+    const { inbox, leaseMs, environment } = this.#parts
     const { callback, traceContext } = arrival
     const beginning = begins
-      ? { callback: copyOfCallback(callback, traceContext), begunAt: performance.now() }
+      ? { callback: copyOfCallback(callback, traceContext), begunAt: environment.monotonic() }
       : undefined
     const adding: MaybePending<AddResult> = beginning ? inbox.add(arrival, { leaseMs }) : inbox.add(arrival)
     if (!isPending(adding)) return this.#added(adding, beginning)
@@ -119,7 +117,7 @@ export class Arrivals {
   // A handler may work for long before it awaits something. Senders must not wait for that.
   #begin({ id, token }: ClaimToken, { callback, begunAt }: Beginning): void {
     const entry = { id, token, callback, attempt: 1, replayed: false, isOrdered: false }
-    if (this.#begun.push({ entry, begunAt }) === 1) defer(this.#takeBegun)
+    if (this.#begun.push({ entry, begunAt }) === 1) this.#parts.environment.setImmediate(this.#takeBegun)
   }
 
   #free(beginning: Beginning): void {

@@ -1,9 +1,10 @@
+import { delay } from '../base/environment.js'
 import { withTimeout } from '../base/timeout.js'
 import type { EntryId } from '../callback/callback.js'
 import { FailureLog } from '../logging/failure-log.js'
 import { ATTEMPT_RESULT } from '../inbox/attempt-history.js'
 import type { ClaimedEntry, ClaimEnd, ClaimToken, SettledClaim } from '../inbox/engine.js'
-import { inOneCall, SAME_STEP, SAME_TICK } from './one-call.js'
+import { inOneCall, SAME_STEP, sameTick } from './one-call.js'
 import type { Run } from './run.js'
 import type { WorkerParts } from './worker-parts.js'
 
@@ -24,7 +25,7 @@ export class ClaimRecords {
 
   constructor(parts: WorkerParts) {
     this.#parts = parts
-    const { inbox, leaseMs, logger } = parts
+    const { inbox, leaseMs, logger, environment } = parts
     this.#beginFailures = new FailureLog(
       logger,
       'the start of the handlers could not be recorded: the entry is handed back',
@@ -32,7 +33,7 @@ export class ClaimRecords {
     this.#endFailures = new FailureLog(logger, 'the end of an entry could not be recorded')
     this.#begin = inOneCall(SAME_STEP, async (claims) => inbox.begin(claims, leaseMs))
     this.#extend = inOneCall(SAME_STEP, async (claims) => inbox.extend(claims, leaseMs))
-    this.#settle = inOneCall(SAME_TICK, async (ends) => inbox.settle(ends))
+    this.#settle = inOneCall(sameTick(environment), async (ends) => inbox.settle(ends))
   }
 
   /** Whether nothing more may be recorded, because the worker has stopped and the inbox is closed. */
@@ -49,14 +50,14 @@ export class ClaimRecords {
    * lost or the worker stops, or the inbox failed, which has then been logged.
    */
   async begin(run: Run): Promise<'begun' | 'lost' | 'failed'> {
-    const { leaseMs, logger } = this.#parts
+    const { leaseMs, logger, environment } = this.#parts
     const { entry } = run
-    run.begunAt = performance.now()
+    run.begunAt = environment.monotonic()
     try {
-      const begun = await withTimeout(this.#begin(entry), leaseMs / 2, 'the inbox')
+      const begun = await withTimeout(this.#begin(entry), leaseMs / 2, 'the inbox', { environment })
       run.lost ||= run.entry === entry && !begun.has(entry.id)
       run.leaseEndsAt = Math.max(run.leaseEndsAt, run.begunAt + leaseMs)
-      if (performance.now() > run.begunAt + leaseMs / 2)
+      if (environment.monotonic() > run.begunAt + leaseMs / 2)
         throw new Error(
           'the process was paused, or the inbox was slow: recording took longer than half a lease',
         )
@@ -73,12 +74,13 @@ export class ClaimRecords {
 
   /** Renews the lease of a claim. Resolves to the ids of those that are still held. */
   extend(claim: ClaimToken): Promise<ReadonlySet<EntryId>> {
-    return withTimeout(this.#extend(claim), this.#parts.leaseMs / 3, 'the inbox')
+    const { leaseMs, environment } = this.#parts
+    return withTimeout(this.#extend(claim), leaseMs / 3, 'the inbox', { environment })
   }
 
   /** Tries until the end is recorded or the claim is lost: an entry without a recorded end would be handled again. */
   async end(run: Run, end: ClaimEnd): Promise<boolean> {
-    const { inbox, leaseMs } = this.#parts
+    const { inbox, leaseMs, environment } = this.#parts
     while (!this.#closed) {
       const { entry } = run
       let settling: Promise<ReadonlySet<EntryId>> | undefined
@@ -86,7 +88,7 @@ export class ClaimRecords {
         const ended = { claim: entry, end }
         // Repeated alone: the inbox may refuse the end of one entry only, with which the others would fail again.
         settling = this.#unrecorded.has(run) ? inbox.settle([ended]) : this.#settle(ended)
-        const settled = await withTimeout(settling, leaseMs, 'the inbox')
+        const settled = await withTimeout(settling, leaseMs, 'the inbox', { environment })
         if (settled.has(entry.id)) run.ended = entry
         if (!run.ended && run.entry !== entry) continue
         if (!run.ended && this.#unrecorded.has(run) && (await this.#wasRecorded(entry, end)))
@@ -112,8 +114,8 @@ export class ClaimRecords {
   /** Whether an end was recorded although its call rejected, as when the disk or the connection failed during the commit. */
   async #wasRecorded({ id, attempt }: ClaimedEntry, { move }: ClaimEnd): Promise<boolean> {
     try {
-      const { inbox, leaseMs } = this.#parts
-      const shown = await withTimeout(inbox.show(id), leaseMs, 'the inbox')
+      const { inbox, leaseMs, environment } = this.#parts
+      const shown = await withTimeout(inbox.show(id), leaseMs, 'the inbox', { environment })
       // An attempt that was handed back does not count.
       const counted = move === 'handBack' ? attempt - 1 : attempt
       return shown?.attempts === counted && shown.attemptHistory.at(-1)?.result === ATTEMPT_RESULT[move]
@@ -133,6 +135,9 @@ export class ClaimRecords {
   }
 }
 
-export async function pauseBeforeNextTry({ pollMs }: Pick<WorkerParts, 'pollMs'>): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, Math.min(pollMs, TRY_AGAIN_MS)))
+export function pauseBeforeNextTry({
+  pollMs,
+  environment,
+}: Pick<WorkerParts, 'pollMs' | 'environment'>): Promise<void> {
+  return delay(environment, Math.min(pollMs, TRY_AGAIN_MS))
 }

@@ -26,7 +26,7 @@ const NOTHING: ClaimPlan = { limit: 0, interrupted: false }
 export class Claimer {
   readonly #options: WorkerParts
   readonly #schedule: ClaimSchedule
-  readonly #steps = new StepsAhead()
+  readonly #steps: StepsAhead
   readonly #failures: FailureLog
   /** No interrupted entry is claimed before this time, by the monotonic clock. */
   #noInterruptedUntil = -Infinity
@@ -36,13 +36,14 @@ export class Claimer {
   constructor(options: WorkerParts, schedule: ClaimSchedule) {
     this.#options = options
     this.#schedule = schedule
+    this.#steps = new StepsAhead(options.environment)
     this.#failures = new FailureLog(options.logger, 'the worker could not claim entries')
   }
 
   /** Claims entries beside those that are running. See `ClaimSchedule` for `leavesRoom`. Never rejects. */
   async claim(slots: () => Slots, leavesRoom: boolean): Promise<Claimed> {
-    const { pollMs, leaseMs } = this.#options
-    const now = performance.now()
+    const { pollMs, leaseMs, environment } = this.#options
+    const now = environment.monotonic()
     const leaseEndsAt = now + leaseMs
     const plan = this.#schedule.next(slots(), leavesRoom)
     if (!plan && now - this.#askedAt >= ASK_AGAIN_MS) await this.#claim(NOTHING)
@@ -54,7 +55,7 @@ export class Claimer {
     const nextDueInMs = Number.isFinite(claims.nextDueInMs) ? claims.nextDueInMs! : pollMs
     const isAll = !moreIsDue && nextDueInMs > 0
     const nothingElseIsDue = isAll && !claims.interruptedIsDue && !plan.interrupted
-    const interruptedIsDue = claims.interruptedIsDue && performance.now() >= this.#noInterruptedUntil
+    const interruptedIsDue = claims.interruptedIsDue && environment.monotonic() >= this.#noInterruptedUntil
     this.#schedule.claimed(plan, { ...claims, interruptedIsDue }, nothingElseIsDue)
     // Handlers may have ended during the claim.
     const slotsNow = slots()
@@ -79,13 +80,13 @@ export class Claimer {
   }
 
   async #claim(plan: ClaimPlan): Promise<Claims | undefined> {
-    const { inbox, handlers, leaseMs, logger } = this.#options
+    const { inbox, handlers, leaseMs, logger, environment } = this.#options
     let claiming: Promise<Claims> | undefined
-    this.#askedAt = performance.now()
+    this.#askedAt = environment.monotonic()
     try {
       this.#watchClock()
       claiming = inbox.claim({ eventTypes: handlers.types, leaseMs, ...plan })
-      const claims = await withTimeout(claiming, leaseMs / 2, 'the inbox')
+      const claims = await withTimeout(claiming, leaseMs / 2, 'the inbox', { environment })
       // The inbox may be code of the application.
       if (!Array.isArray(claims.entries))
         throw new TypeError('inbox.claim must resolve to an object with "entries"')
@@ -108,12 +109,12 @@ export class Claimer {
    * get the time to renew them. Otherwise the same entry could be handled twice at the same time.
    */
   #watchClock(): void {
-    const { leaseMs, clock } = this.#options
+    const { leaseMs, clock, environment } = this.#options
     this.#steps.learn(clock())
     const aheadMs = this.#steps.take()
     // Leases are renewed when two thirds are left: a smaller step ends none.
     if (aheadMs < leaseMs / 3) return
-    this.#noInterruptedUntil = performance.now() + leaseMs
+    this.#noInterruptedUntil = environment.monotonic() + leaseMs
     this.#warnOfClock(aheadMs, 'set ahead')
   }
 

@@ -43,14 +43,20 @@ export class InboxWorker<Events extends object = AnyEvents> extends Registration
 
   /** Use `createWorker`. */
   constructor(settings: WorkerSettings, secrets: KnownSecrets) {
-    const { handlerTimeoutMs, leaseMs, schemas, dependencyTimeoutMs, logger } = settings
+    const { handlerTimeoutMs, leaseMs, schemas, dependencyTimeoutMs, logger, environment } = settings
     const listenerErrors = new ListenerErrors(logger)
     const events = new EventChannel((error, event) => listenerErrors.write(error, event))
     const inbox = settings.inbox[ENGINE]
     const hasTransactions = inbox.transact !== undefined
     const handlers = new Handlers(handlerTimeoutMs, leaseMs, 'worker', { hasTransactions })
     super(handlers, events)
-    const dispatcher = new Dispatcher({ handlers, schemas, schemaTimeoutMs: dependencyTimeoutMs, logger })
+    const dispatcher = new Dispatcher({
+      handlers,
+      schemas,
+      schemaTimeoutMs: dependencyTimeoutMs,
+      logger,
+      environment,
+    })
     this.#settings = settings
     this.#handlers = handlers
     this.#listenerErrors = listenerErrors
@@ -128,8 +134,11 @@ export class InboxWorker<Events extends object = AnyEvents> extends Registration
   }
 
   async #stop(): Promise<void> {
-    const { inbox, stopTimeoutMs } = this.#settings
-    await Promise.all([this.#worker.stop(stopTimeoutMs), settledWithin(this.#started, stopTimeoutMs)])
+    const { inbox, stopTimeoutMs, environment } = this.#settings
+    await Promise.all([
+      this.#worker.stop(stopTimeoutMs),
+      settledWithin(this.#started, stopTimeoutMs, environment),
+    ])
     this.#listenerErrors.flush()
     await inbox[ENGINE].close(this.#opener)
   }

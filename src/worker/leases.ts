@@ -6,11 +6,11 @@ import type { WorkerParts } from './worker-parts.js'
 export async function renewLeases(
   running: Iterable<Run>,
   records: ClaimRecords,
-  { leaseMs, logger }: Pick<WorkerParts, 'leaseMs' | 'logger'>,
+  { leaseMs, logger, environment }: Pick<WorkerParts, 'leaseMs' | 'logger' | 'environment'>,
 ): Promise<void> {
   const claims = Array.from(running, (run) => ({ run, entry: run.entry }))
   if (claims.length === 0) return
-  const leaseEndsAt = performance.now() + leaseMs
+  const leaseEndsAt = environment.monotonic() + leaseMs
   const renewals = claims.map(async ({ entry }) => (await records.extend(entry)).has(entry.id))
   const failures: unknown[] = []
   for (const [index, renewal] of (await Promise.allSettled(renewals)).entries()) {
@@ -18,7 +18,7 @@ export async function renewLeases(
     if (renewal.status === 'rejected') {
       failures.push(renewal.reason)
       // Another process may reach the inbox and claim the entry. The handlers must have ended by then.
-      if (run.leaseEndsAt - performance.now() <= leaseMs / 3)
+      if (run.leaseEndsAt - environment.monotonic() <= leaseMs / 3)
         abortRun(run, new Error('the lease of this entry runs out and could not be renewed'))
     } else if (run.entry !== entry) continue
     else if (renewal.value) run.leaseEndsAt = leaseEndsAt

@@ -1,3 +1,4 @@
+import { every, type Environment } from '../base/environment.js'
 import { nextTick } from '../base/next-tick.js'
 import { withTimeout } from '../base/timeout.js'
 import type { Logger } from '../logging/logger.js'
@@ -8,6 +9,7 @@ interface MaintenanceParts {
   readonly inbox: InboxEngine
   readonly leaseMs: number
   readonly logger: Logger
+  readonly environment: Environment
 }
 
 const EVERY_MS = 60_000
@@ -16,7 +18,7 @@ const PRUNE_STEP = 200
 /** Once a minute: warns of entries that no worker has a handler for, and deletes old entries. */
 export class Maintenance {
   readonly #parts: MaintenanceParts
-  #timer: NodeJS.Timeout | undefined
+  #endTimer = (): void => {}
   #round: Promise<void> | undefined
   #stopping = false
 
@@ -25,7 +27,8 @@ export class Maintenance {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.#begin(true), EVERY_MS).unref()
+    const { environment } = this.#parts
+    this.#endTimer = every(environment, EVERY_MS, () => this.#begin(true), { keepsAlive: false })
     // Deletes immediately: old entries must be deleted even if no process runs for a minute. The warning has to wait until the
     // workers of a new deployment have claimed: until then the inbox knows the types of the old one.
     this.#begin(false)
@@ -34,7 +37,7 @@ export class Maintenance {
   /** Resolves once the current step has ended. */
   async stop(): Promise<void> {
     this.#stopping = true
-    clearInterval(this.#timer)
+    this.#endTimer()
     await this.#round
   }
 
@@ -58,11 +61,11 @@ export class Maintenance {
   }
 
   async #warnOfUnhandled(): Promise<void> {
-    const { inbox, leaseMs, logger } = this.#parts
+    const { inbox, leaseMs, logger, environment } = this.#parts
     // `stats` counts all entries, which takes seconds if there are millions. This examines only those that wait.
     const waiting = inbox.count({ states: ['unhandled'] }, 0)
-    if (!(await withTimeout(waiting, leaseMs, 'the inbox')).more) return
-    const { counts } = await withTimeout(inbox.stats(), leaseMs, 'the inbox')
+    if (!(await withTimeout(waiting, leaseMs, 'the inbox', { environment })).more) return
+    const { counts } = await withTimeout(inbox.stats(), leaseMs, 'the inbox', { environment })
     if (counts.unhandled === 0) return
     const message = 'no worker has a handler for the event types of these entries: they wait until one has'
     logger.warn({ code: 'ERR_HANDLER_MISSING', entries: counts.unhandled }, message)
@@ -70,12 +73,13 @@ export class Maintenance {
 
   /** In small steps, so that other calls of the inbox do not wait: there may be a million entries to delete. */
   async #prune(): Promise<void> {
-    const { inbox, leaseMs } = this.#parts
+    const { inbox, leaseMs, environment } = this.#parts
     for (const state of PRUNABLE) {
       let pruned = PRUNE_STEP
       while (pruned === PRUNE_STEP && !this.#stopping) {
-        pruned = await withTimeout(inbox.prune({ state, limit: PRUNE_STEP }), leaseMs, 'the inbox')
-        await nextTick()
+        const pruning = inbox.prune({ state, limit: PRUNE_STEP })
+        pruned = await withTimeout(pruning, leaseMs, 'the inbox', { environment })
+        await nextTick(environment)
       }
     }
   }

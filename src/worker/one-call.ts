@@ -1,3 +1,4 @@
+import type { Environment } from '../base/environment.js'
 import { nextTick } from '../base/next-tick.js'
 import { textProperty } from '../base/foreign-value.js'
 
@@ -6,7 +7,10 @@ type Collection = () => Promise<unknown>
 
 /** Requests that are made without an await between them, such as for the entries of one claim. */
 export const SAME_STEP: Collection = () => Promise.resolve()
-export const SAME_TICK: Collection = () => nextTick()
+export const sameTick =
+  (environment: Environment): Collection =>
+  () =>
+    nextTick(environment)
 
 /**
  * Collects requests into one call. Each request resolves or rejects as that call does. If it waited too long, as for a row

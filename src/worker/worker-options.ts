@@ -93,11 +93,12 @@ export function parseWorkerOptions<Events extends object>(
 ): WorkerSettings {
   const owner = 'createWorker'
   checkKnownOptions(owner, options, WORKER_OPTIONS)
+  const handling = parseHandlingOptions(owner, options, secrets)
   return {
     inbox: inboxOption(owner, options.inbox),
-    ...parseHandlingOptions(owner, options, secrets),
+    ...handling,
     ...parseEmptyingOptions(owner, options),
     dependencyTimeoutMs: dependencyTimeoutOption(owner, options.dependencyTimeoutMs),
-    clock: clockOption(owner, options.clock, Date.now),
+    clock: clockOption(owner, options.clock, handling.environment.now),
   }
 }

@@ -1,3 +1,4 @@
+import type { Environment } from '../base/environment.js'
 import type { EventChannel } from '../events/event-channel.js'
 import type { Dispatcher } from '../handlers/dispatcher.js'
 import type { Handlers } from '../handlers/handlers.js'
@@ -16,4 +17,5 @@ export interface WorkerParts extends EmptyingSettings {
   /** Removed from the reason that is stored with an entry. */
   readonly secrets: KnownSecrets
   readonly events: EventChannel
+  readonly environment: Environment
 }

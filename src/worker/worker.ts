@@ -1,3 +1,4 @@
+import { every } from '../base/environment.js'
 import { nextTick } from '../base/next-tick.js'
 import type { MaybePending } from '../base/pending.js'
 import { withTimeout } from '../base/timeout.js'
@@ -34,7 +35,7 @@ export class Worker {
   #recording = 0
   #endWatch: (() => void) | undefined
   #loop: Promise<void> | undefined
-  #heartbeat: NodeJS.Timeout | undefined
+  #endHeartbeat = (): void => {}
   #stopped: Promise<void> | undefined
   /** Whether handlers have been aborted: no more handlers are started. */
   #aborted = false
@@ -64,10 +65,9 @@ export class Worker {
   start(): void {
     if (this.#loop || this.#stopped) return
     warnOfConcurrency(this.#parts)
-    this.#heartbeat = setInterval(
-      () => void renewLeases(this.#running.values(), this.#records, this.#parts),
-      this.#parts.leaseMs / 3,
-    )
+    const { environment, leaseMs } = this.#parts
+    const renew = () => void renewLeases(this.#running.values(), this.#records, this.#parts)
+    this.#endHeartbeat = every(environment, leaseMs / 3, renew)
     this.#endWatch = this.#parts.inbox.watch?.(() => this.wake())
     this.#loop = this.#work()
     this.#maintenance.start()
@@ -109,7 +109,7 @@ export class Worker {
   async #work(): Promise<void> {
     while (!this.#stopped) {
       // One claim for all slots that become free in one event loop tick, and for all entries that are stored in it.
-      await nextTick()
+      await nextTick(this.#parts.environment)
       if (this.#stopped) return
       this.#awake = false
       // A caller that asks during the claim may have stored an entry that the claim has not seen.
@@ -224,13 +224,14 @@ export class Worker {
   }
 
   async #run(run: Run): Promise<AttemptResult> {
-    const startedAt = performance.now()
+    const { environment } = this.#parts
+    const startedAt = environment.monotonic()
     const attemptEnd = await runAttempt(run, this.#parts)
     this.#recording++
     this.#slotIsFree()
     const isRecorded = await this.#isRecorded(run, attemptEnd).finally(() => this.#recording--)
     const { id: entryId, attempt, callback } = run.ended ?? run.entry
-    const what = { entryId, callback, attempt, durationMs: performance.now() - startedAt }
+    const what = { entryId, callback, attempt, durationMs: environment.monotonic() - startedAt }
     if (isRecorded) return publishAttempt(attemptEnd, what, this.#parts)
     const error = attemptEnd.failure?.error
     if (this.#parts.events.has('leaseLost')) this.#parts.events.publish('leaseLost', { ...what, error })
@@ -257,9 +258,10 @@ export class Worker {
       this.#aborted = true
       for (const run of this.#running.values()) abortRun(run, reason)
     }
-    await endOrAbort({ ended: this.#ended(), limitMs, abort, logger: this.#parts.logger })
+    const { logger, environment } = this.#parts
+    await endOrAbort({ ended: this.#ended(), limitMs, abort, logger, environment })
     this.#records.close()
-    clearInterval(this.#heartbeat)
+    this.#endHeartbeat()
   }
 
   async #ended(): Promise<void> {
@@ -269,7 +271,9 @@ export class Worker {
 
   /** What is stored later than that is handed back. `endOrAbort` keeps the process alive for as long as `stop` may take. */
   async #arrived(): Promise<void> {
-    await withTimeout(this.#arrivals.ended(), this.#parts.leaseMs / 2, 'the inbox').catch(() => undefined)
+    const { leaseMs, environment } = this.#parts
+    const ended = this.#arrivals.ended()
+    await withTimeout(ended, leaseMs / 2, 'the inbox', { environment }).catch(() => undefined)
   }
 
   #look(): void {
@@ -279,10 +283,11 @@ export class Worker {
 
   async #pause(ms: number): Promise<void> {
     if (this.#awake) return
+    const { environment } = this.#parts
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, ms)
+      const timer = environment.setTimeout(resolve, ms)
       this.#wakeUp = () => {
-        clearTimeout(timer)
+        environment.clearTimeout(timer)
         resolve()
       }
     })

@@ -1,3 +1,4 @@
+import { SYSTEM } from '../../src/base/environment.js'
 import { getEventListeners } from 'node:events'
 import type { CallbackEvent } from '../../src/callback/callback.js'
 import { Dispatcher } from '../../src/handlers/dispatcher.js'
@@ -21,7 +22,7 @@ const event: CallbackEvent = {
 function dispatcherOf(list: readonly Handler[], schemas = new Map<string, StandardSchema>()) {
   const handlers = new Handlers(50, 1_000)
   for (const handler of list) handlers.on('a.b', handler)
-  return new Dispatcher({ handlers, schemas, schemaTimeoutMs: 50, logger: silentLogger })
+  return new Dispatcher({ handlers, schemas, schemaTimeoutMs: 50, logger: silentLogger, environment: SYSTEM })
 }
 
 function dispatch(stop: AbortSignal, ...list: Handler[]) {

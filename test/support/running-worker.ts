@@ -1,3 +1,4 @@
+import { SYSTEM } from '../../src/base/environment.js'
 import type { CallbackEvent, EntryId, Handler, HandlerContext } from '../../src/index.js'
 import { EventChannel } from '../../src/events/event-channel.js'
 import { ListenerErrors } from '../../src/events/listener-errors.js'
@@ -96,7 +97,13 @@ export function work({
   const handlers = new Handlers(timeoutMs, Infinity)
   for (const type of types) handlers.on(type, (event, context) => begin(event, context))
   const schemas = new Map(schema && types.map((type) => [type, schema]))
-  const dispatcher = new Dispatcher({ handlers, schemas, schemaTimeoutMs: 5_000, logger: log })
+  const dispatcher = new Dispatcher({
+    handlers,
+    schemas,
+    schemaTimeoutMs: 5_000,
+    logger: log,
+    environment: SYSTEM,
+  })
   const worker = new Worker({
     inbox: inbox[ENGINE],
     handlers,
@@ -111,6 +118,7 @@ export function work({
     logger: log,
     secrets: new KnownSecrets(),
     events,
+    environment: SYSTEM,
     ...options,
   })
   if (start) worker.start()
