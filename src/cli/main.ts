@@ -6,13 +6,13 @@ import { isInstance, textProperty } from '../base/foreign-value.js'
 import {
   complain,
   EXIT,
+  guardedOutput,
   DEPENDENCY_FAILURES,
   UsageError,
   type DefineCommand,
   type ExitCode,
   type Io,
 } from './io.js'
-import { guardedOutput } from './terminal.js'
 
 interface CommandEntry {
   readonly description: string

@@ -1,5 +1,5 @@
 import { printable } from '../base/printable.js'
-import type { Output } from './terminal.js'
+import type { Output } from './io.js'
 
 interface TableLayout {
   /** How wide a line may be. */

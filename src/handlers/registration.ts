@@ -15,6 +15,9 @@ import type {
   TransactionalHandlerOptions,
 } from './handlers.js'
 
+/** Where a receiver and a worker have what was registered, for the command line. */
+export const HANDLERS: unique symbol = Symbol.for('countersign.handlers')
+
 /**
  * What a receiver and a worker have in common: the registration of handlers and listeners. Its methods may be passed on without
  * it, as `({ on }) => on(...)` does.
@@ -30,6 +33,11 @@ export abstract class Registration<Events extends object = AnyEvents> {
     this.#handlers = handlers
     this.#channel = channel
     bindMethods(this, METHODS)
+  }
+
+  /** For the command line. It is not a part of the public interface. */
+  get [HANDLERS](): Handlers {
+    return this.#handlers
   }
 
   /**

@@ -1,32 +1,38 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { arrival } from '../support/arrivals.js'
 import { itWhere } from '../support/it-where.js'
 import { canMakeDisks, SmallDisk } from '../support/small-disk.js'
+import { SqliteInbox } from '../support/whole-inbox.js'
 import { countersignProcess, countersignUnread, Sandbox } from './program.js'
 
 const sandbox = new Sandbox()
 afterEach(() => sandbox.clean())
 
-/** A configuration with an inbox of so many entries of 200 kB. */
-function inboxOf(entries: number): Promise<string> {
-  return sandbox.directory({
-    'countersign.config.mjs': `
-      const ids = (count) => Array.from({ length: count }, (_, index) => ({ id: String(index) }))
-      const methods = {
-        list: (_filter, { limit }) => {
-          const entries = ids(Math.min(limit, ${entries}))
-          return { entries, next: ${entries} > limit ? '1' : undefined }
-        },
-        show: (id) => ({ id, rawBody: Buffer.alloc(200_000) }),
-        then: undefined,
-      }
-      const get = (_, name) => (name in methods ? methods[name] : () => {})
-      export default { subscriptions: [], inbox: new Proxy({}, { get, has: () => true }) }`,
-  })
+const LIBRARY = pathToFileURL(join(__dirname, '../../dist/sqlite.js')).href
+
+/** The pages of this inbox never end: each is the first one. */
+const ENDLESS = `
+  import { SqliteInbox } from '${LIBRARY}'
+  class Endless extends SqliteInbox {
+    async list(filter, { limit }) {
+      return { ...(await super.list(filter, { limit })), next: '1' }
+    }
+  }
+  export default { subscriptions: [], inbox: new Endless({ file: 'callbacks.db' }) }`
+
+/** A folder with an inbox that has one entry of 200 kB. */
+async function withEntry(files: Record<string, string> = {}): Promise<string> {
+  const cwd = await sandbox.directory(files)
+  const inbox = new SqliteInbox({ file: join(cwd, 'callbacks.db') })
+  await inbox.add(arrival({ body: Buffer.alloc(200_000) }))
+  await inbox.close()
+  return cwd
 }
 
 it('ends when the reader of its output has ended', async () => {
-  const cwd = await inboxOf(Infinity)
+  const cwd = await withEntry({ 'countersign.config.mjs': ENDLESS })
   expect(await countersignUnread(['inbox', 'list', '--json', '--body'], { cwd })).toEqual({
     code: 0,
     stdout: '',
@@ -43,9 +49,7 @@ itWhere(canMakeDisks, 'root to mount a small disk')(
     const file = join(disk.folder, 'out.jsonl')
     const { code, stderr } = await countersignProcess(
       ['inbox', 'list', '--json', '--body', '--output', file],
-      {
-        cwd: await inboxOf(1),
-      },
+      { cwd: await withEntry() },
     )
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('ENOSPC') as string })
     expect(statSync(file).size).toBeGreaterThan(0)

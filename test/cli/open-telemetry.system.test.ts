@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url'
-import { openTelemetrySetting } from '../../src/cli/config/open-telemetry-setting.js'
+import { openTelemetrySetting } from '../../src/cli/config/settings.js'
 import { deliver, SUBSCRIPTION } from './configured.js'
 import { countersign, Sandbox } from './program.js'
 

@@ -1,5 +1,5 @@
 import { widthOf } from '../../src/cli/table.js'
-import { guardedOutput } from '../../src/cli/terminal.js'
+import { guardedOutput } from '../../src/cli/io.js'
 
 it.each([
   [undefined, 100],

@@ -1,13 +1,14 @@
 import { NO_ENTRIES } from '../../inbox/states.js'
-import { addInboxFileOptions } from '../config/inbox-file.js'
-import type { DefineCommand } from '../io.js'
+import { addInboxOptions } from '../inboxes/find-inbox.js'
+import type { InboxOperations } from '../../inbox/operations.js'
+import { EXIT, printJson, type DefineCommand, type ExitCode, type Io } from '../io.js'
+import { table } from '../table.js'
 import { defineDiscard, defineRelease, defineRetry } from './inbox/act.js'
 import { defineList } from './inbox/list.js'
 import { defineMigrate } from './inbox/migrate.js'
 import { definePrune } from './inbox/prune.js'
 import { defineShow } from './inbox/show.js'
-import { defineStats } from './inbox/stats.js'
-import type { AddSubcommand } from './inbox/subcommand.js'
+import { withInbox, type AddSubcommand, type DefineSubcommand, type InboxFlags } from './inbox/subcommand.js'
 import { defineUndo } from './inbox/undo.js'
 
 const EXIT_CODES = `Exit codes:
@@ -70,6 +71,25 @@ Examples:
 ${examples.join('\n')}`
 }
 
+const defineStats: DefineSubcommand = (subcommand, io, finish) => {
+  subcommand('stats', 'How many entries there are in each state.')
+    .option('--json', 'print JSON')
+    .action(async (flags: InboxFlags & { json?: true }) => {
+      finish(await withInbox(flags, io, async (inbox) => stats(inbox, flags, io)))
+    })
+}
+
+async function stats(inbox: InboxOperations, { json }: { json?: true }, io: Io): Promise<ExitCode> {
+  const { counts, oldestUnfinishedAt } = await inbox.stats()
+  if (json) printJson(io, { counts, oldestUnfinishedAt: oldestUnfinishedAt ?? null })
+  else {
+    io.stdout.write(table(Object.entries(counts).map(([state, count]) => [state, String(count)])))
+    if (oldestUnfinishedAt)
+      io.stdout.write(`the oldest unfinished one arrived ${oldestUnfinishedAt.toISOString()}\n`)
+  }
+  return EXIT.done
+}
+
 const SUBCOMMANDS = [
   defineStats,
   defineList,
@@ -85,9 +105,6 @@ const SUBCOMMANDS = [
 export const defineInbox: DefineCommand = (inbox, io, finish) => {
   inbox.addHelpText('after', HELP)
   const subcommand: AddSubcommand = (name, description) =>
-    addInboxFileOptions(inbox.command(name).description(description)).addHelpText(
-      'after',
-      subcommandHelp(name),
-    )
+    addInboxOptions(inbox.command(name).description(description)).addHelpText('after', subcommandHelp(name))
   for (const define of SUBCOMMANDS) define(subcommand, io, finish)
 }

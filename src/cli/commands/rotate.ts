@@ -2,7 +2,7 @@ import { Option } from 'commander'
 import { hasConfig, loadValues, type ConfigValues } from '../config/config-values.js'
 import { configuredSubscriptions, type ConfiguredSubscription } from '../config/config-subscriptions.js'
 import { loadEnvFile } from '../environment.js'
-import { addInboxFileOptions } from '../config/inbox-file.js'
+import { addInboxOptions } from '../inboxes/find-inbox.js'
 import { UsageError, type DefineCommand, type Io } from '../io.js'
 import { addKeptSecretOptions, KEPT_SECRET_HELP } from '../service/kept-secret.js'
 import { someText, uuid } from '../option-values.js'
@@ -72,7 +72,7 @@ export const defineRotate: DefineCommand = (command, io, finish) => {
     )
     .option('--description <text>', "free text (default: the entry's)")
     .option('--key <uuid>', 'X-Idempotency-Key (default: a new UUID)', uuid)
-  addServiceOptions(addInboxFileOptions(addKeptSecretOptions(command)))
+  addServiceOptions(addInboxOptions(addKeptSecretOptions(command)))
     .addHelpText('after', HELP)
     .action(async (flags: Flags) => {
       await loadEnvFile(flags.env, io)

@@ -1,8 +1,8 @@
+import { withinOpenFiles } from '../../server/open-files.js'
 import { startReceiverServer } from '../../server/server.js'
 import type { ServeFlags } from '../config/config-values.js'
 import { loadSettings } from '../config/settings.js'
 import { createAdmin } from '../admin.js'
-import { withinOpenFiles } from '../config/connections-setting.js'
 import { addEnvFileOption, CONFIG_OPTION } from '../environment.js'
 import { UsageError, type DefineCommand, type Io } from '../io.js'
 import { addLogOptions, createLog } from '../log.js'
@@ -44,7 +44,7 @@ that is given { on, onAny, onUnhandled, onError, onOutcome, onHandled, onFailed,
 the methods of a receiver, and its events.on(name, listener). countersign.config.json may hold everything but
 functions. "inbox" defaults to { file: 'callbacks.db' } in the folder of the configuration: callbacks are answered
 once they are on the disk. With false, handlers run before the answer, and handled keys are remembered in memory, or
-in Redis with store: { redis: { url: { env: 'REDIS_URL' } } }. It may also be an inbox of your own, or
+in Redis with store: { redis: { url: { env: 'REDIS_URL' } } }. It may also be
 { postgres: { connectionString: { env: 'DATABASE_URL' } } } (npm install pg). With worker: false or --no-worker this
 process only stores callbacks and does not load the handlers: countersign work handles them. The other options of the
 file are those of createReceiver and: headersTimeoutMs, keepAliveTimeoutMs, maxConnections, shutdownDelayMs,

@@ -1,6 +1,7 @@
-import { Option } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
+import { similarName } from '../../base/similar-name.js'
 import { DEFAULT_TOLERANCE } from '../../callback/authenticate.js'
-import { MAX_SLOW_MS } from '../../simulator/fault.js'
+import { FAULTS, MAX_SLOW_MS, type FaultKind } from '../../simulator/fault.js'
 import { addEnvFileOption } from '../environment.js'
 import type { DefineCommand } from '../io.js'
 import {
@@ -15,12 +16,19 @@ import {
   wholeNumber,
 } from '../option-values.js'
 import { addSecretOptions, NO_SECRET_OPTION } from '../secret-option.js'
-import { faultNames } from './simulate/faults.js'
-import { simulate, type SimulateFlags } from './simulate/simulate.js'
+import { simulate, type FaultChoice, type SimulateFlags } from './simulate/simulate.js'
 import { deliverToOrigin } from './simulate/target.js'
 
 /** All of them are prepared before the first is sent. */
 const MAX_CALLBACKS = 1_000_000
+
+/** These need a second secret, which only a test can pass. */
+const NOT_HERE: readonly FaultKind[] = ['previous-secret', 'next-secret']
+
+const CHOICES = [
+  'none',
+  ...Object.keys(FAULTS).filter((kind) => !NOT_HERE.includes(kind as FaultKind)),
+] as FaultChoice[]
 
 const HELP = `
 Simulates the service on 127.0.0.1: tokens, subscriptions, account updates, and callbacks. It delivers callbacks to
@@ -121,4 +129,16 @@ export const defineSimulate: DefineCommand = (command, io, finish) => {
     .option('--json', 'print JSON')
     .addHelpText('after', HELP)
     .action(async (flags: SimulateFlags) => finish(await simulate(flags, io)))
+}
+
+/** The parser of --faults. */
+function faultNames(text: string): FaultChoice[] {
+  if (text === 'all') return CHOICES
+  return text.split(',').map((name) => {
+    const choice = CHOICES.find((each) => each === name.trim())
+    if (choice) return choice
+    const meant = similarName(name.trim(), CHOICES)
+    const guess = meant === undefined ? '' : ` Did you mean ${meant}?`
+    throw new InvalidArgumentError(`Use all, or some of ${CHOICES.join(', ')}.${guess}`)
+  })
 }

@@ -3,20 +3,18 @@ import { CountersignError } from '../../base/errors.js'
 import type { Subscription } from '../../callback/callback.js'
 import { withoutQuery, type Subscriptions } from '../../callback/subscriptions.js'
 import { warnOfGaps, type Handled } from '../../handlers/handler-gaps.js'
+import { HANDLERS } from '../../handlers/registration.js'
 import type { DatabaseState } from '../../inbox/postgres/look-at-database.js'
-import { DEFAULT_SCHEMA } from '../../inbox/postgres/schema-name.js'
 import { silentLogger, type Logger } from '../../logging/logger.js'
 import type { ReceiverSettings } from '../../receiver/settings.js'
 import { selfCheck } from '../../receiver/self-check/self-check.js'
 import type { AdminSettings } from '../../server/admin-server.js'
+import { withinOpenFiles } from '../../server/open-files.js'
 import { warnOfConcurrency } from '../../worker/concurrency.js'
 import { createAdmin } from '../admin.js'
 import { warnOfOpenMetrics } from './admin-setting.js'
 import { checkAddress } from './check-address.js'
-import { checkInbox, type InboxEntries } from './check-inbox.js'
-import { withinOpenFiles } from './connections-setting.js'
-import { databaseName } from './connection-string.js'
-import type { ReadyInboxSetting } from './inbox-setting.js'
+import type { InboxEntries } from '../inboxes/configured-inbox.js'
 import { withOriginOfPromise } from './option-origin.js'
 import type { ConfiguredStore } from './redis-store.js'
 import type { Settings } from './settings.js'
@@ -97,14 +95,14 @@ export async function summarize(settings: Settings, strict: boolean): Promise<Su
   }
   const warnings: Warning[] = []
   const log = collector(warnings)
-  const { receiver, parsed, handled, store } = await standaloneReceiver(settings, log)
+  const { receiver, parsed, store } = await standaloneReceiver(settings, log)
+  const handlers = receiver[HANDLERS]
+  const handled = handlers.registered
   // The receiver itself logs these warnings at its start, but starting it here would create the file of the inbox.
-  warnOfGaps(parsed.checked.subscriptions, handled, log, { hasInbox: settings.inbox.kind !== 'none' })
+  warnOfGaps(parsed.checked.subscriptions, handled, log, { hasInbox: settings.inbox !== undefined })
   selfCheck({ ...parsed.checked, logger: log })
-  const { types, any, unhandled, transactional } = handled
   if ('inbox' in parsed.acceptance) {
     const inbox = parsed.acceptance.inbox[ENGINE]
-    const handlers = { haveTransactional: transactional }
     warnOfConcurrency({ ...parsed.acceptance, inbox, handlers, logger: log })
   }
   const { host, port, ...serverLimits } = withinOpenFiles(settings.server, log)
@@ -117,7 +115,7 @@ export async function summarize(settings: Settings, strict: boolean): Promise<Su
     created?.close()
     await attempt(() => checkAddress(admin.host, admin.port, log))
   }
-  const checked = await attempt(() => checkInbox(inbox, log))
+  const checked = inbox ? await attempt(() => inbox.check(log)) : { entries: null, database: undefined }
   const redisServer = store && ((await attempt(() => checkStore(store))) ?? 'not usable')
   const ownStore = settings.receiver.store ? 'own' : 'memory'
   return {
@@ -126,13 +124,13 @@ export async function summarize(settings: Settings, strict: boolean): Promise<Su
     listen: { host, port },
     admin: admin ? summarizeAdmin(admin) : null,
     subscriptions: summarizeSubscriptions(settings.receiver.subscriptions, handled),
-    handlers: { types: [...types], any, unhandled },
+    handlers: { ...handled, types: [...handled.types] },
     limits: { ...summarizeLimits(parsed), ...serverLimits },
-    inbox: inboxSummary(inbox),
+    inbox: (await inbox?.name()) ?? null,
     inboxEntries: checked === undefined ? 'not readable' : checked.entries,
     database: checked?.database ?? null,
     worker: settings.worker,
-    idempotencyStore: inbox.kind === 'none' ? (store ? 'redis' : ownStore) : null,
+    idempotencyStore: inbox ? null : store ? 'redis' : ownStore,
     redisServer: redisServer ?? null,
     warnings,
     problems,
@@ -160,21 +158,6 @@ async function checkStore(store: ConfiguredStore): Promise<string> {
     return await store.describe()
   } finally {
     await store.close()
-  }
-}
-
-function inboxSummary(inbox: ReadyInboxSetting): string | null {
-  switch (inbox.kind) {
-    case 'none':
-      return null
-    case 'own':
-      return 'of its own'
-    case 'sqlite':
-      return inbox.options.file
-    case 'postgres': {
-      const { schema = DEFAULT_SCHEMA } = inbox.options
-      return `schema ${JSON.stringify(schema)} of ${databaseName(inbox.connectionString)}`
-    }
   }
 }
 

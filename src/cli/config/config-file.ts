@@ -58,6 +58,22 @@ export async function importModule(name: string, path: string): Promise<Record<s
   }
 }
 
+/** Imports a package that the application installs. @throws CountersignError ERR_CONFIG_INVALID */
+export async function optionalPackage<Module>(
+  option: string,
+  name: string,
+  load: () => Promise<Module>,
+): Promise<Module> {
+  try {
+    return await load()
+  } catch (error) {
+    throw invalid(
+      `${option} needs the package ${name}, which cannot be loaded. Run "npm install ${name}".`,
+      error,
+    )
+  }
+}
+
 /** @throws CountersignError ERR_CONFIG_INVALID if it is a folder, or in a folder that this user may not enter */
 function checkFile(name: string, path: string, cureOfFolder: string): void {
   let isFolder

@@ -1,7 +1,7 @@
 import { printable } from '../../base/printable.js'
 import { table, wrapped } from '../table.js'
 import type { DatabaseState } from '../../inbox/postgres/look-at-database.js'
-import type { InboxEntries } from './check-inbox.js'
+import type { InboxEntries } from '../inboxes/configured-inbox.js'
 import type { Summary, Warning } from './check-summary.js'
 
 /** The text that `serve --check` prints without --json. */

@@ -4,7 +4,7 @@ import { withTimeout } from '../../base/timeout.js'
 import { RedisIdempotencyStore } from '../../idempotency/redis/redis-store.js'
 import type { IdempotencyStore } from '../../idempotency/store.js'
 import type { Logger } from '../../logging/logger.js'
-import { optionalPackage } from './optional-package.js'
+import { optionalPackage } from './config-file.js'
 import { place, RedisConnection } from './redis-connection.js'
 import type { RedisSetting } from './redis-setting.js'
 

@@ -1,17 +1,18 @@
+import { dirname, resolve } from 'node:path'
 import { invalidOption } from '../../base/option-checks.js'
+import { refuseSurroundingSpace } from '../../base/surrounding-space.js'
 import type { Tolerance } from '../../callback/authenticate.js'
 import type { ReceiverOptions } from '../../receiver/settings.js'
 import type { AdminSettings } from '../../server/admin-server.js'
 import type { HealthServerOptions } from '../../server/health-server.js'
 import { parseServerOptions, SERVER_OPTIONS, type ServerSettings } from '../../server/server.js'
-import type { OpenTelemetry } from '../../telemetry/opentelemetry/open-telemetry.js'
+import type { OpenTelemetry, OpenTelemetryOptions } from '../../telemetry/opentelemetry/open-telemetry.js'
 import { WORKER_OPTIONS, type WorkerOptions } from '../../worker/worker-options.js'
 import { loadEnvFile, variable } from '../environment.js'
 import type { Io } from '../io.js'
 import { LOG_FORMATS, LOG_LEVELS, type LogOptions } from '../log.js'
 import { adminSetting, refuseAddressOfAdmin } from './admin-setting.js'
-import { captureSetting } from './capture-setting.js'
-import type { ConfigFile } from './config-file.js'
+import { optionalPackage, type ConfigFile } from './config-file.js'
 import { resolveSecrets } from './config-secrets.js'
 import {
   loadValues,
@@ -20,17 +21,16 @@ import {
   type Option,
   type ServeFlags,
 } from './config-values.js'
-import { secretsIn } from './connection-string.js'
-import { inboxSetting, readyInboxSetting, type ReadyInboxSetting } from './inbox-setting.js'
-import { openTelemetrySetting } from './open-telemetry-setting.js'
+import type { ConfiguredInbox } from '../inboxes/configured-inbox.js'
+import { inboxSetting } from '../inboxes/inbox-setting.js'
 import { withOrigin, type OptionOrigin } from './option-origin.js'
 import { redisSetting, secretsOfUrl, type RedisSetting } from './redis-setting.js'
 
 /** What a configuration says, whatever command it is for. */
 export interface CommonSettings {
   readonly file: ConfigFile
-  /** What to make an inbox of, an inbox, or nothing: handlers run before the answer. */
-  readonly inbox: ReadyInboxSetting
+  /** Undefined: handlers run before the answer. */
+  readonly inbox: ConfiguredInbox | undefined
   /** As in the file, unchecked. */
   readonly handlers: unknown
   readonly log: LogOptions
@@ -113,7 +113,8 @@ async function loadFirst(flags: ServeFlags, io: Io): Promise<ConfigValues> {
   return loadValues(flags, io)
 }
 
-async function commonSettings({ file, values, origin }: ConfigValues, io: Io): Promise<CommonSettings> {
+async function commonSettings(loaded: ConfigValues, io: Io): Promise<CommonSettings> {
+  const { file, values, origin } = loaded
   const oneOf = <Word extends string>(option: Option, words: readonly Word[], fallback: Word): Word => {
     const word = words.find((each) => each === (values[option] ?? fallback))
     if (word) return word
@@ -121,11 +122,11 @@ async function commonSettings({ file, values, origin }: ConfigValues, io: Io): P
   }
   const level = oneOf('logLevel', LOG_LEVELS, 'info')
   const format = oneOf('logFormat', LOG_FORMATS, io.stdout.isTTY ? 'readable' : 'json')
-  const inbox = await readyInboxSetting(inboxSetting(values, file, origin), file, io.env)
-  const ofDatabase = inbox.kind === 'postgres' ? secretsIn(inbox.connectionString) : []
+  const inbox = inboxSetting(loaded, io.env)
+  const ofInbox = (await inbox?.secrets()) ?? []
   const admin = await adminSetting(values.admin, file, io.env, origin)
   const ofAdmin = admin?.secrets ?? []
-  const secrets = [...secretsOf(values.subscriptions), ...clientSecret(io), ...ofDatabase, ...ofAdmin]
+  const secrets = [...secretsOf(values.subscriptions), ...clientSecret(io), ...ofInbox, ...ofAdmin]
   return {
     file,
     inbox,
@@ -138,12 +139,12 @@ async function commonSettings({ file, values, origin }: ConfigValues, io: Io): P
 }
 
 /** @throws CountersignError ERR_OPTION_INVALID */
-function hasWorker({ values, origin }: ConfigValues, inbox: ReadyInboxSetting): boolean {
+function hasWorker({ values, origin }: ConfigValues, inbox: ConfiguredInbox | undefined): boolean {
   const { worker = true } = values
   if (typeof worker !== 'boolean') {
     throw invalidOption(origin('worker'), 'worker', worker, 'use false to store callbacks only, or true')
   }
-  if (worker || inbox.kind !== 'none') return worker
+  if (worker || inbox) return worker
   const cure = 'there is no inbox to store callbacks in: configure an inbox, or leave this out'
   throw invalidOption(origin('worker'), 'worker', worker, cure)
 }
@@ -152,6 +153,37 @@ function pick(values: Partial<Record<Option, unknown>>, names: readonly Option[]
   return Object.fromEntries(
     names.flatMap((name) => (values[name] === undefined ? [] : [[name, values[name]]])),
   )
+}
+
+/** A relative folder starts from that of the configuration, as the file of the inbox does. Anything else is checked later. */
+function captureSetting(capture: unknown, { name, path }: ConfigFile): { capture?: object } {
+  if (typeof capture !== 'object' || capture === null || !('folder' in capture)) return {}
+  const { folder } = capture
+  if (typeof folder !== 'string' || folder === '') return {}
+  // Before it is made absolute: after that, the white space at its start is inside the path.
+  refuseSurroundingSpace(name, { option: 'capture', part: 'capture.folder' }, folder, { mayBeShown: true })
+  return { capture: { ...capture, folder: resolve(dirname(path), folder) } }
+}
+
+/**
+ * What the `openTelemetry` option asks for: `true`, or the options; undefined if it is absent or false. Only then
+ * `@opentelemetry/api` is loaded.
+ * @throws CountersignError ERR_CONFIG_INVALID, ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN
+ */
+export async function openTelemetrySetting(
+  value: unknown,
+  origin: OptionOrigin,
+  load: () => Promise<{ openTelemetry(options?: OpenTelemetryOptions): OpenTelemetry }> = () =>
+    import('../../telemetry/opentelemetry/open-telemetry.js'),
+): Promise<OpenTelemetry | undefined> {
+  if (value === undefined || value === false) return undefined
+  if (value !== true && (typeof value !== 'object' || value === null)) {
+    const cure = 'use true, false, or an object with the options of openTelemetry'
+    throw invalidOption(origin('openTelemetry'), 'openTelemetry', value, cure)
+  }
+  const { openTelemetry } = await optionalPackage('openTelemetry', '@opentelemetry/api', load)
+  const owner = () => `${origin('openTelemetry')}: openTelemetry`
+  return withOrigin(owner, () => openTelemetry(value === true ? {} : value))
 }
 
 /** Handlers may use it for their own calls. It may be written in either case (SERVICE 2.2). */

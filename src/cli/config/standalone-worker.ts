@@ -1,11 +1,11 @@
 import { CountersignError } from '../../base/errors.js'
+import { HANDLERS } from '../../handlers/registration.js'
 import { checkRetention, toleranceOptions } from '../../callback/tolerance.js'
 import { KnownSecrets } from '../../logging/known-secrets.js'
 import type { Logger } from '../../logging/logger.js'
 import { InboxWorker } from '../../worker/create-worker.js'
 import { parseWorkerOptions, type WorkerSettings } from '../../worker/worker-options.js'
 import type { WorkSettings } from './settings.js'
-import { loadInboxMaker } from './inbox-setting.js'
 import { withOrigin } from './option-origin.js'
 import { registerHandlers } from './standalone-receiver.js'
 
@@ -22,19 +22,19 @@ export async function standaloneWorker(settings: WorkSettings, logger: Logger): 
   const { worker: options, file, origin } = settings
   const secrets = new KnownSecrets()
   secrets.add([{ secret: settings.log.secrets }])
-  if (settings.inbox.kind === 'none') {
+  if (!settings.inbox) {
     const message = `${origin('inbox')}: there is no inbox: a worker handles what a receiver has stored. Configure an inbox.`
     throw new CountersignError('ERR_CONFIG_INVALID', message)
   }
-  const makeInbox = await loadInboxMaker(settings.inbox)
+  const makeInbox = await settings.inbox.load()
   const parsed = withOrigin(origin, () => {
     const inbox = makeInbox(options.clock, logger)
     checkRetention(file.name, 'inbox', inbox.retentionMs, toleranceOptions(file.name, settings.tolerance))
     return parseWorkerOptions({ ...options, inbox, logger }, secrets)
   })
   const worker = new InboxWorker(parsed, secrets)
-  const { types, any, unhandled } = await registerHandlers(worker, settings, secrets)
-  if (types.size > 0 || any || unhandled) return { worker, parsed }
+  await registerHandlers(worker, settings, secrets)
+  if (!worker[HANDLERS].isEmpty) return { worker, parsed }
   const message = `${file.name}: there are no handlers: a worker would handle nothing. Set "handlers".`
   throw new CountersignError('ERR_CONFIG_INVALID', message)
 }

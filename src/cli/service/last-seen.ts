@@ -1,18 +1,9 @@
 import { CountersignError } from '../../base/errors.js'
-import { isMissing } from '../../base/is-missing.js'
-import type { LastSigned, LastSignedReport, SigningSecret } from '../../inbox/last-signed.js'
-import { lastSigned } from '../../inbox/sqlite/last-signed.js'
-import { readInboxFile } from '../../inbox/sqlite/read-inbox-file.js'
+import type { LastSigned, SigningSecret } from '../../inbox/last-signed.js'
 import { secretFingerprint } from '../../callback/secret-fingerprint.js'
 import { withoutQuery } from '../../callback/subscriptions.js'
 import type { ConfiguredSubscription } from '../config/config-subscriptions.js'
-import { databaseName } from '../config/connection-string.js'
-import {
-  findBuiltInInbox,
-  type InboxDatabase,
-  type InboxFile,
-  type InboxFlags,
-} from '../config/inbox-file.js'
+import { findInbox, type InboxFlags } from '../inboxes/find-inbox.js'
 import { UsageError, type Io } from '../io.js'
 import { hmacKey } from '../../signature/secret.js'
 
@@ -48,9 +39,7 @@ export async function lastSeen(
   flags: InboxFlags,
   io: Io,
 ): Promise<LastSeen> {
-  const inbox = await findBuiltInInbox(flags, io, 'say when a secret was last used')
-  if (inbox.kind === 'file' && isMissing(inbox.path))
-    throw new UsageError(`there is no inbox ${inbox.name} (${inbox.path}): nothing was stored yet`)
+  const { inbox } = await findInbox(flags, io)
   const found: SigningSecret[] = []
   const rows = subscriptions.flatMap(({ place, id, eventTypeName, callbackUrl, secrets }) =>
     secrets.map(({ name: secretName, secret }) => {
@@ -66,41 +55,16 @@ export async function lastSeen(
       return { ...about, fingerprint, index: found.push({ eventTypeName, callbackUrl, secret }) - 1 }
     }),
   )
-  const { name, report } = inbox.kind === 'file' ? await inFile(inbox, found) : await inDatabase(inbox, found)
+  const { seen, entries } = await inbox.lastSigned(found)
   return {
-    inbox: name,
-    entries: report.entries,
+    inbox: await inbox.name(),
+    entries,
     secrets: rows.map((row) => {
       if (!('index' in row)) return row
       const { index, ...about } = row
-      return { ...about, last: report.seen[index] ?? null }
+      return { ...about, last: seen[index] ?? null }
     }),
   }
-}
-
-interface Looked {
-  /** As messages name the inbox. */
-  readonly name: string
-  readonly report: LastSignedReport
-}
-
-const NOTHING: LastSignedReport = { seen: [], entries: 0 }
-
-async function inFile({ path }: InboxFile, secrets: readonly SigningSecret[]): Promise<Looked> {
-  return { name: path, report: (await readInboxFile(path, (db) => lastSigned(db, secrets))) ?? NOTHING }
-}
-
-async function inDatabase(
-  { options: { schema, busyTimeoutMs }, ...database }: InboxDatabase,
-  secrets: readonly SigningSecret[],
-): Promise<Looked> {
-  const { lastSignedInDatabase } = await import('../../inbox/postgres/last-signed.js')
-  const { databaseState } = await import('../../inbox/postgres/look-at-database.js')
-  const connectionString = await database.connectionString()
-  const where = { connectionString, schema, busyTimeoutMs }
-  const { schemaVersion } = await databaseState(where)
-  const report = schemaVersion === 0 ? NOTHING : await lastSignedInDatabase(where, secrets)
-  return { name: databaseName(connectionString), report }
 }
 
 /** The same for commands that can continue without it: returns the reason instead of throwing it. */

@@ -1,12 +1,6 @@
 import { CountersignError } from '../../../base/errors.js'
-import { isMissing } from '../../../base/is-missing.js'
-import { schemaVersionOf } from '../../../inbox/sqlite/read-inbox-file.js'
-import {
-  findBuiltInInbox,
-  type InboxDatabase,
-  type InboxFile,
-  type InboxFlags,
-} from '../../config/inbox-file.js'
+import type { ConfiguredInbox } from '../../inboxes/configured-inbox.js'
+import { findInbox, type InboxFlags } from '../../inboxes/find-inbox.js'
 import { complain, EXIT, UsageError, type ExitCode, type Io } from '../../io.js'
 import { someText } from '../../option-values.js'
 import type { DefineSubcommand } from './subcommand.js'
@@ -30,28 +24,23 @@ export const defineMigrate: DefineSubcommand = (subcommand, io, finish) => {
     )
     .action(async (flags: MigrateFlags) => {
       if (flags.role !== undefined && !flags.print) throw new UsageError('--role needs --print')
-      const found = await findBuiltInInbox(flags, io, 'migrate')
-      finish(flags.print ? await print(found, flags, io) : await migrate(found, io))
+      const { inbox } = await findInbox(flags, io)
+      if (!flags.print) return finish(await migrate(inbox, io))
+      io.stdout.write(await inbox.migrationSql(flags.role))
+      finish(EXIT.done)
     })
 }
 
-async function print(found: InboxFile | InboxDatabase, { role }: MigrateFlags, io: Io): Promise<ExitCode> {
-  if (found.kind === 'file') {
-    throw new UsageError(
-      `--print is for an inbox in a database, and the file ${found.name} is brought up to date without it: ` +
-        'name the database in the configuration or in COUNTERSIGN_INBOX',
-    )
-  }
-  const { grantStatements, migrationSql } = await import('../../../inbox/postgres/schema.js')
-  const { schema } = found.options
-  io.stdout.write(migrationSql(schema))
-  if (role !== undefined) io.stdout.write(grantStatements(role, schema))
-  return EXIT.done
-}
-
-async function migrate(found: InboxFile | InboxDatabase, io: Io): Promise<ExitCode> {
+async function migrate(configured: ConfiguredInbox, io: Io): Promise<ExitCode> {
   try {
-    const [before, after] = found.kind === 'file' ? await migrateFile(found) : await migrateDatabase(found)
+    const before = await configured.schemaVersion()
+    const inbox = (await configured.load())(undefined, false)
+    try {
+      await inbox.open()
+    } finally {
+      await inbox.close()
+    }
+    const after = await configured.schemaVersion()
     const change =
       before === after ? `is of version ${after}: there was nothing to do` : `${before} -> ${after}`
     io.stdout.write(`schema ${change}\n`)
@@ -61,35 +50,4 @@ async function migrate(found: InboxFile | InboxDatabase, io: Io): Promise<ExitCo
     complain(io, error.message)
     return EXIT.failed
   }
-}
-
-type Versions = readonly [before: number, after: number]
-
-async function migrateFile({ path, name }: InboxFile): Promise<Versions> {
-  if (isMissing(path)) throw new UsageError(`there is no inbox ${name} (${path}): name it with --inbox`)
-  const { SqliteInbox } = await import('../../../inbox/sqlite/sqlite-inbox.js')
-  const before = await schemaVersionOf(path)
-  const inbox = new SqliteInbox({ file: path, logger: false })
-  try {
-    await inbox.open()
-  } finally {
-    await inbox.close()
-  }
-  return [before, await schemaVersionOf(path)]
-}
-
-async function migrateDatabase({ options, ...database }: InboxDatabase): Promise<Versions> {
-  const { databaseState } = await import('../../../inbox/postgres/look-at-database.js')
-  const { PostgresInbox } = await import('../../../inbox/postgres/postgres-inbox.js')
-  const connectionString = await database.connectionString()
-  const { schema, busyTimeoutMs } = options
-  const version = async () => (await databaseState({ connectionString, schema, busyTimeoutMs })).schemaVersion
-  const before = await version()
-  const inbox = new PostgresInbox({ ...options, connectionString, logger: false })
-  try {
-    await inbox.open()
-  } finally {
-    await inbox.close()
-  }
-  return [before, await version()]
 }

@@ -1,12 +1,8 @@
 import type { Command } from 'commander'
 import { CountersignError } from '../../../base/errors.js'
-import { isMissing } from '../../../base/is-missing.js'
 import type { InboxOperations } from '../../../inbox/operations.js'
-import { DEFAULT_SCHEMA } from '../../../inbox/postgres/schema-name.js'
-import { refuseOlderFile } from '../../../inbox/sqlite/read-inbox-file.js'
-import { complain, EXIT, UsageError, type ExitCode, type Io } from '../../io.js'
-import { databaseName } from '../../config/connection-string.js'
-import { findInbox, type FoundInbox, type InboxFlags } from '../../config/inbox-file.js'
+import { findInbox, type InboxFlags } from '../../inboxes/find-inbox.js'
+import { complain, EXIT, type ExitCode, type Io } from '../../io.js'
 
 export type { InboxFlags }
 
@@ -15,17 +11,17 @@ export type AddSubcommand = (name: string, description: string) => Command
 
 export type DefineSubcommand = (subcommand: AddSubcommand, io: Io, finish: (code: ExitCode) => void) => void
 
-/** A missing file is not made: to look at the wrong place must not look like an empty inbox. */
+/** Opens the inbox for `use`, and closes it. It is neither created nor migrated. */
 export async function withInbox(
   flags: InboxFlags,
   io: Io,
   use: (inbox: InboxOperations) => Promise<ExitCode>,
   { asksRetention = false } = {},
 ): Promise<ExitCode> {
-  const found = await findInbox(flags, io, { asksRetention })
-  const inbox = await inboxOf(found)
+  const { inbox: configured, retention } = await findInbox(flags, io, { asksRetention })
+  const inbox = (await configured.load(retention))(undefined, false)
   try {
-    await refuseToMigrate(found)
+    await configured.checkIsThere()
     await inbox.open()
     return await use(inbox)
   } catch (error) {
@@ -35,37 +31,4 @@ export async function withInbox(
   } finally {
     await inbox.close()
   }
-}
-
-async function inboxOf(found: FoundInbox): Promise<InboxOperations> {
-  if (found.kind === 'own') return found.inbox
-  if (found.kind === 'database') {
-    const { PostgresInbox } = await import('../../../inbox/postgres/postgres-inbox.js')
-    const connectionString = await found.connectionString()
-    return new PostgresInbox({ ...found.options, connectionString, logger: false })
-  }
-  const { path, name, retention } = found
-  if (isMissing(path)) {
-    throw new UsageError(
-      `there is no inbox ${name} (${path}): name it with --inbox, or go where the configuration is`,
-    )
-  }
-  const { SqliteInbox } = await import('../../../inbox/sqlite/sqlite-inbox.js')
-  return new SqliteInbox({ file: path, ...retention, logger: false })
-}
-
-/** @throws UsageError, CountersignError ERR_INBOX_OLDER */
-async function refuseToMigrate(found: FoundInbox): Promise<void> {
-  if (found.kind === 'file') return refuseOlderFile(found.path)
-  if (found.kind === 'own') return
-  const { databaseState, olderSchemaError } = await import('../../../inbox/postgres/look-at-database.js')
-  const { schema = DEFAULT_SCHEMA, busyTimeoutMs } = found.options
-  const connectionString = await found.connectionString()
-  const state = await databaseState({ connectionString, schema, busyTimeoutMs })
-  if (state.schemaVersion >= state.neededVersion) return
-  if (state.schemaVersion > 0) throw olderSchemaError(schema, state)
-  throw new UsageError(
-    `there is no inbox in schema ${JSON.stringify(schema)} of ${databaseName(connectionString)}: start a receiver, or run ` +
-      'countersign inbox migrate',
-  )
 }

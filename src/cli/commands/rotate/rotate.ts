@@ -10,7 +10,7 @@ import {
   UNTIL_THEN,
   type CreationReport,
 } from '../../service/create-subscription.js'
-import type { InboxFlags } from '../../config/inbox-file.js'
+import type { InboxFlags } from '../../inboxes/find-inbox.js'
 import { UsageError, type ExitCode, type Io } from '../../io.js'
 import {
   commandWith,

@@ -1,6 +1,6 @@
 import { CountersignError } from '../../../base/errors.js'
 import type { ConfiguredSubscription } from '../../config/config-subscriptions.js'
-import type { InboxFlags } from '../../config/inbox-file.js'
+import type { InboxFlags } from '../../inboxes/find-inbox.js'
 import { complain, EXIT, printJson, UsageError, type ExitCode, type Io } from '../../io.js'
 import { lastSeen, readableSeen, type LastSeen, type SecretSeen } from '../../service/last-seen.js'
 import { fields, fitted, table, widthOf } from '../../table.js'

@@ -11,9 +11,10 @@ import { EXIT, UsageError, type ExitCode, type Io } from '../../io.js'
 import { readSecret, type SecretFlags } from '../../secret-option.js'
 import { announce, requestLogger } from './announce.js'
 import { clientSecret, type ClientSecretFlags } from './client-secret.js'
-import type { FaultChoice } from './faults.js'
 import { printDeliveries, type ReceiverKind } from './print.js'
 import { untilListening } from './target.js'
+
+export type FaultChoice = FaultName | 'none'
 
 /** The command line of `simulate`. */
 export interface SimulateFlags extends SecretFlags, ClientSecretFlags {

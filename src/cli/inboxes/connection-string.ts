@@ -3,9 +3,9 @@ import { parseUrl } from '../../base/parse-url.js'
 import { refuseSurroundingSpace } from '../../base/surrounding-space.js'
 import { refuseSeveralHosts } from '../../inbox/postgres/one-address.js'
 import { UsageError } from '../io.js'
-import type { SecretReference } from './config-entry.js'
-import type { ConfigFile } from './config-file.js'
-import { resolveOption } from './config-secrets.js'
+import type { SecretReference } from '../config/config-entry.js'
+import type { ConfigFile } from '../config/config-file.js'
+import { resolveOption } from '../config/config-secrets.js'
 
 export type ConnectionStringReference = string | NonNullable<SecretReference>
 
