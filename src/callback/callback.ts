@@ -94,9 +94,13 @@ export interface VerifiedCallback<Type extends string = string> {
   readonly subscription: PublicSubscription
   /** Which secret of the subscription signed it: 12 hexadecimal digits that do not reveal the secret. */
   readonly secretFingerprint: string
+}
+
+/** A verified callback as an inbox returns it to a worker. */
+export interface StoredCallback extends VerifiedCallback {
   /**
    * The W3C trace context of the process that received it, as that process stored it with the entry: `traceparent`, and after
-   * a line feed `tracestate` if there is one. Undefined without an inbox.
+   * a line feed `tracestate` if there is one.
    */
   readonly traceContext?: string | undefined
 }

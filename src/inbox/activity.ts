@@ -1,14 +1,21 @@
+import { types } from 'node:util'
 import type { HasAll } from '../base/has-all.js'
 import { checkKnownOptions, wrongOption } from '../base/option-checks.js'
 import type { InboxState } from './states.js'
 
-/** A time range, and the length of its parts, in milliseconds. Times are since 1970. */
+/** A time range, and the length of its parts. Times are dates, or milliseconds since 1970. */
 export interface ActivityRequest {
-  readonly from: number
+  readonly from: Date | number
   /** The end of the range. This time is not included. */
-  readonly to: number
-  /** The length of a part. The range may have at most 1,000 parts. The last part ends at `to`. */
+  readonly to: Date | number
+  /** The length of a part, in milliseconds. The range may have at most 1,000 parts. The last part ends at `to`. */
   readonly bucketMs: number
+}
+
+/** A request with its times in milliseconds since 1970. */
+export interface ActivityRange extends ActivityRequest {
+  readonly from: number
+  readonly to: number
 }
 
 /** How many entries ended within one part of a time range. */
@@ -33,33 +40,37 @@ const REQUEST_NAMES = ['from', 'to', 'bucketMs'] as const satisfies readonly (ke
 void (true satisfies HasAll<keyof ActivityRequest, typeof REQUEST_NAMES>)
 
 /** @throws CountersignError ERR_OPTION_UNKNOWN, ERR_OPTION_INVALID */
-export function checkActivity(request: ActivityRequest): void {
+export function activityRange(request: ActivityRequest): ActivityRange {
   checkKnownOptions(OWNER, request, REQUEST_NAMES, { option: 'request', part: 'request' })
-  const { from, to, bucketMs } = request
+  const { bucketMs } = request
+  const [from, to] = [timeOf(request.from), timeOf(request.to)]
   if (![from, to].every(Number.isSafeInteger) || from >= to)
     throw wrongOption(
       OWNER,
       'from',
-      `from is ${from} and to is ${to}: use whole numbers, with from before to.`,
+      `from is ${from} and to is ${to}: use dates or whole numbers, with from before to.`,
     )
-  if (!Number.isSafeInteger(bucketMs) || bucketMs < 1 || bucketsOf(request) > MAX_BUCKETS) {
+  if (!Number.isSafeInteger(bucketMs) || bucketMs < 1 || bucketsOf({ from, to, bucketMs }) > MAX_BUCKETS) {
     const cure = `use a whole number that divides the range into at most ${MAX_BUCKETS} parts`
     throw wrongOption(OWNER, 'bucketMs', `bucketMs is ${bucketMs}: ${cure}.`)
   }
+  return { from, to, bucketMs }
 }
 
-function bucketsOf({ from, to, bucketMs }: ActivityRequest): number {
+export function timeOf(time: Date | number): number {
+  return types.isDate(time) ? time.getTime() : time
+}
+
+function bucketsOf({ from, to, bucketMs }: ActivityRange): number {
   return Math.ceil((to - from) / bucketMs)
 }
 
 /** Counts entries by the part of the range in which they ended. */
 export class ActivityCounts {
-  readonly #request: ActivityRequest
+  readonly #request: ActivityRange
   readonly #buckets: Record<ActivityState, number>[]
 
-  /** @throws CountersignError ERR_OPTION_UNKNOWN, ERR_OPTION_INVALID */
-  constructor(request: ActivityRequest) {
-    checkActivity(request)
+  constructor(request: ActivityRange) {
     this.#request = request
     this.#buckets = Array.from({ length: bucketsOf(request) }, () => ({
       handled: 0,

@@ -1,8 +1,23 @@
-import type { EntryId, VerifiedCallback } from '../callback/callback.js'
+import type { EntryId, StoredCallback, VerifiedCallback } from '../callback/callback.js'
 import type { PostgresTransaction } from './postgres/guarded-transaction.js'
-import type { ActResult, ArrivedHeaders, InboxOperations } from './operations.js'
+import type { ActivityBucket, ActivityRange } from './activity.js'
+import type {
+  ActResult,
+  ArrivedHeaders,
+  EntryCount,
+  EntryFilter,
+  EntryList,
+  EntryPage,
+  InboxOperations,
+} from './operations.js'
 import type { Decision } from './operator-action.js'
 import type { OperatorAction } from './states.js'
+
+/** A filter with its times in milliseconds since 1970. */
+export interface EngineFilter extends EntryFilter {
+  readonly before?: number | undefined
+  readonly after?: number | undefined
+}
 
 /**
  * What receivers and workers use of an inbox, behind `ENGINE`: it holds verified callbacks durably until they have been handled.
@@ -14,7 +29,10 @@ import type { OperatorAction } from './states.js'
  *
  * An id is a text that the inbox makes. An id that the inbox cannot have made belongs to no entry; it is never an error.
  */
-export interface InboxEngine extends Omit<InboxOperations, 'open' | 'act' | 'close'> {
+export interface InboxEngine extends Omit<
+  InboxOperations,
+  'open' | 'list' | 'count' | 'activity' | 'act' | 'close'
+> {
   /**
    * Connects, and brings the schema up to date. Rejects when it cannot. Safe to call twice. Several receivers and workers of a
    * process may open the same object: each passes itself as `opener`.
@@ -96,6 +114,12 @@ export interface InboxEngine extends Omit<InboxOperations, 'open' | 'act' | 'clo
     work: (transaction: PostgresTransaction) => Promise<ClaimEnd>,
   ): Promise<'committed' | 'lost'>
 
+  list(filter: EngineFilter, page: EntryPage): Promise<EntryList>
+
+  count(filter: EngineFilter, max: number): Promise<EntryCount>
+
+  activity(request: ActivityRange): Promise<readonly ActivityBucket[]>
+
   /** Carries out and records a decision, as `InboxOperations.act` says, and tells those who have opened the object. */
   act(id: EntryId, action: OperatorAction, decision: Decision): Promise<ActResult>
 
@@ -134,7 +158,7 @@ export interface Arrival {
   readonly bodyId?: string | undefined
   /** The headers of the request, without credentials and signatures. */
   readonly headers?: ArrivedHeaders | undefined
-  /** See `VerifiedCallback`. Made by the receiving process, at most 600 bytes. */
+  /** See `StoredCallback`. Made by the receiving process, at most 600 bytes. */
   readonly traceContext?: string | undefined
   /** Until when the caller waits for the result, by `performance.now()`. */
   readonly awaitedUntil?: number | undefined
@@ -206,7 +230,7 @@ export interface ClaimToken {
 }
 
 export interface ClaimedEntry extends ClaimToken {
-  readonly callback: VerifiedCallback
+  readonly callback: StoredCallback
   /**
    * The number of the attempt that begins with `begin`; from 1. Only attempts that began are counted. Counted from 1 again
    * when an operator retries the entry.

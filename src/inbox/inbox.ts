@@ -1,7 +1,7 @@
 import { invalidOption, isRecord, kindOf } from '../base/option-checks.js'
 import type { EntryId } from '../callback/callback.js'
-import { checkActivity, type ActivityBucket, type ActivityRequest } from './activity.js'
-import type { InboxEngine } from './engine.js'
+import { activityRange, timeOf, type ActivityBucket, type ActivityRequest } from './activity.js'
+import type { EngineFilter, InboxEngine } from './engine.js'
 import { checkAction, checkCount, checkId, checkPage, checkPrune } from './operation-checks.js'
 import type {
   ActOptions,
@@ -56,17 +56,16 @@ export class Inbox implements InboxOperations {
 
   async list(filter: EntryFilter, page: EntryPage = {}): Promise<EntryList> {
     checkPage('inbox.list', filter, page)
-    return this.#engine.list(filter, page)
+    return this.#engine.list(inMilliseconds(filter), page)
   }
 
   async count(filter: EntryFilter, max: number): Promise<EntryCount> {
     checkCount(filter, max)
-    return this.#engine.count(filter, max)
+    return this.#engine.count(inMilliseconds(filter), max)
   }
 
   async activity(request: ActivityRequest): Promise<readonly ActivityBucket[]> {
-    checkActivity(request)
-    return this.#engine.activity(request)
+    return this.#engine.activity(activityRange(request))
   }
 
   async show(id: EntryId): Promise<Entry | undefined> {
@@ -100,6 +99,14 @@ export function inboxOption(owner: string, inbox: unknown): Inbox {
   if (isInbox(inbox)) return inbox
   // A text may be a connection string with a password.
   throw invalidOption(owner, 'inbox', inbox, cureOf(inbox), kindOf(inbox))
+}
+
+function inMilliseconds({ before, after, ...filter }: EntryFilter): EngineFilter {
+  return {
+    ...filter,
+    before: before === undefined ? undefined : timeOf(before),
+    after: after === undefined ? undefined : timeOf(after),
+  }
 }
 
 export function isInbox(value: unknown): value is Inbox {

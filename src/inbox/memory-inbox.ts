@@ -2,9 +2,10 @@ import type { EntryId } from '../callback/callback.js'
 import type { HasAll } from '../base/has-all.js'
 import { environmentOf } from '../base/environment.js'
 import { checkKnownOptions, clockOption } from '../base/option-checks.js'
-import type { ActivityBucket, ActivityRequest } from './activity.js'
+import type { ActivityBucket, ActivityRange } from './activity.js'
 import { AskedTypes } from './handled-types.js'
 import type {
+  EngineFilter,
   AddResult,
   Arrival,
   BeginOnArrival,
@@ -21,7 +22,6 @@ import type {
   ActResult,
   Entry,
   EntryCount,
-  EntryFilter,
   EntryPage,
   EntryList,
   EntrySummary,
@@ -109,18 +109,18 @@ class MemoryEngine implements InboxEngine {
     return statsOf(this.#entries.all.values(), this.#entries.shownStates())
   }
 
-  async list(filter: EntryFilter, page: EntryPage): Promise<EntryList> {
+  async list(filter: EngineFilter, page: EntryPage): Promise<EntryList> {
     const entries = this.#list(filter, page)
     const isFull = entries.length === (page.limit ?? DEFAULT_PAGE_LIMIT)
     return isFull && entries.length > 0 ? { entries, next: entries.at(-1)!.id } : { entries }
   }
 
-  async count(filter: EntryFilter, max: number): Promise<EntryCount> {
+  async count(filter: EngineFilter, max: number): Promise<EntryCount> {
     const { length } = this.#list(filter, { limit: max + 1 })
     return { count: Math.min(length, max), more: length > max }
   }
 
-  async activity(request: ActivityRequest): Promise<readonly ActivityBucket[]> {
+  async activity(request: ActivityRange): Promise<readonly ActivityBucket[]> {
     return activityOf(this.#entries.all.values(), request)
   }
 
@@ -155,7 +155,7 @@ class MemoryEngine implements InboxEngine {
     await this.#openers.close(opener, async () => {})
   }
 
-  #list(filter: EntryFilter, page: EntryPage): EntrySummary[] {
+  #list(filter: EngineFilter, page: EntryPage): EntrySummary[] {
     return listOf(this.#entries.all.values(), filter, page, this.#entries.shownStates())
   }
 

@@ -20,8 +20,17 @@ function checkFilter(owner: string, filter: EntryFilter): void {
   for (const name of FILTER_TEXTS) checkText(owner, name, filter[name], 'pass a text')
   for (const name of FILTER_TIMES) {
     const time: unknown = filter[name]
-    if (time === undefined || (typeof time === 'number' && !Number.isNaN(time))) continue
-    throw invalidOption(owner, name, time, 'use milliseconds since 1970, such as those of Date.now()')
+    if (
+      time === undefined ||
+      ((typeof time === 'number' || types.isDate(time)) && !Number.isNaN(Number(time)))
+    )
+      continue
+    throw invalidOption(
+      owner,
+      name,
+      time,
+      'use a date, or milliseconds since 1970 such as those of Date.now()',
+    )
   }
 }
 

@@ -132,9 +132,9 @@ export interface EntryFilter {
   readonly subscriptionId?: string | undefined
   /** A text that the reason contains. The case of the letters A to Z is ignored. */
   readonly reason?: string | undefined
-  /** Received before or after this time, in milliseconds since 1970. */
-  readonly before?: number | undefined
-  readonly after?: number | undefined
+  /** Received before or after this time: a date, or milliseconds since 1970. */
+  readonly before?: Date | number | undefined
+  readonly after?: Date | number | undefined
 }
 
 export interface EntryPage {
@@ -184,7 +184,7 @@ export interface EntryCount {
 export interface Entry extends EntrySummary {
   readonly rawBody: Buffer
   readonly headers?: ArrivedHeaders | undefined
-  /** See `VerifiedCallback`. */
+  /** The W3C trace context of the process that received it: `traceparent`, and after a line feed `tracestate` if there is one. */
   readonly traceContext?: string | undefined
   /** The latest 50 attempts, oldest first. They include the attempts before an operator retried the entry. */
   readonly attemptHistory: readonly Attempt[]

@@ -1,4 +1,4 @@
-import { defaultSubscriptionId, type VerifiedCallback } from '../callback/callback.js'
+import { defaultSubscriptionId, type StoredCallback } from '../callback/callback.js'
 import { attemptsBefore, attemptsOf, pastAttemptsOf } from './attempt-history.js'
 import type { Entry, EntrySummary, SeenEntry } from './operations.js'
 import type { InboxState, StoredState } from './states.js'
@@ -32,7 +32,7 @@ export interface CallbackRow extends CommonRow {
   readonly trace_context: string | null
 }
 
-export function callbackOf(row: CallbackRow, rawBody: Buffer, textOf: TextOf = asIs): VerifiedCallback {
+export function callbackOf(row: CallbackRow, rawBody: Buffer, textOf: TextOf = asIs): StoredCallback {
   const { trace_context: traceContext } = row
   return {
     type: textOf(row.event_type),
@@ -175,7 +175,7 @@ function asIs(text: string): string {
   return text
 }
 
-function subscriptionOf(row: CommonRow, textOf: TextOf): VerifiedCallback['subscription'] {
+function subscriptionOf(row: CommonRow, textOf: TextOf): StoredCallback['subscription'] {
   const eventTypeName = textOf(row.subscribed_type)
   const callbackUrl = textOf(row.callback_url)
   const { description, subscription_id: ownId } = row

@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { Environment } from '../base/environment.js'
 import { isPending, type MaybePending } from '../base/pending.js'
-import type { VerifiedCallback } from '../callback/callback.js'
+import type { StoredCallback } from '../callback/callback.js'
 import { copyOfCallback } from '../callback/copy-of-callback.js'
 import type { AddResult, Arrival, ClaimedEntry, ClaimToken, InboxEngine } from '../inbox/engine.js'
 
@@ -32,7 +32,7 @@ export interface BegunEntry {
 
 /** An arrival for which a slot of the worker is kept free. */
 interface Beginning {
-  readonly callback: VerifiedCallback
+  readonly callback: StoredCallback
   readonly begunAt: number
 }
 

@@ -103,8 +103,7 @@ function startOfBegun({ begunAt, isAborted }: Run, { leaseMs, environment }: Att
 
 /** On Node 20 a spread with further properties would take 1 percent of the time of an entry. */
 function eventOf(callback: VerifiedCallback, payload: CallbackPayload, byOperator: boolean): CallbackEvent {
-  const { type, idempotencyKey, signedAt, receivedAt, rawBody, subscription } = callback
-  const { secretFingerprint, traceContext } = callback
+  const { type, idempotencyKey, signedAt, receivedAt, rawBody, subscription, secretFingerprint } = callback
   const event: { [Name in keyof Required<CallbackEvent>]: CallbackEvent[Name] } = {
     type,
     idempotencyKey,
@@ -113,7 +112,6 @@ function eventOf(callback: VerifiedCallback, payload: CallbackPayload, byOperato
     rawBody,
     subscription,
     secretFingerprint,
-    traceContext,
     payload,
     byOperator,
   }

@@ -1,5 +1,6 @@
 import {
   createReceiver,
+  MemoryInbox,
   type Attempt,
   type AttemptState,
   type Entry,
@@ -12,6 +13,9 @@ import { migrationSql } from '../../src/postgres.js'
 import { equal } from './equal.js'
 
 declare const operations: InboxOperations
+
+await operations.list({ after: new Date(), before: Date.now() })
+await operations.activity({ from: new Date(), to: Date.now(), bucketMs: 3_600_000 })
 
 const entry = await operations.show('1')
 equal<Entry | undefined>()(entry)
@@ -29,3 +33,15 @@ createReceiver({ subscriptions: [] }).events.on('explained', (event) => {
 })
 // @ts-expect-error the migrations are those of this version
 migrationSql('countersign', [])
+
+const inbox = new MemoryInbox()
+await inbox.open()
+// @ts-expect-error what workers use is not a part of the public interface
+void inbox.claim
+// @ts-expect-error an object with methods is not an inbox
+createReceiver({ subscriptions: [], inbox: { open() {} } })
+
+createReceiver({ subscriptions: [] }).on('transfers.book-completed', (event) => {
+  // @ts-expect-error the trace context of the entry is for spans only
+  void event.traceContext
+})

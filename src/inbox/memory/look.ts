@@ -2,11 +2,12 @@ import {
   ACTIVITY_STATES,
   ActivityCounts,
   type ActivityBucket,
-  type ActivityRequest,
+  type ActivityRange,
   type ActivityState,
 } from '../activity.js'
 import { NO_ENTRIES } from '../states.js'
-import type { EntryFilter, EntryPage, EntrySummary, InboxStats } from '../operations.js'
+import type { EngineFilter } from '../engine.js'
+import type { EntryPage, EntrySummary, InboxStats } from '../operations.js'
 import { DEFAULT_PAGE_LIMIT } from '../search.js'
 import type { InboxState } from '../states.js'
 import { summaryOf, type MemoryEntry } from './memory-entry.js'
@@ -37,7 +38,7 @@ export function statsOf(entries: Iterable<MemoryEntry>, stateOf: StateOf): Inbox
 /** `entries` are in the order of their arrival. */
 export function listOf(
   entries: Iterable<MemoryEntry>,
-  filter: EntryFilter,
+  filter: EngineFilter,
   { afterId, limit = DEFAULT_PAGE_LIMIT, newestFirst = false }: EntryPage,
   stateOf: StateOf,
 ): EntrySummary[] {
@@ -71,7 +72,7 @@ export function listOf(
 /** Counts entries by time. It uses their stored states, because an activity never contains a computed state. */
 export function activityOf(
   entries: Iterable<MemoryEntry>,
-  request: ActivityRequest,
+  request: ActivityRange,
 ): readonly ActivityBucket[] {
   const counts = new ActivityCounts(request)
   for (const { state, finishedAt, callback } of entries) {

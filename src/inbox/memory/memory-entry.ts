@@ -1,4 +1,4 @@
-import type { EntryId, VerifiedCallback } from '../../callback/callback.js'
+import type { EntryId, StoredCallback } from '../../callback/callback.js'
 import { copyOfCallback } from '../../callback/copy-of-callback.js'
 import type { Arrival } from '../engine.js'
 import type { ArrivedHeaders } from '../operations.js'
@@ -12,7 +12,7 @@ export interface MemoryEntry {
   /** Increases with each arrival. */
   readonly sequence: number
   state: StoredState
-  callback: VerifiedCallback
+  callback: StoredCallback
   readonly key: string
   readonly bodyHash: string
   readonly signature: string

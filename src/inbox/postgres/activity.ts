@@ -2,17 +2,14 @@ import {
   ACTIVITY_STATES,
   ActivityCounts,
   type ActivityBucket,
-  type ActivityRequest,
+  type ActivityRange,
   type ActivityState,
 } from '../activity.js'
 import type { BigInteger } from '../stored-entry.js'
 import type { Transaction } from './transaction.js'
 
 /** Counts by the indexes on the ends of entries. */
-export async function activity(
-  tx: Transaction,
-  request: ActivityRequest,
-): Promise<readonly ActivityBucket[]> {
+export async function activity(tx: Transaction, request: ActivityRange): Promise<readonly ActivityBucket[]> {
   const counts = new ActivityCounts(request)
   const { from, to, bucketMs } = request
   for (const row of await tx.all<BucketRow>(COUNTS, from, to, bucketMs))

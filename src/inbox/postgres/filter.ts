@@ -1,4 +1,4 @@
-import type { EntryFilter } from '../operations.js'
+import type { EngineFilter } from '../engine.js'
 import { storedText } from './sql-text.js'
 
 /** Adds a value to those of a statement. Returns what names it in the SQL. */
@@ -11,7 +11,7 @@ export const SHOWN_STATE =
   "CASE WHEN state IN ('stored', 'retrying') AND event_type <> ALL ($1::text[]) THEN 'unhandled' ELSE state END"
 
 /** SQL for each condition of a filter. The first of the values is that of `SHOWN_STATE`. */
-export function conditionsOf(filter: EntryFilter, values: unknown[]): string[] {
+export function conditionsOf(filter: EngineFilter, values: unknown[]): string[] {
   const { states, eventType, idempotencyKey, bodyId, subscriptionId, reason, before, after } = filter
   const conditions: string[] = []
   const text = (value: string) => given(values, storedText(value), 'text')

@@ -1,6 +1,7 @@
 import type { EntryId } from '../../callback/callback.js'
-import type { ActivityBucket, ActivityRequest } from '../activity.js'
+import type { ActivityBucket, ActivityRange } from '../activity.js'
 import type {
+  EngineFilter,
   AddResult,
   Arrival,
   ClaimEnd,
@@ -17,7 +18,6 @@ import type {
   ActResult,
   Entry,
   EntryCount,
-  EntryFilter,
   EntryPage,
   EntryList,
   InboxStats,
@@ -133,15 +133,15 @@ class PostgresEngine implements InboxEngine {
     return this.#transaction(stats)
   }
 
-  list(filter: EntryFilter, page: EntryPage): Promise<EntryList> {
+  list(filter: EngineFilter, page: EntryPage): Promise<EntryList> {
     return this.#transaction((tx) => search(tx, filter, page))
   }
 
-  async count(filter: EntryFilter, max: number): Promise<EntryCount> {
+  async count(filter: EngineFilter, max: number): Promise<EntryCount> {
     return this.#transaction((tx) => count(tx, filter, max))
   }
 
-  async activity(request: ActivityRequest): Promise<readonly ActivityBucket[]> {
+  async activity(request: ActivityRange): Promise<readonly ActivityBucket[]> {
     return this.#transaction((tx) => activity(tx, request))
   }
 

@@ -1,6 +1,7 @@
 import type { EntryId } from '../../callback/callback.js'
 import { keyHashRange } from '../identity.js'
-import type { EntryCount, EntryFilter, EntryPage, EntryList, EntrySummary } from '../operations.js'
+import type { EngineFilter } from '../engine.js'
+import type { EntryCount, EntryPage, EntryList, EntrySummary } from '../operations.js'
 import {
   CLOCK_MARGIN_MS,
   countInSteps,
@@ -22,7 +23,7 @@ const EXAMINED_BY_STEP = 20_000
 /** `maxExamined`: see `searchInSteps`. Until the end of the transaction, the costs of the planner are those of a search. */
 export async function search(
   tx: Transaction,
-  filter: EntryFilter,
+  filter: EngineFilter,
   page: EntryPage,
   maxExamined?: number,
 ): Promise<EntryList> {
@@ -34,7 +35,7 @@ export async function search(
 }
 
 /** Until the end of the transaction, the costs of the planner are those of a search. */
-export async function count(tx: Transaction, filter: EntryFilter, max: number): Promise<EntryCount> {
+export async function count(tx: Transaction, filter: EngineFilter, max: number): Promise<EntryCount> {
   await costByEntries(tx)
   const handled = await typesWithHandlers(tx)
   return countInSteps(max, (afterId) => countStep(tx, filter, afterId, handled), EXAMINED_BY_STEP)
@@ -52,7 +53,7 @@ export async function costByEntries(tx: Transaction): Promise<void> {
 /** The first entries that match, among the next `EXAMINED_BY_STEP` candidates. */
 async function searchStep(
   tx: Transaction,
-  filter: EntryFilter,
+  filter: EngineFilter,
   { afterId, limit = DEFAULT_PAGE_LIMIT, newestFirst = false }: EntryPage,
   handled: string[] | null,
 ): Promise<SearchStep<EntrySummary[]>> {
@@ -72,7 +73,7 @@ async function searchStep(
 /** How many entries match, among the next `EXAMINED_BY_STEP` candidates. */
 async function countStep(
   tx: Transaction,
-  filter: EntryFilter,
+  filter: EngineFilter,
   afterId: EntryId | undefined,
   handled: string[] | null,
 ): Promise<SearchStep<number>> {
@@ -103,7 +104,7 @@ interface Candidates {
 /** Undefined if there are no candidates. */
 async function candidatesOf(
   tx: Transaction,
-  filter: EntryFilter,
+  filter: EngineFilter,
   { afterId, newestFirst, values }: CandidateOptions,
 ): Promise<Candidates | undefined> {
   const after = afterId === undefined ? undefined : rowId(afterId)
@@ -139,12 +140,12 @@ async function candidatesOf(
   }
 }
 
-function matching(filter: EntryFilter, values: unknown[]): string {
+function matching(filter: EngineFilter, values: unknown[]): string {
   return conditionsOf(filter, values).join(' AND ') || 'true'
 }
 
 /** Conditions that together select all entries that can match. Each is served by an index in the order of ids. */
-function sourcesOf({ idempotencyKey, bodyId, states }: EntryFilter, values: unknown[]): string[] {
+function sourcesOf({ idempotencyKey, bodyId, states }: EngineFilter, values: unknown[]): string[] {
   if (idempotencyKey !== undefined) {
     const [first, last] = keyHashRange(idempotencyKey)
     return [`key_hash BETWEEN ${given(values, first, 'bytea')} AND ${given(values, last, 'bytea')}`]

@@ -1,9 +1,9 @@
-import { ACTIVITY_STATES, ActivityCounts, type ActivityBucket, type ActivityRequest } from '../activity.js'
+import { ACTIVITY_STATES, ActivityCounts, type ActivityBucket, type ActivityRange } from '../activity.js'
 import { countLastRange, inParts, type EndedRange } from './count-ended.js'
 import { inSteps, type ReadStep } from './in-steps.js'
 
 /** Counts by the indexes on the ends of entries, in steps. */
-export async function activity(request: ActivityRequest, read: ReadStep): Promise<readonly ActivityBucket[]> {
+export async function activity(request: ActivityRange, read: ReadStep): Promise<readonly ActivityBucket[]> {
   const counts = new ActivityCounts(request)
   const ranges = ACTIVITY_STATES.flatMap((state) =>
     inParts(counts.ranges.map((range): EndedRange => ({ state, ...range }))),

@@ -1,5 +1,5 @@
 import { keyHashRange } from '../identity.js'
-import type { EntryFilter } from '../operations.js'
+import type { EngineFilter } from '../engine.js'
 import type { SqliteValue } from './driver.js'
 
 /** SQL with its values. */
@@ -7,7 +7,7 @@ export type Condition = readonly [sql: string, ...values: SqliteValue[]]
 
 /** `unhandled`: the types that no worker has a handler for. */
 export function conditionsOf(
-  { states, eventType, idempotencyKey, bodyId, subscriptionId, reason, before, after }: EntryFilter,
+  { states, eventType, idempotencyKey, bodyId, subscriptionId, reason, before, after }: EngineFilter,
   unhandled: ReadonlySet<string>,
 ): Condition[] {
   const conditions: Condition[] = []

@@ -1,6 +1,7 @@
 import type { EntryId } from '../../callback/callback.js'
 import { keyHashRange } from '../identity.js'
-import type { EntryFilter, EntryPage, EntrySummary } from '../operations.js'
+import type { EngineFilter } from '../engine.js'
+import type { EntryPage, EntrySummary } from '../operations.js'
 import { CLOCK_MARGIN_MS, DEFAULT_PAGE_LIMIT, type SearchStep } from '../search.js'
 import type { InboxState } from '../states.js'
 import { conditionsOf, HAS_BODY_ID, joined, type Condition } from './filter.js'
@@ -15,7 +16,7 @@ export const EXAMINED_BY_STEP = 2_000
 /** The first entries that match, among the next `EXAMINED_BY_STEP` candidates. */
 export function searchStep(
   db: Reader,
-  filter: EntryFilter,
+  filter: EngineFilter,
   { afterId, limit = DEFAULT_PAGE_LIMIT, newestFirst = false }: EntryPage,
 ): SearchStep<EntrySummary[]> {
   const unhandled = unhandledTypes(db)
@@ -29,7 +30,11 @@ export function searchStep(
 }
 
 /** How many entries match, among the next `EXAMINED_BY_STEP` candidates. */
-export function countStep(db: Reader, filter: EntryFilter, afterId: EntryId | undefined): SearchStep<number> {
+export function countStep(
+  db: Reader,
+  filter: EngineFilter,
+  afterId: EntryId | undefined,
+): SearchStep<number> {
   const candidates = candidatesOf(db, filter, afterId, false)
   if (!candidates) return { found: 0, next: undefined }
   const { where, values } = joined([candidates.isOne, ...conditionsOf(filter, unhandledTypes(db))])
@@ -51,7 +56,7 @@ interface Candidates {
 /** Undefined if there are no candidates. */
 function candidatesOf(
   db: Reader,
-  filter: EntryFilter,
+  filter: EngineFilter,
   afterId: EntryId | undefined,
   newestFirst: boolean,
 ): Candidates | undefined {
@@ -91,7 +96,7 @@ function candidatesOf(
 type Source = readonly [index: string, ...condition: Condition]
 
 /** Sources that together contain all entries that can match. Each has them in the order of ids. */
-function sourcesOf({ idempotencyKey, bodyId, states }: EntryFilter): Source[] {
+function sourcesOf({ idempotencyKey, bodyId, states }: EngineFilter): Source[] {
   if (idempotencyKey !== undefined) {
     // This index is in the order of keys. Only a few entries share a key, so they are sorted.
     return [['INDEXED BY entries_by_key', 'key_hash BETWEEN ? AND ?', ...keyHashRange(idempotencyKey)]]
@@ -131,7 +136,7 @@ const SOURCE: Readonly<Record<UnfinishedState, typeof NOT_ENDED | typeof ENDED>>
 }
 
 /** A range of ids that contains all entries of the time range. `to` is not included. */
-function idRange(db: Reader, { before, after }: EntryFilter): { from: number; to: number } {
+function idRange(db: Reader, { before, after }: EngineFilter): { from: number; to: number } {
   return {
     from: after === undefined ? 0 : firstArrivedFrom(db, after - CLOCK_MARGIN_MS),
     to: before === undefined ? Number.MAX_SAFE_INTEGER : firstArrivedFrom(db, before + CLOCK_MARGIN_MS),

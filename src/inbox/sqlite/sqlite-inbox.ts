@@ -7,6 +7,7 @@ import type { HasAll } from '../../base/has-all.js'
 import { checkKnownOptions, clockOption, durationOption, invalidOption } from '../../base/option-checks.js'
 import { refuseSurroundingSpace } from '../../base/surrounding-space.js'
 import type {
+  EngineFilter,
   AddResult,
   Arrival,
   BeginOnArrival,
@@ -23,14 +24,13 @@ import type {
   ActResult,
   Entry,
   EntryCount,
-  EntryFilter,
   EntryPage,
   EntryList,
   InboxStats,
   OperatorAction,
   RelatedEntry,
 } from '../operations.js'
-import type { ActivityBucket, ActivityRequest } from '../activity.js'
+import type { ActivityBucket, ActivityRange } from '../activity.js'
 import { AskedTypes } from '../handled-types.js'
 import { InboxClock } from '../inbox-clock.js'
 import { Inbox } from '../inbox.js'
@@ -166,18 +166,18 @@ class SqliteEngine implements InboxEngine {
     return stats((step) => this.#commits.read(step))
   }
 
-  list(filter: EntryFilter, page: EntryPage): Promise<EntryList> {
+  list(filter: EngineFilter, page: EntryPage): Promise<EntryList> {
     const step = (afterId: EntryId | undefined, limit: number) =>
       this.#commits.read((db) => searchStep(db, filter, { ...page, afterId, limit }))
     return searchInSteps(page, step, EXAMINED_BY_STEP)
   }
 
-  async count(filter: EntryFilter, max: number): Promise<EntryCount> {
+  async count(filter: EngineFilter, max: number): Promise<EntryCount> {
     const step = (afterId: EntryId | undefined) => this.#commits.read((db) => countStep(db, filter, afterId))
     return countInSteps(max, step, EXAMINED_BY_STEP)
   }
 
-  activity(request: ActivityRequest): Promise<readonly ActivityBucket[]> {
+  activity(request: ActivityRange): Promise<readonly ActivityBucket[]> {
     return activity(request, (step) => this.#commits.read(step))
   }
 

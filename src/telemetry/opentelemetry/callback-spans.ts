@@ -11,7 +11,7 @@ import {
   type Tracer,
 } from '@opentelemetry/api'
 import { isPending, type MaybePending } from '../../base/pending.js'
-import type { VerifiedCallback } from '../../callback/callback.js'
+import type { StoredCallback, VerifiedCallback } from '../../callback/callback.js'
 import type { Outcome } from '../../callback/outcomes.js'
 import type { StepEvents } from '../../events/event-channel.js'
 import type { AnsweredEvent } from '../../events/lifecycle-events.js'
@@ -162,7 +162,8 @@ export function callbackSpans({
 }
 
 /** A worker may handle the entry hours later in another process. So the attempt has its own trace, with a link to the request. */
-function afterRequest({ traceContext }: VerifiedCallback): Origin {
+function afterRequest(callback: VerifiedCallback): Origin {
+  const { traceContext } = callback as StoredCallback
   const received = traceContext === undefined ? undefined : parseStoredTraceContext(traceContext)
   return { parent: ROOT_CONTEXT, links: received ? [{ context: received }] : [] }
 }

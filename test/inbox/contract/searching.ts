@@ -147,6 +147,16 @@ export function registerSearching({ describe, it }: Suite): void {
         }
       })
 
+    it('takes times as dates and as milliseconds', async ({ inbox }) => {
+      for (const ms of [0, 10, 20]) await inbox.add(createArrival({ receivedAt: new Date(RECEIVED_AT + ms) }))
+      const [after, before] = [RECEIVED_AT + 5, RECEIVED_AT + 15]
+      const found = await inbox.list({ after, before })
+      assert.equal(found.entries.length, 1)
+      const dates = { after: new Date(after), before: new Date(before) }
+      assert.deepEqual(await inbox.list(dates), found)
+      assert.deepEqual(await inbox.count(dates, 10), { count: 1, more: false })
+    })
+
     it('finds nothing after an id that it cannot have made', async ({ inbox }) => {
       await inbox.add(createArrival())
       assert.deepEqual(await inbox.list({}, { afterId: NO_ID }), { entries: [] })
@@ -183,6 +193,8 @@ export function registerSearching({ describe, it }: Suite): void {
         activity.reduce((total, bucket) => total + bucket[name], 0)
       assert.deepEqual([sum('handled'), sum('dead'), sum('discarded'), sum('quarantined')], [2, 1, 1, 0])
       assert.equal(activity[0]!.handled, 1)
+      const dates = { from: new Date(from), to: new Date(last + 1) }
+      assert.deepEqual(await inbox.activity({ ...dates, bucketMs }), activity)
       // The end of the range is not part of it.
       const before = await inbox.activity({ from: from - 10, to: from, bucketMs: 10 })
       assert.deepEqual(before, [
@@ -208,6 +220,7 @@ export function registerSearching({ describe, it }: Suite): void {
         { from, to: from + 1, bucketMs: 0 },
         { from, to: from + 10, bucketMs: 0.5 },
         { from: Number.NaN, to: from, bucketMs: 1 },
+        { from: new Date(Number.NaN), to: from, bucketMs: 1 },
         { from, to: from + 1_001, bucketMs: 1 },
       ])
         await assert.rejects(inbox.activity(request), { code: 'ERR_OPTION_INVALID' })

@@ -27,20 +27,21 @@ describe('openTelemetry', () => {
   it('stores no trace context of a span that is not sampled', async () => {
     const inbox = new MemoryInbox()
     const spans = recordSpans(new AlwaysOffSampler())
-    const { receiver, send, becomes, handled } = await runInboxReceiver({ inbox })
+    const { receiver, send, becomes } = await runInboxReceiver({ inbox })
     observeWith(spans).observe(receiver)
     await send(genuine())
     await becomes('1', 'handled')
-    expect(handled[0]!.traceContext).toBeUndefined()
+    expect((await inbox.show('1'))!.traceContext).toBeUndefined()
     expect(spans.all()).toEqual([])
   })
 
   it('handles callbacks where no SDK is registered', async () => {
-    const { receiver, send, becomes, handled } = await runInboxReceiver()
+    const inbox = new MemoryInbox()
+    const { receiver, send, becomes } = await runInboxReceiver({ inbox })
     openTelemetry().observe(receiver)
     expect((await send(genuine())).status).toBe(200)
     await becomes('1', 'handled')
-    expect(handled[0]!.traceContext).toBeUndefined()
+    expect((await inbox.show('1'))!.traceContext).toBeUndefined()
   })
 
   it('observes two receivers of a process', async () => {
