@@ -102,7 +102,9 @@ describeWithPostgres('an inbox in PostgreSQL', () => {
 
     const status = JSON.parse((await run(['rotate', '--status', '--json'], { cwd, env })).stdout)
     expect(status).toMatchObject({
-      inbox: expect.stringMatching(/^schema "countersign" of PostgreSQL database test_\d+_\d+ on 127\.0\.0\.1:\d+$/),
+      inbox: expect.stringMatching(
+        /^schema "countersign" of PostgreSQL database test_\d+_\d+ on 127\.0\.0\.1:\d+$/,
+      ),
       entries: 1,
       secrets: [{ secret: 'secret', last: { entryId: id } }],
     })
