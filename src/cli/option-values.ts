@@ -84,12 +84,6 @@ export function durations(text: string): number[] {
   return text.split(',').map((each) => duration(each.trim()))
 }
 
-/** A status after which a request has no further attempt. */
-export function finalStatus(text: string): number {
-  if (/^[2-5]\d\d$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('Use a status from 200 to 599.')
-}
-
 /** Statuses, separated by commas. */
 export function statuses(text: string): number[] {
   const list = text.split(',').map((status) => status.trim())

@@ -13,7 +13,6 @@ import { scramblerOf } from './capture/scramble.js'
 interface Flags {
   readonly out: string
   readonly rewrite?: string
-  readonly seed?: string
   readonly callbackUrl: string
   readonly json?: true
 }
@@ -45,12 +44,10 @@ export const defineCapture: DefineCommand = (command, io, finish) => {
   command.addHelpText('after', HELP)
   command
     .command('anonymise')
-    .alias('anonymize')
     .description('Make fixtures of captured requests.')
     .argument('<dir>', 'the folder of a capture')
     .requiredOption('--out <dir>', 'a new or empty folder for the fixtures', someText)
     .option('--rewrite <module>', 'a module that exports a function, in place of scrambling', someText)
-    .option('--seed <text>', 'gives the same values again in a later run (default: random)', someText)
     .option(
       '--callback-url <url>',
       'what the fixtures are sent to',
@@ -76,7 +73,7 @@ async function anonymise(folder: string, flags: Flags, io: Io): Promise<Written>
   await create(out)
   if ((await list(out)).length > 0) throw new UsageError(`--out: ${out} is not empty: name a new folder`)
 
-  const scramble = scramblerOf(flags.seed ?? randomBytes(32).toString('hex'))
+  const scramble = scramblerOf(randomBytes(32).toString('hex'))
   const made: Fixture[] = []
   const skipped: { name: string; reason: string }[] = []
   // Nothing is written before all functions have succeeded, so that the command can be repeated.

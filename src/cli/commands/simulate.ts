@@ -1,14 +1,13 @@
 import { InvalidArgumentError, Option } from 'commander'
 import { similarName } from '../../base/similar-name.js'
 import { DEFAULT_TOLERANCE } from '../../callback/authenticate.js'
-import { FAULTS, MAX_SLOW_MS, type FaultKind } from '../../simulator/fault.js'
+import { FAULTS, type FaultKind } from '../../simulator/fault.js'
 import { addEnvFileOption } from '../environment.js'
 import type { DefineCommand } from '../io.js'
 import {
   duration,
   durations,
   eventTypeName,
-  finalStatus,
   positiveNumber,
   someText,
   upTo,
@@ -41,8 +40,7 @@ created with a new secret, and only you can read it.
 ${NO_SECRET_OPTION}
 
 Options decide what the service does not document: whether and how it retries a callback (--retry-delays-ms,
---retry-timestamp), its answers (--subscription-status, --account-status), and whether a second subscription replaces
-the first (--repeated-subscription).
+--retry-timestamp), and whether a second subscription replaces the first (--repeated-subscription).
 
 Callbacks are delivered to this machine only, over http: to --deliver-to, or to the callback URL if it is an address
 of this machine. SIGINT and SIGTERM end the simulator. With --json it prints one JSON object per line.
@@ -79,7 +77,6 @@ export const defineSimulate: DefineCommand = (command, io, finish) => {
   addEnvFileOption(addSecretOptions(command))
     .option('--callbacks <number>', 'how many callbacks, of each fault', upTo(MAX_CALLBACKS), 1)
     .option('--faults <list>', 'faults separated by commas, none for none, or all', faultNames, ['none'])
-    .option('--slow-ms <number>', 'how long the body of the fault slow takes', upTo(MAX_SLOW_MS), 1_000)
     .option(
       '--tolerance-ms <number>',
       "the receiver's toleranceMs, by which late is judged",
@@ -92,10 +89,8 @@ export const defineSimulate: DefineCommand = (command, io, finish) => {
       wholeNumber,
       DEFAULT_TOLERANCE.futureToleranceMs,
     )
-    .option('--body-timeout-ms <number>', "the receiver's bodyTimeoutMs, for slow", duration, 10_000)
     .option('--concurrency <number>', 'how many callbacks at a time', positiveNumber, 1)
-    .option('--shuffle', 'deliver them out of order')
-    .option('--seed <number>', 'repeat the ids and the order of an earlier run', wholeNumber)
+    .option('--seed <number>', 'repeat the ids of an earlier run', wholeNumber)
     .addOption(
       new Option(
         '--receiver <kind>',
@@ -122,8 +117,6 @@ export const defineSimulate: DefineCommand = (command, io, finish) => {
         .choices(['beside', 'replace'])
         .default('beside'),
     )
-    .option('--subscription-status <number>', 'the answer to a subscription (default: 201)', finalStatus)
-    .option('--account-status <number>', 'the answer to an account update (default: 200)', finalStatus)
     .option('--wait-ms <number>', 'the longest time to wait until the receiver listens', duration, 30_000)
     .option('--once', 'end after the callbacks of the first subscription')
     .option('--json', 'print JSON')

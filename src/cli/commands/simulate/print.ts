@@ -8,21 +8,14 @@ import { table, utcTime, widthOf } from '../../table.js'
 
 export type ReceiverKind = 'inbox' | 'inline' | 'either'
 
-/** The settings of the receiver, and of the faults as they were sent. */
-interface Expectations {
-  readonly receiver: ReceiverKind
-  readonly slowMs: number
-  readonly bodyTimeoutMs: number
-}
-
 /** Prints the result of each attempt, and returns whether every answer was correct. */
 export function printDeliveries(
   { callbackUrl, eventTypeName }: ServiceSubscription,
   deliveries: readonly Delivery[],
-  flags: Expectations & { readonly json?: true },
+  flags: { readonly receiver: ReceiverKind; readonly json?: true },
   io: Io,
 ): boolean {
-  const rows = rowsOf(deliveries, flags)
+  const rows = rowsOf(deliveries, flags.receiver)
   const areRight = rows.every(({ isRight }) => isRight)
   if (flags.json) {
     printLine(io, { event: 'delivered', eventTypeName, callbackUrl, attempts: rows, areRight })
@@ -36,7 +29,7 @@ export function printDeliveries(
 }
 
 /** The attempts of all deliveries, as --json prints them. */
-function rowsOf(deliveries: readonly Delivery[], expectations: Expectations) {
+function rowsOf(deliveries: readonly Delivery[], receiver: ReceiverKind) {
   return deliveries.flatMap(({ number, fault, attempts }) =>
     attempts.map((attempt, index) => ({
       delivery: number,
@@ -47,7 +40,7 @@ function rowsOf(deliveries: readonly Delivery[], expectations: Expectations) {
       error: attempt.error,
       durationMs: Math.round(attempt.durationMs * 10) / 10,
       isRetry: attempt.isRetry,
-      ...judged(attempt, right(expectations, attempt, fault, index)),
+      ...judged(attempt, right(receiver, attempt, fault, index)),
     })),
   )
 }
@@ -83,13 +76,12 @@ export function printLine(io: Io, value: unknown): void {
 }
 
 function right(
-  { receiver, slowMs, bodyTimeoutMs }: Expectations,
+  receiver: ReceiverKind,
   { isRetry, authenticity }: Attempt,
   kind: Delivery['fault'],
   index: number,
 ): readonly number[] {
   const fault = judgedAs(kind, isRetry, authenticity)
-  if (fault === 'slow' && slowMs > bodyTimeoutMs) return [408]
   if (receiver !== 'either') return rightAnswers(fault, receiver, index)
   return [...new Set([...rightAnswers(fault, 'inline', index), ...rightAnswers(fault, 'inbox', index)])]
 }

@@ -2,7 +2,7 @@ import { CountersignError } from '../../../base/errors.js'
 import { withoutQuery } from '../../../callback/subscriptions.js'
 import { silentLogger } from '../../../logging/logger.js'
 import type { RetryPolicy } from '../../../simulator/delivery.js'
-import type { Fault, FaultName } from '../../../simulator/fault.js'
+import type { FaultName } from '../../../simulator/fault.js'
 import { startServiceSimulator, type ServiceSimulator } from '../../../simulator/service-simulator.js'
 import type { ServiceSubscription } from '../../../simulator/subscription-book.js'
 import { withOriginOfPromise, type OptionOrigin } from '../../config/option-origin.js'
@@ -25,17 +25,12 @@ export interface SimulateFlags extends SecretFlags, ClientSecretFlags {
   readonly eventType: string
   readonly callbacks: number
   readonly faults: readonly FaultChoice[]
-  readonly slowMs: number
   readonly toleranceMs: number
   readonly futureToleranceMs: number
-  readonly bodyTimeoutMs: number
   readonly concurrency: number
-  readonly shuffle?: true
   readonly seed?: number
   readonly retryDelaysMs?: readonly number[]
   readonly retryTimestamp: RetryPolicy['timestamp']
-  readonly subscriptionStatus?: number
-  readonly accountStatus?: number
   readonly repeatedSubscription: 'beside' | 'replace'
   readonly receiver: ReceiverKind
   readonly waitMs: number
@@ -60,8 +55,6 @@ export async function simulate(flags: SimulateFlags, io: Io): Promise<ExitCode> 
       toleranceMs: flags.toleranceMs,
       futureToleranceMs: flags.futureToleranceMs,
       retry: flags.retryDelaysMs && { delaysMs: flags.retryDelaysMs, timestamp: flags.retryTimestamp },
-      subscriptionResponse: answered(flags.subscriptionStatus),
-      accountResponse: answered(flags.accountStatus),
       repeatedSubscription: flags.repeatedSubscription,
       logger: flags.json ? silentLogger : requestLogger(io),
     }),
@@ -95,8 +88,6 @@ function originOf({ clientId, clientSecretFile }: SimulateFlags): OptionOrigin {
   }
 }
 
-const answered = (status: number | undefined) => (status === undefined ? undefined : { status })
-
 /** Runs until the signal, with which it rejects, or with --once until the first subscription has its callbacks. */
 async function deliverAll(
   simulator: ServiceSimulator,
@@ -126,18 +117,18 @@ async function deliver(
   io: Io,
   signal: AbortSignal,
 ): Promise<boolean | undefined> {
-  const { faults, callbacks, concurrency, shuffle } = flags
+  const { faults, callbacks, concurrency } = flags
   const list = faults.flatMap((fault) =>
     Array.from({ length: callbacks }, () => ({
       subscription,
-      ...(fault !== 'none' && { fault: withSettings(fault, flags) }),
+      ...(fault !== 'none' && { fault }),
       signal,
     })),
   )
   try {
     await untilListening(flags.deliverTo ?? subscription.callbackUrl, flags.waitMs, signal)
     if (!simulator.subscriptions.includes(subscription)) return undefined
-    const deliveries = await simulator.deliverMany(list, { concurrency, shuffle })
+    const deliveries = await simulator.deliverMany(list, { concurrency })
     return printDeliveries(subscription, deliveries, flags, io)
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error
@@ -146,8 +137,4 @@ async function deliver(
     io.stderr.write(`countersign: ${message}\n`)
     return false
   }
-}
-
-function withSettings(fault: FaultName, { slowMs }: SimulateFlags): Fault | FaultName {
-  return fault === 'slow' ? { kind: fault, overMs: slowMs } : fault
 }
