@@ -134,8 +134,9 @@ function consumer(name, manifest, packages) {
 }
 
 function checkCommand(folder) {
-  const printed = run(folder, 'npx', '--no-install', 'countersign', '--version').stdout.trim()
-  if (printed !== version) throw new Error(`countersign --version printed ${printed}, not ${version}`)
+  const [printed] = run(folder, 'npx', '--no-install', 'countersign', '--version').stdout.split('\n')
+  if (printed !== `countersign ${version}`)
+    throw new Error(`countersign --version printed ${printed}, not ${version}`)
   return run(folder, 'npx', '--no-install', 'countersign', '--help')
 }
 

@@ -28,9 +28,13 @@ function npmProblems([verb, name]) {
 }
 
 function flagProblems(args) {
-  const command = args[0] && !args[0].startsWith('-') ? [args[0]] : []
-  if (!command.every((name) => helpOf().includes(name)))
-    return [`${manifest.name} has no command ${command[0]}`]
+  const command = []
+  for (const name of args) {
+    const help = helpOf(...command)
+    if (name.startsWith('-') || !help.includes('Commands:')) break
+    if (!help.includes(name)) return [`${[manifest.name, ...command].join(' ')} has no command ${name}`]
+    command.push(name)
+  }
   const help = helpOf(...command)
   return args
     .map((arg) => /^--?[a-z][\w-]*/i.exec(arg)?.[0])

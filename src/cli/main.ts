@@ -85,17 +85,22 @@ Exit codes:
   2  wrong usage or configuration; the message says what to change
   3  another answer than expected, or the signature is not valid
 
-A mistake on the command line is text on standard error, also with --json. Standard output is then empty.
+A mistake on the command line is text on standard error, also with --json.
+Standard output is then empty.
 
 Examples:
   $ countersign serve --check                 check the configuration
   $ countersign serve                         receive callbacks
   $ countersign inbox stats                   count the callbacks by state
   $ countersign token --env .env              check the credentials
-  $ COUNTERSIGN_SECRET=... countersign send http://127.0.0.1:3000/hooks/transfers \\
+  $ countersign send http://127.0.0.1:3000/hooks/transfers \\
+      --secret-file transfers.secret \\
       --callback-url https://partner.example.com/hooks/transfers
 
 countersign <command> --help describes a command.`
+
+/** The texts after the options are broken by hand. */
+const HELP_WIDTH = 80
 
 const MORE_OPEN_FILES =
   'this process may open too few files. Raise the limit to 1024 or more (LimitNOFILE in systemd, ulimit -n)'
@@ -110,10 +115,15 @@ export async function main(argv: readonly string[], outer: Io): Promise<ExitCode
     cwd: () => outer.cwd(),
   }
   let exitCode: ExitCode = EXIT.done
+  const asksVersion = argv[0] === '-V' || argv[0] === '--version'
   // Subcommands inherit these settings, so they are set before the commands are created.
   const program = new Command('countersign')
     .description("Receives a banking service's signed callbacks, and sends signed callbacks for tests.")
-    .version(version(), '-V, --version', 'print the version')
+    .version(
+      asksVersion ? await versions() : '',
+      '-V, --version',
+      'print the versions of Countersign, Node and SQLite',
+    )
     .helpOption('-h, --help', 'print this help')
     .helpCommand('help [command]', 'print the help of a command')
     .addHelpText('after', EXIT_CODES)
@@ -122,7 +132,7 @@ export async function main(argv: readonly string[], outer: Io): Promise<ExitCode
       writeOut: (text) => io.stdout.write(text),
       writeErr: (text) => io.stderr.write(text),
       outputError: (text, write) => write(usageError(text)),
-      getOutHelpWidth: () => io.stdout.columns ?? 110,
+      getOutHelpWidth: () => Math.min(io.stdout.columns ?? HELP_WIDTH, HELP_WIDTH),
     })
     .exitOverride()
   try {
@@ -160,7 +170,21 @@ function isMistakeOfUser(error: unknown): boolean {
   return isInstance(error, UsageError)
 }
 
-function version(): string {
+async function versions(): Promise<string> {
   const manifest = readFileSync(join(__dirname, '../../package.json'), 'utf8')
-  return (JSON.parse(manifest) as { version: string }).version
+  const { version } = JSON.parse(manifest) as { version: string }
+  return `countersign ${version}\nNode ${process.versions.node}\nSQLite ${await sqliteVersion()}`
+}
+
+async function sqliteVersion(): Promise<string> {
+  const { loadDriver } = await import('../inbox/sqlite/driver.js')
+  try {
+    const { name, DatabaseSync } = await loadDriver()
+    const database = new DatabaseSync(':memory:')
+    const found = database.prepare('SELECT sqlite_version() AS version').get() as { version: string }
+    database.close()
+    return `${found.version} (${name})`
+  } catch (error) {
+    return `not found: ${textProperty(error, 'message')}`
+  }
 }

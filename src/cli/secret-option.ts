@@ -11,11 +11,13 @@ export interface SecretFlags {
   readonly secretFile?: string
 }
 
-export const NO_SECRET_OPTION = `No option takes a secret itself, because every user of the machine can see the command line, and the shell keeps it.`
+export const NO_SECRET_OPTION = `No option takes a secret itself, because every user of the machine can see the
+command line, and the shell keeps it.`
 
 export const SECRET_HELP = `
-The secret is the text itself, not the Base64 that was sent as secretText. It is read from the environment
-(--secret-env NAME, by default COUNTERSIGN_SECRET) or from a file (--secret-file).
+The secret is the text itself, not the Base64 that was sent as secretText. It is
+read from the environment (--secret-env NAME, by default COUNTERSIGN_SECRET) or
+from a file (--secret-file).
 ${NO_SECRET_OPTION}`
 
 export function addSecretOptions(command: Command): Command {

@@ -23,13 +23,17 @@ interface Written {
 }
 
 const HELP = `
-Makes fixtures of the requests that a receiver with the option "capture" has written: pairs of files that can be
-committed, and that verify and replay send. Bodies are scrambled: letters and digits become others, UUIDs and dates keep
-their form, and keys, true, false and null are kept. The same value always becomes the same one, also in other requests.
---rewrite names a module whose default export is given the payload and { eventType }, and returns what is written.
+Makes fixtures of the requests that a receiver with the option "capture" has
+written: pairs of files that can be committed, and that verify and replay send.
+Bodies are scrambled: letters and digits become others, UUIDs and dates keep
+their form, and keys, true, false and null are kept. The same value always
+becomes the same one, also in other requests. --rewrite names a module whose
+default export is given the payload and { eventType }, and returns what is
+written.
 
-Of the headers, the event type and the timestamp are kept. The idempotency key is scrambled, and the callback URL is
-replaced. Each fixture is signed anew, with a secret that is part of it. Look at the result before you commit it.
+Of the headers, the event type and the timestamp are kept. The idempotency key
+is scrambled, and the callback URL is replaced. Each fixture is signed anew,
+with a secret that is part of it. Look at the result before you commit it.
 
 Exit codes:
   0  fixtures were written
@@ -38,7 +42,8 @@ Exit codes:
 
 Examples:
   $ countersign capture anonymise captured/ --out test/fixtures
-  $ countersign capture anonymise captured/ --out test/fixtures --rewrite ./without-names.mjs`
+  $ countersign capture anonymise captured/ --out test/fixtures \\
+      --rewrite ./without-names.mjs`
 
 export const defineCapture: DefineCommand = (command, io, finish) => {
   command.addHelpText('after', HELP)

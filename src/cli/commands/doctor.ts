@@ -18,13 +18,16 @@ interface DoctorFlags extends ProbedFlags {
 const PAUSE_MS = 4_000
 
 const HELP = `
-Sends probes through the public URL, with its real DNS, proxies and TLS, to the running receiver: six different ones,
-and some of them again if one fails. The receiver answers with a signed report of what arrived. Names what was changed
-on the way; without a running receiver, how far the probes came. A probe is never taken for a callback, and no handler
-runs.
+Sends probes through the public URL, with its real DNS, proxies and TLS, to the
+running receiver: six different ones, and some of them again if one fails. The
+receiver answers with a signed report of what arrived. Names what was changed on
+the way; without a running receiver, how far the probes came. A probe is never
+taken for a callback, and no handler runs.
 
-URL is the callback URL. The secret is that of the subscription with this URL in the configuration, or that of
---secret-env, --secret-file, --ask or COUNTERSIGN_SECRET, in this order of precedence: options, configuration, variable.
+URL is the callback URL. The secret is that of the subscription with this URL in
+the configuration, or that of --secret-env, --secret-file, --ask or
+COUNTERSIGN_SECRET, in this order of precedence: options, configuration,
+variable. An application with a receiver of its own needs no configuration.
 ${NO_SECRET_OPTION}
 
 Exit codes:
@@ -34,7 +37,8 @@ Exit codes:
 
 Examples:
   $ countersign doctor https://partner.example.com/hooks/transfers
-  $ countersign doctor https://partner.example.com/hooks/transfers --secret-file transfers.secret --json`
+  $ countersign doctor https://partner.example.com/hooks/transfers \\
+      --secret-file transfers.secret --json`
 
 export const defineDoctor: DefineCommand = (command, io, finish) => {
   command

@@ -18,21 +18,27 @@ const EXIT_CODES = `Exit codes:
 `
 const NO_SUCH_ENTRY = `  3  there is no such entry
 `
-const NOT_DONE = `  3  there is no such entry, its state does not allow it, or its callback would be handled a second time; the message
-     says which and why
+const NOT_DONE = `  3  there is no such entry, its state does not allow it, or its callback would
+     be handled a second time; the message says which and why
 `
 
 const HELP = `
-The commands work on the file while the receiver runs. What a person does is recorded in the entry's history.
+The commands work on the file while the receiver runs. What a person does is
+recorded in the entry's history.
 
-The inbox may also be in a PostgreSQL database: that of the configuration, or of a connection string in
-COUNTERSIGN_INBOX. A connection string with a password is not accepted on the command line, which others can see.
+The inbox may also be in a PostgreSQL database: that of the configuration, or of
+a connection string in COUNTERSIGN_INBOX. A connection string with a password is
+not accepted on the command line, which others can see.
 
-The file is that of --inbox, else of COUNTERSIGN_INBOX, else of the configuration (--config, COUNTERSIGN_CONFIG, or
-countersign.config.mjs, .ts or .json in the current folder), else callbacks.db. The secrets of the configuration are not
-needed, and its handlers are not run.
+The file is that of --inbox, else of COUNTERSIGN_INBOX, else of the
+configuration (--config, COUNTERSIGN_CONFIG, or countersign.config.mjs, .ts or
+.json in the current folder), else callbacks.db. The secrets of the
+configuration are not needed, and its handlers are not run. An application with
+a receiver of its own has no configuration: name its inbox with --inbox or
+COUNTERSIGN_INBOX.
 
-States: ${Object.keys(NO_ENTRIES).join(', ')}.
+States:
+  ${Object.keys(NO_ENTRIES).join(', ')}
 Ages are a number and a unit: 90s, 30m, 2h, 7d.
 
 ${EXIT_CODES}${NOT_DONE}
@@ -42,7 +48,7 @@ Examples:
   $ countersign inbox list --body-id 7c9e6679-7425-40de-944b-e07fc1f90ae7
   $ countersign inbox show 17 --body
   $ countersign inbox retry 17 18 --because "the account is open again"
-  $ countersign inbox retry --state dead --event-type transfers.book-completed --dry-run
+  $ countersign inbox retry --state dead --newer-than 2d --dry-run
   $ countersign inbox release --reason ERR_TIMESTAMP_OUT_OF_TOLERANCE --dry-run
   $ countersign inbox release 23
   $ countersign inbox discard --state quarantined --older-than 30d --yes

@@ -30,13 +30,15 @@ interface Replayed {
 }
 
 const HELP = `
-Writes each NAME.http to a socket byte for byte, one after the other. NAME.json in the same folder has the expected
-status. The files of a folder are sent in the order of their names. Only host and port of --url are used: the path and
-the Host header are those of the recording.
+Writes each NAME.http to a socket byte for byte, one after the other. NAME.json
+in the same folder has the expected status. The files of a folder are sent in
+the order of their names. Only host and port of --url are used: the path and the
+Host header are those of the recording.
 
-Only the status is compared. The outcome, such as "handled" or "duplicate", is in the log of the receiver. A recording
-keeps its timestamp: the receiver needs a toleranceMs or a clock that accepts it. A key that the receiver remembers
-from an earlier replay is a duplicate, which is answered 200, too.
+Only the status is compared. The outcome, such as "handled" or "duplicate", is
+in the log of the receiver. A recording keeps its timestamp: the receiver needs
+a toleranceMs or a clock that accepts it. A key that the receiver remembers from
+an earlier replay is a duplicate, which is answered 200, too.
 
 Exit codes:
   0  every status was as expected
@@ -46,7 +48,8 @@ Exit codes:
 
 Examples:
   $ countersign replay recorded/ --url http://127.0.0.1:3000
-  $ countersign replay first-delivery.http second-delivery.http --url http://127.0.0.1:3000 --json`
+  $ countersign replay first-delivery.http second-delivery.http \\
+      --url http://127.0.0.1:3000 --json`
 
 export const defineReplay: DefineCommand = (command, io, finish) => {
   command

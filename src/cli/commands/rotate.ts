@@ -15,33 +15,46 @@ interface Flags extends RotateFlags {
 }
 
 const HELP = `
-Replaces the secret of a subscription without losing a callback: a new subscription for the same event type and callback
-URL is created with a secret of its own, and the receiver knows both secrets until the old one is no longer used. The
-subscription is that of the configuration; where it has several, --event-type and --callback-url say which, and
---subscription where these are the same. Without a configuration event type and URL are the subscription.
+Replaces the secret of a subscription without losing a callback: a new
+subscription for the same event type and callback URL is created with a secret
+of its own, and the receiver knows both secrets until the old one is no longer
+used. The subscription is that of the configuration; where it has several,
+--event-type and --callback-url say which, and --subscription where these are
+the same. Without a configuration event type and URL are the subscription.
 
-  $ countersign rotate --secret-file new.secret --prepare             keep a new secret, print the entry
-      put the entry into the configuration, start the receiver with it
-  $ countersign rotate --secret-file new.secret --existing-secret     create the subscription
-  $ countersign rotate --status                                       when was each secret last used?
-      when the old one is no longer used, remove it from the entry
+1. Keep a new secret, and print the entry with both secrets:
+  $ countersign rotate --secret-file new.secret --prepare
+2. Put the entry into the configuration, and start the receiver with it.
+3. Create the subscription:
+  $ countersign rotate --secret-file new.secret --existing-secret
+4. See when each secret was last used. When the old one is no longer used,
+   remove it from the entry:
+  $ countersign rotate --status
 
-How the service ends the old subscription is not documented. While both exist it may send each event twice, under two
-idempotency keys.
+How the service ends the old subscription is not documented. While both exist it
+may send each event twice, under two idempotency keys.
 
---status reads the inbox, beside its receiver and without the service. A secret is named as the configuration names it;
-the fingerprint is its name in the metrics and in the console.
+--status reads the inbox, beside its receiver and without the service. A secret
+is named as the configuration names it; the fingerprint is its name in the
+metrics and in the console.
+
+An application with a receiver of its own has no configuration. Steps 1 and 3
+then need --event-type and --callback-url. Pass both secrets to createReceiver,
+as a list. For --status write countersign.config.json with the subscriptions
+and the inbox of the application.
 ${KEPT_SECRET_HELP}
 ${SERVICE_HELP}
 
 Exit codes:
   0  created: the service answered 2xx; with --status or --prepare: done
-  1  it was not created, or it is not known whether it was; or the inbox cannot be read
+  1  it was not created, or it is not known whether it was; or the inbox cannot
+     be read
   2  wrong usage; nothing was sent, and the message says what to change
 
 Examples:
   $ countersign rotate --secret-file transfers-2.secret --env .env
-  $ countersign rotate --event-type transfers.book-completed --secret-env TRANSFERS_SECRET_2
+  $ countersign rotate --event-type transfers.book-completed \\
+      --secret-env TRANSFERS_SECRET_2
   $ countersign rotate --status --json`
 
 /** The options that only a new secret or its subscription has. */

@@ -53,34 +53,45 @@ interface Sent {
 }
 
 const HELP = `
---callback-url is signed, so it must be the callbackUrl of the receiver's configuration; URL is only the address to
-send to. Each callback has its own key and its own body, { "Id": a new UUID }, unless --key or --body is given.
-Callbacks with the same --body that are signed in the same second have the same signature, so a receiver takes them
-for replays.
+--callback-url is signed, so it must be the callbackUrl of the receiver's
+configuration; URL is only the address to send to. Each callback has its own key
+and its own body, { "Id": a new UUID }, unless --key or --body is given.
+Callbacks with the same --body that are signed in the same second have the same
+signature, so a receiver takes them for replays.
 
-The faults are those of countersign simulate. --repeat, --rewritten-key and --other-body each deliver every callback
-once more, in the order first, repeat, rewritten-key, other-body. The other faults change every delivery.
+The faults are those of countersign simulate. --repeat, --rewritten-key and
+--other-body each deliver every callback once more, in the order first, repeat,
+rewritten-key, other-body. The other faults change every delivery.
 
---print sends nothing: it prints the headers, one on each line, an empty line, and the body as text. With --json it
-prints { headers, bodyBase64 }, which has the exact bytes. URL is then not needed.
+--print sends nothing: it prints the headers, one on each line, an empty line,
+and the body as text. With --json it prints { headers, bodyBase64 }, which has
+the exact bytes. URL is then not needed.
 
---expect takes one status for each delivery of a callback, in that order; the last one is expected of all that follow.
+--expect takes one status for each delivery of a callback, in that order; the
+last one is expected of all that follow.
 ${SECRET_HELP}
 
 Exit codes:
-  0  every request was answered (with --print: the request was printed), with the status
-     that --expect gives; without --expect with any status, such as 401
+  0  every request was answered (with --print: the request was printed), with
+     the status that --expect gives; without --expect with any status, such as
+     401
   1  a request was not answered
   2  wrong usage; the message says what to change
   3  every request was answered, but with another status than --expect gives
 
 Examples:
-  $ countersign send http://127.0.0.1:3000/hooks/transfers --secret-file secret.txt \\
+  $ countersign send http://127.0.0.1:3000/hooks/transfers \\
+      --secret-file secret.txt \\
       --callback-url https://partner.example.com/hooks/transfers --expect 200
-  $ countersign send http://127.0.0.1:3000/ --callback-url ... --rewritten-key --expect 200,409
-  $ countersign send http://127.0.0.1:3000/ --callback-url ... --wrong-secret --expect 401
-  $ countersign send http://127.0.0.1:3000/ --callback-url ... --count 1000 --concurrency 20 --json
-  $ countersign send --print --callback-url https://partner.example.com/hooks/transfers --body-file body.json`
+  $ countersign send http://127.0.0.1:3000/ --callback-url ... \\
+      --rewritten-key --expect 200,409
+  $ countersign send http://127.0.0.1:3000/ --callback-url ... \\
+      --wrong-secret --expect 401
+  $ countersign send http://127.0.0.1:3000/ --callback-url ... --count 1000 \\
+      --concurrency 20 --json
+  $ countersign send --print \\
+      --callback-url https://partner.example.com/hooks/transfers \\
+      --body-file body.json`
 
 /** The options that one printed request does not have. */
 const OF_SENDING = [

@@ -12,23 +12,16 @@ import { standaloneReceiver } from '../config/standalone-receiver.js'
 import { runUntilSignal, urlOf, type Prepared } from '../run-until-signal.js'
 
 const HELP = `
-Every POST is treated as a callback, whatever its path. GET /healthz says whether the process is alive, GET /readyz
-whether it accepts callbacks.
+Every POST is treated as a callback, whatever its path. GET /healthz says
+whether the process is alive, GET /readyz whether it accepts callbacks.
 
-A flag has precedence over the environment, and the environment over the configuration file:
-  COUNTERSIGN_CONFIG      COUNTERSIGN_HOST          COUNTERSIGN_PORT        COUNTERSIGN_TOLERANCE_MS
-  COUNTERSIGN_LOG_LEVEL   COUNTERSIGN_LOG_FORMAT    COUNTERSIGN_MAX_BODY_BYTES
-  COUNTERSIGN_INBOX       COUNTERSIGN_ADMIN_PORT    COUNTERSIGN_SHUTDOWN_DELAY_MS
-
-countersign.config.mjs:
+The configuration is countersign.config.mjs, .ts or .json:
   export default {
-    host: '127.0.0.1',
-    port: 3000,
     subscriptions: [
       {
         eventTypeName: 'transfers.book-completed',
         callbackUrl: 'https://partner.example.com/hooks/transfers',
-        secret: { env: 'CALLBACK_SECRET' },      // or { file: 'secret.txt' }, the text itself, or a list of these
+        secret: { env: 'CALLBACK_SECRET' },
       },
     ],
     handlers: './handlers.mjs',
@@ -36,38 +29,29 @@ countersign.config.mjs:
 
 handlers.mjs:
   export default {
-    'transfers.book-completed': async (event, { signal, logger }) => { /* ... */ },
+    'transfers.book-completed': async (event, { signal, logger }) => {},
   }
 
-"handlers" may be such an object, the path of a module that exports one (as default or as "handlers"), or a function
-that is given { on, onAny, onUnhandled, onError, onOutcome, onHandled, onFailed, onDeadLetter, onQuarantined, events }:
-the methods of a receiver, and its events.on(name, listener). countersign.config.json may hold everything but
-functions. "inbox" defaults to { file: 'callbacks.db' } in the folder of the configuration: callbacks are answered
-once they are on the disk. With false, handlers run before the answer, and handled keys are remembered in memory, or
-in Redis with store: { redis: { url: { env: 'REDIS_URL' } } }. It may also be
-{ postgres: { connectionString: { env: 'DATABASE_URL' } } } (npm install pg). With worker: false or --no-worker this
-process only stores callbacks and does not load the handlers: countersign work handles them. The other options of the
-file are those of createReceiver and: headersTimeoutMs, keepAliveTimeoutMs, maxConnections, shutdownDelayMs,
-healthPort (for work), logLevel, logFormat.
+All other options have defaults: docs/standalone.md in the package describes
+them. Callbacks are stored in callbacks.db beside the configuration, and
+answered once they are on the disk.
 
-With admin: { host, port, metricsToken } or --admin-port, GET /metrics on that address answers the metrics for
-Prometheus. On an address other than 127.0.0.1 set metricsToken, which is { env }, { file } or the text. Without it,
-admin.hosts lists the host names by which the address may be asked, beside localhost and the addresses of this machine.
+A flag has precedence over the environment, and the environment over the
+configuration:
+  COUNTERSIGN_CONFIG           COUNTERSIGN_HOST          COUNTERSIGN_PORT
+  COUNTERSIGN_INBOX            COUNTERSIGN_LOG_LEVEL     COUNTERSIGN_LOG_FORMAT
+  COUNTERSIGN_ADMIN_PORT       COUNTERSIGN_TOLERANCE_MS
+  COUNTERSIGN_MAX_BODY_BYTES   COUNTERSIGN_SHUTDOWN_DELAY_MS
 
-With admin: { console: { users: [{ name, password: { env: 'NAME' }, role }] } } the address also has the web console, at
-/console/. The role is view or decide. docs/console.md describes it.
-
-With openTelemetry: true, or an object with its options, there are spans and metrics by OpenTelemetry. Load your SDK
-first: NODE_OPTIONS="--import ./tracing.mjs" (npm install @opentelemetry/api).
-
-On SIGTERM and SIGINT, GET /readyz answers 503, and callbacks are accepted for another shutdownDelayMs. Then the
-process answers the requests that have arrived, waits for running handlers, and exits with 0. A second signal ends it
+On SIGTERM and SIGINT, GET /readyz answers 503, and callbacks are accepted for
+another shutdownDelayMs. Then the process answers the requests that have
+arrived, waits for running handlers, and exits with 0. A second signal ends it
 immediately, with 1.
 
 Exit codes:
   0  stopped by a signal; with --check: the configuration is valid
-  1  the address is in use, the inbox cannot be reached or is busy or full, the Redis server cannot be used, or an
-     uncaught error
+  1  the address is in use, the inbox cannot be reached or is busy or full,
+     the Redis server cannot be used, or an uncaught error
   2  wrong usage or configuration; the message says what to change
 
 Examples:

@@ -30,20 +30,24 @@ const CHOICES = [
 ] as FaultChoice[]
 
 const HELP = `
-Simulates the service on 127.0.0.1: tokens, subscriptions, account updates, and callbacks. It delivers callbacks to
-each subscription, and compares the answers with those of a correct receiver. --callback-url creates a subscription at
-the start; its secret is read from the environment (--secret-env NAME, by default COUNTERSIGN_SECRET) or from a file
-(--secret-file).
+Simulates the service on 127.0.0.1: tokens, subscriptions, account updates, and
+callbacks. It delivers callbacks to each subscription, and compares the answers
+with those of a correct receiver. --callback-url creates a subscription at the
+start; its secret is read from the environment (--secret-env NAME, by default
+COUNTERSIGN_SECRET) or from a file (--secret-file).
 
-The client secret is that of COUNTERSIGN_CLIENT_SECRET or of --client-secret-file. If that file does not exist, it is
-created with a new secret, and only you can read it.
+The client secret is that of COUNTERSIGN_CLIENT_SECRET or of
+--client-secret-file. If that file does not exist, it is created with a new
+secret, and only you can read it.
 ${NO_SECRET_OPTION}
 
-Options decide what the service does not document: whether and how it retries a callback (--retry-delays-ms,
---retry-timestamp), and whether a second subscription replaces the first (--repeated-subscription).
+Options decide what the service does not document: whether and how it retries a
+callback (--retry-delays-ms, --retry-timestamp), and whether a second
+subscription replaces the first (--repeated-subscription).
 
-Callbacks are delivered to this machine only, over http: to --deliver-to, or to the callback URL if it is an address
-of this machine. SIGINT and SIGTERM end the simulator. With --json it prints one JSON object per line.
+Callbacks are delivered to this machine only, over http: to --deliver-to, or to
+the callback URL if it is an address of this machine. SIGINT and SIGTERM end the
+simulator. With --json it prints one JSON object per line.
 
 Exit codes:
   0  ended by a signal; with --once: every answer was right
@@ -52,10 +56,13 @@ Exit codes:
   3  with --once: an answer was wrong or missing
 
 Examples:
-  $ countersign simulate --port 4010 --client-secret-file client.secret --deliver-to http://127.0.0.1:3000
-  $ countersign simulate --once --faults all --deliver-to http://127.0.0.1:3000 --secret-file secret.txt \\
+  $ countersign simulate --port 4010 --client-secret-file client.secret \\
+      --deliver-to http://127.0.0.1:3000
+  $ countersign simulate --once --faults all \\
+      --deliver-to http://127.0.0.1:3000 --secret-file secret.txt \\
       --callback-url https://partner.example.com/hooks/transfers
-  $ countersign simulate --show-secret --faults none,twins,wrong-secret --callbacks 10 --seed 7`
+  $ countersign simulate --show-secret --faults none,twins,wrong-secret \\
+      --callbacks 10 --seed 7`
 
 export const defineSimulate: DefineCommand = (command, io, finish) => {
   command

@@ -33,12 +33,14 @@ interface SubscribeFlags extends ServiceFlags, KeptSecretFlags {
 }
 
 const HELP = `
-Creates a subscription and prints its entry for the configuration on standard output, and everything else on standard
-error. File names in the entry are relative to the folder of the configuration: run the command there.
+Creates a subscription and prints its entry for the configuration on standard
+output, and everything else on standard error. File names in the entry are
+relative to the folder of the configuration: run the command there.
 ${KEPT_SECRET_HELP}
 
-If an answer is lost, the service may have created the subscription, whatever it answers to a repeated request. The
-command then says that this is not known. It prints where the secret is and the idempotency key: the same command with
+If an answer is lost, the service may have created the subscription, whatever it
+answers to a repeated request. The command then says that this is not known. It
+prints where the secret is and the idempotency key: the same command with
 --existing-secret and --key repeats the request unchanged.
 ${SERVICE_HELP}
 
@@ -48,12 +50,16 @@ Exit codes:
   2  wrong usage; nothing was sent, and the message says what to change
 
 Examples:
-  $ countersign subscribe --event-type transfers.book-completed --secret-file transfers.secret \\
+  $ countersign subscribe --event-type transfers.book-completed \\
+      --secret-file transfers.secret \\
       --callback-url https://partner.example.com/hooks/transfers --env .env
-  $ countersign subscribe --event-type transfers.book-completed --secret-env TRANSFERS_SECRET \\
+  $ countersign subscribe --event-type transfers.book-completed \\
+      --secret-env TRANSFERS_SECRET \\
       --callback-url https://partner.example.com/hooks/transfers
-  $ countersign subscribe --event-type transfers.book-completed --secret-file transfers.secret --existing-secret \\
-      --callback-url https://partner.example.com/hooks/transfers --key 0b5bcbd6-...`
+  $ countersign subscribe --event-type transfers.book-completed \\
+      --secret-file transfers.secret --existing-secret \\
+      --callback-url https://partner.example.com/hooks/transfers \\
+      --key 0b5bcbd6-...`
 
 export const defineSubscribe: DefineCommand = (command, io, finish) => {
   command

@@ -16,8 +16,9 @@ interface TokenFlags extends ServiceFlags {
 }
 
 const HELP = `
-Checks the credentials by requesting an access token with them, and prints its type and lifetime (expires_in). The
-token gives the same access as the credentials until it expires, so it is printed only with --show-token.
+Checks the credentials by requesting an access token with them, and prints its
+type and lifetime (expires_in). The token gives the same access as the
+credentials until it expires, so it is printed only with --show-token.
 ${SERVICE_HELP}
 
 Exit codes:
@@ -27,7 +28,8 @@ Exit codes:
 
 Examples:
   $ countersign token --env .env
-  $ countersign token --base-url https://api.example.com --client-id 1d6c... --client-secret-file client.secret
+  $ countersign token --base-url https://api.example.com --client-id 1d6c... \\
+      --client-secret-file client.secret
   $ countersign token --json --show-token | jq -r .accessToken`
 
 export const defineToken: DefineCommand = (command, io, finish) => {

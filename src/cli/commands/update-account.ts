@@ -14,8 +14,8 @@ interface UpdateAccountFlags extends ServiceFlags {
 }
 
 const HELP = `
-Sends only the fields that are given. The service does not document its answer: the command prints its status and
-body, and takes any 2xx for success.
+Sends only the fields that are given. The service does not document its answer:
+the command prints its status and body, and takes any 2xx for success.
 ${SERVICE_HELP}
 
 Exit codes:

@@ -67,29 +67,38 @@ const MISSING_PARTS: readonly Cause[] = [
 ]
 
 const HELP = `
-Says of recorded requests whether their signature is valid. If it is not, computes the signature under each likely
-mistake, and names the mistake under which it matches. FILE is NAME.http with the bytes of one HTTP/1.1 request, a
+Says of recorded requests whether their signature is valid. If it is not,
+computes the signature under each likely mistake, and names the mistake under
+which it matches. FILE is NAME.http with the bytes of one HTTP/1.1 request, a
 folder of such files, or - for the standard input.
 
-The request is compared with --callback-url and the first secret that the options give, or that of COUNTERSIGN_SECRET;
-without --callback-url with the subscriptions of the configuration. Without a configuration, they are those of
-NAME.json in the same folder, or the first secret and the first URL that the options give. Further secrets and URLs are
-tried in place of the configured ones: previous secrets, and URLs that may have been subscribed.
+The request is compared with --callback-url and the first secret that the
+options give, or that of COUNTERSIGN_SECRET; without --callback-url with the
+subscriptions of the configuration. Without a configuration, they are those of
+NAME.json in the same folder, or the first secret and the first URL that the
+options give. Further secrets and URLs are tried in place of the configured
+ones: previous secrets, and URLs that may have been subscribed.
 
-With --callback-url or NAME.json the output has the values that were signed, to compare them with those of your own
-code. The output contains no secret, no signature and no body.
+With --callback-url or NAME.json the output has the values that were signed, to
+compare them with those of your own code. The output contains no secret, no
+signature and no body.
 ${NO_SECRET_OPTION}
-The same holds for URLs whose queries hold tokens: use --url-file or --url-env for them.
+The same holds for URLs whose queries hold tokens: use --url-file or --url-env
+for them.
 
 Exit codes:
   0  the signature of each request is valid
   2  wrong usage or configuration, or FILE is not a recorded request
-  3  the signature of a request is not valid; "explained" of --json says whether the cause is known or it may be forged
+  3  the signature of a request is not valid; "explained" of --json says whether
+     the cause is known or it may be forged
 
 Examples:
   $ countersign verify captured.http
-  $ countersign verify captured/ --config countersign.config.mjs --secret-file previous.secret --json
-  $ countersign verify captured.http --callback-url https://partner.example.com/hooks/transfers --secret-file a.secret
+  $ countersign verify captured/ --config countersign.config.mjs \\
+      --secret-file previous.secret --json
+  $ countersign verify captured.http \\
+      --callback-url https://partner.example.com/hooks/transfers \\
+      --secret-file a.secret
   $ countersign verify first.http second.http --received-at mtime`
 
 export const defineVerify: DefineCommand = (command, io, finish) => {

@@ -12,30 +12,37 @@ import { someText, wholeNumber } from '../option-values.js'
 import { runUntilSignal, urlOf, type Prepared } from '../run-until-signal.js'
 
 const HELP = `
-Handles the callbacks that receivers have stored in the inbox, and accepts none itself. Receivers and workers may read
-the same configuration: start the receivers with serve --no-worker, and the workers with work. A worker needs "inbox"
-and "handlers". It does not look up the secrets of the subscriptions. Of the file it takes the options of createWorker,
-and host, healthPort, admin, openTelemetry, logLevel and logFormat. Any number of workers may share an inbox.
+Handles the callbacks that receivers have stored in the inbox, and accepts none
+itself. Receivers and workers may read the same configuration: start the
+receivers with serve --no-worker, and the workers with work. A worker needs
+"inbox" and "handlers". It does not look up the secrets of the subscriptions. Of
+the file it takes the options of createWorker, and host, healthPort, admin,
+openTelemetry, logLevel and logFormat. Any number of workers may share an inbox.
 
-With --health-port, GET /healthz says whether the process is alive, GET /readyz whether it handles callbacks. With
---admin-port or admin: { host, port, metricsToken }, GET /metrics on that address answers the metrics for Prometheus.
+With --health-port, GET /healthz says whether the process is alive, GET /readyz
+whether it handles callbacks. With --admin-port or admin: { host, port,
+metricsToken }, GET /metrics on that address answers the metrics for Prometheus.
 
-A flag has precedence over the environment, and the environment over the configuration file:
+A flag has precedence over the environment, and the environment over the
+configuration file:
   COUNTERSIGN_CONFIG      COUNTERSIGN_HOST          COUNTERSIGN_HEALTH_PORT
   COUNTERSIGN_INBOX       COUNTERSIGN_LOG_LEVEL     COUNTERSIGN_LOG_FORMAT
   COUNTERSIGN_ADMIN_PORT
 
-On SIGTERM and SIGINT the process claims nothing more, waits for running handlers, at most for stopTimeoutMs, and exits
-with 0. A second signal ends it immediately, with 1.
+On SIGTERM and SIGINT the process claims nothing more, waits for running
+handlers, at most for stopTimeoutMs, and exits with 0. A second signal ends it
+immediately, with 1.
 
 Exit codes:
   0  stopped by a signal
-  1  the address is in use, the inbox cannot be reached or is busy or full, or an uncaught error
+  1  the address is in use, the inbox cannot be reached or is busy or full, or
+     an uncaught error
   2  wrong usage or configuration; the message says what to change
 
 Examples:
   $ countersign work
-  $ countersign work --config /etc/countersign.config.mjs --env .env --health-port 9000`
+  $ countersign work --config /etc/countersign.config.mjs --env .env \\
+      --health-port 9000`
 
 export const defineWork: DefineCommand = (command, io) => {
   command

@@ -36,13 +36,15 @@ export function commandWith({ envFile }: KeptSecret, command: string): string {
 }
 
 export const KEPT_SECRET_HELP = `
-The command generates a secret of 256 random bits and writes it before it sends anything: into a new file that only
-you can read (--secret-file), or as a line NAME=... of an env file that only you can read (--secret-env, --append-to).
-It never overwrites a secret; --existing-secret uses the one that is there. It prints the secret only with
---show-secret.
+The command generates a secret of 256 random bits and writes it before it sends
+anything: into a new file that only you can read (--secret-file), or as a line
+NAME=... of an env file that only you can read (--secret-env, --append-to). It
+never overwrites a secret; --existing-secret uses the one that is there. It
+prints the secret only with --show-secret.
 
-A receiver refuses callbacks that are signed with a secret that it does not know. To lose none, run the command with
---prepare, start the receiver with the entry that it prints, and run the command again with --existing-secret.`
+A receiver refuses callbacks that are signed with a secret that it does not
+know. To lose none, run the command with --prepare, start the receiver with the
+entry that it prints, and run the command again with --existing-secret.`
 
 export function addKeptSecretOptions(command: Command): Command {
   return command

@@ -26,9 +26,10 @@ export interface ServiceAccount {
 }
 
 export const SERVICE_HELP = `
---base-url or COUNTERSIGN_BASE_URL is the address of the service, --client-id or COUNTERSIGN_CLIENT_ID the client id.
-The client secret is read from the environment (COUNTERSIGN_CLIENT_SECRET, or --client-secret-env NAME) or from a file
-(--client-secret-file).
+--base-url or COUNTERSIGN_BASE_URL is the address of the service, --client-id or
+COUNTERSIGN_CLIENT_ID the client id. The client secret is read from the
+environment (COUNTERSIGN_CLIENT_SECRET, or --client-secret-env NAME) or from a
+file (--client-secret-file).
 ${NO_SECRET_OPTION}`
 
 export function addServiceOptions(command: Command): Command {
