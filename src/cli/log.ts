@@ -7,7 +7,7 @@ import { loggedError } from '../logging/logged-error.js'
 import { BoundedOutput } from './bounded-output.js'
 import { readableLine } from './readable-log.js'
 import { redactor } from './redact.js'
-import { printableJson, printableLines } from '../base/printable.js'
+import { printableJson } from '../base/printable.js'
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 export const LOG_FORMATS = ['json', 'readable'] as const
@@ -20,11 +20,14 @@ export function addLogOptions(command: Command): Command {
         LOG_FORMATS,
       ),
     )
+    .option('--verbose', 'all fields of each readable line')
 }
 
 export interface LogOptions {
   readonly level: (typeof LOG_LEVELS)[number]
   readonly format: (typeof LOG_FORMATS)[number]
+  /** Whether readable lines have all fields. */
+  readonly verbose: boolean
   /** Texts that no line may contain. */
   readonly secrets: readonly string[]
 }
@@ -33,12 +36,14 @@ export interface LogOptions {
 const EXIT_FLUSH_MS = 2_000
 
 /** The log of the process, on standard output. A slow or blocked reader delays only the log. */
-export async function createLog({ level, format, secrets }: LogOptions): Promise<Logger> {
+export async function createLog({ level, format, verbose, secrets }: LogOptions): Promise<Logger> {
   // Loaded here, because most commands write no log.
   const { pino } = await import('pino')
   const known = new KnownSecrets()
   known.add([{ secret: secrets }])
   const redact = redactor(secrets)
+  // False for a pipe, and where NO_COLOR is set.
+  const colours = process.stdout.isTTY && process.stdout.hasColors()
   const output = new BoundedOutput(process.stdout, (dropped) =>
     log.warn(
       { code: 'WARN_LOG_LINES_DROPPED', dropped },
@@ -68,7 +73,7 @@ export async function createLog({ level, format, secrets }: LogOptions): Promise
     {
       write: (line: string) => {
         const hidden = redact(line)
-        output.write(format === 'json' ? printableJson(hidden) : printableLines(readableLine(hidden)))
+        output.write(format === 'json' ? printableJson(hidden) : readableLine(hidden, { verbose, colours }))
       },
     },
   )

@@ -8,12 +8,13 @@ export function readableFields({ err, ...fields }: Fields): string {
   const parts = Object.entries(fields)
     .filter(([, value]) => value !== undefined)
     .map(
-      ([name, value]) => ` ${printable(name)}=${isErrorLike(value) ? readableError(value) : readable(value)}`,
+      ([name, value]) =>
+        ` ${printable(name)}=${isErrorLike(value) ? readableError(value) : readableValue(value)}`,
     )
   return parts.join('') + (err === undefined ? '' : ` err=${readableError(err)}`)
 }
 
-function readable(value: unknown): string {
+export function readableValue(value: unknown): string {
   if (typeof value === 'string' && /^[^\s"=]+$/.test(value)) return printable(value)
   return printable(inJson(value))
 }
@@ -30,11 +31,11 @@ export function inJson(value: unknown): string {
 
 /** The error and its causes, and the place where the error was thrown. Only JSON lines have the whole stack. */
 function readableError(error: unknown): string {
-  if (typeof error !== 'object' || error === null) return readable(error)
+  if (typeof error !== 'object' || error === null) return readableValue(error)
   const { type, name = type, message, stack, cause } = error as Fields
   const place = /\n {4}at (.+)/.exec(readableText(stack))?.[1]
   const what = `${name === undefined ? '' : `${readableText(name)}: `}${readableText(message)}${place ? ` at ${place}` : ''}`
-  return readable(what) + (cause === undefined ? '' : ` cause=${readableError(cause)}`)
+  return readableValue(what) + (cause === undefined ? '' : ` cause=${readableError(cause)}`)
 }
 
 /** The text itself, or JSON of any other value. */

@@ -86,7 +86,9 @@ describe('countersign serve', () => {
   it('is readable on request, one line for each record', async () => {
     const serve = await serving(configModule(''), ['--log-format', 'readable'])
     await deliver(await serve.port())
-    await serve.outputMatch(/^\d\d:\d\d:\d\d\.\d{3} INFO  callback handled outcome=handled status=200 .*$/m)
+    await serve.outputMatch(
+      /^\d\d:\d\d:\d\d\.\d{3} INFO  callback handled transfers\.book-completed \d+ ms [\da-f-]{36}$/m,
+    )
   })
 
   it('ends with 1 and a plain message when the address is taken, whatever a handlers module holds open', async () => {

@@ -22,6 +22,7 @@ export interface ServeFlags {
   readonly adminPort?: number
   readonly logLevel?: string
   readonly logFormat?: string
+  readonly verbose?: boolean
 }
 
 /** The options of the receiver that a configuration may have: its inbox and its logger are created from other options. */

@@ -73,7 +73,7 @@ export async function loadSettings(flags: ServeFlags, io: Io): Promise<Settings>
   const { file, values } = loaded
   const subscriptions = await resolveSecrets(values.subscriptions, file, io.env)
   const redis = await redisSetting(values.store, file, io.env)
-  const settings = await commonSettings({ ...loaded, values: { ...values, subscriptions } }, io)
+  const settings = await commonSettings({ ...loaded, values: { ...values, subscriptions } }, flags, io)
   const worker = hasWorker(loaded, settings.inbox)
   const server = withOrigin(settings.origin, () => parseServerOptions(pick(values, SERVER_OPTIONS)))
   refuseAddressOfAdmin(settings.admin, 'port', server, settings.origin)
@@ -101,7 +101,7 @@ export async function loadSettings(flags: ServeFlags, io: Io): Promise<Settings>
 export async function loadWorkSettings(flags: ServeFlags, io: Io): Promise<WorkSettings> {
   const loaded = await loadFirst(flags, io)
   return {
-    ...(await commonSettings(loaded, io)),
+    ...(await commonSettings(loaded, flags, io)),
     worker: pick(loaded.values, PASSED_TO_WORKER),
     tolerance: pick(loaded.values, ['toleranceMs', 'futureToleranceMs']),
     health: pick(loaded.values, ['host', 'healthPort']),
@@ -113,7 +113,11 @@ async function loadFirst(flags: ServeFlags, io: Io): Promise<ConfigValues> {
   return loadValues(flags, io)
 }
 
-async function commonSettings(loaded: ConfigValues, io: Io): Promise<CommonSettings> {
+async function commonSettings(
+  loaded: ConfigValues,
+  { verbose = false }: ServeFlags,
+  io: Io,
+): Promise<CommonSettings> {
   const { file, values, origin } = loaded
   const oneOf = <Word extends string>(option: Option, words: readonly Word[], fallback: Word): Word => {
     const word = words.find((each) => each === (values[option] ?? fallback))
@@ -131,7 +135,7 @@ async function commonSettings(loaded: ConfigValues, io: Io): Promise<CommonSetti
     file,
     inbox,
     handlers: values.handlers,
-    log: { level, format, secrets },
+    log: { level, format, verbose, secrets },
     admin: admin?.settings,
     openTelemetry: await openTelemetrySetting(values.openTelemetry, origin),
     origin,
