@@ -89,9 +89,9 @@ function typesOfEntryPoints() {
 }
 
 function programs() {
-  // Jest and the benchmark of this repository load the last.
+  // A thread is started with the last but one. Jest and the benchmark of this repository load the last.
   const files = Object.values(manifest.exports).flatMap((entry) => entry.default ?? [])
-  return [...files, ...Object.values(manifest.bin), 'dist/server/server.js']
+  return [...files, ...Object.values(manifest.bin), 'dist/inbox/sqlite/thread.js', 'dist/server/server.js']
 }
 
 /** Keeps the files of this ending that the first ones lead to. */

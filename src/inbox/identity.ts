@@ -14,7 +14,10 @@ export interface Identity {
 /** The bytes that `writeIdentity` writes, 16 for each part. */
 export const IDENTITY_BYTES = 48
 
-export function identityOf(arrival: Arrival): Identity {
+/** What the parts of an identity are computed from. */
+type Identified = Pick<Arrival, 'callback' | 'key' | 'bodyHash' | 'signature'>
+
+export function identityOf(arrival: Identified): Identity {
   const bytes = Buffer.alloc(IDENTITY_BYTES)
   writeIdentity(arrival, bytes, 0)
   return { keyHash: bytes.subarray(0, 16), bodyHash: bytes.subarray(16, 32), signature: bytes.subarray(32) }
@@ -22,7 +25,7 @@ export function identityOf(arrival: Arrival): Identity {
 
 /** Writes the three parts one after the other: a Buffer for each would cost more than what is written. */
 export function writeIdentity(
-  { callback, key, bodyHash, signature }: Arrival,
+  { callback, key, bodyHash, signature }: Identified,
   bytes: Buffer,
   at: number,
 ): void {

@@ -2,9 +2,8 @@
 // `tests` are those that must see a defect that the crash test does not see.
 const CLAIMS = 'inbox/sqlite/claims.ts'
 const INBOX = 'inbox/sqlite/sqlite-inbox.ts'
-const ADD_WRITES = 'return await this.#commits.write(store, { isArrival: true })'
-const SETTLE_WRITES =
-  'return this.#commits.write((db) => settle(db, ends, this.#clock.now()), { entries: ends.length })'
+const ADD_WRITES = 'return this.#commits.add({ ...arrival, headers: storedHeaders(arrival.headers), begin })'
+const SETTLE_WRITES = "return this.#commits.write<'settle'>(() => ['settle', settled], ends.length)"
 const BEGINS = "if (start === 'lost') return { end: { move: 'handBack' } }"
 
 const INBOX_TESTS = ['test/inbox/sqlite-inbox.test.ts', 'test/inbox/sqlite-processes.system.test.ts']
@@ -17,7 +16,7 @@ export const MUTATIONS = [
       [
         INBOX,
         ADD_WRITES,
-        `void this.#commits.write(store).catch(() => {})
+        `void this.#commits.add({ ...arrival, headers: storedHeaders(arrival.headers), begin }).catch(() => {})
          return { result: 'stored', id: '1' }`,
       ],
     ],
@@ -107,7 +106,7 @@ export const MUTATIONS = [
       [
         INBOX,
         SETTLE_WRITES,
-        `void this.#commits.write((db) => settle(db, ends, this.#clock.now())).catch(() => {})
+        `void this.#commits.write<'settle'>(() => ['settle', settled], ends.length).catch(() => {})
          return Promise.resolve(new Set(ends.map(({ claim }) => claim.id)))`,
       ],
     ],

@@ -74,6 +74,7 @@ itTraced(
     const { printed, calls } = await traced(
       `
       const inbox = new SqliteInbox({ file })
+      await inbox.open()
       const twin = arrival()
       const codes = new Set()
       for (;;) {
@@ -87,18 +88,16 @@ itTraced(
       }
       await inbox.close()
       `,
-      // The first of each thread, of which the pool has one.
-      '-E',
-      'UV_THREADPOOL_SIZE=1',
+      // A new file takes nine, and a log that begins anew one.
       '-e',
-      'inject=fdatasync:error=EIO:when=1',
+      'inject=fsync,fdatasync:error=EIO:when=11',
     )
     expect(printed).toEqual(['ERR_INBOX_IO,duplicate'])
     const failedAt = calls.findLastIndex((line) => line.includes('(INJECTED)'))
     const answeredAt = calls.findIndex((line) => line.includes('duplicate'))
     expect(failedAt).toBeGreaterThan(-1)
     expect(calls.slice(failedAt, answeredAt)).toContainEqual(
-      expect.stringMatching(/(fdatasync|fsync)\(\d+<[^>]*callbacks\.db>.* = 0$/),
+      expect.stringMatching(/(fdatasync|fsync)\(\d+<[^>]*callbacks\.db\.new>.* = 0$/),
     )
   },
   120_000,

@@ -38,11 +38,11 @@ export class FailingDisk {
     for (let tries = 0; ; tries++) {
       const { bavail, blocks, bsize } = statfsSync(this.#memory)
       try {
-        run('mount', '-o', `remount,size=${((blocks - bavail) * bsize) / 1_024}k`, this.#memory)
+        run('mount', '-o', `remount,size=${((blocks - bavail) * bsize) / 1_024 + 256}k`, this.#memory)
         return
       } catch (error) {
         // It has grown since.
-        if (tries === 100) throw error
+        if (tries === 1_000) throw error
       }
     }
   }

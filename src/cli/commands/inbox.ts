@@ -1,6 +1,7 @@
 import { NO_ENTRIES } from '../../inbox/states.js'
 import { addInboxOptions } from '../inboxes/find-inbox.js'
 import type { InboxOperations } from '../../inbox/operations.js'
+import { silentLogger } from '../../logging/logger.js'
 import { EXIT, printJson, type DefineCommand, type ExitCode, type Io } from '../io.js'
 import { table } from '../table.js'
 import { defineDiscard, defineRelease, defineRetry } from './inbox/act.js'
@@ -43,6 +44,7 @@ Ages are a number and a unit: 90s, 30m, 2h, 7d.
 
 ${EXIT_CODES}${NOT_DONE}
 Examples:
+  $ countersign inbox check
   $ countersign inbox stats
   $ countersign inbox list --state dead,quarantined --newer-than 2d
   $ countersign inbox list --body-id 7c9e6679-7425-40de-944b-e07fc1f90ae7
@@ -77,6 +79,24 @@ Examples:
 ${examples.join('\n')}`
 }
 
+const defineCheck: DefineSubcommand = (subcommand, io, finish) => {
+  subcommand(
+    'check',
+    'Open the inbox as a receiver does, and say whether it can be used. After a write to its disk has failed, this copies its files.',
+  ).action(async (flags: InboxFlags) => {
+    const logger = {
+      ...silentLogger,
+      warn: (_: object, message: string) => void io.stderr.write(`${message}\n`),
+    }
+    const check = async (inbox: InboxOperations) => {
+      await inbox.list({}, { limit: 1 })
+      io.stdout.write('the inbox can be used\n')
+      return EXIT.done
+    }
+    finish(await withInbox(flags, io, check, { logger }))
+  })
+}
+
 const defineStats: DefineSubcommand = (subcommand, io, finish) => {
   subcommand('stats', 'How many entries there are in each state.')
     .option('--json', 'print JSON')
@@ -97,6 +117,7 @@ async function stats(inbox: InboxOperations, { json }: { json?: true }, io: Io):
 }
 
 const SUBCOMMANDS = [
+  defineCheck,
   defineStats,
   defineList,
   defineShow,

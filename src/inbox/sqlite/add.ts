@@ -1,38 +1,32 @@
 import { ownSubscriptionId } from '../../callback/callback.js'
 import { recognise } from '../../callback/recognition.js'
-import type { AddResult, Arrival, BeginOnArrival, QuarantineCause } from '../engine.js'
+import type { AddResult, QuarantineCause } from '../engine.js'
 import { QUARANTINE_REASON } from '../quarantine-reason.js'
 import type { StoredState } from '../states.js'
-import { storedHeaders } from '../stored-headers.js'
 import type { Connection } from './connection.js'
 import type { SqliteValue } from './driver.js'
 import { identityOf, type Identity } from '../identity.js'
+import type { ArrivalToStore } from './operations.js'
 import { promoteNext } from './order.js'
 import { isForgotten } from './prune.js'
 import { entryIdOf } from './row-id.js'
 
 /** Stores an arrival unless it is known. */
-export function add(
-  db: Connection,
-  arrival: Arrival,
-  begin: BeginOnArrival | undefined,
-  now: number,
-): AddResult {
+export function add(db: Connection, arrival: ArrivalToStore, now: number): AddResult {
   const identity = identityOf(arrival)
   // Nearly all arrivals are new: one statement finds that out and stores them.
-  const stored = arrival.suspicion === undefined ? addNew(db, arrival, identity, begin, now) : undefined
+  const stored = arrival.suspicion === undefined ? addNew(db, arrival, identity, now) : undefined
   return stored ?? addKnownOrSuspect(db, arrival, identity, now)
 }
 
 /** Undefined if nothing was stored. */
 function addNew(
   db: Connection,
-  arrival: Arrival,
+  arrival: ArrivalToStore,
   identity: Identity,
-  begin: BeginOnArrival | undefined,
   now: number,
 ): AddResult | undefined {
-  const claimedForMs = arrival.orderKey === undefined ? begin?.leaseMs : undefined
+  const claimedForMs = arrival.orderKey === undefined ? arrival.begin?.leaseMs : undefined
   const { changes, lastId, token } = insert(db, arrival, identity, {
     state: claimedForMs === undefined ? 'stored' : 'running',
     known: 1,
@@ -48,7 +42,12 @@ function addNew(
     : { result: 'stored', id, claim: { id, token } }
 }
 
-function addKnownOrSuspect(db: Connection, arrival: Arrival, identity: Identity, now: number): AddResult {
+function addKnownOrSuspect(
+  db: Connection,
+  arrival: ArrivalToStore,
+  identity: Identity,
+  now: number,
+): AddResult {
   const { callback, suspicion } = arrival
   const { keyHash, bodyHash, signature } = identity
   const signedAt = Number(callback.signedAt)
@@ -111,7 +110,7 @@ function countDuplicate(
 /** Stores one entry for a signature, whatever else was rewritten: an attacker with one captured delivery cannot fill the disk. */
 function addToQuarantine(
   db: Connection,
-  arrival: Arrival,
+  arrival: ArrivalToStore,
   identity: Identity,
   { now, why, reason }: { readonly now: number; readonly why: QuarantineCause; readonly reason: string },
 ): AddResult {
@@ -138,7 +137,7 @@ interface InitialState {
 /** Changes nothing if the key or the signature is known, or if a callback was deleted that was signed as late. */
 function insert(
   db: Connection,
-  { callback, orderKey, bodyId, traceContext, headers }: Arrival,
+  { callback, orderKey, bodyId, traceContext, headers }: ArrivalToStore,
   { keyHash, bodyHash, signature }: Identity,
   { state, known, claimedForMs, now, reason }: InitialState,
 ): { changes: number; lastId: number; token: number } {
@@ -174,7 +173,7 @@ function insert(
     body: rawBody,
     body_id: bodyId ?? null,
     trace_context: traceContext ?? null,
-    headers: storedHeaders(headers),
+    headers,
   }
   const { changes, lastId } = db.run(
     known === 1 ? INSERT_KNOWN : INSERT_SUSPECT,

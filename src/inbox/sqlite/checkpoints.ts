@@ -1,110 +1,63 @@
-import { CheckpointThread } from './checkpoint-thread.js'
 import type { Connection } from './connection.js'
-import { copyLog, logFiles } from './copy-log.js'
-import { DATABASE, setDoubt } from './doubt.js'
-import type { SqliteDriver } from './driver.js'
-import { isBusy } from './inbox-error.js'
+import type { Mark } from './marks.js'
 import { isSafeSqlite } from './sqlite-version.js'
 
 /**
- * Copies the log of a file into its database, which takes two syncs of the disk, in a thread where there can be one. Commits wait
- * for it: what is copied beside commits is not synced at once, and would be taken to be on the disk if that failed. SQLite must
- * not do it in a commit, because it does not report a failure of that.
+ * Copies the log into the database. SQLite must not do that in a commit, because it does not report a failure of it. A checkpoint
+ * that leaves pages is not synced: if they were lost, the next one would not copy them again. So it is marked until all pages
+ * were copied.
  */
 export class Checkpoints {
-  readonly #driver: SqliteDriver
-  readonly #file: string
-  readonly #onFailure: (error: unknown) => void
-  #thread: CheckpointThread | undefined
-  #mayHaveThread = true
-  #running: Promise<void> | undefined
-  /** How many pages a reader, or what was committed since, has kept from being copied the last time. */
+  readonly #connection: Connection
+  readonly #mark: Mark
+  /** How many pages a reader, or what another process has committed, has kept from being copied. */
   #heldFrames = 0
   #commits = 0
 
-  constructor(driver: SqliteDriver, file: string, onFailure: (error: unknown) => void) {
-    this.#driver = driver
-    this.#file = file
-    this.#onFailure = onFailure
+  constructor(connection: Connection, mark: Mark) {
+    this.#connection = connection
+    this.#mark = mark
   }
 
-  /** To be called after each commit: begins to copy when the log is long. */
-  committed(connection: Connection): void {
-    if (this.#running) return
-    // Two connections of a process may not copy the log with an older SQLite, and it cannot say how long the log is.
-    const isSafe = isSafeSqlite(connection.sqliteVersion)
-    if (!isSafe) {
-      if (++this.#commits % COMMITS_OF_OLD_SQLITE === 0) this.#copyHere()
+  /** To be called after commits: copies a long log. Throws what SQLite throws, after which the inbox is in doubt unless it is busy. */
+  afterCommit(): void {
+    if (!isSafeSqlite(this.#connection.sqliteVersion)) {
+      // It cannot say how long the log is.
+      if (++this.#commits % COMMITS_OF_OLD_SQLITE === 0) this.#run('PASSIVE')
       return
     }
-    const frames = connection.uncopiedFrames()
+    const frames = this.#connection.uncopiedFrames()
     // Another process has copied them.
     this.#heldFrames = Math.min(this.#heldFrames, frames)
-    if (frames - this.#heldFrames < (this.#mayHaveThread ? FRAMES : FRAMES_WITHOUT_THREAD)) return
-    const thread = this.#startedThread()
-    if (!thread) {
-      this.#copyHere()
-      this.#heldFrames = connection.uncopiedFrames()
-      return
-    }
-    this.#running = thread
-      .run()
-      .then(() => {
-        this.#heldFrames = connection.uncopiedFrames()
-      })
-      .catch((error: unknown) => {
-        // Whether its syncs succeeded is not known.
-        if (thread.hasEnded) setDoubt(this.#file, DATABASE)
-        this.#failed(error)
-      })
-      .finally(() => {
-        this.#running = undefined
-      })
+    if (frames - this.#heldFrames < FRAMES) return
+    this.#run('PASSIVE')
+    this.#heldFrames = this.#connection.uncopiedFrames()
   }
 
-  /** Resolves when the next transaction may begin. */
-  async mayCommit(): Promise<void> {
-    await this.#running
+  /** To be called from time to time: completes what readers or other processes have kept from being copied. Others wait for it. */
+  complete(): void {
+    if (this.#mark.isSet) this.#run('FULL')
   }
 
-  get isRunning(): boolean {
-    return this.#running !== undefined
+  /** Copies all, and empties the log if nobody else uses it. */
+  last(): void {
+    this.#run('TRUNCATE')
+    // Whoever reads what was committed last keeps the log from beginning anew, and not from being copied.
+    this.complete()
   }
 
-  /** Resolves when nothing is being copied. A file must not be closed before. */
-  async idle(): Promise<void> {
-    await this.#running
+  #run(mode: 'PASSIVE' | 'FULL' | 'TRUNCATE'): void {
+    this.#mark.set()
+    const { busy, log, checkpointed } = this.#connection.get<CheckpointRow>(`PRAGMA wal_checkpoint(${mode})`)!
+    if (busy === 0 && log === checkpointed) this.#mark.clear()
   }
+}
 
-  async close(): Promise<void> {
-    await this.#running
-    this.#mayHaveThread = false
-    await this.#thread?.close()
-  }
-
-  #startedThread(): CheckpointThread | undefined {
-    if (!this.#mayHaveThread) return undefined
-    try {
-      this.#thread ??= new CheckpointThread(this.#driver, logFiles(this.#file))
-    } catch {
-      // Such as with the permission model of Node, or in a bundle in which the driver is not found.
-    }
-    this.#mayHaveThread = this.#thread !== undefined && !this.#thread.hasEnded
-    return this.#mayHaveThread ? this.#thread : undefined
-  }
-
-  #copyHere(): void {
-    try {
-      copyLog(this.#driver, this.#file)
-    } catch (error) {
-      this.#failed(error)
-    }
-  }
-
-  #failed(error: unknown): void {
-    // The next commits try again.
-    if (!isBusy(error)) this.#onFailure(error)
-  }
+interface CheckpointRow {
+  /** 1 if it was not completed, because others use the log. */
+  readonly busy: number
+  readonly log: number
+  readonly checkpointed: number
 }
 
 /**
@@ -113,7 +66,5 @@ export class Checkpoints {
  * long that the 99th percentile is twice as long.
  */
 const FRAMES = 4_000
-/** The same if there is no thread: the event loop waits, so less is copied each time. Also the default of SQLite. */
-const FRAMES_WITHOUT_THREAD = 1_000
 /** After how many commits an older SQLite copies it. */
 const COMMITS_OF_OLD_SQLITE = 250

@@ -1,66 +1,42 @@
 import { CountersignError } from '../../base/errors.js'
-import { property } from '../../base/foreign-value.js'
-import { copyLog } from './copy-log.js'
-import {
-  DATABASE,
-  doubtOf,
-  endDoubtOfLog,
-  LOG,
-  refuseDoubtfulDatabase,
-  setDoubt,
-  setDoubtAfter,
-  SOUND,
-} from './doubt.js'
-import type { SqliteDatabase, SqliteDriver, SqliteStatement } from './driver.js'
+import { BUILT_IN, type SqliteDatabase, type SqliteDriver, type SqliteStatement } from './driver.js'
+import { refuseDoubt } from './entrance.js'
 import { isBusy } from './inbox-error.js'
-import { LogSync, maySyncFiles } from './log-sync.js'
 import { openDatabase } from './open-database.js'
 import { bytesIn, OpenFiles, type FilesState } from './open-files.js'
 import { checkedVersion, SCHEMA_VERSION } from './schema.js'
 import { isSafeSqlite } from './sqlite-version.js'
 
-interface CheckpointRow {
-  readonly busy: number
-  readonly log: number
-  readonly checkpointed: number
-}
-
-/** An open file. Its methods are synchronous, except `sync`. */
+/** An open file. Its methods are synchronous. */
 export class Connection {
-  readonly #driver: SqliteDriver
   readonly #database: SqliteDatabase
   readonly #guards: SqliteDatabase[]
+  readonly #closesLate: boolean
   readonly #file: string
   readonly #files: OpenFiles
-  /** Undefined if SQLite syncs at each commit. */
-  readonly #log: LogSync | undefined
-  /** How many rows had been changed by this connection when the latest sync began, and how that sync ends. */
-  #latestSync = { changes: 0, ended: Promise.resolve() }
   #isLogCut = false
   readonly #pageBytes: number
   /** The least length of the -wal file in bytes, computed from the latest known number of its pages. */
   #leastLogBytes = 0
   readonly #statements = new Map<string, SqliteStatement>()
   readonly sqliteVersion: string
+  /** Whether the schema was made or changed, and is in the log alone. */
+  readonly isNew: boolean
 
   /** Throws what SQLite or the file system throws, or CountersignError ERR_INBOX_NEWER, ERR_INBOX_CORRUPT, ERR_INBOX_REPLACED. */
-  constructor(driver: SqliteDriver, file: string, { mustEmptyLog = false } = {}) {
-    this.#driver = driver
+  constructor(driver: SqliteDriver, file: string) {
     this.#file = file
-    const { database, guards } = openDatabase(driver, file)
+    const { database, guards, isNew } = openDatabase(driver, file)
     this.#database = database
+    this.isNew = isNew
+    this.#closesLate = driver.name !== BUILT_IN
     this.#guards = [...guards]
-    let log: LogSync | undefined
     try {
-      if (maySyncFiles()) this.#log = log = new LogSync(file)
-      else this.#database.exec('PRAGMA synchronous = FULL')
       this.#files = new OpenFiles(file)
       this.#pageBytes = this.get<{ page_size: number }>('PRAGMA page_size')!.page_size
-      this.#emptyFoundLog(mustEmptyLog)
       this.sqliteVersion = this.get<{ version: string }>('SELECT sqlite_version() AS version')!.version
     } catch (error) {
-      log?.close()
-      if (!this.#isKept()) this.#closeUncopied()
+      this.closeUncopied()
       throw error
     }
   }
@@ -89,20 +65,11 @@ export class Connection {
     throw new CountersignError('ERR_INBOX_REPLACED', message)
   }
 
-  /**
-   * Resolves once everything that has been committed, also by other processes, is on the disk. Begins no other sync if this
-   * connection has changed nothing since the last time. At most `MAX_SYNCS` may not have settled.
-   */
-  sync(): Promise<void> {
-    const { changes } = this.get<{ changes: number }>('SELECT total_changes() AS changes')!
-    if (this.#log && changes !== this.#latestSync.changes)
-      this.#latestSync = { changes, ended: this.#log.sync() }
-    return this.#latestSync.ended
-  }
-
   /** How many pages of the log have not been copied into the database. */
   uncopiedFrames(): number {
-    const { log, checkpointed } = this.get<CheckpointRow>('PRAGMA wal_checkpoint(NOOP)')!
+    const { log, checkpointed } = this.get<{ log: number; checkpointed: number }>(
+      'PRAGMA wal_checkpoint(NOOP)',
+    )!
     this.#leastLogBytes = log === 0 ? 0 : LOG_HEADER_BYTES + log * (this.#pageBytes + FRAME_HEADER_BYTES)
     return Math.max(0, log - checkpointed)
   }
@@ -136,16 +103,15 @@ export class Connection {
     return [...this.#prepared(sql).all(...values)] as Row[]
   }
 
-  /** Runs `work` and commits. The changes are durable after `sync`. If this throws, nothing was changed. */
+  /** Runs `work` and commits. If this throws, nothing was changed, unless the disk has failed. */
   transaction<Result>(work: () => Result): Result {
     this.run('BEGIN IMMEDIATE')
+    let result: Result
     try {
-      // Whoever begins the log anew looks here, and whoever copies it marks a failure, while others cannot commit.
-      this.#refuseDoubt()
+      refuseDoubt(this.#file)
       this.checkVersion()
-      const result = work()
+      result = work()
       this.run('COMMIT')
-      return result
     } catch (error) {
       try {
         this.run('ROLLBACK')
@@ -154,76 +120,45 @@ export class Connection {
       }
       throw error
     }
+    // Another process may have found meanwhile that the disk has failed.
+    refuseDoubt(this.#file)
+    return result
   }
 
   /**
-   * Closes the file. Returns false, and changes nothing, if another program uses other -wal and -shm files than this
-   * connection, or has cut our log: copying our log into the database could then corrupt it. Also if the disk may lack pages of
-   * the database, which are in the log.
+   * Whether the file may be closed. Not if another program uses other -wal and -shm files than this connection, or has cut our log:
+   * copying our log into the database could then corrupt it.
    */
-  close(): boolean {
-    if (this.#isKept()) return false
+  get mayClose(): boolean {
     const state = this.filesState()
-    const isDoubtful = state === 'replaced' || state === 'cut'
-    if (isDoubtful && !(bytesIn(`${this.#file}-wal`) === 0 && this.#hasLeftWal())) return false
+    const isForeign = state === 'replaced' || state === 'cut'
+    return !isForeign || (bytesIn(`${this.#file}-wal`) === 0 && this.#hasLeftWal())
+  }
+
+  /** Closes the file as it is. Its log stays for who opens it next. */
+  closeUncopied(): void {
     this.#statements.clear()
-    if (state !== 'moved' && (doubtOf(this.#file) !== SOUND || !this.#isLogSynced())) {
-      this.#closeUncopied()
-      return true
-    }
-    this.#log?.close()
+    this.#database.close()
+    // With @photostructure/sqlite the database is closed when its statements are garbage collected. If it were the last connection
+    // then, it would delete the log that is in the place of its own by now.
+    if (this.#closesLate) KEPT_OPEN.add(this)
+    else for (const guard of this.#guards.splice(0)) guard.close()
+  }
+
+  /** Closes a file whose log has been copied, or that is not in its place any more. */
+  close(): void {
+    const isMoved = this.filesState() === 'moved'
     try {
-      // Every other connection then has the same log, so the locks on it work.
-      if (state === 'moved' || (!this.#leaveWal() && state !== 'current'))
-        this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-    } catch (error) {
-      if (state !== 'moved') setDoubtAfter(error, this.#file)
-      throw error
+      // Nothing is left then that would be written to a file that replaces this one. Otherwise others have the file open.
+      if (!isMoved && !this.#leaveWal()) this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
     } finally {
-      this.#closeUncopied()
-      if (state === 'moved') this.#files.deleteLeftLog()
-    }
-    return true
-  }
-
-  /**
-   * With @photostructure/sqlite the database would be closed when its statements are garbage collected, after the guards, and
-   * the log be deleted. At the end of the process it is closed between them.
-   */
-  #isKept(): boolean {
-    if (doubtOf(this.#file) !== DATABASE) return false
-    KEPT_OPEN.add(this)
-    return true
-  }
-
-  /** The log stays as it is for who opens the file next. */
-  #closeUncopied(): void {
-    this.#log?.close()
-    for (const each of [this.#database, ...this.#guards.splice(0)]) each.close()
-  }
-
-  #isLogSynced(): boolean {
-    try {
-      this.#log?.syncNow()
-      return true
-    } catch {
-      setDoubt(this.#file, LOG)
-      return false
+      this.#statements.clear()
+      for (const each of [this.#database, ...this.#guards.splice(0)]) each.close()
+      if (isMoved) this.#files.deleteLeftLog()
     }
   }
 
-  #refuseDoubt(): void {
-    if (doubtOf(this.#file) === SOUND) return
-    refuseDoubtfulDatabase(this.#file)
-    const message = `${this.#file}: a sync of its log failed in this or another process. It is opened anew`
-    throw new CountersignError('ERR_INBOX_IO', message)
-  }
-
-  /**
-   * Copies the log into the database and deletes it, if no other connection has the file open. @photostructure/sqlite closes a
-   * database with a log only after every statement was garbage collected. Another file may have replaced the database by
-   * then, and nothing may be left that would be written to that file.
-   */
+  /** Copies the log into the database and deletes it, if no other connection has the file open. */
   #leaveWal(): boolean {
     for (const guard of this.#guards.splice(0)) guard.close()
     try {
@@ -251,38 +186,6 @@ export class Connection {
       if (bytesIn(`${this.#file}-wal`) >= this.#leastLogBytes) return false
     }
     return true
-  }
-
-  /**
-   * Copies the log that was found into the database and lets it begin anew. It may be that of a process that died after a sync
-   * had failed. Without a mark of that, it may stay while others have the file open.
-   */
-  #emptyFoundLog(must: boolean): void {
-    try {
-      if (bytesIn(`${this.#file}-wal`) > 0) {
-        copyLog(this.#driver, this.#file)
-        const { busy, log, checkpointed } = this.#truncatedLog()
-        if (busy !== 0 || log !== checkpointed)
-          throw Object.assign(new Error('another process uses the log'), { errcode: 5 })
-      }
-      if (doubtOf(this.#file) === SOUND) return
-      this.run('BEGIN IMMEDIATE')
-      endDoubtOfLog(this.#file)
-      this.run('ROLLBACK')
-    } catch (error) {
-      // The next sync would not report it again.
-      if (property(error, 'syscall') === 'fdatasync') setDoubt(this.#file, LOG)
-      if (must || !isBusy(error) || doubtOf(this.#file) !== SOUND) throw error
-    }
-  }
-
-  #truncatedLog(): CheckpointRow {
-    try {
-      return this.get<CheckpointRow>('PRAGMA wal_checkpoint(TRUNCATE)')!
-    } catch (error) {
-      setDoubtAfter(error, this.#file)
-      throw error
-    }
   }
 
   #prepared(sql: string): SqliteStatement {

@@ -1,173 +1,163 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { accessSync } from 'node:fs'
+import { join } from 'node:path'
+import { delay, SYSTEM, type Environment } from '../../base/environment.js'
 import { commitChannel, type CommitMeasurement } from '../../base/measurements.js'
 import { nextTick } from '../../base/next-tick.js'
 import type { Logger } from '../../logging/logger.js'
-import { CommitQueue, type Operation, type Waiting } from './commit-queue.js'
-import { inboxError, isBusy, isFault } from './inbox-error.js'
-import { closedError, KeptConnection } from './kept-connection.js'
-import { MAX_SYNCS } from './log-sync.js'
+import type { AddResult } from '../engine.js'
+import { CommitQueue, type Waiting, type WaitingArrival, type WaitingWrite } from './commit-queue.js'
+import { inboxError, isBusy } from './inbox-error.js'
+import type { ArrivalToStore, ReadArguments, Reads, Write, Writes } from './operations.js'
+import { closedError, Store, type StoreHost, type Written } from './store.js'
+import { StoreThread } from './store-thread.js'
 
 interface GroupCommitOptions {
   readonly file: string
-  /** How long an operation is tried again while another process has the file locked. */
+  /** How long a write is tried again while another process has the file locked, in milliseconds. */
   readonly busyTimeoutMs: number
+  /** The time of the inbox. */
+  readonly clock: () => number
   readonly logger: Logger
+  readonly environment: Environment
 }
 
 /**
- * Runs operations in common transactions, so that they share one sync of the disk. While a sync runs, the event loop continues, and
- * operations are collected for the next transaction. An arrival does not wait for a sync that began before it: its transaction
- * begins immediately, and the other operations that wait are part of it.
+ * Collects writes for common transactions, so that they share one message to the thread that has the file, and one sync of the disk.
+ * While a transaction runs, those of the next one are collected.
  */
 export class GroupCommit {
   readonly #options: GroupCommitOptions
-  readonly #kept: KeptConnection
-  readonly #queue = new CommitQueue()
+  readonly #queue: CommitQueue
+  #host: StoreHost | undefined
   #committing: Promise<void> | undefined
-  /** The commits that the disk does not have yet. */
-  readonly #unsynced = new Set<Promise<void>>()
   #closed: Promise<void> | undefined
 
   constructor(options: GroupCommitOptions) {
     this.#options = options
-    this.#kept = new KeptConnection(options.file, options.logger)
+    this.#queue = new CommitQueue(options.environment.monotonic)
   }
 
   async open(): Promise<void> {
-    this.#kept.forgetFailure()
-    await this.read(() => {})
+    await this.#opened().open()
   }
 
-  /**
-   * Resolves once the changes of the operation, and what it has read, are durable; without `isDurable` once they are committed. If
-   * it rejects, nothing was changed, unless a sync of the disk failed. The operation may be run several times.
-   */
-  write<Result>(
-    operation: Operation<Result>,
-    { isArrival = false, isDurable = true, entries = 1 } = {},
-  ): Promise<Result> {
-    if (this.#closed) return Promise.reject(closedError(this.#options.file))
-    return new Promise<Result>((resolve, reject) => {
-      const addedAt = performance.now()
-      const giveUpAt = addedAt + this.#options.busyTimeoutMs
-      this.#queue.add({
-        operation,
-        entries,
-        addedAt,
-        isArrival,
-        isDurable,
-        giveUpAt,
-        resolve: resolve as Waiting['resolve'],
-        reject,
-      })
-      this.#commitNext()
-    })
+  /** Resolves once the callback is durable, or known. If it rejects, it was not stored, unless the disk failed. */
+  add(arrival: ArrivalToStore): Promise<AddResult> {
+    return this.#added((waiting) => ({ ...waiting, arrival, entries: 1 })) as Promise<AddResult>
   }
 
-  /** Runs an operation that only reads. It sees what has been committed, also what is not durable yet. */
-  async read<Result>(operation: Operation<Result>): Promise<Result> {
-    const giveUpAt = performance.now() + this.#options.busyTimeoutMs
-    for (;;) {
-      if (this.#closed) throw closedError(this.#options.file)
-      try {
-        return await this.#kept.read(operation)
-      } catch (error) {
-        if (!isBusy(error) || performance.now() >= giveUpAt) throw inboxError(error, this.#options.file)
-      }
-      await pause()
-    }
+  /** Resolves once the changes are durable. If it rejects, nothing was changed, unless the disk failed. */
+  write<Name extends keyof Writes>(
+    write: (now: number) => Extract<Write, readonly [Name, ...unknown[]]>,
+    entries = 1,
+  ): Promise<ReturnType<Writes[Name]>> {
+    return this.#added((waiting) => ({ ...waiting, write, entries })) as Promise<ReturnType<Writes[Name]>>
   }
 
-  /** Runs the operations that wait, and closes the file. Safe to call twice. */
+  /** Sees what has been committed. */
+  async read<Name extends keyof Reads>(
+    name: Name,
+    ...given: ReadArguments<Name>
+  ): Promise<Awaited<ReturnType<Reads[Name]>>> {
+    return await this.#opened().read(name, ...given)
+  }
+
+  /** Carries out the writes that wait, and closes the file. Safe to call twice. */
   close(): Promise<void> {
     return (this.#closed ??= this.#close())
   }
 
   async #close(): Promise<void> {
-    while (this.#committing || this.#unsynced.size > 0)
-      await Promise.all([this.#committing, ...this.#unsynced])
-    await this.#kept.close()
+    while (this.#committing) await this.#committing
+    await this.#host?.close()
   }
 
-  /** To be called when an operation was added, and when a transaction or a sync has ended. */
+  #opened(): StoreHost {
+    if (this.#closed) throw closedError(this.#options.file)
+    return (this.#host ??= hostOf(this.#options))
+  }
+
+  #added(
+    waitingOf: (common: Pick<Waiting, 'addedAt' | 'giveUpAt' | 'resolve' | 'reject'>) => Waiting,
+  ): Promise<unknown> {
+    if (this.#closed) return Promise.reject(closedError(this.#options.file))
+    return new Promise((resolve, reject) => {
+      const addedAt = this.#options.environment.monotonic()
+      const giveUpAt = addedAt + this.#options.busyTimeoutMs
+      this.#queue.add(waitingOf({ addedAt, giveUpAt, resolve, reject }))
+      this.#commitNext()
+    })
+  }
+
+  /** To be called when a write was added, and when a transaction has ended. */
   #commitNext(): void {
     if (this.#committing || this.#queue.isEmpty) return
-    // If only the worker waits, another transaction would cost processor time and let no sender wait less.
-    if (this.#unsynced.size >= (this.#queue.hasArrivals ? MAX_SYNCS : 1)) return
-    this.#committing = this.#commitWaiting().finally(() => {
+    this.#committing = this.#commit().finally(() => {
       this.#committing = undefined
       this.#commitNext()
     })
   }
 
-  async #commitWaiting(): Promise<void> {
-    await this.#kept.mayChange()
-    await nextTick()
-    const busy = await this.#commit(this.#queue.take())
-    if (busy.length === 0) return
-    this.#queue.putBack(busy)
-    await pause()
-  }
-
-  /** Resolves to the operations to try again, because another process has the file locked. */
-  async #commit(batch: readonly Waiting[]): Promise<readonly Waiting[]> {
+  async #commit(): Promise<void> {
+    const { environment, clock } = this.#options
+    await nextTick(environment)
+    const taken = this.#queue.take()
+    const all: readonly Waiting[] = [...taken.arrivals, ...taken.writes]
+    const startedAt = environment.monotonic()
     try {
-      const startedAt = performance.now()
-      const { result, durable } = await this.#kept.change(
-        (connection) => batch.map(({ operation }) => operation(connection)),
-        { isDurable: batch.some(({ isDurable }) => isDurable) },
-      )
-      for (const [index, { isDurable, resolve }] of batch.entries()) if (!isDurable) resolve(result[index])
-      this.#resolveWhen(durable, batch, result, startedAt)
-      return []
-    } catch (error) {
-      const now = performance.now()
-      const again = isBusy(error) ? batch.filter(({ giveUpAt }) => now < giveUpAt) : []
-      if (isFault(error) || batch.length === 1) {
-        const reason = inboxError(error, this.#options.file)
-        for (const waiting of batch) if (!again.includes(waiting)) waiting.reject(reason)
-        return again
+      const now = clock()
+      const { added, written } = await this.#hostForWrites().write({
+        now,
+        arrivals: taken.arrivals.map(({ arrival }) => arrival),
+        writes: taken.writes.map(({ write }) => write(now)),
+      })
+      if (commitChannel.hasSubscribers) {
+        const durationMs = environment.monotonic() - startedAt
+        commitChannel.publish({ size: all.length, durationMs } satisfies CommitMeasurement)
       }
+      const arrivals = taken.arrivals.filter((waiting, index) => this.#isBusy(waiting, added[index]!))
+      const writes = taken.writes.filter((waiting, index) => this.#isBusy(waiting, written[index]!))
+      if (arrivals.length + writes.length === 0) return
+      this.#queue.putBack({ arrivals, writes })
+    } catch (error) {
+      const reason = inboxError(error, this.#options.file)
+      for (const { reject } of all) reject(reason)
+      return
     }
-    // One operation failed. The others of the batch must not fail with it.
-    for (const [index, waiting] of batch.entries()) {
-      while (this.#unsynced.size >= MAX_SYNCS) await Promise.race(this.#unsynced)
-      await this.#kept.mayChange()
-      const busy = await this.#commit([waiting])
-      if (busy.length > 0) return batch.slice(index)
-    }
-    return []
+    // With jitter. Without it, two processes that wait for each other would collide again each time.
+    await delay(environment, 5 + environment.random() * 20)
   }
 
-  #resolveWhen(
-    durable: Promise<void>,
-    batch: readonly Waiting[],
-    results: readonly unknown[],
-    startedAt: number,
-  ): void {
-    const ended = durable
-      .then(
-        () => {
-          if (commitChannel.hasSubscribers) {
-            const durationMs = performance.now() - startedAt
-            commitChannel.publish({ size: batch.length, durationMs } satisfies CommitMeasurement)
-          }
-          batch.forEach(({ resolve }, index) => resolve(results[index]))
-        },
-        (error: unknown) => {
-          const reason = inboxError(error, this.#options.file)
-          for (const { reject } of batch) reject(reason)
-        },
-      )
-      .then(() => {
-        this.#unsynced.delete(ended)
-        this.#commitNext()
-      })
-    this.#unsynced.add(ended)
+  /** The file is closed only after the writes that wait. */
+  #hostForWrites(): StoreHost {
+    return (this.#host ??= hostOf(this.#options))
+  }
+
+  /** Reports what became of a write. Returns whether it is to be tried again, as another process has the file locked. */
+  #isBusy(waiting: WaitingArrival | WaitingWrite, written: Written): boolean {
+    if ('result' in written) waiting.resolve(written.result)
+    else if (isBusy(written.error) && this.#options.environment.monotonic() < waiting.giveUpAt) return true
+    else waiting.reject(written.error)
+    return false
   }
 }
 
-// With jitter. Without it, two processes that wait for each other would collide again each time.
-function pause(): Promise<void> {
-  return delay(5 + Math.random() * 20)
+/** A thread, or this process where there can be none. */
+function hostOf({ file, busyTimeoutMs, logger, environment }: GroupCommitOptions): StoreHost {
+  const settings = { file, busyTimeoutMs }
+  // Not in the simulation, whose time is not that of a thread, and not where the sources are run by a test.
+  if (environment === SYSTEM && !__filename.endsWith('.ts')) {
+    const program = join(__dirname, 'thread.js')
+    try {
+      // Otherwise the thread would fail later.
+      accessSync(program)
+      return new StoreThread(program, settings, logger)
+    } catch (error) {
+      const message =
+        'the inbox has no thread of its own, so the event loop waits for its disk: allow threads (--allow-worker), and leave ' +
+        'countersign out of a bundle'
+      logger.warn({ code: 'WARN_INBOX_WITHOUT_THREAD', file, err: error }, message)
+    }
+  }
+  return new Store(settings, logger, environment)
 }

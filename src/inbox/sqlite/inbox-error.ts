@@ -21,11 +21,21 @@ export function isNoDatabase(error: unknown): boolean {
   return (Object(error) as { errcode?: unknown }).errcode === 26
 }
 
-/** Whether SQLite could not read, write or sync a file. */
-export function isDiskError(error: unknown): boolean {
-  const errcode = property(error, 'errcode')
-  return typeof errcode === 'number' && (errcode & 0xff) === 10
+export function isFull(error: unknown): boolean {
+  return causeOf(error) === 'ERR_INBOX_FULL'
 }
+
+/**
+ * Whether the disk may lack what was written. Not if a write was refused, as on a full disk: it did not take place. After an error
+ * that is not known here it may.
+ */
+export function putsInDoubt(error: unknown): boolean {
+  const errcode = property(error, 'errcode')
+  return typeof errcode === 'number' && !WITHOUT_DOUBT.includes(errcode & 0xff)
+}
+
+// https://sqlite.org/rescode.html. All others are IOERR and what no call of ours can cause.
+const WITHOUT_DOUBT = [1, 3, 4, 5, 6, 7, 8, 9, 11, 13, 14, 15, 17, 18, 19, 20, 21, 23, 25, 26]
 
 /** After these the file may be repaired or replaced by another, which a connection that stays open would not notice. */
 export function needsReopening(error: unknown): boolean {

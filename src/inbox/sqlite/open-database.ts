@@ -1,8 +1,6 @@
 import { accessSync, closeSync, constants, existsSync, openSync } from 'node:fs'
 import { CountersignError } from '../../base/errors.js'
-import { prepareDoubt, refuseDoubtfulDatabase } from './doubt.js'
 import type { SqliteDatabase, SqliteDriver } from './driver.js'
-import { lookFirst, refuseLostLog } from './look-first.js'
 import { migrate } from './schema.js'
 import { checkTrustedFile } from './trusted-file.js'
 
@@ -13,23 +11,20 @@ export interface OpenDatabase {
    * reads does not. At the end of a process the drivers close in different orders, so one is opened before, and one after it.
    */
   readonly guards: readonly SqliteDatabase[]
+  /** Whether the schema was made or changed. */
+  readonly isNew: boolean
 }
 
 /**
- * Opens the database of an inbox, creates it if it does not exist, and brings its schema up to date. Throws what SQLite or the file
- * system throws, or CountersignError ERR_INBOX_NEWER, ERR_INBOX_CORRUPT, ERR_INBOX_REPLACED.
+ * Opens the database of an inbox, and brings its schema up to date. Throws what SQLite or the file system throws, or
+ * CountersignError ERR_INBOX_NEWER, ERR_INBOX_CORRUPT, ERR_INBOX_REPLACED.
  */
 export function openDatabase(driver: SqliteDriver, file: string): OpenDatabase {
-  ensureFile(file)
-  refuseDoubtfulDatabase(file)
-  lookFirst(driver, file)
-  refuseLostLog(driver, file)
-  prepareDoubt(file)
   const open: SqliteDatabase[] = []
   const opened = (options?: { readOnly: boolean }) => {
     const database = options ? new driver.DatabaseSync(file, options) : new driver.DatabaseSync(file)
     open.push(database)
-    // Short, because the wait blocks the event loop. GroupCommit tries again for longer.
+    // Short, because the wait may block the event loop. GroupCommit tries again for longer.
     database.exec(`PRAGMA busy_timeout = ${BUSY_WAIT_MS}; PRAGMA wal_autocheckpoint = 0`)
     return database
   }
@@ -42,8 +37,8 @@ export function openDatabase(driver: SqliteDriver, file: string): OpenDatabase {
     first.exec(READ)
     const last = opened(READ_ONLY)
     last.exec(READ)
-    migrate(database, file)
-    return { database, guards: [first, last] }
+    const isNew = migrate(database, file)
+    return { database, guards: [first, last], isNew }
   } catch (error) {
     for (const database of open) database.close()
     throw error
@@ -65,18 +60,17 @@ const READ_ONLY = { readOnly: true }
 // `exec` leaves no statement behind, which would keep a database of @photostructure/sqlite open.
 const READ = 'SELECT count(*) FROM sqlite_schema'
 
-// synchronous: a commit does not wait for the disk; `sync` does. SQLite still syncs the log before a checkpoint and before it
-// writes over it, and the database before it forgets a log. FULL would sync at each commit and block the event loop meanwhile.
-// fullfsync: without it macOS does not wait for the disk.
+// synchronous: the disk has a commit before it returns. fullfsync: without it macOS does not wait for the disk.
 const PRAGMAS = `
-  PRAGMA synchronous = NORMAL;
+  PRAGMA synchronous = FULL;
   PRAGMA fullfsync = ON;
   PRAGMA checkpoint_fullfsync = ON;
   PRAGMA cache_size = -32000;
   PRAGMA journal_size_limit = 67108864;
 `
 
-function ensureFile(file: string): void {
+/** Creates the file if it does not exist. @throws CountersignError ERR_INBOX_UNTRUSTED, ERR_INBOX_IO */
+export function ensureFile(file: string): void {
   // An existing file is not opened here: closing it would release the locks that other connections of this process have on
   // it, and another process could delete the log while they use it (https://sqlite.org/howtocorrupt.html, 2.2).
   checkTrustedFile(file)

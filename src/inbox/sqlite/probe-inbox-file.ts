@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { accessSync, closeSync, constants, existsSync, openSync, unlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Logger } from '../../logging/logger.js'
-import { refuseDoubtfulDatabase } from './doubt.js'
+import { refuseDoubt } from './entrance.js'
 import { loadDriver, type SqliteDriver } from './driver.js'
 import { inboxError } from './inbox-error.js'
 import { BUSY_WAIT_MS, readInboxFile } from './read-inbox-file.js'
@@ -23,7 +23,7 @@ export async function probeInboxFile(file: string, logger: Logger): Promise<void
     accessSync(file, constants.W_OK)
     // A file that is not an inbox must not be opened for writing.
     await readInboxFile(file, () => {})
-    refuseDoubtfulDatabase(file)
+    refuseDoubt(file)
     // See `OpenDatabase`.
     const guard = new driver.DatabaseSync(file, { readOnly: true })
     try {

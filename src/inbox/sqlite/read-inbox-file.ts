@@ -2,6 +2,7 @@ import { CountersignError } from '../../base/errors.js'
 import type { Connection } from './connection.js'
 import { loadDriver, type SqliteStatement, type SqliteValue } from './driver.js'
 import { inboxError } from './inbox-error.js'
+import { doubtOf } from './marks.js'
 import { lookFirst } from './look-first.js'
 import { checkedVersion, SCHEMA_VERSION } from './schema.js'
 import { checkTrustedFile } from './trusted-file.js'
@@ -25,7 +26,8 @@ export async function readInboxFile<Result>(
   let database
   try {
     checkTrustedFile(file)
-    lookFirst(driver, file)
+    // What is in doubt is ours, and may be unreadable without its log.
+    if (!doubtOf(file).isSet) lookFirst(driver, file)
     database = new driver.DatabaseSync(file, { readOnly: true })
     // Readers hardly ever wait for a writer: only while it recovers what a crash has left.
     database.exec(`PRAGMA busy_timeout = ${BUSY_WAIT_MS}`)

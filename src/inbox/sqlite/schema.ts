@@ -105,14 +105,15 @@ export const MIGRATIONS: readonly string[] = [
 
 export const SCHEMA_VERSION = MIGRATIONS.length
 
-/** Brings the file up to date. If several processes do so at once, one migrates it, and the others wait for that. */
-export function migrate(database: SqliteDatabase, file: string, migrations = MIGRATIONS): void {
+/** Brings the file up to date. Returns whether it was not. If several processes do so at once, one migrates it, and the others wait for that. */
+export function migrate(database: SqliteDatabase, file: string, migrations = MIGRATIONS): boolean {
   const newest = migrations.length
-  if (checkedVersion(database, file, newest) === newest) return
+  if (checkedVersion(database, file, newest) === newest) return false
   database.exec('BEGIN IMMEDIATE')
   try {
     for (const migration of migrations.slice(checkedVersion(database, file, newest))) database.exec(migration)
     database.exec(`PRAGMA user_version = ${newest}; PRAGMA application_id = ${APPLICATION_ID}; COMMIT`)
+    return true
   } catch (error) {
     try {
       database.exec('ROLLBACK')

@@ -1,9 +1,8 @@
 import { resolve } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
-import { property } from '../../base/foreign-value.js'
 import { loggerOption, type LoggerOption } from '../../logging/logger-option.js'
 import type { EntryId } from '../../callback/callback.js'
 import type { HasAll } from '../../base/has-all.js'
+import { environmentOf } from '../../base/environment.js'
 import { checkKnownOptions, clockOption, durationOption, invalidOption } from '../../base/option-checks.js'
 import { refuseSurroundingSpace } from '../../base/surrounding-space.js'
 import type {
@@ -14,7 +13,6 @@ import type {
   ClaimEntries,
   Claims,
   ClaimToken,
-  EventTypes,
   InboxEngine,
   InboxOpener,
   SettledClaim,
@@ -37,19 +35,9 @@ import { Inbox } from '../inbox.js'
 import { InboxOpeners } from '../inbox-openers.js'
 import { RETENTION_OPTIONS, retentionOptions, type RetentionOptions } from '../retention.js'
 import type { Decision } from '../operator-action.js'
-import { countInSteps, searchInSteps } from '../search.js'
-import { act } from './act.js'
-import { activity } from './activity.js'
-import { add } from './add.js'
-import { begin, claim, extend, requeueUnhandled, setTimesAnew, settle } from './claims.js'
-import type { Connection } from './connection.js'
+import { storedHeaders } from '../stored-headers.js'
 import { GroupCommit } from './group-commit.js'
-import { recordTypes } from './handled-types.js'
-import { related, show } from './operator.js'
-import { rememberProbe } from './probes.js'
-import { idsToPrune, prune } from './prune.js'
-import { countStep, EXAMINED_BY_STEP, searchStep } from './search.js'
-import { stats } from './stats.js'
+import { withBuffer } from './thread-messages.js'
 
 export interface SqliteInboxOptions extends RetentionOptions, LoggerOption {
   /**
@@ -75,8 +63,7 @@ export interface SqliteInboxOptions extends RetentionOptions, LoggerOption {
  *
  * Rejects with a `CountersignError` that says what is wrong with the file and how to cure it: `ERR_INBOX_BUSY`,
  * `ERR_INBOX_FULL`, `ERR_INBOX_READ_ONLY`, `ERR_INBOX_CORRUPT`, `ERR_INBOX_NEWER`, `ERR_INBOX_REPLACED`, `ERR_INBOX_UNTRUSTED`,
- * `ERR_INBOX_IO`. Once the cause is gone, the inbox continues without a restart, except after a failed sync of the file itself,
- * which has to be copied first.
+ * `ERR_INBOX_IO`. Once the cause is gone, the inbox continues without a restart.
  */
 export class SqliteInbox extends Inbox {
   constructor(options: SqliteInboxOptions) {
@@ -103,12 +90,15 @@ class SqliteEngine implements InboxEngine {
     const { retentionMs, discardedRetentionMs } = retentionOptions(OWNER, options)
     this.retentionMs = retentionMs
     this.discardedRetentionMs = discardedRetentionMs
-    this.#clock = new InboxClock(clockOption(OWNER, options.clock, Date.now))
+    const environment = environmentOf(options)
+    this.#clock = new InboxClock(clockOption(OWNER, options.clock, environment.now))
     this.#commits = new GroupCommit({
       // Resolved now, as the process may change its current folder.
       file: resolve(file),
       busyTimeoutMs: durationOption(OWNER, 'busyTimeoutMs', options.busyTimeoutMs, 4_000),
+      clock: () => this.#clock.now(),
       logger: loggerOption(OWNER, options.logger),
+      environment,
     })
   }
 
@@ -117,131 +107,97 @@ class SqliteEngine implements InboxEngine {
   }
 
   async add(arrival: Arrival, begin?: BeginOnArrival): Promise<AddResult> {
-    let added: AddResult | undefined
-    const store = (db: Connection) => (added = add(db, arrival, begin, this.#clock.now()))
-    try {
-      return await this.#commits.write(store, { isArrival: true })
-    } catch (error) {
-      if (added?.result === 'stored' && added.claim) void this.#handBack(added.claim, begin!.leaseMs)
-      throw error
-    }
+    return this.#commits.add({ ...arrival, headers: storedHeaders(arrival.headers), begin })
   }
 
   async claim(request: ClaimEntries): Promise<Claims> {
-    // The sync of `begin` covers a claim. A sync of its own took 4 percent of the processor time of a callback.
-    const { claims, now, types, steps, correction } = await this.#commits.write(
-      (db) => {
-        const now = this.#clock.now()
-        const steps = this.#clock.unhandledSteps
-        const correction = steps === 0 ? undefined : setTimesAnew(db, now, this.#clock.continuesAt(steps))
-        const types = this.#recordTypes(db, request.eventTypes, now)
-        return { claims: claim(db, request, now), now, types, steps, correction }
-      },
-      { isDurable: false, entries: request.limit },
-    )
-    // Only after the commit, because the operation may have been rolled back and run again.
-    if (types.length > 0) this.#askedTypes.recorded(request.eventTypes, now)
-    if (!correction) return claims
-    const clockSetBackMs = this.#clock.handled(steps, correction)
-    return { ...claims, clockSetBackMs, ...(correction.next && { nextDueInMs: 0 }) }
+    let steps = 0
+    let types: readonly string[] = []
+    let claimedAt = 0
+    const { claims, corrected } = await this.#commits.write<'claim'>((now) => {
+      claimedAt = now
+      steps = this.#clock.unhandledSteps
+      types = this.#askedTypes.toRecord(request.eventTypes, now)
+      const requeues = types.length > 0 && this.#askedTypes.wereRecordedLately(request.eventTypes, now)
+      const correction = steps === 0 ? undefined : { at: this.#clock.continuesAt(steps) }
+      return ['claim', { request, types, requeues, correction }]
+    }, request.limit)
+    // Only after the commit, because the write may be tried again.
+    if (types.length > 0) this.#askedTypes.recorded(request.eventTypes, claimedAt)
+    const entries = claims.entries.map((entry) => ({ ...entry, callback: withBuffer(entry.callback) }))
+    const clockSetBackMs = corrected && this.#clock.handled(steps, corrected)
+    return { ...claims, entries, clockSetBackMs, ...(corrected?.next && { nextDueInMs: 0 }) }
   }
 
   async begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
-    return this.#commits.write((db) => begin(db, claims, leaseMs, this.#clock.now()), {
-      entries: claims.length,
-    })
+    const tokens = claims.map(tokenOf)
+    return this.#commits.write<'begin'>(() => ['begin', tokens, leaseMs], claims.length)
   }
 
   async extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
-    return this.#commits.write((db) => extend(db, claims, leaseMs, this.#clock.now()), {
-      entries: claims.length,
-    })
+    const tokens = claims.map(tokenOf)
+    return this.#commits.write<'extend'>(() => ['extend', tokens, leaseMs], claims.length)
   }
 
   async settle(ends: readonly SettledClaim[]): Promise<ReadonlySet<EntryId>> {
-    return this.#commits.write((db) => settle(db, ends, this.#clock.now()), { entries: ends.length })
+    const settled = ends.map(({ claim, end }) => ({ claim: tokenOf(claim), end }))
+    return this.#commits.write<'settle'>(() => ['settle', settled], ends.length)
   }
 
   stats(): Promise<InboxStats> {
-    return stats((step) => this.#commits.read(step))
+    return this.#commits.read('stats')
   }
 
   list(filter: EngineFilter, page: EntryPage): Promise<EntryList> {
-    const step = (afterId: EntryId | undefined, limit: number) =>
-      this.#commits.read((db) => searchStep(db, filter, { ...page, afterId, limit }))
-    return searchInSteps(page, step, EXAMINED_BY_STEP)
+    return this.#commits.read('list', filter, page)
   }
 
-  async count(filter: EngineFilter, max: number): Promise<EntryCount> {
-    const step = (afterId: EntryId | undefined) => this.#commits.read((db) => countStep(db, filter, afterId))
-    return countInSteps(max, step, EXAMINED_BY_STEP)
+  count(filter: EngineFilter, max: number): Promise<EntryCount> {
+    return this.#commits.read('count', filter, max)
   }
 
   activity(request: ActivityRange): Promise<readonly ActivityBucket[]> {
-    return activity(request, (step) => this.#commits.read(step))
+    return this.#commits.read('activity', request)
   }
 
   async show(id: EntryId): Promise<Entry | undefined> {
-    return this.#commits.read((db) => show(db, id))
+    const entry = await this.#commits.read('show', id)
+    return entry && withBuffer(entry)
   }
 
-  async related(id: EntryId): Promise<RelatedEntry[]> {
-    return this.#commits.read((db) => related(db, id))
+  related(id: EntryId): Promise<RelatedEntry[]> {
+    return this.#commits.read('related', id)
   }
 
   async act(id: EntryId, action: OperatorAction, decision: Decision): Promise<ActResult> {
     return this.#openers.decide(id, action, decision, () =>
-      this.#commits.write((db) => act(db, id, action, decision, this.#clock.now())),
+      this.#commits.write<'act'>(() => ['act', id, action, decision]),
     )
   }
 
   async prune(request: PruneEntries): Promise<number> {
-    if (request.dryRun)
-      return this.#commits.read((db) => idsToPrune(db, request, this, this.#clock.now()).length)
-    return this.#commits.write((db) => prune(db, request, this, this.#clock.now()), {
-      entries: request.limit,
-    })
+    const { retentionMs, discardedRetentionMs } = this
+    const retention = { retentionMs, discardedRetentionMs }
+    if (request.dryRun) return this.#commits.read('prunable', request, retention, this.#clock.now())
+    return this.#commits.write<'prune'>(() => ['prune', request, retention], request.limit)
   }
 
   async rememberProbe(nonce: string, sentAtMs: number, forgetBeforeMs: number): Promise<boolean> {
-    const remember = (db: Connection) => rememberProbe(db, nonce, sentAtMs, forgetBeforeMs)
-    return this.#commits.write(remember, { isDurable: false })
+    return this.#commits.write<'rememberProbe'>(() => ['rememberProbe', nonce, sentAtMs, forgetBeforeMs])
   }
 
   /** Completes the calls that were made before. The file stays open while another opener uses it. */
   close(opener?: InboxOpener): Promise<void> {
     return this.#openers.close(opener, () => this.#commits.close())
   }
+}
 
-  /**
-   * If a sync failed, the entry may be in the file although its call rejected. No handler runs for it, and it would wait until its lease
-   * has ended.
-   */
-  async #handBack(claim: ClaimToken, leaseMs: number): Promise<void> {
-    const leaseEndsAt = performance.now() + leaseMs
-    while (performance.now() < leaseEndsAt) {
-      try {
-        await this.settle([{ claim, end: { move: 'handBack' } }])
-        return
-      } catch (error) {
-        if (property(error, 'code') === 'ERR_CLOSED') return
-        await delay(HAND_BACK_AGAIN_MS, undefined, { ref: false })
-      }
-    }
-  }
-
-  /** Returns the types that were to be recorded. */
-  #recordTypes(db: Connection, eventTypes: EventTypes, now: number): readonly string[] {
-    const types = this.#askedTypes.toRecord(eventTypes, now)
-    recordTypes(db, types, now)
-    if (types.length > 0 && this.#askedTypes.wereRecordedLately(eventTypes, now)) requeueUnhandled(db, now)
-    return types
-  }
+/** Without what else a worker knows of the entry, such as its body. */
+function tokenOf({ id, token }: ClaimToken): ClaimToken {
+  return { id, token }
 }
 
 const OWNER = 'new SqliteInbox'
-/** A file that could not be written is tried again once a second. */
-const HAND_BACK_AGAIN_MS = 1_000
 const KNOWN = [
   'file',
   ...RETENTION_OPTIONS,

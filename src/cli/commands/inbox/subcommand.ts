@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { CountersignError } from '../../../base/errors.js'
 import type { InboxOperations } from '../../../inbox/operations.js'
+import type { Logger } from '../../../logging/logger.js'
 import { findInbox, type InboxFlags } from '../../inboxes/find-inbox.js'
 import { complain, EXIT, type ExitCode, type Io } from '../../io.js'
 
@@ -16,10 +17,10 @@ export async function withInbox(
   flags: InboxFlags,
   io: Io,
   use: (inbox: InboxOperations) => Promise<ExitCode>,
-  { asksRetention = false } = {},
+  { asksRetention = false, logger = false }: { asksRetention?: boolean; logger?: Logger | false } = {},
 ): Promise<ExitCode> {
   const { inbox: configured, retention } = await findInbox(flags, io, { asksRetention })
-  const inbox = (await configured.load(retention))(undefined, false)
+  const inbox = (await configured.load(retention))(undefined, logger)
   try {
     await configured.checkIsThere()
     await inbox.open()

@@ -1,0 +1,71 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { CountersignError } from '../../base/errors.js'
+import type { SqliteDriver } from './driver.js'
+import { Gate } from './gate.js'
+import { createBeside, deleteCheckpointMarks, doubtOf, setCheckpointMarks } from './marks.js'
+import { bytesIn } from './open-files.js'
+import { copyToNewBlocks } from './repair.js'
+
+/**
+ * Lets a process into the inbox: after it no process copies the files until `leave`. If nobody else has the inbox open and a write
+ * or a sync has failed before, or the process that had it open has died, the files are copied first. `repaired` is called after
+ * that.
+ * @throws CountersignError ERR_INBOX_IO while others have an inbox open that is in doubt; what SQLite or the system throws
+ */
+export async function enter(
+  driver: SqliteDriver,
+  file: string,
+  repaired: () => void,
+): Promise<{ leave(): void }> {
+  for (const path of [gateOf(file), doubtOf(file).path]) createBeside(file, path)
+  const gate = new Gate(driver, gateOf(file))
+  try {
+    if (gate.closeToOthers()) {
+      if (copyWhatIsInDoubt(file)) repaired()
+      gate.openToOthers()
+    }
+    gate.share()
+    await untilCheckpointsEnd(file)
+    refuseDoubt(file)
+    return { leave: () => gate.close() }
+  } catch (error) {
+    gate.close()
+    throw error
+  }
+}
+
+/** Waits until no other process copies the log. If one has died meanwhile, the inbox is in doubt. */
+export async function untilCheckpointsEnd(file: string): Promise<void> {
+  const seen = setCheckpointMarks(file)
+  for (const giveUpAt = performance.now() + CHECKPOINT_LIMIT_MS; seen.some(({ isSet }) => isSet);) {
+    if (performance.now() > giveUpAt) return doubtOf(file).set()
+    await delay(LOOK_AGAIN_MS)
+  }
+}
+
+/** @throws CountersignError ERR_INBOX_IO */
+export function refuseDoubt(file: string): void {
+  if (!doubtOf(file).isSet) return
+  const message =
+    `${file}: a write or a sync of the disk failed. Nothing is accepted until its files were copied to other blocks of the ` +
+    'disk, which is tried again and again: it needs room for them, and that no other process has the inbox open'
+  throw new CountersignError('ERR_INBOX_IO', message)
+}
+
+/** Returns whether the database was copied. */
+function copyWhatIsInDoubt(file: string): boolean {
+  const isInDoubt = doubtOf(file).isSet || setCheckpointMarks(file).length > 0
+  // A sync of the log may have failed in the process that had the inbox open, and that died before it could say so.
+  if (isInDoubt || bytesIn(`${file}-wal`) > 0) copyToNewBlocks(file, { withDatabase: isInDoubt })
+  deleteCheckpointMarks(file)
+  doubtOf(file).clear()
+  return isInDoubt
+}
+
+function gateOf(file: string): string {
+  return `${file}-gate`
+}
+
+/** How long another process may take to copy its log, in milliseconds. */
+const CHECKPOINT_LIMIT_MS = 10_000
+const LOOK_AGAIN_MS = 50

@@ -1,0 +1,108 @@
+import { searchInSteps, countInSteps } from '../search.js'
+import type {
+  Arrival,
+  BeginOnArrival,
+  ClaimEntries,
+  ClaimToken,
+  EngineFilter,
+  SettledClaim,
+} from '../engine.js'
+import type { ActivityRange } from '../activity.js'
+import type { EntryId } from '../../callback/callback.js'
+import type { EntryPage, OperatorAction, PruneEntries } from '../operations.js'
+import type { Decision } from '../operator-action.js'
+import type { Retention } from '../retention.js'
+import type { TimesCorrection, UnfinishedEntry } from '../times-correction.js'
+import { act } from './act.js'
+import { activity } from './activity.js'
+import { begin, claim, extend, requeueUnhandled, setTimesAnew, settle } from './claims.js'
+import type { Connection } from './connection.js'
+import { recordTypes } from './handled-types.js'
+import { related, show } from './operator.js'
+import { rememberProbe } from './probes.js'
+import { idsToPrune, prune } from './prune.js'
+import { countStep, EXAMINED_BY_STEP, searchStep } from './search.js'
+import { stats } from './stats.js'
+
+/** A callback to store. */
+export interface ArrivalToStore extends Omit<Arrival, 'headers' | 'awaitedUntil'> {
+  /** In the form of `storedHeaders`. */
+  readonly headers: string | null
+  readonly begin: BeginOnArrival | undefined
+}
+
+/** What a claim does besides: see `AskedTypes` and `InboxClock`. */
+export interface ClaimWork {
+  readonly request: ClaimEntries
+  /** The types to record as handled ones. */
+  readonly types: readonly string[]
+  readonly requeues: boolean
+  /** Set if times have to be corrected because the clock was set back. */
+  readonly correction: { readonly at: UnfinishedEntry | undefined } | undefined
+}
+
+/** What changes the file. Each is synchronous, so that one transaction can have many. */
+export const WRITES = {
+  claim(db: Connection, now: number, { request, types, requeues, correction }: ClaimWork) {
+    const corrected: TimesCorrection | undefined = correction && setTimesAnew(db, now, correction.at)
+    recordTypes(db, types, now)
+    if (requeues) requeueUnhandled(db, now)
+    return { claims: claim(db, request, now), corrected }
+  },
+  begin: (db: Connection, now: number, claims: readonly ClaimToken[], leaseMs: number) =>
+    begin(db, claims, leaseMs, now),
+  extend: (db: Connection, now: number, claims: readonly ClaimToken[], leaseMs: number) =>
+    extend(db, claims, leaseMs, now),
+  settle: (db: Connection, now: number, ends: readonly SettledClaim[]) => settle(db, ends, now),
+  act: (db: Connection, now: number, id: EntryId, action: OperatorAction, decision: Decision) =>
+    act(db, id, action, decision, now),
+  prune: (db: Connection, now: number, request: PruneEntries, retention: Retention) =>
+    prune(db, request, retention, now),
+  rememberProbe: (
+    db: Connection,
+    _now: number,
+    nonce: string,
+    sentAtMs: number,
+    forgetBeforeMs: number,
+  ): boolean => rememberProbe(db, nonce, sentAtMs, forgetBeforeMs),
+} as const
+
+export type Writes = typeof WRITES
+
+/** One write with its arguments. */
+export type Write = {
+  [Name in keyof Writes]: readonly [name: Name, ...ArgumentsOf<Writes[Name]>]
+}[keyof Writes]
+
+/** Reads in one step. What has been committed before is seen. */
+export type Read = <Result>(step: (db: Connection) => Result) => Promise<Result>
+
+/** What only reads: in short steps, with writes between them. */
+export const READS = {
+  stats: (read: Read) => stats(read),
+  activity: (read: Read, request: ActivityRange) => activity(request, read),
+  list(read: Read, filter: EngineFilter, page: EntryPage) {
+    const step = (afterId: EntryId | undefined, limit: number) =>
+      read((db) => searchStep(db, filter, { ...page, afterId, limit }))
+    return searchInSteps(page, step, EXAMINED_BY_STEP)
+  },
+  count(read: Read, filter: EngineFilter, max: number) {
+    const step = (afterId: EntryId | undefined) => read((db) => countStep(db, filter, afterId))
+    return countInSteps(max, step, EXAMINED_BY_STEP)
+  },
+  show: (read: Read, id: EntryId) => read((db) => show(db, id)),
+  related: (read: Read, id: EntryId) => read((db) => related(db, id)),
+  prunable: (read: Read, request: PruneEntries, retention: Retention, now: number) =>
+    read((db) => idsToPrune(db, request, retention, now).length),
+  /** Whether the file can be opened. */
+  nothing: (read: Read) => read(() => {}),
+} as const
+
+export type Reads = typeof READS
+
+export type ReadArguments<Name extends keyof Reads> =
+  Parameters<Reads[Name]> extends [Read, ...infer Rest] ? Rest : never
+
+type ArgumentsOf<Operation> = Operation extends (db: Connection, now: number, ...rest: infer Rest) => unknown
+  ? Rest
+  : never

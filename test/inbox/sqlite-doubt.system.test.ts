@@ -1,0 +1,227 @@
+import { existsSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import { Connection } from '../../src/inbox/sqlite/connection.js'
+import { addEventually } from '../support/add-eventually.js'
+import { arrival } from '../support/arrivals.js'
+import { countersign } from '../cli/program.js'
+import { startProgram, untilPrinted } from '../support/built-program.js'
+import { collectedLog } from '../support/collected-log.js'
+import { buildInboxProgram } from '../support/inbox-program.js'
+import { inboxFile, inboxOn, openAside, temporaryDirectory } from '../support/sqlite-file.js'
+import { until } from '../support/until.js'
+
+const { run: realRun, get: realGet } = Connection.prototype
+afterEach(() => jest.restoreAllMocks())
+
+/** A result of SQLite (https://sqlite.org/rescode.html). */
+const result = (errcode: number) => Object.assign(new Error('disk I/O error'), { errcode })
+const [SYNC_FAILED, FULL] = [1034, 13]
+
+/** The next commit is written, and then fails. */
+function failNextCommit(errcode: number): void {
+  let isNext = true
+  jest.spyOn(Connection.prototype, 'run').mockImplementation(function (this: Connection, sql, ...values) {
+    const done = realRun.call(this, sql, ...values)
+    if (sql !== 'COMMIT' || !isNext) return done
+    isNext = false
+    throw result(errcode)
+  })
+}
+
+function failNextCheckpoint(errcode: number): void {
+  let isNext = true
+  jest.spyOn(Connection.prototype, 'get').mockImplementation(function (this: Connection, sql, ...values) {
+    const row = realGet.call(this, sql, ...values)
+    if (!/wal_checkpoint\((PASSIVE|FULL|TRUNCATE)\)/.test(sql) || !isNext) return row
+    isNext = false
+    throw result(errcode)
+  })
+}
+
+const inodeOf = (file: string) => statSync(file).ino
+const doubtBytes = (file: string) => statSync(`${file}-doubt`).size
+const besides = (file: string) =>
+  readdirSync(dirname(file)).filter((name) => name !== basename(file) && !/-(wal|shm)$/.test(name))
+
+describe('after a sync of a commit that failed', () => {
+  it('refuses the whole batch, logs it once, and goes on with a copy that has all', async () => {
+    const file = inboxFile()
+    const log = collectedLog()
+    const inbox = inboxOn(file, { logger: log })
+    await inbox.add(arrival())
+    const [database, twin] = [inodeOf(file), arrival()]
+    failNextCommit(SYNC_FAILED)
+    const adding = await Promise.allSettled([inbox.add(twin), inbox.add(arrival())])
+    const refused = { status: 'rejected', reason: expect.objectContaining({ code: 'ERR_INBOX_IO' }) }
+    expect(adding).toEqual([refused, refused])
+    expect(doubtBytes(file)).toBe(1)
+    await expect(inbox.add(twin)).rejects.toMatchObject({ code: 'ERR_INBOX_IO' })
+    expect(log.withCode('ERR_INBOX_IO')).toHaveLength(1)
+    // It was written, and is recognised now that it is on the disk.
+    expect((await addEventually(inbox, twin)).result).toBe('duplicate')
+    expect(inodeOf(file)).not.toBe(database)
+    expect(doubtBytes(file)).toBe(0)
+    expect((await inbox.stats()).counts.stored).toBe(3)
+    expect(log.lines.filter(({ message }) => /was copied to other blocks/.test(message))).toHaveLength(1)
+    await inbox.close()
+    expect(besides(file).sort()).toEqual(['callbacks.db-doubt', 'callbacks.db-gate'])
+  })
+
+  it('another inbox on the file acknowledges nothing either, and lets go of it although nothing is asked of it', async () => {
+    const file = inboxFile()
+    const [one, other, idle] = [inboxOn(file, { logger: false }), inboxOn(file), inboxOn(file)]
+    await Promise.all([one.add(arrival()), other.add(arrival()), idle.open()])
+    failNextCommit(SYNC_FAILED)
+    await expect(one.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_IO' })
+    await expect(other.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_IO' })
+    expect((await addEventually(other)).result).toBe('stored')
+    expect((await addEventually(one)).result).toBe('stored')
+    expect((await addEventually(idle)).result).toBe('stored')
+    expect((await idle.stats()).counts.stored).toBe(6)
+  })
+
+  it('what was committed before another process found that out is not acknowledged after it', async () => {
+    const file = inboxFile()
+    const inbox = inboxOn(file, { logger: false })
+    await inbox.open()
+    jest.spyOn(Connection.prototype, 'run').mockImplementation(function (this: Connection, sql, ...values) {
+      const done = realRun.call(this, sql, ...values)
+      if (sql === 'COMMIT') truncateSync(`${file}-doubt`, 1)
+      return done
+    })
+    await expect(inbox.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_IO' })
+  })
+
+  it('a program that only reads does not keep it from going on', async () => {
+    const file = inboxFile()
+    const inbox = inboxOn(file, { logger: false })
+    await inbox.add(arrival())
+    const reader = await openAside(file)
+    reader.exec('BEGIN; SELECT count(*) FROM entries')
+    failNextCommit(SYNC_FAILED)
+    await expect(inbox.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_IO' })
+    expect((await addEventually(inbox)).result).toBe('stored')
+    expect((await inbox.stats()).counts.stored).toBe(3)
+    reader.exec('ROLLBACK')
+    reader.close()
+  })
+
+  it('goes on after a copy that could not be completed', async () => {
+    const file = inboxFile()
+    const inbox = inboxOn(file, { logger: false })
+    await inbox.add(arrival())
+    writeFileSync(`${file}.new`, 'half of it')
+    failNextCommit(SYNC_FAILED)
+    await expect(inbox.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_IO' })
+    expect((await addEventually(inbox)).result).toBe('stored')
+    expect(existsSync(`${file}.new`)).toBe(false)
+  })
+})
+
+it('a checkpoint whose sync failed is logged, and nothing is acknowledged before the files were copied', async () => {
+  const file = inboxFile()
+  const log = collectedLog()
+  const inbox = inboxOn(file, { logger: log })
+  await inbox.add(arrival())
+  const database = inodeOf(file)
+  failNextCheckpoint(SYNC_FAILED)
+  await inbox.close()
+  expect(log.withCode('ERR_INBOX_IO')).toHaveLength(1)
+  expect(doubtBytes(file)).toBe(1)
+  const again = inboxOn(file)
+  expect((await again.add(arrival())).result).toBe('stored')
+  expect(inodeOf(file)).not.toBe(database)
+  expect((await again.stats()).counts.stored).toBe(2)
+})
+
+it('a commit that a full disk has refused is no doubt', async () => {
+  const file = inboxFile()
+  const inbox = inboxOn(file)
+  await inbox.add(arrival())
+  const database = inodeOf(file)
+  failNextCommit(FULL)
+  await expect(inbox.add(arrival())).rejects.toMatchObject({ code: 'ERR_INBOX_FULL' })
+  expect((await inbox.add(arrival())).result).toBe('stored')
+  expect(inodeOf(file)).toBe(database)
+})
+
+describe('where a process has died', () => {
+  const ADDING = `
+    const inbox = new SqliteInbox({ file })
+    for (let i = 0; i < 3; i++) await inbox.add(arrival())
+    print('added')
+    setInterval(() => {}, 1_000)`
+
+  async function killedProcess() {
+    const directory = temporaryDirectory()
+    const file = `${directory}/callbacks.db`
+    const program = startProgram(process.execPath, [buildInboxProgram(directory, ADDING), file])
+    program.ended.catch(() => {})
+    await untilPrinted([program], () => program.lines.length === 1)
+    program.child.kill('SIGKILL')
+    await until(() => program.child.signalCode !== null)
+    return file
+  }
+
+  it('its log is copied before it is used', async () => {
+    const file = await killedProcess()
+    const [database, log] = [inodeOf(file), inodeOf(`${file}-wal`)]
+    const inbox = inboxOn(file)
+    expect((await inbox.stats()).counts.stored).toBe(3)
+    expect(inodeOf(`${file}-wal`)).not.toBe(log)
+    expect(inodeOf(file)).toBe(database)
+  })
+
+  it('in a checkpoint, both files are copied, and its mark is deleted', async () => {
+    const file = await killedProcess()
+    const [mark] = besides(file).filter((name) => name.includes('-checkpoint.'))
+    truncateSync(`${dirname(file)}/${mark}`, 1)
+    const database = inodeOf(file)
+    const inbox = inboxOn(file, { logger: false })
+    expect((await inbox.stats()).counts.stored).toBe(3)
+    expect(inodeOf(file)).not.toBe(database)
+    expect(existsSync(`${dirname(file)}/${mark}`)).toBe(false)
+  })
+
+  it('in a checkpoint while others had the inbox open, who opens it puts it in doubt, and all go on with a copy', async () => {
+    const file = inboxFile()
+    const [open, late] = [inboxOn(file, { logger: false }), inboxOn(file, { logger: false })]
+    await open.add(arrival())
+    const database = inodeOf(file)
+    writeFileSync(`${file}-checkpoint.0123456789abcdef`, '1')
+    const now = jest.spyOn(performance, 'now')
+    let aheadMs = 0
+    now.mockImplementation(() => Number(process.hrtime.bigint()) / 1e6 + aheadMs)
+    const opening = late.open().catch((error: unknown) => error)
+    await new Promise(setImmediate)
+    aheadMs = 11_000
+    expect(await opening).toMatchObject({ code: 'ERR_INBOX_IO' })
+    expect((await addEventually(open)).result).toBe('stored')
+    expect(inodeOf(file)).not.toBe(database)
+    await late.open()
+    expect((await late.stats()).counts.stored).toBe(2)
+  })
+})
+
+it('countersign inbox check copies what is in doubt, and says whether the inbox can be used', async () => {
+  const directory = temporaryDirectory()
+  const file = `${directory}/callbacks.db`
+  const inbox = inboxOn(file, { logger: false })
+  await inbox.add(arrival())
+  await inbox.close()
+  const database = inodeOf(file)
+  truncateSync(`${file}-doubt`, 1)
+  const checked = await countersign(['inbox', 'check'], { cwd: directory })
+  expect(checked).toMatchObject({ code: 0, stdout: 'the inbox can be used\n' })
+  expect(checked.stderr).toMatch(/was copied to other blocks of the disk/)
+  expect(inodeOf(file)).not.toBe(database)
+  // Somebody who has it open and does not let go of it.
+  const gate = await openAside(`${file}-gate`)
+  gate.exec('BEGIN; SELECT count(*) FROM sqlite_schema')
+  truncateSync(`${file}-doubt`, 1)
+  const refused = await countersign(['inbox', 'check'], { cwd: directory })
+  expect(refused).toMatchObject({ code: 1, stdout: '' })
+  expect(refused.stderr).toMatch(/a write or a sync of the disk failed.* no other process has the inbox open/)
+  gate.exec('ROLLBACK')
+  gate.close()
+})
