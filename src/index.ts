@@ -1,10 +1,10 @@
 export { createReceiver, type ReceivedCallback, type Receiver } from './receiver/receiver.js'
-export type { StopOptions } from './receiver/stop-options.js'
 export type { ReceiverRequestListener } from './receiver/request-listener.js'
 export type { PlainRequest } from './http/plain-request.js'
 export type { ReceiverOptions } from './receiver/settings.js'
 export { createWorker, type InboxWorker } from './worker/create-worker.js'
 export type { WorkerOptions } from './worker/worker-options.js'
+export { defineConfig, type Config, type HandlersModule } from './server/define-config.js'
 export type { Subscriptions, SubscriptionHints } from './callback/subscriptions.js'
 
 export { captureRawBody } from './http/capture-raw-body.js'
@@ -51,7 +51,7 @@ export type {
 
 export type { Inbox } from './inbox/inbox.js'
 export type * from './inbox/operations.js'
-export type { ActivityBucket, ActivityRequest, ActivityState } from './inbox/activity.js'
+export type { ActivityBucket, ActivityRequest } from './inbox/activity.js'
 export type { FinishedCallback } from './inbox/wait-for-callback.js'
 export type { InboxState, PrunableState } from './inbox/states.js'
 export { MemoryInbox } from './inbox/memory-inbox.js'

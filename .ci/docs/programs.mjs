@@ -15,7 +15,11 @@ export function checkPrograms(blocks) {
     .map((block, index) => ({ ...block, file: fileName(block, index) }))
   for (const { file, code } of programs) writeFileSync(join(folder, file), code)
   return [
-    ...compile('ts', { strict: true, exactOptionalPropertyTypes: true }, programs),
+    ...compile(
+      'ts',
+      { strict: true, noUncheckedIndexedAccess: true, exactOptionalPropertyTypes: true },
+      programs,
+    ),
     ...compile('js', { strict: true, noImplicitAny: false, allowJs: true, checkJs: true }, programs),
     ...programs.filter(({ environment }) => environment).flatMap(run),
   ]

@@ -48,7 +48,7 @@ function withoutRepetition(fields: LogRecord): { rest: LogRecord; durationMs?: u
   if ('outcome' in fields && 'verified' in fields) {
     const { outcome: _, verified: __, subscription, status, code, reason, durationMs, ...more } = fields
     const rest = { subscription: (subscription as { id?: unknown } | undefined)?.id, ...more }
-    return { rest: /^ERR_/.test(String(code)) ? { status, code, reason, ...rest } : rest, durationMs }
+    return { rest: String(code).startsWith('ERR_') ? { status, code, reason, ...rest } : rest, durationMs }
   }
   if (!('move' in fields)) return { rest: fields }
   const { move: _, durationMs, ...rest } = fields

@@ -1,3 +1,5 @@
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { SUBSCRIPTION } from './configured.js'
 import {
   check,
@@ -92,5 +94,18 @@ describe('secrets', () => {
         ? `${JSON_FILE}: ${message}`
         : new RegExp(`^${JSON_FILE}: ${message.source}`),
     )
+  })
+})
+
+it('may be made with defineConfig', async () => {
+  const library = pathToFileURL(join(__dirname, '../../dist/index.js')).href
+  const config = `import { defineConfig } from '${library}'
+    const handlers = ({ on }) => on('${PUBLIC.eventTypeName}', () => {})
+    export default defineConfig({ subscriptions: ${JSON.stringify([SUBSCRIPTION])}, port: 7, handlers })`
+  const { code, stdout } = await check({ [MJS_FILE]: config }, ['--json'])
+  expect({ code, ...JSON.parse(stdout) }).toMatchObject({
+    code: 0,
+    listen: { port: 7 },
+    handlers: { types: [PUBLIC.eventTypeName] },
   })
 })

@@ -16,6 +16,7 @@ const EXPORTED = {
     'captureRawBody',
     'createReceiver',
     'createWorker',
+    'defineConfig',
     'verifySignature',
   ],
   'countersign/signature': [

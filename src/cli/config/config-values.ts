@@ -1,4 +1,6 @@
 import { checkKnownOptions, invalidOption, isRecord } from '../../base/option-checks.js'
+import type { HasAll } from '../../base/has-all.js'
+import type { Config } from '../../server/define-config.js'
 import { RECEIVER_OPTIONS } from '../../receiver/settings.js'
 import { SERVER_OPTIONS } from '../../server/server.js'
 import { variable } from '../environment.js'
@@ -39,7 +41,8 @@ const KNOWN = [
   'openTelemetry',
   'logLevel',
   'logFormat',
-] as const
+] as const satisfies readonly (keyof Config)[]
+void (true satisfies HasAll<keyof Config, typeof KNOWN>)
 
 export type Option = (typeof KNOWN)[number]
 
