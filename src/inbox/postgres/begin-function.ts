@@ -1,4 +1,4 @@
-import { leaseFunction } from './lease-function.js'
+import { heldBy, leaseFunction } from './lease-function.js'
 import { LATEST_RESULT, withPastAttempt } from './past-attempts.js'
 
 /** The function of the database that records that handlers begin. It returns the ids of the claims that are held. */
@@ -15,8 +15,7 @@ export const BEGIN_FUNCTION = leaseFunction({
         past_attempts = CASE WHEN begun_by <> entries.token AND begun_at IS NOT NULL
           THEN ${withPastAttempt(LATEST_RESULT, 'handled_at')} ELSE past_attempts END,
         begun_at = CASE WHEN begun_by = entries.token THEN begun_at ELSE found_at END, handled_at = NULL
-      FROM unnest(given_ids, given_tokens) AS claim (id, token)
-      WHERE entries.id = claim.id AND entries.token = claim.token AND state = 'running' RETURNING entries.id
+      WHERE ${heldBy('given_ids', 'given_tokens')} RETURNING entries.id
     )
     SELECT coalesce(string_agg(id::text, ' '), '') INTO held_ids FROM held;`,
 })

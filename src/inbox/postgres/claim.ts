@@ -3,6 +3,7 @@ import type { ClaimedEntry, ClaimEntries, Claims, ClaimToken } from '../engine.j
 import { MOVES } from '../states.js'
 import { callLeaseFunction, idsOf, type LeaseRow, type Timed } from './call-lease-function.js'
 import { typesWithHandlers } from './look.js'
+import { heldBy } from './lease-function.js'
 import { lockOrderKeys, promoteNext } from './order.js'
 import { costByEntries } from './search.js'
 import { callbackOf, type BigInteger, type CallbackRow } from '../stored-entry.js'
@@ -179,8 +180,7 @@ const REQUEUE = `
 // No column of an index is changed.
 const EXTEND = `
   UPDATE entries SET lease_until = $3::bigint, due_set_at = $4::bigint
-  FROM unnest($1::bigint[], $2::integer[]) AS claim (id, token)
-  WHERE entries.id = claim.id AND entries.token = claim.token AND state = 'running' RETURNING entries.id`
+  WHERE ${heldBy('$1::bigint[]', '$2::integer[]')} RETURNING entries.id`
 
 // Compared with the clock as it is now: what arrived while this transaction waited was not set ahead.
 const EXAMINE = `

@@ -16,7 +16,9 @@ export const SETTLE_FUNCTION = leaseFunction({
     order_keys bigint[];
   `,
   body: `
-    SELECT array_agg(DISTINCT order_key) INTO order_keys FROM entries WHERE id = ANY (given_ids) AND order_key IS NOT NULL;
+    -- Not as a condition on order_key: the plan could then read the whole index of the order keys.
+    SELECT array_agg(DISTINCT order_key) FILTER (WHERE order_key IS NOT NULL) INTO order_keys
+      FROM entries WHERE id = ANY (given_ids);
     -- In a fixed order, or two transactions could wait for each other.
     PERFORM pg_advisory_xact_lock(key # order_lock)
       FROM (SELECT key FROM unnest(order_keys) AS given (key) ORDER BY key) AS keys;
@@ -46,7 +48,9 @@ export const SETTLE_FUNCTION = leaseFunction({
       FROM unnest(
         given_ids, given_tokens, given_states, given_delays, given_errors, given_handed_back, given_results, given_codes
       ) AS given (id, token, state, delay_ms, error, handed_back, result, code)
-      WHERE entries.id = given.id AND entries.token = given.token AND entries.state = 'running'
+      -- By the list as well: see heldBy.
+      WHERE entries.id = ANY (given_ids) AND entries.id = given.id
+        AND entries.token = given.token AND lease_until IS NOT NULL
       RETURNING entries.id, due_at
     )
     SELECT coalesce(string_agg(id::text, ' '), ''), coalesce(bool_or(due_at <= found_at), false)

@@ -1,0 +1,59 @@
+import pg from 'pg'
+import { SCHEMA_VERSION } from '../../../src/inbox/postgres/migrations.js'
+import { arrival } from '../../support/arrivals.js'
+import { describeWithAnyDatabase } from '../../support/postgres-inbox.js'
+
+const BATCH = 32
+const LAST = `${SCHEMA_VERSION}, 1000`
+
+describeWithAnyDatabase('a PostgresInbox while another session holds a snapshot', (database) => {
+  it('begins and ends entries with as many pages as before, although no dead row can be removed', async () => {
+    const schema = database.newSchema()
+    const inbox = database.inboxOn(schema)
+    await inbox.open()
+    const [worker, reader] = [await connected(database), await connected(database)]
+    const live = () => handleBatch(worker, schema, () => addBatch(inbox))
+    // The session keeps the plans of its first calls, which are made for tables that are almost empty.
+    const before = await live()
+    await reader.query(`BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM ${schema}.entries`)
+    for (let handled = 0; handled < 2_000; handled += BATCH) await live()
+    const held = await live()
+    expect(held.begin).toBeLessThan(3 * before.begin)
+    expect(held.settle).toBeLessThan(3 * before.settle)
+    await Promise.all([worker.end(), reader.end()])
+  })
+})
+
+async function connected({ connectionString }: { readonly connectionString: string }): Promise<pg.Client> {
+  const client = new pg.Client(connectionString)
+  await client.connect()
+  return client
+}
+
+async function addBatch(inbox: { add(given: ReturnType<typeof arrival>): Promise<unknown> }): Promise<void> {
+  await Promise.all(Array.from({ length: BATCH }, () => inbox.add(arrival())))
+}
+
+/** How many pages each of the functions reads for a batch of new entries. */
+async function handleBatch(client: pg.Client, schema: string, add: () => Promise<void>) {
+  await add()
+  const call = (sql: string) => pagesOf(client, `SELECT * FROM ${schema}.${sql}`)
+  await call(`claim_entries(NULL, ${BATCH}, 60000, false, ${LAST})`)
+  const { rows } = await client.query<{ ids: string; tokens: string }>(
+    `SELECT array_agg(id)::text AS ids, array_agg(token)::text AS tokens FROM ${schema}.entries WHERE state = 'running'`,
+  )
+  const held = `'${rows[0]!.ids}', '${rows[0]!.tokens}'`
+  const all = (value: string) => `array_fill(${value}, ARRAY[${BATCH}])`
+  const begin = await call(`begin_entries(${held}, 60000, ${LAST})`)
+  const ends = `${all("'handled'::text")}, ${all('NULL::bigint')}, ${all('NULL::text')}, ${all('false')}, ${all("'handled'::text")}`
+  const settle = await call(`settle_entries(${held}, ${ends}, ${all('NULL::text')}, 1, ${LAST})`)
+  return { begin, settle }
+}
+
+async function pagesOf(client: pg.Client, sql: string): Promise<number> {
+  const { rows } = await client.query<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(
+    `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${sql}`,
+  )
+  const { Plan: plan } = rows[0]!['QUERY PLAN'][0]
+  return plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!
+}
