@@ -12,7 +12,7 @@ import {
   type ExplainOptions,
   type ExplainSettings,
 } from './options.js'
-import { linesOf, type ReceivedRequest } from './received-request.js'
+import { linesOf, type ReceivedRequest, valuesOf, type HeaderLine } from './received-request.js'
 import { partsOf, requestUrls, type RequestUrls } from './request-urls.js'
 import { search, type SearchSpace } from './search.js'
 import { SearchLimit } from './search-limit.js'
@@ -20,7 +20,6 @@ import { secretHypotheses } from './secret-changes.js'
 import { signatureCandidates } from './signature-candidates.js'
 import { meaningOf, otherSignatures, tryOtherLengths } from './signature-lengths.js'
 import { withoutMarkers } from './signature-marker.js'
-import { rankedSubscriptions } from './subscription-rank.js'
 import { timestampVariants } from './timestamp-variants.js'
 import { urlHypotheses } from './url-changes.js'
 import { unverifiedClock, verifiedFindings } from './verified-findings.js'
@@ -179,4 +178,21 @@ function isUnchanged({ causes }: Variant<unknown>): boolean {
 
 function singleCauses(tried: readonly Variant<unknown>[]): Cause[] {
   return [...new Set(tried.flatMap(({ causes }) => (causes.length === 1 ? causes : [])))].sort()
+}
+
+/** The subscriptions that the request is probably for come first: the search may end before all were tried. */
+function rankedSubscriptions(
+  subscriptions: readonly ExplainedSubscription[],
+  lines: readonly HeaderLine[],
+  { hosts, targets }: RequestUrls,
+): ExplainedSubscription[] {
+  const types = valuesOf(lines, 'x-event-type')
+  const rank = ({ eventTypeName, url }: ExplainedSubscription) =>
+    (types.includes(eventTypeName) ? 4 : 0) +
+    (targets.some((target) => target.split('?', 1)[0] === url.pathname) ? 2 : 0) +
+    (hosts.includes(url.host) ? 1 : 0)
+  return subscriptions
+    .map((subscription) => ({ subscription, rank: rank(subscription) }))
+    .sort((one, other) => other.rank - one.rank)
+    .map(({ subscription }) => subscription)
 }

@@ -1,10 +1,9 @@
 import { bindMethods } from '../base/bind-methods.js'
 import { checkIsFunction } from '../base/check-is-function.js'
 import type { CallbackEvent } from '../callback/callback.js'
-import type { Outcome } from '../callback/outcomes.js'
+import { attemptOutcome, OUTCOMES, type Outcome } from '../callback/outcomes.js'
 import type { EventChannel, ReceiverEvents, LifecycleListener } from '../events/event-channel.js'
 import type { AttemptEvent, DeadEvent, FailedEvent, LifecycleEventName } from '../events/lifecycle-events.js'
-import { subscribeToErrors } from '../events/subscribe-to-errors.js'
 import type {
   AnyEvent,
   AnyEvents,
@@ -14,6 +13,7 @@ import type {
   TransactionalContext,
   TransactionalHandlerOptions,
 } from './handlers.js'
+import { CountersignError } from '../base/errors.js'
 
 /** Where a receiver and a worker have what was registered, for the command line. */
 export const HANDLERS: unique symbol = Symbol.for('countersign.handlers')
@@ -136,3 +136,29 @@ const METHODS = [
   'onDeadLetter',
   'onQuarantined',
 ]
+
+type ErrorListener = (error: unknown, outcome: Outcome) => void
+
+/** Calls `listener` for each error that kept a callback from being handled. */
+function subscribeToErrors(events: EventChannel, listener: ErrorListener): void {
+  events.on('answered', ({ outcome }) => {
+    if (outcome.name !== 'failed' && outcome.name !== 'unavailable') return undefined
+    // Listeners raise alarms. An unauthenticated sender must not be able to raise one.
+    if (!outcome.callback && outcome.error === undefined) return undefined
+    return listener(outcome.error ?? new CountersignError(outcome.code, outcome.reason), outcome)
+  })
+  const reportAttempt = ({ code, error, reason, entryId, ...event }: FailedAttempt) => {
+    // Without an inbox the answer reports the failure.
+    if (entryId === undefined) return undefined
+    return listener(
+      error ?? new CountersignError(code, reason),
+      attemptOutcome(code, { ...event, entryId }, error),
+    )
+  }
+  events.on('failed', (event) => reportAttempt({ ...event, reason: OUTCOMES[event.code].reason }))
+  events.on('dead', reportAttempt)
+}
+
+type FailedAttempt = Pick<FailedEvent, 'code' | 'error' | 'entryId' | 'callback' | 'attempt'> & {
+  readonly reason: string
+}

@@ -2,7 +2,6 @@ import { hash } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import type { CallbackEvent, CallbackIdentity } from '../callback/callback.js'
 import type { Claim, ClaimResult, IdempotencyStore } from '../idempotency/store.js'
-import { checkedClaimResult, isClaimResult } from './checked-claim-result.js'
 import type { Environment } from '../base/environment.js'
 import { isPending, whenDone, type MaybePending } from '../base/pending.js'
 import { withTimeout } from '../base/timeout.js'
@@ -248,4 +247,16 @@ interface Run {
 interface Unknown {
   readonly state: 'unknown'
   readonly error: unknown
+}
+
+/** The answer of a store, which may be code of the application. @throws TypeError */
+function checkedClaimResult(answer: unknown): ClaimResult {
+  if (isClaimResult(answer)) return answer
+  throw new TypeError('the idempotency store gave no known answer')
+}
+
+function isClaimResult(answer: unknown): answer is ClaimResult {
+  const { state, claim } = (answer ?? {}) as { state?: unknown; claim?: Partial<Claim> }
+  if (state === 'claimed') return typeof claim?.complete === 'function' && typeof claim.release === 'function'
+  return state === 'completed' || state === 'in-progress' || state === 'conflict' || state === 'replay'
 }

@@ -4,12 +4,15 @@ import { hostOption, listen } from '../base/listen.js'
 import type { HasAll } from '../base/has-all.js'
 import { checkKnownOptions, durationOption, integerOption } from '../base/option-checks.js'
 import type { Receiver } from '../receiver/receiver.js'
-import { isChunked } from '../http/callback-headers.js'
+import { isChunked, callbackHeaders } from '../http/callback-headers.js'
 import { stopServer } from '../http/stop-server.js'
 import { silentLogger, type Logger } from '../logging/logger.js'
-import { answerUnanswered } from './answer-unanswered.js'
 import { Connections } from './connections.js'
 import { healthChecks } from './health-checks.js'
+import type { ServerResponse } from 'node:http'
+import { outcome } from '../callback/outcomes.js'
+import { answeredEvent } from '../events/publish-answer.js'
+import { respond } from '../http/respond.js'
 
 export interface ReceiverServerOptions {
   /** The address to listen on. @default '127.0.0.1' */
@@ -154,5 +157,22 @@ export async function startReceiverServer(
   return {
     address: server.address() as AddressInfo,
     close: (closeOptions) => (closed ??= stop(closeOptions?.shutdownDelayMs ?? shutdownDelayMs)),
+  }
+}
+
+/**
+ * Answers the senders of callbacks that are still processed although the receiver has stopped, because a handler ignores its
+ * signal or a dependency hangs. They would otherwise see a closed connection, and the log would not name the callbacks.
+ */
+function answerUnanswered(responses: Iterable<ServerResponse>, logger: Logger): void {
+  const result = outcome('ERR_SHUTTING_DOWN')
+  for (const response of responses) {
+    if (response.headersSent) continue
+    const { unverified } = answeredEvent(result, callbackHeaders(response.req), 0)
+    respond(response.req, response, result, { lingerMs: 0, awaitsContinue: false })
+    const message =
+      'the receiver has stopped while this callback is processed, and its sender is answered 503: pass the signal of the ' +
+      'handler to what it waits for'
+    logger.warn({ code: 'WARN_STOP_TIMEOUT', status: result.status, ...unverified }, message)
   }
 }

@@ -13,7 +13,7 @@ import {
   type Delivery,
   type RetryPolicy,
 } from './delivery.js'
-import { faultOption, type FaultKind } from './fault.js'
+import { faultOption, type FaultKind, type Authenticity } from './fault.js'
 import { targetOf, type DeliverTo } from './delivery-target.js'
 import { retryOption, type SimulatorSettings } from './settings.js'
 import { planDelivery, type DeliveryPlan } from './plan.js'
@@ -21,7 +21,7 @@ import type { PlannedRequest } from './planned-request.js'
 import type { Random } from './random.js'
 import { send, type Answer } from './send.js'
 import type { ServiceSubscription, SubscriptionBook } from './subscription-book.js'
-import { authenticityNow } from './timeliness.js'
+import { parseHttpDate } from '../signature/timestamp.js'
 
 const KNOWN = [
   'subscription',
@@ -208,4 +208,19 @@ export class Deliverer {
 function codeOf(error: unknown): string {
   const { code, name } = error as NodeJS.ErrnoException
   return typeof code === 'string' ? code : name
+}
+
+/**
+ * How a request has to be classified if it is sent now. A valid signature is suspect outside the tolerance of the
+ * receiver, whether a fault, an explicit timestamp or a late retry is the cause. Within the tolerance a receiver
+ * has to handle it.
+ */
+function authenticityNow(
+  { authenticity, callback }: PlannedRequest,
+  { clock, toleranceMs, futureToleranceMs }: SimulatorSettings,
+): Authenticity {
+  if (authenticity !== 'genuine') return authenticity
+  const signedAtMs = parseHttpDate(callback.headers['Authorization-Timestamp'] ?? '')
+  const ageMs = signedAtMs === undefined ? Number.NaN : clock() - signedAtMs
+  return ageMs <= toleranceMs && -ageMs <= futureToleranceMs ? 'genuine' : 'suspect'
 }

@@ -2,10 +2,9 @@ import { checkKnownOptions, invalidOption, objectOption } from '../base/option-c
 import { AnswerMetrics } from './answer-metrics.js'
 import { AttemptMetrics } from './attempt-metrics.js'
 import { eventTypeLabels } from './event-type-labels.js'
-import { CONTENT_TYPE, exposition } from './exposition.js'
 import { INBOX } from '../inbox/inbox.js'
 import { InboxMetrics } from './inbox-metrics.js'
-import type { Metric } from './instruments.js'
+import type { Metric, MetricSamples, Sample } from './instruments.js'
 import { checkObserved, inboxName, type ObservedProcess, type ObserveOptions } from './observed-process.js'
 import { ProcessMetrics } from './process-metrics.js'
 
@@ -94,3 +93,26 @@ function registerAll(metrics: readonly Metric[], register: MetricRegistry): void
 
 const OWNER = 'prometheusMetrics'
 const OBSERVE = 'metrics.observe'
+
+/** The content type of the text format of Prometheus. */
+const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+
+/** The metrics in the text format of Prometheus (https://prometheus.io/docs/instrumenting/exposition_formats). */
+async function exposition(metrics: readonly Metric[]): Promise<string> {
+  const families = await Promise.all(metrics.map((metric) => metric.get()))
+  return families.map(family).join('')
+}
+
+function family({ name, help, type, values }: MetricSamples): string {
+  const head = `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`
+  return head + values.map((sample) => line(name, sample)).join('')
+}
+
+function line(family: string, { metricName = family, labels, value }: Sample): string {
+  const pairs = Object.entries(labels).map(([label, text]) => `${label}="${escaped(String(text))}"`)
+  return `${metricName}${pairs.length > 0 ? `{${pairs.join(',')}}` : ''} ${value}\n`
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"')
+}

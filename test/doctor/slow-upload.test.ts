@@ -1,4 +1,4 @@
-import { slowUpload } from '../../src/diagnosis/doctor/slow-upload.js'
+import { slowUpload } from '../../src/diagnosis/doctor/further-probes.js'
 import { createProbe } from '../../src/diagnosis/doctor/probe.js'
 import type { ProbeReport } from '../../src/probe/report.js'
 import { SECRET } from '../support/subscription.js'

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { browserLibraries } from './browser-libraries.js'
 import { CONSOLE_SCRIPT } from './console-script.js'
 import { CONSOLE_STYLE } from './console-style.js'
-import { ICON } from './icon.js'
 
 export interface Asset {
   readonly contentType: string
@@ -48,3 +47,10 @@ export function createAssets(): Assets {
     find: (name) => files.get(name),
   }
 }
+
+/** The icon of the browser tab. */
+const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
+<rect width="32" height="32" rx="7" fill="#2a5f8f"/>
+<path d="M9 16.5l4.6 4.6L23 11.5" fill="none" stroke="#fff" stroke-width="3.4" stroke-linecap="round" stroke-linejoin="round"/>
+</svg>
+`

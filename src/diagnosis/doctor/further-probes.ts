@@ -3,7 +3,6 @@ import { changesOnTheWay } from './compare.js'
 import { sendHttp1, sendHttp2, type Exchange, type SendOptions } from './exchange.js'
 import { doctorFinding, findingId, type DoctorFinding, type DoctorFindingName } from './findings.js'
 import type { Probe } from './probe.js'
-import { slowUpload } from './slow-upload.js'
 import { unansweredFinding } from './unanswered.js'
 
 /** A probe that is sent when the receiver has answered the first one. It differs from that one in one property. */
@@ -109,4 +108,21 @@ function largeBodyUnanswered(exchange: Exchange): DoctorFinding {
 
 function isBodyChange({ name }: DoctorFinding): boolean {
   return name.startsWith('body-')
+}
+
+/** The findings about a body whose two halves were sent with a pause between them. */
+export function slowUpload(exchange: Exchange, report: ProbeReport | undefined): DoctorFinding[] {
+  const { durationMs, pauseMs } = exchange
+  const cut = (seen: string) => [doctorFinding('slow-upload-cut', seen)]
+  if (!report) return cut(`${unansweredFinding(exchange).seen ?? 'no answer'} after ${durationMs} ms`)
+  const { refusedFor, durationMs: arrivedWithinMs, body } = report
+  if (refusedFor === 'ERR_BODY_TIMEOUT')
+    return cut(`by the receiver after ${arrivedWithinMs} ms: bodyTimeoutMs`)
+  // Without a body that has arrived and was read, there is no time to compare.
+  if (!body?.bytes) return []
+  // Through a proxy that forwards each part immediately, the body takes as long to arrive as the sender took to send it.
+  if (arrivedWithinMs >= pauseMs / 2) return []
+  return [
+    doctorFinding('body-buffered', `a body that took ${pauseMs} ms arrived within ${arrivedWithinMs} ms`),
+  ]
 }

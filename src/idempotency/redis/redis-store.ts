@@ -7,12 +7,12 @@ import { loggerOption, type LoggerOption } from '../../logging/logger-option.js'
 import type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from '../store.js'
 import { batched } from './batched.js'
 import { checkDurability } from './durability-check.js'
-import { queueLimit } from './queue-limit.js'
 import { commandSender, type RedisClient, type SendCommand } from './redis-client.js'
 import { redisError } from './redis-error.js'
 import { runScript, type ScriptItem } from './run-script.js'
 import { CLAIM, COMPLETE, RELEASE, type Script } from './scripts.js'
 import { whenServed } from './when-served.js'
+import { setMaxListeners } from 'node:events'
 
 export interface RedisIdempotencyStoreOptions extends LoggerOption {
   /**
@@ -192,3 +192,22 @@ const refusal = (reply: string) =>
     : new TypeError(
         `Redis replied ${JSON.stringify(reply.slice(0, 40))} where the state of a claim was expected`,
       )
+
+/**
+ * Returns the signal that abandons a command which the client could not write to a connection within about `limitMs`. Commands
+ * of the same tenth of a second share a signal: a signal and a timer for each of them cost about as much as the command.
+ */
+export function queueLimit(limitMs: number): () => AbortSignal {
+  let shared: AbortSignal | undefined
+  return () => {
+    if (shared) return shared
+    const controller = new AbortController()
+    // Every command that waits listens to it. Node prints a warning about a leak from the eleventh listener on.
+    setMaxListeners(Infinity, controller.signal)
+    setTimeout(() => (shared = undefined), SHARED_MS).unref()
+    setTimeout(() => controller.abort(), limitMs).unref()
+    return (shared = controller.signal)
+  }
+}
+
+const SHARED_MS = 100

@@ -1,10 +1,11 @@
 import { copyOfCallback } from '../../callback/copy-of-callback.js'
-import type { ClaimedEntry, ClaimEntries, Claims, ClaimToken, SettledClaim } from '../engine.js'
+import type { ClaimedEntry, ClaimEntries, Claims, ClaimToken, SettledClaim, ClaimEnd } from '../engine.js'
 import { MOVES } from '../states.js'
-import { attemptBegan, attemptEnded, attemptWasInterrupted } from './attempt-records.js'
 import type { MemoryEntries } from './entries.js'
 import type { MemoryEntry } from './memory-entry.js'
 import { setDue } from './unfinished-entries.js'
+import { ATTEMPT_RESULT, ATTEMPTS_KEPT } from '../attempt-history.js'
+import type { Attempt } from '../operations.js'
 
 export function claim(
   { unfinished }: MemoryEntries,
@@ -121,4 +122,31 @@ function held({ all }: MemoryEntries, { id, token }: ClaimToken): MemoryEntry | 
 
 function isInterrupted({ begunBy }: MemoryEntry): boolean {
   return begunBy !== undefined
+}
+
+/** Records that an attempt begins. Its number continues as in `attemptsOf`. */
+function attemptBegan({ attemptHistory }: MemoryEntry, now: number): void {
+  const { number, result } = attemptHistory.at(-1) ?? { number: 0, result: undefined }
+  const next = result === 'handedBack' ? number : number + 1
+  attemptHistory.push({ number: next, startedAt: new Date(now), result: 'running' })
+  if (attemptHistory.length > ATTEMPTS_KEPT) attemptHistory.shift()
+}
+
+/** Records how an attempt ended that is running; otherwise nothing. */
+function attemptEnded({ attemptHistory }: MemoryEntry, end: ClaimEnd, now: number): void {
+  endLatest(attemptHistory, {
+    endedAt: new Date(now),
+    result: ATTEMPT_RESULT[end.move],
+    ...('error' in end && { error: end.error, ...(end.code !== undefined && { code: end.code }) }),
+  })
+}
+
+/** Records that another claim, or the end of one whose handlers did not begin, shows that the attempt has no end. */
+function attemptWasInterrupted({ attemptHistory }: MemoryEntry): void {
+  endLatest(attemptHistory, { result: 'interrupted' })
+}
+
+function endLatest(attempts: Attempt[], end: Omit<Attempt, 'number' | 'startedAt'>): void {
+  const latest = attempts.at(-1)
+  if (latest?.result === 'running') attempts[attempts.length - 1] = { ...latest, ...end }
 }

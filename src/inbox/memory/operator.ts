@@ -4,8 +4,7 @@ import { actionRefusal, changedRefusal, missingRefusal, type Decision } from '..
 import { MOVES } from '../states.js'
 import { isRefusal, restoredDue, restoredEnd, undoneDecision, type EntryBefore } from '../undo.js'
 import type { MemoryEntries } from './entries.js'
-import { summaryOf, type MemoryEntry } from './memory-entry.js'
-import { sharedBy } from './related-entries.js'
+import { summaryOf, type MemoryEntry, signaturesOf } from './memory-entry.js'
 
 export function show(entries: MemoryEntries, id: EntryId): Entry | undefined {
   const entry = entries.all.get(id)
@@ -108,4 +107,15 @@ function entryBefore({ known }: MemoryEntries, entry: MemoryEntry): EntryBefore 
     token,
     copies,
   }
+}
+
+/** What an entry shares with another one; undefined if nothing. */
+function sharedBy(entry: MemoryEntry, other: MemoryEntry): RelatedEntry['shares'] | undefined {
+  if (other === entry) return undefined
+  const sharesKey = other.key === entry.key
+  const signatures = signaturesOf(entry)
+  const sharesSignature = signaturesOf(other).some((signature) => signatures.includes(signature))
+  if (sharesKey && other.bodyHash === entry.bodyHash) return 'callback'
+  if (sharesSignature) return 'signature'
+  return sharesKey ? 'key' : undefined
 }

@@ -1,5 +1,11 @@
 import type { EntryId } from '../../callback/callback.js'
-import type { ActivityBucket, ActivityRange } from '../activity.js'
+import {
+  type ActivityBucket,
+  type ActivityRange,
+  ACTIVITY_STATES,
+  ActivityCounts,
+  type ActivityState,
+} from '../activity.js'
 import type {
   EngineFilter,
   AddResult,
@@ -13,8 +19,8 @@ import type {
   InboxEngine,
   TransactOptions,
 } from '../engine.js'
-import type { PruneEntries } from '../operations.js'
 import type {
+  PruneEntries,
   ActResult,
   Entry,
   EntryCount,
@@ -26,7 +32,6 @@ import type {
 } from '../operations.js'
 import type { Decision } from '../operator-action.js'
 import { act, ActRefused } from './act.js'
-import { activity } from './activity.js'
 import { Arrivals } from './arrivals.js'
 import { Inbox } from '../inbox.js'
 import { InboxOpeners } from '../inbox-openers.js'
@@ -41,13 +46,14 @@ import {
   type PostgresInboxOptions,
   type PostgresInboxSettings,
 } from './options.js'
-import { rememberProbe } from './probes.js'
 import { prune } from './prune.js'
 import { count, search } from './search.js'
 import type { PostgresTransaction } from './guarded-transaction.js'
 import { stats } from './stats.js'
 import { transact } from './transact.js'
 import type { Transaction } from './transaction.js'
+import { probeNonceBytes } from '../identity.js'
+import type { BigInteger } from '../stored-entry.js'
 
 /**
  * An inbox in a PostgreSQL database, for any number of processes on any number of machines. All arrivals of one tick of the
@@ -222,3 +228,49 @@ class PostgresEngine implements InboxEngine {
     return this.#database.commit(work)
   }
 }
+
+/** Returns false if the nonce is known. It is stored like a signature of an entry that does not exist. */
+async function rememberProbe(
+  tx: Transaction,
+  nonce: string,
+  sentAtMs: number,
+  forgetBeforeMs: number,
+): Promise<boolean> {
+  await tx.run(
+    'DELETE FROM signatures WHERE repeated AND entry_id = 0 AND signed_at < $1::bigint',
+    forgetBeforeMs,
+  )
+  const inserted = await tx.run(
+    'INSERT INTO signatures (signed_at, signature, entry_id, repeated) VALUES ($1::bigint, $2::bytea, 0, true) ' +
+      'ON CONFLICT DO NOTHING',
+    sentAtMs,
+    probeNonceBytes(nonce),
+  )
+  return inserted === 1
+}
+
+/** Counts by the indexes on the ends of entries. */
+async function activity(tx: Transaction, request: ActivityRange): Promise<readonly ActivityBucket[]> {
+  const counts = new ActivityCounts(request)
+  const { from, to, bucketMs } = request
+  for (const row of await tx.all<BucketRow>(COUNTS, from, to, bucketMs))
+    counts.add(row.state, Number(row.start), Number(row.count))
+  return counts.result()
+}
+
+interface BucketRow {
+  readonly state: ActivityState
+  readonly start: BigInteger
+  readonly count: BigInteger
+}
+
+// One count for each part takes two thirds of the time of a count that groups the entries by a computed part.
+const COUNTS = ACTIVITY_STATES.map((state) => {
+  const at = state === 'quarantined' ? 'received_at' : 'finished_at'
+  return `
+  SELECT '${state}' AS state, start, (
+    SELECT count(*) FROM entries
+    WHERE state = '${state}' AND ${at} >= start AND ${at} < least(start + $3::bigint, $2::bigint)
+  ) AS count
+  FROM generate_series($1::bigint, $2::bigint - 1, $3::bigint) AS start`
+}).join(' UNION ALL ')

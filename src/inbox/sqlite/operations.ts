@@ -7,22 +7,23 @@ import type {
   EngineFilter,
   SettledClaim,
 } from '../engine.js'
-import type { ActivityRange } from '../activity.js'
+import { type ActivityRange, ACTIVITY_STATES, ActivityCounts, type ActivityBucket } from '../activity.js'
 import type { EntryId } from '../../callback/callback.js'
 import type { EntryPage, OperatorAction, PruneEntries } from '../operations.js'
 import type { Decision } from '../operator-action.js'
 import type { Retention } from '../retention.js'
 import type { TimesCorrection, UnfinishedEntry } from '../times-correction.js'
 import { act } from './act.js'
-import { activity } from './activity.js'
 import { begin, claim, extend, requeueUnhandled, setTimesAnew, settle } from './claims.js'
 import type { Connection } from './connection.js'
 import { recordTypes } from './handled-types.js'
 import { related, show } from './operator.js'
-import { rememberProbe } from './probes.js'
 import { idsToPrune, prune } from './prune.js'
 import { countStep, EXAMINED_BY_STEP, searchStep } from './search.js'
 import { stats } from './stats.js'
+import { countLastRange, inParts, type EndedRange } from './count-ended.js'
+import { inSteps, type ReadStep } from './in-steps.js'
+import { probeNonceBytes } from '../identity.js'
 
 /** A callback to store. */
 export interface ArrivalToStore extends Omit<Arrival, 'headers' | 'awaitedUntil'> {
@@ -106,3 +107,28 @@ export type ReadArguments<Name extends keyof Reads> =
 type ArgumentsOf<Operation> = Operation extends (db: Connection, now: number, ...rest: infer Rest) => unknown
   ? Rest
   : never
+
+/** Counts by the indexes on the ends of entries, in steps. */
+async function activity(request: ActivityRange, read: ReadStep): Promise<readonly ActivityBucket[]> {
+  const counts = new ActivityCounts(request)
+  const ranges = ACTIVITY_STATES.flatMap((state) =>
+    inParts(counts.ranges.map((range): EndedRange => ({ state, ...range }))),
+  )
+  await inSteps(
+    read,
+    () => ranges.length === 0,
+    (db) => countLastRange(db, ranges, (state, from, count) => counts.add(state, from, count)),
+  )
+  return counts.result()
+}
+
+/** Returns false if the nonce is known. It is stored like the signature of an entry that does not exist. */
+function rememberProbe(db: Connection, nonce: string, sentAtMs: number, forgetBeforeMs: number): boolean {
+  db.run('DELETE FROM more_signatures WHERE entry_id = 0 AND signed_at < ?', forgetBeforeMs)
+  const { changes } = db.run(
+    'INSERT INTO more_signatures (signature, entry_id, signed_at) VALUES (?, 0, ?) ON CONFLICT DO NOTHING',
+    probeNonceBytes(nonce),
+    sentAtMs,
+  )
+  return changes === 1
+}

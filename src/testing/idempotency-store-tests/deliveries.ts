@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
+import { randomUUID, createHash } from 'node:crypto'
 import type { Claim, ClaimRequest, IdempotencyStore } from '../../idempotency/store.js'
-import { randomHash } from '../random-hash.js'
 import type { StoreUnderTest } from './suite.js'
 
 /** Longer than a test takes against a slow store. */
@@ -57,4 +56,9 @@ export function countEach(states: string[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const state of states) counts[state] = (counts[state] ?? 0) + 1
   return counts
+}
+
+/** 32 bytes in Base64, as the hash of a body and a signature are: 44 characters. */
+export function randomHash(): string {
+  return createHash('sha256').update(randomUUID()).digest('base64')
 }

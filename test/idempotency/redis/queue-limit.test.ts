@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createClient } from 'redis'
 import { RedisIdempotencyStore } from '../../../src/redis.js'
-import { queueLimit } from '../../../src/idempotency/redis/queue-limit.js'
+import { queueLimit } from '../../../src/idempotency/redis/redis-store.js'
 import { freePort } from '../../support/server-program.js'
 
 describe('queueLimit', () => {

@@ -5,7 +5,7 @@ import type { Arrival, ClaimedEntry, ClaimEnd, ClaimEntries, ClaimToken } from '
 import type { ActResult, EntrySummary } from '../../../src/inbox/operations.js'
 import type { WholeInbox } from '../../support/whole-inbox.js'
 import type { InboxState } from '../../../src/inbox/states.js'
-import { randomHash } from '../../../src/testing/random-hash.js'
+import { randomHash } from '../../../src/testing/idempotency-store-tests/deliveries.js'
 
 export const LONG = 3_600_000
 export const SHORT = 500
