@@ -33,7 +33,7 @@ export class LogThrottle {
     const seen = (this.#seen.get(kind) ?? 0) + 1
     this.#seen.set(kind, seen)
     if (seen <= this.#perWindow) return true
-    this.#timer ??= setTimeout(() => this.flush(), this.#startedAt + this.#windowMs - now).unref()
+    this.#timer ??= setTimeout(() => this.flush(), this.#windowMs - (now - this.#startedAt)).unref()
     return false
   }
 
