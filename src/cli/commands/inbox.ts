@@ -4,13 +4,12 @@ import type { InboxOperations } from '../../inbox/operations.js'
 import { silentLogger } from '../../logging/logger.js'
 import { EXIT, printJson, type DefineCommand, type ExitCode, type Io } from '../io.js'
 import { table } from '../table.js'
-import { defineDiscard, defineRelease, defineRetry } from './inbox/act.js'
+import { defineDiscard, defineRelease, defineRetry, defineUndo } from './inbox/act.js'
 import { defineList } from './inbox/list.js'
 import { defineMigrate } from './inbox/migrate.js'
 import { definePrune } from './inbox/prune.js'
 import { defineShow } from './inbox/show.js'
 import { withInbox, type AddSubcommand, type DefineSubcommand, type InboxFlags } from './inbox/subcommand.js'
-import { defineUndo } from './inbox/undo.js'
 
 const EXIT_CODES = `Exit codes:
   0  done

@@ -1,5 +1,12 @@
+import type { Command } from 'commander'
 import type { EntryId } from '../../../callback/callback.js'
-import type { EntrySummary, InboxOperations, OperatorDecision, SeenEntry } from '../../../inbox/operations.js'
+import type {
+  EntrySummary,
+  InboxOperations,
+  OperatorAction,
+  OperatorDecision,
+  SeenEntry,
+} from '../../../inbox/operations.js'
 import { BULK_STATES } from '../../../inbox/act-on-matching.js'
 import { actionRefusal, missingRefusal } from '../../../inbox/operator-action.js'
 import { MOVES } from '../../../inbox/states.js'
@@ -44,11 +51,9 @@ function defineAction(action: OperatorDecision, description: string): DefineSubc
         'the ids of the entries; or select them by state, type, key, Id, subscription, reason or age',
         entryIds,
       )
-      .option('--by <name>', 'who decides this, for the history (default: the user of this system)', decider)
-      .option('--because <text>', 'why, for the history', because)
       .option('--dry-run', 'say what would be done, and what would be refused and why')
       .option('--yes', 'do it to more than one entry that was not named by its id')
-      .option('--json', 'print JSON')
+    addDecisionOptions(command)
     if (action !== 'discard') {
       command.option(
         '--handle-again',
@@ -59,6 +64,26 @@ function defineAction(action: OperatorDecision, description: string): DefineSubc
       finish(await withInbox(flags, io, async (inbox) => act(inbox, action, ids ?? [], flags, io)))
     })
   }
+}
+
+export const defineUndo: DefineSubcommand = (subcommand, io, finish) => {
+  const description = 'Take back the latest decision on entries that no worker has claimed since.'
+  addDecisionOptions(subcommand('undo', description).argument('<ids...>', 'the ids of the entries', entryIds))
+    .option(
+      '--handle-again',
+      'also for callbacks that were handled or will be: they are handled a second time',
+    )
+    .action(async (ids: EntryId[], flags: ActFlags) => {
+      const chosen = ids.map((id) => ({ id }))
+      finish(await withInbox(flags, io, async (inbox) => decideOn(inbox, 'undo', chosen, flags, io)))
+    })
+}
+
+function addDecisionOptions(command: Command): Command {
+  return command
+    .option('--by <name>', 'who decides this, for the history (default: the user of this system)', decider)
+    .option('--because <text>', 'why, for the history', because)
+    .option('--json', 'print JSON')
 }
 
 async function act(
@@ -82,12 +107,23 @@ async function act(
       `${action} would change ${chosen.length} entries: check them with --dry-run, and then add --yes`,
     )
   }
-  const reported = { action, dryRun: flags.dryRun ?? false, json: flags.json ?? false }
-  if (reported.dryRun) return report(await rehearse(inbox, action, chosen, again), reported, io)
+  if (!flags.dryRun) return decideOn(inbox, action, chosen, flags, io)
+  const reported = { action, dryRun: true, json: flags.json ?? false }
+  return report(await rehearse(inbox, action, chosen, again), reported, io)
+}
+
+async function decideOn(
+  inbox: InboxOperations,
+  action: OperatorAction,
+  chosen: readonly Chosen[],
+  flags: ActFlags,
+  io: Io,
+): Promise<ExitCode> {
   const by = flags.by ?? systemUser()
+  const { handleAgain: again = false, because: reason, json = false } = flags
   const decide = async ({ id, found }: Chosen) =>
-    inbox.act(id, action, by, { again, reason: flags.because, expected: found })
-  return decideAndReport(chosen, decide, reported, io)
+    inbox.act(id, action, by, { again, reason, expected: found })
+  return decideAndReport(chosen, decide, { action, dryRun: false, json }, io)
 }
 
 interface Chosen {
