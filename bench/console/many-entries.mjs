@@ -58,15 +58,18 @@ export async function fillPostgres(connectionString, count, mix) {
     await client.query('SET search_path = countersign; SET synchronous_commit = off')
     await client.query(`
       INSERT INTO entries (state, known, event_type, idempotency_key, key_hash, body_hash, signature, due_at, due_set_at, ready,
-        signed_at, received_at, finished_at, subscribed_type, callback_url, body, body_id, headers, attempts, reason, secret_fingerprint)
+        signed_at, received_at, finished_at, subscribed_type, callback_url, body_id, attempts, reason, secret_fingerprint)
       SELECT state, state <> 'quarantined', type, lpad(n::text, 36, '0'), decode(md5('k' || n), 'hex'), '\\x00', decode(md5('s' || n), 'hex'),
         CASE WHEN state = 'stored' THEN at END, at, state = 'stored', at, at,
-        CASE WHEN state IN ('handled', 'dead', 'discarded') THEN at END, type, '${CALLBACK_URL}', '${BODY}'::bytea, lpad(n::text, 36, '0'), '${HEADERS}',
+        CASE WHEN state IN ('handled', 'dead', 'discarded') THEN at END, type, '${CALLBACK_URL}', lpad(n::text, 36, '0'),
         (state <> 'stored')::integer, CASE WHEN state IN ('dead', 'quarantined') THEN 'ERR_HANDLER_FAILED: no answer' END, 'abcdef'
       FROM (
         SELECT n, ${state(count)} AS state, ${type} AS type, (${start} + n * ${step})::bigint AS at
         FROM generate_series(1, ${count}) AS numbers (n)
       ) AS stated`)
+    await client.query(
+      `INSERT INTO contents (id, headers, body) SELECT id, '${HEADERS}', '${BODY}'::bytea FROM entries`,
+    )
     for (const each of HANDLED_TYPES)
       await client.query('INSERT INTO handled_types VALUES ($1, $2)', [each, Date.now()])
     await client.query(

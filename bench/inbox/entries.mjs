@@ -45,6 +45,7 @@ function arrival(bodyBytes) {
       receivedAt: now,
       rawBody,
       subscription: { eventTypeName: type, callbackUrl },
+      secretFingerprint: '0123456789ab',
     },
     key: `${idempotencyKey}@${type} ${callbackUrl}`,
     bodyHash: createHash('sha256').update(rawBody).digest('base64'),

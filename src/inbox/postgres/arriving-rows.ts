@@ -13,6 +13,9 @@ type BigintColumn = readonly [name: string, valueOf: (arrival: Arrival) => bigin
 const TEXTS: readonly TextColumn[] = [
   ['idempotency_key', ({ callback }) => storedText(callback.idempotencyKey)],
   ['body_id', ({ bodyId }) => storedOrNull(bodyId)],
+]
+/** The same, for `contents`. */
+const CONTENT_TEXTS: readonly TextColumn[] = [
   ['trace_context', ({ traceContext }) => storedOrNull(traceContext)],
   ['headers', ({ headers }) => storedHeaders(headers)],
 ]
@@ -44,7 +47,7 @@ export function columnsOf(arrivals: readonly Arrival[]): unknown[] {
     writeIdentity(arrival, identities, index * IDENTITY_BYTES)
   }
   return [
-    ...TEXTS.map(([, valueOf]) => textArray(arrivals.map(valueOf))),
+    ...[...TEXTS, ...CONTENT_TEXTS].map(([, valueOf]) => textArray(arrivals.map(valueOf))),
     ...BIGINTS.map(([, valueOf]) => bigintArray(arrivals.map(valueOf))),
     ...SHARED.map(([, valueOf]) => textArray(representatives.map(valueOf))),
     integerArray(sharedAt),
@@ -69,7 +72,7 @@ function storedOrNull(text: string | undefined): string | null {
 }
 
 const TYPES = [
-  ...TEXTS.map(() => 'text[]'),
+  ...[...TEXTS, ...CONTENT_TEXTS].map(() => 'text[]'),
   ...BIGINTS.map(() => 'bigint[]'),
   ...SHARED.map(() => 'text[]'),
   'integer[]',
@@ -81,15 +84,36 @@ export const COLUMN_PARAMETERS = TYPES.map((type, index) => `$${index + 1}::${ty
 /** The parameter with this place after those. */
 export const parameterAfterColumns = (place: number): string => `$${COLUMN_PARAMETERS.length + place}`
 
-const NAMES = [...TEXTS, ...BIGINTS, ...SHARED].map(([name]) => name)
+const NAMES = [...TEXTS, ...CONTENT_TEXTS, ...BIGINTS, ...SHARED].map(([name]) => name)
 const [SHARED_AT, BODIES, IDENTITIES] = COLUMN_PARAMETERS.slice(NAMES.length)
 
-/** The columns of an entry that are as they arrived. */
-export const COLUMNS = [...NAMES, 'body', 'key_hash', 'body_hash', 'signature'].join(', ')
-/** Their values in a statement with one arrival. */
-export const VALUES_OF_ONE = [
-  ...COLUMN_PARAMETERS.slice(0, -SHARED.length - 3).map((parameter) => `(${parameter})[1]`),
-  ...COLUMN_PARAMETERS.slice(-SHARED.length - 3, -3).map((parameter) => `(${parameter})[(${SHARED_AT})[1]]`),
-  `(${BODIES})[1]`,
-  ...[1, 17, 33].map((from) => `substring(${IDENTITIES} FROM ${from} FOR 16)`),
-].join(', ')
+/** The columns of an entry that are as they arrived, and their values in a statement with one arrival. */
+export const ENTRY_OF_ONE = {
+  columns: [
+    ...namesOf(TEXTS),
+    ...namesOf(BIGINTS),
+    ...namesOf(SHARED),
+    'key_hash',
+    'body_hash',
+    'signature',
+  ].join(', '),
+  values: [
+    ...[...TEXTS, ...BIGINTS].map((column) => `(${parameterOf(column)})[1]`),
+    ...SHARED.map((column) => `(${parameterOf(column)})[(${SHARED_AT})[1]]`),
+    ...[1, 17, 33].map((from) => `substring(${IDENTITIES} FROM ${from} FOR 16)`),
+  ].join(', '),
+}
+
+/** The same of `contents`. */
+export const CONTENT_OF_ONE = {
+  columns: [...namesOf(CONTENT_TEXTS), 'body'].join(', '),
+  values: [...CONTENT_TEXTS.map((column) => `(${parameterOf(column)})[1]`), `(${BODIES})[1]`].join(', '),
+}
+
+function namesOf(columns: readonly (TextColumn | BigintColumn)[]): string[] {
+  return columns.map(([name]) => name)
+}
+
+function parameterOf([name]: TextColumn | BigintColumn): string {
+  return COLUMN_PARAMETERS[NAMES.indexOf(name)]!
+}

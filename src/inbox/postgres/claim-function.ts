@@ -78,14 +78,19 @@ function claiming({ waiting, running, types }: Selection): string {
       taken AS MATERIALIZED (
         SELECT id, due_at FROM (SELECT * FROM waiting UNION ALL SELECT * FROM running) AS due
         ORDER BY due_at, id LIMIT claim_limit
+      ),
+      claimed AS (
+        UPDATE entries SET
+          state = 'running', due_at = NULL, lease_until = found_at + lease_ms, due_set_at = found_at, token = token + 1
+        FROM taken WHERE entries.id = taken.id
+        RETURNING entries.*, taken.due_at AS was_due_at
       )
-      UPDATE entries SET
-        state = 'running', due_at = NULL, lease_until = found_at + lease_ms, due_set_at = found_at, token = token + 1
-      FROM taken WHERE entries.id = taken.id
-      RETURNING NULL::integer, NULL::integer, NULL::bigint, NULL::bigint, NULL::boolean,
-        entries.id, token, attempts, replayed, taken.due_at, secret_fingerprint, encode(body, 'base64'),
+      SELECT NULL::integer, NULL::integer, NULL::bigint, NULL::bigint, NULL::boolean,
+        claimed.id, token, attempts, replayed, was_due_at, secret_fingerprint, encode(body, 'base64'),
         trace_context, event_type, idempotency_key, signed_at, received_at, subscribed_type,
-        callback_url, description, subscription_id;
+        callback_url, description, subscription_id
+      -- LATERAL with a limit: each is looked up by its id, also with a plan for an empty table.
+      FROM claimed LEFT JOIN LATERAL (SELECT * FROM contents WHERE contents.id = claimed.id LIMIT 1) AS content ON true;
       GET DIAGNOSTICS claimed = ROW_COUNT;
       IF claimed < claim_limit THEN
         next_due_at := (${types}

@@ -75,7 +75,7 @@ export const SHOWN_COLUMNS = `
 const SHOW = `
   SELECT ${SHOWN_COLUMNS}, body, headers, trace_context, begun_at, handled_at, past_attempts::text AS past_attempts,
     state = 'running' AND begun_by = token AS is_running
-  FROM entries WHERE id = $2::bigint`
+  FROM entries JOIN contents USING (id) WHERE id = $2::bigint`
 const HISTORY =
   'SELECT at, action, person, reason, before FROM history WHERE entry_id = $1::bigint ORDER BY id'
 

@@ -73,12 +73,8 @@ export const MIGRATIONS: readonly Migration[] = [
     subscription_id text,
     -- which secret signed it
     secret_fingerprint text NOT NULL,
-    trace_context text,
-    -- JSON, as text because it may contain U+0000
-    headers text,
     -- the Id of the body
-    body_id text,
-    body bytea NOT NULL
+    body_id text
   ) WITH (
     -- Room in each page for the updates of its entries: renewals of leases then change no index (HOT).
     fillfactor = 70,
@@ -87,6 +83,15 @@ export const MIGRATIONS: readonly Migration[] = [
     autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.02,
     autovacuum_vacuum_cost_delay = 0
   );
+  -- What arrived and never changes. Apart from the entry, because each change of an entry writes its whole row again.
+  CREATE TABLE contents (
+    id bigint PRIMARY KEY,
+    trace_context text,
+    -- JSON, as text because it may contain U+0000
+    headers text,
+    body bytea NOT NULL
+  ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+
   -- The de-duplication: one known entry for a key, and any number of others.
   CREATE UNIQUE INDEX entries_by_key ON entries (key_hash, (nullif(known, false)));
   -- One entry in quarantine for a signature.

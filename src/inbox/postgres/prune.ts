@@ -61,5 +61,6 @@ const DELETE = [
     AND signatures.signature = entries.signature AND signatures.entry_id = entries.id`,
   'DELETE FROM signatures WHERE repeated AND entry_id = ANY ($1::bigint[])',
   'DELETE FROM history WHERE entry_id = ANY ($1::bigint[])',
+  'DELETE FROM contents WHERE id = ANY ($1::bigint[])',
   'DELETE FROM entries WHERE id = ANY ($1::bigint[])',
 ]

@@ -1,7 +1,7 @@
 import type { AddResult, Arrival, QuarantineCause } from '../engine.js'
 import { QUARANTINE_REASON } from '../quarantine-reason.js'
 import { identityOf } from '../identity.js'
-import { COLUMNS, columnsOf, parameterAfterColumns, VALUES_OF_ONE } from './arriving-rows.js'
+import { columnsOf, CONTENT_OF_ONE, ENTRY_OF_ONE, parameterAfterColumns } from './arriving-rows.js'
 import { countCopies, type Copies } from './copies.js'
 import { InboxConflict } from './inbox-error.js'
 import { insertNew } from './insert-new.js'
@@ -118,7 +118,13 @@ async function quarantine(
 const [NOW, REASON] = [parameterAfterColumns(1), parameterAfterColumns(2)]
 // xmax is 0 in a row that this statement inserted, and another number in a row that it updated.
 const QUARANTINE = `
-  INSERT INTO entries (state, known, due_set_at, ready, reason, ${COLUMNS})
-  VALUES ('quarantined', false, ${NOW}::bigint, false, ${REASON}::text, ${VALUES_OF_ONE})
-  ON CONFLICT (signed_at, signature) WHERE NOT known DO UPDATE SET copies = entries.copies + 1
-  RETURNING id, xmax = 0 AS is_new`
+  WITH kept AS (
+    INSERT INTO entries (state, known, due_set_at, ready, reason, ${ENTRY_OF_ONE.columns})
+    VALUES ('quarantined', false, ${NOW}::bigint, false, ${REASON}::text, ${ENTRY_OF_ONE.values})
+    ON CONFLICT (signed_at, signature) WHERE NOT known DO UPDATE SET copies = entries.copies + 1
+    RETURNING id, xmax = 0 AS is_new
+  ),
+  content AS (
+    INSERT INTO contents (id, ${CONTENT_OF_ONE.columns}) SELECT id, ${CONTENT_OF_ONE.values} FROM kept WHERE is_new
+  )
+  SELECT id, is_new FROM kept`

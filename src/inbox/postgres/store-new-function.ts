@@ -63,19 +63,23 @@ export const STORE_NEW_FUNCTION = `
     stored AS (
       INSERT INTO entries (
         id, state, known, due_at, due_set_at, ready, key_hash, body_hash, signature, signed_at, received_at, order_key,
-        idempotency_key, body_id, trace_context, headers, event_type, subscribed_type, callback_url, description,
-        subscription_id, secret_fingerprint, body
+        idempotency_key, body_id, event_type, subscribed_type, callback_url, description,
+        subscription_id, secret_fingerprint
       )
       SELECT
         id, 'stored', true, now_at, now_at, given_order_keys[place] IS NULL, key_hash,
         substring(given_identities FROM 48 * place - 31 FOR 16), signature, signed_at, given_received_at[place],
-        given_order_keys[place], given_idempotency_keys[place], given_body_ids[place], given_trace_contexts[place],
-        given_headers[place], given_event_types[given_shared_at[place]], given_subscribed_types[given_shared_at[place]],
+        given_order_keys[place], given_idempotency_keys[place], given_body_ids[place],
+        given_event_types[given_shared_at[place]], given_subscribed_types[given_shared_at[place]],
         given_callback_urls[given_shared_at[place]], given_descriptions[given_shared_at[place]],
-        given_subscription_ids[given_shared_at[place]], given_secret_fingerprints[given_shared_at[place]],
-        given_bodies[place]
+        given_subscription_ids[given_shared_at[place]], given_secret_fingerprints[given_shared_at[place]]
       FROM arriving WHERE id IN (SELECT entry_id FROM signed) ORDER BY key_hash, id
       ON CONFLICT DO NOTHING RETURNING id
+    ),
+    content AS (
+      INSERT INTO contents (id, trace_context, headers, body)
+      SELECT id, given_trace_contexts[place], given_headers[place], given_bodies[place]
+      FROM arriving WHERE id IN (SELECT id FROM stored)
     )
     SELECT string_agg(coalesce(stored.id::text, ''), ' ' ORDER BY place),
       min(signed_at) FILTER (WHERE stored.id IS NOT NULL),

@@ -94,7 +94,7 @@ const EACH_FUNCTION = (schema: string): string => {
 
 const FILL = (schema: string): string => `
   INSERT INTO ${schema}.entries (id, state, known, event_type, idempotency_key, key_hash, body_hash, signature, due_set_at, ready,
-    due_at, order_key, signed_at, received_at, finished_at, subscribed_type, callback_url, body, secret_fingerprint)
+    due_at, order_key, signed_at, received_at, finished_at, subscribed_type, callback_url, secret_fingerprint)
   SELECT n, CASE n WHEN 1 THEN 'stored' ELSE 'handled' END, true, 'a', n::text, decode(md5('k' || n), 'hex'), '',
-    decode(md5('s' || n), 'hex'), 1, n = 1, CASE n WHEN 1 THEN 1 END, CASE n WHEN 1 THEN 1 END, 1, 1, 1, '', '', '', ''
+    decode(md5('s' || n), 'hex'), 1, n = 1, CASE n WHEN 1 THEN 1 END, CASE n WHEN 1 THEN 1 END, 1, 1, 1, '', '', ''
   FROM generate_series(1, 3000) AS numbers (n)`

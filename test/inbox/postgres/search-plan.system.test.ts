@@ -130,9 +130,9 @@ describeWithAnyDatabase('the search of a PostgresInbox', (database) => {
   async function fill(schema: string, state: string): Promise<void> {
     await database.query(`
       INSERT INTO ${schema}.entries (state, known, event_type, idempotency_key, key_hash, body_hash, signature, due_set_at, ready,
-        signed_at, received_at, finished_at, subscribed_type, callback_url, body, reason, secret_fingerprint)
+        signed_at, received_at, finished_at, subscribed_type, callback_url, reason, secret_fingerprint)
       SELECT ${state}, true, 'transfers.book-completed', n::text,
-        decode(md5('k' || n), 'hex'), '', decode(md5('s' || n), 'hex'), n, false, n, n, n, '', '', '', 'no answer', ''
+        decode(md5('k' || n), 'hex'), '', decode(md5('s' || n), 'hex'), n, false, n, n, n, '', '', 'no answer', ''
       FROM generate_series(1, ${COUNT}) AS numbers (n)`)
     await database.query(`ANALYZE ${schema}.entries`)
   }

@@ -40,9 +40,9 @@ describeWithDatabase(
       await many.open()
       await database.query(
         `INSERT INTO ${manySchema}.entries (state, known, event_type, idempotency_key, key_hash, body_hash, signature,
-          due_set_at, ready, signed_at, received_at, finished_at, subscribed_type, callback_url, secret_fingerprint, body)
+          due_set_at, ready, signed_at, received_at, finished_at, subscribed_type, callback_url, secret_fingerprint)
         SELECT 'handled', true, 'transfers.book-completed', n::text, decode(md5(n::text), 'hex'), '\\x00', decode(md5(n::text), 'hex'),
-          0, false, n, n, n, 'transfers.book-completed', 'https://partner.example.com/', '', '{}'
+          0, false, n, n, n, 'transfers.book-completed', 'https://partner.example.com/', ''
         FROM generate_series(1, $1::integer) AS n`,
         [ENTRIES],
       )

@@ -2,6 +2,7 @@ import pg from 'pg'
 import { arrival } from '../../support/arrivals.js'
 import { describeWithAnyDatabase } from '../../support/postgres-inbox.js'
 import { roleWithSettings, settingsOfCommits } from '../../support/postgres-role.js'
+import { settle } from '../../support/settle.js'
 import { nextLook } from '../../support/until.js'
 import { watchedPool } from '../../support/watched-pool.js'
 
@@ -127,5 +128,24 @@ describeWithAnyDatabase('storing callbacks in PostgreSQL', (database) => {
     await expect(inbox.add(arrival())).rejects.toMatchObject({ message })
     await database.query(`SELECT setval('${schema}.entries_id', max(id)) FROM ${schema}.entries`)
     expect((await inbox.add(arrival())).result).toBe('stored')
+  })
+
+  it('writes bodies and headers once, whatever becomes of the entry, and deletes them with it', async () => {
+    const schema = database.newSchema()
+    const inbox = database.inboxOn(schema, { retentionMs: 1 })
+    const { id } = await inbox.add(arrival())
+    const versions = async () => (await database.query(`SELECT id, ctid, xmin FROM ${schema}.contents`)).rows
+    const stored = await versions()
+    expect(stored).toHaveLength(1)
+    const [claim] = (await inbox.claim(ANY)).entries
+    await inbox.begin([claim!], 60_000)
+    await settle(inbox, claim!, { move: 'complete' })
+    expect(await versions()).toEqual(stored)
+    // An entry is deleted once a later one shows that its time is over.
+    await inbox.add(arrival({ signedAt: new Date(Date.now() + 1_000) }))
+    const later = (await inbox.claim(ANY)).entries[0]!
+    await database.query(`UPDATE ${schema}.entries SET signed_at = 1, finished_at = 1 WHERE id = ${id}`)
+    expect(await inbox.prune({ state: 'handled', limit: 10 })).toBe(1)
+    expect(await versions()).toMatchObject([{ id: later.id }])
   })
 })

@@ -226,7 +226,7 @@ describeWithAnyDatabase('several pools', (database) => {
     await one.add(arrival())
     const [lost] = (await one.claim(ANY)).entries
     await database.query(
-      `DELETE FROM ${schema}.entries; DELETE FROM ${schema}.signatures;
+      `DELETE FROM ${schema}.entries; DELETE FROM ${schema}.contents; DELETE FROM ${schema}.signatures;
       ALTER SEQUENCE ${schema}.entries_id RESTART WITH ${lost!.id}`,
     )
     await other.add(arrival())
