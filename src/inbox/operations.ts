@@ -227,6 +227,13 @@ export interface InboxStats {
   readonly counts: Readonly<Record<InboxState, number>>
   /** When the oldest entry arrived that is stored, running or retrying. Undefined if there is none. */
   readonly oldestUnfinishedAt?: Date | undefined
+  /** How many dead rows the tables have, by the statistics of the server. Only of PostgreSQL. */
+  readonly deadRows?: number | undefined
+  /**
+   * What has kept the server from removing dead rows for a minute or longer: a session, a prepared transaction or a replication slot.
+   * `since` is undefined for a slot. Only of PostgreSQL. Undefined if there is nothing.
+   */
+  readonly oldestSnapshot?: { readonly holder: string; readonly since?: Date | undefined } | undefined
 }
 
 /** Headers as they arrived, in their order: what an operator may see of them. */

@@ -76,6 +76,16 @@ export class InboxMetrics {
         'Time since the arrival of the oldest entry that is a dead letter; 0 if there is none.',
         ({ oldestDead }) => oldestDead,
       ),
+      this.#age(
+        'countersign_inbox_oldest_snapshot_age_seconds',
+        'How long a session or a prepared transaction has kept PostgreSQL from removing dead rows; 0 if less than a minute.',
+        ({ stats }) => stats.oldestSnapshot?.since,
+      ),
+      this.#gauge(
+        { name: 'countersign_inbox_dead_rows', help: 'Dead rows of the tables of the inbox in PostgreSQL.' },
+        (reading) =>
+          reading?.stats.deadRows === undefined ? [] : [{ labels: {}, value: reading.stats.deadRows }],
+      ),
     ]
   }
 

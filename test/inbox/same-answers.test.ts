@@ -120,7 +120,8 @@ class Subject {
   async after(given: Step): Promise<unknown> {
     const answer = await this.#do(given)
     const entries = await this.#inbox.list({}, { limit: 1_000 })
-    return this.#named({ answer, entries, stats: await this.#inbox.stats() })
+    const { counts, oldestUnfinishedAt } = await this.#inbox.stats()
+    return this.#named({ answer, entries, stats: { counts, oldestUnfinishedAt } })
   }
 
   async #do(given: Step): Promise<unknown> {

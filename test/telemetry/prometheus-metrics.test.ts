@@ -217,6 +217,20 @@ describe('prometheusMetrics', () => {
     expect(found.get('countersign_inbox_oldest_unfinished_age_seconds{inbox="default"}')).toBe(0)
   })
 
+  it('has the dead rows of PostgreSQL, and for how long a snapshot has kept them', async () => {
+    const now = Date.now()
+    const inbox = new MemoryInbox()
+    const oldestSnapshot = { holder: 'session "7 report"', since: new Date(now - 90_000) }
+    const { counts } = await inbox.stats()
+    jest.spyOn(inbox, 'stats').mockResolvedValue({ counts, deadRows: 12, oldestSnapshot })
+    const { samples } = await observed({ inbox })
+    const found = await samples()
+    expect(found.get('countersign_inbox_dead_rows{inbox="default"}')).toBe(12)
+    const age = found.get('countersign_inbox_oldest_snapshot_age_seconds{inbox="default"}')
+    expect(age).toBeGreaterThanOrEqual(90)
+    expect(age).toBeLessThan(120)
+  })
+
   it('has the ages of what waits', async () => {
     const inbox = new MemoryInbox()
     const { send, becomes, samples } = await observed({

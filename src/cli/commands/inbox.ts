@@ -105,12 +105,18 @@ const defineStats: DefineSubcommand = (subcommand, io, finish) => {
 }
 
 async function stats(inbox: InboxOperations, { json }: { json?: true }, io: Io): Promise<ExitCode> {
-  const { counts, oldestUnfinishedAt } = await inbox.stats()
-  if (json) printJson(io, { counts, oldestUnfinishedAt: oldestUnfinishedAt ?? null })
+  const { counts, oldestUnfinishedAt, deadRows, oldestSnapshot } = await inbox.stats()
+  if (json)
+    printJson(io, { counts, oldestUnfinishedAt: oldestUnfinishedAt ?? null, deadRows, oldestSnapshot })
   else {
     io.stdout.write(table(Object.entries(counts).map(([state, count]) => [state, String(count)])))
     if (oldestUnfinishedAt)
       io.stdout.write(`the oldest unfinished one arrived ${oldestUnfinishedAt.toISOString()}\n`)
+    if (oldestSnapshot) {
+      const { holder, since } = oldestSnapshot
+      const start = since ? `, since ${since.toISOString()}` : ''
+      io.stdout.write(`${deadRows} dead rows are kept by the snapshot of ${holder}${start}\n`)
+    }
   }
   return EXIT.done
 }

@@ -3,6 +3,7 @@ import type { InboxStats } from '../operations.js'
 import type { InboxState } from '../states.js'
 import { SHOWN_STATE } from './filter.js'
 import { typesWithHandlers } from './look.js'
+import { heldDeadRows } from './oldest-snapshot.js'
 import type { BigInteger } from '../stored-entry.js'
 import { search } from './search.js'
 import type { Transaction } from './transaction.js'
@@ -17,7 +18,7 @@ export async function stats(tx: Transaction): Promise<InboxStats> {
   }
   const [row] = await tx.all<{ total: BigInteger }>(TOTAL)
   counts.handled = Number(row!.total) - notHandled
-  return { counts, oldestUnfinishedAt: await oldestUnfinished(tx, counts) }
+  return { counts, oldestUnfinishedAt: await oldestUnfinished(tx, counts), ...(await heldDeadRows(tx)) }
 }
 
 async function oldestUnfinished(

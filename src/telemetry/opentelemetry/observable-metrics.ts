@@ -21,6 +21,11 @@ const NAMES: Readonly<Record<string, { readonly name: string; readonly unit: str
     name: 'countersign.inbox.oldest_dead_letter.age',
     unit: 's',
   },
+  countersign_inbox_oldest_snapshot_age_seconds: {
+    name: 'countersign.inbox.oldest_snapshot.age',
+    unit: 's',
+  },
+  countersign_inbox_dead_rows: { name: 'countersign.inbox.dead_rows', unit: '{row}' },
 }
 
 /** Metrics that are read when they are exported. */

@@ -1,7 +1,12 @@
 import pg from 'pg'
 import { SCHEMA_VERSION } from '../../../src/inbox/postgres/migrations.js'
 import { arrival } from '../../support/arrivals.js'
-import { describeWithAnyDatabase } from '../../support/postgres-inbox.js'
+import { SUBSCRIPTION } from '../../cli/configured.js'
+import { countersign, Sandbox } from '../../cli/program.js'
+import { describeWithAnyDatabase, withFakeClock } from '../../support/postgres-inbox.js'
+
+const sandbox = new Sandbox()
+afterEach(() => sandbox.clean())
 
 const BATCH = 32
 const LAST = `${SCHEMA_VERSION}, 1000`
@@ -21,6 +26,31 @@ describeWithAnyDatabase('a PostgresInbox while another session holds a snapshot'
     expect(held.begin).toBeLessThan(3 * before.begin)
     expect(held.settle).toBeLessThan(3 * before.settle)
     await Promise.all([worker.end(), reader.end()])
+  })
+
+  it('says who holds it once it is a minute old, and how many dead rows there are', async () => {
+    const schema = database.newSchema()
+    const advance = await withFakeClock(database, schema, Date.now())
+    const inbox = database.inboxOn(schema)
+    await inbox.open()
+    const holder = await connected(database)
+    await holder.query(
+      `SET application_name = 'report'; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM ${schema}.entries`,
+    )
+    expect((await inbox.stats()).oldestSnapshot).toBeUndefined()
+    await advance(120_000)
+    const { deadRows, oldestSnapshot } = await inbox.stats()
+    expect(deadRows).toBeGreaterThanOrEqual(0)
+    expect(oldestSnapshot?.holder).toMatch(/^session "\d+ report"$/)
+    expect(Math.abs(oldestSnapshot!.since!.getTime() - Date.now())).toBeLessThan(60_000)
+    const postgres = { connectionString: database.connectionString, schema }
+    const config = `export default ${JSON.stringify({ subscriptions: [SUBSCRIPTION], inbox: { postgres } })}`
+    const cwd = await sandbox.directory({ 'countersign.config.mjs': config })
+    const { stdout } = await countersign(['inbox', 'stats'], { cwd })
+    expect(stdout).toMatch(/^\d+ dead rows are kept by the snapshot of session "\d+ report", since 2/m)
+    await holder.query('COMMIT')
+    expect((await inbox.stats()).oldestSnapshot).toBeUndefined()
+    await holder.end()
   })
 })
 
