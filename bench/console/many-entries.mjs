@@ -31,15 +31,20 @@ export function fillSqlite(file, count, mix) {
   const { start, step } = times(count)
   const database = new DatabaseSync(file)
   database.exec('PRAGMA synchronous = OFF; PRAGMA cache_size = -200000')
+  database
+    .prepare(
+      'INSERT INTO sources (number, subscribed_type, callback_url, secret_fingerprint) VALUES (1, ?, ?, ?)',
+    )
+    .run(HANDLED_TYPES[0], CALLBACK_URL, 'abcdef')
   database.exec(`
     WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count}),
     stated AS (SELECT n, ${state(count)} AS state, ${type} AS type, ${start} + CAST(n * ${step} AS INTEGER) AS at FROM numbers)
     INSERT INTO entries (id, state, known, event_type, idempotency_key, key_hash, body_hash, signature, due_at, due_set_at, ready,
-      signed_at, received_at, finished_at, subscribed_type, callback_url, body, body_id, headers, attempts, reason, secret_fingerprint)
+      signed_at, received_at, finished_at, source, body, body_id, headers, attempts, reason)
     SELECT n, state, state <> 'quarantined', type, printf('%036d', n), randomblob(16), x'00', randomblob(16),
       iif(state = 'stored', at, NULL), at, state = 'stored', at, at,
-      iif(state IN ('handled', 'dead', 'discarded'), at, NULL), type, '${CALLBACK_URL}', CAST('${BODY}' AS BLOB), printf('%036d', n), '${HEADERS}',
-      state <> 'stored', iif(state IN ('dead', 'quarantined'), 'ERR_HANDLER_FAILED: the ledger did not answer', NULL), 'abcdef'
+      iif(state IN ('handled', 'dead', 'discarded'), at, NULL), 1, CAST('${BODY}' AS BLOB), printf('%036d', n), '${HEADERS}',
+      state <> 'stored', iif(state IN ('dead', 'quarantined'), 'ERR_HANDLER_FAILED: the ledger did not answer', NULL)
     FROM stated`)
   for (const each of HANDLED_TYPES)
     database.prepare('INSERT OR REPLACE INTO handled_types VALUES (?, ?)').run(each, Date.now())

@@ -103,6 +103,9 @@ function hasStopped(pid: number): boolean {
   )
 }
 
+/** Of an inbox, or of what the program without one has written. */
+const KEY_OF = "SELECT body FROM entries WHERE idempotency_key IN (?1, unhex(replace(?1, '-', '')))"
+
 /** How many of the answered callbacks a file has not, or not whole, and what SQLite says about it. */
 async function look(file: string, answered: readonly string[]) {
   const { DatabaseSync } = await loadDriver()
@@ -110,7 +113,7 @@ async function look(file: string, answered: readonly string[]) {
   const body = Buffer.from(BODY)
   const isWhole = (key: string) => {
     try {
-      const row = database.prepare('SELECT body FROM entries WHERE idempotency_key = ?').get(key)
+      const row = database.prepare(KEY_OF).get(key)
       return body.equals((row as { body: Uint8Array }).body)
     } catch {
       return false

@@ -15,18 +15,22 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const ENTRIES = 50_000
 const UNFINISHED = 20_000
+const SOURCE = `
+  INSERT INTO sources (number, subscribed_type, callback_url, secret_fingerprint) VALUES (1, 'usual', 'https://a.example/', '')
+  ON CONFLICT DO NOTHING`
 
 /** Entries that arrived minute by minute. Each 25,000th is of a rare type, each tenth is dead, and the others are handled. */
 async function withManyEntries(file: string): Promise<SqliteInbox> {
   const inbox = new SqliteInbox({ file })
   await inbox.open()
   const database = await openAside(file)
+  database.exec(SOURCE)
   database.exec(`
     WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${ENTRIES})
     INSERT INTO entries (id, state, known, event_type, idempotency_key, key_hash, body_hash, signature, ready, signed_at,
-      received_at, finished_at, subscribed_type, callback_url, secret_fingerprint, body)
-    SELECT n, iif(n % 10 = 0, 'dead', 'handled'), 1, iif(n % 25000 = 0, 'rare', 'usual'), n, randomblob(16), x'00',
-      randomblob(16), 0, n, ${START} + n * ${MINUTE}, ${START} + n * ${MINUTE}, 'usual', 'https://a.example/', '', x'7b7d'
+      received_at, finished_at, source, body)
+    SELECT n, iif(n % 10 = 0, 'dead', 'handled'), 1, iif(n % 25000 = 0, 'rare', 'usual'), n || '', randomblob(16), x'00',
+      randomblob(16), 0, n, ${START} + n * ${MINUTE}, ${START} + n * ${MINUTE}, 1, x'7b7d'
     FROM numbers`)
   database.close()
   return inbox
@@ -113,12 +117,12 @@ describe('SqliteInbox with many unfinished entries', () => {
     await own.open()
     await own.claim({ eventTypes: ['usual'], limit: 1, leaseMs: 1_000 })
     const database = await openAside(file)
+    database.exec(SOURCE)
     database.exec(`
       WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n <= ${UNFINISHED})
       INSERT INTO entries (state, known, event_type, idempotency_key, key_hash, body_hash, signature, due_at, ready, signed_at,
-        received_at, subscribed_type, callback_url, secret_fingerprint, body)
-      SELECT 'stored', 1, iif(n > ${UNFINISHED}, 'usual', '${type}'), n, randomblob(16), x'00', randomblob(16), n, 1, n, n, 'usual',
-        'https://a.example/', '', x'7b7d'
+        received_at, source, body)
+      SELECT 'stored', 1, iif(n > ${UNFINISHED}, 'usual', '${type}'), n || '', randomblob(16), x'00', randomblob(16), n, 1, n, n, 1, x'7b7d'
       FROM numbers`)
     const examined: number[] = []
     const db: Reader = {
@@ -145,12 +149,13 @@ describe('SqliteInbox with many unfinished entries', () => {
     await own.open()
     const database = await openAside(file)
     // Two hours ahead.
+    database.exec(SOURCE)
     database.exec(`
       WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${UNFINISHED + 1})
       INSERT INTO entries (state, known, event_type, idempotency_key, key_hash, body_hash, signature, due_at, due_set_at, ready,
-        signed_at, received_at, subscribed_type, callback_url, secret_fingerprint, body)
-      SELECT 'stored', 1, iif(n <= ${UNFINISHED}, 'usual', 'rare'), n, randomblob(16), x'00', randomblob(16),
-        ${START} + ${2 * HOUR}, ${START} + ${2 * HOUR}, 1, n, n, 'usual', 'https://a.example/', '', x'7b7d'
+        signed_at, received_at, source, body)
+      SELECT 'stored', 1, iif(n <= ${UNFINISHED}, 'usual', 'rare'), n || '', randomblob(16), x'00', randomblob(16),
+        ${START} + ${2 * HOUR}, ${START} + ${2 * HOUR}, 1, n, n, 1, x'7b7d'
       FROM numbers`)
     database.close()
     const request = { eventTypes: ['rare'], limit: 1, leaseMs: 1_000 }
@@ -174,12 +179,13 @@ it('many ends in a SqliteInbox are corrected by several claims after the clock w
   const own = new SqliteInbox({ file, clock: () => START })
   await own.open()
   const database = await openAside(file)
+  database.exec(SOURCE)
   database.exec(`
     WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 2500)
     INSERT INTO entries (state, known, event_type, idempotency_key, key_hash, body_hash, signature, ready, signed_at, received_at,
-      finished_at, subscribed_type, callback_url, secret_fingerprint, body)
-    SELECT iif(n % 2 = 0, 'dead', 'handled'), 1, 'usual', n, randomblob(16), x'00', randomblob(16), 0, n, n,
-      ${START + HOUR}, 'usual', 'https://a.example/', '', x'7b7d'
+      finished_at, source, body)
+    SELECT iif(n % 2 = 0, 'dead', 'handled'), 1, 'usual', n || '', randomblob(16), x'00', randomblob(16), 0, n, n,
+      ${START + HOUR}, 1, x'7b7d'
     FROM numbers`)
   database.close()
   const endedBy = async (to: number) => {

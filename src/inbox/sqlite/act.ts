@@ -107,7 +107,8 @@ const MAKE_KNOWN = `
   WHERE id = ? AND NOT EXISTS (SELECT 1 FROM more_signatures WHERE signature = entries.signature)`
 
 // The event type in the header is not signed. The signature proves only the subscription.
-const CALL_AS_SUBSCRIBED = 'UPDATE entries SET event_type = subscribed_type WHERE id = ?'
+const CALL_AS_SUBSCRIBED =
+  'UPDATE entries SET event_type = (SELECT subscribed_type FROM sources WHERE number = source) WHERE id = ?'
 
 const MAKE_DUE = `
   UPDATE entries SET

@@ -1,4 +1,3 @@
-import { ownSubscriptionId } from '../../callback/callback.js'
 import { recognise } from '../../callback/recognition.js'
 import type { AddResult, QuarantineCause } from '../engine.js'
 import { QUARANTINE_REASON } from '../quarantine-reason.js'
@@ -7,6 +6,7 @@ import type { Connection } from './connection.js'
 import type { SqliteValue } from './driver.js'
 import { identityOf, type Identity } from '../identity.js'
 import type { ArrivalToStore } from './operations.js'
+import { packUuid } from './packed-uuid.js'
 import { promoteNext } from './order.js'
 import { isForgotten } from './prune.js'
 import { entryIdOf } from './row-id.js'
@@ -141,7 +141,11 @@ function insert(
   { keyHash, bodyHash, signature }: Identity,
   { state, known, claimedForMs, now, reason }: InitialState,
 ): { changes: number; lastId: number; token: number } {
-  const { type, idempotencyKey, signedAt, receivedAt, rawBody, subscription, secretFingerprint } = callback
+  const { type, idempotencyKey, receivedAt, rawBody, subscription } = callback
+  const signedAt = Number(callback.signedAt)
+  const source = db.sources.numberOf(db, callback)
+  const referred = { idempotencyKey, type: subscription.eventTypeName, signedAt }
+  const packed = db.headerSets.pack(db, headers, referred)
   const isBegun = claimedForMs !== undefined
   // The file may be replaced while several processes have it open. A claim of an entry of the old file must not be valid for the
   // entry that has its id in the new one. Claims count from here.
@@ -150,7 +154,7 @@ function insert(
     state,
     known,
     event_type: type,
-    idempotency_key: idempotencyKey,
+    idempotency_key: packUuid(idempotencyKey),
     key_hash: keyHash,
     body_hash: bodyHash,
     signature,
@@ -162,23 +166,21 @@ function insert(
     begun_by: isBegun ? token : 0,
     begun_at: isBegun ? now : null,
     attempts: isBegun ? 1 : 0,
-    signed_at: Number(signedAt),
+    signed_at: signedAt,
     received_at: Number(receivedAt),
     reason,
-    subscribed_type: subscription.eventTypeName,
-    callback_url: subscription.callbackUrl,
-    description: subscription.description ?? null,
-    subscription_id: ownSubscriptionId(subscription) ?? null,
-    secret_fingerprint: secretFingerprint,
+    source,
     body: rawBody,
-    body_id: bodyId ?? null,
+    body_id: bodyId === undefined ? null : packUuid(bodyId),
     trace_context: traceContext ?? null,
-    headers,
+    header_set: packed.set,
+    headers: packed.headers,
   }
   const { changes, lastId } = db.run(
     known === 1 ? INSERT_KNOWN : INSERT_SUSPECT,
     ...COLUMNS.map((column) => row[column]),
   )
+  if (changes === 1) db.sources.signed(db, source, signedAt)
   return { changes, lastId, token }
 }
 
@@ -201,14 +203,11 @@ const COLUMNS = [
   'signed_at',
   'received_at',
   'reason',
-  'subscribed_type',
-  'callback_url',
-  'description',
-  'subscription_id',
-  'secret_fingerprint',
+  'source',
   'body',
   'body_id',
   'trace_context',
+  'header_set',
   'headers',
 ] as const
 

@@ -2,7 +2,7 @@ import type { EntryId } from '../../callback/callback.js'
 import type { ClaimEntries, Claims, ClaimToken, SettledClaim } from '../engine.js'
 import { ATTEMPT_RESULT } from '../attempt-history.js'
 import { MOVES } from '../states.js'
-import { bufferOf, callbackOf, COMMON_COLUMNS, type CallbackRow } from '../stored-entry.js'
+import { bufferOf, callbackOf, type CallbackRow } from '../stored-entry.js'
 import {
   ENDS_BY_STEP,
   EXAMINED_BY_STEP,
@@ -14,7 +14,9 @@ import type { Connection } from './connection.js'
 import { unhandledTypes } from './handled-types.js'
 import { promoteNext } from './order.js'
 import { withPastAttempt } from './past-attempts.js'
+import { unpackUuid, type PackedUuid } from './packed-uuid.js'
 import { entryIdOf, rowIdOf } from './row-id.js'
+import type { SourceRow } from './sources.js'
 import { distinctTypes } from './types-in-index.js'
 
 export function claim(
@@ -34,7 +36,10 @@ export function claim(
     return {
       id: entryIdOf(id),
       token: row.token,
-      callback: callbackOf(row, bufferOf(row.body)),
+      callback: callbackOf(
+        { ...row, ...db.sources.rowOf(db, row.source), idempotency_key: unpackUuid(row.idempotency_key) },
+        bufferOf(row.body),
+      ),
       attempt: row.attempts + 1,
       replayed: row.replayed === 1,
       isOrdered: row.is_ordered === 1,
@@ -135,7 +140,9 @@ interface ExaminedRow {
   readonly latest: number | null
 }
 
-interface ClaimedRow extends CallbackRow {
+interface ClaimedRow extends Omit<CallbackRow, keyof SourceRow | 'idempotency_key'> {
+  readonly idempotency_key: PackedUuid
+  readonly source: number
   readonly body: Uint8Array
   readonly token: number
   readonly attempts: number
@@ -192,8 +199,8 @@ function renew(
 const CLAIM = `
   UPDATE entries SET state = 'running', due_at = ?, due_set_at = ?, token = token + 1
   WHERE id = ?
-  RETURNING token, attempts, replayed, order_key IS NOT NULL AS is_ordered, ${COMMON_COLUMNS}, secret_fingerprint, trace_context,
-    body`
+  RETURNING token, attempts, replayed, order_key IS NOT NULL AS is_ordered, event_type, idempotency_key,
+    signed_at, received_at, source, trace_context, body`
 
 // A repeated call for the same claim counts no further attempt.
 const BEGIN = `

@@ -4,7 +4,9 @@ import { refuseDoubt } from './entrance.js'
 import { isBusy } from './inbox-error.js'
 import { openDatabase } from './open-database.js'
 import { bytesIn, OpenFiles, type FilesState } from './open-files.js'
+import { HeaderSets } from './header-sets.js'
 import { checkedVersion, SCHEMA_VERSION } from './schema.js'
+import { Sources } from './sources.js'
 import { isSafeSqlite } from './sqlite-version.js'
 
 /** An open file. Its methods are synchronous. */
@@ -19,6 +21,8 @@ export class Connection {
   /** The least length of the -wal file in bytes, computed from the latest known number of its pages. */
   #leastLogBytes = 0
   readonly #statements = new Map<string, SqliteStatement>()
+  readonly sources = new Sources()
+  readonly headerSets = new HeaderSets()
   readonly sqliteVersion: string
   /** Whether the schema was made or changed, and is in the log alone. */
   readonly isNew: boolean
@@ -113,6 +117,8 @@ export class Connection {
       result = work()
       this.run('COMMIT')
     } catch (error) {
+      this.sources.forget()
+      this.headerSets.forget()
       try {
         this.run('ROLLBACK')
       } catch {

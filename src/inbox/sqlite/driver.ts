@@ -16,6 +16,13 @@ export interface SqliteStatement {
   all(...values: SqliteValue[]): unknown[]
 }
 
+/** Runs statements, which are prepared once. `Connection` has these methods. */
+export interface Statements {
+  run(sql: string, ...values: SqliteValue[]): { readonly changes: number; readonly lastId: number }
+  get<Row>(sql: string, ...values: SqliteValue[]): Row | undefined
+  all<Row>(sql: string, ...values: SqliteValue[]): Row[]
+}
+
 export type SqliteValue = string | number | Uint8Array | null
 
 export interface SqliteDriver {

@@ -1,6 +1,7 @@
 import { keyHashRange } from '../identity.js'
 import type { EngineFilter } from '../engine.js'
 import type { SqliteValue } from './driver.js'
+import { packUuid } from './packed-uuid.js'
 
 /** SQL with its values. */
 export type Condition = readonly [sql: string, ...values: SqliteValue[]]
@@ -24,16 +25,19 @@ export function conditionsOf(
   if (eventType !== undefined) conditions.push(['event_type = ?', eventType])
   if (idempotencyKey !== undefined) {
     conditions.push(['key_hash BETWEEN ? AND ?', ...keyHashRange(idempotencyKey)])
-    conditions.push(['idempotency_key = ?', idempotencyKey])
+    conditions.push(['idempotency_key = ?', packUuid(idempotencyKey)])
   }
-  if (bodyId !== undefined) conditions.push(['body_id = ?', bodyId])
-  if (subscriptionId !== undefined)
-    conditions.push([`ifnull(subscription_id, subscribed_type || ' ' || callback_url) = ?`, subscriptionId])
+  if (bodyId !== undefined) conditions.push(['body_id = ?', packUuid(bodyId)])
+  if (subscriptionId !== undefined) conditions.push([OF_SUBSCRIPTION, subscriptionId])
   if (reason !== undefined) conditions.push(['instr(lower(reason), lower(?)) > 0', reason])
   if (before !== undefined) conditions.push(['received_at < ?', before])
   if (after !== undefined) conditions.push(['received_at > ?', after])
   return conditions
 }
+
+const OF_SUBSCRIPTION = `source IN (
+  SELECT number FROM sources WHERE ifnull(subscription_id, subscribed_type || ' ' || callback_url) = ?
+)`
 
 /** Selects by the index on the Ids of bodies, which is divided into groups of ids. */
 export const HAS_BODY_ID = `id IN (

@@ -3,6 +3,7 @@ import { hmacKey } from '../../signature/secret.js'
 import type { LastSigned, LastSignedReport, SigningSecret } from '../last-signed.js'
 import type { Reader } from './read-inbox-file.js'
 import { entryIdOf } from './row-id.js'
+import { LAST_USE_STEP_MS } from './sources.js'
 
 /**
  * When each secret was last used to sign a callback that is stored.
@@ -18,16 +19,25 @@ export function lastSigned(db: Reader, secrets: readonly SigningSecret[]): LastS
 }
 
 function latestOf(db: Reader, { secret, eventTypeName, callbackUrl }: SigningSecret): LastSigned | undefined {
-  const row = db.get<FoundRow>(
-    LATEST_OF_SECRET,
-    secretFingerprint(hmacKey(secret)),
-    eventTypeName,
-    callbackUrl,
-  )
+  const fingerprint = secretFingerprint(hmacKey(secret))
+  const row = db
+    .all<SourceUse>(USES, fingerprint, eventTypeName, callbackUrl)
+    .map(({ number, last_signed_at: at }) => db.get<FoundRow>(LATEST, at, at + LAST_USE_STEP_MS, number))
+    .find((found) => found !== undefined)
   if (!row) return undefined
   const { id, signed_at: signedAt, received_at: receivedAt } = row
   return { entryId: entryIdOf(id), signedAt: new Date(signedAt), receivedAt: new Date(receivedAt) }
 }
+
+interface SourceUse {
+  readonly number: number
+  readonly last_signed_at: number
+}
+
+const USES = `
+  SELECT number, last_signed_at FROM sources
+  WHERE secret_fingerprint = ? AND subscribed_type = ? AND callback_url = ? AND last_signed_at IS NOT NULL
+  ORDER BY last_signed_at DESC`
 
 interface FoundRow {
   readonly id: number
@@ -35,7 +45,7 @@ interface FoundRow {
   readonly received_at: number
 }
 
-const LATEST_OF_SECRET = `
+/** By the index on the signatures, which begins with the time. */
+const LATEST = `
   SELECT id, signed_at, received_at FROM entries
-  WHERE secret_fingerprint = ? AND subscribed_type = ? AND callback_url = ?
-  ORDER BY signed_at DESC LIMIT 1`
+  WHERE signed_at BETWEEN ? AND ? AND source = ? ORDER BY signed_at DESC LIMIT 1`

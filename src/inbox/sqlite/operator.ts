@@ -11,6 +11,8 @@ import {
 } from '../stored-entry.js'
 import type { Connection } from './connection.js'
 import { shownState, unhandledTypes } from './handled-types.js'
+import { unpackHeaders } from './header-sets.js'
+import { unpackUuid, type PackedUuid } from './packed-uuid.js'
 import type { Reader } from './read-inbox-file.js'
 import { entryIdOf, rowIdOf } from './row-id.js'
 
@@ -32,18 +34,30 @@ export function related(db: Reader, entryId: EntryId): RelatedEntry[] {
 
 export function show(db: Connection, entryId: EntryId): Entry | undefined {
   const id = rowIdOf(entryId)
-  const row = id === undefined ? undefined : db.get<ShownSummaryRow & ShownRow>(SHOW, id)
+  const row =
+    id === undefined
+      ? undefined
+      : db.get<ShownSummaryRow & ShownRow & { readonly pairs: string | null }>(SHOW, id)
   if (id === undefined || !row) return undefined
-  return entryOf(shownSummary(row, unhandledTypes(db)), row, db.all<HistoryRow>(HISTORY, id))
+  const summary = shownSummary(row, unhandledTypes(db))
+  const { idempotencyKey } = summary
+  const referred = { idempotencyKey, type: row.subscribed_type, signedAt: Number(row.signed_at) }
+  const headers = unpackHeaders(row, referred)
+  return entryOf(summary, { ...row, headers }, db.all<HistoryRow>(HISTORY, id))
 }
 
 /** The summary of a row with `SHOWN_COLUMNS`. */
 export function shownSummary(row: ShownSummaryRow, unhandled: ReadonlySet<string>): EntrySummary {
   const state = shownState(row, unhandled)
-  return summaryOf(row, { state, dueAt: row.ready === 1 && state !== 'unhandled' ? row.due_at : null })
+  const idempotencyKey = unpackUuid(row.idempotency_key)
+  const bodyId = row.body_id === null ? null : unpackUuid(row.body_id)
+  const texts = { ...row, idempotency_key: idempotencyKey, body_id: bodyId }
+  return summaryOf(texts, { state, dueAt: row.ready === 1 && state !== 'unhandled' ? row.due_at : null })
 }
 
-export interface ShownSummaryRow extends SummaryRow {
+export interface ShownSummaryRow extends Omit<SummaryRow, 'idempotency_key' | 'body_id'> {
+  readonly idempotency_key: PackedUuid
+  readonly body_id: PackedUuid | null
   readonly state: StoredState
   readonly ready: 0 | 1
   readonly due_at: number | null
@@ -84,7 +98,7 @@ const RELATED = `
   ORDER BY id`
 
 const SHOW = `
-  SELECT ${SHOWN_COLUMNS}, body, headers, trace_context, begun_at, handled_at, past_attempts,
+  SELECT ${SHOWN_COLUMNS}, body, headers, pairs, trace_context, begun_at, handled_at, past_attempts,
     state = 'running' AND begun_by = token AS is_running
-  FROM entries WHERE id = ?`
+  FROM entries JOIN sources ON sources.number = source LEFT JOIN header_sets ON header_sets.number = header_set WHERE id = ?`
 const HISTORY = 'SELECT at, action, person, reason, before FROM history WHERE entry_id = ? ORDER BY id'

@@ -14,7 +14,8 @@ export const MIGRATIONS: readonly string[] = [
     -- 1: repeats are recognised by it. 0: suspect, and a stranger may have written its key
     known INTEGER NOT NULL,
     event_type TEXT NOT NULL,
-    idempotency_key TEXT NOT NULL,
+    -- see packed-uuid.ts
+    idempotency_key ANY NOT NULL,
     -- see identity.ts
     key_hash BLOB NOT NULL,
     body_hash BLOB NOT NULL,
@@ -41,18 +42,14 @@ export const MIGRATIONS: readonly string[] = [
     received_at INTEGER NOT NULL,
     finished_at INTEGER,
     reason TEXT,
-    -- NULL: the default, which is made of subscribed_type and callback_url
-    subscription_id TEXT,
-    subscribed_type TEXT NOT NULL,
-    callback_url TEXT NOT NULL,
-    description TEXT,
-    -- which secret signed it
-    secret_fingerprint TEXT NOT NULL,
+    source INTEGER NOT NULL REFERENCES sources,
     trace_context TEXT,
-    -- JSON: see ../stored-headers.ts
+    -- NULL: headers has all of them, or there are none
+    header_set INTEGER REFERENCES header_sets,
+    -- JSON: those that the set lacks, see header-sets.ts; or all, see ../stored-headers.ts
     headers TEXT,
-    -- the Id of the body
-    body_id TEXT,
+    -- the Id of the body, see packed-uuid.ts
+    body_id ANY,
     body BLOB NOT NULL
   ) STRICT;
   -- the de-duplication: any number of suspects, but one known entry for a key ...
@@ -71,10 +68,27 @@ export const MIGRATIONS: readonly string[] = [
   -- These two are in the order of ids and of arrival. They contain nothing that succeeds at its first attempts.
   CREATE INDEX entries_ended ON entries (state) WHERE state IN ('dead', 'discarded');
   CREATE INDEX entries_quarantined ON entries (received_at) WHERE state = 'quarantined';
-  CREATE INDEX entries_by_secret ON entries (secret_fingerprint, signed_at);
   -- By groups of 1,024 ids: new entries are written beside each other and not all over the index, which costs an arrival a
   -- tenth of its time. A search looks into each group.
   CREATE INDEX entries_by_body_id ON entries (id >> 10, body_id) WHERE body_id IS NOT NULL;
+
+  -- what is the same for all callbacks that a secret of a subscription has signed
+  CREATE TABLE sources (
+    number INTEGER PRIMARY KEY,
+    subscribed_type TEXT NOT NULL,
+    callback_url TEXT NOT NULL,
+    description TEXT,
+    -- NULL: the default, which is made of subscribed_type and callback_url
+    subscription_id TEXT,
+    secret_fingerprint TEXT NOT NULL,
+    -- the latest signed_at, to the minute
+    last_signed_at INTEGER
+  ) STRICT;
+  CREATE UNIQUE INDEX sources_by_content ON sources
+    (subscribed_type, callback_url, secret_fingerprint, ifnull(subscription_id, ''), ifnull(description, ''));
+
+  -- the headers that entries have in common
+  CREATE TABLE header_sets (number INTEGER PRIMARY KEY, pairs TEXT NOT NULL) STRICT;
 
   -- of repeats that the service has signed anew
   CREATE TABLE more_signatures (

@@ -7,6 +7,7 @@ import type { InboxState } from '../states.js'
 import { conditionsOf, HAS_BODY_ID, joined, type Condition } from './filter.js'
 import { unhandledTypes } from './handled-types.js'
 import { SHOWN_COLUMNS, shownSummary, type ShownSummaryRow } from './operator.js'
+import { packUuid } from './packed-uuid.js'
 import type { Reader } from './read-inbox-file.js'
 import { entryIdOf, rowIdOf } from './row-id.js'
 
@@ -24,7 +25,7 @@ export function searchStep(
   if (!candidates) return { found: [], next: undefined }
   const { where, values } = joined([candidates.isOne, ...conditionsOf(filter, unhandled)])
   const order = newestFirst ? 'id DESC' : 'id'
-  const sql = `SELECT ${SHOWN_COLUMNS} FROM entries NOT INDEXED WHERE ${where} ORDER BY ${order} LIMIT ?`
+  const sql = `SELECT ${SHOWN_COLUMNS} FROM entries NOT INDEXED JOIN sources ON number = source WHERE ${where} ORDER BY ${order} LIMIT ?`
   const found = db.all<ShownSummaryRow>(sql, ...values, limit).map((row) => shownSummary(row, unhandled))
   return { found, next: found.length >= limit ? found.at(-1)?.id : candidates.last }
 }
@@ -101,7 +102,7 @@ function sourcesOf({ idempotencyKey, bodyId, states }: EngineFilter): Source[] {
     // This index is in the order of keys. Only a few entries share a key, so they are sorted.
     return [['INDEXED BY entries_by_key', 'key_hash BETWEEN ? AND ?', ...keyHashRange(idempotencyKey)]]
   }
-  if (bodyId !== undefined) return [['NOT INDEXED', HAS_BODY_ID, bodyId]]
+  if (bodyId !== undefined) return [['NOT INDEXED', HAS_BODY_ID, packUuid(bodyId)]]
   // Most entries are handled. The index on the states has handled entries in the order of their ends, not of their ids.
   if (!states || states.includes('handled')) return [ALL]
   const stored = new Set(states.flatMap((state) => STORED_AS[state]))
