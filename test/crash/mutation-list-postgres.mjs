@@ -113,7 +113,10 @@ export const POSTGRES_MUTATIONS = [
     defect: '`claim` ignores leases',
     kill: 'after claim',
     options: ['--workers', '2', '--handler-ms', '60'],
-    changes: [[CLAIM, '${running} AND lease_until <= found_at\n', '${running} AND found_at > 0\n']],
+    changes: [
+      [CLAIM, 'FILTER (WHERE lease_until <= found_at)', 'FILTER (WHERE found_at > 0)'],
+      [CLAIM, '${running} AND lease_until <= found_at\n', '${running} AND found_at > 0\n'],
+    ],
     tests: [CONFORMANCE],
   },
   {

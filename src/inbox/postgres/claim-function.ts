@@ -15,8 +15,15 @@ export const CLAIM_FUNCTION = leaseFunction({
     callback_url text, description text, subscription_id text`,
   declarations: `DECLARE
     claimed integer;
+    expired bigint[];
+    next_lease bigint;
   `,
   body: `
+    -- Once for all that follows: while another session holds a snapshot, the index has a dead row for each claim since then.
+    SELECT array_agg(id) FILTER (WHERE lease_until <= found_at),
+        min(lease_until) FILTER (WHERE lease_until > found_at AND (begun_by > 0) = wants_interrupted)
+      INTO expired, next_lease FROM entries
+      WHERE state = 'running' AND (given_types IS NULL OR event_type = ANY (given_types));
     IF wants_interrupted THEN
 ${claiming(selection('interrupted', 'begun_by > 0'))}
     ELSE
@@ -28,8 +35,7 @@ ${claiming(selection('NOT interrupted', 'begun_by = 0'))}
     ) OR EXISTS (
       SELECT 1 FROM (
         -- One that somebody has locked cannot be claimed: the others must not wait for it.
-        SELECT 1 FROM entries WHERE state = 'running' AND begun_by > 0 AND lease_until <= found_at
-          AND (given_types IS NULL OR event_type = ANY (given_types))
+        SELECT 1 FROM entries WHERE id = ANY (expired) AND begun_by > 0 AND lease_until <= found_at
         LIMIT 1 FOR UPDATE SKIP LOCKED
       ) AS free
     );
@@ -44,11 +50,11 @@ interface Selection {
 
 /**
  * The conditions of entries, either of interrupted ones or of all others. Entries that wait are looked up by type in an index, so
- * that a backlog of other types costs nothing. Entries that run are few, and all of them are read.
+ * that a backlog of other types costs nothing. Entries that run are few: those whose leases have ended were found before.
  */
 function selection(waits: string, runs: string): Selection {
   const waiting = `ready AND state IN ('stored', 'retrying') AND ${waits}`
-  const running = `state = 'running' AND ${runs} AND (given_types IS NULL OR event_type = ANY (given_types))`
+  const running = `id = ANY (expired) AND ${runs}`
   const types = `
       WITH RECURSIVE present (type) AS (
         SELECT min(event_type) FROM entries WHERE ${waiting} AND given_types IS NULL
@@ -98,7 +104,9 @@ function claiming({ waiting, running, types }: Selection): string {
             (SELECT min(due.due_at) FROM types CROSS JOIN LATERAL (
               SELECT due_at FROM entries WHERE ${waiting} AND event_type = types.type ORDER BY due_at, id LIMIT 1
             ) AS due),
-            (SELECT min(lease_until) FROM entries WHERE ${running})
+            (SELECT min(lease_until) FROM entries WHERE ${running}),
+            next_lease,
+            CASE WHEN claimed > 0 THEN found_at + lease_ms END
           )
         );
       END IF;`

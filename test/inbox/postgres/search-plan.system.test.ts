@@ -170,7 +170,8 @@ function recordingPool(pool: pg.Pool, sent: Statement[]): pg.Pool {
             if (typeof value !== 'function') return value
             if (method !== 'query') return value.bind(inner)
             return (text: string, values?: unknown[]) => {
-              if (values) sent.push({ text, values })
+              // The server's own views are no part of a search.
+              if (values && !text.includes('pg_stat_')) sent.push({ text, values })
               return inner.query(text, values)
             }
           },
