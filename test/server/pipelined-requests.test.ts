@@ -132,8 +132,10 @@ describe.each([
   it('serves others while as many clients as it has connections send requests and read nothing', async () => {
     const { port, max, request } = await run()
     const floods = Array.from({ length: max }, () => flood(port))
-    for (let sent = 0; sent < 9; sent++) expect((await sendRawRequest(request, { port })).status).toBe(200)
+    // On a machine that does much else, a second of processor time takes several.
+    const sending = async () => (await sendRawRequest(request, { port }, { timeoutMs: 30_000 })).status
+    for (let sent = 0; sent < 9; sent++) expect(await sending()).toBe(200)
     await Promise.race(floods)
-    expect((await sendRawRequest(request, { port })).status).toBe(200)
-  })
+    expect(await sending()).toBe(200)
+  }, 60_000)
 })
