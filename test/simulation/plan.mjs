@@ -1,0 +1,115 @@
+import { Random } from './random.mjs'
+
+/** For how long things are sent, decided and broken, in milliseconds. Then all faults end, and everything has to come to an end. */
+const BUSY_MS = 12_000
+
+/**
+ * What is done to the receivers in one schedule. Everything that the seed decides is decided here, except for the order of what
+ * happens at the same time: a plan from which actions are left out is the same schedule without them.
+ */
+export function planOf(seed) {
+  const random = new Random(`plan ${seed}`)
+  const settings = settingsOf(random)
+  const actions = [
+    ...callbacksOf(random, settings),
+    ...faultsOf(random, settings),
+    ...decisionsOf(random),
+  ].sort((one, other) => one.at - other.at)
+  return { seed, settings, actions }
+}
+
+function settingsOf(random) {
+  const leaseMs = random.one([1_000, 2_000, 4_000])
+  const separate = random.happens(0.4)
+  return {
+    receivers: random.between(1, 2),
+    // Receivers without handlers only store.
+    workers: separate ? random.between(1, 2) : 0,
+    concurrency: random.between(1, 3),
+    leaseMs,
+    handlerTimeoutMs: random.one([leaseMs * 0.4, leaseMs * 0.8]),
+    dependencyTimeoutMs: random.one([500, 2_000]),
+    maxAttempts: random.between(2, 4),
+    retryDelayMs: random.one([50, 400]),
+    maxRetryDelayMs: 1_500,
+    pollMs: random.one([200, 1_000]),
+    isOrdered: random.happens(0.4),
+    driftOf: [0, 0, 0, 0, 0].map(() => random.one([0, 0, 0.001, -0.001])),
+    offsetsMs: [0, 0, 0, 0, 0].map(() => random.one([0, 0, 40, -40, 900])),
+    slowMs: random.one([0, 0, 5, 60]),
+  }
+}
+
+function callbacksOf(random, { isOrdered }) {
+  const actions = []
+  const callbacks = random.between(2, 9)
+  for (let number = 0; number < callbacks; number++) {
+    const at = random.next() * BUSY_MS * 0.8
+    const type = random.happens(0.1) ? 'unhandled' : 'transfer'
+    const callback = {
+      number,
+      type,
+      // Whatever came after one without a handler would wait for ever, as it should.
+      orderKey: isOrdered && type === 'transfer' && random.happens(0.7) ? random.one(['a', 'b']) : undefined,
+      // What the handlers do in each attempt; the last one is repeated.
+      attempts: attemptsOf(random),
+    }
+    actions.push({ at, do: 'send', callback, as: 'new' })
+    const copies = random.one([0, 0, 0, 1, 1, 2, 4])
+    for (let copy = 0; copy < copies; copy++)
+      actions.push({
+        at: random.happens(0.4) ? at : at + random.next() * random.one([5, 500, 5_000]),
+        do: 'send',
+        callback,
+        as: random.one(['repeat', 'repeat', 'signed-anew', 'replay', 'other-body', 'forged', 'other-type']),
+      })
+  }
+  return actions
+}
+
+function attemptsOf(random) {
+  const attempts = []
+  for (let number = random.one([0, 0, 0, 1, 2, 5]); number >= 0; number--)
+    attempts.push({
+      takesMs: random.one([0, 1, 20, 300, 300, 3_000]) * random.next(),
+      fails: number > 0 || random.happens(0.05),
+      ignoresSignal: random.happens(0.1),
+    })
+  return attempts
+}
+
+function faultsOf(random, { receivers, workers }) {
+  const actions = []
+  const processes = receivers + workers
+  const faults = random.one([0, 1, 1, 2, 3, 5])
+  for (let number = 0; number < faults; number++) {
+    const at = random.next() * BUSY_MS
+    const process = random.between(0, processes - 1)
+    const forMs = random.next() * random.one([50, 1_000, 6_000])
+    actions.push(
+      random.one([
+        { at, do: 'kill', process, forMs },
+        { at, do: 'kill', process, forMs },
+        { at, do: 'stop', process, forMs },
+        { at, do: 'pause', process, forMs },
+        { at, do: 'clock', process, byMs: random.one([-1, 1]) * random.one([1_500, 10_000, 3_600_000]) },
+        { at, do: 'database', faults: { fails: random.one([0.3, 1]) }, forMs },
+        { at, do: 'database', faults: { loses: random.one([0.3, 1]) }, forMs },
+        { at, do: 'database', faults: { slowMs: random.one([600, 5_000]) }, forMs },
+      ]),
+    )
+  }
+  return actions
+}
+
+function decisionsOf(random) {
+  const decisions = random.one([0, 0, 1, 2, 4])
+  return Array.from({ length: decisions }, () => ({
+    at: random.next() * BUSY_MS,
+    do: 'decide',
+    action: random.one(['retry', 'release', 'discard', 'undo']),
+    again: random.happens(0.5),
+    // Which of the entries that there are then.
+    entry: random.next(),
+  }))
+}

@@ -1,0 +1,259 @@
+import { createReceiver, createWorker, MemoryInbox } from '../../dist/index.js'
+import { ENVIRONMENT } from '../../dist/base/environment.js'
+import { ENGINE, Inbox } from '../../dist/inbox/inbox.js'
+import { Database } from './database.mjs'
+import { Judge } from './judge.mjs'
+import { Random } from './random.mjs'
+import { idOf, OTHER_SUBSCRIPTION, requestOf, SUBSCRIPTION } from './senders.mjs'
+import { Process, World } from './world.mjs'
+
+/** How long after the last fault everything has to be over, in milliseconds. */
+const QUIET_MS = 120_000
+const LOOKS_EVERY_MS = 1_000
+
+/** Carries out a plan. Resolves to what was wrong, and to the trace of what happened. */
+export async function simulate(plan) {
+  const simulation = new Simulation(plan)
+  await simulation.run()
+  return { faults: simulation.judge.faults, trace: simulation.world.trace, steps: simulation.world.steps }
+}
+
+class Simulation {
+  #plan
+  #random
+  #database
+  #server
+  /** The present process in each place. */
+  #places = []
+  #signedAt = new Map()
+  #actionsLeft
+
+  constructor(plan) {
+    this.#plan = plan
+    const { seed, settings } = plan
+    this.world = new World(seed)
+    this.#random = new Random(`chance ${seed}`)
+    this.#server = new Process(this.world, 'server', { seed })
+    const engine = new MemoryInbox({ [ENVIRONMENT]: this.#server.environment })[ENGINE]
+    this.judge = new Judge(this.world, { ...settings, isSlow: settings.slowMs > 0 }, engine)
+    this.#database = new Database(this.world, engine, new Random(`database ${seed}`), this.judge)
+    this.#database.faults.slowMs = settings.slowMs
+    this.#actionsLeft = plan.actions.length
+    this.engine = engine
+    for (const { callback } of plan.actions) if (callback) this.judge.knows(callback)
+  }
+
+  async run() {
+    const { receivers, workers } = this.#plan.settings
+    for (let place = 0; place < receivers + workers; place++) this.#start(place)
+    for (const action of this.#plan.actions)
+      this.world.after(action.at, () => {
+        this.#actionsLeft--
+        this[`_${action.do}`](action)
+      })
+    const isOver = () => this.judge.isOver || this.judge.faults.length > 0
+    this.#watch()
+    const inTime = await this.world.run(QUIET_MS, { isOver })
+    if (this.judge.faults.length > 0) return
+    if (!inTime) this.judge.fault('too many steps: something goes on for ever')
+    this.judge.end()
+    for (const { process } of this.#places) process.kill()
+  }
+
+  /** Once everything was done, and every process lives, the judge is asked whether all is over. */
+  #watch() {
+    this.world.after(LOOKS_EVERY_MS, () => {
+      const allLive = this.#places.every(({ process, stops }) => !process.isDead && !stops)
+      const isQuiet = this.#actionsLeft === 0 && this.#underWay === 0 && allLive
+      if (isQuiet) this.judge.look()
+      this.#watch()
+    })
+  }
+
+  /** What was begun and has not ended: requests, faults, decisions. */
+  #underWay = 0
+
+  #start(place) {
+    const { settings, seed } = this.#plan
+    const number = (this.#places[place]?.number ?? 0) + 1
+    const process = new Process(this.world, `p${place}.${number}`, {
+      seed,
+      drift: settings.driftOf[place],
+      offsetMs: settings.offsetsMs[place] + (this.#places[place]?.setByMs ?? 0),
+    })
+    const inbox = new Inbox(this.#database.seenBy(process))
+    const own = {
+      inbox,
+      logger: false,
+      concurrency: settings.concurrency,
+      leaseMs: settings.leaseMs,
+      handlerTimeoutMs: settings.handlerTimeoutMs,
+      dependencyTimeoutMs: settings.dependencyTimeoutMs,
+      maxAttempts: settings.maxAttempts,
+      retryDelayMs: settings.retryDelayMs,
+      maxRetryDelayMs: settings.maxRetryDelayMs,
+      pollMs: settings.pollMs,
+      stopTimeoutMs: 500,
+      [ENVIRONMENT]: process.environment,
+    }
+    const isReceiver = place < settings.receivers
+    const program = isReceiver
+      ? createReceiver({
+          ...own,
+          subscriptions: [SUBSCRIPTION, OTHER_SUBSCRIPTION],
+          diagnosis: false,
+          ...(settings.isOrdered && { orderBy: ({ payload }) => payload.Order }),
+        })
+      : createWorker(own)
+    if (!isReceiver || settings.workers === 0) this.#handle(program, process)
+    this.#places[place] = {
+      process,
+      program,
+      number,
+      isReceiver,
+      isReady: false,
+      setByMs: this.#places[place]?.setByMs ?? 0,
+    }
+    const started = this.#places[place]
+    const start = () =>
+      program.start().then(
+        () => (started.isReady = true),
+        () => this.world.after(200, start, process),
+      )
+    void start()
+    this.world.note(process.name, 'starts')
+  }
+
+  #handle(program, process) {
+    program.on('transfer', (event, context) => this.#handler(process, event, context))
+  }
+
+  /** Does in each attempt what the plan says. */
+  #handler(process, event, context) {
+    const callback = this.#plan.actions.find(
+      ({ callback }) => callback && idOf(callback, 'body') === event.payload.Id,
+    ).callback
+    const run = this.judge.begins(process, event, context, callback)
+    const { signal } = context
+    const does = callback.attempts[Math.min(run.number, callback.attempts.length) - 1]
+    return new Promise((resolve, reject) => {
+      const end = () => {
+        this.judge.ends(run, does.fails ? 'fails' : 'succeeds')
+        if (does.fails) reject(new Error('the handler failed'))
+        else resolve()
+      }
+      const timer = this.world.after(does.takesMs, end, process)
+      if (does.ignoresSignal) return
+      signal.addEventListener('abort', () => {
+        this.world.cancel(timer)
+        reject(new Error('aborted'))
+      })
+    })
+  }
+
+  /** The service sends a callback again until it is answered 2xx, or a fifth time; others send theirs once. */
+  _send(action, tries = 5) {
+    const { callback, as } = action
+    const ready = this.#places.filter(
+      ({ isReceiver, isReady, process }) => isReceiver && isReady && !process.isDead,
+    )
+    const isGenuine = ['new', 'repeat', 'signed-anew', 'other-body'].includes(as)
+    const again = () => {
+      if (isGenuine && tries > 1) this.world.after(700, () => this._send(action, tries - 1))
+    }
+    if (tries === 5) this.#underWay++
+    const over = () => this.#underWay--
+    if (ready.length === 0) {
+      if (isGenuine && tries > 1) return again()
+      return over()
+    }
+    const { program, process } = this.#random.one(ready)
+    const signedAtMs = this.#signatureTime(action)
+    const request = requestOf(action, signedAtMs)
+    let isAnswered = false
+    const answered = (answer) => {
+      if (isAnswered) return
+      isAnswered = true
+      this.judge.answered(action, answer, process)
+      const isAccepted = answer !== undefined && answer.status < 500 && answer.status !== 409
+      if (!isAccepted && isGenuine && tries > 1) again()
+      else over()
+    }
+    this.world.note(process.name, `receives #${callback.number} (${as})`)
+    program.receive(request).then(answered, (error) => this.judge.fault(`receive() rejected: ${error.stack}`))
+    this.world.after(10_000, () => answered(undefined))
+  }
+
+  #signatureTime({ callback, as }) {
+    const now = this.#server.environment.now()
+    if (as === 'new' || !this.#signedAt.has(callback.number)) {
+      if (!this.#signedAt.has(callback.number)) this.#signedAt.set(callback.number, now)
+    }
+    return as === 'signed-anew' ? now : this.#signedAt.get(callback.number)
+  }
+
+  _kill({ process: place, forMs }) {
+    const { process } = this.#places[place]
+    if (process.isDead) return
+    this.world.note(process.name, 'is killed')
+    process.kill()
+    this.judge.trouble(process, forMs)
+    this.world.after(forMs, () => this.#start(place))
+  }
+
+  _stop({ process: place, forMs }) {
+    const at = this.#places[place]
+    if (at.process.isDead || at.stops) return
+    this.world.note(at.process.name, 'stops')
+    this.judge.trouble(at.process, forMs)
+    at.isReady = false
+    at.stops = true
+    let isOver = false
+    const gone = () => {
+      if (isOver) return
+      isOver = true
+      this.world.note(at.process.name, 'has stopped')
+      at.process.kill()
+      this.world.after(forMs, () => this.#start(place))
+    }
+    at.program.stop().then(gone, gone)
+    // What starts it has no patience without end.
+    this.world.after(30_000, gone)
+  }
+
+  _pause({ process: place, forMs }) {
+    const { process } = this.#places[place]
+    if (process.isDead) return
+    this.world.note(process.name, `is paused for ${forMs.toFixed(0)} ms`)
+    process.pause(forMs)
+    this.judge.trouble(process, forMs)
+  }
+
+  _clock({ byMs }) {
+    this.world.note('server', `its clock is set by ${byMs} ms`)
+    this.#server.setClock(byMs)
+    // The begin of a run may have been recorded before, and its handlers begin after it.
+    this.judge.trouble(undefined, this.#plan.settings.leaseMs)
+  }
+
+  _database({ faults, forMs }) {
+    this.world.note('database', `${JSON.stringify(faults)} for ${forMs.toFixed(0)} ms`)
+    Object.assign(this.#database.faults, faults)
+    this.judge.trouble(undefined, forMs + 10_000)
+    this.#underWay++
+    this.world.after(forMs, () => {
+      for (const fault of Object.keys(faults)) this.#database.faults[fault] = 0
+      this.#underWay--
+    })
+  }
+
+  /** An operator looks at the entries, and decides about one of them. */
+  async _decide({ action, entry, again }) {
+    const { entries } = await this.engine.list({}, {})
+    if (entries.length === 0) return
+    const { id } = entries[Math.floor(entry * entries.length)]
+    const result = await this.engine.act(id, action, { by: 'operator', again })
+    await this.judge.took({ name: 'operator' }, 'act', [id, action, { again }], result)
+    this.world.note('operator', `${action} of entry ${id}: ${result.done ? 'done' : result.code}`)
+  }
+}

@@ -1,0 +1,25 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+const PROGRAM = join(__dirname, 'run.mjs')
+
+async function simulated(...args: readonly string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, [PROGRAM, ...args])
+  return stdout
+}
+
+it('nothing is wrong in the first schedules, which are the same in each run of the tests', async () => {
+  expect(await simulated('--seed', '1', '--runs', '150')).toContain('\n150 schedules, ')
+})
+
+it('a seed is one run', async () => {
+  const [one, other] = await Promise.all([1, 2].map(() => simulated('--seed', '1001', '--trace')))
+  const traceOf = (output: string) => output.split('\n').slice(0, -2)
+  expect(traceOf(one!).length).toBeGreaterThan(50)
+  expect(traceOf(one!)).toEqual(traceOf(other!))
+})
+
+it('a step of the clock of the inbox between the begin of a run and its answer is no fault', async () => {
+  expect(await simulated('--seed', '5020106')).toContain('\n1 schedules, ')
+})

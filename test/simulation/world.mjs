@@ -1,0 +1,195 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { Random } from './random.mjs'
+
+/** When every world begins: no later than the timestamps that its senders sign. */
+const BEGINS_AT = Date.UTC(2026, 0, 5, 12)
+
+/**
+ * Everything that may happen, in the order that the seed decides. Time passes only when nothing is left to do at the present
+ * time. Between two happenings every promise is followed to its end, so that the order of happenings is all that varies.
+ */
+export class World {
+  /** Milliseconds since the world began. */
+  time = 0
+  steps = 0
+  /** What happened, one text for each thing that a reader of a failure has to know. */
+  trace = []
+  #waiting = new Heap()
+  #random
+  #number = 0
+
+  constructor(seed) {
+    this.#random = new Random(`order ${seed}`)
+  }
+
+  /**
+   * Calls `run` after `delayMs`, unless the process has died. What is due at the same time happens in an order of chance, except
+   * for what has the same `order`. Returns what `cancel` takes.
+   */
+  after(delayMs, run, process, order = this.#random.next()) {
+    const happening = {
+      at: this.time + Math.max(0, delayMs),
+      order,
+      number: this.#number++,
+      run,
+      process,
+    }
+    this.#waiting.add(happening)
+    return happening
+  }
+
+  cancel(happening) {
+    if (happening) happening.run = undefined
+  }
+
+  note(who, what) {
+    this.trace.push(`${this.time.toFixed(1).padStart(9)}  ${who.padEnd(10)} ${what}`)
+  }
+
+  /** Runs until `isOver()`, or for `limitMs` of the time of this world. Resolves to false if `maxSteps` were not enough. */
+  async run(limitMs, { isOver = () => false, maxSteps = 100_000 } = {}) {
+    const until = this.time + limitMs
+    const last = this.steps + maxSteps
+    for (;;) {
+      await nextTurn()
+      if (isOver()) return true
+      const next = this.#next()
+      if (!next || next.at > until) {
+        if (next) this.#waiting.add(next)
+        this.time = until
+        return true
+      }
+      if (++this.steps > last) return false
+      this.time = Math.max(this.time, next.at)
+      next.run()
+    }
+  }
+
+  #next() {
+    for (;;) {
+      const next = this.#waiting.take()
+      if (!next) return undefined
+      const { process } = next
+      if (!next.run || process?.isDead) continue
+      if (!process || Math.max(next.at, this.time) >= process.pausedUntil) return next
+      // Nothing happens in a process that is paused. What was due meanwhile happens when it goes on.
+      next.at = process.pausedUntil
+      this.#waiting.add(next)
+    }
+  }
+}
+
+/** A process of this world: its clocks, its timers, and whether it lives. The clock may run fast or slow, and be set. */
+export class Process {
+  isDead = false
+  pausedUntil = 0
+  #world
+  #random
+  #drift
+  #startedAt
+  #offsetMs
+  /** What was given to `setImmediate`: Node calls it in this order, and follows every promise in between. */
+  #immediates = []
+
+  constructor(world, name, { seed, drift = 0, offsetMs = 0 }) {
+    this.name = name
+    this.#world = world
+    this.#random = new Random(`process ${seed} ${name}`)
+    this.#drift = drift
+    this.#offsetMs = offsetMs
+    this.#startedAt = world.time
+  }
+
+  kill() {
+    this.isDead = true
+    this.diedAt = this.#world.time
+  }
+
+  pause(ms) {
+    this.pausedUntil = Math.max(this.pausedUntil, this.#world.time + ms)
+  }
+
+  /** The clock of the day jumps; the monotonic one does not. */
+  setClock(byMs) {
+    this.#offsetMs += byMs
+  }
+
+  /** What the package takes from its process. */
+  get environment() {
+    const passed = () => (this.#world.time - this.#startedAt) * (1 + this.#drift)
+    return {
+      now: () => Math.floor(BEGINS_AT + this.#startedAt + passed() + this.#offsetMs),
+      monotonic: passed,
+      setTimeout: (run, ms) => this.#timeout(run, ms / (1 + this.#drift)),
+      clearTimeout: (timeout) => this.#world.cancel(timeout?.happening),
+      setImmediate: (run) => this.#immediate(run),
+      clearImmediate: (immediate) => {
+        if (immediate) immediate.run = undefined
+      },
+      random: () => this.#random.next(),
+    }
+  }
+
+  #timeout(run, ms) {
+    // Timers that are due at the same time go off in the order in which they were set.
+    const timeout = {
+      happening: this.#world.after(ms, run, this, 0.5),
+      unref: () => timeout,
+      ref: () => timeout,
+    }
+    return timeout
+  }
+
+  #immediate(run) {
+    const immediate = { run }
+    if (this.#immediates.push(immediate) === 1) this.#world.after(0, () => this.#nextImmediate(), this)
+    return immediate
+  }
+
+  #nextImmediate() {
+    this.#immediates[0].run?.()
+    // Not before, so that what `run` adds does not begin a second series.
+    this.#immediates.shift()
+    if (this.#immediates.length > 0) this.#world.after(0, () => this.#nextImmediate(), this)
+  }
+}
+
+/** The least first: by time, then by chance. */
+class Heap {
+  #items = []
+
+  add(item) {
+    const items = this.#items
+    let index = items.push(item) - 1
+    while (index > 0) {
+      const parent = (index - 1) >> 1
+      if (!isBefore(item, items[parent])) break
+      items[index] = items[parent]
+      index = parent
+    }
+    items[index] = item
+  }
+
+  take() {
+    const items = this.#items
+    const first = items[0]
+    const last = items.pop()
+    if (items.length === 0) return first
+    let index = 0
+    for (;;) {
+      let child = 2 * index + 1
+      if (child >= items.length) break
+      if (child + 1 < items.length && isBefore(items[child + 1], items[child])) child++
+      if (!isBefore(items[child], last)) break
+      items[index] = items[child]
+      index = child
+    }
+    items[index] = last
+    return first
+  }
+}
+
+function isBefore(one, other) {
+  if (one.at !== other.at) return one.at < other.at
+  return one.order !== other.order ? one.order < other.order : one.number < other.number
+}
