@@ -1,3 +1,4 @@
+import { truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { startProgram } from '../support/built-program.js'
 import { buildInboxProgram } from '../support/inbox-program.js'
@@ -27,4 +28,22 @@ it('an inbox works in a process with the permission model, also when its log bec
   const { ended, complaints } = startProgram(process.execPath, [...FLAGS, program, inboxFile()])
   expect(await ended).toEqual(['30'])
   expect(complaints()).toContain('WARN_INBOX_WITHOUT_THREAD the inbox has no thread of its own')
+})
+
+it('goes on after a kill, and says what to do when a write to the disk has failed', async () => {
+  const file = inboxFile()
+  const program = buildInboxProgram(
+    temporaryDirectory(),
+    `
+    const inbox = new SqliteInbox({ file, logger: false })
+    print(await inbox.add(arrival()).then(({ result }) => result, ({ code, message }) => code + message))
+    process.kill(process.pid, 'SIGKILL')`,
+  )
+  const added = () => startProgram(process.execPath, [...FLAGS, program, file]).ended
+  expect(await added()).toEqual(['stored'])
+  expect(await added()).toEqual(['stored'])
+  truncateSync(`${file}-doubt`, 1)
+  expect(await added()).toEqual([
+    expect.stringMatching(/^ERR_INBOX_IO.*run "countersign inbox check" without that model$/),
+  ])
 })

@@ -55,12 +55,25 @@ export function refuseDoubt(file: string): void {
 /** Returns whether the database was copied. */
 function copyWhatIsInDoubt(file: string): boolean {
   const isInDoubt = doubtOf(file).isSet || setCheckpointMarks(file).length > 0
+  if (!maySyncFiles()) {
+    if (isInDoubt) throw new CountersignError('ERR_INBOX_IO', `${file}: ${NO_COPIES}`)
+    return false
+  }
   // A sync of the log may have failed in the process that had the inbox open, and that died before it could say so.
   if (isInDoubt || bytesIn(`${file}-wal`) > 0) copyToNewBlocks(file, { withDatabase: isInDoubt })
   deleteCheckpointMarks(file)
   doubtOf(file).clear()
   return isInDoubt
 }
+
+/** The permission model of Node refuses it, whatever files the process may write: a descriptor does not say which file it is. */
+function maySyncFiles(): boolean {
+  return (process as { readonly permission?: unknown }).permission === undefined
+}
+
+const NO_COPIES =
+  'a write or a sync of the disk failed, so its files have to be copied to other blocks of the disk. With the permission model of ' +
+  'Node (--permission) a process may not sync the copies: stop it, and run "countersign inbox check" without that model'
 
 function gateOf(file: string): string {
   return `${file}-gate`
