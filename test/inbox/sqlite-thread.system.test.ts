@@ -72,6 +72,15 @@ describe('in a thread', () => {
     await expect(inbox.stats()).rejects.toMatchObject({ code: 'ERR_INBOX_IO' })
   })
 
+  it('a handler is given dates and bytes of its own realm', async () => {
+    const { inbox, add } = inboxOn({ file: inboxFile(), logger: false })
+    await add(arrival())
+    const { entries } = await inbox[ENGINE].claim({ eventTypes: 'any', limit: 1, leaseMs: 1_000 })
+    expect(entries[0]?.callback.signedAt).toBeInstanceOf(Date)
+    expect(entries[0]?.callback.receivedAt).toBeInstanceOf(Date)
+    expect(entries[0]?.callback.rawBody).toBeInstanceOf(Buffer)
+  })
+
   it('what it logs is in the log of the inbox', async () => {
     const log = collectedLog()
     const file = inboxFile()

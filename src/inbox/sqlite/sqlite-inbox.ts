@@ -37,7 +37,7 @@ import { RETENTION_OPTIONS, retentionOptions, type RetentionOptions } from '../r
 import type { Decision } from '../operator-action.js'
 import { storedHeaders } from '../stored-headers.js'
 import { GroupCommit } from './group-commit.js'
-import { withBuffer } from './thread-messages.js'
+import { callbackOfThread, withBuffer } from './thread-messages.js'
 
 export interface SqliteInboxOptions extends RetentionOptions, LoggerOption {
   /**
@@ -124,7 +124,7 @@ class SqliteEngine implements InboxEngine {
     }, request.limit)
     // Only after the commit, because the write may be tried again.
     if (types.length > 0) this.#askedTypes.recorded(request.eventTypes, claimedAt)
-    const entries = claims.entries.map((entry) => ({ ...entry, callback: withBuffer(entry.callback) }))
+    const entries = claims.entries.map((entry) => ({ ...entry, callback: callbackOfThread(entry.callback) }))
     const clockSetBackMs = corrected && this.#clock.handled(steps, corrected)
     return { ...claims, entries, clockSetBackMs, ...(corrected?.next && { nextDueInMs: 0 }) }
   }

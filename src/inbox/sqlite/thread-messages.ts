@@ -185,6 +185,20 @@ export function errorOf({ message, isOurs, code, errcode, syscall, cause }: Fail
   return Object.assign(new Error(message, options), { code, errcode, syscall })
 }
 
+/**
+ * A callback for handlers. What comes from a thread belongs to another realm in some test runners, where `instanceof Date` is false
+ * for it.
+ */
+export function callbackOfThread(callback: VerifiedCallback): VerifiedCallback {
+  const { signedAt, receivedAt, rawBody } = callback
+  return {
+    ...callback,
+    signedAt: new Date(signedAt),
+    receivedAt: new Date(receivedAt),
+    rawBody: bufferOf(rawBody),
+  }
+}
+
 /** Bytes arrive as a Uint8Array, whatever they were. */
 export function withBuffer<Entry extends { readonly rawBody: Uint8Array }>(entry: Entry): Entry {
   return { ...entry, rawBody: bufferOf(entry.rawBody) }
