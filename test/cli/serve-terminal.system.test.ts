@@ -17,7 +17,8 @@ async function outputOnTerminal(args: string, env: Record<string, string>): Prom
     'countersign.config.mjs': `console.log('pid ' + process.pid);${configModule('')}`,
   })
   const command = `${process.execPath} ${PROGRAM} serve --port 0 ${args}`
-  const { NO_COLOR: _, FORCE_COLOR: __, ...inherited } = process.env
+  // Node takes the terminal of a CI server for one without colours.
+  const { NO_COLOR: _, FORCE_COLOR: __, CI: ___, ...inherited } = process.env
   const terminal = spawn('script', ['-qefc', command, '/dev/null'], {
     cwd,
     env: { ...inherited, TERM: 'xterm-256color', ...env },
