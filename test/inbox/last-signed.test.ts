@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { openAside } from '../support/sqlite-file.js'
 import { SqliteInbox } from '../support/whole-inbox.js'
 import { lastSigned } from '../../src/inbox/sqlite/last-signed.js'
 import { readInboxFile } from '../../src/inbox/sqlite/read-inbox-file.js'
@@ -83,6 +84,15 @@ describe('lastSigned', () => {
     await store(OLD, 'Wed, 04 Nov 2026 09:14:27 GMT')
     await store(OLD, 'Tue, 03 Nov 2026 09:14:27 GMT', { suspicion: 'too old' })
     expect((await look()).seen[0]).toBe('2026-11-04T09:14:27.000Z')
+  })
+
+  it('finds one that is kept when later ones have been deleted', async () => {
+    await store(OLD, 'Tue, 03 Nov 2026 09:14:27 GMT')
+    const later = await store(OLD, 'Sun, 08 Nov 2026 09:14:27 GMT')
+    const database = await openAside(join(directory, 'a.db'))
+    database.prepare('DELETE FROM entries WHERE id = ?').run(later)
+    database.close()
+    expect((await look()).seen[0]).toBe('2026-11-03T09:14:27.000Z')
   })
 
   it('looks at what is in quarantine, too: its signature is right', async () => {

@@ -22,8 +22,9 @@ function latestOf(db: Reader, { secret, eventTypeName, callbackUrl }: SigningSec
   const fingerprint = secretFingerprint(hmacKey(secret))
   const row = db
     .all<SourceUse>(USES, fingerprint, eventTypeName, callbackUrl)
-    .map(({ number, last_signed_at: at }) => db.get<FoundRow>(LATEST, at, at + LAST_USE_STEP_MS, number))
-    .find((found) => found !== undefined)
+    .map(({ number, last_signed_at: at }) => db.get<FoundRow>(LATEST, at + LAST_USE_STEP_MS, number))
+    .filter((found) => found !== undefined)
+    .sort((a, b) => b.signed_at - a.signed_at)[0]
   if (!row) return undefined
   const { id, signed_at: signedAt, received_at: receivedAt } = row
   return { entryId: entryIdOf(id), signedAt: new Date(signedAt), receivedAt: new Date(receivedAt) }
@@ -36,8 +37,7 @@ interface SourceUse {
 
 const USES = `
   SELECT number, last_signed_at FROM sources
-  WHERE secret_fingerprint = ? AND subscribed_type = ? AND callback_url = ? AND last_signed_at IS NOT NULL
-  ORDER BY last_signed_at DESC`
+  WHERE secret_fingerprint = ? AND subscribed_type = ? AND callback_url = ? AND last_signed_at IS NOT NULL`
 
 interface FoundRow {
   readonly id: number
@@ -45,7 +45,10 @@ interface FoundRow {
   readonly received_at: number
 }
 
-/** By the index on the signatures, which begins with the time. */
+/**
+ * By the index on the signatures, which begins with the time. It begins at the last use: only if what was signed then has been deleted
+ * does it examine entries of other sources.
+ */
 const LATEST = `
   SELECT id, signed_at, received_at FROM entries
-  WHERE signed_at BETWEEN ? AND ? AND source = ? ORDER BY signed_at DESC LIMIT 1`
+  WHERE signed_at <= ? AND source = ? ORDER BY signed_at DESC LIMIT 1`
