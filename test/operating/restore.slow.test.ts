@@ -104,7 +104,11 @@ itWhere(findProgram('sqlite3') !== undefined, 'sqlite3')(
   async () => {
     const cwd = await restores({ backUp: backUpFile, restore: restoreFile, inbox: { file: 'callbacks.db' } })
     expect(statSync(join(cwd, 'callbacks-backup.db')).mode & 0o077).toBe(0)
-    expect(readdirSync(join(cwd, 'replaced'))).toEqual(['callbacks.db', 'callbacks.db-doubt'])
+    expect(readdirSync(join(cwd, 'replaced'))).toEqual([
+      'callbacks.db',
+      'callbacks.db-doubt',
+      'callbacks.db-gate',
+    ])
     // In a terminal the commands do not end at the first one that fails.
     const again = await runShell(`set +e\n${restoreFile}`, { cwd })
     expect(again.stderr).toMatch(/mkdir: .*replaced.*exists/)
@@ -118,7 +122,11 @@ it('a file is restored from a copy that was made in its container', async () => 
   const commands = { backUp: inContainer(backUpVolume), restore: inContainer(restoreVolume) }
   const cwd = await restores({ ...commands, inbox: { file: 'callbacks.db' } })
   expect(statSync(join(cwd, 'callbacks.db')).mode & 0o077).toBe(0)
-  expect(readdirSync(join(cwd, 'replaced'))).toEqual(['callbacks.db', 'callbacks.db-doubt'])
+  expect(readdirSync(join(cwd, 'replaced'))).toEqual([
+    'callbacks.db',
+    'callbacks.db-doubt',
+    'callbacks.db-gate',
+  ])
 }, 60_000)
 
 itWhere(hasPostgres && findProgram('pg_dump') !== undefined, 'PostgreSQL')(

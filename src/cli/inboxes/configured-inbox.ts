@@ -29,10 +29,11 @@ export interface ConfiguredInbox {
   /** The texts that no output may contain. @throws CountersignError ERR_CONFIG_INVALID */
   secrets(): Promise<readonly string[]>
   /**
-   * Loads the module of the inbox: only the one that is used, because loading takes most of the start-up time.
+   * Loads the module of the inbox: only the one that is used, because loading takes most of the start-up time. `isBrief`: it is
+   * used for a moment, by a program that does nothing else.
    * @throws CountersignError ERR_CONFIG_INVALID
    */
-  load(retention?: Retention): Promise<MakeInbox>
+  load(retention?: Retention, options?: { readonly isBrief?: boolean }): Promise<MakeInbox>
   /**
    * Checks that a receiver can use the inbox, and counts its entries. The inbox is neither created nor migrated, because another
    * receiver may use it.

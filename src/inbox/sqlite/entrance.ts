@@ -37,8 +37,10 @@ export async function enter(
 /** Waits until no other process copies the log. If one has died meanwhile, the inbox is in doubt. */
 export async function untilCheckpointsEnd(file: string): Promise<void> {
   const seen = setCheckpointMarks(file)
-  for (const giveUpAt = performance.now() + CHECKPOINT_LIMIT_MS; seen.some(({ isSet }) => isSet);) {
-    if (performance.now() > giveUpAt) return doubtOf(file).set()
+  const doubt = doubtOf(file)
+  const giveUpAt = performance.now() + CHECKPOINT_LIMIT_MS
+  while (seen.some(({ isSet }) => isSet) && !doubt.isSet) {
+    if (performance.now() > giveUpAt) return doubt.set()
     await delay(LOOK_AGAIN_MS)
   }
 }

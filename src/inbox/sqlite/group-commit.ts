@@ -19,6 +19,7 @@ interface GroupCommitOptions {
   readonly clock: () => number
   readonly logger: Logger
   readonly environment: Environment
+  readonly mayHaveThread: boolean
 }
 
 /**
@@ -143,10 +144,10 @@ export class GroupCommit {
 }
 
 /** A thread, or this process where there can be none. */
-function hostOf({ file, busyTimeoutMs, logger, environment }: GroupCommitOptions): StoreHost {
+function hostOf({ file, busyTimeoutMs, logger, environment, mayHaveThread }: GroupCommitOptions): StoreHost {
   const settings = { file, busyTimeoutMs }
   // Not in the simulation, whose time is not that of a thread, and not where the sources are run by a test.
-  if (environment === SYSTEM && !__filename.endsWith('.ts')) {
+  if (mayHaveThread && environment === SYSTEM && !__filename.endsWith('.ts')) {
     const program = join(__dirname, 'thread.js')
     try {
       // Otherwise the thread would fail later.

@@ -99,6 +99,7 @@ class SqliteEngine implements InboxEngine {
       clock: () => this.#clock.now(),
       logger: loggerOption(OWNER, options.logger),
       environment,
+      mayHaveThread: !(IN_PROCESS in options),
     })
   }
 
@@ -196,6 +197,9 @@ class SqliteEngine implements InboxEngine {
 function tokenOf({ id, token }: ClaimToken): ClaimToken {
   return { id, token }
 }
+
+/** The option by which the command line keeps the file in its own thread. It is not a part of the public interface. */
+export const IN_PROCESS: unique symbol = Symbol.for('countersign.in-process')
 
 const OWNER = 'new SqliteInbox'
 const KNOWN = [

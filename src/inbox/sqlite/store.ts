@@ -108,8 +108,18 @@ export class Store implements StoreHost {
   }
 
   async open(): Promise<void> {
-    this.#lastFailure = undefined
-    await this.read('nothing')
+    let giveUpAt: number | undefined
+    for (;;) {
+      this.#lastFailure = undefined
+      try {
+        return await this.read('nothing')
+      } catch (error) {
+        // The other processes let go of the file within a second, and one of all copies it.
+        giveUpAt ??= performance.now() + REPAIR_LIMIT_MS
+        if (!doubtOf(this.#settings.file).isSet || performance.now() > giveUpAt) throw error
+      }
+      await delay(OPEN_AGAIN_MS)
+    }
   }
 
   async close(): Promise<void> {
@@ -343,6 +353,9 @@ function carryOut(db: Connection, now: number, [name, ...given]: Write): unknown
 const TRY_AGAIN_AFTER_MS = 1_000
 const LOOK_EVERY_MS = 1_000
 const READ_AGAIN_MS = 10
+/** How long the start of a process waits until files that are in doubt were copied, in milliseconds. */
+const REPAIR_LIMIT_MS = 5_000
+const OPEN_AGAIN_MS = 100
 const COMPLETE_TRIES = 50
 const COMPLETE_AGAIN_MS = 20
 

@@ -20,7 +20,7 @@ export async function withInbox(
   { asksRetention = false, logger = false }: { asksRetention?: boolean; logger?: Logger | false } = {},
 ): Promise<ExitCode> {
   const { inbox: configured, retention } = await findInbox(flags, io, { asksRetention })
-  const inbox = (await configured.load(retention))(undefined, logger)
+  const inbox = (await configured.load(retention, { isBrief: true }))(undefined, logger)
   try {
     await configured.checkIsThere()
     await inbox.open()
