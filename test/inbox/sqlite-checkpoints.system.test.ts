@@ -1,9 +1,12 @@
 import { rmSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { Arrival } from '../../src/inbox/engine.js'
 import { Connection } from '../../src/inbox/sqlite/connection.js'
 import type { SqliteInbox } from '../support/whole-inbox.js'
 import { arrival } from '../support/arrivals.js'
+import { startProgram, untilPrinted } from '../support/built-program.js'
 import { collectedLog } from '../support/collected-log.js'
+import { buildInboxProgram } from '../support/inbox-program.js'
 import { inboxFile, inboxOn, openAside } from '../support/sqlite-file.js'
 import { until } from '../support/until.js'
 
@@ -21,12 +24,16 @@ function largeArrival(): Arrival {
 const { get: realGet } = Connection.prototype
 /** The kinds of the checkpoints, in their order. */
 let checkpoints: string[] = []
+let besideCheckpoint = () => {}
 beforeEach(() => {
   checkpoints = []
+  besideCheckpoint = () => {}
   jest.spyOn(Connection.prototype, 'get').mockImplementation(function (this: Connection, sql, ...values) {
     const [, kind] = /wal_checkpoint\((PASSIVE|FULL)\)/.exec(sql) ?? []
     if (kind !== undefined) checkpoints.push(kind)
-    return realGet.call(this, sql, ...values)
+    const row = realGet.call(this, sql, ...values)
+    if (kind === 'PASSIVE') besideCheckpoint()
+    return row
   })
 })
 afterEach(() => jest.restoreAllMocks())
@@ -58,6 +65,37 @@ it('the log begins anew also while two inboxes write', async () => {
   expect(database.prepare('PRAGMA integrity_check').all()).toEqual([{ integrity_check: 'ok' }])
   expect(database.prepare('SELECT count(*) AS count FROM entries').get()).toEqual({ count: 80 })
   database.close()
+})
+
+const ADDING = `
+  const inbox = new SqliteInbox({ file, logger: false })
+  for (let i = 0; i < 1_500; i++) await inbox.add(arrival({ body: ${JSON.stringify('x'.repeat(60_000))} }))
+  print('added')
+  await once(process.stdin.resume(), 'end')
+`
+
+it('the log begins anew also while two processes write all the time', async () => {
+  const file = inboxFile()
+  const program = buildInboxProgram(dirname(file), ADDING)
+  const programs = [1, 2].map(() => startProgram(process.execPath, [program, file]))
+  try {
+    await untilPrinted(programs, () => programs.every(({ lines }) => lines.includes('added')))
+    expect(framesIn(file)).toBeLessThan(20_000)
+  } finally {
+    for (const { child } of programs) child.stdin.end()
+    await Promise.all(programs.map(({ ended }) => ended))
+  }
+}, 60_000)
+
+it('a checkpoint beside which another process commits is followed by one that lets nobody commit', async () => {
+  const file = inboxFile()
+  const inbox = inboxOn(file)
+  await inbox.stats()
+  const beside = await openAside(file)
+  besideCheckpoint = () => beside.exec('CREATE TABLE another (each)')
+  await add(inbox, 12)
+  expect(checkpoints).toEqual(['PASSIVE', 'FULL'])
+  beside.close()
 })
 
 it('a reader that keeps the log from being copied does not cause a copy at each commit, and all is copied after it', async () => {

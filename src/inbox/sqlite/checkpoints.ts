@@ -23,7 +23,7 @@ export class Checkpoints {
   afterCommit(): void {
     if (!isSafeSqlite(this.#connection.sqliteVersion)) {
       // It cannot say how long the log is.
-      if (++this.#commits % COMMITS_OF_OLD_SQLITE === 0) this.#run('PASSIVE')
+      if (++this.#commits % COMMITS_OF_OLD_SQLITE === 0) this.#run('FULL')
       return
     }
     const frames = this.#connection.uncopiedFrames()
@@ -31,6 +31,8 @@ export class Checkpoints {
     this.#heldFrames = Math.min(this.#heldFrames, frames)
     if (frames - this.#heldFrames < FRAMES) return
     this.#run('PASSIVE')
+    // While two processes write all the time, the log would not begin anew.
+    this.complete()
     this.#heldFrames = this.#connection.uncopiedFrames()
   }
 
@@ -49,7 +51,10 @@ export class Checkpoints {
   #run(mode: 'PASSIVE' | 'FULL' | 'TRUNCATE'): void {
     this.#mark.set()
     const { busy, log, checkpointed } = this.#connection.get<CheckpointRow>(`PRAGMA wal_checkpoint(${mode})`)!
-    if (busy === 0 && log === checkpointed) this.#mark.clear()
+    if (busy !== 0 || log !== checkpointed) return
+    // The row says nothing of what another process has committed meanwhile, for which SQLite leaves the sync to the next checkpoint.
+    if (mode === 'PASSIVE' && this.#connection.uncopiedFrames() > 0) return
+    this.#mark.clear()
   }
 }
 
