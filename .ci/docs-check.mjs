@@ -1,5 +1,6 @@
-// Keeps the documentation true: its programs compile, and run where marked; its commands and flags exist; its links lead
-// somewhere; its tables say what the code says and fit into a terminal. Works on the built package.
+// Keeps the documentation true: its programs compile, and run where marked; its commands, flags and files exist; its links lead
+// somewhere; its tables say what the code says and fit into a terminal; the sections that comments cite exist. Works on the built
+// package.
 //
 //   node .ci/docs-check.mjs            checks
 //   node .ci/docs-check.mjs --write    writes the table of outcomes into docs/outcomes.md
@@ -10,20 +11,22 @@
 //   <!-- continues -->          it belongs to the program of the block before it
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { checkCitations } from './docs/citations.mjs'
 import { checkCodes, checkOutcomes, writeOutcomes } from './docs/codes.mjs'
 import { checkCommands } from './docs/commands.mjs'
 import { parseDocument } from './docs/document.mjs'
 import { checkLinks } from './docs/links.mjs'
+import { checkPaths } from './docs/paths.mjs'
 import { checkPrograms } from './docs/programs.mjs'
 import { root } from './docs/project.mjs'
 import { checkTables } from './docs/tables.mjs'
 
 if (process.argv.includes('--write')) await writeOutcomes()
 
-const paths = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).map(
+const pages = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).map(
   (name) => `docs/${name}`,
 )
-const documents = ['README.md', ...paths].filter((path) => path.endsWith('.md')).map(parseDocument)
+const documents = [...readdirSync(root), ...pages].filter((path) => path.endsWith('.md')).map(parseDocument)
 const blocks = documents.flatMap((document) => document.blocks)
 // Its commands need servers, and take minutes.
 const benchmarks = parseDocument('bench/README.md')
@@ -35,6 +38,8 @@ const problems = [
   ...blocks.filter(({ language }) => language === 'json').flatMap(checkJson),
   ...[...documents, benchmarks].flatMap(checkLinks),
   ...[...documents, benchmarks].flatMap(checkTables),
+  ...[...documents, benchmarks].flatMap(checkPaths),
+  ...checkCitations(),
   ...(await checkOutcomes()),
   ...checkCodes(),
 ]

@@ -23,7 +23,7 @@ export interface ProbeOptions {
   readonly bodyBytes?: number
 }
 
-/** The headers of SERVICE section 6, without which no callback is accepted. */
+/** The headers of SERVICE 6, without which no callback is accepted. */
 export const CALLBACK_HEADERS = [
   'Authorization',
   'Authorization-Timestamp',
