@@ -2,7 +2,7 @@ import type { CallbackEvent, CallbackPayload, VerifiedCallback } from '../callba
 import type { Handlers } from '../handlers/handlers.js'
 import { delay, type Environment } from '../base/environment.js'
 import { property } from '../base/foreign-value.js'
-import { isPending, type MaybePending } from '../base/pending.js'
+import { isPending, started, type MaybePending } from '../base/pending.js'
 import { settledWithin, withTimeout } from '../base/timeout.js'
 import type { Logger } from '../logging/logger.js'
 import { parsePayload } from '../callback/payload.js'
@@ -12,7 +12,7 @@ import type { Authenticated, Acceptance } from './acceptance.js'
 import { headerKeeper } from './arrived-headers.js'
 import { InFlight } from './in-flight.js'
 import { PROBE_MEMORY_MS } from '../probe/probe-limit.js'
-import type { AddResult, InboxEngine, InboxOpener } from '../inbox/engine.js'
+import type { AddResult, Arrival, InboxEngine, InboxOpener } from '../inbox/engine.js'
 import type { Worker } from '../worker/worker.js'
 
 /** Says which events have to be handled one after the other: those for which it returns the same text. */
@@ -144,10 +144,9 @@ export class DurableAcceptance implements Acceptance {
     request: RequestHeaders,
     traceContext: string | undefined,
   ): MaybePending<AddResult> {
-    const { worker } = this.#parts
     const { callback, identity, verdict } = authenticated
     const event = verdict === 'genuine' ? authenticated.callback : releasedEvent(callback)
-    return worker.add({
+    return store(this.#parts, {
       callback,
       ...identity,
       suspicion: verdict === 'suspect' ? authenticated.suspicion : undefined,
@@ -191,6 +190,26 @@ export class DurableAcceptance implements Acceptance {
         return authenticated.verdict === 'suspect' ? authenticated.suspicion : 'ERR_INTERNAL'
     }
   }
+}
+
+/** Stores a callback. If the worker has a slot for it, the entry is stored with its claim. */
+export function store(
+  { inbox, worker }: Pick<DurableAcceptanceParts, 'inbox' | 'worker'>,
+  arrival: Arrival,
+): MaybePending<AddResult> {
+  const slot = worker.reserve(arrival)
+  const done = (added: AddResult): AddResult => {
+    // The inbox may be code of the application.
+    if (added?.result !== 'stored') worker.notStored(slot)
+    else worker.stored(slot, added.claim?.id === added.id ? added.claim : undefined)
+    return added
+  }
+  const adding: MaybePending<AddResult> = started(() => inbox.add(arrival, slot?.begins))
+  if (!isPending(adding)) return done(adding)
+  return adding.then(done, (error: unknown) => {
+    worker.mayBeStored(slot)
+    throw error
+  })
 }
 
 /** The event that handlers are given once a suspect callback was released: it keeps its place in the order. */

@@ -5,15 +5,15 @@ import { withTimeout } from '../base/timeout.js'
 import type { EntryId } from '../callback/callback.js'
 import type { AttemptResult, AttemptStep } from '../events/steps.js'
 import { endOrAbort } from '../handlers/end-or-abort.js'
-import type { AddResult, Arrival, ClaimedEntry, ClaimEnd } from '../inbox/engine.js'
+import type { Arrival, ClaimedEntry, ClaimEnd, ClaimToken } from '../inbox/engine.js'
 import { runAttempt, type AttemptEnd, type AttemptParts } from './attempt.js'
 import { logAttempts } from './attempt-log.js'
 import { ClaimRecords } from './claim-records.js'
-import { Arrivals, type BegunEntry } from './arrivals.js'
 import { ClaimSchedule, type Slots } from './claim-schedule.js'
 import { Claimer } from './claimer.js'
 import { usableConcurrency, warnOfConcurrency } from './concurrency.js'
 import { renewLeases } from './leases.js'
+import { LentSlots, type BegunEntry, type Slot } from './lent-slots.js'
 import { Maintenance } from './maintenance.js'
 import { publishAttempt } from './publish-attempt.js'
 import { abortRun, type Run } from './run.js'
@@ -28,7 +28,9 @@ export class Worker {
   readonly #schedule = new ClaimSchedule()
   readonly #claimer: Claimer
   readonly #records: ClaimRecords
-  readonly #arrivals: Arrivals
+  readonly #lentSlots: LentSlots
+  /** Whether the inbox stores entries with a claim, as far as it is known. */
+  #beginsOnArrival = true
   /** Whether the latest arrival could have begun if a slot had been free. */
   #arrivalsMayBegin = false
   /** How many of the running entries have ended, and only wait until that is recorded. */
@@ -50,15 +52,7 @@ export class Worker {
     logAttempts(parts.events, parts.logger)
     this.#claimer = new Claimer(parts, this.#schedule)
     this.#maintenance = new Maintenance(parts)
-    this.#arrivals = new Arrivals(parts, {
-      begun: (begun) => this.#takeBegun(begun),
-      waits: () => {
-        this.#schedule.stored()
-        this.#look()
-      },
-      slotIsFree: () => this.#slotIsFree(),
-      failed: () => this.#schedule.othersMayBeDue(),
-    })
+    this.#lentSlots = new LentSlots(parts, (begun) => this.#takeBegun(begun))
   }
 
   /** Safe to call twice; without effect once stopped. */
@@ -74,11 +68,35 @@ export class Worker {
   }
 
   /**
-   * Stores a callback. If a slot is free and no other entry waits for one, the entry is stored with its claim and its handlers begin,
-   * which takes half of the statements.
+   * Lends a slot to an arrival that is about to be stored. Its handlers then begin without a claim, which takes half of the
+   * statements. Undefined if no slot is free, or if others wait for one. To be returned by `stored`, `notStored` or `mayBeStored`.
    */
-  add(arrival: Arrival): MaybePending<AddResult> {
-    return this.#arrivals.store(arrival, this.#mayBegin(arrival))
+  reserve(arrival: Arrival): Slot | undefined {
+    return this.#mayBegin(arrival) ? this.#lentSlots.lend(arrival) : undefined
+  }
+
+  /** To be called when an arrival was stored. `claim`: that of the inbox, if it has recorded that the handlers begin. */
+  stored(slot: Slot | undefined, claim: ClaimToken | undefined): void {
+    if (slot) {
+      this.#beginsOnArrival = claim !== undefined
+      if (claim) return this.#lentSlots.begin(slot, claim)
+      this.#lentSlots.takeBack(slot)
+    }
+    this.#schedule.stored()
+    this.#look()
+  }
+
+  /** To be called when an arrival was known or is suspect. */
+  notStored(slot: Slot | undefined): void {
+    if (!slot) return
+    this.#lentSlots.takeBack(slot)
+    this.#slotIsFree()
+  }
+
+  /** To be called when the inbox failed. */
+  mayBeStored(slot: Slot | undefined): void {
+    this.#schedule.othersMayBeDue()
+    this.notStored(slot)
   }
 
   /** To be called when an entry may have become due. */
@@ -116,7 +134,7 @@ export class Worker {
       const waiting = this.#waitingForIdle.length
       const { entries, leaseEndsAt, waitMs, nothingElseIsDue } = await this.#claimer.claim(
         () => this.#slots,
-        this.#arrivalsMayBegin && this.#arrivals.isSupported,
+        this.#arrivalsMayBegin && this.#beginsOnArrival,
       )
       if (this.#aborted) this.#claimer.handBack(entries)
       else for (const entry of entries) this.#take(entry, leaseEndsAt)
@@ -128,13 +146,13 @@ export class Worker {
   }
 
   get #slots(): Slots {
-    const running = this.#running.size + this.#arrivals.slots
+    const running = this.#running.size + this.#lentSlots.count
     return { running, recording: this.#recording, concurrency: usableConcurrency(this.#parts) }
   }
 
   #mayBegin({ callback, orderKey, suspicion }: Arrival): boolean {
     this.#arrivalsMayBegin =
-      this.#arrivals.isSupported &&
+      this.#beginsOnArrival &&
       orderKey === undefined &&
       suspicion === undefined &&
       this.#parts.handlers.for(callback.type).length > 0
@@ -272,7 +290,7 @@ export class Worker {
   /** What is stored later than that is handed back. `endOrAbort` keeps the process alive for as long as `stop` may take. */
   async #arrived(): Promise<void> {
     const { leaseMs, environment } = this.#parts
-    const ended = this.#arrivals.ended()
+    const ended = this.#lentSlots.ended()
     await withTimeout(ended, leaseMs / 2, 'the inbox', { environment }).catch(() => undefined)
   }
 

@@ -9,11 +9,14 @@ import type { StandardSchema } from '../../src/handlers/standard-schema.js'
 import type { Entry } from '../../src/inbox/operations.js'
 import type { WholeInbox } from './whole-inbox.js'
 import { MemoryInbox } from './whole-inbox.js'
+import type { MaybePending } from '../../src/base/pending.js'
+import type { AddResult, Arrival } from '../../src/inbox/engine.js'
 import { ENGINE } from '../../src/inbox/inbox.js'
 import type { InboxState } from '../../src/inbox/states.js'
 import { KnownSecrets } from '../../src/logging/known-secrets.js'
 import type { WorkerParts } from '../../src/worker/worker-parts.js'
 import { Worker } from '../../src/worker/worker.js'
+import { store } from '../../src/receiver/durable-acceptance.js'
 import { arrival, type ArrivalOptions } from './arrivals.js'
 import { collectedLog, type CollectedLog } from './collected-log.js'
 import { fakeClock, type FakeClock } from './fake-clock.js'
@@ -42,7 +45,9 @@ interface RunningWorker {
   readonly failures: (FailedEvent | DeadEvent)[]
   /** How many calls of the handler go on. */
   underWay(): number
-  /** Stores a callback as a receiver would, without waking the worker, and resolves to its id. */
+  /** Stores a callback as a receiver does. */
+  receive(arrived: Arrival): MaybePending<AddResult>
+  /** Stores a callback as a receiver of another process would, without waking the worker, and resolves to its id. */
   store(options?: ArrivalOptions): Promise<EntryId>
   /** Waits until the entry is in this state, and has been tried so often. */
   becomes(id: EntryId, state: InboxState, attempts?: number): Promise<Entry>
@@ -143,6 +148,7 @@ export function work({
     events,
     failures,
     underWay: () => runs.filter(({ isOver }) => !isOver).length,
+    receive: (arrived) => store({ inbox: inbox[ENGINE], worker }, arrived),
     store: async (given) => (await inbox.add(arrival(given))).id,
     becomes: (id, state, attempts) => becomes(inbox, id, state, attempts),
     async called(times) {

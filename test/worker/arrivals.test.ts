@@ -11,8 +11,8 @@ import { until } from '../support/until.js'
 
 describe('a callback that arrives while a slot is free', () => {
   it('is handled without a claim, and the end is all that is written after it was stored', async () => {
-    const { worker, becomes, since } = await idleWorker()
-    const added = await worker.add(arrival())
+    const { worker, receive, becomes, since } = await idleWorker()
+    const added = await receive(arrival())
     await becomes(added.id, 'handled', 1)
     await worker.idle()
     expect([since('add'), since('begin'), since('settle')]).toEqual([1, 0, 1])
@@ -21,9 +21,9 @@ describe('a callback that arrives while a slot is free', () => {
   })
 
   it('gives its handler what an entry that was claimed gives', async () => {
-    const { worker, called, store } = await idleWorker()
+    const { worker, receive, called, store } = await idleWorker()
     const traceContext = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
-    await worker.add({ ...arrival({ idempotencyKey: 'key 1', body: '{"Id":"a"}' }), traceContext })
+    await receive({ ...arrival({ idempotencyKey: 'key 1', body: '{"Id":"a"}' }), traceContext })
     const { event: begun, context } = await called(1)
     expect([context.attempt, begun.payload]).toEqual([1, { Id: 'a' }])
     await store({ idempotencyKey: 'key 2', body: '{"Id":"a"}' })
@@ -33,10 +33,10 @@ describe('a callback that arrives while a slot is free', () => {
   })
 
   it('is handled with the bytes and times as they arrived, whatever the application does with its own', async () => {
-    const { worker, called } = await idleWorker()
+    const { receive, called } = await idleWorker()
     const arrived = arrival({ body: '{"Id":"a"}' })
     const { callback } = arrived
-    const adding = worker.add(arrived)
+    const adding = receive(arrived)
     callback.rawBody.fill(0)
     callback.signedAt.setTime(0)
     callback.receivedAt.setTime(0)
@@ -48,11 +48,11 @@ describe('a callback that arrives while a slot is free', () => {
   })
 
   it('begins after the callbacks of its tick have been answered', async () => {
-    const { worker, runs } = await idleWorker()
+    const { receive, runs } = await idleWorker()
     const answered: string[] = []
     await Promise.all(
       ['a', 'b'].map(async (name) => {
-        await worker.add(arrival())
+        await receive(arrival())
         answered.push(`${name} after ${runs.length} handlers`)
       }),
     )
@@ -63,7 +63,7 @@ describe('a callback that arrives while a slot is free', () => {
   it('is retried after a failure, when its delay is over, without a look in between', async () => {
     let fails = true
     const clock = fakeClock()
-    const { worker, becomes } = await idleWorker({
+    const { receive, becomes } = await idleWorker({
       clock,
       inbox: new MemoryInbox({ clock }),
       retryDelayMs: 1,
@@ -71,7 +71,7 @@ describe('a callback that arrives while a slot is free', () => {
         if (fails) throw new Error('busy')
       },
     })
-    const { id } = await worker.add(arrival())
+    const { id } = await receive(arrival())
     await becomes(id, 'retrying', 1)
     fails = false
     clock.advance(10)
@@ -79,17 +79,17 @@ describe('a callback that arrives while a slot is free', () => {
   })
 
   it('is a dead letter after its last attempt', async () => {
-    const { worker, becomes } = await idleWorker({
+    const { receive, becomes } = await idleWorker({
       maxAttempts: 1,
       handler: () => Promise.reject(new Error('account is closed')),
     })
-    const { id } = await worker.add(arrival())
+    const { id } = await receive(arrival())
     expect(await becomes(id, 'dead', 1)).toMatchObject({ reason: 'Error: account is closed' })
   })
 
   it('is waited for by idle()', async () => {
-    const { worker, called, inbox } = await idleWorker({ handler: 'manual' })
-    const { id } = await worker.add(arrival())
+    const { worker, receive, called, inbox } = await idleWorker({ handler: 'manual' })
+    const { id } = await receive(arrival())
     let isIdle = false
     const idle = worker.idle().then(() => (isIdle = true))
     const run = await called(1)
@@ -103,9 +103,9 @@ describe('a callback that arrives while a slot is free', () => {
 
 describe('a callback that arrives is stored to be claimed', () => {
   it('if all slots are in use, and is handled when one is free', async () => {
-    const { worker, called, becomes, since } = await idleWorker({ handler: 'manual', concurrency: 2 })
+    const { receive, called, becomes, since } = await idleWorker({ handler: 'manual', concurrency: 2 })
     const added = []
-    for (let count = 1; count <= 3; count++) added.push(await worker.add(arrival()))
+    for (let count = 1; count <= 3; count++) added.push(await receive(arrival()))
     expect(added.map((each) => 'claim' in each)).toEqual([true, true, false])
     const first = await called(2)
     expect(since('claim')).toBe(0)
@@ -116,14 +116,14 @@ describe('a callback that arrives is stored to be claimed', () => {
   })
 
   it('if others wait that were stored before', async () => {
-    const { worker, store, runs, called } = await idleWorker({ handler: 'manual', concurrency: 1 })
-    const first = await worker.add(arrival())
+    const { worker, receive, store, runs, called } = await idleWorker({ handler: 'manual', concurrency: 1 })
+    const first = await receive(arrival())
     await called(1)
     await store({ idempotencyKey: 'older' })
     worker.wake()
     await turns()
     runs[0]!.succeed()
-    const added = await worker.add(arrival({ idempotencyKey: 'newer' }))
+    const added = await receive(arrival({ idempotencyKey: 'newer' }))
     expect([first, added].map((each) => 'claim' in each)).toEqual([true, false])
     const next = await called(2)
     expect(next.event.idempotencyKey).toBe('older')
@@ -135,31 +135,31 @@ describe('a callback that arrives is stored to be claimed', () => {
     ['it has an order', { orderKey: 'account 1' }],
     ['its type has no handler', { type: 'accounts.updated' }],
   ])('if %s', async (_why, parts) => {
-    const { worker } = await idleWorker()
-    expect(await worker.add(arrival(parts))).toEqual({ result: 'stored', id: '1' })
+    const { receive } = await idleWorker()
+    expect(await receive(arrival(parts))).toEqual({ result: 'stored', id: '1' })
   })
 
   it('if an interrupted entry is to be handled, alone', async () => {
     const clock = fakeClock()
     const inbox = new MemoryInbox({ clock })
     const { id } = await inbox.add(arrival({ idempotencyKey: 'interrupted' }), { leaseMs: 10 })
-    const { worker, called, becomes } = await idleWorker({ clock, inbox, handler: 'manual' })
+    const { worker, receive, called, becomes } = await idleWorker({ clock, inbox, handler: 'manual' })
     clock.advance(10)
     worker.wake()
     const run = await called(1)
     expect(run.event.idempotencyKey).toBe('interrupted')
-    expect('claim' in (await worker.add(arrival()))).toBe(false)
+    expect('claim' in (await receive(arrival()))).toBe(false)
     run.succeed()
     await becomes(id, 'handled')
   })
 
   it('if the worker has not started, or stops', async () => {
-    const { worker } = work({ start: false })
-    expect('claim' in (await worker.add(arrival()))).toBe(false)
+    const { worker, receive } = work({ start: false })
+    expect('claim' in (await receive(arrival()))).toBe(false)
     worker.start()
     await worker.idle()
     const stopped = worker.stop(1_000)
-    expect('claim' in (await worker.add(arrival()))).toBe(false)
+    expect('claim' in (await receive(arrival()))).toBe(false)
     await stopped
   })
 
@@ -171,9 +171,9 @@ describe('a callback that arrives is stored to be claimed', () => {
       begins.push(begin)
       return add(arrived)
     }
-    const { worker, called } = await idleWorker({ inbox: real })
+    const { worker, receive, called } = await idleWorker({ inbox: real })
     for (let count = 1; count <= 3; count++) {
-      await worker.add(arrival())
+      await receive(arrival())
       await called(count)
       await worker.idle()
     }
@@ -183,10 +183,10 @@ describe('a callback that arrives is stored to be claimed', () => {
 
 describe('a stop', () => {
   it('waits for what is being stored, and for its handlers', async () => {
-    const { worker, set, called, inbox } = await idleWorker({ handler: 'manual' })
+    const { worker, receive, set, called, inbox } = await idleWorker({ handler: 'manual' })
     const gate = deferred()
     set('add', (add) => gate.promise.then(add))
-    const adding = worker.add(arrival())
+    const adding = receive(arrival())
     let isStopped = false
     const stopped = worker.stop(60_000).then(() => (isStopped = true))
     await turns()
@@ -201,10 +201,10 @@ describe('a stop', () => {
   })
 
   it('begins no handlers once it has aborted them, and hands back', async () => {
-    const { worker, set, runs, becomes } = await idleWorker()
+    const { worker, receive, set, runs, becomes } = await idleWorker()
     const gate = deferred()
     set('add', (add) => gate.promise.then(add))
-    const adding = worker.add(arrival())
+    const adding = receive(arrival())
     const stopped = worker.stop(1)
     await stopped
     gate.resolve()
@@ -218,14 +218,14 @@ describe('an inbox of the application', () => {
   it('that makes a claim for another entry does not end the handlers of that one', async () => {
     const real = new MemoryInbox()
     const add = real.add.bind(real)
-    const { worker, called, runs } = await idleWorker({ inbox: real, handler: 'manual' })
-    await worker.add(arrival())
+    const { receive, called, runs } = await idleWorker({ inbox: real, handler: 'manual' })
+    await receive(arrival())
     await called(1)
     real.add = async (arrived, begin) => {
       const added = await add(arrived, begin)
       return 'claim' in added && added.claim ? { ...added, claim: { ...added.claim, id: '1' } } : added
     }
-    await worker.add(arrival())
+    await receive(arrival())
     await turns()
     expect(runs[0]!.context.signal.aborted).toBe(false)
   })
@@ -240,11 +240,16 @@ describe('an inbox of the application', () => {
         return typeof value === 'function' ? value.bind(current) : value
       },
     })
-    const { worker, called, runs } = await idleWorker({ inbox, handler: 'manual', maxAttempts: 1, pollMs: 5 })
-    await worker.add(arrival({ idempotencyKey: 'old' }))
+    const { receive, called, runs } = await idleWorker({
+      inbox,
+      handler: 'manual',
+      maxAttempts: 1,
+      pollMs: 5,
+    })
+    await receive(arrival({ idempotencyKey: 'old' }))
     await called(1)
     current = other
-    const { id } = await worker.add(arrival({ idempotencyKey: 'new' }))
+    const { id } = await receive(arrival({ idempotencyKey: 'new' }))
     await turns()
     runs[0]!.succeed()
     const run = await called(2)
@@ -256,12 +261,12 @@ describe('an inbox of the application', () => {
   it('that resolves to nothing, or never, does not hold up a stop', async () => {
     const nothing = await idleWorker()
     nothing.set('add', () => Promise.resolve(undefined as never))
-    const adding = Promise.resolve(nothing.worker.add(arrival())).catch(() => {})
+    const adding = Promise.resolve(nothing.receive(arrival())).catch(() => {})
     await nothing.worker.stop(60_000)
     await adding
     const hangs = await idleWorker({ leaseMs: 20 })
     hangs.set('add', never)
-    void hangs.worker.add(arrival())
+    void hangs.receive(arrival())
     await hangs.worker.stop(60_000)
     expect(hangs.log.text()).not.toContain('still running')
   })

@@ -32,13 +32,13 @@ async function quietWorker(options: WorkOptions = {}) {
 
 describe('a worker that looks for entries which other processes have stored', () => {
   it('meanwhile lets callbacks begin that arrive, however few slots there are', async () => {
-    const { worker, becomes, calls, pass, holdClaims } = await quietWorker({ handler: () => {} })
-    await becomes((await worker.add(arrival())).id, 'handled')
+    const { receive, becomes, calls, pass, holdClaims } = await quietWorker({ handler: () => {} })
+    await becomes((await receive(arrival())).id, 'handled')
     const answerClaims = holdClaims()
     const before = calls.claim
     await pass(POLL_MS)
     expect(calls.claim - before).toBe(1)
-    const added = await worker.add(arrival())
+    const added = await receive(arrival())
     expect(added).toMatchObject({ result: 'stored', claim: { id: added.id } })
     await becomes(added.id, 'handled', 1)
     answerClaims()
@@ -48,36 +48,36 @@ describe('a worker that looks for entries which other processes have stored', ()
     ['says whether more is due', (claims: Claims) => claims],
     ['leaves that out', ({ entries, interruptedIsDue }: Claims) => ({ entries, interruptedIsDue })],
   ])('finds them in an inbox that %s', async (_which, answerOf) => {
-    const { worker, becomes, storeElsewhere, set, pass } = await quietWorker({ handler: () => {} })
+    const { receive, becomes, storeElsewhere, set, pass } = await quietWorker({ handler: () => {} })
     set('claim', async (claim) => answerOf(await claim()))
-    await becomes((await worker.add(arrival())).id, 'handled')
+    await becomes((await receive(arrival())).id, 'handled')
     const ids = [await storeElsewhere(), await storeElsewhere()]
     await pass(POLL_MS)
     for (const id of ids) await becomes(id, 'handled', 1)
-    await becomes((await worker.add(arrival())).id, 'handled', 1)
+    await becomes((await receive(arrival())).id, 'handled', 1)
   })
 
   it('finds them while arrivals use all slots, and those that arrive later wait', async () => {
-    const { worker, called, storeElsewhere, pass } = await quietWorker()
-    await worker.add(arrival())
+    const { receive, called, storeElsewhere, pass } = await quietWorker()
+    await receive(arrival())
     const running = await called(1)
     await storeElsewhere({ idempotencyKey: 'of another process' })
     await pass(POLL_MS)
-    expect(await worker.add(arrival())).not.toHaveProperty('claim')
+    expect(await receive(arrival())).not.toHaveProperty('claim')
     running.succeed()
     expect((await called(2)).event.idempotencyKey).toBe('of another process')
   })
 
   it('finds them while arrivals use all slots, also if the latest one cannot begin', async () => {
-    const { worker, called, storeElsewhere, pass } = await quietWorker()
+    const { worker, receive, called, storeElsewhere, pass } = await quietWorker()
     const ordered = arrival({ orderKey: 'account 1' })
-    await worker.add(ordered)
+    await receive(ordered)
     ;(await called(1)).succeed()
     await worker.idle()
-    await worker.add(arrival())
+    await receive(arrival())
     const running = await called(2)
     // A duplicate.
-    await worker.add(ordered)
+    await receive(ordered)
     await storeElsewhere({ idempotencyKey: 'of another process' })
     await pass(POLL_MS)
     running.succeed()
@@ -99,8 +99,8 @@ describe('a worker that looks for entries which other processes have stored', ()
     ['one that is due', undefined],
     ['one that was interrupted', { leaseMs: 0 }],
   ])('takes %s when a slot became free before the inbox answered', async (_which, begin) => {
-    const { worker, memory, called, pass, holdClaims } = await quietWorker()
-    await worker.add(arrival())
+    const { receive, memory, called, pass, holdClaims } = await quietWorker()
+    await receive(arrival())
     const running = await called(1)
     await memory.add(arrival(), begin)
     const answerClaims = holdClaims()

@@ -47,7 +47,7 @@ describe('whatever comes when', () => {
         })
         const running: string[] = []
         const wrong: string[] = []
-        const { worker } = work({
+        const { worker, receive } = work({
           inbox,
           concurrency,
           pollMs: 2 ** 30,
@@ -67,7 +67,7 @@ describe('whatever comes when', () => {
         })
         const arrivals = [arrival()]
         const asked: Promise<void>[] = []
-        const send = (arrived: Arrival) => void Promise.resolve(worker.add(arrived)).catch(() => {})
+        const send = (arrived: Arrival) => void Promise.resolve(receive(arrived)).catch(() => {})
         for (const { does, ...given } of steps) {
           if (does === 'arrive')
             arrivals.push(

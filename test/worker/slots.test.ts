@@ -9,7 +9,7 @@ import { until } from '../support/until.js'
 
 describe('a slot', () => {
   it('is free when the handler has ended, while its end is being recorded', async () => {
-    const { worker, called, runs, set, becomes } = await idleWorker({
+    const { receive, called, runs, set, becomes } = await idleWorker({
       handler: 'manual',
       concurrency: 1,
     })
@@ -19,7 +19,7 @@ describe('a slot', () => {
       return settle()
     })
     const ids = []
-    for (let count = 0; count < 3; count++) ids.push((await worker.add(arrival())).id)
+    for (let count = 0; count < 3; count++) ids.push((await receive(arrival())).id)
     for (const time of [1, 2]) (await called(time)).succeed()
     await turns()
     // As many ends are recorded beside the handlers as there are slots, and no more.
@@ -32,41 +32,44 @@ describe('a slot', () => {
 
 describe('the slots of a worker', () => {
   it('are free for arrivals while ends are recorded, as no handler runs', async () => {
-    const { worker, set, runs, becomes } = await idleWorker({ concurrency: 1 })
+    const { receive, set, runs, becomes } = await idleWorker({ concurrency: 1 })
     const gate = deferred()
     set('settle', (settle) => gate.promise.then(settle))
     const ids = []
     for (let count = 1; count <= 2; count++) {
-      const added = await worker.add(arrival())
+      const added = await receive(arrival())
       expect('claim' in added).toBe(true)
       ids.push(added.id)
       await until(() => runs[count - 1]?.isOver === true)
       await turns()
     }
     // Otherwise an inbox that cannot record ends would have any number of entries interrupted.
-    expect('claim' in (await worker.add(arrival()))).toBe(false)
+    expect('claim' in (await receive(arrival()))).toBe(false)
     gate.resolve()
     for (const id of ids) await becomes(id, 'handled', 1)
   })
 
   it('are free again after an arrival that is a repeat, or that could not be stored', async () => {
-    const { worker, set } = await idleWorker({ concurrency: 1 })
+    const { worker, receive, set } = await idleWorker({ concurrency: 1 })
     const known = arrival()
-    await worker.add(known)
+    await receive(known)
     await worker.idle()
-    expect(await worker.add(known)).toMatchObject({ result: 'duplicate' })
+    expect(await receive(known)).toMatchObject({ result: 'duplicate' })
     set('add', away)
-    await expect(worker.add(arrival())).rejects.toThrow('the disk is away')
+    await expect(receive(arrival())).rejects.toThrow('the disk is away')
     set('add', undefined)
     await worker.idle()
-    expect('claim' in (await worker.add(arrival()))).toBe(true)
+    expect('claim' in (await receive(arrival()))).toBe(true)
   })
 
   it('are not lost to an inbox that hangs, and what it stores late is handed back and handled', async () => {
-    const { worker, set, store, runs, becomes, log } = await idleWorker({ concurrency: 1, leaseMs: 100 })
+    const { worker, receive, set, store, runs, becomes, log } = await idleWorker({
+      concurrency: 1,
+      leaseMs: 100,
+    })
     const gate = deferred()
     set('add', (add) => gate.promise.then(add))
-    const late = worker.add(arrival({ idempotencyKey: 'late' }))
+    const late = receive(arrival({ idempotencyKey: 'late' }))
     set('add', undefined)
     await store({ idempotencyKey: 'meanwhile' })
     await until(() => {
@@ -85,11 +88,11 @@ describe('a slot that was kept free for an arrival', () => {
   const slow = async (what: 'repeat' | 'refused', options: WorkOptions = {}) => {
     const working = await idleWorker(options)
     const known = arrival()
-    await working.worker.add(known)
+    await working.receive(known)
     await working.worker.idle()
     const gate = deferred()
     working.set('add', (add) => gate.promise.then(what === 'repeat' ? add : away))
-    const added = Promise.resolve(working.worker.add(known)).catch(() => {})
+    const added = Promise.resolve(working.receive(known)).catch(() => {})
     working.set('add', undefined)
     const end = async () => {
       await turns()
@@ -100,8 +103,8 @@ describe('a slot that was kept free for an arrival', () => {
   }
 
   it.each(['repeat', 'refused'] as const)('is given to one that waits, if that is %s', async (what) => {
-    const { worker, end, called } = await slow(what, { concurrency: 1 })
-    await worker.add(arrival({ idempotencyKey: 'waits' }))
+    const { receive, end, called } = await slow(what, { concurrency: 1 })
+    await receive(arrival({ idempotencyKey: 'waits' }))
     await end()
     expect((await called(2)).event.idempotencyKey).toBe('waits')
   })
@@ -128,16 +131,16 @@ describe('a slot that was kept free for an arrival', () => {
 it('handlers run in the context of no request', async () => {
   const context = new AsyncLocalStorage<string>()
   const seen: unknown[] = []
-  const { worker, called, events } = await idleWorker({ handler: () => void seen.push(context.getStore()) })
+  const { receive, called, events } = await idleWorker({ handler: () => void seen.push(context.getStore()) })
   events.on('claimed', () => seen.push(context.getStore()))
-  for (const name of ['a', 'b']) void context.run(name, () => worker.add(arrival()))
+  for (const name of ['a', 'b']) void context.run(name, () => receive(arrival()))
   await called(2)
   expect(seen).toEqual([undefined, undefined, undefined, undefined])
 })
 
 it('arrivals that cannot begin, all of one tick, are claimed in one step', async () => {
-  const { worker, called, since } = await idleWorker({ concurrency: 50 })
-  for (let count = 1; count <= 20; count++) void worker.add(arrival({ orderKey: `account ${count}` }))
+  const { receive, called, since } = await idleWorker({ concurrency: 50 })
+  for (let count = 1; count <= 20; count++) void receive(arrival({ orderKey: `account ${count}` }))
   await called(20)
   await turns()
   expect(since('claim')).toBeLessThanOrEqual(2)
