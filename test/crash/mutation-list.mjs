@@ -119,9 +119,7 @@ export const MUTATIONS = [
   },
   {
     defect: 'a stored callback does not wake the worker',
-    changes: [
-      ['worker/worker.ts', 'this.#schedule.stored()\n        this.#look()', 'this.#schedule.stored()'],
-    ],
+    changes: [['worker/worker.ts', 'this.#schedule.stored()\n    this.#look()', 'this.#schedule.stored()']],
     tests: ['test/worker/arrivals.test.ts'],
   },
   {
