@@ -233,6 +233,8 @@ export interface Outcome {
   readonly callback?: VerifiedCallback | undefined
   /** The cause, if the result has one. */
   readonly error?: unknown
+  /** How long the sender is asked to wait, in milliseconds, if a handler has said so with `RetryLaterError`. */
+  readonly retryAfterMs?: number | undefined
   /** The entry that keeps the callback, when it is in an inbox. */
   readonly entryId?: EntryId | undefined
   /** Only when an attempt of a worker failed: its number, from 1. */

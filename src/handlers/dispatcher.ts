@@ -9,7 +9,7 @@ import { Context, TransactionContext, type Stop } from './handler-context.js'
 import type { Handlers, RegisteredHandler } from './handlers.js'
 import { saysKeyReused } from './key-reused.js'
 import { applySchema, PayloadInvalidError } from './payload-schema.js'
-import { asksForRetry } from './retry-later.js'
+import { askedDelayMs, asksForRetry } from './retry-later.js'
 import type { StandardSchema } from './standard-schema.js'
 
 export interface Failure {
@@ -21,6 +21,8 @@ export interface Failure {
     | 'ERR_IDEMPOTENCY_KEY_REUSED'
     | 'ERR_CLAIM_LOST'
   readonly error: unknown
+  /** For how long no further attempt is to be made, in milliseconds, if a handler has said so. */
+  readonly retryAfterMs?: number | undefined
 }
 
 export interface Dispatch {
@@ -142,7 +144,7 @@ function run(
     return { result: undefined, settled: RETURNED }
   } catch (error) {
     context.close()
-    return { result: { code: failureCode(error), error }, settled: RETURNED }
+    return { result: failureOf(error, environment), settled: RETURNED }
   }
 }
 
@@ -151,8 +153,11 @@ function schemaFailure(error: unknown): Dispatch {
   return { result: Promise.resolve({ code, error }), settled: RETURNED }
 }
 
+/** All handlers run again at the next attempt, so the longest delay that one of them asks for counts. */
 function mostSevere(results: readonly (Failure | undefined)[]): Failure | undefined {
-  return results.find((failure) => failure?.code === 'ERR_HANDLER_TIMEOUT') ?? results.find(Boolean)
+  const failure = results.find((result) => result?.code === 'ERR_HANDLER_TIMEOUT') ?? results.find(Boolean)
+  const asked = results.flatMap((result) => result?.retryAfterMs ?? [])
+  return failure && asked.length > 0 ? { ...failure, retryAfterMs: Math.max(...asked) } : failure
 }
 
 function outcomeWithin(
@@ -170,7 +175,7 @@ function outcomeWithin(
     const cancel = deadline(timeoutMs, onLate, { environment })
     returned.then(
       () => finish(undefined),
-      (error: unknown) => finish({ code: failureCode(error), error }),
+      (error: unknown) => finish(failureOf(error, environment)),
     )
     function finish(failure: Failure | undefined): void {
       cancel()
@@ -178,6 +183,10 @@ function outcomeWithin(
       resolve(failure)
     }
   })
+}
+
+function failureOf(error: unknown, environment: Environment): Failure {
+  return { code: failureCode(error), error, retryAfterMs: askedDelayMs(error, environment.now()) }
 }
 
 function failureCode(error: unknown) {

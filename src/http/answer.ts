@@ -9,8 +9,11 @@ export interface CallbackAnswer {
   readonly body: string
 }
 
-/** When the sender should repeat a callback that was answered 409 or 503. */
-const RETRY_AFTER_SECONDS = '10'
+/** When the sender should repeat a callback that was answered 409 or 503, in milliseconds, unless a handler has said it. */
+const RETRY_AFTER_MS = 10_000
+
+/** What of an outcome its answer depends on. */
+export type Answered = Pick<Outcome, 'code' | 'status' | 'retryAfterMs'>
 
 /**
  * Refusals are problem details (RFC 9457). They contain no more than the status, so that an unauthenticated sender
@@ -24,12 +27,13 @@ const BODIES: ReadonlyMap<number, string> = new Map(
 )
 
 /** Headers that concern the connection are added by the server that writes the answer. */
-export function answerTo({ code, status }: Pick<Outcome, 'code' | 'status'>): CallbackAnswer {
+export function answerTo({ code, status, retryAfterMs = RETRY_AFTER_MS }: Answered): CallbackAnswer {
   const headers: Record<string, string> = {}
   if (status !== 200) headers['Content-Type'] = 'application/problem+json'
   if (status === 401) headers['WWW-Authenticate'] = 'HMAC-SHA256'
   if (status === 405) headers['Allow'] = 'POST'
-  if (status >= 400 && asksToRetry(code)) headers['Retry-After'] = RETRY_AFTER_SECONDS
+  if (status >= 400 && asksToRetry(code))
+    headers['Retry-After'] = String(Math.max(1, Math.ceil(retryAfterMs / 1000)))
   return { status, headers, body: BODIES.get(status)! }
 }
 

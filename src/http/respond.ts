@@ -1,8 +1,8 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
 import { setImmediate } from 'node:timers'
-import type { Outcome, OutcomeCode } from '../callback/outcomes.js'
-import { answerTo, reportAnswer } from './answer.js'
+import type { OutcomeCode } from '../callback/outcomes.js'
+import { answerTo, reportAnswer, type Answered } from './answer.js'
 
 /** After these outcomes the rest of the body is not needed, or will not arrive. */
 const CLOSES: ReadonlySet<OutcomeCode> = new Set([
@@ -35,7 +35,7 @@ interface AnswerOptions {
 export function respond(
   request: IncomingMessage,
   response: ServerResponse,
-  outcome: Pick<Outcome, 'code' | 'status'>,
+  outcome: Answered,
   { lingerMs, awaitsContinue, report }: AnswerOptions,
 ): void {
   if (response.headersSent || response.destroyed) return

@@ -157,7 +157,9 @@ export class InlineAcceptance implements Acceptance {
     )
     if (failure.code !== 'ERR_HANDLER_TIMEOUT') await released
     this.#publishFailure(failure, run)
-    return outcome(failure.code, event, failure.error)
+    const { code, error, retryAfterMs } = failure
+    const failed = outcome(code, event, error)
+    return retryAfterMs === undefined ? failed : { ...failed, retryAfterMs }
   }
 
   #complete(run: Run): MaybePending<Outcome> {

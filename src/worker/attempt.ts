@@ -17,6 +17,7 @@ type NotCalled = 'ERR_BODY_NOT_JSON' | 'ERR_CLAIM_LOST' | 'ERR_INBOX_UNAVAILABLE
 interface AttemptFailure {
   readonly code: Failure['code'] | NotCalled
   readonly error: unknown
+  readonly retryAfterMs?: number | undefined
 }
 
 export interface AttemptEnd {
@@ -129,7 +130,8 @@ function failed(failure: AttemptFailure, attempts: number, parts: AttemptParts):
   const { code } = failure
   if (isFinal) return { end: { move: 'deadLetter', error, code }, failure }
   // This process aborted the handlers because it stops. Another process may claim the entry immediately.
-  const delayMs = parts.isAborted() ? 0 : backoff(attempts, parts, parts.environment.random)
+  const usualMs = parts.isAborted() ? 0 : backoff(attempts, parts, parts.environment.random)
+  const delayMs = Math.max(usualMs, failure.retryAfterMs ?? 0)
   return { end: { move: 'reschedule', delayMs, error, code }, failure }
 }
 

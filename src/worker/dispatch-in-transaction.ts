@@ -10,6 +10,7 @@ type TransactionResult = 'committed' | 'lost' | TransactionFailure
 interface TransactionFailure {
   readonly code: Failure['code'] | 'ERR_INBOX_UNAVAILABLE'
   readonly error: unknown
+  readonly retryAfterMs?: number | undefined
 }
 
 export interface TransactionalDispatch {

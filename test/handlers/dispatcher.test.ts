@@ -3,6 +3,7 @@ import { getEventListeners } from 'node:events'
 import type { CallbackEvent } from '../../src/callback/callback.js'
 import { Dispatcher } from '../../src/handlers/dispatcher.js'
 import { Handlers, type Handler, type HandlerContext } from '../../src/handlers/handlers.js'
+import { RetryLaterError } from '../../src/handlers/retry-later.js'
 import type { StandardSchema } from '../../src/handlers/standard-schema.js'
 import { silentLogger } from '../../src/logging/logger.js'
 import { deferred } from '../support/deferred.js'
@@ -50,6 +51,16 @@ describe('dispatch', () => {
     const { result } = dispatch(never, failing, other)
     expect(await result).toMatchObject({ code: 'ERR_HANDLER_FAILED', error: { message: 'no' } })
     expect(other).toHaveBeenCalledWith(event, expect.objectContaining({ attempt: 1, entryId: undefined }))
+  })
+
+  it('tells the longest delay that a handler asks for, also when another one failed first', async () => {
+    const { result } = dispatch(
+      never,
+      () => Promise.reject(new Error('no')),
+      () => Promise.reject(new RetryLaterError('away', { retryAfterMs: 60_000 })),
+      () => Promise.reject(new RetryLaterError('away', { retryAfterMs: 120_000 })),
+    )
+    expect(await result).toMatchObject({ code: 'ERR_HANDLER_FAILED', retryAfterMs: 120_000 })
   })
 
   it('tells a result when time is up, and is settled only when the handler has returned', async () => {

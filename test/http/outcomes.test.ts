@@ -121,6 +121,28 @@ const ROWS: readonly Row[] = [
       send(() => run({ handler: () => Promise.reject(new RetryLaterError('away')) }), genuine()),
   },
   {
+    arrives: 'a callback whose handler says when what it needs is there again',
+    code: 'ERR_RETRY_LATER',
+    status: 503,
+    headers: { 'retry-after': '121' },
+    handled: 1,
+    deliver(run) {
+      const later = new RetryLaterError('away', { retryAfterMs: 120_001 })
+      return send(() => run({ handler: () => Promise.reject(later) }), genuine())
+    },
+  },
+  {
+    arrives: 'a callback whose handler names a time that has passed',
+    code: 'ERR_RETRY_LATER',
+    status: 503,
+    headers: { 'retry-after': '1' },
+    handled: 1,
+    deliver(run) {
+      const later = new RetryLaterError('away', { retryAfterMs: new Date(0) })
+      return send(() => run({ handler: () => Promise.reject(later) }), genuine())
+    },
+  },
+  {
     arrives: 'a callback whose handler takes too long',
     code: 'ERR_HANDLER_TIMEOUT',
     status: 500,

@@ -2,7 +2,13 @@ import pg from 'pg'
 import { pgTable, text } from 'drizzle-orm/pg-core'
 import { drizzle } from 'drizzle-orm/node-postgres'
 import createKnex from 'knex'
-import { createWorker, type Handler, type TransactionalContext, type InboxWorker } from '../../src/index.js'
+import {
+  createWorker,
+  RetryLaterError,
+  type Handler,
+  type TransactionalContext,
+  type InboxWorker,
+} from '../../src/index.js'
 import { PostgresInbox } from '../support/whole-inbox.js'
 import type { CallbackEvent, EventMap } from '../../src/index.js'
 import { arrival } from '../support/arrivals.js'
@@ -102,6 +108,18 @@ describeWithDatabase('a transactional handler with PostgreSQL', (database) => {
       expect(await committed()).toEqual(['one'])
     },
   )
+
+  it('is not tried again before the delay that it asks for', async () => {
+    const { worker, inbox, store } = await setUp(async (event, { transaction }) => {
+      await transaction.query('INSERT INTO ledger VALUES ($1)', [event.payload.Id])
+      throw new RetryLaterError('away', { retryAfterMs: 120_000.5 })
+    })
+    const id = await store('one')
+    await worker.start()
+    const { dueAt, attemptHistory } = await becomes(inbox, id, 'retrying', 1)
+    expect(Number(dueAt) - Number(attemptHistory[0]!.endedAt)).toBe(120_001)
+    expect(await committed()).toEqual([])
+  })
 
   it('puts what cannot be rolled back into an outbox of the same transaction', async () => {
     const { worker, inbox, store } = await setUp(async (event, { transaction, attempt }) => {

@@ -1,4 +1,5 @@
 import { DoNotRetryError } from '../../src/handlers/do-not-retry.js'
+import { RetryLaterError } from '../../src/handlers/retry-later.js'
 import type { StandardSchema } from '../../src/index.js'
 import type { WholeInbox } from '../support/whole-inbox.js'
 import { MemoryInbox } from '../support/whole-inbox.js'
@@ -102,6 +103,34 @@ describe('of a handler that fails', () => {
   it('the word of another copy of DoNotRetryError counts as well', async () => {
     const fromTheOtherBuild = Object.assign(new Error('no'), { code: 'ERR_DO_NOT_RETRY' })
     const { store, becomes } = work({ handler: () => Promise.reject(fromTheOtherBuild) })
+    await becomes(await store(), 'dead')
+  })
+
+  it.each<[string, number | (() => Date), number, number]>([
+    ['not before the delay that the handler asks for', 120_000, 120_000, 120_000],
+    ['not before the date that the handler names', () => new Date(Date.now() + 120_000), 110_000, 120_000],
+    ['after the usual delay when the handler asks for less', 1, 500, 1_000],
+    ['within a day, whatever the handler asks for', Infinity, 86_400_000, 86_400_000],
+  ])('the entry is tried again %s', async (_when, asked, atLeastMs, atMostMs) => {
+    const { store, becomes, clock, failures } = work({
+      handler() {
+        const retryAfterMs = typeof asked === 'number' ? asked : asked()
+        throw new RetryLaterError('away', { retryAfterMs })
+      },
+    })
+    const { dueAt, attempts, attemptHistory } = await becomes(await store(), 'retrying')
+    expect(attempts).toBe(1)
+    expect(attemptHistory).toMatchObject([{ code: 'ERR_RETRY_LATER' }])
+    const delayMs = Number(dueAt) - clock()
+    expect(delayMs).toBeGreaterThanOrEqual(atLeastMs)
+    expect(delayMs).toBeLessThanOrEqual(atMostMs)
+    await until(() => failures.length === 1)
+    expect(failures).toMatchObject([{ code: 'ERR_RETRY_LATER', retryInMs: delayMs }])
+  })
+
+  it('the entry is a dead letter after the last attempt, although the handler asks for a delay', async () => {
+    const later = new RetryLaterError('away', { retryAfterMs: 120_000 })
+    const { store, becomes } = work({ handler: () => Promise.reject(later), maxAttempts: 1 })
     await becomes(await store(), 'dead')
   })
 

@@ -1,6 +1,7 @@
 import {
   createWorker,
   DoNotRetryError,
+  RetryLaterError,
   type FailedEvent,
   type DeadEvent,
   type WorkerOptions,
@@ -57,6 +58,22 @@ describe('a transactional handler', () => {
     expect(inbox.committed).toEqual(['ledger row'])
     expect(handled).toEqual([[id, 1]])
     expect(attempts).toEqual([1, 1])
+  })
+
+  it('is not tried again before the delay that it asks for', async () => {
+    const { worker, inbox, id, clock } = await setUp()
+    worker.on(
+      TYPE,
+      (_event, { transaction }) => {
+        void transaction.query('not kept')
+        throw new RetryLaterError('away', { retryAfterMs: 120_000 })
+      },
+      TRANSACTIONAL,
+    )
+    await worker.start()
+    const { dueAt } = await becomes(inbox, id, 'retrying', 1)
+    expect(Number(dueAt) - clock()).toBe(120_000)
+    expect(inbox.committed).toEqual([])
   })
 
   it('is rolled back when it throws, and has a new transaction at the next attempt', async () => {
