@@ -259,6 +259,11 @@ export function refusal({ refused, reason, error }: Refusal): Outcome {
   return reason === undefined ? result : { ...result, reason }
 }
 
+/** The outcome of a probe of `countersign doctor`: the sender gets the report in place of the ordinary answer. */
+export interface ProbeOutcome extends Outcome {
+  readonly report: string
+}
+
 /** The outcome of a callback that is in the inbox. */
 export function inboxOutcome(code: OutcomeCode, callback: VerifiedCallback, entryId: EntryId): Outcome {
   const row: OutcomeRow = ROWS[code]

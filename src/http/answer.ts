@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import { asksToRetry, OUTCOMES, type Outcome } from '../callback/outcomes.js'
+import { asksToRetry, OUTCOMES, type Outcome, type ProbeOutcome } from '../callback/outcomes.js'
 
 /** The answer to a callback, independent of the server that writes it. */
 export interface CallbackAnswer {
@@ -11,9 +11,6 @@ export interface CallbackAnswer {
 
 /** When the sender should repeat a callback that was answered 409 or 503, in milliseconds, unless a handler has said it. */
 const RETRY_AFTER_MS = 10_000
-
-/** What of an outcome its answer depends on. */
-export type Answered = Pick<Outcome, 'code' | 'status' | 'retryAfterMs'>
 
 /**
  * Refusals are problem details (RFC 9457). They contain no more than the status, so that an unauthenticated sender
@@ -27,7 +24,9 @@ const BODIES: ReadonlyMap<number, string> = new Map(
 )
 
 /** Headers that concern the connection are added by the server that writes the answer. */
-export function answerTo({ code, status, retryAfterMs = RETRY_AFTER_MS }: Answered): CallbackAnswer {
+export function answerTo(outcome: Outcome | ProbeOutcome): CallbackAnswer {
+  if ('report' in outcome) return reportAnswer(outcome.report)
+  const { code, status, retryAfterMs = RETRY_AFTER_MS } = outcome
   const headers: Record<string, string> = {}
   if (status !== 200) headers['Content-Type'] = 'application/problem+json'
   if (status === 401) headers['WWW-Authenticate'] = 'HMAC-SHA256'
@@ -41,6 +40,6 @@ export function answerTo({ code, status, retryAfterMs = RETRY_AFTER_MS }: Answer
  * The answer to a probe. Its status is that of a refused callback: 2xx is for callbacks only, and a probe must not look
  * like one to whoever sees no more than the status.
  */
-export function reportAnswer(report: string): CallbackAnswer {
+function reportAnswer(report: string): CallbackAnswer {
   return { status: 401, headers: { 'Content-Type': 'text/plain', 'Cache-Control': 'no-store' }, body: report }
 }

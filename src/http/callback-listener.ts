@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Outcome } from '../callback/outcomes.js'
+import type { Outcome, ProbeOutcome } from '../callback/outcomes.js'
 import type { Logger } from '../logging/logger.js'
 import { createBatches } from './batch.js'
 import { requestHead, type CallbackHead } from './callback-head.js'
@@ -78,12 +78,12 @@ class HttpExchange implements Exchange {
     return readRawBody(this.#request, options)
   }
 
-  answer(outcome: Outcome, report?: string): void {
+  answer(outcome: Outcome | ProbeOutcome): void {
     const { lingerMs, unsentAnswers } = this.#parts
     if (this.#response.headersSent) return unsentAnswers.otherSent(this.#response, outcome)
     const awaitsContinue = this.#sendContinue !== undefined
     try {
-      respond(this.#request, this.#response, outcome, { lingerMs, awaitsContinue, report })
+      respond(this.#request, this.#response, outcome, { lingerMs, awaitsContinue })
     } catch (error) {
       // Nobody waits for the result of this function: the exception would end the process.
       this.#response.destroy()

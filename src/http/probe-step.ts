@@ -1,12 +1,14 @@
 import { performance } from 'node:perf_hooks'
 import type { MaybePending } from '../base/pending.js'
 import { onlyValue } from '../callback/callback.js'
-import type { Outcome, OutcomeCode } from '../callback/outcomes.js'
+import { refusal, type Outcome, type OutcomeCode, type ProbeOutcome } from '../callback/outcomes.js'
 import { loggedSubscription } from '../callback/subscriptions.js'
 import type { Logger } from '../logging/logger.js'
 import type { ProbedRequest, ProbeResponder, RecognisedProbe } from '../probe/responder.js'
 import { headerLines } from './callback-headers.js'
 import type { CallbackHead } from './callback-head.js'
+import type { BodyFailure, RawBody } from './read-body.js'
+import { isFailure, refusalOf, type CallbackSource } from './read-callback.js'
 
 /** What a receiver needs to answer probes. */
 export interface ProbeParts {
@@ -36,53 +38,59 @@ const BY_BODY: ReadonlySet<OutcomeCode> = new Set([
 /** Recognises and answers the probes among the refused requests of one receiver. Keeps nothing about a request. */
 export class ProbeStep {
   readonly #parts: ProbeParts
+  readonly #readBody: ReadBody
 
-  constructor(parts: ProbeParts) {
+  constructor(parts: ProbeParts, readBody: ReadBody) {
     this.#parts = parts
+    this.#readBody = readBody
   }
 
   /**
-   * Recognises a probe by the markers in its headers, before the body is read: the bodies of other requests are not read.
-   * Undefined for a request that is not a probe.
+   * The outcome of a refused request: with a report if it is a probe. If it was refused for its headers, the body is read once a
+   * marker in them was recognised: the bodies of other requests are not read.
    */
-  recognise(head: CallbackHead, refused: OutcomeCode): Promise<RecognisedProbe | undefined> | undefined {
-    return BY_HEADERS.has(refused) ? this.#parts.responder.recognise(probedRequest(head)) : undefined
-  }
-
-  /** The signed report, or undefined for every request that is not a probe. */
-  report(
-    head: CallbackHead,
-    { probe, body }: ReadSoFar,
-    { code }: Outcome,
+  outcomeOf(
+    source: CallbackSource,
+    body: Buffer | undefined,
+    refused: Outcome,
     startedAt: number,
-  ): MaybePending<string | undefined> {
-    const answer = (recognised: RecognisedProbe) => this.#answer(head, recognised, code, body, startedAt)
-    if (probe) return answer(probe)
-    if (!BY_BODY.has(code)) return undefined
+  ): MaybePending<Outcome | ProbeOutcome> {
+    const isByHeaders = BY_HEADERS.has(refused.code)
+    if (!isByHeaders && !BY_BODY.has(refused.code)) return refused
+    const { head } = source
     const recognising = this.#parts.responder.recognise(probedRequest(head), body)
-    return recognising?.then((recognised) => recognised && answer(recognised))
+    if (!recognising) return refused
+    return recognising.then(async (probe) => {
+      if (!probe) return refused
+      if (!isByHeaders) return this.#answered(head, probe, refused, body, startedAt)
+      const raw = await this.#readBody(source)
+      if (isFailure(raw)) return this.#answered(head, probe, refusal(refusalOf(raw)), undefined, startedAt)
+      try {
+        return this.#answered(head, probe, refused, raw.bytes, startedAt)
+      } finally {
+        raw.release()
+      }
+    })
   }
 
-  #answer(
+  #answered(
     head: CallbackHead,
     probe: RecognisedProbe,
-    code: OutcomeCode,
+    refused: Outcome,
     body: Uint8Array | undefined,
     startedAt: number,
-  ): string | undefined {
-    if (code === 'ERR_SHUTTING_DOWN') return undefined
+  ): Outcome | ProbeOutcome {
+    const { code: refusedFor } = refused
+    if (refusedFor === 'ERR_SHUTTING_DOWN') return refused
     const { responder, logger } = this.#parts
     const durationMs = Math.round(performance.now() - startedAt)
-    logger.info({ subscription: loggedSubscription(probe.subscription), refusedFor: code }, 'probe answered')
-    return responder.report(probe, probedRequest(head), { refusedFor: code, body, durationMs })
+    logger.info({ subscription: loggedSubscription(probe.subscription), refusedFor }, 'probe answered')
+    const report = responder.report(probe, probedRequest(head), { refusedFor, body, durationMs })
+    return { ...refused, report }
   }
 }
 
-interface ReadSoFar {
-  /** Set if it was recognised by its headers. */
-  readonly probe?: RecognisedProbe | undefined
-  readonly body?: Uint8Array | undefined
-}
+type ReadBody = (source: CallbackSource) => MaybePending<RawBody | BodyFailure>
 
 function probedRequest({ method, path, headers, request }: CallbackHead): ProbedRequest {
   return {

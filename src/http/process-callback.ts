@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import { isPending, started, type MaybePending } from '../base/pending.js'
 import type { CallbackRequest } from '../callback/callback.js'
-import { outcome, refusal, type Outcome } from '../callback/outcomes.js'
+import { outcome, refusal, type Outcome, type ProbeOutcome } from '../callback/outcomes.js'
 import type { Credentials } from '../signature/credentials.js'
 import type { BodyLimits } from './body-limits.js'
 import type { CallbackHead } from './callback-head.js'
@@ -38,8 +38,7 @@ export interface AnsweredRequest {
 
 /** A request and the way to answer it. */
 export interface Exchange extends CallbackSource {
-  /** `report` is given for a probe, and takes the place of the ordinary answer. */
-  answer(outcome: Outcome, report?: string): void
+  answer(outcome: Outcome | ProbeOutcome): void
 }
 
 /**
@@ -58,15 +57,21 @@ export function callbackProcessor({
   probes,
   onAnswered,
 }: ProcessorParts): ProcessCallback {
-  const probeStep = probes && new ProbeStep(probes)
-  const readCallback = callbackReader(limits, { stopping, probeStep })
+  const { readCallback, readBody } = callbackReader(limits, stopping)
+  const probeStep = probes && new ProbeStep(probes, readBody)
 
   const decide = ({ head }: Exchange, intake: Intake, startedAt: number): MaybePending<Outcome> =>
     intake.refused ? refusal(intake) : receive(intake, intake.credentials, head, startedAt)
 
-  function answer(exchange: Exchange, intake: Intake | undefined, result: Outcome, startedAt: number): void {
+  function answer(
+    exchange: Exchange,
+    intake: Intake | undefined,
+    result: Outcome | ProbeOutcome,
+    startedAt: number,
+  ): void {
     intake?.release?.()
     exchange.answer(result)
+    if ('report' in result) return
     const durationMs = performance.now() - startedAt
     onAnswered({ outcome: result, head: exchange.head, body: intake?.body, durationMs })
   }
@@ -78,18 +83,13 @@ export function callbackProcessor({
     startedAt: number,
   ): Promise<void> {
     let intake: Intake | undefined
-    let result: Outcome
+    let result: Outcome | ProbeOutcome
     try {
       intake = await reading
       result = await (deciding ?? decide(exchange, intake, startedAt))
       // A callback whose signature is valid is never a probe, whatever markers were added to it on the way.
-      if (probeStep && !result.callback) {
-        const report = await probeStep.report(exchange.head, intake, result, startedAt)
-        if (report !== undefined) {
-          intake.release?.()
-          return exchange.answer(result, report)
-        }
-      }
+      if (probeStep && !result.callback)
+        result = await probeStep.outcomeOf(exchange, intake.body, result, startedAt)
     } catch (error) {
       result = outcome('ERR_INTERNAL', undefined, error)
     }

@@ -1,12 +1,10 @@
-import { isPending, whenDone, type MaybePending } from '../base/pending.js'
+import { isPending, type MaybePending } from '../base/pending.js'
 import { admit } from '../callback/admission.js'
 import type { CallbackHeaders, CallbackRequest } from '../callback/callback.js'
-import type { OutcomeCode, Refusal } from '../callback/outcomes.js'
-import type { RecognisedProbe } from '../probe/responder.js'
+import type { Refusal } from '../callback/outcomes.js'
 import type { Credentials } from '../signature/credentials.js'
 import { BodyMemory } from './body-memory.js'
 import type { CallbackHead } from './callback-head.js'
-import type { ProbeStep } from './probe-step.js'
 import type { BodyLimits } from './body-limits.js'
 import type { BodyFailure, RawBody, ReadBodyOptions } from './read-body.js'
 
@@ -24,17 +22,9 @@ export type JoinBatch = () => Promise<void>
 
 /** What was read of a request, or why it is refused. */
 export type Intake =
-  | (Refusal & {
-      readonly headers: CallbackHeaders
-      /** Set if it is a probe that was recognised by its headers. */
-      readonly probe?: RecognisedProbe | undefined
-      /** The body of such a probe. The bodies of other refused requests are not read. */
-      readonly body?: Buffer
-      release?(): void
-    })
+  | (Refusal & { readonly headers: CallbackHeaders; readonly body?: undefined; readonly release?: undefined })
   | (CallbackRequest & {
       readonly refused?: undefined
-      readonly probe?: undefined
       readonly credentials: Credentials
       readonly body: Buffer
       /** Call it when the body is no longer needed. */
@@ -47,25 +37,19 @@ export type Intake =
  */
 const MAX_BATCHED_BYTES = 16_384
 
-interface ReaderParts {
-  /** When it is aborted, no body is waited for any longer. */
-  readonly stopping?: AbortSignal | undefined
-  /** Absent if probes are not answered. */
-  readonly probeStep?: ProbeStep | undefined
-}
-
 /**
  * Converts a request to plain values. The headers are checked before the body is read. All requests of one reader
  * share its `maxBufferedBytes`. A callback whose body has to be waited for joins a batch afterwards, if there are batches.
+ * `stopping`: when it is aborted, no body is waited for any longer.
  */
-export function callbackReader(limits: BodyLimits, { stopping, probeStep }: ReaderParts = {}) {
+export function callbackReader(limits: BodyLimits, stopping?: AbortSignal) {
   const memory = new BodyMemory(limits.maxBufferedBytes)
 
-  return function readCallback(source: CallbackSource, joinBatch?: JoinBatch): MaybePending<Intake> {
+  function readCallback(source: CallbackSource, joinBatch?: JoinBatch): MaybePending<Intake> {
     const { method, path, headers, mayLackHeaders } = source.head
     if (mayLackHeaders) return { headers, refused: 'ERR_HEADERS_TOO_MANY' }
     const credentials = admit(method, headers, limits.maxBodyBytes)
-    if (typeof credentials === 'string') return readRefused(source, credentials)
+    if (typeof credentials === 'string') return { headers, refused: credentials }
     const intake = (raw: RawBody | BodyFailure): Intake =>
       isFailure(raw)
         ? { headers, ...refusalOf(raw) }
@@ -78,33 +62,21 @@ export function callbackReader(limits: BodyLimits, { stopping, probeStep }: Read
     })
   }
 
-  /** Refuses the request because of its headers. Reads its body only if it is a probe. */
-  function readRefused(source: CallbackSource, refused: OutcomeCode): MaybePending<Intake> {
-    const { headers } = source.head
-    const recognising = probeStep?.recognise(source.head, refused)
-    if (!recognising) return { headers, refused }
-    return recognising.then((probe) => {
-      if (!probe) return { headers, refused }
-      return whenDone(readBody(source), (raw) =>
-        isFailure(raw)
-          ? { headers, ...refusalOf(raw), probe }
-          : { headers, refused, probe, body: raw.bytes, release: raw.release },
-      )
-    })
-  }
-
+  /** For a probe also after the headers were a reason to refuse the request. */
   function readBody(source: CallbackSource): MaybePending<RawBody | BodyFailure> {
     if (stopping?.aborted) return 'ERR_SHUTTING_DOWN'
     source.beforeBody?.()
     const { contentLength } = source.head.headers
     return source.readBody({ limits, memory, contentLength, stopping })
   }
+
+  return { readCallback, readBody }
 }
 
-function isFailure(raw: RawBody | BodyFailure): raw is BodyFailure {
+export function isFailure(raw: RawBody | BodyFailure): raw is BodyFailure {
   return typeof raw === 'string' || 'refused' in raw
 }
 
-function refusalOf(failure: BodyFailure): Refusal {
+export function refusalOf(failure: BodyFailure): Refusal {
   return typeof failure === 'string' ? { refused: failure } : failure
 }

@@ -8,7 +8,7 @@ import { callbackReader, type Intake } from './read-callback.js'
 
 /** For middleware whose answer is written by the middleware after it. */
 export function requestReader(limits: BodyLimits): (request: IncomingMessage) => Promise<Intake> {
-  const readCallback = callbackReader(limits)
+  const { readCallback } = callbackReader(limits)
   const joinBatch = createBatches()
   return async (request) => {
     const source = {

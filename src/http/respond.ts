@@ -1,8 +1,8 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
 import { setImmediate } from 'node:timers'
-import type { OutcomeCode } from '../callback/outcomes.js'
-import { answerTo, reportAnswer, type Answered } from './answer.js'
+import type { Outcome, OutcomeCode, ProbeOutcome } from '../callback/outcomes.js'
+import { answerTo } from './answer.js'
 
 /** After these outcomes the rest of the body is not needed, or will not arrive. */
 const CLOSES: ReadonlySet<OutcomeCode> = new Set([
@@ -24,8 +24,6 @@ interface AnswerOptions {
   readonly lingerMs: number
   /** The sender waits for `100 Continue` and has sent no byte of the body. */
   readonly awaitsContinue: boolean
-  /** In place of the ordinary answer, to a probe. */
-  readonly report?: string | undefined
 }
 
 /**
@@ -35,14 +33,14 @@ interface AnswerOptions {
 export function respond(
   request: IncomingMessage,
   response: ServerResponse,
-  outcome: Answered,
-  { lingerMs, awaitsContinue, report }: AnswerOptions,
+  outcome: Outcome | ProbeOutcome,
+  { lingerMs, awaitsContinue }: AnswerOptions,
 ): void {
   if (response.headersSent || response.destroyed) return
   // The sender has hung up. A response that waits for an earlier one of its connection is not destroyed then.
   if (request.complete === false && request.destroyed) return
   const { code } = outcome
-  const answer = report === undefined ? answerTo(outcome) : reportAnswer(report)
+  const answer = answerTo(outcome)
   const { status, headers: answerHeaders } = answer
   const headers: OutgoingHttpHeaders = { 'Content-Length': answer.body.length, ...answerHeaders }
   // Node drops the body of an answer to HEAD, but throws for it with `rejectNonStandardBodyWrites`.

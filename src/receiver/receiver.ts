@@ -6,7 +6,7 @@ import { checkIsFunction } from '../base/check-is-function.js'
 import { CountersignError } from '../base/errors.js'
 import { invalidOption } from '../base/option-checks.js'
 import { warnOfGaps } from '../handlers/handler-gaps.js'
-import { answerTo, reportAnswer, type CallbackAnswer } from '../http/answer.js'
+import { answerTo, type CallbackAnswer } from '../http/answer.js'
 import { callbackListener, type CallbackListener } from '../http/callback-listener.js'
 import { fromFetch, toFetch } from '../http/fetch-request.js'
 import { FETCHED_BODY, readPlainBody, RECEIVED_BODY, type BodyTexts } from '../http/plain-body.js'
@@ -139,16 +139,14 @@ export class Receiver<Events extends object = AnyEvents> extends Registration<Ev
 
   async #receive(request: PlainRequest, bodyTexts: BodyTexts): Promise<ReceivedCallback> {
     let received!: Outcome
-    let probed: string | undefined
     await this.#parts.processCallback({
       head: plainHead(request),
       readBody: (options) => readPlainBody(request.body, options, bodyTexts),
-      answer(outcome, report) {
+      answer(outcome) {
         received = outcome
-        probed = report
       },
     })
-    return { outcome: received, ...(probed === undefined ? answerTo(received) : reportAnswer(probed)) }
+    return { outcome: received, ...answerTo(received) }
   }
 
   /**
