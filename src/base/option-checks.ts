@@ -1,4 +1,5 @@
 import { OptionError } from './errors.js'
+import { hintForWord } from './service-words.js'
 import { similarName } from './similar-name.js'
 
 /** Where an option is given, for the message: `createReceiver`, `new MemoryIdempotencyStore`. */
@@ -24,16 +25,21 @@ export function checkKnownOptions(
 ): void {
   if (!isRecord(options)) {
     const name = within ? partOf(within, 'options') : 'options'
-    throw invalidOption(owner, name, options, 'pass one object with named options', kindOf(options))
+    const cure = `pass one object with named options: ${known.join(', ')}`
+    throw invalidOption(owner, name, options, cure, kindOf(options))
   }
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue
-    const meant = similarName(name, known)
-    const guess = meant === undefined ? '' : ` Did you mean ${JSON.stringify(meant)}?`
-    const problem = `has no option ${JSON.stringify(name)}. Its options are ${known.join(', ')}.${guess}`
+    const hint = hintForWord(name, known) ?? guess(name, known)
+    const problem = `has no option ${JSON.stringify(name)}. Its options are ${known.join(', ')}.${hint && ` ${hint}`}`
     const messageFor = (where: Owner) => `${where}${within ? `: ${within.part}` : ''} ${problem}`
     throw new OptionError('ERR_OPTION_UNKNOWN', owner, within?.option ?? name, messageFor)
   }
+}
+
+function guess(name: string, known: readonly string[]): string {
+  const meant = similarName(name, known)
+  return meant === undefined ? '' : `Did you mean ${JSON.stringify(meant)}?`
 }
 
 /** Whether a value is an object and not an array. */
