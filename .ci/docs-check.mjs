@@ -3,7 +3,7 @@
 // package.
 //
 //   node .ci/docs-check.mjs            checks
-//   node .ci/docs-check.mjs --write    writes the table of outcomes into docs/outcomes.md
+//   node .ci/docs-check.mjs --write    writes the tables of docs/outcomes.md and docs/compatibility.md
 //
 // An HTML comment on the line before a code block may say:
 //   <!-- not run: reason -->    it is not checked
@@ -15,13 +15,17 @@ import { checkCitations } from './docs/citations.mjs'
 import { checkCodes, checkOutcomes, writeOutcomes } from './docs/codes.mjs'
 import { checkCommands } from './docs/commands.mjs'
 import { parseDocument } from './docs/document.mjs'
+import { checkCompatibility, writeCompatibility } from './docs/compatibility.mjs'
 import { checkLinks } from './docs/links.mjs'
 import { checkPaths } from './docs/paths.mjs'
 import { checkPrograms } from './docs/programs.mjs'
 import { root } from './docs/project.mjs'
 import { checkTables } from './docs/tables.mjs'
 
-if (process.argv.includes('--write')) await writeOutcomes()
+if (process.argv.includes('--write')) {
+  await writeOutcomes()
+  await writeCompatibility()
+}
 
 const pages = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).map(
   (name) => `docs/${name}`,
@@ -41,6 +45,7 @@ const problems = [
   ...[...documents, benchmarks].flatMap(checkPaths),
   ...checkCitations(),
   ...(await checkOutcomes()),
+  ...(await checkCompatibility()),
   ...checkCodes(),
 ]
 for (const problem of problems) console.error(problem)

@@ -30,7 +30,7 @@ const FLAGS = [
   '--target',
   'es2022',
 ]
-/** What the README says. */
+/** What docs/compatibility.md says. */
 const MAX_INSTALLED_KB = 12_000
 const temporary = mkdtempSync(join(tmpdir(), 'countersign-package-'))
 

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 
 const root = join(__dirname, '../..')
@@ -27,12 +27,6 @@ test('there are at most 200 names, and 90 in the root', () => {
   const counts = exported.map(([, names]) => names.length)
   expect(counts[0]).toBeLessThanOrEqual(90)
   expect(counts.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(200)
-})
-
-test('each page is in the list of pages of README.md', () => {
-  const pages = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md'))
-  const readme = read('README.md')
-  expect(pages.filter((page) => !readme.includes(`](docs/${page})`))).toEqual([])
 })
 
 /** The names that each item of a list begins with, by the heading above it. */

@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import { parseReceiverOptions } from '../../src/receiver/settings.js'
 import { subscription } from '../support/subscription.js'
 
-const readme = readFileSync(join(__dirname, '../../README.md'), 'utf8')
+const read = (path: string) => readFileSync(join(__dirname, '../..', path), 'utf8')
+const page = read('docs/options.md')
 
-it('the defaults are those of the README', () => {
+it('the defaults are those of docs/options.md', () => {
   const options = { subscriptions: [subscription] }
   const { limits, handlerTimeoutMs, leaseMs, stopTimeoutMs, authentication } = parseReceiverOptions(options)
   const { toleranceMs, futureToleranceMs, dependencyTimeoutMs } = authentication
@@ -23,6 +24,6 @@ it('the defaults are those of the README', () => {
 
 /** The number in the second column of the option's row. */
 function documented(option: string): number {
-  const row = new RegExp(`^\\| \`${option}\` +\\| ([\\d,]+)`, 'm').exec(readme)
+  const row = new RegExp(`^\\| \`${option}\` +\\| ([\\d,]+)`, 'm').exec(page)
   return Number(row?.[1]?.replaceAll(',', ''))
 }

@@ -4,7 +4,7 @@ import { createServer as createHttp2Server } from 'node:http2'
 import { createReceiver, captureRawBody, verifySignature, type CallbackEvent } from '../../src/index.js'
 import { equal } from './equal.js'
 
-// As the README says.
+// As docs/middleware.md says.
 declare global {
   namespace Express {
     interface Request {
