@@ -13,6 +13,7 @@ const CALLS = [
   'act',
   'prune',
   'list',
+  'count',
   'show',
   'related',
   'stats',
@@ -20,45 +21,49 @@ const CALLS = [
 ]
 
 /**
- * An inbox that many processes reach over a network: each call takes time on the way there and back, may fail before it takes
- * place, and its answer may be lost after it did. What was sent takes place also when the process that sent it has died.
+ * The way of processes to their inbox: each call takes time on the way there and back, may fail before it takes place, and its answer
+ * may be lost after it did. Over a network, what was sent takes place also when the process that sent it has died.
  */
 export class Database {
   /** Which faults there are now: set by the plan. */
   faults = { fails: 0, loses: 0, slowMs: 0 }
   #world
-  #engine
   #random
-  #judge
+  #isRemote
+  #took
+  /** By process, the calls that its inbox has not answered. */
+  #underWay = new Map()
 
-  constructor(world, engine, random, judge) {
+  /** `took` is called with the process, the call and its result after each call that an inbox has answered. */
+  constructor(world, random, { isRemote, took }) {
     this.#world = world
-    this.#engine = engine
     this.#random = random
-    this.#judge = judge
+    this.#isRemote = isRemote
+    this.#took = took
   }
 
-  /** The engine as one process sees it. */
-  seenBy(process) {
-    const engine = {
-      retentionMs: this.#engine.retentionMs,
-      discardedRetentionMs: this.#engine.discardedRetentionMs,
-      open: async () => {},
-      close: async () => {},
-    }
-    for (const call of CALLS) engine[call] = (...args) => this.#call(process, call, args)
-    return engine
+  /** An engine as a process sees it. */
+  seenBy(process, engine) {
+    const { retentionMs, discardedRetentionMs } = engine
+    const seen = { retentionMs, discardedRetentionMs, open: async () => {}, close: async () => {} }
+    if (!this.#isRemote) for (const call of ['open', 'close']) seen[call] = (opener) => engine[call](opener)
+    for (const call of CALLS) seen[call] = (...args) => this.#call(process, engine, call, args)
+    return seen
   }
 
-  #call(process, call, args) {
+  /** The names of the calls that a process has made and its inbox has not answered; an action of an operator by its own name. */
+  underWay(process) {
+    return [...(this.#underWay.get(process) ?? [])].map(({ name }) => name)
+  }
+
+  #call(process, engine, call, args) {
     return new Promise((resolve, reject) => {
       const fails = this.#random.happens(this.faults.fails)
-      this.#world.after(this.#travelMs(), async () => {
+      const carryOut = async () => {
         let answer
         try {
           if (fails) throw new LostAnswerError('the connection was refused')
-          const result = await this.#engine[call](...args)
-          await this.#judge.took(process, call, args, result)
+          const result = await this.#carriedOut(process, engine, call, args)
           answer = this.#random.happens(this.faults.loses)
             ? () => reject(new LostAnswerError('the connection was lost'))
             : () => resolve(result)
@@ -66,8 +71,23 @@ export class Database {
           answer = () => reject(error)
         }
         this.#world.after(this.#travelMs(), answer, process)
-      })
+      }
+      this.#world.after(this.#travelMs(), carryOut, this.#isRemote ? undefined : process)
     })
+  }
+
+  async #carriedOut(process, engine, call, args) {
+    const underWay = this.#underWay.get(process) ?? new Set()
+    this.#underWay.set(process, underWay)
+    const name = { name: call === 'act' ? args[1] : call }
+    underWay.add(name)
+    try {
+      const result = await engine[call](...args)
+      await this.#took(process, name.name)
+      return result
+    } finally {
+      underWay.delete(name)
+    }
   }
 
   #travelMs() {

@@ -31,7 +31,6 @@ export class Judge {
   isOver = false
   #world
   #settings
-  #engine
   /** By id, what the entries were after the latest call. */
   #entries = new Map()
   /** Ids of entries about which an operator has decided, and when. */
@@ -41,10 +40,9 @@ export class Judge {
   /** When something went wrong that explains that a callback is handled again. */
   #troubles = []
 
-  constructor(world, settings, engine) {
+  constructor(world, settings) {
     this.#world = world
     this.#settings = settings
-    this.#engine = engine
   }
 
   fault(what) {
@@ -83,22 +81,21 @@ export class Judge {
     return entries.some((entry) => entry.bodyId === idOf(callback, 'body'))
   }
 
-  /** A call has taken place in the inbox. */
-  async took(process, call, args, result) {
-    const { entries } = await this.#engine.list({}, { limit: 1_000 })
+  /** What the inbox has, after the calls with these names. */
+  looks(process, calls, entries) {
     const now = new Map(entries.map((entry) => [entry.id, entry]))
-    const name = call === 'act' ? args[1] : call
     for (const id of new Set([...this.#entries.keys(), ...now.keys()])) {
       const [before, after] = [this.#entries.get(id), now.get(id)]
-      const move = `${stateOf(before)}>${stateOf(after)}`
-      if (call === 'act' && args[0] === id && result.done) this.#decided.set(id, this.#world.time)
-      if (stateOf(before) === stateOf(after)) continue
-      const who = after ?? before
+      if ((after?.decisions ?? 0) > (before?.decisions ?? 0)) this.#decided.set(id, this.#world.time)
+      const [from, to] = [stateOf(before), stateOf(after)]
+      if (from === to) continue
+      const by = [...new Set(calls)].join(' + ')
+      const who = this.#nameOf(after ?? before)
       this.#world.note(
         process.name,
-        `${name}: entry ${id} (${this.#nameOf(who)}) ${before?.state ?? 'none'} > ${after?.state ?? 'none'}`,
+        `${by}: entry ${id} (${who}) ${before?.state ?? 'none'} > ${after?.state ?? 'none'}`,
       )
-      if (MOVES[name] && !MOVES[name].includes(move)) this.fault(`${name} moved entry ${id} from ${move}`)
+      if (!statesAfter(from, calls).has(to)) this.fault(`${by} moved entry ${id} from ${from}>${to}`)
     }
     this.#entries = now
   }
@@ -203,6 +200,14 @@ export class Judge {
         this.fault(`entry ${entry.id} is handled, and no handler has succeeded`)
     }
   }
+}
+
+/** Where these calls may bring an entry, if they were carried out in one transaction. */
+function statesAfter(from, calls) {
+  const moves = calls.flatMap((call) => MOVES[call] ?? []).map((move) => move.split('>'))
+  const states = new Set([from])
+  for (const state of states) for (const [before, after] of moves) if (before === state) states.add(after)
+  return states
 }
 
 function stateOf(entry) {

@@ -1,7 +1,10 @@
 import { createReceiver, createWorker, MemoryInbox } from '../../dist/index.js'
 import { ENVIRONMENT } from '../../dist/base/environment.js'
 import { ENGINE, Inbox } from '../../dist/inbox/inbox.js'
+import { IN_PROCESS } from '../../dist/inbox/sqlite/sqlite-inbox.js'
+import { SqliteInbox } from '../../dist/sqlite.js'
 import { Database } from './database.mjs'
+import { SimulatedFile } from './file.mjs'
 import { Judge } from './judge.mjs'
 import { Random } from './random.mjs'
 import { idOf, OTHER_SUBSCRIPTION, requestOf, SUBSCRIPTION } from './senders.mjs'
@@ -10,11 +13,16 @@ import { Process, World } from './world.mjs'
 /** How long after the last fault everything has to be over, in milliseconds. */
 const QUIET_MS = 120_000
 const LOOKS_EVERY_MS = 1_000
+const DECISIONS = ['retry', 'release', 'discard', 'undo']
 
 /** Carries out a plan. Resolves to what was wrong, and to the trace of what happened. */
 export async function simulate(plan) {
   const simulation = new Simulation(plan)
-  await simulation.run()
+  try {
+    await simulation.run()
+  } finally {
+    simulation.end()
+  }
   return { faults: simulation.judge.faults, trace: simulation.world.trace, steps: simulation.world.steps }
 }
 
@@ -27,6 +35,12 @@ class Simulation {
   #places = []
   #signedAt = new Map()
   #actionsLeft
+  /** With SQLite, the file that the processes share. */
+  #file
+  /** Otherwise the engine that they share, and how many decisions it has about each entry. */
+  #engine
+  #decisions = new Map()
+  #operators = 0
 
   constructor(plan) {
     this.#plan = plan
@@ -34,12 +48,19 @@ class Simulation {
     this.world = new World(seed)
     this.#random = new Random(`chance ${seed}`)
     this.#server = new Process(this.world, 'server', { seed })
-    const engine = new MemoryInbox({ [ENVIRONMENT]: this.#server.environment })[ENGINE]
-    this.judge = new Judge(this.world, { ...settings, isSlow: settings.slowMs > 0 }, engine)
-    this.#database = new Database(this.world, engine, new Random(`database ${seed}`), this.judge)
+    this.judge = new Judge(this.world, { ...settings, isSlow: settings.slowMs > 0 })
+    const isRemote = settings.inbox === 'memory'
+    if (isRemote) this.#engine = new MemoryInbox({ [ENVIRONMENT]: this.#server.environment })[ENGINE]
+    else
+      this.#file = new SimulatedFile((process, entries) =>
+        this.judge.looks(process, this.#database.underWay(process), entries),
+      )
+    const took = async (process, call) => {
+      if (isRemote) this.judge.looks(process, [call], await this.#entries(call))
+    }
+    this.#database = new Database(this.world, new Random(`database ${seed}`), { isRemote, took })
     this.#database.faults.slowMs = settings.slowMs
     this.#actionsLeft = plan.actions.length
-    this.engine = engine
     for (const { callback } of plan.actions) if (callback) this.judge.knows(callback)
   }
 
@@ -56,8 +77,35 @@ class Simulation {
     const inTime = await this.world.run(QUIET_MS, { isOver })
     if (this.judge.faults.length > 0) return
     if (!inTime) this.judge.fault('too many steps: something goes on for ever')
+    if (this.#file) this.judge.looks({ name: 'judge' }, [], this.#file.entries())
     this.judge.end()
+  }
+
+  end() {
     for (const { process } of this.#places) process.kill()
+    this.#file?.delete()
+  }
+
+  /** What the inbox in memory has after a call with this name. */
+  async #entries(call) {
+    const { entries } = await this.#engine.list({}, { limit: 1_000 })
+    if (DECISIONS.includes(call))
+      for (const { id } of entries) this.#decisions.set(id, (await this.#engine.show(id)).history.length)
+    return entries.map((entry) => ({ ...entry, decisions: this.#decisions.get(entry.id) ?? 0 }))
+  }
+
+  /** The inbox of a process: of its own, or the one that all share. */
+  #engineFor(process) {
+    if (this.#engine) return this.#database.seenBy(process, this.#engine)
+    const environment = { ...process.environment, now: this.#server.environment.now }
+    const driver = this.#file.driverOf(process)
+    const inbox = new SqliteInbox({
+      file: this.#file.path,
+      [ENVIRONMENT]: environment,
+      [IN_PROCESS]: driver,
+      logger: false,
+    })
+    return this.#database.seenBy(process, inbox[ENGINE])
   }
 
   /** Once everything was done, and every process lives, the judge is asked whether all is over. */
@@ -81,9 +129,8 @@ class Simulation {
       drift: settings.driftOf[place],
       offsetMs: settings.offsetsMs[place] + (this.#places[place]?.setByMs ?? 0),
     })
-    const inbox = new Inbox(this.#database.seenBy(process))
     const own = {
-      inbox,
+      inbox: new Inbox(this.#engineFor(process)),
       logger: false,
       concurrency: settings.concurrency,
       leaseMs: settings.leaseMs,
@@ -249,11 +296,23 @@ class Simulation {
 
   /** An operator looks at the entries, and decides about one of them. */
   async _decide({ action, entry, again }) {
-    const { entries } = await this.engine.list({}, {})
-    if (entries.length === 0) return
-    const { id } = entries[Math.floor(entry * entries.length)]
-    const result = await this.engine.act(id, action, { by: 'operator', again })
-    await this.judge.took({ name: 'operator' }, 'act', [id, action, { again }], result)
-    this.world.note('operator', `${action} of entry ${id}: ${result.done ? 'done' : result.code}`)
+    const { seed } = this.#plan
+    const process = new Process(this.world, `operator ${++this.#operators}`, { seed })
+    const engine = this.#engineFor(process)
+    this.#underWay++
+    try {
+      await engine.open()
+      const { entries } = await engine.list({}, {})
+      if (entries.length > 0) {
+        const { id } = entries[Math.floor(entry * entries.length)]
+        const result = await engine.act(id, action, { by: 'operator', again })
+        this.world.note(process.name, `${action} of entry ${id}: ${result.done ? 'done' : result.code}`)
+      }
+      await engine.close()
+    } catch (error) {
+      this.world.note(process.name, `${action}: ${error.message}`)
+    }
+    process.kill()
+    this.#underWay--
   }
 }

@@ -13,13 +13,17 @@ it('nothing is wrong in the first schedules, which are the same in each run of t
   expect(await simulated('--seed', '1', '--runs', '150')).toContain('\n150 schedules, ')
 })
 
-it('a seed is one run', async () => {
-  const [one, other] = await Promise.all([1, 2].map(() => simulated('--seed', '1001', '--trace')))
+/** As plan.mjs chooses them. */
+const INBOXES = process.getBuiltinModule?.('node:sqlite') ? ['memory', 'sqlite'] : ['memory']
+
+it.each(INBOXES)('a seed is one run, with the inbox: %s', async (inbox) => {
+  const args = ['--seed', '1001', '--inbox', inbox, '--trace']
+  const [one, other] = await Promise.all([1, 2].map(() => simulated(...args)))
   const traceOf = (output: string) => output.split('\n').slice(0, -2)
   expect(traceOf(one!).length).toBeGreaterThan(50)
   expect(traceOf(one!)).toEqual(traceOf(other!))
 })
 
 it('a step of the clock of the inbox between the begin of a run and its answer is no fault', async () => {
-  expect(await simulated('--seed', '5020106')).toContain('\n1 schedules, ')
+  expect(await simulated('--seed', '5020106', '--inbox', 'memory')).toContain('\n1 schedules, ')
 })

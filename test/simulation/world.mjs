@@ -83,6 +83,8 @@ export class World {
 export class Process {
   isDead = false
   pausedUntil = 0
+  /** Called once when it dies. */
+  atDeath = () => {}
   #world
   #random
   #drift
@@ -101,7 +103,9 @@ export class Process {
   }
 
   kill() {
+    if (this.isDead) return
     this.isDead = true
+    this.atDeath()
     this.diedAt = this.#world.time
   }
 

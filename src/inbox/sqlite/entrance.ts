@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { delay, type Environment } from '../../base/environment.js'
 import { CountersignError } from '../../base/errors.js'
 import type { SqliteDriver } from './driver.js'
 import { Gate } from './gate.js'
@@ -16,6 +16,7 @@ export async function enter(
   driver: SqliteDriver,
   file: string,
   repaired: () => void,
+  environment: Environment,
 ): Promise<{ leave(): void }> {
   for (const path of [gateOf(file), doubtOf(file).path]) createBeside(file, path)
   const gate = new Gate(driver, gateOf(file))
@@ -25,7 +26,7 @@ export async function enter(
       gate.openToOthers()
     }
     gate.share()
-    await untilCheckpointsEnd(file)
+    await untilCheckpointsEnd(file, environment)
     refuseDoubt(file)
     return { leave: () => gate.close() }
   } catch (error) {
@@ -35,13 +36,13 @@ export async function enter(
 }
 
 /** Waits until no other process copies the log. If one has died meanwhile, the inbox is in doubt. */
-export async function untilCheckpointsEnd(file: string): Promise<void> {
+export async function untilCheckpointsEnd(file: string, environment: Environment): Promise<void> {
   const seen = setCheckpointMarks(file)
   const doubt = doubtOf(file)
-  const giveUpAt = performance.now() + CHECKPOINT_LIMIT_MS
+  const giveUpAt = environment.monotonic() + CHECKPOINT_LIMIT_MS
   while (seen.some(({ isSet }) => isSet) && !doubt.isSet) {
-    if (performance.now() > giveUpAt) return doubt.set()
-    await delay(LOOK_AGAIN_MS)
+    if (environment.monotonic() > giveUpAt) return doubt.set()
+    await delay(environment, LOOK_AGAIN_MS)
   }
 }
 

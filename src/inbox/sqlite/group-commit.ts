@@ -6,6 +6,7 @@ import { nextTick } from '../../base/next-tick.js'
 import type { Logger } from '../../logging/logger.js'
 import type { AddResult } from '../engine.js'
 import { CommitQueue, type Waiting, type WaitingArrival, type WaitingWrite } from './commit-queue.js'
+import type { SqliteDriver } from './driver.js'
 import { inboxError, isBusy } from './inbox-error.js'
 import type { ArrivalToStore, ReadArguments, Reads, Write, Writes } from './operations.js'
 import { closedError, Store, type StoreHost, type Written } from './store.js'
@@ -20,6 +21,8 @@ interface GroupCommitOptions {
   readonly logger: Logger
   readonly environment: Environment
   readonly mayHaveThread: boolean
+  /** The driver of a store without a thread, if it is not the usual one. */
+  readonly driver: SqliteDriver | undefined
 }
 
 /**
@@ -144,7 +147,8 @@ export class GroupCommit {
 }
 
 /** A thread, or this process where there can be none. */
-function hostOf({ file, busyTimeoutMs, logger, environment, mayHaveThread }: GroupCommitOptions): StoreHost {
+function hostOf(options: GroupCommitOptions): StoreHost {
+  const { file, busyTimeoutMs, logger, environment, mayHaveThread, driver } = options
   const settings = { file, busyTimeoutMs }
   // Not in the simulation, whose time is not that of a thread, and not where the sources are run by a test.
   if (mayHaveThread && environment === SYSTEM && !__filename.endsWith('.ts')) {
@@ -160,5 +164,5 @@ function hostOf({ file, busyTimeoutMs, logger, environment, mayHaveThread }: Gro
       logger.warn({ code: 'WARN_INBOX_WITHOUT_THREAD', file, err: error }, message)
     }
   }
-  return new Store(settings, logger, environment)
+  return new Store(settings, logger, environment, driver)
 }

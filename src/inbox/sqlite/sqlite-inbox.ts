@@ -36,6 +36,7 @@ import { InboxOpeners } from '../inbox-openers.js'
 import { RETENTION_OPTIONS, retentionOptions, type RetentionOptions } from '../retention.js'
 import type { Decision } from '../operator-action.js'
 import { storedHeaders } from '../stored-headers.js'
+import type { SqliteDriver } from './driver.js'
 import { GroupCommit } from './group-commit.js'
 import { callbackOfThread, withBuffer } from './thread-messages.js'
 
@@ -100,6 +101,7 @@ class SqliteEngine implements InboxEngine {
       logger: loggerOption(OWNER, options.logger),
       environment,
       mayHaveThread: !(IN_PROCESS in options),
+      driver: (options as InProcess)[IN_PROCESS],
     })
   }
 
@@ -198,8 +200,15 @@ function tokenOf({ id, token }: ClaimToken): ClaimToken {
   return { id, token }
 }
 
-/** The option by which the command line keeps the file in its own thread. It is not a part of the public interface. */
+/**
+ * The option by which the command line keeps the file in its own thread. The simulation does so with a driver of its own. It is not
+ * a part of the public interface.
+ */
 export const IN_PROCESS: unique symbol = Symbol.for('countersign.in-process')
+
+interface InProcess {
+  readonly [IN_PROCESS]?: SqliteDriver | undefined
+}
 
 const OWNER = 'new SqliteInbox'
 const KNOWN = [

@@ -1,6 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { CountersignError } from '../../base/errors.js'
-import { every, type Environment } from '../../base/environment.js'
+import { delay, every, type Environment } from '../../base/environment.js'
 import type { Logger } from '../../logging/logger.js'
 import type { AddResult } from '../engine.js'
 import { add } from './add.js'
@@ -80,8 +79,9 @@ export class Store implements StoreHost {
   #refusedFor: OpenFile | undefined
   #isClosed = false
 
-  constructor(settings: StoreSettings, logger: Logger, environment: Environment) {
+  constructor(settings: StoreSettings, logger: Logger, environment: Environment, driver?: SqliteDriver) {
     this.#settings = settings
+    this.#driver = driver
     this.#logger = logger
     this.#environment = environment
     this.#watchLog = watchLog(settings.file, logger)
@@ -115,10 +115,10 @@ export class Store implements StoreHost {
         return await this.read('nothing')
       } catch (error) {
         // The other processes let go of the file within a second, and one of all copies it.
-        giveUpAt ??= performance.now() + REPAIR_LIMIT_MS
-        if (!doubtOf(this.#settings.file).isSet || performance.now() > giveUpAt) throw error
+        giveUpAt ??= this.#environment.monotonic() + REPAIR_LIMIT_MS
+        if (!doubtOf(this.#settings.file).isSet || this.#environment.monotonic() > giveUpAt) throw error
       }
-      await delay(OPEN_AGAIN_MS)
+      await delay(this.#environment, OPEN_AGAIN_MS)
     }
   }
 
@@ -129,7 +129,7 @@ export class Store implements StoreHost {
     for (let tries = 0; tries < COMPLETE_TRIES && this.#open?.connection.mayClose; tries++) {
       this.#look()
       if (!this.#open?.mark.isSet) break
-      await delay(COMPLETE_AGAIN_MS)
+      await delay(this.#environment, COMPLETE_AGAIN_MS)
     }
     this.#drop()
   }
@@ -153,7 +153,7 @@ export class Store implements StoreHost {
   }
 
   async #readStep<Result>(step: (db: Connection) => Result): Promise<Result> {
-    const giveUpAt = performance.now() + this.#settings.busyTimeoutMs
+    const giveUpAt = this.#environment.monotonic() + this.#settings.busyTimeoutMs
     for (;;) {
       try {
         return await this.#use(({ connection }) => {
@@ -161,9 +161,10 @@ export class Store implements StoreHost {
           return step(connection)
         })
       } catch (error) {
-        if (!isBusy(error) || performance.now() >= giveUpAt) throw inboxError(error, this.#settings.file)
+        if (!isBusy(error) || this.#environment.monotonic() >= giveUpAt)
+          throw inboxError(error, this.#settings.file)
       }
-      await delay(READ_AGAIN_MS)
+      await delay(this.#environment, READ_AGAIN_MS)
     }
   }
 
@@ -199,9 +200,9 @@ export class Store implements StoreHost {
     // What is in doubt is ours, and may be unreadable before it was copied.
     if (!doubtOf(file).isSet) lookFirst(driver, file)
     refuseLostLog(driver, file)
-    const entrance = await enter(driver, file, () =>
-      this.#logger.warn({ file }, 'the inbox was copied to other blocks of the disk, and is in use again'),
-    )
+    const repaired = () =>
+      this.#logger.warn({ file }, 'the inbox was copied to other blocks of the disk, and is in use again')
+    const entrance = await enter(driver, file, repaired, this.#environment)
     try {
       return (this.#open = await this.#openWithin(driver, entrance))
     } catch (error) {
@@ -217,7 +218,7 @@ export class Store implements StoreHost {
     const connection = new Connection(driver, file)
     try {
       // Another process may have begun one before this connection could see what it does.
-      await untilCheckpointsEnd(file)
+      await untilCheckpointsEnd(file, this.#environment)
       refuseDoubt(file)
       if (this.#isClosed) throw closedError(file)
       const checkpoints = new Checkpoints(connection, mark)
@@ -262,7 +263,7 @@ export class Store implements StoreHost {
     if (error === this.#lastFailure?.error) return
     if (putsInDoubt(error)) this.#doubt(error)
     if (this.#open && (putsInDoubt(error) || needsReopening(error))) this.#drop()
-    if (!this.#open && !isBusy(error)) this.#lastFailure = { error, at: performance.now() }
+    if (!this.#open && !isBusy(error)) this.#lastFailure = { error, at: this.#environment.monotonic() }
   }
 
   #doubt(error: unknown): void {
@@ -281,7 +282,7 @@ export class Store implements StoreHost {
   }
 
   #throwLastFailure(): void {
-    if (this.#lastFailure && performance.now() - this.#lastFailure.at < TRY_AGAIN_AFTER_MS)
+    if (this.#lastFailure && this.#environment.monotonic() - this.#lastFailure.at < TRY_AGAIN_AFTER_MS)
       throw this.#lastFailure.error
   }
 
@@ -300,7 +301,7 @@ export class Store implements StoreHost {
     const error = new CountersignError('ERR_INBOX_REPLACED', `${file}: ${message}`)
     if (this.#refusedFor !== open) this.#logger.error({ code: error.code, file }, message)
     this.#refusedFor = open
-    this.#lastFailure = { error, at: performance.now() }
+    this.#lastFailure = { error, at: this.#environment.monotonic() }
     throw error
   }
 

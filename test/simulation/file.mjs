@@ -1,0 +1,110 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { loadDriver } from '../../dist/inbox/sqlite/driver.js'
+import { unpackUuid } from '../../dist/inbox/sqlite/packed-uuid.js'
+
+/** On a RAM disk if there is one: the syncs of a disk would take most of the time. */
+const FOLDER = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+const DRIVER = await loadDriver()
+
+/** The file of an inbox on the machine of this world, with SQLite as it is. */
+export class SimulatedFile {
+  path
+  #folder
+  #committed
+  /** By process, what it has open. */
+  #open = new Map()
+
+  /** `committed` is called with the process and the entries after each commit. */
+  constructor(committed) {
+    this.#folder = mkdtempSync(join(FOLDER, 'countersign-simulation-'))
+    this.path = join(this.#folder, 'callbacks.db')
+    this.#committed = committed
+  }
+
+  /** SQLite as a process uses it. */
+  driverOf(process) {
+    const open = new Set()
+    this.#open.set(process, open)
+    process.atDeath = () => this.#release(process)
+    const committed = (database) => this.#committed(process, entriesIn(database))
+    class DatabaseSync {
+      #database
+      #look
+
+      constructor(path, { readOnly = false } = {}) {
+        this.readOnly = readOnly
+        this.#database = new DRIVER.DatabaseSync(path, { readOnly })
+        open.add(this)
+      }
+
+      exec(sql) {
+        this.#database.exec(sql)
+      }
+
+      prepare(sql) {
+        const statement = this.#database.prepare(sql)
+        if (sql !== 'COMMIT') return statement
+        this.#look ??= statementsOf(this.#database)
+        return {
+          run: () => {
+            const result = statement.run()
+            committed(this.#look)
+            return result
+          },
+        }
+      }
+
+      close() {
+        open.delete(this)
+        this.#database.close()
+      }
+    }
+    return { name: DRIVER.name, DatabaseSync }
+  }
+
+  /** What is in the file now, seen by somebody who has not had it open. */
+  entries() {
+    const database = new DRIVER.DatabaseSync(this.path, { readOnly: true })
+    try {
+      return entriesIn(statementsOf(database))
+    } finally {
+      database.close()
+    }
+  }
+
+  delete() {
+    rmSync(this.#folder, { recursive: true })
+  }
+
+  /** The system closes what a process has open that dies. The log stays: the last connection only reads. */
+  #release(process) {
+    const open = [...this.#open.get(process)].sort((one, other) => one.readOnly - other.readOnly)
+    for (const database of open) database.close()
+    this.#open.delete(process)
+  }
+}
+
+const WAITS = ['stored', 'retrying']
+
+function statementsOf(database) {
+  return {
+    entries: database.prepare(
+      'SELECT id, idempotency_key, body_id, state, event_type, iif(ready, due_at, NULL) AS due_at, ' +
+        '(SELECT count(*) FROM history WHERE entry_id = entries.id) AS decisions FROM entries ORDER BY id',
+    ),
+  }
+}
+
+function entriesIn({ entries }) {
+  return entries.all().map((row) => ({
+    id: String(row.id),
+    idempotencyKey: unpackUuid(row.idempotency_key),
+    bodyId: row.body_id === null ? undefined : unpackUuid(row.body_id),
+    // No worker has a handler for the other types.
+    state: WAITS.includes(row.state) && row.event_type !== 'transfer' ? 'unhandled' : row.state,
+    dueAt: row.due_at ?? undefined,
+    decisions: row.decisions,
+  }))
+}
