@@ -15,12 +15,8 @@ export function checkPrograms(blocks) {
     .map((block, index) => ({ ...block, file: fileName(block, index) }))
   for (const { file, code } of programs) writeFileSync(join(folder, file), code)
   return [
-    ...compile(
-      'ts',
-      { strict: true, noUncheckedIndexedAccess: true, exactOptionalPropertyTypes: true },
-      programs,
-    ),
-    ...compile('js', { strict: true, noImplicitAny: false, allowJs: true, checkJs: true }, programs),
+    ...compile('ts', {}, programs),
+    ...compile('js', { noImplicitAny: false, allowJs: true, checkJs: true }, programs),
     ...programs.filter(({ environment }) => environment).flatMap(run),
   ]
 }
@@ -39,6 +35,9 @@ function compile(kind, options, programs) {
     module: 'nodenext',
     moduleDetection: 'force',
     types: ['node', 'jest'],
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    exactOptionalPropertyTypes: true,
     rootDir: '.',
     outDir: 'out',
     ...options,

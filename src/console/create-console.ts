@@ -19,7 +19,7 @@ export interface WebConsole extends Middleware {
  * @example
  *   app.use('/admin/callbacks', requireLogin, createConsole({
  *     receiver,
- *     operator: (req) => ({ name: req.user.email, role: req.user.isOperator ? 'decide' : 'view' }),
+ *     operator: (req: SignedInRequest) => ({ name: req.user.email, role: req.user.isOperator ? 'decide' : 'view' }),
  *   }))
  *
  * @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN

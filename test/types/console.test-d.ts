@@ -9,6 +9,19 @@ const app = express()
 app.use('/admin', createConsole({ inbox }))
 app.use('/admin', createConsole({ inbox, operator: async (request) => operatorOf(request.headers.host) }))
 
+function userOf(request: Request): string | undefined {
+  return request.get('X-User')
+}
+app.use(
+  '/admin',
+  createConsole({
+    inbox,
+    operator(request: Request) {
+      return operatorOf(userOf(request))
+    },
+  }),
+)
+
 type SignedIn = Request & { user: { email: string } }
 app.use(
   '/admin',

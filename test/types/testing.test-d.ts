@@ -9,6 +9,8 @@ const subscription = { eventTypeName: 'a.b', callbackUrl: 'https://a.example/', 
 const callback = signedCallback({ subscription })
 await fetch(callback.url, callback)
 await fetch(callback.url, { ...callback, headers: { ...callback.headers, Host: 'a.example' } })
+equal<string>()(callback.idempotencyKey)
+signedCallback({ subscription, idempotencyKey: callback.idempotencyKey })
 const bytes: Buffer = callback.body
 void bytes
 
