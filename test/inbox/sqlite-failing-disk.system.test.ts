@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { loadDriver } from '../../src/inbox/sqlite/driver.js'
 import { startProgram, untilPrinted, type StartedProgram } from '../support/built-program.js'
-import { canMakeFailingDisks, FailingDisk } from '../support/failing-disk.js'
+import { canMakeFailingDisks, FailingDisk, type FileSystem } from '../support/failing-disk.js'
 import { buildInboxProgram } from '../support/inbox-program.js'
 import { itWhere } from '../support/it-where.js'
 import { openAside, temporaryDirectory } from '../support/sqlite-file.js'
@@ -56,9 +56,9 @@ afterEach(async () => {
   for (const disk of disks.splice(0)) disk.remove()
 })
 
-function onFailingDisk(statements: string) {
+function onFailingDisk(statements: string, fileSystem?: FileSystem) {
   // On a busy machine the programs are far ahead of the test, and each copy needs as much room again.
-  const disk = new FailingDisk(1_000)
+  const disk = new FailingDisk(1_000, fileSystem)
   disks.push(disk)
   const file = join(disk.folder, 'callbacks.db')
   const program = buildInboxProgram(temporaryDirectory(), statements)
@@ -138,7 +138,7 @@ async function look(file: string, answered: readonly string[]) {
 const beginningsOf = (file: string) => readFileSync(`${file}-wal`).readUInt32BE(12)
 
 const SOUND = { lost: 0, isSound: true }
-const itOnFailingDisk = itWhere(canMakeFailingDisks, 'root, loop devices and mke2fs')
+const itOnFailingDisk = itWhere(canMakeFailingDisks('ext4'), 'root, loop devices and mke2fs')
 
 itOnFailingDisk(
   'when a sync of the database fails, nothing is answered 200 before the files were copied, and nothing is lost',
@@ -191,23 +191,24 @@ for (const what of ['goes on', 'is killed', 'ends'])
     60_000,
   )
 
-itOnFailingDisk(
-  'when syncs fail while two processes write, nothing is lost',
-  async () => {
-    const { disk, start, more, afterPowerFailure } = onFailingDisk(ADDING)
-    const [one] = [start(), start()]
-    await more(300, 'added')
-    disk.fail()
-    await more(1, 'refused ERR_INBOX_IO')
-    one.child.kill('SIGKILL')
-    await one.ended
-    disk.heal()
-    start()
-    await more(1_000, 'added')
-    expect(await afterPowerFailure()).toEqual(SOUND)
-  },
-  60_000,
-)
+for (const fileSystem of ['ext4', 'ext4 with dioread_lock', 'XFS'] as const)
+  itWhere(canMakeFailingDisks(fileSystem), `root, loop devices and ${fileSystem}`)(
+    `when syncs fail while two processes write to ${fileSystem}, nothing is lost`,
+    async () => {
+      const { disk, start, more, afterPowerFailure } = onFailingDisk(ADDING, fileSystem)
+      const [one] = [start(), start()]
+      await more(300, 'added')
+      disk.fail()
+      await more(1, 'refused ERR_INBOX_IO')
+      one.child.kill('SIGKILL')
+      await one.ended
+      disk.heal()
+      start()
+      await more(1_000, 'added')
+      expect(await afterPowerFailure()).toEqual(SOUND)
+    },
+    60_000,
+  )
 
 itOnFailingDisk(
   'when the database cannot be synced at the end, what the log holds is not lost',

@@ -12,8 +12,11 @@ import {
 import { basename, join } from 'node:path'
 import { temporaryFolder } from './server-program.js'
 
+/** How a block is allocated that is written for the first time differs between them. */
+export type FileSystem = 'ext4' | 'ext4 with dioread_lock' | 'XFS'
+
 /**
- * An ext4 file system on a loop device, whose blocks are in a file of a file system in memory. While that has no room, the kernel
+ * A file system on a loop device, whose blocks are in a file of a file system in memory. While that has no room, the kernel
  * fails to write each block that was never written before. Only root can make one.
  */
 export class FailingDisk {
@@ -21,8 +24,10 @@ export class FailingDisk {
   readonly #image = join(this.#memory, 'disk')
   readonly folder = join(this.#memory, 'mounted')
   readonly #mounted: string[] = []
+  readonly #fileSystem: FileSystem
 
-  constructor(megabytes: number) {
+  constructor(megabytes: number, fileSystem: FileSystem = 'ext4') {
+    this.#fileSystem = fileSystem
     run('mount', '-t', 'tmpfs', '-o', `size=${8 * megabytes}m`, 'tmpfs', this.#memory)
     try {
       this.#format(megabytes)
@@ -68,6 +73,8 @@ export class FailingDisk {
   #format(megabytes: number): void {
     closeSync(openSync(this.#image, 'w'))
     truncateSync(this.#image, megabytes * MEGABYTE)
+    // It writes all that it needs at the beginning.
+    if (this.#fileSystem === 'XFS') return void run('mkfs.xfs', '-q', '-f', '-d', 'agcount=2', this.#image)
     // What ext4 keeps for itself must not fail, or it refuses to be written at all. It is at the beginning of the disk.
     run('mke2fs', '-q', '-F', '-t', 'ext4', ...LAYOUT, this.#image)
     const own = Buffer.alloc(OWN_MEGABYTES * MEGABYTE)
@@ -83,7 +90,7 @@ export class FailingDisk {
     try {
       // The kernel takes a request that was written in part for success, so each has one block.
       writeFileSync(`/sys/block/${basename(device)}/queue/max_sectors_kb`, '4')
-      run('mount', '-t', 'ext4', device, folder)
+      run('mount', ...MOUNT_OPTIONS[this.#fileSystem], device, folder)
       this.#mounted.push(folder)
     } finally {
       // It ends with the mount.
@@ -93,6 +100,12 @@ export class FailingDisk {
 }
 
 const MEGABYTE = 1_048_576
+const MOUNT_OPTIONS: Readonly<Record<FileSystem, readonly string[]>> = {
+  ext4: ['-t', 'ext4'],
+  'ext4 with dioread_lock': ['-t', 'ext4', '-o', 'dioread_lock'],
+  // A copy has the UUID of what it is a copy of.
+  XFS: ['-t', 'xfs', '-o', 'nouuid'],
+}
 const LAYOUT =
   '-b 4096 -N 256 -O ^resize_inode -J size=8 -E packed_meta_blocks=1,lazy_itable_init=0,lazy_journal_init=0,nodiscard'.split(
     ' ',
@@ -104,12 +117,10 @@ function run(command: string, ...args: readonly string[]): string {
   return execFileSync(command, args, { stdio: ['ignore', 'pipe', 'pipe'], encoding: 'utf8' })
 }
 
-export const canMakeFailingDisks = canMake()
-
-function canMake(): boolean {
+export function canMakeFailingDisks(fileSystem: FileSystem): boolean {
   if (process.getuid?.() !== 0) return false
   try {
-    new FailingDisk(64).remove()
+    new FailingDisk(fileSystem === 'XFS' ? 400 : 64, fileSystem).remove()
     return true
   } catch {
     // Such as in a container without loop devices.
