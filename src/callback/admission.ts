@@ -1,4 +1,4 @@
-import type { CallbackHeaders } from './callback.js'
+import type { CallbackRequest } from './callback.js'
 import type { OutcomeCode } from './outcomes.js'
 import { readCredentials, type Credentials } from '../signature/credentials.js'
 
@@ -7,10 +7,10 @@ import { readCredentials, type Credentials } from '../signature/credentials.js'
  * unauthenticated requests cost little. Returns the credentials of the callback, or the code of the refusal.
  */
 export function admit(
-  method: string | undefined,
-  headers: CallbackHeaders,
+  { method, headers, mayLackHeaders }: CallbackRequest,
   maxBodyBytes: number,
 ): Credentials | OutcomeCode {
+  if (mayLackHeaders) return 'ERR_HEADERS_TOO_MANY'
   if (method !== 'POST') return 'ERR_METHOD_NOT_ALLOWED'
   const { contentEncoding, contentLength } = headers
   if (contentEncoding !== undefined && String(contentEncoding).toLowerCase() !== 'identity')

@@ -2,7 +2,7 @@ import {
   onlyValue,
   type CallbackEvent,
   type CallbackIdentity,
-  type CallbackRequest,
+  type ReadRequest,
   type VerifiedCallback,
 } from './callback.js'
 import type { OutcomeCode } from './outcomes.js'
@@ -44,8 +44,7 @@ export type Authentication =
 
 /** Verifies a callback. A pure function: the time and the subscriptions are arguments. */
 export function authenticate(
-  { headers, body }: CallbackRequest,
-  credentials: Credentials,
+  { headers, credentials, body }: ReadRequest,
   candidates: readonly PreparedSubscription[],
   now: number,
   tolerance: Tolerance,

@@ -1,12 +1,11 @@
 import { environmentOf, type Environment } from '../base/environment.js'
 import { authenticate, type Authentication, type Tolerance } from './authenticate.js'
-import { onlyValue, type CallbackRequest } from './callback.js'
+import { onlyValue, type ReadRequest } from './callback.js'
 import { isPending, type MaybePending } from '../base/pending.js'
 import { withTimeout } from '../base/timeout.js'
 import type { KnownSecrets } from '../logging/known-secrets.js'
 import type { Logger } from '../logging/logger.js'
 import { clockOption, durationOption } from '../base/option-checks.js'
-import type { Credentials } from '../signature/credentials.js'
 import { subscriptionLookup, type SubscriptionLookup, type Subscriptions } from './subscriptions.js'
 import { toleranceOptions } from './tolerance.js'
 
@@ -69,19 +68,16 @@ export function parseAuthenticatorOptions(
 }
 
 /** Verifies a callback against the subscriptions that may have sent it. Fails only if the clock throws. */
-export type Authenticator = (
-  callback: CallbackRequest,
-  credentials: Credentials,
-) => MaybePending<Authentication>
+export type Authenticator = (request: ReadRequest) => MaybePending<Authentication>
 
 export function createAuthenticator(settings: AuthenticatorSettings): Authenticator {
   const { subscriptions, dependencyTimeoutMs, clock, environment } = settings
-  return (callback, credentials) => {
-    const { path, headers } = callback
+  return (request) => {
+    const { path, headers } = request
     const found = subscriptions({ eventType: onlyValue(headers.eventType), path })
-    if (!isPending(found)) return authenticate(callback, credentials, found, clock(), settings)
+    if (!isPending(found)) return authenticate(request, found, clock(), settings)
     return withTimeout(found, dependencyTimeoutMs, 'subscriptions()', { environment }).then(
-      (candidates) => authenticate(callback, credentials, candidates, clock(), settings),
+      (candidates) => authenticate(request, candidates, clock(), settings),
       (error: unknown) => ({ verdict: 'refused', code: 'ERR_SUBSCRIPTIONS_UNAVAILABLE', error }),
     )
   }

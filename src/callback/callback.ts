@@ -1,4 +1,4 @@
-import type { HeaderValue } from '../signature/credentials.js'
+import type { Credentials, HeaderValue } from '../signature/credentials.js'
 
 /** The headers of a callback that Countersign reads, as they arrived: a list if a header was repeated. */
 export interface CallbackHeaders {
@@ -15,15 +15,40 @@ export function onlyValue(header: HeaderValue): string | undefined {
   return typeof header === 'string' ? header : undefined
 }
 
-/** A POST as it arrived. Nothing in it has been verified. */
+/**
+ * A request as it arrived. Nothing in it has been verified. It is passed down as it is, and what has been read of it is added to
+ * it.
+ */
 export interface CallbackRequest {
+  /** When its headers had arrived, in milliseconds by `performance.now()`. */
+  readonly arrivedAt: number
+  readonly method: string | undefined
   /**
    * The path and query of the request. Only a hint: proxies and mounts rewrite it, and the signature covers the
    * callback URL.
    */
   readonly path: string
   readonly headers: CallbackHeaders
-  readonly body: Buffer
+  /** All header lines: names and values in turn. */
+  readonly rawHeaders: readonly string[]
+  /** Whether there were so many header lines that Node may have dropped some. */
+  readonly mayLackHeaders: boolean
+  /** `1.0`, `1.1` or `2.0`; undefined if the server does not tell. */
+  readonly httpVersion: string | undefined
+  /** `IPv4` or `IPv6`, of the last connection; undefined if the server does not tell. */
+  readonly addressFamily: string | undefined
+  /** Undefined if the headers are a reason to refuse the request. */
+  credentials: Credentials | undefined
+  /** The bytes as they arrived. Undefined if they were not read, or not completely. */
+  body: Buffer | undefined
+  /** To be called when the body is no longer needed. Until then it counts towards `maxBufferedBytes`. */
+  release: () => void
+}
+
+/** A request that can be verified. */
+export interface ReadRequest extends CallbackRequest {
+  credentials: Credentials
+  body: Buffer
 }
 
 /** A subscription as it was created with the service. */

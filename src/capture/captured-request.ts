@@ -1,7 +1,15 @@
-import { headerLines } from '../http/callback-headers.js'
-import type { AnsweredRequest } from '../http/process-callback.js'
+import type { CallbackRequest } from '../callback/callback.js'
+import type { Outcome } from '../callback/outcomes.js'
 import { withoutQuery } from '../callback/subscriptions.js'
 import { hideCredentials } from './hidden-credentials.js'
+
+/** A request that has been answered, and its outcome. */
+export interface CapturedRequest extends Pick<
+  CallbackRequest,
+  'method' | 'path' | 'headers' | 'rawHeaders' | 'body'
+> {
+  readonly outcome: Outcome
+}
 
 /** The files of one request, as `loadRecordedRequests` reads them. */
 export interface CapturedFiles {
@@ -18,7 +26,7 @@ export const NO_SECRET = '[not captured]'
 const UNKNOWN_URL = 'http://unknown.invalid/'
 
 export function capturedFiles(
-  request: AnsweredRequest,
+  request: CapturedRequest,
   receivedAt: Date,
   { keepSignatures }: { readonly keepSignatures: boolean },
 ): CapturedFiles {
@@ -33,12 +41,12 @@ export function capturedFiles(
 type ShownValue = (name: string, value: string) => string
 
 function description(
-  { outcome, head, body }: AnsweredRequest,
+  { outcome, headers, body }: CapturedRequest,
   receivedAt: Date,
   valueOf: ShownValue,
 ): object {
   const { code, status, callback } = outcome
-  const claimed = valueOf('X-Event-Type', String(head.headers.eventType ?? ''))
+  const claimed = valueOf('X-Event-Type', String(headers.eventType ?? ''))
   return {
     sender: 'captured by countersign',
     subscription: {
@@ -56,11 +64,14 @@ function description(
   }
 }
 
-function requestBytes({ head, body }: AnsweredRequest, valueOf: ShownValue): Buffer {
+function requestBytes(
+  { method: given = '', path, rawHeaders, body }: CapturedRequest,
+  valueOf: ShownValue,
+): Buffer {
   const fields: string[] = []
   let isChunked = false
   let hasLength = false
-  for (const [name, value] of pairs(headerLines(head.request))) {
+  for (const [name, value] of pairs(rawHeaders)) {
     // HTTP/2 has the authority in place of the Host header, and further pseudo-headers (RFC 9113, section 8.3.1).
     const written = name === ':authority' ? 'Host' : name
     if (!/^[!#$%&'*+.^_`|~\w-]+$/.test(written)) continue
@@ -70,8 +81,8 @@ function requestBytes({ head, body }: AnsweredRequest, valueOf: ShownValue): Buf
   }
   if (body && !isChunked && !hasLength) fields.push(`Content-Length: ${body.length}`)
   // A target from another server than Node's may have spaces or line ends, which would be further header lines.
-  const target = head.path.replace(/[^\x21-\x7e]/g, encodeURIComponentSafely) || '/'
-  const method = /^[A-Z]{1,20}$/.test(head.method ?? '') ? head.method : 'POST'
+  const target = path.replace(/[^\x21-\x7e]/g, encodeURIComponentSafely) || '/'
+  const method = /^[A-Z]{1,20}$/.test(given) ? given : 'POST'
   const start = Buffer.from(`${method} ${target} HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`, 'latin1')
   if (!body) return start
   if (!isChunked) return Buffer.concat([start, body])

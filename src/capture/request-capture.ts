@@ -1,11 +1,11 @@
 import { nextTick } from '../base/next-tick.js'
 import { settledWithin } from '../base/timeout.js'
-import type { AnsweredRequest } from '../http/process-callback.js'
+import type { AnsweredRequest } from '../events/publish-answer.js'
 import { LogThrottle } from '../logging/log-throttle.js'
 import type { Logger } from '../logging/logger.js'
 import { captureWriter, type WriteCapture } from './capture-folder.js'
 import type { CaptureSettings } from './capture-options.js'
-import { capturedFiles } from './captured-request.js'
+import { capturedFiles, type CapturedRequest } from './captured-request.js'
 
 /** What waits for a slow disk. Further requests are not captured. */
 const MAX_WAITING = 100
@@ -15,7 +15,7 @@ const FAILED = 'WARN_CAPTURE_FAILED'
 const FAILURES_WINDOW_MS = 60_000
 
 interface Waiting {
-  readonly request: AnsweredRequest
+  readonly request: CapturedRequest
   readonly receivedAt: Date
 }
 
@@ -44,8 +44,8 @@ export class RequestCapture {
   }
 
   /** Captures a request that has been answered, unless a bound is reached. Returns immediately. */
-  take(request: AnsweredRequest): void {
-    const { outcome, body } = request
+  take({ request, outcome, durationMs }: AnsweredRequest): void {
+    const { method, path, headers, rawHeaders, body } = request
     if (this.#settings.what === 'refused' && outcome.name !== 'refused') return
     // Anybody can send unverified requests. Each costs several calls of the file system.
     if (!outcome.callback && !this.#perCode.admits(outcome.code)) return
@@ -55,8 +55,8 @@ export class RequestCapture {
       (this.#waiting.length > 0 && this.#waitingBytes + bytes > MAX_WAITING_BYTES)
     if (isFull) return this.#warn('the disk is too slow: a request was not captured')
     // A copy: the application may own the buffer, and handlers may change it.
-    const kept = body && { ...request, body: Buffer.from(body) }
-    this.#waiting.push({ request: kept ?? request, receivedAt: this.#timeOf(request) })
+    const kept = { method, path, headers, rawHeaders, body: body && Buffer.from(body), outcome }
+    this.#waiting.push({ request: kept, receivedAt: this.#timeOf(durationMs) })
     this.#waitingBytes += bytes
     this.#writing ??= this.#writeAll()
   }
@@ -68,7 +68,7 @@ export class RequestCapture {
     this.#perCode.flush()
   }
 
-  #timeOf({ durationMs }: AnsweredRequest): Date {
+  #timeOf(durationMs: number): Date {
     try {
       return new Date(this.#clock() - durationMs)
     } catch {

@@ -1,5 +1,6 @@
+import { performance } from 'node:perf_hooks'
 import { withoutCredentials } from '../base/without-credentials.js'
-import { onlyValue, type CallbackHeaders } from '../callback/callback.js'
+import { onlyValue, type CallbackRequest } from '../callback/callback.js'
 import type { Outcome, OutcomeName } from '../callback/outcomes.js'
 import type { HeaderValue } from '../signature/credentials.js'
 import type { EventChannel } from './event-channel.js'
@@ -18,11 +19,20 @@ const FOLLOWING = {
   unavailable: undefined,
 } as const satisfies Record<OutcomeName, 'stored' | 'duplicate' | 'quarantined' | 'refused' | undefined>
 
-export function answeredEvent(
-  outcome: Outcome,
-  headers: Pick<CallbackHeaders, 'idempotencyKey' | 'eventType'>,
-  durationMs: number,
-): AnsweredEvent {
+/** A request that has been answered. Nothing in it is verified unless `outcome.callback` is set. */
+export interface AnsweredRequest {
+  readonly request: CallbackRequest
+  readonly outcome: Outcome
+  /** From the headers of the request to the answer, in milliseconds. */
+  readonly durationMs: number
+}
+
+export function answeredNow(request: CallbackRequest, outcome: Outcome): AnsweredRequest {
+  return { request, outcome, durationMs: performance.now() - request.arrivedAt }
+}
+
+export function answeredEvent({ request, outcome, durationMs }: AnsweredRequest): AnsweredEvent {
+  const { headers } = request
   return {
     outcome,
     unverified: {
@@ -34,16 +44,12 @@ export function answeredEvent(
 }
 
 /** Publishes the outcome of a request that has been answered. */
-export function publishAnswer(
-  events: EventChannel,
-  outcome: Outcome,
-  headers: CallbackHeaders,
-  durationMs: number,
-): void {
+export function publishAnswer(events: EventChannel, answered: AnsweredRequest): void {
+  const { outcome } = answered
   const following = FOLLOWING[outcome.name]
   const followingIsHeard = following !== undefined && events.has(following)
   if (!followingIsHeard && !events.has('answered')) return
-  const event = answeredEvent(outcome, headers, durationMs)
+  const event = answeredEvent(answered)
   events.publish('answered', event)
   if (!followingIsHeard) return
   if (following === 'refused') events.publish(following, event)

@@ -102,8 +102,7 @@ function givenLines(request: RequestHeaders): readonly string[] {
 }
 
 /** The values of one header, in the order in which they arrived. */
-export function headerValues(request: RequestHeaders, name: string): string[] {
-  const raw = headerLines(request)
+export function headerValues(raw: readonly string[], name: string): string[] {
   const values: string[] = []
   for (let index = 0; index < raw.length; index += 2) {
     if (raw[index]!.length === name.length && raw[index]!.toLowerCase() === name) values.push(raw[index + 1]!)

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Outcome, ProbeOutcome } from '../callback/outcomes.js'
 import type { Logger } from '../logging/logger.js'
+import { arrivedRequest, type ArrivedRequest } from './arrived-request.js'
 import { createBatches } from './batch.js'
-import { requestHead, type CallbackHead } from './callback-head.js'
 import { isChunked } from './callback-headers.js'
 import type { Exchange, ProcessCallback } from './process-callback.js'
 import type { ReadBodyOptions } from './read-body.js'
@@ -49,8 +49,8 @@ export function callbackListener(
 }
 
 class HttpExchange implements Exchange {
-  readonly head: CallbackHead
-  readonly #request: IncomingMessage
+  readonly request: ArrivedRequest
+  readonly #incoming: IncomingMessage
   readonly #response: ServerResponse
   readonly #parts: AnswerParts
   /** Until it has been called, the sender waits for it. */
@@ -62,8 +62,8 @@ class HttpExchange implements Exchange {
     parts: AnswerParts,
     sendContinue?: () => void,
   ) {
-    this.head = requestHead(request)
-    this.#request = request
+    this.request = arrivedRequest(request)
+    this.#incoming = request
     this.#response = response
     this.#parts = parts
     this.#sendContinue = sendContinue
@@ -75,7 +75,7 @@ class HttpExchange implements Exchange {
   }
 
   readBody(options: ReadBodyOptions) {
-    return readRawBody(this.#request, options)
+    return readRawBody(this.#incoming, options)
   }
 
   answer(outcome: Outcome | ProbeOutcome): void {
@@ -83,7 +83,7 @@ class HttpExchange implements Exchange {
     if (this.#response.headersSent) return unsentAnswers.otherSent(this.#response, outcome)
     const awaitsContinue = this.#sendContinue !== undefined
     try {
-      respond(this.#request, this.#response, outcome, { lingerMs, awaitsContinue })
+      respond(this.#incoming, this.#response, outcome, { lingerMs, awaitsContinue })
     } catch (error) {
       // Nobody waits for the result of this function: the exception would end the process.
       this.#response.destroy()

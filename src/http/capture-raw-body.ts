@@ -1,9 +1,8 @@
 import type { IncomingMessage } from 'node:http'
-import { performance } from 'node:perf_hooks'
 import { loggerOption, type LoggerOption } from '../logging/logger-option.js'
 import { checkKnownOptions } from '../base/option-checks.js'
 import { refusal } from '../callback/outcomes.js'
-import { answeredEvent } from '../events/publish-answer.js'
+import { answeredEvent, answeredNow } from '../events/publish-answer.js'
 import { logRefusalsOption, OutcomeLog, type OutcomeLogOptions } from './log-outcome.js'
 import { refuseMisuse, requireNodeResponse, type Middleware } from './middleware.js'
 import { BODY_LIMIT_OPTIONS, bodyLimits, type BodyLimitOptions } from './body-limits.js'
@@ -30,17 +29,16 @@ export function captureRawBody(options: CaptureRawBodyOptions = {}): Middleware 
 
   return function countersignCaptureRawBody(request, response, next) {
     requireNodeResponse('captureRawBody', response)
-    const startedAt = performance.now()
-    const capturing = readRequest(request).then((intake) => {
-      if (intake.refused === undefined) {
-        ;(request as IncomingMessage & { rawBody?: Buffer }).rawBody = intake.body
+    const capturing = readRequest(request).then(({ request: arrived, read }) => {
+      if (!('refused' in read)) {
+        ;(request as IncomingMessage & { rawBody?: Buffer }).rawBody = read.body
         // The bytes stay with the request.
-        whenClosed(request, response, intake.release)
+        whenClosed(request, response, read.release)
         return next()
       }
-      const refused = refusal(intake)
+      const refused = refusal(read)
       respond(request, response, refused, { lingerMs: limits.bodyTimeoutMs, awaitsContinue: false })
-      outcomeLog.write(answeredEvent(refused, intake.headers, performance.now() - startedAt))
+      outcomeLog.write(answeredEvent(answeredNow(arrived, refused)))
     })
     // Code that replaces methods of the response may throw.
     capturing.catch(next)

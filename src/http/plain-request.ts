@@ -1,6 +1,6 @@
 import { invalidOption, kindOf } from '../base/option-checks.js'
 import type { RequestHeaders } from './callback-headers.js'
-import { callbackHead, type CallbackHead } from './callback-head.js'
+import { ArrivedRequest } from './arrived-request.js'
 
 /** The bytes, or a source of them: a Node stream, a web stream, an async generator, or a promise of all bytes. */
 export type BodySource = Uint8Array | AsyncIterable<Uint8Array> | Promise<Uint8Array>
@@ -17,7 +17,7 @@ export interface PlainRequest extends Pick<RequestHeaders, 'rawHeaders'> {
 }
 
 /** @throws CountersignError ERR_OPTION_INVALID */
-export function plainHead(plain: PlainRequest): CallbackHead {
+export function plainRequest(plain: PlainRequest): ArrivedRequest {
   checkPlainRequest(plain)
   const { method, path, rawHeaders, headers } = plain
   // `Headers` and `Map` have no own properties: they would look like a request without headers.
@@ -25,7 +25,7 @@ export function plainHead(plain: PlainRequest): CallbackHead {
     ? { rawHeaders: rawHeaders?.length ? rawHeaders : [...headers].flat().map(String) }
     : { rawHeaders, headers }
   // hapi and uWebSockets.js give the method in lower case.
-  return callbackHead(method.toUpperCase(), path, request)
+  return new ArrivedRequest(method.toUpperCase(), path, request)
 }
 
 export function isIterable(headers: PlainRequest['headers']): headers is Iterable<readonly [string, string]> {

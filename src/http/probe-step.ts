@@ -1,14 +1,16 @@
-import { performance } from 'node:perf_hooks'
 import type { MaybePending } from '../base/pending.js'
-import { onlyValue } from '../callback/callback.js'
-import { refusal, type Outcome, type OutcomeCode, type ProbeOutcome } from '../callback/outcomes.js'
+import type { CallbackRequest } from '../callback/callback.js'
+import {
+  refusal,
+  type Outcome,
+  type OutcomeCode,
+  type ProbeOutcome,
+  type Refusal,
+} from '../callback/outcomes.js'
 import { loggedSubscription } from '../callback/subscriptions.js'
 import type { Logger } from '../logging/logger.js'
-import type { ProbedRequest, ProbeResponder, RecognisedProbe } from '../probe/responder.js'
-import { headerLines } from './callback-headers.js'
-import type { CallbackHead } from './callback-head.js'
-import type { BodyFailure, RawBody } from './read-body.js'
-import { isFailure, refusalOf, type CallbackSource } from './read-callback.js'
+import type { ProbeResponder, RecognisedProbe } from '../probe/responder.js'
+import type { CallbackSource } from './read-callback.js'
 
 /** What a receiver needs to answer probes. */
 export interface ProbeParts {
@@ -49,56 +51,27 @@ export class ProbeStep {
    * The outcome of a refused request: with a report if it is a probe. If it was refused for its headers, the body is read once a
    * marker in them was recognised: the bodies of other requests are not read.
    */
-  outcomeOf(
-    source: CallbackSource,
-    body: Buffer | undefined,
-    refused: Outcome,
-    startedAt: number,
-  ): MaybePending<Outcome | ProbeOutcome> {
+  outcomeOf(source: CallbackSource, refused: Outcome): MaybePending<Outcome | ProbeOutcome> {
     const isByHeaders = BY_HEADERS.has(refused.code)
     if (!isByHeaders && !BY_BODY.has(refused.code)) return refused
-    const { head } = source
-    const recognising = this.#parts.responder.recognise(probedRequest(head), body)
+    const { request } = source
+    const recognising = this.#parts.responder.recognise(request)
     if (!recognising) return refused
     return recognising.then(async (probe) => {
       if (!probe) return refused
-      if (!isByHeaders) return this.#answered(head, probe, refused, body, startedAt)
-      const raw = await this.#readBody(source)
-      if (isFailure(raw)) return this.#answered(head, probe, refusal(refusalOf(raw)), undefined, startedAt)
-      try {
-        return this.#answered(head, probe, refused, raw.bytes, startedAt)
-      } finally {
-        raw.release()
-      }
+      if (!isByHeaders) return this.#answered(probe, request, refused)
+      const read = await this.#readBody(source)
+      return this.#answered(probe, request, 'refused' in read ? refusal(read) : refused)
     })
   }
 
-  #answered(
-    head: CallbackHead,
-    probe: RecognisedProbe,
-    refused: Outcome,
-    body: Uint8Array | undefined,
-    startedAt: number,
-  ): Outcome | ProbeOutcome {
+  #answered(probe: RecognisedProbe, request: CallbackRequest, refused: Outcome): Outcome | ProbeOutcome {
     const { code: refusedFor } = refused
     if (refusedFor === 'ERR_SHUTTING_DOWN') return refused
     const { responder, logger } = this.#parts
-    const durationMs = Math.round(performance.now() - startedAt)
     logger.info({ subscription: loggedSubscription(probe.subscription), refusedFor }, 'probe answered')
-    const report = responder.report(probe, probedRequest(head), { refusedFor, body, durationMs })
-    return { ...refused, report }
+    return { ...refused, report: responder.report(probe, request, refusedFor) }
   }
 }
 
-type ReadBody = (source: CallbackSource) => MaybePending<RawBody | BodyFailure>
-
-function probedRequest({ method, path, headers, request }: CallbackHead): ProbedRequest {
-  return {
-    method,
-    path,
-    eventType: onlyValue(headers.eventType),
-    rawHeaders: headerLines(request),
-    httpVersion: request.httpVersion,
-    addressFamily: request.socket?.remoteFamily,
-  }
-}
+type ReadBody = (source: CallbackSource) => MaybePending<CallbackRequest | Refusal>

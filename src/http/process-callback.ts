@@ -1,39 +1,19 @@
-import { performance } from 'node:perf_hooks'
 import { isPending, started, type MaybePending } from '../base/pending.js'
-import type { CallbackRequest } from '../callback/callback.js'
-import { outcome, refusal, type Outcome, type ProbeOutcome } from '../callback/outcomes.js'
-import type { Credentials } from '../signature/credentials.js'
+import type { ReadRequest } from '../callback/callback.js'
+import { outcome, refusal, type Outcome, type ProbeOutcome, type Refusal } from '../callback/outcomes.js'
+import { answeredNow, type AnsweredRequest } from '../events/publish-answer.js'
 import type { BodyLimits } from './body-limits.js'
-import type { CallbackHead } from './callback-head.js'
 import { ProbeStep, type ProbeParts } from './probe-step.js'
-import { callbackReader, type CallbackSource, type Intake, type JoinBatch } from './read-callback.js'
+import { callbackReader, type CallbackSource, type JoinBatch } from './read-callback.js'
 
 interface ProcessorParts {
   readonly limits: BodyLimits
   /** Aborted when no more callbacks are accepted. */
   readonly stopping: AbortSignal
-  readonly receive: ReceiveCallback
+  readonly receive: (request: ReadRequest) => MaybePending<Outcome>
   /** Undefined if probes are not answered. */
   readonly probes: ProbeParts | undefined
   readonly onAnswered: (answered: AnsweredRequest) => void
-}
-
-/** `arrivedAt`: when the headers had arrived, by `performance.now()`. */
-type ReceiveCallback = (
-  callback: CallbackRequest,
-  credentials: Credentials,
-  head: CallbackHead,
-  arrivedAt: number,
-) => MaybePending<Outcome>
-
-/** A request that has been answered. Nothing in it is verified unless `outcome.callback` is set. */
-export interface AnsweredRequest {
-  readonly outcome: Outcome
-  readonly head: CallbackHead
-  /** Undefined if it was not read, or not completely. */
-  readonly body: Buffer | undefined
-  /** From the headers of the request to the answer, in milliseconds. */
-  readonly durationMs: number
 }
 
 /** A request and the way to answer it. */
@@ -60,51 +40,39 @@ export function callbackProcessor({
   const { readCallback, readBody } = callbackReader(limits, stopping)
   const probeStep = probes && new ProbeStep(probes, readBody)
 
-  const decide = ({ head }: Exchange, intake: Intake, startedAt: number): MaybePending<Outcome> =>
-    intake.refused ? refusal(intake) : receive(intake, intake.credentials, head, startedAt)
+  const decide = (read: ReadRequest | Refusal): MaybePending<Outcome> =>
+    'refused' in read ? refusal(read) : receive(read)
 
-  function answer(
-    exchange: Exchange,
-    intake: Intake | undefined,
-    result: Outcome | ProbeOutcome,
-    startedAt: number,
-  ): void {
-    intake?.release?.()
+  function answer(exchange: Exchange, result: Outcome | ProbeOutcome): void {
+    const { request } = exchange
+    request.release()
     exchange.answer(result)
-    if ('report' in result) return
-    const durationMs = performance.now() - startedAt
-    onAnswered({ outcome: result, head: exchange.head, body: intake?.body, durationMs })
+    if (!('report' in result)) onAnswered(answeredNow(request, result))
   }
 
   async function finish(
     exchange: Exchange,
-    reading: MaybePending<Intake>,
-    deciding: MaybePending<Outcome> | undefined,
-    startedAt: number,
+    reading: MaybePending<ReadRequest | Refusal>,
+    deciding?: MaybePending<Outcome>,
   ): Promise<void> {
-    let intake: Intake | undefined
     let result: Outcome | ProbeOutcome
     try {
-      intake = await reading
-      result = await (deciding ?? decide(exchange, intake, startedAt))
+      result = await (deciding ?? decide(await reading))
       // A callback whose signature is valid is never a probe, whatever markers were added to it on the way.
-      if (probeStep && !result.callback)
-        result = await probeStep.outcomeOf(exchange, intake.body, result, startedAt)
+      if (probeStep && !result.callback) result = await probeStep.outcomeOf(exchange, result)
     } catch (error) {
       result = outcome('ERR_INTERNAL', undefined, error)
     }
-    answer(exchange, intake, result, startedAt)
+    answer(exchange, result)
   }
 
   return (exchange, joinBatch) => {
-    const startedAt = performance.now()
     const reading = started(() => readCallback(exchange, joinBatch))
-    if (isPending(reading)) return finish(exchange, reading, undefined, startedAt)
-    const deciding = started(() => decide(exchange, reading, startedAt))
+    if (isPending(reading)) return finish(exchange, reading)
+    const deciding = started(() => decide(reading))
     // Most callbacks end here: an async function for each takes 5 percent of the processor time.
-    if (isPending(deciding) || (probeStep && !deciding.callback))
-      return finish(exchange, reading, deciding, startedAt)
+    if (isPending(deciding) || (probeStep && !deciding.callback)) return finish(exchange, reading, deciding)
     // Answers are written when the whole batch has been decided on: a system call between two callbacks costs 5 percent.
-    return DECIDED.then(() => answer(exchange, reading, deciding, startedAt))
+    return DECIDED.then(() => answer(exchange, deciding))
   }
 }

@@ -1,23 +1,28 @@
 import type { IncomingMessage } from 'node:http'
+import type { CallbackRequest, ReadRequest } from '../callback/callback.js'
+import type { Refusal } from '../callback/outcomes.js'
+import { arrivedRequest } from './arrived-request.js'
 import { createBatches } from './batch.js'
-import { requestHead } from './callback-head.js'
 import type { BodyLimits } from './body-limits.js'
 import { readRawBody } from './raw-body.js'
 import type { ReadBodyOptions } from './read-body.js'
-import { callbackReader, type Intake } from './read-callback.js'
+import { callbackReader } from './read-callback.js'
+
+interface Reading {
+  readonly request: CallbackRequest
+  readonly read: ReadRequest | Refusal
+}
 
 /** For middleware whose answer is written by the middleware after it. */
-export function requestReader(limits: BodyLimits): (request: IncomingMessage) => Promise<Intake> {
+export function requestReader(limits: BodyLimits): (request: IncomingMessage) => Promise<Reading> {
   const { readCallback } = callbackReader(limits)
   const joinBatch = createBatches()
-  return async (request) => {
-    const source = {
-      head: requestHead(request),
-      readBody: (options: ReadBodyOptions) => readRawBody(request, options),
-    }
-    const intake = await readCallback(source, joinBatch)
-    if (!intake.refused) markAsRead(request)
-    return intake
+  return async (incoming) => {
+    const request = arrivedRequest(incoming)
+    const readBody = (options: ReadBodyOptions) => readRawBody(incoming, options)
+    const read = await readCallback({ request, readBody }, joinBatch)
+    if (!('refused' in read)) markAsRead(incoming)
+    return { request, read }
   }
 }
 

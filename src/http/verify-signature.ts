@@ -1,21 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { performance } from 'node:perf_hooks'
 import {
   AUTHENTICATOR_OPTIONS,
   createAuthenticator,
   parseAuthenticatorOptions,
   type AuthenticatorOptions,
 } from '../callback/authenticator.js'
-import type { CallbackEvent } from '../callback/callback.js'
+import type { CallbackEvent, ReadRequest } from '../callback/callback.js'
 import { KnownSecrets } from '../logging/known-secrets.js'
 import { loggerOption, type LoggerOption } from '../logging/logger-option.js'
 import { checkKnownOptions } from '../base/option-checks.js'
-import { outcome, refusal, type Outcome } from '../callback/outcomes.js'
-import { answeredEvent } from '../events/publish-answer.js'
+import { outcome, refusal, type Outcome, type Refusal } from '../callback/outcomes.js'
+import { answeredEvent, answeredNow } from '../events/publish-answer.js'
 import { logRefusalsOption, OutcomeLog, type OutcomeLogOptions } from './log-outcome.js'
 import { refuseMisuse, requireNodeResponse, type Middleware } from './middleware.js'
 import { BODY_LIMIT_OPTIONS, bodyLimits, type BodyLimitOptions } from './body-limits.js'
-import type { Intake } from './read-callback.js'
 import { requestReader } from './request-reader.js'
 import { respond } from './respond.js'
 
@@ -42,9 +40,11 @@ export function verifySignature(options: VerifySignatureOptions): Middleware {
   const settings = parseAuthenticatorOptions('verifySignature', options, logger, secrets)
   const authenticate = createAuthenticator(settings)
 
-  async function check(intake: Intake): Promise<{ event: CallbackEvent } | { refusal: Outcome }> {
-    if (intake.refused) return { refusal: refusal(intake) }
-    const result = await authenticate(intake, intake.credentials)
+  async function check(
+    read: ReadRequest | Refusal,
+  ): Promise<{ event: CallbackEvent } | { refusal: Outcome }> {
+    if ('refused' in read) return { refusal: refusal(read) }
+    const result = await authenticate(read)
     if (result.verdict === 'genuine') return { event: result.callback }
     if (result.verdict === 'suspect') return { refusal: outcome(result.suspicion, result.callback) }
     return { refusal: outcome(result.code, undefined, result.error) }
@@ -55,18 +55,15 @@ export function verifySignature(options: VerifySignatureOptions): Middleware {
     response: ServerResponse,
     next: () => void,
   ): Promise<void> {
-    const startedAt = performance.now()
-    const intake = await readRequest(request)
-    const checked = await check(intake).finally(() => {
-      if (!intake.refused) intake.release()
-    })
+    const { request: arrived, read } = await readRequest(request)
+    const checked = await check(read).finally(() => arrived.release())
     if ('event' in checked) {
       request.event = checked.event
       return next()
     }
     const { refusal: refused } = checked
     respond(request, response, refused, { lingerMs: limits.bodyTimeoutMs, awaitsContinue: false })
-    outcomeLog.write(answeredEvent(refused, intake.headers, performance.now() - startedAt))
+    outcomeLog.write(answeredEvent(answeredNow(arrived, refused)))
   }
 
   return function countersignVerifySignature(request, response, next) {

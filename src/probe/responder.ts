@@ -1,10 +1,12 @@
 import { hash, type KeyObject } from 'node:crypto'
+import { performance } from 'node:perf_hooks'
 import type { MaybePending } from '../base/pending.js'
 import { withTimeout } from '../base/timeout.js'
 import type { Tolerance } from '../callback/authenticate.js'
+import { onlyValue, type CallbackRequest } from '../callback/callback.js'
 import type { OutcomeCode } from '../callback/outcomes.js'
 import type { PreparedSubscription } from '../callback/prepared-subscription.js'
-import type { SubscriptionHints, SubscriptionLookup } from '../callback/subscriptions.js'
+import type { SubscriptionLookup } from '../callback/subscriptions.js'
 import { findMarkers, isMarkerOf, probeKey, type ProbeMarker } from './marker.js'
 import { PROBE_WINDOW_MS, probeLimit, UsedNonces } from './probe-limit.js'
 import { sealReport, valueDigest, type ReportedHeader } from './report.js'
@@ -14,22 +16,6 @@ export interface RecognisedProbe {
   readonly nonce: string
   readonly key: KeyObject
   readonly subscription: PreparedSubscription
-}
-
-/** A request as plain values. */
-export interface ProbedRequest extends SubscriptionHints {
-  readonly method: string | undefined
-  /** Alternating names and values. */
-  readonly rawHeaders: readonly string[]
-  readonly httpVersion: string | undefined
-  readonly addressFamily: string | undefined
-}
-
-/** What became of the request. */
-interface ProbeArrival {
-  readonly refusedFor: OutcomeCode
-  readonly body: Uint8Array | undefined
-  readonly durationMs: number
 }
 
 interface ResponderSettings extends Tolerance {
@@ -62,8 +48,8 @@ export class ProbeResponder {
   }
 
   /** Undefined for every request that is not a probe, is not in time, or was answered before. Never rejects. */
-  recognise(request: ProbedRequest, body?: Uint8Array): Promise<RecognisedProbe | undefined> | undefined {
-    const markers = findMarkers(request.rawHeaders, body)
+  recognise(request: CallbackRequest): Promise<RecognisedProbe | undefined> | undefined {
+    const markers = findMarkers(request.rawHeaders, request.body)
     if (markers.length === 0) return undefined
     const now = this.#settings.clock()
     // If the clock returns NaN, nothing is in time.
@@ -75,9 +61,8 @@ export class ProbeResponder {
   }
 
   /** The signed report, as the text of the answer. */
-  report({ nonce, key }: RecognisedProbe, request: ProbedRequest, arrival: ProbeArrival): string {
-    const { method, path, rawHeaders, httpVersion, addressFamily } = request
-    const { refusedFor, body, durationMs } = arrival
+  report({ nonce, key }: RecognisedProbe, request: CallbackRequest, refusedFor: OutcomeCode): string {
+    const { method, path, rawHeaders, httpVersion, addressFamily, body, arrivedAt } = request
     const { clock, maxBodyBytes, toleranceMs, futureToleranceMs } = this.#settings
     const valueOf = (name: string): string | undefined =>
       rawHeaders.find((_, index) => index % 2 === 1 && rawHeaders[index - 1]!.toLowerCase() === name)
@@ -92,7 +77,7 @@ export class ProbeResponder {
       isChunked: valueOf('transfer-encoding') !== undefined,
       body: body && { bytes: body.byteLength, sha256: hash('sha256', body, 'hex') },
       refusedFor,
-      durationMs,
+      durationMs: Math.round(performance.now() - arrivedAt),
       maxBodyBytes,
       toleranceMs,
       futureToleranceMs,
@@ -102,10 +87,10 @@ export class ProbeResponder {
 
   async #verify(
     markers: readonly ProbeMarker[],
-    { eventType, path }: ProbedRequest,
+    { headers, path }: CallbackRequest,
   ): Promise<RecognisedProbe | undefined> {
     const { subscriptions, dependencyTimeoutMs, clock } = this.#settings
-    const found = Promise.resolve(subscriptions({ eventType, path }))
+    const found = Promise.resolve(subscriptions({ eventType: onlyValue(headers.eventType), path }))
     const candidates = await withTimeout(found, dependencyTimeoutMs, 'subscriptions()')
     for (const marker of markers) {
       const match = this.#match(marker, candidates)

@@ -1,7 +1,7 @@
 import type { MaybePending } from '../base/pending.js'
 import type { Authentication } from '../callback/authenticate.js'
+import type { CallbackRequest } from '../callback/callback.js'
 import type { Outcome } from '../callback/outcomes.js'
-import type { RequestHeaders } from '../http/callback-headers.js'
 
 /** A callback whose signature matched. It may still be suspect. */
 export type Authenticated = Exclude<Authentication, { verdict: 'refused' }>
@@ -12,10 +12,9 @@ export interface Acceptance {
   readonly ready: boolean
   start(): Promise<void>
   /**
-   * Never rejects, unless there is a mistake in Countersign. `request`: for what an inbox keeps of its headers. `traceContext` is
-   * stored with the callback.
+   * Never rejects, unless there is a mistake in Countersign. `traceContext` is stored with the callback.
    */
-  accept(callback: Authenticated, request: RequestHeaders, traceContext?: string): MaybePending<Outcome>
+  accept(callback: Authenticated, request: CallbackRequest, traceContext?: string): MaybePending<Outcome>
   /**
    * Records that a probe of `countersign doctor` is answered. False if a process that shares the inbox or the store has answered
    * it before.

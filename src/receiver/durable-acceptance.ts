@@ -1,4 +1,9 @@
-import type { CallbackEvent, CallbackPayload, VerifiedCallback } from '../callback/callback.js'
+import type {
+  CallbackEvent,
+  CallbackPayload,
+  CallbackRequest,
+  VerifiedCallback,
+} from '../callback/callback.js'
 import type { Handlers } from '../handlers/handlers.js'
 import { delay, type Environment } from '../base/environment.js'
 import { property } from '../base/foreign-value.js'
@@ -7,7 +12,6 @@ import { settledWithin, withTimeout } from '../base/timeout.js'
 import type { Logger } from '../logging/logger.js'
 import { parsePayload } from '../callback/payload.js'
 import { inboxOutcome, outcome, type Outcome, type OutcomeCode } from '../callback/outcomes.js'
-import { headerLines, type RequestHeaders } from '../http/callback-headers.js'
 import type { Authenticated, Acceptance } from './acceptance.js'
 import { headerKeeper } from './arrived-headers.js'
 import { InFlight } from './in-flight.js'
@@ -60,7 +64,7 @@ export class DurableAcceptance implements Acceptance {
   // Without async functions: those of a callback took 4 percent of its processor time.
   accept(
     authenticated: Authenticated,
-    request: RequestHeaders,
+    request: CallbackRequest,
     traceContext?: string,
   ): MaybePending<Outcome> {
     const { callback } = authenticated
@@ -141,7 +145,7 @@ export class DurableAcceptance implements Acceptance {
 
   #add(
     authenticated: Authenticated,
-    request: RequestHeaders,
+    request: CallbackRequest,
     traceContext: string | undefined,
   ): MaybePending<AddResult> {
     const { callback, identity, verdict } = authenticated
@@ -152,7 +156,7 @@ export class DurableAcceptance implements Acceptance {
       suspicion: verdict === 'suspect' ? authenticated.suspicion : undefined,
       orderKey: event && this.#orderKey(event),
       bodyId: bodyIdOf(event?.payload),
-      headers: this.#keepHeaders(headerLines(request)),
+      headers: this.#keepHeaders(request.rawHeaders),
       traceContext,
       awaitedUntil: this.#parts.environment.monotonic() + this.#parts.dependencyTimeoutMs,
     })

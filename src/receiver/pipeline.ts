@@ -1,9 +1,8 @@
 import type { Environment } from '../base/environment.js'
 import { headerValues } from '../http/callback-headers.js'
-import type { CallbackHead } from '../http/callback-head.js'
 import type { Authentication } from '../callback/authenticate.js'
 import type { Authenticator } from '../callback/authenticator.js'
-import type { CallbackRequest } from '../callback/callback.js'
+import type { ReadRequest } from '../callback/callback.js'
 import type { Acceptance, Authenticated } from './acceptance.js'
 import { InFlight } from './in-flight.js'
 import { whenDone, type MaybePending } from '../base/pending.js'
@@ -11,7 +10,6 @@ import { settledWithin } from '../base/timeout.js'
 import { outcome, type Outcome } from '../callback/outcomes.js'
 import type { EventChannel } from '../events/event-channel.js'
 import type { AcceptStep } from '../events/steps.js'
-import type { Credentials } from '../signature/credentials.js'
 
 /** Processes one callback from bytes and headers to its outcome. */
 export class Pipeline {
@@ -36,20 +34,13 @@ export class Pipeline {
     this.#environment = environment
   }
 
-  /** `arrivedAt`: when the headers had arrived, by `performance.now()`. */
-  receive(
-    request: CallbackRequest,
-    credentials: Credentials,
-    head: CallbackHead,
-    arrivedAt: number,
-  ): MaybePending<Outcome> {
-    return this.#inFlight.during(() => {
-      const authentication = this.#authenticate(request, credentials)
-      return whenDone(authentication, (result) => this.#admit(result, head, arrivedAt))
-    })
+  receive(request: ReadRequest): MaybePending<Outcome> {
+    return this.#inFlight.during(() =>
+      whenDone(this.#authenticate(request), (result) => this.#accept(result, request)),
+    )
   }
 
-  #admit(result: Authentication, head: CallbackHead, arrivedAt: number): MaybePending<Outcome> {
+  #accept(result: Authentication, request: ReadRequest): MaybePending<Outcome> {
     if (result.verdict === 'refused') return outcome(result.code, undefined, result.error)
     // The subscription may have been found only after stop(), and the caller of stop() has closed what the
     // handlers need.
@@ -57,13 +48,18 @@ export class Pipeline {
     if (result.verdict === 'genuine' && this.#events.has('accepted'))
       this.#events.publish('accepted', { callback: result.callback })
     return this.#events.isSurrounded('accept')
-      ? this.#acceptWithin(result, head, arrivedAt)
-      : this.#acceptance.accept(result, head.request)
+      ? this.#acceptWithin(result, request)
+      : this.#acceptance.accept(result, request)
   }
 
-  #acceptWithin(result: Authenticated, { request }: CallbackHead, arrivedAt: number): MaybePending<Outcome> {
+  #acceptWithin(result: Authenticated, request: ReadRequest): MaybePending<Outcome> {
     const { callback } = result
-    const step: AcceptStep = { callback, arrivedAt, headerValues: (name) => headerValues(request, name) }
+    const { arrivedAt } = request
+    const step: AcceptStep = {
+      callback,
+      arrivedAt,
+      headerValues: (name) => headerValues(request.rawHeaders, name),
+    }
     return this.#events.within('accept', step, () =>
       this.#acceptance.accept(result, request, step.traceContext),
     )

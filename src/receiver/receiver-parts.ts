@@ -47,9 +47,9 @@ export function createParts(settings: ReceiverSettings) {
   const processCallback = callbackProcessor({
     limits,
     stopping: stopping.signal,
-    receive: (callback, credentials, head, arrivedAt) => {
+    receive: (request) => {
       handlers.freeze()
-      return pipeline.receive(callback, credentials, head, arrivedAt)
+      return pipeline.receive(request)
     },
     probes: settings.probes
       ? {
@@ -62,7 +62,7 @@ export function createParts(settings: ReceiverSettings) {
         }
       : undefined,
     onAnswered: (answered) => {
-      publishAnswer(events, answered.outcome, answered.head.headers, answered.durationMs)
+      publishAnswer(events, answered)
       diagnosis?.consider(answered)
       capture?.take(answered)
     },

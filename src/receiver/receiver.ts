@@ -10,7 +10,7 @@ import { answerTo, type CallbackAnswer } from '../http/answer.js'
 import { callbackListener, type CallbackListener } from '../http/callback-listener.js'
 import { fromFetch, toFetch } from '../http/fetch-request.js'
 import { FETCHED_BODY, readPlainBody, RECEIVED_BODY, type BodyTexts } from '../http/plain-body.js'
-import { plainHead, type PlainRequest } from '../http/plain-request.js'
+import { plainRequest, type PlainRequest } from '../http/plain-request.js'
 import { refuseMisuse, requireNodeResponse, type Middleware } from '../http/middleware.js'
 import { INBOX, type Inbox } from '../inbox/inbox.js'
 import { waitForCallback, type FinishedCallback, type WaitForOptions } from '../inbox/wait-for-callback.js'
@@ -140,7 +140,7 @@ export class Receiver<Events extends object = AnyEvents> extends Registration<Ev
   async #receive(request: PlainRequest, bodyTexts: BodyTexts): Promise<ReceivedCallback> {
     let received!: Outcome
     await this.#parts.processCallback({
-      head: plainHead(request),
+      request: plainRequest(request),
       readBody: (options) => readPlainBody(request.body, options, bodyTexts),
       answer(outcome) {
         received = outcome

@@ -9,9 +9,7 @@ import type { PreparedSubscription } from '../callback/prepared-subscription.js'
 import type { Explanation, Finding } from '../diagnosis/index.js'
 import type { EventChannel } from '../events/event-channel.js'
 import type { AnsweredEvent } from '../events/lifecycle-events.js'
-import { answeredEvent } from '../events/publish-answer.js'
-import { headerLines } from '../http/callback-headers.js'
-import type { AnsweredRequest } from '../http/process-callback.js'
+import { answeredEvent, type AnsweredRequest } from '../events/publish-answer.js'
 import { silentLogger, type Logger } from '../logging/logger.js'
 
 /** Tests have others. */
@@ -64,25 +62,27 @@ export class RefusalDiagnosis {
   }
 
   /** Explains this request soon, if its signature did not match and the bounds allow it. */
-  consider(request: AnsweredRequest): void {
-    const { outcome, body } = request
+  consider(answered: AnsweredRequest): void {
+    const { outcome, request } = answered
+    const { body } = request
     if (outcome.code !== 'ERR_SIGNATURE_MISMATCH' || !body || body.length > MAX_BODY_BYTES) return
     if (!this.#isHeard) return
     const now = this.#now()
     if (now < this.#notBefore || this.#msLeft(now) < 1) return
     this.#notBefore = now + DIAGNOSIS_BOUNDS.intervalMs
     // A copy: the application may own the buffer.
-    void this.#explain(request, Buffer.from(body))
+    void this.#explain(answered, Buffer.from(body))
   }
 
-  async #explain({ outcome, head, durationMs }: AnsweredRequest, body: Buffer): Promise<void> {
+  async #explain(answered: AnsweredRequest, body: Buffer): Promise<void> {
     const { subscriptions, dependencyTimeoutMs, clock, toleranceMs, futureToleranceMs } = this.#authentication
     try {
       const receivedAt = new Date(clock())
       // The search blocks the event loop, so the other callbacks of the batch are answered first.
       await nextTick()
-      const { unverified } = answeredEvent(outcome, head.headers, durationMs)
-      const hints = { eventType: onlyValue(head.headers.eventType), path: head.path }
+      const { unverified } = answeredEvent(answered)
+      const { path, headers, rawHeaders } = answered.request
+      const hints = { eventType: onlyValue(headers.eventType), path }
       const all = await withTimeout(
         Promise.resolve(subscriptions(hints)),
         dependencyTimeoutMs,
@@ -92,12 +92,7 @@ export class RefusalDiagnosis {
       const { explainCallback } = await import('../diagnosis/index.js')
       const { verified, findings, stoppedBy } = this.#measured((maxMs) =>
         explainCallback(
-          {
-            path: head.path,
-            rawHeaders: headerLines(head.request),
-            body,
-            receivedAt,
-          },
+          { path, rawHeaders, body, receivedAt },
           { subscriptions: mostLikely(all, hints.eventType), toleranceMs, futureToleranceMs, maxMs },
         ),
       )

@@ -4,14 +4,15 @@ import { hostOption, listen } from '../base/listen.js'
 import type { HasAll } from '../base/has-all.js'
 import { checkKnownOptions, durationOption, integerOption } from '../base/option-checks.js'
 import type { Receiver } from '../receiver/receiver.js'
-import { isChunked, callbackHeaders } from '../http/callback-headers.js'
+import { arrivedRequest } from '../http/arrived-request.js'
+import { isChunked } from '../http/callback-headers.js'
 import { stopServer } from '../http/stop-server.js'
 import { silentLogger, type Logger } from '../logging/logger.js'
 import { Connections } from './connections.js'
 import { healthChecks } from './health-checks.js'
 import type { ServerResponse } from 'node:http'
 import { outcome } from '../callback/outcomes.js'
-import { answeredEvent } from '../events/publish-answer.js'
+import { answeredEvent, answeredNow } from '../events/publish-answer.js'
 import { respond } from '../http/respond.js'
 
 export interface ReceiverServerOptions {
@@ -168,7 +169,7 @@ function answerUnanswered(responses: Iterable<ServerResponse>, logger: Logger): 
   const result = outcome('ERR_SHUTTING_DOWN')
   for (const response of responses) {
     if (response.headersSent) continue
-    const { unverified } = answeredEvent(result, callbackHeaders(response.req), 0)
+    const { unverified } = answeredEvent(answeredNow(arrivedRequest(response.req), result))
     respond(response.req, response, result, { lingerMs: 0, awaitsContinue: false })
     const message =
       'the receiver has stopped while this callback is processed, and its sender is answered 503: pass the signal of the ' +

@@ -1,6 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { EventChannel } from '../../src/events/event-channel.js'
 import { publishAnswer } from '../../src/events/publish-answer.js'
+import { ArrivedRequest } from '../../src/http/arrived-request.js'
 import { outcome } from '../../src/callback/outcomes.js'
 
 const answered = {
@@ -94,13 +95,15 @@ describe('a channel', () => {
 })
 
 describe('an answer', () => {
-  const headers = { idempotencyKey: 'k'.repeat(101), eventType: 'a\u001b[31m' } as never
+  const request = new ArrivedRequest('POST', '/', {
+    headers: { 'x-idempotency-key': 'k'.repeat(101), 'x-event-type': 'a\u001b[31m' },
+  })
 
   it('is told with what the request claims, bounded and printable', () => {
     const { channel } = setUp()
     const told: unknown[] = []
     channel.on('refused', (event) => told.push(event))
-    publishAnswer(channel, outcome('ERR_SIGNATURE_MISMATCH'), headers, 3)
+    publishAnswer(channel, { request, outcome: outcome('ERR_SIGNATURE_MISMATCH'), durationMs: 3 })
     expect(told).toEqual([
       {
         outcome: outcome('ERR_SIGNATURE_MISMATCH'),
@@ -112,12 +115,13 @@ describe('an answer', () => {
 
   it('costs nothing without a listener: its headers are not looked at', () => {
     const { channel } = setUp()
-    const unread = new Proxy({}, { get: raise }) as never
-    expect(() => publishAnswer(channel, outcome('HANDLED'), unread, 3)).not.toThrow()
+    const request = new Proxy({}, { get: raise }) as never
+    const answered = { request, outcome: outcome('HANDLED'), durationMs: 3 }
+    expect(() => publishAnswer(channel, answered)).not.toThrow()
     channel.on('stored', () => {})
-    expect(() => publishAnswer(channel, outcome('HANDLED'), unread, 3)).not.toThrow()
+    expect(() => publishAnswer(channel, answered)).not.toThrow()
     channel.on('answered', () => {})
-    expect(() => publishAnswer(channel, outcome('HANDLED'), unread, 3)).toThrow('was looked at')
+    expect(() => publishAnswer(channel, answered)).toThrow('was looked at')
   })
 })
 

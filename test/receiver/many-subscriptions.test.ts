@@ -3,8 +3,9 @@ import {
   parseAuthenticatorOptions,
   type Authenticator,
 } from '../../src/callback/authenticator.js'
-import type { CallbackRequest, Subscription } from '../../src/callback/callback.js'
+import type { ReadRequest, Subscription } from '../../src/callback/callback.js'
 import type { Subscriptions } from '../../src/callback/subscriptions.js'
+import { ArrivedRequest } from '../../src/http/arrived-request.js'
 import { KnownSecrets } from '../../src/logging/known-secrets.js'
 import { silentLogger } from '../../src/logging/logger.js'
 import { readCredentials, type Credentials } from '../../src/signature/credentials.js'
@@ -70,41 +71,26 @@ function authenticatorOf(subscriptions: Subscriptions) {
   return createAuthenticator(settings)
 }
 
-function callbackOf(authentic: Subscription, authorization?: string): [CallbackRequest, Credentials] {
+function callbackOf(authentic: Subscription, authorization?: string): ReadRequest {
   const { headers, body, path } = signedCallback({
     subscription: { ...authentic, secret: [authentic.secret ?? ''].flat() },
     timestamp: new Date(NOW),
   })
-  const credentials = readCredentials(
-    authorization ?? headers['Authorization'],
-    headers['Authorization-Timestamp'],
-  )
-  return [
-    {
-      path,
-      body,
-      headers: {
-        authorization: headers['Authorization'],
-        timestamp: headers['Authorization-Timestamp'],
-        idempotencyKey: headers['X-Idempotency-Key'],
-        eventType: headers['X-Event-Type'],
-        contentEncoding: undefined,
-        contentLength: undefined,
-      },
-    },
-    credentials as Credentials,
-  ]
+  const source = { headers: { ...headers, ...(authorization && { Authorization: authorization }) } }
+  const request = new ArrivedRequest('POST', path, source)
+  const credentials = readCredentials(request.headers.authorization, request.headers.timestamp)
+  return Object.assign(request, { credentials: credentials as Credentials, body })
 }
 
 const forge = async (authenticate: Authenticator) =>
-  expect(await authenticate(...callbackOf(subscription, FORGED))).toMatchObject({
+  expect(await authenticate(callbackOf(subscription, FORGED))).toMatchObject({
     code: 'ERR_SIGNATURE_MISMATCH',
   })
 
 /** The same, made before the work is counted. */
 function prepareForgery(authenticate: Authenticator): () => Promise<unknown> {
   const forged = callbackOf(subscription, FORGED)
-  return async () => authenticate(...forged)
+  return async () => authenticate(forged)
 }
 
 describe('a forged callback costs one HMAC for each subscription, and nothing else', () => {
@@ -164,7 +150,7 @@ describe('a function that returns an object again', () => {
     mutable = { ...subscription, secret: ['the first secret'] }
     authenticate = authenticatorOf(() => [mutable])
   })
-  const verdictFor = async (authentic: Subscription) => (await authenticate(...callbackOf(authentic))).verdict
+  const verdictFor = async (authentic: Subscription) => (await authenticate(callbackOf(authentic))).verdict
 
   it.each([
     ['secret', () => (mutable.secret = ['another secret'])],

@@ -1,7 +1,7 @@
 import { outcome } from '../../src/callback/outcomes.js'
 import { parseAuthenticatorOptions } from '../../src/callback/authenticator.js'
 import { EventChannel } from '../../src/events/event-channel.js'
-import { plainHead } from '../../src/http/plain-request.js'
+import { plainRequest } from '../../src/http/plain-request.js'
 import { KnownSecrets } from '../../src/logging/known-secrets.js'
 import { DIAGNOSIS_BOUNDS, RefusalDiagnosis } from '../../src/receiver/refusal-diagnosis.js'
 import { signedCallback } from '../../src/testing/signed-callback.js'
@@ -46,9 +46,9 @@ test('nothing is explained twice within the interval', async () => {
 })
 
 test('a body of more than 64 KiB and other refusals are not explained', async () => {
-  const { mismatch, explained } = withClock({ intervalMs: 1, msPerMinute: 60_000 })
-  expect(await explained({ ...mismatch, body: Buffer.alloc(65_537) })).toBe(0)
-  expect(await explained({ ...mismatch, body: undefined })).toBe(0)
+  const { request, mismatch, explained } = withClock({ intervalMs: 1, msPerMinute: 60_000 })
+  expect(await explained({ ...mismatch, request: request(Buffer.alloc(65_537)) })).toBe(0)
+  expect(await explained({ ...mismatch, request: request(undefined) })).toBe(0)
   expect(await explained({ ...mismatch, outcome: outcome('ERR_TIMESTAMP_MALFORMED') })).toBe(0)
   expect(await explained(mismatch)).toBe(1)
 })
@@ -67,13 +67,9 @@ function withClock(bounds: typeof DIAGNOSIS_BOUNDS) {
   const startTimer = () => ({ usedMs: () => clock.msPerSearch })
   const events = new EventChannel(() => {})
   const diagnosis = new RefusalDiagnosis({ authentication, logger: log, events, now, startTimer })
-  const request = plain(signedCallback({ subscription }))
-  const mismatch = {
-    outcome: outcome(MISMATCH),
-    head: plainHead(request),
-    body: Buffer.from(request.body) as Buffer | undefined,
-    durationMs: 1,
-  }
+  const callback = plain(signedCallback({ subscription }))
+  const request = (body: Buffer | undefined) => Object.assign(plainRequest(callback), { body })
+  const mismatch = { request: request(Buffer.from(callback.body)), outcome: outcome(MISMATCH), durationMs: 1 }
   /** How many lines the request causes. */
   const explained = async (answered: typeof mismatch): Promise<number> => {
     const before = log.lines.length
@@ -81,5 +77,5 @@ function withClock(bounds: typeof DIAGNOSIS_BOUNDS) {
     for (let turn = 0; turn < 5 && log.lines.length === before; turn++) await new Promise(setImmediate)
     return log.lines.length - before
   }
-  return { clock, mismatch, explained }
+  return { clock, request, mismatch, explained }
 }

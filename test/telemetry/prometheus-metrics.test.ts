@@ -4,6 +4,7 @@ import { Gauge, Registry } from 'prom-client'
 import { outcome } from '../../src/callback/outcomes.js'
 import { EventChannel } from '../../src/events/event-channel.js'
 import { answeredEvent } from '../../src/events/publish-answer.js'
+import { ArrivedRequest } from '../../src/http/arrived-request.js'
 import { createReceiver, createWorker, DoNotRetryError } from '../../src/index.js'
 import { MemoryInbox } from '../support/whole-inbox.js'
 import { prometheusMetrics } from '../../src/prometheus.js'
@@ -113,10 +114,10 @@ describe('prometheusMetrics', () => {
     const metrics = prometheusMetrics()
     metrics.observe({ events })
     const { callback } = arrival()
-    const headers = { idempotencyKey: undefined, eventType: undefined }
+    const request = new ArrivedRequest('POST', '/', {})
     const verify = (secretFingerprint: string) => {
       const stored = outcome('STORED', { ...callback, secretFingerprint })
-      events.publish('answered', answeredEvent(stored, headers, 1))
+      events.publish('answered', answeredEvent({ request, outcome: stored, durationMs: 1 }))
     }
     for (let count = 0; count < 1_000; count++) verify(`${count}`)
     verify('0')
