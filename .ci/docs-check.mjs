@@ -3,7 +3,7 @@
 // package.
 //
 //   node .ci/docs-check.mjs            checks
-//   node .ci/docs-check.mjs --write    writes the tables of docs/outcomes.md and docs/compatibility.md
+//   node .ci/docs-check.mjs --write    writes what is generated: tables of docs/outcomes.md and docs/compatibility.md, and llms.txt
 //
 // An HTML comment on the line before a code block may say:
 //   <!-- not run: reason -->    it is not checked
@@ -16,21 +16,24 @@ import { checkCodes, checkOutcomes, writeOutcomes } from './docs/codes.mjs'
 import { checkCommands } from './docs/commands.mjs'
 import { parseDocument } from './docs/document.mjs'
 import { checkCompatibility, writeCompatibility } from './docs/compatibility.mjs'
+import { checkIndex, writeIndex } from './docs/index.mjs'
 import { checkLinks } from './docs/links.mjs'
 import { checkPaths } from './docs/paths.mjs'
 import { checkPrograms } from './docs/programs.mjs'
 import { root } from './docs/project.mjs'
 import { checkTables } from './docs/tables.mjs'
 
-if (process.argv.includes('--write')) {
-  await writeOutcomes()
-  await writeCompatibility()
-}
-
 const pages = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).map(
   (name) => `docs/${name}`,
 )
 const documents = [...readdirSync(root), ...pages].filter((path) => path.endsWith('.md')).map(parseDocument)
+
+if (process.argv.includes('--write')) {
+  await writeOutcomes()
+  await writeCompatibility()
+  writeIndex(documents)
+}
+
 const blocks = documents.flatMap((document) => document.blocks)
 // Its commands need servers, and take minutes.
 const benchmarks = parseDocument('bench/README.md')
@@ -44,6 +47,7 @@ const problems = [
   ...[...documents, benchmarks].flatMap(checkTables),
   ...[...documents, benchmarks].flatMap(checkPaths),
   ...checkCitations(),
+  ...checkIndex(documents),
   ...(await checkOutcomes()),
   ...(await checkCompatibility()),
   ...checkCodes(),
