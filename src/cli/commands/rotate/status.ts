@@ -11,7 +11,11 @@ export async function status(
   flags: InboxFlags & { readonly json?: true },
   io: Io,
 ): Promise<ExitCode> {
-  if (chosen.length === 0) throw new UsageError('--status needs a configuration: name it with --config')
+  if (chosen.length === 0) {
+    throw new UsageError(
+      '--status needs a configuration: name it with --config, or write one with the subscriptions and the inbox of the application',
+    )
+  }
   let seen
   try {
     seen = await lastSeen(chosen, flags, io)
