@@ -1,3 +1,5 @@
+import { withTimeout } from '../../dist/base/timeout.js'
+
 /** The answer never came: whether the call took place is unknown to the caller. */
 export class LostAnswerError extends Error {
   code = 'ECONNRESET'
@@ -30,16 +32,20 @@ export class Database {
   #world
   #random
   #isRemote
+  #isTransactional
   #took
+  #takesEffect
   /** By process, the calls that its inbox has not answered. */
   #underWay = new Map()
 
-  /** `took` is called with the process, the call and its result after each call that an inbox has answered. */
-  constructor(world, random, { isRemote, took }) {
+  /** `took` is called with the process and the name of each call that an inbox has answered, `takesEffect` with what a transaction ended. */
+  constructor(world, random, { isRemote, isTransactional, took, takesEffect }) {
     this.#world = world
     this.#random = random
     this.#isRemote = isRemote
+    this.#isTransactional = isTransactional
     this.#took = took
+    this.#takesEffect = takesEffect
   }
 
   /** An engine as a process sees it. */
@@ -47,6 +53,7 @@ export class Database {
     const { retentionMs, discardedRetentionMs } = engine
     const seen = { retentionMs, discardedRetentionMs, open: async () => {}, close: async () => {} }
     if (!this.#isRemote) for (const call of ['open', 'close']) seen[call] = (opener) => engine[call](opener)
+    if (this.#isTransactional) seen.transact = (...args) => this.#transact(process, engine, ...args)
     for (const call of CALLS) seen[call] = (...args) => this.#call(process, engine, call, args)
     return seen
   }
@@ -73,6 +80,34 @@ export class Database {
         this.#world.after(this.#travelMs(), answer, process)
       }
       this.#world.after(this.#travelMs(), carryOut, this.#isRemote ? undefined : process)
+    })
+  }
+
+  /** As `InboxEngine.transact` says. What the handler writes takes effect if, and when, the end is recorded. */
+  async #transact(process, engine, claim, { timeoutMs }, work) {
+    await this.#travels(process)
+    const transaction = { query: async () => ({ rows: [] }) }
+    const end = await withTimeout(work(transaction), timeoutMs, 'the transaction', {
+      environment: process.environment,
+    })
+    const settle = async () => {
+      const held = await this.#carriedOut(process, engine, 'settle', [[{ claim, end }]])
+      if (held.has(claim.id) && end.move === 'complete') this.#takesEffect(process, claim.id)
+      return held.has(claim.id) ? 'committed' : 'lost'
+    }
+    // A COMMIT that was sent is carried out also when its process has died.
+    const result = await this.#travels(undefined).then(settle)
+    await this.#travels(process)
+    if (this.#random.happens(this.faults.loses)) throw new LostAnswerError('the connection was lost')
+    return result
+  }
+
+  /** One way. Rejects if the other side is not reached. */
+  #travels(process) {
+    const fails = this.#random.happens(this.faults.fails)
+    return new Promise((resolve, reject) => {
+      const arrives = () => (fails ? reject(new LostAnswerError('the connection was refused')) : resolve())
+      this.#world.after(this.#travelMs(), arrives, process)
     })
   }
 

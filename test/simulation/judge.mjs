@@ -1,4 +1,4 @@
-import { idOf } from './senders.mjs'
+import { idOf, KEYS } from './senders.mjs'
 
 /** How an entry may change by each call. `waiting` is stored, retrying or unhandled: the last one is derived from the others. */
 const MOVES = {
@@ -24,6 +24,13 @@ const MOVES = {
 }
 const OVER = ['handled', 'dead', 'discarded', 'quarantined', 'unhandled']
 const ENDED = ['handled', 'dead', 'discarded']
+const AS_SIGNED = ['new', 'repeat']
+const ACCEPTED = ['waiting', 'running', 'handled', 'dead']
+
+/** How long a worker with nothing to do may take to claim what is due, in milliseconds. */
+const CLAIM_LIMIT_MS = 300
+/** How long the consequences of a fault may last, in milliseconds: longer than any lease, pause and time limit. */
+const AFTER_TROUBLE_MS = 8_000
 
 /** Says what is wrong: after each step, and at the end. */
 export class Judge {
@@ -37,6 +44,15 @@ export class Judge {
   #decided = new Map()
   #runs = []
   #answers = []
+  /** Entries that were deleted. */
+  #pruned = []
+  /** By id, when an entry reached the state that it has, and what it was when each decision was taken that is not taken back. */
+  #since = new Map()
+  #undoable = new Map()
+  /** By id, the runs whose transaction was committed. */
+  #effects = new Map()
+  /** By id, since when an entry has been due. */
+  #dueSince = new Map()
   /** When something went wrong that explains that a callback is handled again. */
   #troubles = []
 
@@ -62,7 +78,7 @@ export class Judge {
       `answers #${callback.number} (${as}): ${answer ? `${answer.status} ${answer.outcome.code}` : 'nothing'}`,
     )
     if (!answer) return
-    this.#answers.push({ callback, as, ...answer })
+    this.#answers.push({ callback, as, signedAt: action.signedAt, ...answer })
     const may = as === 'forged' ? [401, 503] : [200, 503]
     if (!may.includes(answer.status))
       this.fault(`a callback (${as}) was answered ${answer.status} ${answer.outcome.code}`)
@@ -71,11 +87,37 @@ export class Judge {
       this.fault(`a callback was answered 503 ${answer.outcome.code} without a cause`)
     if (answer.status === 200 && !this.#isThere(action, answer))
       this.fault(`#${callback.number} was answered 200 and is not there`)
+    const isCopy = as === 'other-type' || (action.known && as !== 'signed-anew')
+    if (answer.outcome.code === 'STORED' && isCopy)
+      this.fault(`a callback (${as}) was stored, and #${callback.number} was there`)
   }
 
+  /** Whether a callback is there beside which none of its copies is stored. */
+  knows({ callback, as, signedAt }) {
+    const key = idOf(callback, 'key')
+    const isKept = [...this.#entries.values()].some(
+      ({ id, idempotencyKey }) => idempotencyKey === key && !this.#decided.has(id),
+    )
+    const answers = this.#answers.filter((answer) => answer.callback === callback)
+    const isStored = answers.some(
+      (answer) => AS_SIGNED.includes(answer.as) && answer.outcome.code === 'STORED',
+    )
+    if (as !== 'replay-anew') return isKept && isStored && ['repeat', 'replay', 'other-body'].includes(as)
+    return (
+      isKept &&
+      answers.some(
+        (answer) =>
+          answer.as === 'signed-anew' &&
+          answer.signedAt === signedAt &&
+          (answer.outcome.code === 'STORED' || (isStored && answer.outcome.code === 'DUPLICATE')),
+      )
+    )
+  }
+
+  /** Whether the inbox has what a callback was accepted for, or has deleted it. */
   #isThere({ callback, as }, { outcome }) {
-    const entries = [...this.#entries.values()]
-    const key = idOf(callback, as === 'replay' ? 'replay' : 'key')
+    const entries = [...this.#entries.values(), ...this.#pruned]
+    const key = idOf(callback, KEYS[as] ?? 'key')
     if (outcome.code === 'STORED')
       return entries.some((entry) => entry.idempotencyKey === key && entry.state !== 'quarantined')
     return entries.some((entry) => entry.bodyId === idOf(callback, 'body'))
@@ -86,9 +128,12 @@ export class Judge {
     const now = new Map(entries.map((entry) => [entry.id, entry]))
     for (const id of new Set([...this.#entries.keys(), ...now.keys()])) {
       const [before, after] = [this.#entries.get(id), now.get(id)]
-      if ((after?.decisions ?? 0) > (before?.decisions ?? 0)) this.#decided.set(id, this.#world.time)
       const [from, to] = [stateOf(before), stateOf(after)]
+      if ((after?.decisions ?? 0) > (before?.decisions ?? 0)) this.#checkDecision(process, before, after)
       if (from === to) continue
+      this.#checkMove(id, to, from)
+      if (!after) this.#pruned.push(before)
+      this.#since.set(id, this.#world.time)
       const by = [...new Set(calls)].join(' + ')
       const who = this.#nameOf(after ?? before)
       this.#world.note(
@@ -98,6 +143,97 @@ export class Judge {
       if (!statesAfter(from, calls).has(to)) this.fault(`${by} moved entry ${id} from ${from}>${to}`)
     }
     this.#entries = now
+  }
+
+  /** An entry is in a state that it was not in before. */
+  #checkMove(id, to, from) {
+    if (to === 'running') this.#undoable.delete(id)
+    const runs = this.#runsSinceDecision(id)
+    if (to === 'handled' && from === 'running' && !runs.some(({ end }) => end === 'succeeds'))
+      this.fault(`entry ${id} is handled, and no handler has succeeded`)
+    if (to === 'dead' && from === 'running' && this.#isCalm && runs.length < this.#settings.maxAttempts)
+      this.fault(`entry ${id} is dead after ${runs.length} of ${this.#settings.maxAttempts} attempts`)
+    if (to === 'none' && this.#settings.retentionMs !== undefined && !this.#clockWasSet) {
+      const ageMs = this.#world.time - this.#since.get(id)
+      if (ageMs < this.#settings.retentionMs) this.fault(`entry ${id} was deleted after ${ageMs} ms`)
+    }
+  }
+
+  #checkDecision({ decision: { action, again } }, before, after) {
+    const { id } = after
+    if (action === 'undo') {
+      const state = this.#undoable.get(id)
+      if (state === undefined) this.fault(`a decision about entry ${id} was taken back that could not be`)
+      else if (state !== stateOf(after))
+        this.fault(`entry ${id} was ${state}, and after undo ${stateOf(after)}`)
+      this.#undoable.delete(id)
+    } else this.#undoable.set(id, stateOf(before))
+    if (action === 'retry' && before.state === 'handled' && !again)
+      this.fault(`entry ${id} was handled, and is tried again`)
+    const others = [...this.#entries.values()].filter(
+      (other) => other.id !== id && other.bodyId === after.bodyId && ACCEPTED.includes(stateOf(other)),
+    )
+    if (action === 'release' && !again && others.length > 0)
+      this.fault(`entry ${id} was released beside entry ${others[0].id}`)
+    this.#decided.set(id, this.#world.time)
+  }
+
+  /** A handler that ignores its signal keeps its entry until its lease is over. A millisecond less, as clocks differ. */
+  #isRunning({ end, process, from, isAborted }) {
+    if (end !== undefined || process.isDead) return false
+    return !isAborted || this.#world.time < from + 0.9 * this.#settings.leaseMs
+  }
+
+  #runsSinceDecision(id) {
+    const since = this.#decided.get(id) ?? -1
+    return this.#runs.filter(({ entryId, from }) => entryId === id && from >= since)
+  }
+
+  get #isCalm() {
+    return this.#troubles.length === 0
+  }
+
+  /** The effect of a transactional handler was committed. */
+  takesEffect(process, entryId) {
+    this.#world.note(process.name, `the effect of entry ${entryId} is committed`)
+    const since = this.#decided.get(entryId) ?? -1
+    const effects = (this.#effects.get(entryId) ?? []).filter((at) => at >= since)
+    if (effects.length > 0) this.fault(`the effect of entry ${entryId} was committed twice`)
+    this.#effects.set(entryId, [...effects, this.#world.time])
+  }
+
+  /** Something waits although a worker could handle it. To be called all the time, with the processes that have handlers. */
+  waits(workers, now, isOneProcess) {
+    const { concurrency, pollMs, slowMs } = this.#settings
+    const { time } = this.#world
+    const isTrouble = this.#troubles.some(({ to }) => time <= to + AFTER_TROUBLE_MS)
+    for (const worker of workers) {
+      const running = this.#runs.filter(
+        (run) => run.process === worker.process && run.end === undefined,
+      ).length
+      // An interrupted entry is handled alone.
+      const isFree = worker.isReady && (this.#isCalm ? running < concurrency : running === 0)
+      if (!isFree || isTrouble) worker.freeSince = undefined
+      else worker.freeSince ??= time
+    }
+    for (const entry of this.#entries.values()) {
+      const isDue =
+        ['stored', 'retrying'].includes(entry.state) &&
+        entry.dueAt !== undefined &&
+        Number(entry.dueAt) <= now
+      if (!isDue) {
+        this.#dueSince.delete(entry.id)
+        continue
+      }
+      if (!this.#dueSince.has(entry.id)) this.#dueSince.set(entry.id, time)
+      const polls = !isOneProcess || this.#decided.has(entry.id) || !this.#isCalm
+      const limitMs = CLAIM_LIMIT_MS + 12 * slowMs + (polls ? pollMs : 0)
+      const idle = workers.find(
+        ({ freeSince }) => time - Math.max(freeSince ?? Infinity, this.#dueSince.get(entry.id)) > limitMs,
+      )
+      if (idle)
+        this.fault(`entry ${entry.id} waits for ${limitMs} ms, and ${idle.process.name} has nothing to do`)
+    }
   }
 
   #nameOf({ idempotencyKey }) {
@@ -113,12 +249,15 @@ export class Judge {
       entryId,
       attempt,
       callback,
+      key: event.idempotencyKey,
+      signed: `${Number(event.signedAt)} ${event.rawBody}`,
       from: this.#world.time,
       end: undefined,
       number: earlier.length + 1,
     }
     signal.addEventListener('abort', () => {
       run.isAborted = true
+      run.abortedAt ??= this.#world.time
       this.#world.note(process.name, `handler of entry ${entryId} is aborted`)
     })
     this.#world.note(process.name, `handler of entry ${entryId} begins (attempt ${attempt})`)
@@ -131,10 +270,18 @@ export class Judge {
     const decidedSince = last && (this.#decided.get(entryId) ?? -1) >= last.from
     if (last && !decidedSince && attempt <= last.attempt)
       this.fault(`entry ${entryId}: attempt ${attempt} after attempt ${last.attempt}`)
+    if (this.#isCalm && !decidedSince && attempt !== (last?.attempt ?? 0) + 1)
+      this.fault(`entry ${entryId}: attempt ${attempt} after attempt ${last?.attempt ?? 0}`)
+    const pausedMs = last && run.from - (last.abortedAt ?? last.to)
+    if (this.#isCalm && last && !decidedSince && pausedMs < this.#settings.retryDelayMs / 2 - 1)
+      this.fault(`entry ${entryId} is tried again after ${pausedMs} ms`)
+    const beside = this.#runs.filter((other) => other.process === process && this.#isRunning(other)).length
+    if (beside >= this.#settings.concurrency) this.fault(`${process.name} runs ${beside + 1} handlers`)
+    this.#checkForgotten(entryId, run)
     for (const other of this.#runs) {
       const isSame = other.entryId === entryId
       if (!isSame) continue
-      if (isRunning(other) && !this.#isExplained(other))
+      if (this.#isRunning(other) && !this.#isExplained(other))
         this.fault(`entry ${entryId} is handled twice at once`)
       if (other.end === 'succeeds' && !other.isAborted && !decidedSince && !this.#isExplained(other))
         this.fault(`entry ${entryId} is handled again after it was handled`)
@@ -142,6 +289,16 @@ export class Judge {
     if (entry) this.#checkOrder(entry, callback)
     this.#runs.push(run)
     return run
+  }
+
+  /** What was handled, and was deleted since, is not handled again. */
+  #checkForgotten(entryId, run) {
+    if (this.#decided.has(entryId)) return
+    const again = this.#runs.find(
+      (other) => other.entryId !== entryId && other.signed === run.signed && other.end === 'succeeds',
+    )
+    if (again && !this.#decided.has(again.entryId))
+      this.fault(`entry ${entryId} is what was handled as entry ${again.entryId}`)
   }
 
   #checkOrder(entry, { orderKey }) {
@@ -161,14 +318,20 @@ export class Judge {
 
   /** By the Id of the body. */
   #orderKeys = new Map()
-
-  knows(callback) {
+  willBeSent(callback) {
     this.#orderKeys.set(idOf(callback, 'body'), callback.orderKey)
   }
+
+  clockIsSet() {
+    this.#clockWasSet = true
+  }
+
+  #clockWasSet = false
 
   ends(run, end) {
     if (run.end) return
     run.end = end
+    run.to = this.#world.time
     this.#world.note(run.process.name, `handler of entry ${run.entryId} ${end}`)
   }
 
@@ -194,11 +357,10 @@ export class Judge {
       if (!this.#isThere({ callback, as }, { outcome }))
         this.fault(`#${callback.number} (${as}) was accepted and is lost`)
     }
-    for (const entry of this.#entries.values()) {
-      if (entry.state !== 'handled') continue
-      if (!this.#runs.some((run) => run.entryId === entry.id && run.end === 'succeeds'))
-        this.fault(`entry ${entry.id} is handled, and no handler has succeeded`)
-    }
+    if (!this.#settings.isTransactional) return
+    for (const { id, state } of this.#entries.values())
+      if (state === 'handled' && !this.#effects.has(id))
+        this.fault(`entry ${id} is handled without an effect`)
   }
 }
 
@@ -213,8 +375,4 @@ function statesAfter(from, calls) {
 function stateOf(entry) {
   if (!entry) return 'none'
   return ['stored', 'retrying', 'unhandled'].includes(entry.state) ? 'waiting' : entry.state
-}
-
-function isRunning(run) {
-  return run.end === undefined && !run.isAborted && !run.process.isDead
 }

@@ -6,6 +6,18 @@ import { Random } from './random.mjs'
  */
 export const INBOXES = process.getBuiltinModule?.('node:sqlite') ? ['memory', 'sqlite'] : ['memory']
 
+const COPIES = [
+  'repeat',
+  'repeat',
+  'signed-anew',
+  'signed-anew',
+  'replay',
+  'replay-anew',
+  'other-body',
+  'forged',
+  'other-type',
+]
+
 /** For how long things are sent, decided and broken, in milliseconds. Then all faults end, and everything has to come to an end. */
 const BUSY_MS = 12_000
 
@@ -16,20 +28,24 @@ const BUSY_MS = 12_000
 export function planOf(seed, inboxes = INBOXES) {
   const random = new Random(`plan ${seed}`)
   const inbox = new Random(`inbox ${seed}`).one(inboxes)
-  const settings = { inbox, ...settingsOf(random) }
+  const settings = settingsOf(random, inbox)
   const actions = [
     ...callbacksOf(random, settings),
-    ...faultsOf(random, settings),
+    ...(settings.isCalm ? [] : faultsOf(random, settings)),
     ...decisionsOf(random),
   ].sort((one, other) => one.at - other.at)
   return { seed, settings, actions }
 }
 
-function settingsOf(random) {
+function settingsOf(random, inbox) {
   const leaseMs = random.one([1_000, 2_000, 4_000])
-  const separate = random.happens(0.4)
+  // One process without faults, which looks rarely: all that becomes due in it has to wake its worker.
+  const isCalm = random.happens(0.2)
+  const separate = !isCalm && random.happens(0.4)
   return {
-    receivers: random.between(1, 2),
+    inbox,
+    isCalm,
+    receivers: isCalm ? 1 : random.between(1, 2),
     // Receivers without handlers only store.
     workers: separate ? random.between(1, 2) : 0,
     concurrency: random.between(1, 3),
@@ -39,11 +55,14 @@ function settingsOf(random) {
     maxAttempts: random.between(2, 4),
     retryDelayMs: random.one([50, 400]),
     maxRetryDelayMs: 1_500,
-    pollMs: random.one([200, 1_000]),
+    pollMs: isCalm ? 20_000 : random.one([200, 1_000]),
+    // Of ended entries. Processes delete old ones when they start.
+    retentionMs: random.one([undefined, undefined, 3_000, 6_000]),
+    isTransactional: inbox === 'memory' && random.happens(0.3),
     isOrdered: random.happens(0.4),
     driftOf: [0, 0, 0, 0, 0].map(() => random.one([0, 0, 0.001, -0.001])),
     offsetsMs: [0, 0, 0, 0, 0].map(() => random.one([0, 0, 40, -40, 900])),
-    slowMs: random.one([0, 0, 5, 60]),
+    slowMs: isCalm ? 0 : random.one([0, 0, 5, 60]),
   }
 }
 
@@ -68,7 +87,7 @@ function callbacksOf(random, { isOrdered }) {
         at: random.happens(0.4) ? at : at + random.next() * random.one([5, 500, 5_000]),
         do: 'send',
         callback,
-        as: random.one(['repeat', 'repeat', 'signed-anew', 'replay', 'other-body', 'forged', 'other-type']),
+        as: random.one(COPIES),
       })
   }
   return actions
@@ -85,10 +104,17 @@ function attemptsOf(random) {
   return attempts
 }
 
-function faultsOf(random, { receivers, workers }) {
+function faultsOf(random, { receivers, workers, retentionMs }) {
   const actions = []
   const processes = receivers + workers
   const faults = random.one([0, 1, 1, 2, 3, 5])
+  for (let number = retentionMs === undefined ? 0 : random.between(0, 3); number > 0; number--)
+    actions.push({
+      at: random.next() * BUSY_MS,
+      do: 'stop',
+      process: random.between(0, processes - 1),
+      forMs: random.next() * 100,
+    })
   for (let number = 0; number < faults; number++) {
     const at = random.next() * BUSY_MS
     const process = random.between(0, processes - 1)

@@ -13,6 +13,9 @@ export const OTHER_SUBSCRIPTION = {
   secret: 'another secret of the simulated world, 47 chars',
 }
 
+/** Under which other key somebody sends what he has seen. */
+export const KEYS = { replay: 'replay', 'replay-anew': 'replay anew' }
+
 /**
  * The requests of the service, and those of somebody who has seen them. They are signed here, by SERVICE 5.1 and not by the package,
  * so that the two cannot be wrong in the same way.
@@ -23,7 +26,7 @@ export function requestOf({ callback, as }, signedAtMs) {
     JSON.stringify({ Id: idOf(callback, 'body'), Order: callback.orderKey, Other: as === 'other-body' }),
   )
   const timestamp = new Date(signedAtMs).toUTCString()
-  const key = as === 'replay' ? idOf(callback, 'replay') : idOf(callback, 'key')
+  const key = idOf(callback, KEYS[as] ?? 'key')
   const secret = as === 'forged' ? 'a guess' : subscription.secret
   return {
     method: 'POST',

@@ -13,6 +13,7 @@ import { Process, World } from './world.mjs'
 /** How long after the last fault everything has to be over, in milliseconds. */
 const QUIET_MS = 120_000
 const LOOKS_EVERY_MS = 1_000
+const WATCHES_EVERY_MS = 100
 const DECISIONS = ['retry', 'release', 'discard', 'undo']
 
 /** Carries out a plan. Resolves to what was wrong, and to the trace of what happened. */
@@ -31,9 +32,11 @@ class Simulation {
   #random
   #database
   #server
+  #service
   /** The present process in each place. */
   #places = []
   #signedAt = new Map()
+  #signedAnewAt = new Map()
   #actionsLeft
   /** With SQLite, the file that the processes share. */
   #file
@@ -48,9 +51,14 @@ class Simulation {
     this.world = new World(seed)
     this.#random = new Random(`chance ${seed}`)
     this.#server = new Process(this.world, 'server', { seed })
+    // Its clock is right.
+    this.#service = new Process(this.world, 'service', { seed })
     this.judge = new Judge(this.world, { ...settings, isSlow: settings.slowMs > 0 })
     const isRemote = settings.inbox === 'memory'
-    if (isRemote) this.#engine = new MemoryInbox({ [ENVIRONMENT]: this.#server.environment })[ENGINE]
+    if (isRemote)
+      this.#engine = new MemoryInbox({ ...retentionOf(settings), [ENVIRONMENT]: this.#server.environment })[
+        ENGINE
+      ]
     else
       this.#file = new SimulatedFile((process, entries) =>
         this.judge.looks(process, this.#database.underWay(process), entries),
@@ -58,10 +66,15 @@ class Simulation {
     const took = async (process, call) => {
       if (isRemote) this.judge.looks(process, [call], await this.#entries(call))
     }
-    this.#database = new Database(this.world, new Random(`database ${seed}`), { isRemote, took })
+    this.#database = new Database(this.world, new Random(`database ${seed}`), {
+      isRemote,
+      isTransactional: settings.isTransactional,
+      took,
+      takesEffect: (process, id) => this.judge.takesEffect(process, id),
+    })
     this.#database.faults.slowMs = settings.slowMs
     this.#actionsLeft = plan.actions.length
-    for (const { callback } of plan.actions) if (callback) this.judge.knows(callback)
+    for (const { callback } of plan.actions) if (callback) this.judge.willBeSent(callback)
   }
 
   async run() {
@@ -74,6 +87,7 @@ class Simulation {
       })
     const isOver = () => this.judge.isOver || this.judge.faults.length > 0
     this.#watch()
+    this.#watchWaiting()
     const inTime = await this.world.run(QUIET_MS, { isOver })
     if (this.judge.faults.length > 0) return
     if (!inTime) this.judge.fault('too many steps: something goes on for ever')
@@ -101,6 +115,7 @@ class Simulation {
     const driver = this.#file.driverOf(process)
     const inbox = new SqliteInbox({
       file: this.#file.path,
+      ...retentionOf(this.#plan.settings),
       [ENVIRONMENT]: environment,
       [IN_PROCESS]: driver,
       logger: false,
@@ -115,6 +130,16 @@ class Simulation {
       const isQuiet = this.#actionsLeft === 0 && this.#underWay === 0 && allLive
       if (isQuiet) this.judge.look()
       this.#watch()
+    })
+  }
+
+  #watchWaiting() {
+    this.world.after(WATCHES_EVERY_MS, () => {
+      const { receivers, workers } = this.#plan.settings
+      const able = this.#places.filter(({ isReceiver }) => !isReceiver || workers === 0)
+      const isOneProcess = receivers + workers === 1
+      this.judge.waits(able, this.#server.environment.now(), isOneProcess)
+      this.#watchWaiting()
     })
   }
 
@@ -148,6 +173,10 @@ class Simulation {
       ? createReceiver({
           ...own,
           subscriptions: [SUBSCRIPTION, OTHER_SUBSCRIPTION],
+          ...(settings.retentionMs && {
+            toleranceMs: settings.retentionMs - 1_000,
+            futureToleranceMs: 1_000,
+          }),
           diagnosis: false,
           ...(settings.isOrdered && { orderBy: ({ payload }) => payload.Order }),
         })
@@ -172,7 +201,8 @@ class Simulation {
   }
 
   #handle(program, process) {
-    program.on('transfer', (event, context) => this.#handler(process, event, context))
+    const transactional = this.#plan.settings.isTransactional
+    program.on('transfer', (event, context) => this.#handler(process, event, context), { transactional })
   }
 
   /** Does in each attempt what the plan says. */
@@ -193,6 +223,7 @@ class Simulation {
       if (does.ignoresSignal) return
       signal.addEventListener('abort', () => {
         this.world.cancel(timer)
+        this.judge.ends(run, 'gives up')
         reject(new Error('aborted'))
       })
     })
@@ -216,12 +247,14 @@ class Simulation {
     }
     const { program, process } = this.#random.one(ready)
     const signedAtMs = this.#signatureTime(action)
+    const sent = { ...action, signedAt: new Date(signedAtMs).toUTCString() }
+    sent.known = this.judge.knows(sent)
     const request = requestOf(action, signedAtMs)
     let isAnswered = false
     const answered = (answer) => {
       if (isAnswered) return
       isAnswered = true
-      this.judge.answered(action, answer, process)
+      this.judge.answered(sent, answer, process)
       const isAccepted = answer !== undefined && answer.status < 500 && answer.status !== 409
       if (!isAccepted && isGenuine && tries > 1) again()
       else over()
@@ -232,11 +265,15 @@ class Simulation {
   }
 
   #signatureTime({ callback, as }) {
-    const now = this.#server.environment.now()
+    const now = this.#service.environment.now()
     if (as === 'new' || !this.#signedAt.has(callback.number)) {
       if (!this.#signedAt.has(callback.number)) this.#signedAt.set(callback.number, now)
     }
-    return as === 'signed-anew' ? now : this.#signedAt.get(callback.number)
+    if (as === 'signed-anew') this.#signedAnewAt.set(callback.number, now)
+    const signedAt = this.#signedAt.get(callback.number)
+    return ['signed-anew', 'replay-anew'].includes(as)
+      ? (this.#signedAnewAt.get(callback.number) ?? signedAt)
+      : signedAt
   }
 
   _kill({ process: place, forMs }) {
@@ -279,6 +316,7 @@ class Simulation {
   _clock({ byMs }) {
     this.world.note('server', `its clock is set by ${byMs} ms`)
     this.#server.setClock(byMs)
+    this.judge.clockIsSet()
     // The begin of a run may have been recorded before, and its handlers begin after it.
     this.judge.trouble(undefined, this.#plan.settings.leaseMs)
   }
@@ -299,6 +337,7 @@ class Simulation {
     const { seed } = this.#plan
     const process = new Process(this.world, `operator ${++this.#operators}`, { seed })
     const engine = this.#engineFor(process)
+    process.decision = { action, again }
     this.#underWay++
     try {
       await engine.open()
@@ -315,4 +354,8 @@ class Simulation {
     process.kill()
     this.#underWay--
   }
+}
+
+function retentionOf({ retentionMs }) {
+  return retentionMs === undefined ? {} : { retentionMs, discardedRetentionMs: retentionMs }
 }
