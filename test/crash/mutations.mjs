@@ -5,12 +5,10 @@
 // each step has a server of its own, they are killed at the step that the list names, a sixth of `--kills` times. `--check` only says whether the sources still have
 // what each defect changes.
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { buildSync } from 'esbuild'
+import { mutatedCopy, mutatedTexts, ROOT } from '../support/mutated-copy.mjs'
 import { POSTGRES_MUTATIONS } from './mutation-list-postgres.mjs'
 import { MUTATIONS } from './mutation-list.mjs'
 
@@ -22,7 +20,6 @@ const { values } = parseArgs({
     check: { type: 'boolean', default: false },
   },
 })
-const root = fileURLToPath(new URL('../..', import.meta.url))
 const LISTS = { sqlite: MUTATIONS, postgres: POSTGRES_MUTATIONS }
 const OPTIONS = {
   sqlite: () => ['--kills', values.kills, '--at-once', '3'],
@@ -43,7 +40,7 @@ console.log('| defect | killed | the crash test | the test that fails |\n| --- |
 const soundTests = new Map()
 let isComplete = true
 for (const mutation of LISTS[values.inbox].filter(({ defect }) => defect.includes(values.only))) {
-  const copy = mutated(mutation)
+  const copy = mutatedCopy(mutation)
   try {
     const seen = crashTest(copy, mutation)
     const failing = seen
@@ -57,42 +54,6 @@ for (const mutation of LISTS[values.inbox].filter(({ defect }) => defect.include
   }
 }
 process.exitCode = isComplete ? 0 : 1
-
-/** A copy of the project with the defect. */
-function mutated(mutation) {
-  const copy = mkdtempSync(join(tmpdir(), 'countersign-mutation-'))
-  for (const part of ['src', 'test', 'fixtures', 'docs', 'package.json', 'jest.config.ts'])
-    cpSync(join(root, part), join(copy, part), { recursive: true })
-  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
-  for (const [file, text] of mutatedTexts(mutation)) writeFileSync(join(copy, 'src', file), text)
-  const sources = readdirSync(join(copy, 'src'), { recursive: true }).filter((name) => name.endsWith('.ts'))
-  buildSync({
-    entryPoints: sources.map((name) => join(copy, 'src', name)),
-    outbase: join(copy, 'src'),
-    outdir: join(copy, 'dist'),
-    format: 'cjs',
-    platform: 'node',
-    target: 'es2022',
-    logLevel: 'error',
-  })
-  writeFileSync(join(copy, 'dist/package.json'), '{"type":"commonjs"}')
-  return copy
-}
-
-/** The sources that the defect changes, by their names. */
-function mutatedTexts({ defect, changes }) {
-  const texts = new Map()
-  for (const [file, before, after] of changes) {
-    const text = texts.get(file) ?? readFileSync(join(root, 'src', file), 'utf8')
-    if (text.split(before).length !== 2)
-      throw new Error(`${defect}: ${file} does not have this once: ${before}`)
-    texts.set(
-      file,
-      text.replace(before, () => after),
-    )
-  }
-  return texts
-}
 
 /** The promises that did not hold, or undefined. */
 function crashTest(copy, mutation) {
@@ -117,12 +78,12 @@ function totalsOf(output) {
 }
 
 function passesWithout(test) {
-  if (!soundTests.has(test)) soundTests.set(test, !fails(root, test))
+  if (!soundTests.has(test)) soundTests.set(test, !fails(ROOT, test))
   return soundTests.get(test)
 }
 
 function fails(copy, test) {
-  const jest = join(root, 'node_modules/jest/bin/jest.js')
+  const jest = join(ROOT, 'node_modules/jest/bin/jest.js')
   const env = { ...process.env, TESTS: 'quick and system' }
   const options = { cwd: copy, env, stdio: 'ignore', timeout: 200_000 }
   return spawnSync(process.execPath, [jest, '--maxWorkers=1', '--bail', test], options).status !== 0

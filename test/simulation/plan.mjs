@@ -40,7 +40,7 @@ export function planOf(seed, inboxes = INBOXES) {
 function settingsOf(random, inbox) {
   const leaseMs = random.one([1_000, 2_000, 4_000])
   // One process without faults, which looks rarely: all that becomes due in it has to wake its worker.
-  const isCalm = random.happens(0.2)
+  const isCalm = random.happens(0.3)
   const separate = !isCalm && random.happens(0.4)
   return {
     inbox,
@@ -69,8 +69,12 @@ function settingsOf(random, inbox) {
 function callbacksOf(random, { isOrdered }) {
   const actions = []
   const callbacks = random.between(2, 9)
+  // Much at the same time, or one after the other.
+  const moments = random.happens(0.5) ? [random.next(), random.next()] : undefined
   for (let number = 0; number < callbacks; number++) {
-    const at = random.next() * BUSY_MS * 0.8
+    const at =
+      (moments ? random.one(moments) : random.next()) * BUSY_MS * 0.8 +
+      random.next() * random.one([0, 5, 100])
     const type = random.happens(0.1) ? 'unhandled' : 'transfer'
     const callback = {
       number,

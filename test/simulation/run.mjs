@@ -1,7 +1,10 @@
-// Tries schedules: `npm run simulate -- --for 60s`, `--runs 1000`, or `--seed N` for one, with `--trace`. `--inbox` is memory or sqlite; without
-// it the seed decides.
+// Tries schedules: for a time (`npm run simulate -- --for 60s`), a number of them (`--runs 1000`), or one (`--seed N`, with `--trace` to
+// see it also if nothing is wrong). The seed decides which inbox is tried, unless `--inbox` does: memory or sqlite. With `--brief` a
+// failure is only named. `--defects` tries schedules with each defect of defect-list.mjs (`--only words`), and `--check` says whether
+// the sources still have what each of them changes.
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
+import { checkDefects, tryDefects } from './defects.mjs'
 import { INBOXES, planOf } from './plan.mjs'
 import { shrink } from './shrink.mjs'
 import { simulate } from './simulate.mjs'
@@ -13,8 +16,16 @@ const { values } = parseArgs({
     for: { type: 'string' },
     inbox: { type: 'string' },
     trace: { type: 'boolean' },
+    brief: { type: 'boolean' },
+    defects: { type: 'boolean' },
+    only: { type: 'string' },
+    check: { type: 'boolean' },
   },
 })
+if (values.check) checkDefects()
+if (values.defects)
+  tryDefects({ seed: Number(values.seed ?? 1), runs: Number(values.runs ?? 2_000), only: values.only })
+if (values.check || values.defects) process.exit()
 const first = Number(values.seed ?? randomInt(2 ** 31))
 const runs = values.seed !== undefined && !values.runs && !values.for ? 1 : Number(values.runs ?? Infinity)
 const endsAt =
@@ -35,10 +46,11 @@ while (!isOver()) {
     continue
   }
   console.log(`seed ${seed}: ${ran.faults.join('; ')}`)
+  process.exitCode = 1
+  if (values.brief) break
   const { plan, trace } = await shrink(planOf(seed, inboxes))
   console.log(`made smaller to ${plan.actions.length} actions, with ${JSON.stringify(plan.settings)}:`)
   console.log(trace.join('\n'))
-  process.exitCode = 1
   break
 }
 const seconds = (performance.now() - startedAt) / 1_000

@@ -1,0 +1,42 @@
+import { spawnSync } from 'node:child_process'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { mutatedCopy, mutatedTexts } from '../support/mutated-copy.mjs'
+import { DEFECTS } from './defect-list.mjs'
+
+/** Throws unless the sources have what each defect changes. */
+export function checkDefects() {
+  for (const defect of DEFECTS) mutatedTexts(defect)
+}
+
+/** Tries schedules with each defect, and prints within how many the first fault was found: the table in docs/evidence.md. */
+export function tryDefects({ seed, runs, only = '' }) {
+  console.log('| kind | defect | found within | as |\n| --- | --- | --- | --- |')
+  for (const defect of DEFECTS.filter(({ kind, defect }) => `${kind} ${defect}`.includes(only))) {
+    const copy = mutatedCopy(defect)
+    try {
+      const found = schedulesWithin(copy, defect, { seed, runs })
+      console.log(`| ${defect.kind} | ${defect.defect} | ${found.within} | ${found.as} |`)
+    } finally {
+      rmSync(copy, { recursive: true, force: true })
+    }
+  }
+}
+
+function schedulesWithin(copy, { inbox }, { seed, runs }) {
+  const program = join(copy, 'test/simulation/run.mjs')
+  const args = [
+    '--seed',
+    String(seed),
+    '--runs',
+    String(runs),
+    '--brief',
+    ...(inbox ? ['--inbox', inbox] : []),
+  ]
+  const options = { encoding: 'utf8', timeout: 600_000 }
+  const { stdout, signal } = spawnSync(process.execPath, [program, ...args], options)
+  const [, at, fault] = /^seed (\d+): (.*)/m.exec(stdout) ?? []
+  if (at !== undefined)
+    return { within: Number(at) - seed + 1, as: fault.replaceAll(/\d+/g, 'N').split(';')[0] }
+  return { within: 'not found', as: signal ? 'it goes on for ever' : `${runs} schedules` }
+}
