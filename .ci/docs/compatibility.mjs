@@ -23,15 +23,17 @@ export async function writeCompatibility() {
 async function compatibilityTable() {
   const { packages } = JSON.parse(read('package-lock.json'))
   const installed = (name) => packages[`node_modules/${name}`].version
+  const framework = (title, name) => [
+    title,
+    ranges(manifest.peerDependencies[name]),
+    list([installed(`${name}4`), installed(name)]),
+  ]
   const peer = (name) => [`\`${name}\``, ranges(manifest.peerDependencies[name]), installed(name)]
   const run = read('.ci/run')
   const rows = [
     ['Node', ranges(manifest.engines.node), list(found(run, /^for version in ([\d ]+);/m).split(' '))],
-    [
-      'Express',
-      ranges(manifest.peerDependencies.express),
-      list([installed('express4'), installed('express')]),
-    ],
+    framework('Express', 'express'),
+    framework('Fastify', 'fastify'),
     [
       'TypeScript',
       '5.4 or later',

@@ -1,6 +1,6 @@
 import { createApp } from './app.js'
 
-const app = createApp({
+const app = await createApp({
   subscriptions: [
     {
       eventTypeName: 'transfers.book-completed',
@@ -9,13 +9,13 @@ const app = createApp({
     },
   ],
   bookTransfer: async (id) => console.log(`transfer ${id} booked`),
+  logger: true,
 })
 
-const address = await app.listen({
+await app.listen({
   host: process.env.HOST ?? '127.0.0.1',
   port: Number(process.env.PORT ?? 3000),
 })
-console.log(`listening on ${address}`)
 
 // Once: the same signal again ends the process immediately.
 process.once('SIGTERM', () => void app.close())

@@ -17,7 +17,7 @@ let origin
 
 beforeEach(async () => {
   booked = []
-  app = createApp({
+  app = await createApp({
     subscriptions: [subscription],
     bookTransfer: async (id) => void booked.push(id),
     maxBodyBytes: 10_000,
@@ -50,6 +50,12 @@ test('answers a body that is too large or too slow, and goes on', async () => {
   assert.equal(await sendUnfinished(Buffer.alloc(10)), 408)
   const callback = signedCallback({ subscription, payload: { Id: randomUUID() } })
   assert.equal((await fetch(origin + callback.path, callback)).status, 200)
+})
+
+test('takes a callback from app.inject(), which needs no socket', async () => {
+  const { method, path, headers, body } = signedCallback({ subscription, payload: { Id: randomUUID() } })
+  assert.equal((await app.inject({ method, url: path, headers, payload: body })).statusCode, 200)
+  assert.equal((await app.inject({ method, url: path, headers, payload: 'forged' })).statusCode, 401)
 })
 
 test('leaves the other routes their parsed JSON', async () => {

@@ -141,7 +141,8 @@ describe.each(HOST_NAMES)('in %s', (hostName) => {
     const { socket, receives } = await connection(port)
     const { body, toHttp } = genuine({ headers: { Authorization: null } })
     socket.write(toHttp().toString('latin1').replace('HTTP/1.1', 'HTTP/2.0').slice(0, -body.length))
-    await receives(/ 401 [^]*}$/)
+    // Fastify 4 accepts no such version.
+    await receives(hostName === 'Fastify 4' ? / 505 [^]*}$/ : / 401 [^]*}$/)
     // The event loop ends an iteration before it reads the next request.
     expect(await send(genuine())).toMatchObject({ status: 200 })
   })

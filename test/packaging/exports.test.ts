@@ -44,6 +44,7 @@ const EXPORTED = {
     'signedCallback',
   ],
   'countersign/simulator': ['startServiceSimulator'],
+  'countersign/fastify': ['fastifyReceiver'],
   'countersign/bullmq': ['forwardTo', 'forwardedEvent', 'handleForwarded'],
   'countersign/prometheus': ['prometheusMetrics'],
   'countersign/console': ['createConsole'],

@@ -119,6 +119,7 @@ test('no dependency is there for nothing', () => {
 test.each([
   'index.ts',
   'sqlite.ts',
+  'fastify.ts',
   'bullmq.ts',
   'redis.ts',
   'postgres.ts',

@@ -7,6 +7,7 @@ import {
 } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type express5 from 'express'
+import { fastifyReceiver, type FastifyReceiverOptions } from '../../src/fastify.js'
 import { parseServerOptions, startReceiverServer } from '../../src/server/server.js'
 import type { Receiver } from '../../src/index.js'
 
@@ -16,12 +17,14 @@ interface Listening {
 }
 
 /**
- * What a receiver can live in. One suite runs in all of them. Each Express is loaded only where it is used, as it has a hundred
- * modules and most test files need neither.
+ * What a receiver can live in. One suite runs in all of them. Frameworks are loaded only where they are used, as each has a hundred
+ * modules and most test files need none.
  */
 export const HOSTS = {
   'Express 5': async (receiver) => listen(mountedIn((await import('express')).default, receiver)),
   'Express 4': async (receiver) => listen(mountedIn((await import('express4')).default, receiver)),
+  'Fastify 5': async (receiver) => inFastify((await import('fastify')).default(), receiver),
+  'Fastify 4': async (receiver) => inFastify((await import('fastify4')).default(), receiver),
   'http.createServer': (receiver) => listen(receiver.requestListener()),
   'the standalone server': async (receiver, bodyTimeoutMs) => {
     const { address, close } = await startReceiverServer(
@@ -69,6 +72,26 @@ function mountedIn(express: typeof express5, receiver: Receiver<object>): Reques
   const app = express()
   app.use(receiver.middleware())
   return app as RequestListener
+}
+
+/** What version 4 and 5 have in common. */
+interface FastifyApp {
+  readonly server: Server
+  register(plugin: typeof fastifyReceiver, options: FastifyReceiverOptions): PromiseLike<unknown>
+  listen(options: { readonly host: string; readonly port: number }): Promise<string>
+  close(): Promise<unknown>
+}
+
+async function inFastify(app: FastifyApp, receiver: Receiver<object>): Promise<Listening> {
+  await app.register(fastifyReceiver, { receiver, path: '/*' })
+  const origin = await app.listen({ host: '127.0.0.1', port: 0 })
+  return {
+    port: Number(new URL(origin).port),
+    async close() {
+      app.server.closeAllConnections()
+      await app.close()
+    },
+  }
 }
 
 async function listen(

@@ -1,0 +1,1 @@
+export { fastifyReceiver, type FastifyReceiverOptions } from './receiver/fastify-receiver.js'
