@@ -27,7 +27,10 @@ export async function endOrAbort({
   try {
     await withTimeout(ended, limitMs, 'running handlers', { keepsAlive: true, environment })
   } catch {
-    logger.warn({ code: 'WARN_STOP_TIMEOUT' }, 'handlers are still running: their signals are aborted')
+    logger.warn(
+      { code: 'WARN_STOP_TIMEOUT' },
+      'callbacks are still in progress: the signals of their handlers are aborted',
+    )
     abort(new Error(`stop() aborted the handlers after ${limitMs} ms (stopTimeoutMs)`))
     await settledWithin(ended, ABORT_GRACE_MS, environment)
   }

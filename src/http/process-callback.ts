@@ -10,7 +10,7 @@ interface ProcessorParts {
   readonly limits: BodyLimits
   /** Aborted when no more callbacks are accepted. */
   readonly stopping: AbortSignal
-  readonly receive: (request: ReadRequest) => MaybePending<Outcome>
+  readonly outcomeOf: (request: ReadRequest) => MaybePending<Outcome>
   /** Undefined if probes are not answered. */
   readonly probes: ProbeParts | undefined
   readonly onAnswered: (answered: AnsweredRequest) => void
@@ -33,7 +33,7 @@ const DECIDED = Promise.resolve()
 export function callbackProcessor({
   limits,
   stopping,
-  receive,
+  outcomeOf,
   probes,
   onAnswered,
 }: ProcessorParts): ProcessCallback {
@@ -41,7 +41,7 @@ export function callbackProcessor({
   const probeStep = probes && new ProbeStep(probes, readBody)
 
   const decide = (read: ReadRequest | Refusal): MaybePending<Outcome> =>
-    'refused' in read ? refusal(read) : receive(read)
+    'refused' in read ? refusal(read) : outcomeOf(read)
 
   function answer(exchange: Exchange, result: Outcome | ProbeOutcome): void {
     const { request } = exchange

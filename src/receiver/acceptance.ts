@@ -20,8 +20,8 @@ export interface Acceptance {
    * it before.
    */
   rememberProbe(nonce: string, sentAtMs: number): MaybePending<boolean>
-  /** Resolves once nothing runs, and nothing that this process handles is due. */
-  idle(): Promise<void>
+  /** Only for an inbox. Resolves once nothing runs, and nothing that this process handles is due. */
+  idle?(): Promise<void>
   /** Resolves once running handlers have ended. After `limitMs` they are aborted. */
   stop(limitMs: number): Promise<void>
 }

@@ -14,7 +14,7 @@ import { parsePayload } from '../callback/payload.js'
 import { inboxOutcome, outcome, type Outcome, type OutcomeCode } from '../callback/outcomes.js'
 import type { Authenticated, Acceptance } from './acceptance.js'
 import { headerKeeper } from './arrived-headers.js'
-import { InFlight } from './in-flight.js'
+import type { InFlight } from './in-flight.js'
 import { PROBE_MEMORY_MS } from '../probe/probe-limit.js'
 import type { AddResult, Arrival, InboxEngine, InboxOpener } from '../inbox/engine.js'
 import type { Worker } from '../worker/worker.js'
@@ -29,6 +29,7 @@ interface DurableAcceptanceParts {
   readonly handlers: Handlers
   readonly orderBy: OrderBy<never> | undefined
   readonly dependencyTimeoutMs: number
+  readonly inFlight: InFlight
   readonly logger: Logger
   readonly environment: Environment
 }
@@ -37,7 +38,6 @@ interface DurableAcceptanceParts {
 export class DurableAcceptance implements Acceptance {
   readonly #parts: DurableAcceptanceParts
   readonly #keepHeaders = headerKeeper()
-  readonly #storing = new InFlight()
   #started: Promise<void> | undefined
   #isOpen = false
   /** Whether a newer version of Countersign has migrated the inbox: this process cannot use it any more. */
@@ -73,12 +73,16 @@ export class DurableAcceptance implements Acceptance {
       return outcome('ERR_INBOX_UNAVAILABLE', callback, error)
     }
     try {
-      const storing = this.#storing.during(() => this.#add(authenticated, request, traceContext))
+      const storing = this.#add(authenticated, request, traceContext)
       if (!isPending(storing)) return this.#accepted(storing, authenticated)
-      const { dependencyTimeoutMs, environment } = this.#parts
+      const { dependencyTimeoutMs, inFlight, environment } = this.#parts
       return withTimeout(storing, dependencyTimeoutMs, 'the inbox', { environment })
         .then((added) => this.#accepted(added, authenticated))
-        .catch((error: unknown) => this.#notAccepted(error, authenticated))
+        .catch((error: unknown) => {
+          // It may still be stored after the answer.
+          void inFlight.during(() => storing.then(NOTHING, NOTHING))
+          return this.#notAccepted(error, authenticated)
+        })
     } catch (error) {
       return this.#notAccepted(error, authenticated)
     }
@@ -91,13 +95,14 @@ export class DurableAcceptance implements Acceptance {
   }
 
   async idle(): Promise<void> {
-    await this.#stored()
+    await this.#started?.catch(() => {})
     await this.#parts.worker.idle()
   }
 
   async stop(limitMs: number): Promise<void> {
-    const { worker, environment } = this.#parts
-    await Promise.all([worker.stop(limitMs), settledWithin(this.#stored(), limitMs, environment)])
+    const { worker, inFlight, environment } = this.#parts
+    const stored = Promise.allSettled([this.#started, inFlight.ended()])
+    await Promise.all([worker.stop(limitMs), settledWithin(stored, limitMs, environment)])
     this.#isFailing = false
     await this.#parts.inbox.close(this.#parts.opener)
   }
@@ -124,10 +129,6 @@ export class DurableAcceptance implements Acceptance {
         if (property(error, 'code') === 'ERR_CLOSED') return
       }
     }
-  }
-
-  #stored(): Promise<unknown> {
-    return Promise.allSettled([this.#started, this.#storing.ended()])
   }
 
   #accepted(added: AddResult, authenticated: Authenticated): Outcome {
@@ -223,6 +224,7 @@ function releasedEvent(callback: VerifiedCallback): CallbackEvent | undefined {
 }
 
 const OPEN_AGAIN_MS = 1_000
+const NOTHING = (): void => {}
 
 /** The longest `Id` by which entries are found, in characters. The documented ones are UUIDs (SERVICE 2.5). */
 const MAX_BODY_ID_LENGTH = 200

@@ -9,7 +9,7 @@ import type { EventChannel } from '../events/event-channel.js'
 import type { Logger } from '../logging/logger.js'
 import { outcome, type Outcome } from '../callback/outcomes.js'
 import type { Authenticated, Acceptance } from './acceptance.js'
-import { InFlight } from './in-flight.js'
+import type { InFlight } from './in-flight.js'
 import type { FailedEvent } from '../events/lifecycle-events.js'
 import type { AttemptStep, SettleStep } from '../events/steps.js'
 import type { Dispatcher, Failure } from '../handlers/dispatcher.js'
@@ -25,6 +25,7 @@ interface InlineAcceptanceParts {
   /** How long one call of the store may take, in milliseconds. */
   readonly dependencyTimeoutMs: number
   readonly events: EventChannel
+  readonly inFlight: InFlight
   readonly logger: Logger
   readonly environment: Environment
 }
@@ -32,7 +33,6 @@ interface InlineAcceptanceParts {
 /** Runs handlers before the answer. The idempotency store makes sure that they run once. */
 export class InlineAcceptance implements Acceptance {
   readonly #parts: InlineAcceptanceParts
-  readonly #inFlight = new InFlight()
   readonly #abort = new AbortController()
 
   constructor(parts: InlineAcceptanceParts) {
@@ -55,7 +55,7 @@ export class InlineAcceptance implements Acceptance {
     if (authenticated.verdict === 'suspect') return outcome(authenticated.suspicion, authenticated.callback)
     const { callback, identity } = authenticated
     if (this.#parts.handlers.for(callback.type).length === 0) return outcome('ERR_HANDLER_MISSING', callback)
-    return this.#inFlight.during(() => this.#handleOnce(callback, identity))
+    return this.#handleOnce(callback, identity)
   }
 
   rememberProbe(nonce: string): MaybePending<boolean> {
@@ -66,14 +66,10 @@ export class InlineAcceptance implements Acceptance {
     return whenDone(claiming, (result) => checkedClaimResult(result).state === 'claimed')
   }
 
-  idle(): Promise<void> {
-    return this.#inFlight.ended()
-  }
-
   stop(limitMs: number): Promise<void> {
     const abort = (reason: Error) => this.#abort.abort(reason)
-    const { logger, environment } = this.#parts
-    return endOrAbort({ ended: this.#inFlight.ended(), limitMs, abort, logger, environment })
+    const { inFlight, logger, environment } = this.#parts
+    return endOrAbort({ ended: inFlight.ended(), limitMs, abort, logger, environment })
   }
 
   #inTime<Value>(asking: Promise<Value>): Promise<Value> {
@@ -147,9 +143,9 @@ export class InlineAcceptance implements Acceptance {
     const { event, claim, claimedAt } = run
     // A handler that continues after its timeout keeps the claim, so that the callback is not handled twice at
     // the same time, and a stop waits for it. Both end with the lease, because the handler may never return.
-    const { leaseMs, environment } = this.#parts
+    const { leaseMs, inFlight, environment } = this.#parts
     const leftMs = Math.max(claimedAt + leaseMs - environment.monotonic(), 0)
-    const released = this.#inFlight.during(() =>
+    const released = inFlight.during(() =>
       withTimeout(settled(), leftMs, 'an aborted handler', { environment }).then(
         () => this.#release(claim, run),
         () => {},

@@ -4,7 +4,7 @@ import type { Authentication } from '../callback/authenticate.js'
 import type { Authenticator } from '../callback/authenticator.js'
 import type { ReadRequest } from '../callback/callback.js'
 import type { Acceptance, Authenticated } from './acceptance.js'
-import { InFlight } from './in-flight.js'
+import type { InFlight } from './in-flight.js'
 import { whenDone, type MaybePending } from '../base/pending.js'
 import { settledWithin } from '../base/timeout.js'
 import { outcome, type Outcome } from '../callback/outcomes.js'
@@ -18,23 +18,25 @@ export class Pipeline {
   readonly #stopping: AbortSignal
   readonly #events: EventChannel
   readonly #environment: Environment
-  readonly #inFlight = new InFlight()
+  readonly #inFlight: InFlight
 
   constructor(
     authenticate: Authenticator,
     acceptance: Acceptance,
     stopping: AbortSignal,
     events: EventChannel,
+    inFlight: InFlight,
     environment: Environment,
   ) {
     this.#authenticate = authenticate
     this.#acceptance = acceptance
     this.#stopping = stopping
     this.#events = events
+    this.#inFlight = inFlight
     this.#environment = environment
   }
 
-  receive(request: ReadRequest): MaybePending<Outcome> {
+  outcomeOf(request: ReadRequest): MaybePending<Outcome> {
     return this.#inFlight.during(() =>
       whenDone(this.#authenticate(request), (result) => this.#accept(result, request)),
     )
@@ -68,7 +70,7 @@ export class Pipeline {
   /** Resolves once every callback whose body has arrived has its outcome, and the acceptance is idle. */
   async idle(): Promise<void> {
     await this.#inFlight.ended()
-    await this.#acceptance.idle()
+    await this.#acceptance.idle?.()
   }
 
   /** Resolves once every accepted callback has its outcome, or after `limitMs`. */

@@ -15,6 +15,7 @@ import { ProbeResponder } from '../probe/responder.js'
 import { Worker } from '../worker/worker.js'
 import { DurableAcceptance } from './durable-acceptance.js'
 import { InlineAcceptance } from './inline-acceptance.js'
+import { InFlight } from './in-flight.js'
 import { Pipeline } from './pipeline.js'
 import { RefusalDiagnosis } from './refusal-diagnosis.js'
 import type { ReceiverSettings } from './settings.js'
@@ -38,18 +39,26 @@ export function createParts(settings: ReceiverSettings) {
   const outcomeLog = new OutcomeLog(logger, settings.logRefusalsPerSecond)
   if (logger !== silentLogger) events.on('answered', (event) => outcomeLog.write(event))
 
-  const { handlers, acceptance } = createAcceptance(settings, events)
+  const inFlight = new InFlight()
+  const { handlers, acceptance } = createAcceptance(settings, events, inFlight)
   const stopping = new AbortController()
   // Each callback whose body is arriving listens to it.
   setMaxListeners(Infinity, stopping.signal)
   const authenticate = createAuthenticator(settings.authentication)
-  const pipeline = new Pipeline(authenticate, acceptance, stopping.signal, events, settings.environment)
+  const pipeline = new Pipeline(
+    authenticate,
+    acceptance,
+    stopping.signal,
+    events,
+    inFlight,
+    settings.environment,
+  )
   const processCallback = callbackProcessor({
     limits,
     stopping: stopping.signal,
-    receive: (request) => {
+    outcomeOf: (request) => {
       handlers.freeze()
-      return pipeline.receive(request)
+      return pipeline.outcomeOf(request)
     },
     probes: settings.probes
       ? {
@@ -86,7 +95,7 @@ export function createParts(settings: ReceiverSettings) {
 }
 
 /** What accepts callbacks: an inbox and its worker, or the handlers with an idempotency store. */
-function createAcceptance(settings: ReceiverSettings, events: EventChannel) {
+function createAcceptance(settings: ReceiverSettings, events: EventChannel, inFlight: InFlight) {
   const { acceptance, handlerTimeoutMs, leaseMs, schemas, logger, environment, secrets } = settings
   const { dependencyTimeoutMs, clock } = settings.authentication
   const hasTransactions = 'inbox' in acceptance && acceptance.inbox[ENGINE].transact !== undefined
@@ -99,7 +108,7 @@ function createAcceptance(settings: ReceiverSettings, events: EventChannel) {
     logger,
     environment,
   })
-  const shared = { handlers, dispatcher, leaseMs, dependencyTimeoutMs, events, logger, environment }
+  const shared = { handlers, dispatcher, leaseMs, dependencyTimeoutMs, events, inFlight, logger, environment }
   if (!('inbox' in acceptance)) {
     return { handlers, acceptance: new InlineAcceptance({ ...shared, ...acceptance }) }
   }

@@ -145,7 +145,7 @@ itBeside(
       expect(await serve.exit).toBe(0)
       expect(await answer).toEqual({ status: 503 })
       expect(serve.lines.filter(({ code }) => code === 'WARN_STOP_TIMEOUT')).toMatchObject([
-        { msg: 'handlers are still running: their signals are aborted' },
+        { msg: 'callbacks are still in progress: the signals of their handlers are aborted' },
         { status: 503, idempotencyKey: KEY, eventType: 'transfers.book-completed' },
       ])
     } finally {

@@ -268,6 +268,6 @@ describe('an inbox of the application', () => {
     hangs.set('add', never)
     void hangs.receive(arrival())
     await hangs.worker.stop(60_000)
-    expect(hangs.log.text()).not.toContain('still running')
+    expect(hangs.log.text()).not.toContain('still in progress')
   })
 })
