@@ -151,7 +151,7 @@ export class DurableAcceptance implements Acceptance {
   ): MaybePending<AddResult> {
     const { callback, identity, verdict } = authenticated
     const event = verdict === 'genuine' ? authenticated.callback : releasedEvent(callback)
-    return store(this.#parts, {
+    const arrival = {
       callback,
       ...identity,
       suspicion: verdict === 'suspect' ? authenticated.suspicion : undefined,
@@ -160,7 +160,8 @@ export class DurableAcceptance implements Acceptance {
       headers: this.#keepHeaders(request.rawHeaders),
       traceContext,
       awaitedUntil: this.#parts.environment.monotonic() + this.#parts.dependencyTimeoutMs,
-    })
+    }
+    return store(this.#parts, arrival, event?.payload)
   }
 
   // If orderBy fails, the callback is stored without an order: a refused callback could be lost.
@@ -201,8 +202,9 @@ export class DurableAcceptance implements Acceptance {
 export function store(
   { inbox, worker }: Pick<DurableAcceptanceParts, 'inbox' | 'worker'>,
   arrival: Arrival,
+  payload?: CallbackPayload,
 ): MaybePending<AddResult> {
-  const slot = worker.reserve(arrival)
+  const slot = worker.reserve(arrival, payload)
   const done = (added: AddResult): AddResult => {
     // The inbox may be code of the application.
     if (added?.result !== 'stored') worker.notStored(slot)

@@ -57,7 +57,7 @@ export async function runAttempt(run: Run, parts: AttemptParts): Promise<Attempt
       `${tried}: the process died during the last attempt, or maxAttempts was lowered since`,
     )
   }
-  const payload = parsePayload(callback.rawBody)
+  const payload = run.payload ?? parsePayload(callback.rawBody)
   if (!payload) return deadWithoutCall('ERR_BODY_NOT_JSON', 'the body is not a JSON object')
   const start = run.begunOnArrival ? startOfBegun(run, parts) : await records.begin(run)
   if (start === 'failed')

@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { Environment } from '../base/environment.js'
-import type { StoredCallback } from '../callback/callback.js'
+import type { CallbackPayload, StoredCallback } from '../callback/callback.js'
 import { copyOfCallback } from '../callback/copy-of-callback.js'
 import type { Arrival, BeginOnArrival, ClaimedEntry, ClaimToken } from '../inbox/engine.js'
 
@@ -14,6 +14,7 @@ export interface Slot {
   /** For `inbox.add`. */
   readonly begins: BeginOnArrival
   readonly callback: StoredCallback
+  readonly payload: CallbackPayload | undefined
   /** By the monotonic clock. The lease of the entry begins no earlier. */
   readonly lentAt: number
 }
@@ -21,6 +22,7 @@ export interface Slot {
 /** An entry that was stored with its claim. */
 export interface BegunEntry {
   readonly entry: ClaimedEntry
+  readonly payload: CallbackPayload | undefined
   /** When its slot was lent. */
   readonly begunAt: number
 }
@@ -57,19 +59,20 @@ export class LentSlots {
     return this.#lent.size + this.#begun.length
   }
 
-  lend({ callback, traceContext }: Arrival): Slot {
+  lend({ callback, traceContext }: Arrival, payload: CallbackPayload | undefined): Slot {
     const lentAt = this.#parts.environment.monotonic()
-    const slot = { begins: this.#begins, callback: copyOfCallback(callback, traceContext), lentAt }
+    const copy = copyOfCallback(callback, traceContext)
+    const slot = { begins: this.#begins, callback: copy, payload, lentAt }
     this.#lent.add(slot)
     return slot
   }
 
   // A handler may work for long before it awaits something. Senders must not wait for that.
   begin(slot: Slot, { id, token }: ClaimToken): void {
-    const { callback, lentAt } = slot
+    const { callback, payload, lentAt } = slot
     const entry = { id, token, callback, attempt: 1, replayed: false, isOrdered: false }
     this.#lent.delete(slot)
-    if (this.#begun.push({ entry, begunAt: lentAt }) === 1)
+    if (this.#begun.push({ entry, payload, begunAt: lentAt }) === 1)
       this.#parts.environment.setImmediate(this.#takeBegun)
   }
 

@@ -1,3 +1,4 @@
+import type { CallbackPayload } from '../callback/callback.js'
 import type { ClaimedEntry } from '../inbox/engine.js'
 
 /** An entry that the worker handles. */
@@ -11,6 +12,8 @@ export interface Run {
   readonly begunOnArrival: boolean
   /** When the begin of its handlers was given to the inbox, by the same clock. */
   begunAt: number
+  /** The body, if this process has parsed it. */
+  readonly payload: CallbackPayload | undefined
   /** Its signal is for handlers only: making it takes long, and few handlers need it. */
   readonly controller: AbortController
   isAborted: boolean

@@ -2,7 +2,7 @@ import { every } from '../base/environment.js'
 import { nextTick } from '../base/next-tick.js'
 import type { MaybePending } from '../base/pending.js'
 import { withTimeout } from '../base/timeout.js'
-import type { EntryId } from '../callback/callback.js'
+import type { CallbackPayload, EntryId } from '../callback/callback.js'
 import type { AttemptResult, AttemptStep } from '../events/steps.js'
 import { endOrAbort } from '../handlers/end-or-abort.js'
 import type { Arrival, ClaimedEntry, ClaimEnd, ClaimToken } from '../inbox/engine.js'
@@ -70,9 +70,10 @@ export class Worker {
   /**
    * Lends a slot to an arrival that is about to be stored. Its handlers then begin without a claim, which takes half of the
    * statements. Undefined if no slot is free, or if others wait for one. To be returned by `stored`, `notStored` or `mayBeStored`.
+   * `payload`: the parsed body, so that it is not parsed again.
    */
-  reserve(arrival: Arrival): Slot | undefined {
-    return this.#mayBegin(arrival) ? this.#lentSlots.lend(arrival) : undefined
+  reserve(arrival: Arrival, payload?: CallbackPayload): Slot | undefined {
+    return this.#mayBegin(arrival) ? this.#lentSlots.lend(arrival, payload) : undefined
   }
 
   /** To be called when an arrival was stored. `claim`: that of the inbox, if it has recorded that the handlers begin. */
@@ -160,15 +161,15 @@ export class Worker {
     return this.#schedule.hasRoom(this.#slots)
   }
 
-  #takeBegun({ entry, begunAt }: BegunEntry): void {
+  #takeBegun(begun: BegunEntry): void {
+    const { entry, begunAt } = begun
     if (this.#aborted) this.#claimer.handBack([entry])
-    else this.#take(entry, begunAt + this.#parts.leaseMs, begunAt)
+    else this.#take(entry, begunAt + this.#parts.leaseMs, begun)
   }
 
-  #take(entry: ClaimedEntry, leaseEndsAt: number, begunAt?: number): void {
+  #take(entry: ClaimedEntry, leaseEndsAt: number, begun?: BegunEntry): void {
     const held = this.#running.get(entry.id)
-    if (held && !isSameCallback(held.entry, entry))
-      return this.#handleLater(entry, held, begunAt !== undefined)
+    if (held && !isSameCallback(held.entry, entry)) return this.#handleLater(entry, held, begun !== undefined)
     if (held) {
       // Its lease ended, and no other process claimed it. Its handlers are still running, and then end the new claim: an entry
       // must not be handled twice at the same time, or again if it was handled while the inbox could not be reached.
@@ -179,8 +180,9 @@ export class Worker {
       entry,
       leaseEndsAt,
       lost: false,
-      begunOnArrival: begunAt !== undefined,
-      begunAt: begunAt ?? 0,
+      begunOnArrival: begun !== undefined,
+      begunAt: begun?.begunAt ?? 0,
+      payload: begun?.payload,
       controller: new AbortController(),
       isAborted: false,
       ended: undefined,

@@ -35,6 +35,18 @@ describe('a receiver with an inbox', () => {
     expect(order).toEqual(['answer', 'handler'])
   })
 
+  it('parses the body once if it handles the callback as it arrives', async () => {
+    const { receiver, send, handled } = await runInboxReceiver()
+    await receiver.idle()
+    const callback = genuine()
+    const parse = jest.spyOn(JSON, 'parse')
+    await send(callback)
+    await until(() => handled.length === 1)
+    const parsed = parse.mock.calls.filter(([text]) => text === callback.body.toString())
+    parse.mockRestore()
+    expect(parsed).toHaveLength(1)
+  })
+
   it('reports what may be a replay of something deleted as out of tolerance', async () => {
     const { send, set, outcomes, handled } = await runInterposed()
     set('add', async () => ({ result: 'quarantined', id: '1', why: 'forgotten' }) as const)
