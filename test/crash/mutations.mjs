@@ -1,4 +1,4 @@
-// Introduces known defects, one at a time, and reports what the crash test says of each: the table in docs/crash-matrix.md.
+// Introduces known defects, one at a time, and reports what the crash test says of each: the table in docs/evidence.md.
 //   node test/crash/mutations.mjs [--inbox sqlite] [--kills 36] [--only words] [--check]
 // Each defect is made in a copy of the sources. Where the crash test passes, one of the tests that the list names must fail,
 // which passes without the defect. With SQLite the processes are killed at all steps, `--kills` times. With PostgreSQL, where

@@ -38,9 +38,9 @@ export function resultTables(rows, isTransactional) {
   )
 }
 
-/** Replaces the result of this name in docs/crash-matrix.md. */
+/** Replaces the result of this name in docs/evidence.md. */
 export function writeResult(tables, name) {
-  const file = fileURLToPath(new URL('../../docs/crash-matrix.md', import.meta.url))
+  const file = fileURLToPath(new URL('../../docs/evidence.md', import.meta.url))
   const text = readFileSync(file, 'utf8')
   const date = new Date().toISOString().slice(0, 10)
   const [begin, end] = [`<!-- result: ${name} -->`, `<!-- end of result: ${name} -->`]

@@ -28,7 +28,7 @@ const AS_SIGNED = ['new', 'repeat']
 const ACCEPTED = ['waiting', 'running', 'handled', 'dead']
 
 /** How long a worker with nothing to do may take to claim what is due, in milliseconds. */
-const CLAIM_LIMIT_MS = 300
+const CLAIM_LIMIT_MS = 100
 /** How long the consequences of a fault may last, in milliseconds: longer than any lease, pause and time limit. */
 const AFTER_TROUBLE_MS = 8_000
 

@@ -4,7 +4,6 @@
 // the sources still have what each of them changes.
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
-import { checkDefects, tryDefects } from './defects.mjs'
 import { INBOXES, planOf } from './plan.mjs'
 import { shrink } from './shrink.mjs'
 import { simulate } from './simulate.mjs'
@@ -22,10 +21,12 @@ const { values } = parseArgs({
     check: { type: 'boolean' },
   },
 })
-if (values.check) checkDefects()
-if (values.defects)
-  tryDefects({ seed: Number(values.seed ?? 1), runs: Number(values.runs ?? 2_000), only: values.only })
-if (values.check || values.defects) process.exit()
+if (values.check || values.defects) {
+  const { checkDefects, tryDefects } = await import('./defects.mjs')
+  if (values.check) checkDefects()
+  else tryDefects({ seed: Number(values.seed ?? 1), runs: Number(values.runs ?? 2_000), only: values.only })
+  process.exit()
+}
 const first = Number(values.seed ?? randomInt(2 ** 31))
 const runs = values.seed !== undefined && !values.runs && !values.for ? 1 : Number(values.runs ?? Infinity)
 const endsAt =

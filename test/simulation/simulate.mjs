@@ -13,7 +13,7 @@ import { Process, World } from './world.mjs'
 /** How long after the last fault everything has to be over, in milliseconds. */
 const QUIET_MS = 120_000
 const LOOKS_EVERY_MS = 1_000
-const WATCHES_EVERY_MS = 100
+const WATCHES_EVERY_MS = 50
 const DECISIONS = ['retry', 'release', 'discard', 'undo']
 
 /** Carries out a plan. Resolves to what was wrong, and to the trace of what happened. */
