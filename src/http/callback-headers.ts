@@ -80,11 +80,8 @@ export function mayLackHeaders({ rawHeaders, socket }: RequestSource): boolean {
 /** Alternating names and values. */
 export function headerLines(request: RequestHeaders): readonly string[] {
   const lines = givenLines(request)
-  return lines.every(isText) ? lines : lines.map(String)
-}
-
-function isText(value: unknown): boolean {
-  return typeof value === 'string'
+  for (const line of lines) if (typeof line !== 'string') return lines.map(String)
+  return lines
 }
 
 /**
