@@ -15,26 +15,11 @@ const HELP = `
 Every POST is treated as a callback, whatever its path. GET /healthz says
 whether the process is alive, GET /readyz whether it accepts callbacks.
 
-The configuration is countersign.config.mjs, .ts or .json:
-  export default {
-    subscriptions: [
-      {
-        eventTypeName: 'transfers.book-completed',
-        callbackUrl: 'https://partner.example.com/hooks/transfers',
-        secret: { env: 'CALLBACK_SECRET' },
-      },
-    ],
-    handlers: './handlers.mjs',
-  }
-
-handlers.mjs:
-  export default {
-    'transfers.book-completed': async (event, { signal, logger }) => {},
-  }
-
-All other options have defaults: docs/standalone.md in the package describes
-them. Callbacks are stored in callbacks.db beside the configuration, and
-answered once they are on the disk.
+The configuration is countersign.config.mjs, .ts or .json. It has the
+subscriptions and the handlers; all other options have defaults.
+docs/standalone.md in the package has an example, and describes them. Callbacks
+are stored in callbacks.db beside the configuration, and answered once they are
+on the disk.
 
 A flag has precedence over the environment, and the environment over the
 configuration:
