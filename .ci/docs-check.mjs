@@ -3,7 +3,8 @@
 // package.
 //
 //   node .ci/docs-check.mjs            checks
-//   node .ci/docs-check.mjs --write    writes what is generated: tables of docs/outcomes.md and docs/compatibility.md, and llms.txt
+//   node .ci/docs-check.mjs --write    writes what is generated: tables of docs/outcomes.md and docs/compatibility.md, docs/api,
+//                                      and llms.txt
 //
 // An HTML comment on the line before a code block may say:
 //   <!-- not run: reason -->    it is not checked
@@ -21,18 +22,22 @@ import { checkLinks } from './docs/links.mjs'
 import { checkPaths } from './docs/paths.mjs'
 import { checkPrograms } from './docs/programs.mjs'
 import { root } from './docs/project.mjs'
+import { checkReference, writeReference } from './docs/reference.mjs'
 import { checkTables } from './docs/tables.mjs'
+
+if (process.argv.includes('--write')) {
+  await writeOutcomes()
+  await writeCompatibility()
+  await writeReference()
+}
 
 const pages = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).map(
   (name) => `docs/${name}`,
 )
 const documents = [...readdirSync(root), ...pages].filter((path) => path.endsWith('.md')).map(parseDocument)
 
-if (process.argv.includes('--write')) {
-  await writeOutcomes()
-  await writeCompatibility()
-  writeIndex(documents)
-}
+// After the other pages are written.
+if (process.argv.includes('--write')) writeIndex(documents)
 
 const blocks = documents.flatMap((document) => document.blocks)
 // Its commands need servers, and take minutes.
@@ -51,6 +56,7 @@ const problems = [
   ...(await checkOutcomes()),
   ...(await checkCompatibility()),
   ...checkCodes(),
+  ...(await checkReference()),
 ]
 for (const problem of problems) console.error(problem)
 console.log(`${documents.length} documents, ${blocks.length} code blocks, ${problems.length} problems`)

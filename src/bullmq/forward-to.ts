@@ -19,6 +19,7 @@ import { forwardedId, toForwarded, type AnyCallbackEvent } from './forwarded-cal
 import { messageOf, RESERVED_JOB_OPTIONS, type ForwardedJobOptions, type JobQueue } from './job-queue.js'
 import { OverdueAdds } from './overdue-adds.js'
 
+/** Options of `forwardTo`. */
 export interface ForwardOptions<Queue extends JobQueue = JobQueue> {
   /** The name of each job, or a function that returns it. @default the event type */
   readonly name?: string | ((event: AnyCallbackEvent) => string) | undefined

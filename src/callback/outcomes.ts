@@ -209,6 +209,7 @@ const ROWS = {
   },
 } satisfies Record<string, OutcomeRow>
 
+/** The code of a result: a row of `OUTCOMES`. */
 export type OutcomeCode = keyof typeof ROWS
 
 /**

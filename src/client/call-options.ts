@@ -1,7 +1,8 @@
 import { checkKnownOptions, invalidOption } from '../base/option-checks.js'
 
+/** Options of one call of the client. */
 export interface CallOptions {
-  /** Aborts the call at any point. The call rejects with the signal's reason. */
+  /** Aborts the call at any point. The call rejects with the signal's reason. @default none */
   readonly signal?: AbortSignal | undefined
 }
 

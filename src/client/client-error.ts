@@ -1,5 +1,6 @@
 import { CountersignError, recognise } from '../base/errors.js'
 
+/** The codes of calls that failed. */
 export type ClientErrorCode =
   /** The token request was answered 400, 401 or 403. */
   | 'ERR_TOKEN_REFUSED'

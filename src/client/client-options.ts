@@ -11,6 +11,7 @@ import { baseUrlOption } from './base-url.js'
 import { foreignConnections, ownConnections, type Fetch } from './connections.js'
 import { checkCredentials } from './credentials.js'
 
+/** Options of `createClient`. */
 export interface ClientOptions extends LoggerOption {
   /**
    * The base address of the service: absolute and https, with or without a path. Plain http is accepted only for

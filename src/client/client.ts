@@ -7,6 +7,7 @@ import { parseClientOptions, type ClientOptions } from './client-options.js'
 import { createSubscriptions, type ClientSubscriptions } from './subscriptions.js'
 import { TokenCache } from './token-cache.js'
 
+/** A client of the service. `createClient` makes it. */
 export interface Client {
   /**
    * A token for requests of your own, to be sent as `Authorization: Bearer ...`. It comes from the cache while it

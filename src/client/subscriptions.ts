@@ -25,6 +25,7 @@ export interface NewSubscription {
   readonly description?: string | undefined
 }
 
+/** Options of `subscriptions.create`. */
 export interface CreateSubscriptionOptions extends CallOptions {
   /**
    * A UUID, the same for every attempt. Pass the key of an earlier call to repeat that call.

@@ -37,7 +37,7 @@ export interface ConsoleOptions<Request extends IncomingMessage = IncomingMessag
   extends ConsoleViewOptions, LoggerOption {
   /**
    * The receiver or worker of this process, whose inbox the console shows. It also shows which requests were refused, the
-   * difference of the clocks, and the secrets in use.
+   * difference of the clocks, and the secrets in use. Give this or `inbox`.
    */
   readonly receiver?: ConsoleProcess | undefined
   /** An inbox, for a process that has neither a receiver nor a worker. Give either `receiver` or `inbox`. */

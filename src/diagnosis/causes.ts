@@ -191,6 +191,7 @@ const TEXTS = {
   },
 } satisfies Record<string, CauseTexts>
 
+/** The name of a cause: a key of `CAUSES`. */
 export type Cause = keyof typeof TEXTS
 
 /** The causes that a finding can name. Their names are stable; docs/diagnosis.md has a heading for each. */

@@ -24,6 +24,7 @@ import { timestampVariants } from './timestamp-variants.js'
 import { urlHypotheses } from './url-changes.js'
 import { unverifiedClock, verifiedFindings } from './verified-findings.js'
 
+/** The result of `explainCallback`. */
 export interface Explanation {
   /** Whether the signature matches the configuration without any change. */
   readonly verified: boolean

@@ -6,6 +6,7 @@ import { checkKnownOptions, integerOption, invalidOption, kindOf } from '../base
 import { parseUrl } from '../base/parse-url.js'
 import type { ReceivedRequest } from './received-request.js'
 
+/** Options of `explainCallback`. */
 export interface ExplainOptions {
   /** What is configured. A callbackUrl that a receiver refuses because of its spelling is allowed: it may be the cause. */
   readonly subscriptions: readonly Subscription[]

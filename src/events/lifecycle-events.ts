@@ -50,6 +50,7 @@ export interface AttemptEvent extends ClaimedEvent {
   readonly durationMs: number
 }
 
+/** An attempt failed. */
 export interface FailedEvent extends AttemptEvent {
   readonly code: OutcomeCode
   /** What the handler threw. If its timeout was exceeded, or the store or the inbox failed, the error that says so. */
@@ -58,6 +59,7 @@ export interface FailedEvent extends AttemptEvent {
   readonly retryInMs: number | undefined
 }
 
+/** An entry became a dead letter: it is not tried again unless an operator decides so. */
 export interface DeadEvent extends AttemptEvent {
   readonly entryId: EntryId
   readonly code: OutcomeCode
@@ -67,6 +69,7 @@ export interface DeadEvent extends AttemptEvent {
   readonly reason: string
 }
 
+/** The lease of an entry ended while its handler was running, so another worker may handle it. */
 export interface LeaseLostEvent extends AttemptEvent {
   /** What the handler threw, or the error of its timeout; undefined if it succeeded. */
   readonly error?: unknown
@@ -115,6 +118,7 @@ export interface LifecycleEvents {
   readonly decided: DecidedEvent
 }
 
+/** The name of an event of `receiver.events` and `worker.events`. */
 export type LifecycleEventName = keyof LifecycleEvents
 
 export const LIFECYCLE_EVENT_NAMES = [

@@ -21,6 +21,7 @@ export interface AcceptStep {
 /** The step that calls the handlers of a claimed callback, and records the end of the attempt. */
 export type AttemptStep = ClaimedEvent
 
+/** How an attempt ended, for what is around the handlers. */
 export interface AttemptResult {
   /** `HANDLED`, or the code of the failure. Undefined if no handler was called and the entry became due again. */
   readonly code: OutcomeCode | undefined

@@ -25,6 +25,7 @@ export type AnyEvent<Events extends object = EventMap> = {
   [Type in keyof Events & string]: CallbackEvent<Type, Events[Type]>
 }[keyof Events & string]
 
+/** What a handler is given besides the event. */
 export interface HandlerContext {
   /**
    * Aborted when the handler exceeds its timeout or the receiver has to stop. Pass it to everything that can be
@@ -54,6 +55,7 @@ export type Handler<Event = CallbackEvent, Context extends HandlerContext = Hand
   context: Context,
 ) => unknown
 
+/** Options of one registration of a handler. */
 export interface HandlerOptions {
   /**
    * How long this handler may take, in milliseconds, at most 0.9 of `leaseMs`. @default the `handlerTimeoutMs` of
@@ -67,6 +69,7 @@ export interface HandlerOptions {
   readonly transactional?: false | undefined
 }
 
+/** Options of a handler that runs in a transaction of the inbox in PostgreSQL. */
 export interface TransactionalHandlerOptions extends Omit<HandlerOptions, 'transactional'> {
   /**
    * Runs the handler in a transaction in which the end of the entry is recorded. Both are committed or neither is. A type has at

@@ -28,6 +28,7 @@ export interface IdempotencyStore {
   close?(): Promise<void>
 }
 
+/** A callback whose key is to be claimed. */
 export interface ClaimRequest {
   /**
    * Identifies the callback: the X-Idempotency-Key in lower case, followed by `@` and the id of its subscription, because
@@ -49,6 +50,7 @@ export interface ClaimRequest {
   readonly leaseMs: number
 }
 
+/** The answer of a store to a claim. */
 export type ClaimResult =
   | { readonly state: 'claimed'; readonly claim: Claim }
   /** Same key, same body: another caller holds an unexpired claim. */

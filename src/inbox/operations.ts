@@ -81,6 +81,7 @@ export interface InboxOperations {
   close(): Promise<void>
 }
 
+/** The result of a decision: it was carried out, or why not. Nothing is changed if it was not. */
 export type ActResult =
   | { readonly done: true }
   | {
@@ -96,6 +97,7 @@ export type ActResult =
       readonly message: string
     }
 
+/** Options of a decision about one entry. */
 export interface ActOptions {
   /** Whether the decision may cause the callback to be handled a second time. @default false */
   readonly again?: boolean | undefined
@@ -121,6 +123,7 @@ export interface RelatedEntry {
   readonly accepted: boolean
 }
 
+/** Which entries are meant: those that match each field that is set. Without a field, all entries. */
 export interface EntryFilter {
   readonly states?: readonly InboxState[] | undefined
   readonly eventType?: string | undefined
@@ -137,6 +140,7 @@ export interface EntryFilter {
   readonly after?: Date | number | undefined
 }
 
+/** Which page of the entries is wanted. */
 export interface EntryPage {
   /** The last entry of the page before. @default undefined, which is the first page */
   readonly afterId?: EntryId | undefined
@@ -146,6 +150,7 @@ export interface EntryPage {
   readonly newestFirst?: boolean | undefined
 }
 
+/** What a list shows of an entry. It does not contain the body. */
 export interface EntrySummary {
   readonly id: EntryId
   readonly state: InboxState
@@ -168,6 +173,7 @@ export interface EntrySummary {
   readonly copies: number
 }
 
+/** One page of entries. */
 export interface EntryList {
   /** The entries of this page, in the order that was asked for. */
   readonly entries: EntrySummary[]
@@ -175,12 +181,14 @@ export interface EntryList {
   readonly next?: EntryId | undefined
 }
 
+/** How many entries match, counted up to a limit. */
 export interface EntryCount {
   readonly count: number
   /** Whether more entries match, or may match because they were not examined. */
   readonly more: boolean
 }
 
+/** One entry, with its body and its history. */
 export interface Entry extends EntrySummary {
   readonly rawBody: Buffer
   readonly headers?: ArrivedHeaders | undefined
@@ -223,6 +231,7 @@ export interface OperatorRecord {
   readonly reason?: string | undefined
 }
 
+/** Figures of a whole inbox. */
 export interface InboxStats {
   readonly counts: Readonly<Record<InboxState, number>>
   /** When the oldest entry arrived that is stored, running or retrying. Undefined if there is none. */
@@ -243,6 +252,7 @@ export interface ArrivedHeaders {
   readonly isCut: boolean
 }
 
+/** Which old entries are deleted: those in one state, oldest first, at most `limit` of them. */
 export interface PruneEntries {
   readonly state: PrunableState
   readonly limit: number

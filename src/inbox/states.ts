@@ -60,6 +60,7 @@ export type OperatorAction = OperatorDecision | 'undo'
 /** The states in which an old entry may be deleted. */
 export const PRUNABLE = ['handled', 'discarded'] as const satisfies readonly StoredState[]
 
+/** A state whose old entries can be deleted. */
 export type PrunableState = (typeof PRUNABLE)[number]
 
 /** How many entries are in each state of an empty inbox; the compiler keeps it complete. */

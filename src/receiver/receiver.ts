@@ -48,6 +48,7 @@ export function createReceiver<Events extends object = EventMap>(
   return new Receiver(parseReceiverOptions(options))
 }
 
+/** Verifies callbacks, and handles or stores them. `createReceiver` makes it. */
 export class Receiver<Events extends object = AnyEvents> extends Registration<Events> {
   readonly #parts: ReceiverParts
   readonly #listener: CallbackListener

@@ -24,6 +24,7 @@ import type { HasAll } from '../base/has-all.js'
 import type { Environment } from '../base/environment.js'
 import { checkKnownOptions, functionOption, invalidOption, objectOption } from '../base/option-checks.js'
 
+/** Options of `createReceiver`. */
 export interface ReceiverOptions<Events extends object = EventMap>
   extends
     AuthenticatorOptions,

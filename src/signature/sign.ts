@@ -6,6 +6,7 @@ import { SignatureInputError } from './signature-error.js'
 import { stringToSign } from './string-to-sign.js'
 import { formatHttpDate, isDate, parseHttpDate } from './timestamp.js'
 
+/** What `signCallback` takes. */
 export interface SignInput {
   /** The subscribed callback URL. */
   readonly callbackUrl: string

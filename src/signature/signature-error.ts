@@ -1,5 +1,6 @@
 import { CountersignError, recognise } from '../base/errors.js'
 
+/** The codes of input that can be neither signed nor verified. */
 export type SignatureInputCode =
   'ERR_CALLBACK_URL_INVALID' | 'ERR_SECRET_INVALID' | 'ERR_TIMESTAMP_MALFORMED' | 'ERR_BODY_NOT_BYTES'
 

@@ -3,6 +3,7 @@ import { signedUrl, type SignedUrl } from './callback-url.js'
 import { fieldsOf } from './fields.js'
 import { SignatureInputError } from './signature-error.js'
 
+/** What is signed. */
 export interface SignedMaterial {
   /** The subscribed callback URL. Never the URL of the request, because a proxy may have rewritten it. */
   readonly callbackUrl: string

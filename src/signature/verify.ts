@@ -6,6 +6,7 @@ import { hmacKeys } from './secret.js'
 import { SignatureInputError } from './signature-error.js'
 import { hashBody, joinSigned } from './string-to-sign.js'
 
+/** What `verifyCallback` takes: the values of the request as they arrived, and the subscription. */
 export interface VerifyInput {
   /** The subscribed callback URL; never the URL of the request. */
   readonly callbackUrl: string
@@ -19,6 +20,7 @@ export interface VerifyInput {
   readonly body: Uint8Array
 }
 
+/** The reason why a signature is not valid. */
 export type VerificationFailure =
   | CredentialsFailure
   | 'ERR_SIGNATURE_MISMATCH'
@@ -26,6 +28,7 @@ export type VerificationFailure =
   | 'ERR_SECRET_INVALID'
   | 'ERR_BODY_NOT_BYTES'
 
+/** The result of `verifyCallback`: valid with the time of signing, or the reason why not. */
 export type Verification =
   | { readonly valid: true; readonly signedAt: Date }
   | { readonly valid: false; readonly code: VerificationFailure }

@@ -7,6 +7,7 @@ export interface SimulatedResponse {
   readonly body?: unknown
 }
 
+/** An operation of the simulated service; `none` for a request to no operation. */
 export type Endpoint = 'token' | 'subscription' | 'account' | 'none'
 
 /** The rule that a request broke. */
@@ -28,6 +29,7 @@ export type RefusalReason =
   | 'method'
   | 'too-many'
 
+/** A request to the API that the simulator refused. */
 export interface Refusal {
   readonly endpoint: Endpoint
   readonly reason: RefusalReason

@@ -1,13 +1,15 @@
 import type { Authenticity, Fault, FaultKind, FaultName } from './fault.js'
 import type { ServiceSubscription } from './subscription-book.js'
 
+/** Which callback is delivered, and how. */
 export interface DeliverOptions {
   /** @default the latest one; with `eventTypeName`, the latest one of that name */
   readonly subscription?: ServiceSubscription | undefined
+  /** Delivers to the latest subscription of this event type. @default undefined, which means the latest one of any type */
   readonly eventTypeName?: string | undefined
   /** The payload of the body, as JSON. @default { Id: a UUID from the seed } */
   readonly payload?: unknown
-  /** The body itself, instead of `payload`. A string is encoded as UTF-8. */
+  /** The body itself, instead of `payload`. A string is encoded as UTF-8. @default the JSON of `payload` */
   readonly body?: Uint8Array | string | undefined
   /** @default a UUID from the seed */
   readonly idempotencyKey?: string | undefined
@@ -15,12 +17,13 @@ export interface DeliverOptions {
   readonly timestamp?: Date | string | undefined
   /** @default none: a callback as the service would send it */
   readonly fault?: Fault | FaultName | undefined
-  /** Replaces the retry policy of the simulator. `null`: no retries. */
+  /** Replaces the retry policy of the simulator. `null`: no retries. @default that policy */
   readonly retry?: RetryPolicy | null | undefined
-  /** Aborts the delivery; the promise rejects with the signal's reason. What was sent before is recorded. */
+  /** Aborts the delivery; the promise rejects with the signal's reason. What was sent before is recorded. @default none */
   readonly signal?: AbortSignal | undefined
 }
 
+/** Options of the delivery of several callbacks. */
 export interface DeliverManyOptions {
   /** How many are delivered at the same time. @default 1 */
   readonly concurrency?: number | undefined

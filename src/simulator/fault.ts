@@ -46,6 +46,7 @@ export type Fault =
   /** Half of the body; then the connection is closed. */
   | { readonly kind: 'cut-in-body' }
 
+/** The kind of a fault. */
 export type FaultKind = Fault['kind']
 
 /** The faults that need no settings. */

@@ -85,4 +85,5 @@ export interface ServiceSimulatorOptions {
   readonly logger?: Logger | false | undefined
 }
 
+/** What `intercept` decides: an answer, a closed connection (`hang-up`), or the simulator's own answer (undefined). */
 export type Interception = SimulatedResponse | 'hang-up' | undefined

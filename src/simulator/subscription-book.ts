@@ -24,13 +24,17 @@ export interface ServiceSubscription {
   readonly idempotencyKey?: string | undefined
 }
 
+/** A subscription that is created without a request to the API. */
 export interface SubscribeOptions {
   /** For a subscription that a receiver is configured with as well. @default the simulator's own */
   readonly id?: string | undefined
+  /** The event type, such as `transfers.book-completed`. */
   readonly eventTypeName: string
+  /** The absolute URL that is signed, to which callbacks are sent unless `deliverTo` is set. */
   readonly callbackUrl: string
   /** The secret text, not its Base64. @default 256 random bits */
   readonly secret?: string | undefined
+  /** Free text. @default none */
   readonly description?: string | undefined
 }
 

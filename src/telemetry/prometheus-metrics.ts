@@ -8,6 +8,7 @@ import type { Metric, MetricSamples, Sample } from './instruments.js'
 import { checkObserved, inboxName, type ObservedProcess, type ObserveOptions } from './observed-process.js'
 import { ProcessMetrics } from './process-metrics.js'
 
+/** Options of `prometheusMetrics`. */
 export interface PrometheusMetricsOptions {
   /** The registry that writes these metrics beside your own: a `Registry` of prom-client 15. @default none: use `text()` */
   readonly register?: MetricRegistry | undefined
@@ -26,6 +27,7 @@ export interface MetricRegistry {
   getSingleMetric?(name: string): unknown
 }
 
+/** Metrics in a registry of `prom-client`. `prometheusMetrics` makes it. */
 export interface PrometheusMetrics {
   /**
    * Counts what this receiver or worker does. The figures of several are added up. Returns a function that ends it.

@@ -10,16 +10,18 @@ export interface RawTarget {
   readonly port: number
 }
 
+/** Options of `sendRawRequest` and `replayRecordedRequest`. */
 export interface RawRequestOptions {
   /**
    * How long the whole exchange may take, from connecting to the last byte of the answer, in milliseconds.
    * @default 5_000
    */
   readonly timeoutMs?: number | undefined
-  /** Aborts the request; the promise rejects with the signal's reason. */
+  /** Aborts the request; the promise rejects with the signal's reason. @default none */
   readonly signal?: AbortSignal | undefined
 }
 
+/** The answer to a raw request. */
 export interface RawResponse {
   readonly status: number
   readonly statusText: string
@@ -28,6 +30,7 @@ export interface RawResponse {
   readonly body: Buffer
 }
 
+/** The codes of requests without a usable answer. */
 export type RawRequestCode =
   /** The connection was closed before an answer began. */
   | 'ERR_NO_RESPONSE'
@@ -37,6 +40,7 @@ export type RawRequestCode =
   /** The answer is larger than 1 MiB. */
   | 'ERR_RESPONSE_TOO_LARGE'
 
+/** `sendRawRequest` or `replayRecordedRequest` got no usable answer. */
 export class RawRequestError extends CountersignError<RawRequestCode> {
   static {
     recognise(this, 'RawRequestError')

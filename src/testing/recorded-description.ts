@@ -12,6 +12,7 @@ export interface RecordedDescription {
   readonly note: string
 }
 
+/** The subscription of a recorded request, with which a receiver accepts it. */
 export interface RecordedSubscription {
   /** Set by `recordedSubscriptions` if several subscriptions have the same event type and URL. */
   readonly id?: string | undefined

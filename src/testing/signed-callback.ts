@@ -7,7 +7,9 @@ import { signCallback } from '../signature/index.js'
 import { formatHttpDate } from '../signature/timestamp.js'
 import { callbackBody } from './callback-body.js'
 
+/** Options of `signedCallback`. */
 export interface SignedCallbackOptions {
+  /** The subscription whose secret signs the callback, such as that of the receiver. */
   readonly subscription: {
     /** Not sent. It is allowed here so that the subscription of a receiver can be used. */
     readonly id?: string | undefined
@@ -22,7 +24,7 @@ export interface SignedCallbackOptions {
    * @default { Id: a random UUID }
    */
   readonly payload?: unknown
-  /** The body itself, instead of `payload`. A string is encoded as UTF-8. */
+  /** The body itself, instead of `payload`. A string is encoded as UTF-8. @default the JSON of `payload` */
   readonly body?: Uint8Array | string | undefined
   /** @default a random UUID */
   readonly idempotencyKey?: string | undefined
@@ -36,11 +38,12 @@ export interface SignedCallbackOptions {
   /**
    * Further headers. A header that the callback already has, in any case, is replaced, and `null` removes it. They do not
    * change the signature, so use this also to tamper with a callback. The same name twice in different case gives a
-   * repeated header.
+   * repeated header. @default none
    */
   readonly headers?: Readonly<Record<string, string | null | undefined>> | undefined
 }
 
+/** A signed callback, in the forms that `fetch`, supertest and sockets take. */
 export interface SignedCallback {
   readonly method: 'POST'
   /** The subscribed callback URL. */

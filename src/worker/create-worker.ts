@@ -31,6 +31,7 @@ export function createWorker<Events extends object = EventMap>(
   return new InboxWorker(parseWorkerOptions(options, secrets), secrets)
 }
 
+/** A worker that handles what receivers have stored in an inbox. `createWorker` makes it. */
 export class InboxWorker<Events extends object = AnyEvents> extends Registration<Events> {
   readonly #settings: WorkerSettings
   readonly #handlers: Handlers

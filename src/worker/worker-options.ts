@@ -38,6 +38,7 @@ export const EMPTYING_OPTIONS = [
   'pollMs',
 ] as const satisfies readonly (keyof EmptyingOptions)[]
 
+/** Options of `createWorker`. */
 export interface WorkerOptions<Events extends object = EventMap>
   extends HandlingOptions<Events>, EmptyingOptions {
   /**

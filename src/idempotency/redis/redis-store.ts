@@ -14,6 +14,7 @@ import { CLAIM, COMPLETE, RELEASE, type Script } from './scripts.js'
 import { whenServed } from './when-served.js'
 import { setMaxListeners } from 'node:events'
 
+/** Options of `RedisIdempotencyStore`. */
 export interface RedisIdempotencyStoreOptions extends LoggerOption {
   /**
    * Your client: of the package `redis` 5 or 6 (`createClient`, `createClientPool`, `createCluster`, `createSentinel`), or

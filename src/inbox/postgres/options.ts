@@ -10,6 +10,7 @@ import type { PostgresPool } from './driver.js'
 import { refuseSeveralHosts } from './one-address.js'
 import { schemaName } from './schema-name.js'
 
+/** Options of `PostgresInbox`. */
 export interface PostgresInboxOptions extends RetentionOptions, LoggerOption {
   /**
    * Your own `pg.Pool`. The inbox keeps up to two of its connections checked out and needs others for callbacks: its `max` must

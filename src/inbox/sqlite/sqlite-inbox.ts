@@ -40,6 +40,7 @@ import type { SqliteDriver } from './driver.js'
 import { GroupCommit } from './group-commit.js'
 import { callbackOfThread, withBuffer } from './thread-messages.js'
 
+/** Options of `SqliteInbox`. */
 export interface SqliteInboxOptions extends RetentionOptions, LoggerOption {
   /**
    * The name of the file. The file is created if it does not exist, but its folder is not. SQLite keeps two more files beside

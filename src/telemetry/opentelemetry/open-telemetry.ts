@@ -8,6 +8,7 @@ import { callbackMetrics } from './callback-metrics.js'
 import { callbackSpans } from './callback-spans.js'
 import { SYSTEM } from './conventions.js'
 
+/** Options of `openTelemetry`. */
 export interface OpenTelemetryOptions {
   /** Makes the spans. `false`: no spans. @default the provider that is registered with `@opentelemetry/api` */
   readonly tracerProvider?: TracerProvider | false | undefined
@@ -35,6 +36,7 @@ export interface OpenTelemetryOptions {
   readonly maxEventTypes?: number | undefined
 }
 
+/** Spans and metrics through the API of OpenTelemetry. `openTelemetry` makes it. */
 export interface OpenTelemetry {
   /**
    * Makes spans and metrics of this receiver or worker. Returns a function that stops it.

@@ -1,6 +1,7 @@
 import type { IdempotencyStore } from '../../idempotency/store.js'
 import type { TestFramework } from '../test-framework.js'
 
+/** A store, and a way to let time pass for it. */
 export interface StoreUnderTest {
   /** An empty store with the requested `retentionMs`. */
   readonly store: IdempotencyStore
