@@ -3,6 +3,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import { checkKnownOptions, invalidOption, objectOption } from '../base/option-checks.js'
 import type { Receiver } from './receiver.js'
 
+/** Options of the plugin `fastifyReceiver`. */
 export interface FastifyReceiverOptions {
   /** A receiver that has its handlers. The plugin starts and stops it. */
   readonly receiver: Receiver

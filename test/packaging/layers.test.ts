@@ -56,6 +56,13 @@ test('every folder of src is a floor, and every floor is a folder', () => {
   expect([...floors].sort()).toEqual([...FLOORS].sort())
 })
 
+test('docs/architecture.md has the floors in this order', () => {
+  const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8')
+  const section = /^## The floors\n([^]*?)^## /m.exec(page)?.[1] ?? ''
+  const rows = [...section.matchAll(/^\| `?([\w ]+\/?)`? +\| /gm)].map(([, floor]) => floor!.trim())
+  expect(rows.filter((floor) => floor !== 'floor')).toEqual(FLOORS)
+})
+
 test('at the root of src there are entry points only', () => {
   const atRoot = [...sources.keys()].filter((file) => floorOf(file) === 'entry points')
   expect(atRoot.filter((file) => !isEntryPoint(file))).toEqual([])
