@@ -13,6 +13,7 @@ import { RedisIdempotencyStore } from 'countersign/redis'
 import { SqliteInbox } from 'countersign/sqlite'
 import { parseServerOptions, startReceiverServer } from '../../dist/server/server.js'
 import { AppendOnlyInbox, oneTransactionEach } from '../inbox/compared-inboxes.mjs'
+import { leastProgram } from '../inbox/least-program.mjs'
 import { insertByHand } from '../postgres/insert-by-hand.mjs'
 import { path, subscription } from './requests.mjs'
 
@@ -102,6 +103,12 @@ const servers = {
 
   async 'standalone, end to end'() {
     return createServer((await handling(new SqliteInbox({ file: file('end-to-end.db') }))).requestListener())
+  },
+
+  'least program'() {
+    const least = leastProgram(file('least.db'), { handle: () => {}, onHandled: handle })
+    idle = least.idle
+    return least.server
   },
 
   async 'mounted, one transaction each'() {
