@@ -1,6 +1,7 @@
 import type { EntryId, StoredCallback, VerifiedCallback } from '../callback/callback.js'
 import type { PostgresTransaction } from './postgres/guarded-transaction.js'
 import type { ActivityBucket, ActivityRange } from './activity.js'
+import type { Copying } from './copy.js'
 import type {
   ActResult,
   ArrivedHeaders,
@@ -122,6 +123,9 @@ export interface InboxEngine extends Omit<
 
   /** Carries out and records a decision, as `InboxOperations.act` says, and tells those who have opened the object. */
   act(id: EntryId, action: OperatorAction, decision: Decision): Promise<ActResult>
+
+  /** Only for an engine that is durable. */
+  readonly copying?: Copying | undefined
 
   /** Closes the inbox, unless another opener has opened the object and not closed it. Safe to call twice. */
   close(opener?: InboxOpener): Promise<void>

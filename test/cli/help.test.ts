@@ -10,7 +10,7 @@ const COMMANDS =
   'serve work inbox send verify doctor capture replay token subscribe rotate update-account simulate'.split(
     ' ',
   )
-const INBOX_COMMANDS = 'stats list show retry release discard undo prune migrate'.split(' ')
+const INBOX_COMMANDS = 'stats list show retry release discard undo prune copy migrate'.split(' ')
 
 describe('--help', () => {
   it.each([[], ...COMMANDS.map((command) => [command]), ['inbox', 'prune']])(

@@ -5,6 +5,7 @@ import { silentLogger } from '../../logging/logger.js'
 import { EXIT, printJson, type DefineCommand, type ExitCode, type Io } from '../io.js'
 import { table } from '../table.js'
 import { defineDiscard, defineRelease, defineRetry, defineUndo } from './inbox/act.js'
+import { defineCopy } from './inbox/copy.js'
 import { defineList } from './inbox/list.js'
 import { defineMigrate } from './inbox/migrate.js'
 import { definePrune } from './inbox/prune.js'
@@ -55,6 +56,8 @@ Examples:
   $ countersign inbox discard --state quarantined --older-than 30d --yes
   $ countersign inbox undo 23
   $ countersign inbox prune --older-than 14d
+  $ countersign inbox copy --from callbacks.db --to postgres:///bookings
+  $ countersign inbox copy --from callbacks.db --stopped
   $ countersign inbox list --state dead --json --body --output dead.jsonl
   $ countersign inbox migrate --print --role countersign_app`
 
@@ -131,12 +134,13 @@ const SUBCOMMANDS = [
   defineDiscard,
   defineUndo,
   definePrune,
+  defineCopy,
   defineMigrate,
 ]
 
 export const defineInbox: DefineCommand = (inbox, io, finish) => {
   inbox.addHelpText('after', HELP)
-  const subcommand: AddSubcommand = (name, description) =>
-    addInboxOptions(inbox.command(name).description(description)).addHelpText('after', subcommandHelp(name))
+  const subcommand: AddSubcommand = (name, description, addOptions = addInboxOptions) =>
+    addOptions(inbox.command(name).description(description)).addHelpText('after', subcommandHelp(name))
   for (const define of SUBCOMMANDS) define(subcommand, io, finish)
 }

@@ -30,6 +30,7 @@ import type {
   OperatorAction,
   RelatedEntry,
 } from '../operations.js'
+import type { Copying } from '../copy.js'
 import type { Decision } from '../operator-action.js'
 import { act, ActRefused } from './act.js'
 import { Arrivals } from './arrivals.js'
@@ -38,6 +39,7 @@ import { InboxOpeners } from '../inbox-openers.js'
 import { InboxDatabase } from './inbox-database.js'
 import { closedError } from './inbox-error.js'
 import { LeaseOperations } from './lease-operations.js'
+import * as copy from './copy.js'
 import { limitTransactions } from './limit-transactions.js'
 import { related, show } from './look.js'
 import { Announcements, DueListener } from './notifications.js'
@@ -197,6 +199,19 @@ class PostgresEngine implements InboxEngine {
     if (typeof result === 'string') return result
     const held = await this.settle([{ claim: claimed, end: result.recordAlone }])
     return held.has(claimed.id) ? 'committed' : 'lost'
+  }
+
+  get copying(): Copying {
+    const { schema } = this.#settings
+    return {
+      needsOrderText: false,
+      marks: () => this.#transaction(copy.marks),
+      versions: (afterId) => this.#transaction((tx) => copy.versions(tx, afterId)),
+      read: (ids) => this.#transaction((tx) => copy.readEntries(tx, ids)),
+      mark: (marks) => this.#transaction((tx) => copy.mark(tx, marks)),
+      remove: (ids) => this.#transaction((tx) => copy.removeEntries(tx, ids)),
+      write: (entries) => this.#transaction((tx) => copy.writeEntries(tx, entries, schema)),
+    }
   }
 
   /**

@@ -9,6 +9,7 @@ import type {
 } from '../engine.js'
 import { type ActivityRange, ACTIVITY_STATES, ActivityCounts, type ActivityBucket } from '../activity.js'
 import type { EntryId } from '../../callback/callback.js'
+import type { CopiedEntry, CopyMarks } from '../copy.js'
 import type { EntryPage, OperatorAction, PruneEntries } from '../operations.js'
 import type { Decision } from '../operator-action.js'
 import type { Retention } from '../retention.js'
@@ -16,6 +17,7 @@ import type { TimesCorrection, UnfinishedEntry } from '../times-correction.js'
 import { act } from './act.js'
 import { begin, claim, extend, requeueUnhandled, setTimesAnew, settle } from './claims.js'
 import type { Connection } from './connection.js'
+import { mark, marks, readEntries, removeEntries, versions, writeEntries } from './copy.js'
 import { recordTypes } from './handled-types.js'
 import { related, show } from './operator.js'
 import { idsToPrune, prune } from './prune.js'
@@ -59,6 +61,9 @@ export const WRITES = {
     act(db, id, action, decision, now),
   prune: (db: Connection, now: number, request: PruneEntries, retention: Retention) =>
     prune(db, request, retention, now),
+  copyMark: (db: Connection, _now: number, given: CopyMarks) => mark(db, given),
+  copyRemove: (db: Connection, _now: number, ids: readonly number[]) => removeEntries(db, ids),
+  copyWrite: (db: Connection, _now: number, entries: readonly CopiedEntry[]) => writeEntries(db, entries),
   rememberProbe: (
     db: Connection,
     _now: number,
@@ -95,6 +100,9 @@ export const READS = {
   related: (read: Read, id: EntryId) => read((db) => related(db, id)),
   prunable: (read: Read, request: PruneEntries, retention: Retention, now: number) =>
     read((db) => idsToPrune(db, request, retention, now).length),
+  copyMarks: (read: Read) => read(marks),
+  copyVersions: (read: Read, afterId: number) => read((db) => versions(db, afterId)),
+  copyRead: (read: Read, ids: readonly number[]) => read((db) => readEntries(db, ids)),
   /** Whether the file can be opened. */
   nothing: (read: Read) => read(() => {}),
 } as const

@@ -28,7 +28,10 @@ export class Sources {
   }
 
   /** The number of a callback's source, which is made if there is none. */
-  numberOf(db: Statements, { subscription, secretFingerprint }: VerifiedCallback): number {
+  numberOf(
+    db: Statements,
+    { subscription, secretFingerprint }: Pick<VerifiedCallback, 'subscription' | 'secretFingerprint'>,
+  ): number {
     const { id: fullId, eventTypeName, callbackUrl, description = '' } = subscription
     // Neither a type nor a URL has a line feed, and a fingerprint is hexadecimal.
     const key = `${secretFingerprint}\n${eventTypeName}\n${callbackUrl}\n${fullId.length}\n${fullId}${description}`

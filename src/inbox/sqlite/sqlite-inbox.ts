@@ -29,6 +29,7 @@ import type {
   RelatedEntry,
 } from '../operations.js'
 import type { ActivityBucket, ActivityRange } from '../activity.js'
+import type { Copying } from '../copy.js'
 import { AskedTypes } from '../handled-types.js'
 import { InboxClock } from '../inbox-clock.js'
 import { Inbox } from '../inbox.js'
@@ -188,6 +189,19 @@ class SqliteEngine implements InboxEngine {
 
   async rememberProbe(nonce: string, sentAtMs: number, forgetBeforeMs: number): Promise<boolean> {
     return this.#commits.write<'rememberProbe'>(() => ['rememberProbe', nonce, sentAtMs, forgetBeforeMs])
+  }
+
+  get copying(): Copying {
+    const commits = this.#commits
+    return {
+      needsOrderText: true,
+      marks: () => commits.read('copyMarks'),
+      versions: (afterId) => commits.read('copyVersions', afterId),
+      read: (ids) => commits.read('copyRead', ids),
+      mark: (marks) => commits.write<'copyMark'>(() => ['copyMark', marks]),
+      remove: (ids) => commits.write<'copyRemove'>(() => ['copyRemove', ids], ids.length),
+      write: (entries) => commits.write<'copyWrite'>(() => ['copyWrite', entries], entries.length),
+    }
   }
 
   /** Completes the calls that were made before. The file stays open while another opener uses it. */

@@ -7,8 +7,12 @@ import { complain, EXIT, type ExitCode, type Io } from '../../io.js'
 
 export type { InboxFlags }
 
-/** Adds a subcommand by its name and description, with the options that all of them have. */
-export type AddSubcommand = (name: string, description: string) => Command
+/** Adds a subcommand by its name and description, with the options that all of them have. `addOptions` adds others in their place. */
+export type AddSubcommand = (
+  name: string,
+  description: string,
+  addOptions?: (command: Command) => Command,
+) => Command
 
 export type DefineSubcommand = (subcommand: AddSubcommand, io: Io, finish: (code: ExitCode) => void) => void
 
