@@ -118,7 +118,7 @@ export class Database {
     underWay.add(name)
     try {
       const result = await engine[call](...args)
-      await this.#took(process, name.name)
+      await this.#took(process, name.name, result)
       return result
     } finally {
       underWay.delete(name)

@@ -1,7 +1,9 @@
 import { spawnSync } from 'node:child_process'
-import { rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { mutatedCopy, mutatedTexts } from '../support/mutated-copy.mjs'
+import { transformSync } from 'esbuild'
+import { mutatedTexts, ROOT } from '../support/mutated-copy.mjs'
 import { DEFECTS } from './defect-list.mjs'
 
 /** Throws unless the sources have what each defect changes. */
@@ -13,7 +15,7 @@ export function checkDefects() {
 export function tryDefects({ seed, runs, only = '' }) {
   console.log('| kind | defect | found within | as |\n| --- | --- | --- | --- |')
   for (const defect of DEFECTS.filter(({ kind, defect }) => `${kind} ${defect}`.includes(only))) {
-    const copy = mutatedCopy(defect)
+    const copy = copyWith(defect)
     try {
       const found = schedulesWithin(copy, defect, { seed, runs })
       console.log(`| ${defect.kind} | ${defect.defect} | ${found.within} | ${found.as} |`)
@@ -21,6 +23,19 @@ export function tryDefects({ seed, runs, only = '' }) {
       rmSync(copy, { recursive: true, force: true })
     }
   }
+}
+
+/** A copy of what was built and of the simulation, in which only the files with the defect are built anew. */
+function copyWith(defect) {
+  const copy = mkdtempSync(join(tmpdir(), 'countersign-defect-'))
+  for (const part of ['dist', 'test/simulation', 'package.json'])
+    cpSync(join(ROOT, part), join(copy, part), { recursive: true })
+  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
+  for (const [file, text] of mutatedTexts(defect)) {
+    const { code } = transformSync(text, { loader: 'ts', format: 'cjs', target: 'es2022' })
+    writeFileSync(join(copy, 'dist', file.replace(/ts$/, 'js')), code)
+  }
+  return copy
 }
 
 function schedulesWithin(copy, { inbox }, { seed, runs }) {

@@ -91,7 +91,7 @@ const WAITS = ['stored', 'retrying']
 function statementsOf(database) {
   return {
     entries: database.prepare(
-      'SELECT id, idempotency_key, body_id, state, event_type, iif(ready, due_at, NULL) AS due_at, ' +
+      'SELECT id, idempotency_key, body_id, state, token, event_type, iif(ready, due_at, NULL) AS due_at, ' +
         '(SELECT count(*) FROM history WHERE entry_id = entries.id) AS decisions FROM entries ORDER BY id',
     ),
   }
@@ -105,6 +105,7 @@ function entriesIn({ entries }) {
     // No worker has a handler for the other types.
     state: WAITS.includes(row.state) && row.event_type !== 'transfer' ? 'unhandled' : row.state,
     dueAt: row.due_at ?? undefined,
+    token: row.token,
     decisions: row.decisions,
   }))
 }

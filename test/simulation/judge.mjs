@@ -51,6 +51,8 @@ export class Judge {
   #undoable = new Map()
   /** By id, the runs whose transaction was committed. */
   #effects = new Map()
+  /** By id, the process that claimed an entry last. */
+  #claimedBy = new Map()
   /** By id, since when an entry has been due. */
   #dueSince = new Map()
   /** When something went wrong that explains that a callback is handled again. */
@@ -129,6 +131,9 @@ export class Judge {
     for (const id of new Set([...this.#entries.keys(), ...now.keys()])) {
       const [before, after] = [this.#entries.get(id), now.get(id)]
       const [from, to] = [stateOf(before), stateOf(after)]
+      if (to === 'running' && (from !== to || before.token !== after.token)) this.#claimedBy.set(id, process)
+      if (from === 'running' && calls.includes('settle') && this.#claimedBy.get(id) !== process)
+        if (from !== to) this.fault(`${process.name} ended entry ${id}, which another process has claimed`)
       if ((after?.decisions ?? 0) > (before?.decisions ?? 0)) this.#checkDecision(process, before, after)
       if (from === to) continue
       this.#checkMove(id, to, from)
@@ -286,6 +291,8 @@ export class Judge {
       if (other.end === 'succeeds' && !other.isAborted && !decidedSince && !this.#isExplained(other))
         this.fault(`entry ${entryId} is handled again after it was handled`)
     }
+    if (this.#claimedBy.get(entryId) !== process && !this.#isClockOrInboxToBlame())
+      this.fault(`a handler began for entry ${entryId}, which another process has claimed`)
     if (entry) this.#checkOrder(entry, callback)
     this.#runs.push(run)
     return run
@@ -333,6 +340,12 @@ export class Judge {
     run.end = end
     run.to = this.#world.time
     this.#world.note(run.process.name, `handler of entry ${run.entryId} ${end}`)
+  }
+
+  /** Within the last lease. */
+  #isClockOrInboxToBlame() {
+    const since = this.#world.time - this.#settings.leaseMs
+    return this.#troubles.some(({ process, to }) => process === undefined && to >= since)
   }
 
   /** Whether a fault since a run began explains that its entry is handled again, or at the same time. */

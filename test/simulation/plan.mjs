@@ -29,10 +29,11 @@ export function planOf(seed, inboxes = INBOXES) {
   const random = new Random(`plan ${seed}`)
   const inbox = new Random(`inbox ${seed}`).one(inboxes)
   const settings = settingsOf(random, inbox)
+  const moments = random.happens(0.5) ? [random.next(), random.next()] : []
   const actions = [
-    ...callbacksOf(random, settings),
-    ...(settings.isCalm ? [] : faultsOf(random, settings)),
-    ...decisionsOf(random),
+    ...callbacksOf(random, moments, settings),
+    ...(settings.isCalm ? [] : faultsOf(random, moments, settings)),
+    ...decisionsOf(random, moments),
   ].sort((one, other) => one.at - other.at)
   return { seed, settings, actions }
 }
@@ -66,15 +67,17 @@ function settingsOf(random, inbox) {
   }
 }
 
-function callbacksOf(random, { isOrdered }) {
+/** Shortly after one of the moments at which most things happen, or at any time. */
+function timeOf(random, moments, withinMs) {
+  const at = moments.length > 0 ? random.one(moments) : random.next()
+  return at * BUSY_MS + random.next() * withinMs
+}
+
+function callbacksOf(random, moments, { isOrdered }) {
   const actions = []
   const callbacks = random.between(2, 9)
-  // Much at the same time, or one after the other.
-  const moments = random.happens(0.5) ? [random.next(), random.next()] : undefined
   for (let number = 0; number < callbacks; number++) {
-    const at =
-      (moments ? random.one(moments) : random.next()) * BUSY_MS * 0.8 +
-      random.next() * random.one([0, 5, 100])
+    const at = timeOf(random, moments, random.one([0, 5, 100]))
     const type = random.happens(0.1) ? 'unhandled' : 'transfer'
     const callback = {
       number,
@@ -108,7 +111,7 @@ function attemptsOf(random) {
   return attempts
 }
 
-function faultsOf(random, { receivers, workers, retentionMs }) {
+function faultsOf(random, moments, { receivers, workers, retentionMs }) {
   const actions = []
   const processes = receivers + workers
   const faults = random.one([0, 1, 1, 2, 3, 5])
@@ -120,7 +123,7 @@ function faultsOf(random, { receivers, workers, retentionMs }) {
       forMs: random.next() * 100,
     })
   for (let number = 0; number < faults; number++) {
-    const at = random.next() * BUSY_MS
+    const at = timeOf(random, moments, random.one([20, 500]))
     const process = random.between(0, processes - 1)
     const forMs = random.next() * random.one([50, 1_000, 6_000])
     actions.push(
@@ -139,10 +142,10 @@ function faultsOf(random, { receivers, workers, retentionMs }) {
   return actions
 }
 
-function decisionsOf(random) {
+function decisionsOf(random, moments) {
   const decisions = random.one([0, 0, 1, 2, 4])
   return Array.from({ length: decisions }, () => ({
-    at: random.next() * BUSY_MS,
+    at: timeOf(random, moments, 2_000),
     do: 'decide',
     action: random.one(['retry', 'release', 'discard', 'undo']),
     again: random.happens(0.5),

@@ -40,9 +40,10 @@ class Simulation {
   #actionsLeft
   /** With SQLite, the file that the processes share. */
   #file
-  /** Otherwise the engine that they share, and how many decisions it has about each entry. */
+  /** Otherwise the engine that they share, how many decisions it has about each entry, and the tokens of the latest claims. */
   #engine
   #decisions = new Map()
+  #tokens = new Map()
   #operators = 0
 
   constructor(plan) {
@@ -63,8 +64,11 @@ class Simulation {
       this.#file = new SimulatedFile((process, entries) =>
         this.judge.looks(process, this.#database.underWay(process), entries),
       )
-    const took = async (process, call) => {
-      if (isRemote) this.judge.looks(process, [call], await this.#entries(call))
+    const took = async (process, call, result) => {
+      if (!isRemote) return
+      const claims = [...(call === 'claim' ? result.entries : []), ...(result?.claim ? [result.claim] : [])]
+      for (const { id, token } of claims) this.#tokens.set(id, token)
+      this.judge.looks(process, [call], await this.#entries(call))
     }
     this.#database = new Database(this.world, new Random(`database ${seed}`), {
       isRemote,
@@ -105,7 +109,11 @@ class Simulation {
     const { entries } = await this.#engine.list({}, { limit: 1_000 })
     if (DECISIONS.includes(call))
       for (const { id } of entries) this.#decisions.set(id, (await this.#engine.show(id)).history.length)
-    return entries.map((entry) => ({ ...entry, decisions: this.#decisions.get(entry.id) ?? 0 }))
+    return entries.map((entry) => ({
+      ...entry,
+      decisions: this.#decisions.get(entry.id) ?? 0,
+      token: this.#tokens.get(entry.id),
+    }))
   }
 
   /** The inbox of a process: of its own, or the one that all share. */
