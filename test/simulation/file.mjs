@@ -11,13 +11,17 @@ const DRIVER = await loadDriver()
 /** The file of an inbox on the machine of this world, with SQLite as it is. */
 export class SimulatedFile {
   path
+  /** By the names of `ERROR_CODES`, how probable each fault is now: set by the plan. */
+  faults = {}
+  #random
   #folder
   #committed
   /** By process, what it has open. */
   #open = new Map()
 
   /** `committed` is called with the process and the entries after each commit. */
-  constructor(committed) {
+  constructor(random, committed) {
+    this.#random = random
     this.#folder = mkdtempSync(join(FOLDER, 'countersign-simulation-'))
     this.path = join(this.#folder, 'callbacks.db')
     this.#committed = committed
@@ -29,6 +33,9 @@ export class SimulatedFile {
     this.#open.set(process, open)
     process.atDeath = () => this.#release(process)
     const committed = (database) => this.#committed(process, entriesIn(database))
+    const fails = (fault) => {
+      if (this.#random.happens(this.faults[fault] ?? 0)) throw new SqliteError(fault)
+    }
     class DatabaseSync {
       #database
       #look
@@ -45,12 +52,16 @@ export class SimulatedFile {
 
       prepare(sql) {
         const statement = this.#database.prepare(sql)
+        if (sql === 'BEGIN IMMEDIATE') return { run: () => fails('locked') || statement.run() }
         if (sql !== 'COMMIT') return statement
         this.#look ??= statementsOf(this.#database)
         return {
           run: () => {
+            fails('full')
+            fails('unwritten')
             const result = statement.run()
             committed(this.#look)
+            fails('unsynced')
             return result
           },
         }
@@ -87,6 +98,22 @@ export class SimulatedFile {
 }
 
 const WAITS = ['stored', 'retrying']
+
+/**
+ * The file is locked, or the disk is full: SQLite has rolled back. A write failed before the commit, or a sync after it: the disk is in
+ * doubt (https://sqlite.org/rescode.html).
+ */
+const ERROR_CODES = { locked: 5, full: 13, unwritten: 778, unsynced: 1034 }
+
+/** As `node:sqlite` throws it. */
+class SqliteError extends Error {
+  code = 'ERR_SQLITE_ERROR'
+
+  constructor(fault) {
+    super(`simulated: ${fault}`)
+    this.errcode = ERROR_CODES[fault]
+  }
+}
 
 function statementsOf(database) {
   return {

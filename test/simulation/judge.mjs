@@ -156,7 +156,8 @@ export class Judge {
     const runs = this.#runsSinceDecision(id)
     if (to === 'handled' && from === 'running' && !runs.some(({ end }) => end === 'succeeds'))
       this.fault(`entry ${id} is handled, and no handler has succeeded`)
-    if (to === 'dead' && from === 'running' && this.#isCalm && runs.length < this.#settings.maxAttempts)
+    const isUntouched = this.#isCalm && !this.#decided.has(id)
+    if (to === 'dead' && from === 'running' && isUntouched && runs.length < this.#settings.maxAttempts)
       this.fault(`entry ${id} is dead after ${runs.length} of ${this.#settings.maxAttempts} attempts`)
     if (to === 'none' && this.#settings.retentionMs !== undefined && !this.#clockWasSet) {
       const ageMs = this.#world.time - this.#since.get(id)

@@ -111,7 +111,7 @@ function attemptsOf(random) {
   return attempts
 }
 
-function faultsOf(random, moments, { receivers, workers, retentionMs }) {
+function faultsOf(random, moments, { inbox, receivers, workers, retentionMs }) {
   const actions = []
   const processes = receivers + workers
   const faults = random.one([0, 1, 1, 2, 3, 5])
@@ -136,10 +136,17 @@ function faultsOf(random, moments, { receivers, workers, retentionMs }) {
         { at, do: 'database', faults: { fails: random.one([0.3, 1]) }, forMs },
         { at, do: 'database', faults: { loses: random.one([0.3, 1]) }, forMs },
         { at, do: 'database', faults: { slowMs: random.one([600, 5_000]) }, forMs },
+        ...(inbox === 'sqlite' ? fileFaultsOf(random, at, forMs) : []),
       ]),
     )
   }
   return actions
+}
+
+function fileFaultsOf(random, at, forMs) {
+  const probability = random.one([0.1, 1])
+  const faults = ['locked', 'full', 'unwritten', 'unsynced']
+  return faults.map((fault) => ({ at, do: 'file', faults: { [fault]: probability }, forMs }))
 }
 
 function decisionsOf(random, moments) {

@@ -61,7 +61,7 @@ class Simulation {
         ENGINE
       ]
     else
-      this.#file = new SimulatedFile((process, entries) =>
+      this.#file = new SimulatedFile(new Random(`file ${seed}`), (process, entries) =>
         this.judge.looks(process, this.#database.underWay(process), entries),
       )
     const took = async (process, call, result) => {
@@ -329,13 +329,21 @@ class Simulation {
     this.judge.trouble(undefined, this.#plan.settings.leaseMs)
   }
 
-  _database({ faults, forMs }) {
-    this.world.note('database', `${JSON.stringify(faults)} for ${forMs.toFixed(0)} ms`)
-    Object.assign(this.#database.faults, faults)
+  _database(action) {
+    this.#breaks('database', this.#database, action)
+  }
+
+  _file(action) {
+    this.#breaks('file', this.#file, action)
+  }
+
+  #breaks(name, target, { faults, forMs }) {
+    this.world.note(name, `${JSON.stringify(faults)} for ${forMs.toFixed(0)} ms`)
+    Object.assign(target.faults, faults)
     this.judge.trouble(undefined, forMs + 10_000)
     this.#underWay++
     this.world.after(forMs, () => {
-      for (const fault of Object.keys(faults)) this.#database.faults[fault] = 0
+      for (const fault of Object.keys(faults)) target.faults[fault] = 0
       this.#underWay--
     })
   }
