@@ -222,6 +222,7 @@ export class Judge {
       if (!isFree || isTrouble) worker.freeSince = undefined
       else worker.freeSince ??= time
     }
+    this.#checkLateHandlers()
     for (const entry of this.#entries.values()) {
       const isDue =
         ['stored', 'retrying'].includes(entry.state) &&
@@ -232,13 +233,32 @@ export class Judge {
         continue
       }
       if (!this.#dueSince.has(entry.id)) this.#dueSince.set(entry.id, time)
-      const polls = !isOneProcess || this.#decided.has(entry.id) || !this.#isCalm
+      // What another process decides makes an entry due, or the next one of its order key.
+      const isDecided = this.#decided.has(entry.id) || (this.#settings.isOrdered && this.#decided.size > 0)
+      const polls = !isOneProcess || isDecided || !this.#isCalm
       const limitMs = CLAIM_LIMIT_MS + 12 * slowMs + (polls ? pollMs : 0)
       const idle = workers.find(
         ({ freeSince }) => time - Math.max(freeSince ?? Infinity, this.#dueSince.get(entry.id)) > limitMs,
       )
       if (idle)
         this.fault(`entry ${entry.id} waits for ${limitMs} ms, and ${idle.process.name} has nothing to do`)
+    }
+  }
+
+  /** Handlers that go on without being aborted, although their time is over or another process has their entry. */
+  #checkLateHandlers() {
+    const { handlerTimeoutMs, leaseMs, slowMs } = this.#settings
+    const { time } = this.#world
+    const isTrouble = this.#troubles.some(({ to }) => time <= to)
+    for (const run of this.#runs) {
+      if (run.end !== undefined || run.isAborted || run.process.isDead) continue
+      if (this.#isCalm && time > run.from + handlerTimeoutMs * 1.01 + 10)
+        this.fault(`the handler of entry ${run.entryId} has run for ${time - run.from} ms`)
+      const isLost = !isTrouble && this.#claimedBy.get(run.entryId) !== run.process
+      if (!isLost) run.lostSince = undefined
+      else run.lostSince ??= time
+      if (time - run.lostSince > leaseMs / 3 + 12 * slowMs + 200)
+        this.fault(`the handler of entry ${run.entryId} goes on, and another process has claimed it`)
     }
   }
 
@@ -287,7 +307,7 @@ export class Judge {
     for (const other of this.#runs) {
       const isSame = other.entryId === entryId
       if (!isSame) continue
-      if (this.#isRunning(other) && !this.#isExplained(other))
+      if (this.#isRunning(other) && (other.process === process || !this.#isExplained(other)))
         this.fault(`entry ${entryId} is handled twice at once`)
       if (other.end === 'succeeds' && !other.isAborted && !decidedSince && !this.#isExplained(other))
         this.fault(`entry ${entryId} is handled again after it was handled`)
