@@ -151,14 +151,17 @@ async function removeOutdated(
   // Nothing is removed from an inbox that has other entries as well.
   for (const isRehearsal of [true, false]) {
     let done = 0
+    let differ = false
     for await (const { own, copy } of pairs(source, target)) {
       if (++done % VERSIONS_PAGE === 0) onProgress(done)
       if (!copy || (own && isSame(own, copy))) continue
+      differ = true
       if (!isRehearsal && ids.push(copy.id) >= BATCH_ENTRIES) await remove()
       const why = whyForeign(own, copy, deletedUntil)
       if (why) return { foreignId: copy.id, why }
     }
     await remove()
+    if (!differ) break
   }
   return outdated
 }
