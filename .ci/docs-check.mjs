@@ -10,6 +10,7 @@
 //   <!-- not run: reason -->    it is not checked
 //   <!-- run NAME=value -->     it is also executed, with these variables in its environment, and must exit with 0
 //   <!-- continues -->          it belongs to the program of the block before it
+//   <!-- from examples/... -->  it is a part of this file, which .ci/examples.mjs runs
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkCitations } from './docs/citations.mjs'

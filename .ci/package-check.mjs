@@ -87,12 +87,20 @@ function checkContents(tarball) {
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => join(relative(root, parentPath), name))
   const expected = ['README.md', 'LICENSE', 'CHANGELOG.md', 'package.json', 'dist/package.json', ...docs]
+  expected.push(...exampleFiles())
   const missing = expected.filter((file) => !files.includes(file))
-  // Every other file is the code or the types of a source file: no test, no source map, nothing left from another build.
+  // Every other file is the code or the types of a source file: no test of the package, no source map, nothing left from another
+  // build.
   const surprises = files.filter((file) => !expected.includes(file) && !isBuilt(file))
   console.log(`${files.length} files in the tarball`)
   if (missing.length > 0) throw new Error(`missing in the tarball: ${missing.join(', ')}`)
   if (surprises.length > 0) throw new Error(`should not be in the tarball: ${surprises.join(', ')}`)
+}
+
+/** Without what working with an example leaves there, and without the parts of `npm run demo`. npm packs no .gitignore. */
+function exampleFiles() {
+  const tracked = run(root, 'git', 'ls-files', 'examples').stdout.trim().split('\n')
+  return tracked.filter((path) => !/^examples\/demo\b|\/\.gitignore$/.test(path))
 }
 
 /** The first thing that a user sees. npm 12 names each package whose install script it did not run. */

@@ -1,4 +1,6 @@
-import { read } from './project.mjs'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { read, root } from './project.mjs'
 
 /** A document's code blocks, its lines with the code left out, the anchors of its headings, and what is wrong with it. */
 export function parseDocument(path) {
@@ -34,6 +36,14 @@ function addBlock({ path, blocks, problems }, { where, comment, language, lines 
   // A block without a word for what it is could be a program that nobody compiles.
   if (language === '') problems.push(`${where}: say what the code block holds: ts, js, sh, json, text, ...`)
   if (/^not run: \S/.test(comment)) return
+  // Not compiled again: its imports are installed where the example is.
+  const [, example] = /^from (examples\/\S+)$/.exec(comment) ?? []
+  if (example) {
+    if (!existsSync(join(root, example))) problems.push(`${where}: there is no ${example}`)
+    else if (!unindented(read(example)).includes(unindented(block.code)))
+      problems.push(`${where}: ${example} has other lines`)
+    return
+  }
   if (comment === 'continues') {
     const program = blocks.findLast((other) => other.language === block.language)
     if (program) program.code += block.code
@@ -46,6 +56,11 @@ function addBlock({ path, blocks, problems }, { where, comment, language, lines 
       [...(run[1] ?? '').matchAll(/(\w+)=(\S*)/g)].map((pair) => pair.slice(1)),
     )
   blocks.push(block)
+}
+
+/** Prettier moves a part of a function to the left. */
+function unindented(code) {
+  return code.replace(/^\s+/gm, '')
 }
 
 /** As GitHub makes them: lower case, no punctuation, a hyphen for each space, a number when the same comes again. */

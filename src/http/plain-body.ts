@@ -20,7 +20,10 @@ export interface BodyTexts {
 export const RECEIVED_BODY: BodyTexts = {
   given: 'receiver.receive: body',
   returned: 'receiver.receive: what the function body returned',
-  cure: 'pass the bytes as they arrived, or a function that returns bytes, a stream of bytes or a promise of bytes',
+  cure:
+    'pass the bytes as they arrived, or a function that returns bytes, a stream of bytes or a promise of bytes. In Fastify ' +
+    'register the plugin of countersign/fastify; in Express mount receiver.middleware() before express.json(); on AWS Lambda ' +
+    "pass Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8')",
   cureOfRead: 'pass the stream before other code reads it, or pass the bytes that were read',
 }
 

@@ -188,7 +188,9 @@ describe('receiver.receive()', () => {
   })
 
   const FORMS =
-    'pass the bytes as they arrived, or a function that returns bytes, a stream of bytes or a promise of bytes'
+    'pass the bytes as they arrived, or a function that returns bytes, a stream of bytes or a promise of bytes. In Fastify ' +
+    'register the plugin of countersign/fastify; in Express mount receiver.middleware() before express.json(); on AWS Lambda ' +
+    "pass Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8')"
 
   it.each<[string, unknown, string]>([
     ['text', '{"Id":"7"}', `body is of type string: ${FORMS}`],
