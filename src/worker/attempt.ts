@@ -136,7 +136,7 @@ function failed(failure: AttemptFailure, attempts: number, parts: AttemptParts):
 }
 
 function dispatchWithTransaction(run: Run, event: CallbackEvent, parts: AttemptParts): TransactionalDispatch {
-  const { inbox, dispatcher, records } = parts
+  const { inbox, dispatcher, records, environment } = parts
   const { entry } = run
   const hasLeaseEnded = leaseEnd(run, parts)
   return dispatchInTransaction({
@@ -151,6 +151,7 @@ function dispatchWithTransaction(run: Run, event: CallbackEvent, parts: AttemptP
       }),
     abort: (why) => abortRun(run, why),
     mayCommit: () => !records.closed,
+    environment,
   })
 }
 

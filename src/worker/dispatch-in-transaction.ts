@@ -1,3 +1,4 @@
+import type { Environment } from '../base/environment.js'
 import { textProperty } from '../base/foreign-value.js'
 import { withTimeout } from '../base/timeout.js'
 import type { Dispatch, Failure } from '../handlers/dispatcher.js'
@@ -30,6 +31,7 @@ interface TransactionParts {
   readonly abort: (why: Error) => void
   /** Whether the end may still be recorded once the handlers have succeeded. */
   readonly mayCommit: () => boolean
+  readonly environment: Environment
 }
 
 /** How much longer the inbox is waited for than its own time limit, in milliseconds: its connection may be dead. */
@@ -47,6 +49,7 @@ export function dispatchInTransaction({
   dispatch,
   abort,
   mayCommit,
+  environment,
 }: TransactionParts): TransactionalDispatch {
   let dispatched: Dispatch | undefined
   let failure: Failure | undefined
@@ -61,7 +64,7 @@ export function dispatchInTransaction({
     try {
       const transacted = inbox.transact!(claim, { timeoutMs }, work)
       // If the commit comes later, the claim has ended by then: it is lost, and the transaction is rolled back.
-      return await withTimeout(transacted, timeoutMs + REJECTION_LIMIT_MS, 'the transaction')
+      return await withTimeout(transacted, timeoutMs + REJECTION_LIMIT_MS, 'the transaction', { environment })
     } catch (error) {
       if (failure) return failure
       if (!dispatched) return { code: 'ERR_INBOX_UNAVAILABLE', error: notBegun(error) }

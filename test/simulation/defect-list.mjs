@@ -112,13 +112,13 @@ const FENCING = [
     'handlers go on after their lease was lost',
     LEASES,
     "abortRun(run, new Error('the lease of this entry was lost: another worker handles it'))",
-    '',
+    'void 0',
   ],
   [
     'handlers go on although their lease runs out',
     LEASES,
     "abortRun(run, new Error('the lease of this entry runs out and could not be renewed'))",
-    '',
+    'void 0',
   ],
 ]
 

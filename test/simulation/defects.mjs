@@ -32,7 +32,7 @@ function copyWith(defect) {
     cpSync(join(ROOT, part), join(copy, part), { recursive: true })
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
   for (const [file, text] of mutatedTexts(defect)) {
-    const { code } = transformSync(text, { loader: 'ts', format: 'cjs', target: 'es2022' })
+    const { code } = transformSync(text, { loader: 'ts', format: 'cjs', platform: 'node', target: 'es2022' })
     writeFileSync(join(copy, 'dist', file.replace(/ts$/, 'js')), code)
   }
   return copy
@@ -49,9 +49,11 @@ function schedulesWithin(copy, { inbox }, { seed, runs }) {
     ...(inbox ? ['--inbox', inbox] : []),
   ]
   const options = { encoding: 'utf8', timeout: 600_000 }
-  const { stdout, signal } = spawnSync(process.execPath, [program, ...args], options)
+  const { stdout, stderr, signal } = spawnSync(process.execPath, [program, ...args], options)
   const [, at, fault] = /^seed (\d+): (.*)/m.exec(stdout) ?? []
   if (at !== undefined)
     return { within: Number(at) - seed + 1, as: fault.replaceAll(/\d+/g, 'N').split(';')[0] }
+  if (!signal && !stdout.includes(' schedules, '))
+    throw new Error(`the schedules could not be tried: ${stderr}`)
   return { within: 'not found', as: signal ? 'it goes on for ever' : `${runs} schedules` }
 }
