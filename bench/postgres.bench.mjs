@@ -14,7 +14,7 @@ const HAND_OVERS = [
   { name: 'graphile-worker, one process', kind: 'graphile-worker', processes: 1 },
 ]
 const UNFINISHED = {
-  countersign: `FROM countersign.entries WHERE state IN ('stored', 'retrying', 'running')`,
+  countersign: 'FROM countersign.due',
   'pg-boss': `FROM pgboss.job WHERE name = 'callbacks' AND state < 'completed'`,
   'graphile-worker': 'FROM graphile_worker._private_jobs',
 }

@@ -25,6 +25,7 @@ export const MIXES = {
   'all dead': { state: () => "'dead'", type: "'transfers.book-completed'" },
 }
 const HANDLED_TYPES = ['transfers.book-completed', 'accounts.closed', 'cards.issued']
+const TYPES = [...HANDLED_TYPES, 'transfers.without-handler']
 
 export function fillSqlite(file, count, mix) {
   const { state, type } = MIXES[mix]
@@ -62,26 +63,27 @@ export async function fillPostgres(connectionString, count, mix) {
   try {
     await client.query('SET search_path = countersign; SET synchronous_commit = off')
     await client.query(`
-      INSERT INTO entries (state, known, event_type, idempotency_key, key_hash, body_hash, signature, due_at, due_set_at, ready,
-        signed_at, received_at, finished_at, subscribed_type, callback_url, body_id, attempts, reason, secret_fingerprint)
-      SELECT state, state <> 'quarantined', type, lpad(n::text, 36, '0'), decode(md5('k' || n), 'hex'), '\\x00', decode(md5('s' || n), 'hex'),
-        CASE WHEN state = 'stored' THEN at END, at, state = 'stored', at, at,
-        CASE WHEN state IN ('handled', 'dead', 'discarded') THEN at END, type, '${CALLBACK_URL}', lpad(n::text, 36, '0'),
-        (state <> 'stored')::integer, CASE WHEN state IN ('dead', 'quarantined') THEN 'ERR_HANDLER_FAILED: no answer' END, 'abcdef'
-      FROM (
-        SELECT n, ${state(count)} AS state, ${type} AS type, (${start} + n * ${step})::bigint AS at
-        FROM generate_series(1, ${count}) AS numbers (n)
-      ) AS stated`)
-    await client.query(
-      `INSERT INTO contents (id, headers, body) SELECT id, '${HEADERS}', '${BODY}'::bytea FROM entries`,
-    )
+      CREATE TEMPORARY TABLE given AS
+        SELECT nextval('entries_id') AS id, n, ${state(count)} AS state, ${type} AS type, (${start} + n * ${step})::bigint AS at
+        FROM generate_series(1, ${count}) AS numbers (n);
+      INSERT INTO sources VALUES (1, '${HANDLED_TYPES[0]}', '${CALLBACK_URL}', NULL, NULL, 'abcdef', 1);
+      INSERT INTO entries (id, kind, source, event_type, idempotency_key, key_hash, body_hash, signature, signed_at, received_at, body_id)
+      SELECT id, CASE state WHEN 'quarantined' THEN 2 ELSE 0 END, 1, type, lpad(n::text, 36, '0'), md5('k' || n)::uuid,
+        md5('b' || n)::uuid, md5('s' || n)::uuid, at, at, lpad(n::text, 36, '0') FROM given;
+      INSERT INTO due (id, type, due_at, due_set_at, ready)
+      SELECT id, CASE type ${TYPES.map((each) => `WHEN '${each}' THEN ${typeKey(each)}`).join(' ')} END, at, at, true
+      FROM given WHERE state = 'stored';
+      INSERT INTO ended (id, at, state, attempts, reason)
+      SELECT id, at, state, 1, CASE WHEN state IN ('dead', 'quarantined') THEN 'ERR_HANDLER_FAILED: no answer' END
+      FROM given WHERE state <> 'stored';
+      INSERT INTO contents (id, headers, body) SELECT id, '${HEADERS}', '${BODY}'::bytea FROM given`)
     for (const each of HANDLED_TYPES)
       await client.query('INSERT INTO handled_types VALUES ($1, $2)', [each, Date.now()])
     await client.query(
       'UPDATE entries SET key_hash = $1 WHERE id = (SELECT min(id) - 1 FROM entries) + $2::bigint',
-      [keyHash(count / 2), count / 2],
+      [keyHash(count / 2).toString('hex'), count / 2],
     )
-    await client.query('VACUUM ANALYZE entries')
+    await client.query('VACUUM ANALYZE')
   } finally {
     await client.end()
   }
@@ -99,4 +101,9 @@ function idempotencyKey(number) {
 /** A search by the key finds the entry by the first half. */
 function keyHash(number) {
   return Buffer.concat([hash('sha256', idempotencyKey(number), 'buffer').subarray(0, 8), Buffer.alloc(8)])
+}
+
+/** As `typeKey` of the inbox. */
+function typeKey(type) {
+  return hash('sha256', type, 'buffer').readBigInt64BE()
 }

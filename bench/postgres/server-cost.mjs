@@ -25,7 +25,7 @@ export async function measureServerCost(server, { count, bodyBytes }) {
       await timed('stored', () => fill(inbox, part, { bodyBytes }))
       await timed('handled', () => empty(inbox, part))
       // As autovacuum does in the time that so many callbacks usually take to arrive.
-      await client.query('VACUUM countersign.entries')
+      await client.query('VACUUM countersign.due')
     }
     const after = await used(client)
     return {

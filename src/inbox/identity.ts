@@ -41,6 +41,10 @@ export function keyHashRange(idempotencyKey: string): [Uint8Array, Uint8Array] {
   return [Buffer.concat([start, Buffer.alloc(8, 0)]), Buffer.concat([start, Buffer.alloc(8, 0xff)])]
 }
 
+export function hexOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex')
+}
+
 /** A nonce of a probe, as it is stored among the signatures of callbacks. */
 export function probeNonceBytes(nonce: string): Uint8Array {
   return Buffer.from(nonce.replaceAll('-', ''), 'hex')

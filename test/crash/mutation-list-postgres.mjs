@@ -1,7 +1,6 @@
 // The defects of PostgresInbox that mutations.mjs introduces, as in mutation-list.mjs. `kill` is the step at which they show, and
 // `options` are those of run.mjs, beside the ones that all of them have.
 const DATABASE = 'inbox/postgres/inbox-database.ts'
-const STORE_NEW = 'inbox/postgres/store-new-function.ts'
 const INBOX = 'inbox/postgres/postgres-inbox.ts'
 const LEASE_FUNCTION = 'inbox/postgres/lease-function.ts'
 const CLAIM = 'inbox/postgres/claim-function.ts'
@@ -58,11 +57,11 @@ export const POSTGRES_MUTATIONS = [
         '`BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = off; SELECT',
       ],
       [TRANSACTION, "IN ('off', 'local')", "IN ('none')"],
-      ...[STORE_NEW, LEASE_FUNCTION].map((file) => [
-        file,
+      [
+        LEASE_FUNCTION,
         "set_config('synchronous_commit', 'on', true) END",
         "'' END, set_config('synchronous_commit', 'off', true)",
-      ]),
+      ],
     ],
   },
   {
@@ -83,8 +82,8 @@ export const POSTGRES_MUTATIONS = [
       [
         TRANSACT,
         'const end = await within(',
-        `await connection.query(\`UPDATE \${schema}.entries SET state = 'handled', due_at = NULL, lease_until = NULL,
-           ready = false, begun_by = 0, finished_at = 1 WHERE id = \${id}; COMMIT; BEGIN\`)
+        `await connection.query(\`WITH gone AS (DELETE FROM \${schema}.due WHERE id = \${id} RETURNING id)
+           INSERT INTO \${schema}.ended (id, at, state) SELECT id, 1, 'handled' FROM gone; COMMIT; BEGIN\`)
          const end = await within(`,
       ],
       [TRANSACT, 'await checkSameTransaction(connection, xid)', ''],
@@ -105,17 +104,18 @@ export const POSTGRES_MUTATIONS = [
   {
     defect: 'an interrupted entry is not claimed again',
     kill: 'in the handler',
-    changes: [
-      [CLAIM, "selection('interrupted', 'begun_by > 0')", "selection('interrupted', 'begun_by < 0')"],
-    ],
+    changes: [[CLAIM, "taking('begun_by > 0')", "taking('begun_by < 0')"]],
   },
   {
     defect: '`claim` ignores leases',
     kill: 'after claim',
     options: ['--workers', '2', '--handler-ms', '60'],
     changes: [
-      [CLAIM, 'FILTER (WHERE lease_until <= found_at)', 'FILTER (WHERE found_at > 0)'],
-      [CLAIM, '${running} AND lease_until <= found_at\n', '${running} AND found_at > 0\n'],
+      [
+        CLAIM,
+        '${begun} AND type = types.type AND due_at <= found_at',
+        "${begun} AND type = types.type AND (due_at <= found_at OR state = 'running')",
+      ],
     ],
     tests: [CONFORMANCE],
   },
@@ -129,11 +129,6 @@ export const POSTGRES_MUTATIONS = [
         'ORDER BY due_at, id LIMIT claim_limit FOR UPDATE SKIP LOCKED',
         'ORDER BY due_at, id LIMIT claim_limit',
       ],
-      [
-        CLAIM,
-        'ORDER BY lease_until, id LIMIT claim_limit FOR UPDATE SKIP LOCKED',
-        'ORDER BY lease_until, id LIMIT claim_limit',
-      ],
     ],
     tests: [TWO_POOLS, CONFORMANCE],
   },
@@ -141,7 +136,7 @@ export const POSTGRES_MUTATIONS = [
     defect: 'the end of an entry is recorded for any claim, also in a transaction',
     kill: 'in the handler',
     options: ['--workers', '2', '--handler-ms', '60'],
-    changes: [[SETTLE, 'AND entries.token = given.token AND', 'AND']],
+    changes: [[LEASE_FUNCTION, ' AND token = (${tokens})[array_position(${ids}, id)]', '']],
     tests: [TRANSACT_TESTS],
   },
   {
@@ -174,7 +169,7 @@ export const POSTGRES_MUTATIONS = [
   {
     defect: 'the begin of an entry is not recorded',
     kill: 'in the handler',
-    changes: [[BEGIN, '::integer, begun_by = entries.token,', '::integer,']],
+    changes: [[BEGIN, '::integer, begun_by = token,', '::integer,']],
     tests: [CONFORMANCE],
   },
   {

@@ -16,7 +16,7 @@ export async function roleWithSettings(database: AnyDatabase, settings: readonly
 export async function settingsOfCommits(
   database: AnyDatabase,
   schema: string,
-  change: 'INSERT' | 'UPDATE',
+  change: 'INSERT' | 'UPDATE OR DELETE',
 ): Promise<() => Promise<string[]>> {
   // Deferred to the commit, so that the trigger sees the settings that the commit has.
   await database.query(
@@ -26,7 +26,7 @@ export async function settingsOfCommits(
         VALUES (current_setting('synchronous_commit') || ' ' || current_setting('transaction_isolation'));
       RETURN NULL;
     END $$;
-    CREATE CONSTRAINT TRIGGER note AFTER ${change} ON ${schema}.entries DEFERRABLE INITIALLY DEFERRED
+    CREATE CONSTRAINT TRIGGER note AFTER ${change} ON ${schema}.due DEFERRABLE INITIALLY DEFERRED
       FOR EACH ROW EXECUTE FUNCTION ${schema}.note()`,
   )
   return async () => {

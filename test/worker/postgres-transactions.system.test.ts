@@ -188,7 +188,7 @@ describeWithDatabase('a transactional handler with PostgreSQL', (database) => {
     await worker.start()
     await until(() => hasWritten)
     // As a worker does that finds the lease ended.
-    await database.query(`UPDATE ${schema}.entries SET token = token + 1 WHERE id = $1`, [id])
+    await database.query(`UPDATE ${schema}.due SET token = token + 1 WHERE id = $1`, [id])
     resolve()
     await until(() => lost.length === 1)
     expect(await committed()).toEqual([])
@@ -231,7 +231,7 @@ describeWithDatabase('a transactional handler with PostgreSQL', (database) => {
     const client = new pg.Client(database.connectionString)
     await client.connect()
     await client.query('BEGIN')
-    await client.query(`SELECT 1 FROM ${schema}.entries WHERE id = $1 FOR UPDATE`, [locked])
+    await client.query(`SELECT 1 FROM ${schema}.due WHERE id = $1 FOR UPDATE`, [locked])
     // The end of the locked entry is to be recorded again and again.
     resolve()
     for (let round = 0; round < 3; round++) {

@@ -18,12 +18,13 @@ import {
   undoneDecision,
 } from '../undo.js'
 import { rowId } from './entry-id.js'
-import { SHOWN_STATE } from './filter.js'
+import { SHOWN_STATE, wholeEntries } from './filter.js'
 import { related, typesWithHandlers } from './look.js'
 import { lockOrderKeys, promoteNext } from './order.js'
-import { LATEST_RESULT, withPastAttempt } from './past-attempts.js'
+import { withPastAttempt } from './past-attempts.js'
 import { advisoryLock } from './schema.js'
 import { originalText, storedText } from './sql-text.js'
+import { typeKey } from './text-key.js'
 import type { Transaction } from './transaction.js'
 
 /** Thrown to undo what was done before the refusal was known. */
@@ -55,6 +56,7 @@ export async function act(
   if (!fixed) return missingRefusal(id)
   const orderKeys = fixed.order_key === null ? [] : [fixed.order_key]
   await lockOrderKeys(tx, orderKeys, schema)
+  for (const lock of LOCK) await tx.run(lock, row)
   const [entry] = await tx.all<ShownActedOnRow>(STATE, await typesWithHandlers(tx), row)
   if (!entry) return missingRefusal(id)
   const { by, reason, again, expected } = decision
@@ -77,6 +79,7 @@ export async function act(
 }
 
 interface ShownActedOnRow extends ActedOnRow {
+  readonly subscribed_type: string
   readonly shown_state: InboxState
 }
 
@@ -89,12 +92,15 @@ interface ActedOn {
 
 async function decide(tx: Transaction, action: OperatorDecision, { id, row, entry, again }: ActedOn) {
   // Before the decision, because from here on an arrival with this key or signature waits for the end of this transaction.
-  if (action === 'release' && entry.shown_state === 'quarantined') await makeKnown(tx, row)
+  if (action === 'release' && entry.shown_state === 'quarantined') await tx.run(MAKE_KNOWN, row)
   const shown = { id, state: entry.shown_state }
   const refused = actionRefusal(action, shown, await related(tx, id), again)
   if (refused !== undefined) throw new ActRefused(refused)
-  if (action === 'release') await tx.run(CALL_AS_SUBSCRIBED, row)
-  await tx.run(action === 'discard' ? DISCARD : MAKE_DUE, row, MOVES[action].to, tx.now)
+  if (action === 'discard') return tx.run(MAKE_ENDED, row, MOVES[action].to, entry.attempts, tx.now)
+  // The type in the header is not signed: what the signature proves is the subscription.
+  const eventType = action === 'release' ? entry.subscribed_type : entry.event_type
+  await tx.run(CHANGE, row, eventType, true, null)
+  return tx.run(MAKE_DUE, row, MOVES[action].to, 0, typeKey(originalText(eventType)), tx.now, tx.now)
 }
 
 async function undo(tx: Transaction, { id, row, entry, again }: ActedOn): Promise<void> {
@@ -106,72 +112,59 @@ async function undo(tx: Transaction, { id, row, entry, again }: ActedOn): Promis
     again,
   )
   if (isRefusal(before)) throw new ActRefused(before)
-  // Before the update, because the signature is of a known entry until then.
-  if (entry.known && !before.known) await tx.run(FORGET_SIGNATURE, row)
+  const { state, attempts, eventType, replayed, known } = before
+  await tx.run(CHANGE, row, storedText(eventType), replayed, known)
   const { dueAt, dueSetAt } = restoredDue(before, tx.now)
-  await tx.run(
-    RESTORE,
-    row,
-    before.state,
-    storedText(before.eventType),
-    dueAt,
-    dueSetAt,
-    before.attempts,
-    before.replayed,
-    restoredEnd(before, tx.now, entry.copies),
-    before.known,
-  )
-}
-
-/** No effect if its key or its signature belongs to another entry: repeats are then recognised by that entry. */
-async function makeKnown(tx: Transaction, id: string): Promise<void> {
-  if ((await tx.run(MAKE_KNOWN, id)) === 1) await tx.run(KNOW_SIGNATURE, id)
+  if (dueAt !== null) await tx.run(MAKE_DUE, row, state, attempts, typeKey(eventType), dueAt, dueSetAt)
+  else await tx.run(MAKE_ENDED, row, state, attempts, restoredEnd(before, tx.now, entry.copies))
 }
 
 // As a text, because it uses all 64 bits: a driver that returns each bigint as a number would round it.
 const ORDER_KEY = 'SELECT order_key::text FROM entries WHERE id = $1::bigint'
+// Waits for the transaction of a handler, and then sees what became of the entry.
+const LOCK = ['due', 'ended'].map((table) => `SELECT FROM ${table} WHERE id = $1::bigint FOR UPDATE`)
 const STATE = `
-  SELECT ${SHOWN_STATE} AS shown_state, ${ACTED_ON_COLUMNS}
-  FROM entries WHERE id = $2::bigint FOR NO KEY UPDATE`
+  SELECT ${SHOWN_STATE} AS shown_state, subscribed_type, ${ACTED_ON_COLUMNS}
+  FROM ${wholeEntries('entries.id = $2::bigint')}`
 const LATEST = 'SELECT action, before FROM history WHERE entry_id = $1::bigint ORDER BY id DESC LIMIT 1'
 
+// No effect if its key or its signature belongs to another entry: repeats are then recognised by that entry.
 // If another transaction stores the same key or signature meanwhile, this fails with unique_violation. The transaction is then
 // run again, and sees that entry.
 const MAKE_KNOWN = `
-  UPDATE entries SET known = true WHERE id = $1::bigint AND NOT known
+  UPDATE entries SET kind = 0 WHERE id = $1::bigint AND kind = 2
     AND NOT EXISTS (
-      SELECT 1 FROM signatures WHERE signed_at = entries.signed_at AND signature = entries.signature
+      SELECT 1 FROM entries AS other
+      WHERE other.signed_at = entries.signed_at AND other.signature = entries.signature AND other.kind <= 1
     )
-    AND NOT EXISTS (
-      SELECT 1 FROM entries AS other WHERE other.key_hash = entries.key_hash AND nullif(other.known, false)
-    )`
-const KNOW_SIGNATURE = `
-  INSERT INTO signatures (signed_at, signature, entry_id, repeated)
-  SELECT signed_at, signature, id, false FROM entries WHERE id = $1::bigint`
+    AND NOT EXISTS (SELECT 1 FROM entries AS other WHERE other.key_hash = entries.key_hash AND other.kind = 0)`
 
-// The type in the header is not signed: what the signature proves is the subscription.
-const CALL_AS_SUBSCRIBED = 'UPDATE entries SET event_type = subscribed_type WHERE id = $1::bigint'
-
-const MAKE_DUE = `
-  UPDATE entries SET state = $2::text, due_at = $3::bigint, due_set_at = $3::bigint, ready = order_key IS NULL,
-    replayed = true, finished_at = NULL,
-    past_attempts = CASE WHEN begun_at IS NULL THEN past_attempts
-      ELSE ${withPastAttempt(LATEST_RESULT, 'handled_at')} END,
-    begun_at = NULL, handled_at = NULL, attempts = 0
+const CHANGE = `
+  UPDATE entries SET event_type = nullif($2::text, (SELECT subscribed_type FROM sources WHERE sources.id = source)),
+    replayed = $3::boolean, kind = CASE $4::boolean WHEN true THEN 0 WHEN false THEN 2 ELSE kind END
   WHERE id = $1::bigint`
-const DISCARD = `
-  UPDATE entries SET state = $2::text, due_at = NULL, ready = false, finished_at = $3::bigint WHERE id = $1::bigint`
 
-const FORGET_SIGNATURE = `
-  DELETE FROM signatures USING entries
-  WHERE entries.id = $1::bigint AND signatures.signed_at = entries.signed_at
-    AND signatures.signature = entries.signature AND signatures.entry_id = entries.id`
+// An entry has a row in one of the two tables.
+const TAKEN = `
+  WITH unfinished AS (DELETE FROM due WHERE id = $1::bigint RETURNING *),
+  others AS (DELETE FROM ended WHERE id = $1::bigint RETURNING *),
+  taken AS (
+    SELECT id, token, attempts, begun_at, reason, past_attempts, NULL::bigint AS handled_at FROM unfinished
+    UNION ALL
+    SELECT id, token, attempts, begun_at, reason, past_attempts, CASE WHEN state = 'handled' THEN at END FROM others
+  )`
 // Entries that share an order key become ready one after the other, by another statement.
-const RESTORE = `
-  UPDATE entries SET state = $2::text, event_type = $3::text, due_at = $4::bigint, due_set_at = $5::bigint,
-    ready = $4::bigint IS NOT NULL AND order_key IS NULL, attempts = $6::integer, replayed = $7::boolean,
-    finished_at = $8::bigint, known = $9::boolean
-  WHERE id = $1::bigint`
+const MAKE_DUE = `${TAKEN}
+  INSERT INTO due (id, type, due_at, due_set_at, order_key, token, begun_by, attempts, ready, state, reason, past_attempts)
+  SELECT id, $4::bigint, $5::bigint, $6::bigint, order_key, token,
+    CASE WHEN begun_at IS NOT NULL AND handled_at IS NULL THEN token ELSE 0 END, $3::integer, order_key IS NULL, $2::text, reason,
+    CASE WHEN begun_at IS NULL THEN past_attempts
+      ELSE ${withPastAttempt("CASE WHEN handled_at IS NULL THEN 'interrupted' ELSE 'handled' END", 'handled_at')} END
+  FROM taken JOIN entries USING (id)`
+const MAKE_ENDED = `${TAKEN}
+  INSERT INTO ended (id, at, begun_at, token, attempts, state, reason, past_attempts)
+  SELECT id, coalesce($4::bigint, received_at), begun_at, token, $3::integer, $2::text, reason, past_attempts
+  FROM taken JOIN entries USING (id)`
 
 const RECORD = `
   INSERT INTO history (entry_id, at, action, person, reason, before)

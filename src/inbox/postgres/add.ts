@@ -1,9 +1,9 @@
 import type { AddResult, Arrival } from '../engine.js'
-import type { Copies } from './copies.js'
 import { InboxConflict } from './inbox-error.js'
 import { insertNew } from './insert-new.js'
-import { lockOrdersOfNew, orderKeyOf, promoteNext } from './order.js'
+import { lockOrdersOfNew, promoteNext } from './order.js'
 import { recordKnown } from './record-known.js'
+import { textKey } from './text-key.js'
 import type { Transaction, TransactionSettings } from './transaction.js'
 
 /** An arrival. It cannot be new if it has been tried as a new one already. */
@@ -12,15 +12,12 @@ export interface TriedArrival {
   readonly mayBeNew: boolean
 }
 
-/**
- * Stores those of the arrivals that are not known. Returns the results in their order, the copies that could not be counted yet, and
- * whether an entry is due now.
- */
+/** Stores those of the arrivals that are not known. Returns the results in their order, and whether an entry is due now. */
 export async function addAll(
   tx: Transaction,
   given: readonly TriedArrival[],
   settings: TransactionSettings,
-): Promise<{ results: AddResult[]; uncounted: readonly Copies[]; isAnyDue: boolean }> {
+): Promise<{ results: AddResult[]; isAnyDue: boolean }> {
   const arrivals = given.map(({ arrival }) => arrival)
   // Trying the others again would take 17 percent of the processor time of a repeat.
   const unsuspicious = [...given.keys()].filter(
@@ -37,8 +34,7 @@ export async function addAll(
   const inserted = await insertNew(tx.all, possiblyNew, settings)
   const idAt = new Map(possiblyNewAt.map((index, position) => [index, inserted?.[position]]))
   const others = arrivals.filter((_, index) => idAt.get(index) === undefined)
-  const recorded = await recordKnown(tx, others, settings)
-  const known = recorded.results.values()
+  const known = (await recordKnown(tx, others, settings)).values()
   const results = arrivals.map((_, index): AddResult => {
     const id = idAt.get(index)
     return id === undefined ? known.next().value! : { result: 'stored', id }
@@ -47,9 +43,9 @@ export async function addAll(
   // The entry with its key has been deleted since, so that its order was not locked.
   if (!stored.every(isLocked)) throw new InboxConflict('an entry was deleted')
   await promoteNext(tx, [...new Set(stored.flatMap(orderKeysOf))])
-  return { results, uncounted: recorded.uncounted, isAnyDue: stored.length > 0 }
+  return { results, isAnyDue: stored.length > 0 }
 }
 
 function orderKeysOf({ orderKey }: Arrival): string[] {
-  return orderKey === undefined ? [] : [orderKeyOf(orderKey)]
+  return orderKey === undefined ? [] : [textKey(orderKey)]
 }

@@ -4,7 +4,6 @@ import { Batches } from './batches.js'
 import type { InboxDatabase } from './inbox-database.js'
 import { busyError, isFault } from './inbox-error.js'
 import { insertNew } from './insert-new.js'
-import { LateCopies } from './late-copies.js'
 import type { TransactionSettings } from './transaction.js'
 
 /**
@@ -15,7 +14,6 @@ export class Arrivals {
   readonly #database: InboxDatabase
   readonly #settings: TransactionSettings
   readonly #onDue: () => void
-  readonly #lateCopies: LateCopies
   readonly #new: Batches<Arrival, AddResult | typeof NOT_NEW | undefined>
   readonly #others: Batches<TriedArrival, AddResult>
 
@@ -23,7 +21,6 @@ export class Arrivals {
     this.#database = database
     this.#settings = settings
     this.#onDue = onDue
-    this.#lateCopies = new LateCopies(database)
     const bytesOf = ({ callback }: Arrival) => callback.rawBody.length
     const orderOf = ({ orderKey }: Arrival) => orderKey
     // Its sender has been answered by then, unless dependencyTimeoutMs is longer than by default.
@@ -52,7 +49,6 @@ export class Arrivals {
   async close(): Promise<void> {
     await this.#new.idle()
     await this.#others.idle()
-    await this.#lateCopies.close()
   }
 
   /** Resolves to undefined for each callback if nothing could be tried. */
@@ -67,12 +63,11 @@ export class Arrivals {
   }
 
   async #add(batch: readonly TriedArrival[]): Promise<readonly AddResult[]> {
-    const { results, uncounted, isAnyDue } = await this.#database.commit(
+    const { results, isAnyDue } = await this.#database.commit(
       (tx) => addAll(tx, batch, this.#settings),
       awaitedUntil(batch.map(({ arrival }) => arrival)),
     )
     if (isAnyDue) this.#onDue()
-    if (uncounted.length > 0) await this.#lateCopies.count(uncounted)
     return results
   }
 }

@@ -1,5 +1,5 @@
 import { heldBy, leaseFunction } from './lease-function.js'
-import { LATEST_RESULT, withPastAttempt } from './past-attempts.js'
+import { withPastAttempt } from './past-attempts.js'
 
 /** The function of the database that records that handlers begin. It returns the ids of the claims that are held. */
 export const BEGIN_FUNCTION = leaseFunction({
@@ -8,14 +8,14 @@ export const BEGIN_FUNCTION = leaseFunction({
   returns: 'one row',
   results: 'held_ids text',
   body: `
-    -- A claim counts as one attempt, also if this is called twice for it. No column of an index is changed.
+    -- A claim counts as one attempt, also if this is called twice for it.
     WITH held AS (
-      UPDATE entries SET lease_until = found_at + lease_ms, due_set_at = found_at,
-        attempts = attempts + (begun_by <> entries.token)::integer, begun_by = entries.token,
-        past_attempts = CASE WHEN begun_by <> entries.token AND begun_at IS NOT NULL
-          THEN ${withPastAttempt(LATEST_RESULT, 'handled_at')} ELSE past_attempts END,
-        begun_at = CASE WHEN begun_by = entries.token THEN begun_at ELSE found_at END, handled_at = NULL
-      WHERE ${heldBy('given_ids', 'given_tokens')} RETURNING entries.id
+      UPDATE due SET due_at = found_at + lease_ms, due_set_at = found_at,
+        attempts = attempts + (begun_by <> token)::integer, begun_by = token,
+        past_attempts = CASE WHEN begun_by <> token AND begun_at IS NOT NULL
+          THEN ${withPastAttempt("'interrupted'")} ELSE past_attempts END,
+        begun_at = CASE WHEN begun_by = token THEN begun_at ELSE found_at END
+      WHERE ${heldBy('given_ids', 'given_tokens')} RETURNING id
     )
     SELECT coalesce(string_agg(id::text, ' '), '') INTO held_ids FROM held;`,
 })

@@ -27,6 +27,19 @@ export function byteaArray(values: readonly Uint8Array[]): Buffer {
   return bytes.subarray(0, at)
 }
 
+/** Of the 16 bytes at `from` in each `step` bytes. */
+export function uuidArray(values: Buffer, from: number, step: number): Buffer {
+  const count = values.length / step
+  const bytes = Buffer.allocUnsafe(HEADER_BYTES + count * (LENGTH_BYTES + 16))
+  let at = writeHeader(bytes, OID.uuid, Array.from({ length: count }))
+  for (let index = 0; index < count; index++) {
+    bytes.writeInt32BE(16, at)
+    values.copy(bytes, at + LENGTH_BYTES, from + index * step, from + index * step + 16)
+    at += LENGTH_BYTES + 16
+  }
+  return bytes.subarray(0, at)
+}
+
 export function bigintArray(values: readonly (bigint | null)[]): Buffer {
   const bytes = Buffer.allocUnsafe(HEADER_BYTES + values.length * (LENGTH_BYTES + 8))
   let at = writeHeader(bytes, OID.int8, values)
@@ -45,7 +58,7 @@ export function integerArray(values: readonly number[]): Buffer {
 }
 
 /** Of `pg_type`. These are the same in every database. */
-const OID = { bytea: 17, int8: 20, int4: 23, text: 25 } as const
+const OID = { bytea: 17, int8: 20, int4: 23, text: 25, uuid: 2950 } as const
 
 const HEADER_BYTES = 20
 const LENGTH_BYTES = 4

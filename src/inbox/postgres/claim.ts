@@ -10,11 +10,11 @@ import { callbackOf, type BigInteger, type CallbackRow } from '../stored-entry.j
 import {
   ENDS_BY_STEP,
   EXAMINED_BY_STEP,
-  statesFrom,
   type TimesCorrection,
   type UnfinishedEntry,
 } from '../times-correction.js'
 import { originalText, storedText } from './sql-text.js'
+import { typeKey } from './text-key.js'
 import type { Transaction, TransactionSettings } from './transaction.js'
 
 /** Takes entries that are due. Claims of other processes at the same time take other entries, and wait for none. */
@@ -23,7 +23,7 @@ export async function claim(
   { eventTypes, limit, leaseMs, interrupted = false }: ClaimEntries,
   settings: TransactionSettings,
 ): Promise<Timed<Omit<Claims, 'clockSetBackMs'>> | undefined> {
-  const types = eventTypes === 'any' ? null : eventTypes.map(storedText)
+  const types = eventTypes === 'any' ? null : eventTypes.map(typeKey)
   const values = [types, limit, leaseMs, interrupted]
   const rows = await callLeaseFunction<ClaimedRow | AfterRow>(all, settings, CLAIM, CLAIM_PARAMETERS, values)
   if (!rows) return undefined
@@ -32,9 +32,7 @@ export async function claim(
     interrupted_is_due: interruptedIsDue,
     found_at: at,
   } = rows.pop() as AfterRow
-  const entries = (rows as ClaimedRow[])
-    .sort((a, b) => Number(a.was_due_at) - Number(b.was_due_at) || Number(BigInt(a.id) - BigInt(b.id)))
-    .map(claimedEntryOf)
+  const entries = (rows as ClaimedRow[]).map(claimedEntryOf)
   const dueInMs = Number(nextDueAt) - Number(at)
   const nextDueInMs = nextDueAt === null ? undefined : dueInMs > 0 ? dueInMs : LOCKED_AGAIN_MS
   return { now: Number(at), result: { entries, nextDueInMs, interruptedIsDue } }
@@ -98,21 +96,14 @@ export async function setTimesAnew(
 ): Promise<TimesCorrection> {
   await costByEntries(tx)
   await tx.run(SEEN_NOW, tx.now)
-  const ends =
-    (await tx.run(HANDLED_NOW, tx.now, ENDS_BY_STEP)) + (await tx.run(ENDED_NOW, tx.now, ENDS_BY_STEP))
-  let aheadMs = 0
-  let left = EXAMINED_BY_STEP
-  let next = at
-  for (const { state, id } of statesFrom(at)) {
-    const [row] = await tx.all<ExaminedRow>(EXAMINE, state, id, left, tx.now)
-    const { examined, last, ahead } = row!
-    next = { state, id: last === null ? id : String(last) }
-    if (ahead !== null) await tx.run(SET_ANEW, tx.now, state, id, last)
-    aheadMs = Math.max(aheadMs, Number(ahead))
-    left -= Number(examined)
-    if (left === 0) return { aheadMs, next }
-  }
-  return ends < ENDS_BY_STEP ? { aheadMs } : { aheadMs, next }
+  let ends = 0
+  for (const sql of ENDS_NOW) ends += await tx.run(sql, tx.now, ENDS_BY_STEP)
+  const [row] = await tx.all<ExaminedRow>(EXAMINE, at?.id ?? '0', EXAMINED_BY_STEP, tx.now)
+  const { examined, last, ahead } = row!
+  if (ahead !== null) await tx.run(SET_ANEW, tx.now, at?.id ?? '0', last)
+  const next = { state: 'running', id: last === null ? (at?.id ?? '0') : String(last) } as const
+  const isComplete = Number(examined) < EXAMINED_BY_STEP && ends < ENDS_BY_STEP
+  return { aheadMs: Math.max(0, Number(ahead)), ...(!isComplete && { next }) }
 }
 
 /** A due entry that was not taken is locked by somebody, perhaps for long: claiming again immediately would be a busy loop. */
@@ -125,7 +116,6 @@ interface ClaimedRow extends LeaseRow, CallbackRow {
   readonly replayed: boolean
   /** In Base64. */
   readonly body: string
-  readonly was_due_at: BigInteger
 }
 
 interface AfterRow extends LeaseRow {
@@ -155,7 +145,7 @@ function claimedEntryOf(row: ClaimedRow): ClaimedEntry {
 }
 
 const CLAIM = 'claim_entries'
-const CLAIM_PARAMETERS = ['text[]', 'integer', 'bigint', 'boolean']
+const CLAIM_PARAMETERS = ['bigint[]', 'integer', 'bigint', 'boolean']
 const BEGIN_PARAMETERS = ['bigint[]', 'integer[]', 'bigint']
 
 const RECORD_TYPES = `
@@ -164,45 +154,37 @@ const RECORD_TYPES = `
 
 /** How many entries are stored again at a time. Each may take one of the locks that all sessions of the server share. */
 const REQUEUED_AT_ONCE = 64
-const LEASE_ENDED = "state = 'running' AND lease_until <= $1::bigint"
+const LEASE_ENDED = "state = 'running' AND due_at <= $1::bigint"
 // As a text, because it uses all 64 bits: a driver that returns each bigint as a number would round it.
 const TO_REQUEUE = `
-  SELECT id, order_key::text FROM entries WHERE ${LEASE_ENDED} AND event_type <> ALL ($2::text[])
+  SELECT id, order_key::text FROM due WHERE ${LEASE_ENDED} AND type <> ALL ($2::bigint[])
   ORDER BY id LIMIT ${REQUEUED_AT_ONCE}`
 // What somebody has locked is skipped: a claim must not wait for the transaction of a handler.
 const REQUEUE = `
-  UPDATE entries SET state = '${MOVES.requeue.to}', due_at = $1::bigint, lease_until = NULL, due_set_at = $1::bigint,
-    interrupted = begun_by > 0
+  UPDATE due SET state = '${MOVES.requeue.to}', due_at = $1::bigint, due_set_at = $1::bigint
   WHERE id IN (
-    SELECT id FROM entries WHERE id = ANY ($2::bigint[]) AND ${LEASE_ENDED} FOR UPDATE SKIP LOCKED
+    SELECT id FROM due WHERE id = ANY ($2::bigint[]) AND ${LEASE_ENDED} FOR UPDATE SKIP LOCKED
   )`
 
-// No column of an index is changed.
 const EXTEND = `
-  UPDATE entries SET lease_until = $3::bigint, due_set_at = $4::bigint
-  WHERE ${heldBy('$1::bigint[]', '$2::integer[]')} RETURNING entries.id`
+  UPDATE due SET due_at = $3::bigint, due_set_at = $4::bigint
+  WHERE ${heldBy('$1::bigint[]', '$2::integer[]')} RETURNING id`
 
 // Compared with the clock as it is now: what arrived while this transaction waited was not set ahead.
 const EXAMINE = `
-  SELECT count(*) AS examined, max(id) AS last, max(due_set_at) FILTER (WHERE due_set_at > $4::bigint) - now_ms() AS ahead FROM (
-    SELECT id, due_set_at FROM entries
-    WHERE state = $1::text AND state <> 'handled' AND id > $2::bigint ORDER BY id LIMIT $3::bigint
-  ) AS examined`
+  SELECT count(*) AS examined, max(id) AS last, max(due_set_at) FILTER (WHERE due_set_at > $3::bigint) - now_ms() AS ahead
+  FROM (SELECT id, due_set_at FROM due WHERE id > $1::bigint ORDER BY id LIMIT $2::bigint) AS examined`
 const SET_ANEW = `
-  UPDATE entries SET due_at = $1::bigint + (due_at - due_set_at), lease_until = $1::bigint + (lease_until - due_set_at),
-    due_set_at = $1::bigint
-  WHERE state = $2::text AND state <> 'handled' AND id > $3::bigint AND id <= $4::bigint AND due_set_at > $1::bigint`
+  UPDATE due SET due_at = $1::bigint + (due_at - due_set_at), due_set_at = $1::bigint
+  WHERE id > $2::bigint AND id <= $3::bigint AND due_set_at > $1::bigint`
 
 // Otherwise they would be kept until the clock shows that time again, which may take years. Another process may be correcting others.
-const HANDLED_NOW = endNow("state = 'handled'")
-const ENDED_NOW = endNow("state IN ('dead', 'discarded')")
-
-function endNow(where: string): string {
-  return `
+const ENDS_NOW = ['handled', 'dead', 'discarded'].map(
+  (state) => `
   WITH ahead AS MATERIALIZED (
-    SELECT id FROM entries WHERE ${where} AND finished_at > $1::bigint LIMIT $2::bigint FOR UPDATE SKIP LOCKED
+    SELECT id FROM ended WHERE state = '${state}' AND at > $1::bigint LIMIT $2::bigint FOR UPDATE SKIP LOCKED
   )
-  UPDATE entries SET finished_at = $1::bigint FROM ahead WHERE entries.id = ahead.id`
-}
+  UPDATE ended SET at = $1::bigint FROM ahead WHERE ended.id = ahead.id`,
+)
 
 const SEEN_NOW = 'UPDATE handled_types SET seen_at = $1::bigint WHERE seen_at > $1::bigint'

@@ -1,95 +1,67 @@
 import { InboxConflict } from './inbox-error.js'
+import { withPastAttempt } from './past-attempts.js'
 import type { Transaction } from './transaction.js'
 
-/** Copies of an entry that have arrived. */
-export interface Copies {
+/** A copy of an entry that has arrived. */
+export interface Copy {
   readonly entryId: string
-  readonly number: number
   /** What is stored of the signature if the copy was signed anew. */
-  readonly signature?: { readonly signedAt: number; readonly value: Uint8Array } | undefined
-  readonly isSignedAnew: boolean
+  readonly signature?: { readonly signedAt: number; readonly value: string } | undefined
 }
 
 /**
- * Counts copies with one statement, and returns those whose entry is locked. The transaction of a handler or of an operator holds the
- * lock, and may take long. An acceptance that waited for it would be answered 503, although the callback is known.
+ * Counts copies with one statement. It waits for no transaction of a handler or of an operator: an acceptance that waited for that
+ * would be answered 503, although the callback is known.
  *
- * If a known callback has a new signature, the signature is stored too, also where the entry is locked. It can then not be replayed
- * with another key, or after the retention of the entry.
+ * If a known callback has a new signature, the signature is stored too. It can then not be replayed with another key, or after the
+ * retention of the entry.
  * @throws InboxConflict if another transaction has deleted an entry meanwhile, or has stored one of the signatures
  */
-export async function countCopies(tx: Transaction, copies: readonly Copies[]): Promise<readonly Copies[]> {
-  if (copies.length === 0) return []
-  const { found, counted, remembered } = await count(tx, copies)
-  const entries = new Set(copies.map(({ entryId }) => entryId))
-  const isComplete =
-    found === entries.size && remembered === copies.filter(({ signature }) => signature !== undefined).length
-  if (!isComplete) throw new InboxConflict('an entry has changed')
-  return copies
-    .filter(({ entryId }) => !counted.has(entryId))
-    .map(({ entryId, number, isSignedAnew }) => ({ entryId, number, isSignedAnew }))
-}
-
-/** The same for copies that could not be counted before. Those of entries that were deleted since are left out. */
-export async function countLateCopies(
-  tx: Transaction,
-  copies: readonly Copies[],
-): Promise<readonly Copies[]> {
-  const { existing, counted } = await count(tx, copies)
-  return copies.filter(({ entryId }) => existing.has(entryId) && !counted.has(entryId))
-}
-
-async function count(tx: Transaction, copies: readonly Copies[]) {
+export async function countCopies(tx: Transaction, copies: readonly Copy[]): Promise<void> {
+  if (copies.length === 0) return
+  const signedAnew = copies.filter(({ signature }) => signature !== undefined)
   const [row] = await tx.all<CountedRow>(
     COUNT,
     copies.map(({ entryId }) => entryId),
-    copies.map(({ number }) => number),
-    copies.map(({ isSignedAnew }) => isSignedAnew),
-    // Without NULL, which a session with array_nulls = off reads as a word.
-    copies.map(({ signature }) => signature?.signedAt ?? 0),
-    copies.map(({ signature }) => signature?.value ?? Buffer.alloc(0)),
     tx.now,
+    signedAnew.map(({ entryId }) => entryId),
+    signedAnew.map(({ signature }) => signature!.signedAt),
+    signedAnew.map(({ signature }) => signature!.value),
   )
-  const existing = idsIn(row!.existing)
-  return { existing, found: existing.size, counted: idsIn(row!.counted), remembered: Number(row!.remembered) }
+  const entries = new Set(copies.map(({ entryId }) => entryId))
+  if (Number(row!.counted) !== entries.size || Number(row!.remembered) !== signedAnew.length)
+    throw new InboxConflict('an entry has changed')
 }
 
 interface CountedRow {
-  readonly existing: string | null
-  readonly counted: string | null
+  readonly counted: string | number
   readonly remembered: string | number
 }
 
-const idsIn = (text: string | null) => new Set(text?.split(' '))
-
-// KEY SHARE keeps the entries from being deleted. It waits for their deletion, and not for other changes. The entries are locked in
-// the order of their ids, because otherwise two transactions could wait for each other.
+// KEY SHARE keeps the entries from being deleted. It waits for their deletion, and not for other changes. The rows are locked in
+// the order of their ids, because otherwise two transactions could wait for each other. An entry whose end is locked is being
+// deleted, or decided on, which sets its end anew. The attempt that succeeded keeps its own end.
 const COUNT = `
-  WITH given AS (
-    SELECT * FROM unnest($1::bigint[], $2::integer[], $3::boolean[], $4::bigint[], $5::bytea[])
-      AS given (id, number, is_signed_anew, signed_at, signature)
-  ),
-  existing AS MATERIALIZED (
-    SELECT id FROM entries WHERE id IN (SELECT id FROM given) ORDER BY id FOR KEY SHARE
-  ),
-  free AS MATERIALIZED (
-    SELECT id FROM entries WHERE id IN (SELECT id FROM existing) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
+  WITH existing AS MATERIALIZED (
+    SELECT id FROM entries WHERE id = ANY ($1::bigint[]) ORDER BY id FOR KEY SHARE
   ),
   counted AS (
-    UPDATE entries SET copies = entries.copies + repeats.number,
-      finished_at = CASE
-        WHEN repeats.is_signed_anew AND finished_at IS NOT NULL THEN greatest(finished_at, $6::bigint) ELSE finished_at
-      END
-    FROM (
-      SELECT id, sum(number)::integer AS number, bool_or(is_signed_anew) AS is_signed_anew
-      FROM given JOIN free USING (id) GROUP BY id
-    ) AS repeats
-    WHERE entries.id = repeats.id RETURNING entries.id
+    INSERT INTO copies (id, number)
+    SELECT id, count(*) FROM existing JOIN unnest($1::bigint[]) AS given (id) USING (id) GROUP BY id ORDER BY id
+    ON CONFLICT (id) DO UPDATE SET number = copies.number + excluded.number RETURNING 1
+  ),
+  free AS MATERIALIZED (
+    SELECT id FROM ended WHERE id = ANY ($3::bigint[]) AND state <> 'quarantined' ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
+  ),
+  repeated AS (
+    UPDATE ended SET at = greatest(at, $2::bigint), begun_at = NULL,
+      past_attempts = CASE WHEN begun_at IS NULL THEN past_attempts ELSE ${withPastAttempt('state', 'at')} END
+    FROM free WHERE ended.id = free.id
   ),
   remembered AS (
-    INSERT INTO signatures (signed_at, signature, entry_id, repeated)
-    SELECT signed_at, signature, id, true FROM given WHERE signature <> '' ORDER BY signed_at, signature
+    INSERT INTO entries (id, kind, signed_at, signature, repeat_of)
+    SELECT -nextval('entries_id'), 1, signed_at, signature, id
+    FROM unnest($3::bigint[], $4::bigint[], $5::uuid[]) AS given (id, signed_at, signature) ORDER BY signed_at, signature
     ON CONFLICT DO NOTHING RETURNING 1
   )
-  SELECT (SELECT string_agg(id::text, ' ') FROM existing) AS existing,
-    (SELECT string_agg(id::text, ' ') FROM counted) AS counted, (SELECT count(*) FROM remembered) AS remembered`
+  SELECT (SELECT count(*) FROM counted) AS counted, (SELECT count(*) FROM remembered) AS remembered`

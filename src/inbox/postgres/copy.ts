@@ -2,8 +2,11 @@ import { pastAttemptsOf } from '../attempt-history.js'
 import { VERSIONS_PAGE, type CopiedEntry, type CopyMarks, type EntryVersion } from '../copy.js'
 import type { StoredState } from '../states.js'
 import { bufferOf, type BigInteger } from '../stored-entry.js'
-import { lockOrderKeys, orderKeyOf, promoteNext } from './order.js'
+import { sourceKey } from './arriving-rows.js'
+import { wholeEntries } from './filter.js'
+import { lockOrderKeys, promoteNext } from './order.js'
 import { originalText, storedText } from './sql-text.js'
+import { textKey, typeKey } from './text-key.js'
 import type { Transaction } from './transaction.js'
 
 // The steps of a copy: see ../copy.ts, Copying.
@@ -56,7 +59,7 @@ export async function writeEntries(
 
 interface CommonRow {
   readonly id: BigInteger
-  readonly signature: Uint8Array
+  readonly signature: string
   readonly signed_at: BigInteger
   readonly state: StoredState
   readonly known: boolean
@@ -77,8 +80,8 @@ interface VersionRow extends CommonRow {
 
 interface EntryRow extends CommonRow {
   readonly idempotency_key: string
-  readonly key_hash: Uint8Array
-  readonly body_hash: Uint8Array
+  readonly key_hash: string
+  readonly body_hash: string
   readonly due_set_at: BigInteger
   readonly order_key: string | null
   readonly begun_by: number
@@ -100,7 +103,7 @@ interface EntryRow extends CommonRow {
 
 interface RepeatRow {
   readonly entry_id: BigInteger
-  readonly signature: Uint8Array
+  readonly signature: string
   readonly signed_at: BigInteger
 }
 
@@ -117,7 +120,7 @@ function versionOf(row: CommonRow) {
   const { state } = row
   return {
     id: Number(row.id),
-    signature: base64(row.signature),
+    signature: base64OfUuid(row.signature),
     signedAt: Number(row.signed_at),
     state: state === 'running' ? ('stored' as const) : state,
     known: row.known,
@@ -139,8 +142,8 @@ function copiedEntry(
   return {
     ...versionOf(row),
     idempotencyKey: originalText(row.idempotency_key),
-    keyHash: base64(row.key_hash),
-    bodyHash: base64(row.body_hash),
+    keyHash: base64OfUuid(row.key_hash),
+    bodyHash: base64OfUuid(row.body_hash),
     dueSetAt: Number(row.due_set_at),
     order: row.order_key === null ? null : { hash: row.order_key },
     begunBy: row.begun_by,
@@ -159,7 +162,7 @@ function copiedEntry(
     headers: row.headers,
     body: base64(row.body),
     repeats: repeats.map(({ signature, signed_at: signedAt }) => ({
-      signature: base64(signature),
+      signature: base64OfUuid(signature),
       signedAt: Number(signedAt),
     })),
     decisions: decisions.map(({ at, action, person, reason, before }) => ({
@@ -174,13 +177,28 @@ function copiedEntry(
 
 /** The texts as they are stored; `WRITE` makes bytes of those in Base64. */
 function rowOf(entry: CopiedEntry): object {
-  const { pastAttempts, order } = entry
+  const { order, handledAt, begunAt } = entry
+  // `ended` has no other time for the end of the attempt that succeeded.
+  const isPast = handledAt !== null && handledAt !== entry.finishedAt
+  const latest = [entry.attempts, begunAt, handledAt, 'handled', null, null]
+  const past = entry.pastAttempts === null ? [] : pastAttemptsOf(entry.pastAttempts, storedText)
+  const pastAttempts = isPast ? [...past, latest] : past
+  const source = [
+    storedText(entry.subscribedType),
+    storedText(entry.callbackUrl),
+    stored(entry.description),
+    stored(entry.subscriptionId),
+    entry.secretFingerprint,
+  ]
   return {
     ...entry,
+    begunAt: isPast ? null : begunAt,
+    source: sourceKey(source),
+    type: typeKey(entry.eventType),
     idempotencyKey: storedText(entry.idempotencyKey),
     eventType: storedText(entry.eventType),
     orderKey: order && orderKey(order),
-    pastAttempts: pastAttempts && pastAttemptsOf(pastAttempts, storedText),
+    pastAttempts: pastAttempts.length === 0 ? null : pastAttempts,
     reason: stored(entry.reason),
     subscribedType: storedText(entry.subscribedType),
     callbackUrl: storedText(entry.callbackUrl),
@@ -198,7 +216,11 @@ function rowOf(entry: CopiedEntry): object {
 }
 
 function orderKey(order: NonNullable<CopiedEntry['order']>): string {
-  return 'hash' in order ? order.hash : orderKeyOf(order.text)
+  return 'hash' in order ? order.hash : textKey(order.text)
+}
+
+function base64OfUuid(uuid: string): string {
+  return Buffer.from(uuid.replaceAll('-', ''), 'hex').toString('base64')
 }
 
 function base64(bytes: Uint8Array): string {
@@ -220,21 +242,20 @@ function stored(text: string | null): string | null {
 const MARKS =
   'SELECT (SELECT max(id) FROM entries) AS last_id, (SELECT signed_at FROM deleted) AS deleted_until'
 
-const COMMON = `id, signature, signed_at, state, known, event_type, token, attempts, copies, replayed, finished_at,
-    coalesce(due_at, lease_until) AS due_at`
+const COMMON = `id, signature, signed_at, state, known, event_type, token, attempts, copies, replayed, finished_at, due_at`
 const VERSIONS = `
   SELECT ${COMMON}, octet_length(body) AS body_bytes,
-    (SELECT count(*) FROM signatures WHERE repeated AND entry_id = entries.id) AS repeats,
+    (SELECT count(*) FROM entries AS repeat WHERE kind = 1 AND repeat_of = entries.id) AS repeats,
     (SELECT count(*) FROM history WHERE entry_id = entries.id) AS decisions
-  FROM entries JOIN contents USING (id) WHERE id > $1::bigint ORDER BY id LIMIT $2::bigint`
+  FROM ${wholeEntries('true', ['id > $1::bigint'])} JOIN contents USING (id) ORDER BY id LIMIT $2::bigint`
 const ENTRIES = `
-  SELECT ${COMMON}, idempotency_key, key_hash, body_hash, due_set_at, order_key::text, begun_by, begun_at, handled_at,
+  SELECT ${COMMON}, idempotency_key, key_hash, body_hash, coalesce(due_set_at, received_at) AS due_set_at, order_key::text, begun_by, begun_at, handled_at,
     past_attempts::text, received_at, reason, subscribed_type, callback_url, description, subscription_id,
     secret_fingerprint, body_id, trace_context, headers, body
-  FROM entries JOIN contents USING (id) WHERE id = ANY ($1::bigint[]) ORDER BY id`
+  FROM ${wholeEntries('entries.id = ANY ($1::bigint[])')} JOIN contents USING (id) ORDER BY id`
 const REPEATS = `
-  SELECT entry_id, signature, signed_at FROM signatures
-  WHERE repeated AND entry_id = ANY ($1::bigint[]) ORDER BY signed_at`
+  SELECT repeat_of AS entry_id, signature, signed_at FROM entries
+  WHERE kind = 1 AND repeat_of = ANY ($1::bigint[]) ORDER BY signed_at`
 const DECISIONS = `
   SELECT entry_id, at, action, person, reason, before FROM history WHERE entry_id = ANY ($1::bigint[]) ORDER BY id`
 
@@ -244,48 +265,15 @@ const REMEMBER_DELETED = `
   ON CONFLICT (only_row) DO UPDATE SET signed_at = greatest(deleted.signed_at, excluded.signed_at)`
 
 const REMOVE = [
-  `DELETE FROM signatures USING entries
-  WHERE entries.id = ANY ($1::bigint[]) AND signatures.signed_at = entries.signed_at
-    AND signatures.signature = entries.signature AND signatures.entry_id = entries.id`,
-  'DELETE FROM signatures WHERE repeated AND entry_id = ANY ($1::bigint[])',
+  'DELETE FROM entries WHERE kind = 1 AND repeat_of = ANY ($1::bigint[])',
   'DELETE FROM history WHERE entry_id = ANY ($1::bigint[])',
-  'DELETE FROM contents WHERE id = ANY ($1::bigint[])',
-  'DELETE FROM entries WHERE id = ANY ($1::bigint[])',
+  ...['contents', 'copies', 'due', 'ended', 'entries'].map(
+    (table) => `DELETE FROM ${table} WHERE id = ANY ($1::bigint[])`,
+  ),
 ]
 
-/** Each column of an entry, with its value in a row of `given`. */
-const COLUMNS: Readonly<Record<string, string>> = {
-  id: 'id',
-  state: 'state',
-  known: 'known',
-  event_type: '"eventType"',
-  idempotency_key: '"idempotencyKey"',
-  key_hash: `decode("keyHash", 'base64')`,
-  body_hash: `decode("bodyHash", 'base64')`,
-  signature: `decode(signature, 'base64')`,
-  due_at: '"dueAt"',
-  due_set_at: `coalesce("dueSetAt", "receivedAt")`,
-  order_key: '"orderKey"',
-  ready: `"dueAt" IS NOT NULL AND "orderKey" IS NULL`,
-  interrupted: `"dueAt" IS NOT NULL AND "begunBy" > 0`,
-  token: 'token',
-  begun_by: '"begunBy"',
-  attempts: 'attempts',
-  begun_at: '"begunAt"',
-  handled_at: '"handledAt"',
-  past_attempts: '"pastAttempts"',
-  replayed: 'replayed',
-  copies: 'copies',
-  signed_at: '"signedAt"',
-  received_at: '"receivedAt"',
-  finished_at: '"finishedAt"',
-  reason: 'reason',
-  subscribed_type: '"subscribedType"',
-  callback_url: '"callbackUrl"',
-  description: 'description',
-  subscription_id: '"subscriptionId"',
-  secret_fingerprint: '"secretFingerprint"',
-  body_id: '"bodyId"',
+function uuidOf(base64: string): string {
+  return `encode(decode(${base64}, 'base64'), 'hex')::uuid`
 }
 
 const WRITE = `
@@ -296,23 +284,43 @@ const WRITE = `
       attempts integer, "begunAt" bigint, "handledAt" bigint, "pastAttempts" jsonb, replayed boolean, copies integer,
       "signedAt" bigint, "receivedAt" bigint, "finishedAt" bigint, reason text, "subscribedType" text, "callbackUrl" text,
       description text, "subscriptionId" text, "secretFingerprint" text, "bodyId" text, "traceContext" text, headers text,
-      body text, repeats json, decisions json
+      body text, repeats json, decisions json, source bigint, type bigint
     )
   ),
+  source AS (
+    INSERT INTO sources (id, subscribed_type, callback_url, description, subscription_id, secret_fingerprint, last_signed_at)
+    SELECT source, "subscribedType", "callbackUrl", description, "subscriptionId", "secretFingerprint", max("signedAt")
+    FROM given GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1
+    ON CONFLICT (id) DO UPDATE SET last_signed_at = greatest(sources.last_signed_at, excluded.last_signed_at)
+  ),
   entry AS (
-    INSERT INTO entries (${Object.keys(COLUMNS).join(', ')})
-    SELECT ${Object.values(COLUMNS).join(', ')} FROM given ORDER BY id
+    INSERT INTO entries (id, kind, replayed, event_type, idempotency_key, key_hash, body_hash, signature, order_key, signed_at,
+      received_at, source, body_id, repeat_of)
+    SELECT id, CASE WHEN known THEN 0 ELSE 2 END, replayed, nullif("eventType", "subscribedType"), "idempotencyKey",
+      ${uuidOf('"keyHash"')}, ${uuidOf('"bodyHash"')}, ${uuidOf('signature')}, "orderKey", "signedAt", "receivedAt", source, "bodyId", NULL
+    FROM given
+    UNION ALL
+    SELECT -nextval('entries_id'), 1, false, NULL, NULL, NULL, NULL, ${uuidOf('repeat.signature')}, NULL, repeat."signedAt", NULL,
+      NULL, NULL, id
+    FROM given, json_to_recordset(repeats) AS repeat (signature text, "signedAt" bigint)
+  ),
+  unfinished AS (
+    INSERT INTO due (id, type, due_at, due_set_at, begun_at, order_key, token, begun_by, attempts, ready, state, reason, past_attempts)
+    SELECT id, type, "dueAt", coalesce("dueSetAt", "receivedAt"), "begunAt", "orderKey", token, "begunBy", attempts,
+      "orderKey" IS NULL, state, reason, "pastAttempts"
+    FROM given WHERE "dueAt" IS NOT NULL ORDER BY id
+  ),
+  others AS (
+    INSERT INTO ended (id, at, begun_at, token, attempts, state, reason, past_attempts)
+    SELECT id, coalesce("finishedAt", "receivedAt"), "begunAt", token, attempts, state, reason, "pastAttempts"
+    FROM given WHERE "dueAt" IS NULL ORDER BY id
+  ),
+  copied AS (
+    INSERT INTO copies (id, number) SELECT id, copies FROM given WHERE copies > 0 ORDER BY id
   ),
   content AS (
     INSERT INTO contents (id, trace_context, headers, body)
     SELECT id, "traceContext", headers, decode(body, 'base64') FROM given ORDER BY id
-  ),
-  signed AS (
-    INSERT INTO signatures (signed_at, signature, entry_id, repeated)
-    SELECT "signedAt", decode(signature, 'base64'), id, false FROM given WHERE known
-    UNION ALL
-    SELECT repeat."signedAt", decode(repeat.signature, 'base64'), id, true
-    FROM given, json_to_recordset(repeats) AS repeat (signature text, "signedAt" bigint)
   )
   INSERT INTO history (entry_id, at, action, person, reason, before)
   SELECT given.id, decision.at, decision.action, decision.person, decision.reason, decision.before

@@ -8,7 +8,32 @@ export function given(values: unknown[], value: unknown, type: string): string {
 
 /** With $1 as `typesWithHandlers` returns it. */
 export const SHOWN_STATE =
-  "CASE WHEN state IN ('stored', 'retrying') AND event_type <> ALL ($1::text[]) THEN 'unhandled' ELSE state END"
+  "CASE WHEN state IN ('stored', 'retrying') AND type <> ALL ($1::bigint[]) THEN 'unhandled' ELSE state END"
+
+/**
+ * SQL for a table of whole entries, of which few columns are in one place. `where` is a condition on the columns of `entries`, `due`
+ * and `ended`. `bounds` are conditions on an id, given to each of the tables, so that each is read in the order of its primary key. A table of which no column is used is not read.
+ */
+export function wholeEntries(where: string, bounds: readonly string[] = [], fence = ''): string {
+  const within = bounds.length === 0 ? '' : `WHERE ${bounds.join(' AND ')}`
+  const joined = ['due', 'ended', 'copies'].map(
+    (table) =>
+      `LEFT JOIN (SELECT * FROM ${table} ${within} ${table === 'copies' ? '' : fence}) AS ${table} ON ${table}.id = entries.id`,
+  )
+  return `(
+  SELECT entries.id, signed_at, received_at, entries.order_key, key_hash, body_hash, signature, kind = 0 AS known, replayed,
+    idempotency_key, body_id, coalesce(event_type, subscribed_type) AS event_type, subscribed_type, callback_url, description,
+    subscription_id, secret_fingerprint, coalesce(ended.state, due.state) AS state, coalesce(ended.token, due.token) AS token, due.type,
+    due.due_at, due.due_set_at, due.ready, coalesce(ended.attempts, due.attempts) AS attempts,
+    coalesce(ended.reason, due.reason) AS reason, coalesce(ended.past_attempts, due.past_attempts) AS past_attempts,
+    coalesce(ended.begun_at, due.begun_at) AS begun_at,
+    coalesce(due.begun_by, 0) AS begun_by, coalesce(due.begun_by = due.token AND due.state = 'running', false) AS is_running,
+    CASE WHEN ended.state <> 'quarantined' THEN ended.at END AS finished_at,
+    CASE WHEN ended.state = 'handled' THEN ended.at END AS handled_at, coalesce(copies.number, 0) AS copies
+  FROM (SELECT * FROM entries ${within}) AS entries LEFT JOIN sources ON sources.id = source ${joined.join(' ')}
+  WHERE kind <> 1 AND ${where}
+) AS entries`
+}
 
 /** SQL for each condition of a filter. The first of the values is that of `SHOWN_STATE`. */
 export function conditionsOf(filter: EngineFilter, values: unknown[]): string[] {

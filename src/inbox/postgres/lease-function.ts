@@ -67,13 +67,9 @@ function outs(results: string): string {
 }
 
 /**
- * SQL for the condition that an entry is held by one of these claims. The plan must look up each entry by its id, also if it was made
- * when the table was empty. For a join with the list of claims it may read the whole primary key. For a condition on the state it may
- * read the index of the states, which has a dead row for each claim of the past that a snapshot of another session sees.
+ * SQL for the condition that a row of `due` is held by one of these claims. The plan must look up each entry by its id, also if it was
+ * made when the table was empty. For a join with the list of claims it may read the whole primary key.
  */
 export function heldBy(ids: string, tokens: string): string {
-  return `entries.id = ANY (${ids}) AND lease_until IS NOT NULL AND EXISTS (
-        SELECT 1 FROM unnest(${ids}, ${tokens}) AS claim (id, token)
-        WHERE claim.id = entries.id AND claim.token = entries.token
-      )`
+  return `id = ANY (${ids}) AND state = 'running' AND token = (${tokens})[array_position(${ids}, id)]`
 }

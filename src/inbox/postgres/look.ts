@@ -12,8 +12,9 @@ import {
   type SummaryRow,
 } from '../stored-entry.js'
 import { rowId } from './entry-id.js'
-import { SHOWN_STATE } from './filter.js'
+import { SHOWN_STATE, wholeEntries } from './filter.js'
 import { originalText } from './sql-text.js'
+import { textKey } from './text-key.js'
 import type { Transaction } from './transaction.js'
 
 export async function show(tx: Transaction, id: EntryId): Promise<Entry | undefined> {
@@ -42,7 +43,7 @@ export async function related(tx: Transaction, id: EntryId): Promise<RelatedEntr
   }))
 }
 
-/** The types that workers have handlers for, as they are stored; null for all types. */
+/** The keys of the types that workers have handlers for; null for all types. */
 export async function typesWithHandlers(tx: Transaction): Promise<string[] | null> {
   const rows = await tx.all<{ event_type: string; seen_at: BigInteger }>(
     'SELECT event_type, seen_at FROM handled_types',
@@ -50,7 +51,7 @@ export async function typesWithHandlers(tx: Transaction): Promise<string[] | nul
   const types = handledTypes(
     rows.map(({ event_type: eventType, seen_at: seenAt }) => ({ eventType, seenAt: Number(seenAt) })),
   )
-  return types === 'any' ? null : [...types]
+  return types === 'any' ? null : [...types].map(textKey)
 }
 
 export interface ShownSummaryRow extends SummaryRow {
@@ -69,33 +70,31 @@ interface RelatedRow {
 /** With $1 as `typesWithHandlers` returns it. */
 export const SHOWN_COLUMNS = `
   ${SUMMARY_COLUMNS}, ${SHOWN_STATE} AS state,
-  CASE WHEN state = 'running' THEN lease_until
-    WHEN ready AND ${SHOWN_STATE} <> 'unhandled' THEN due_at END AS shown_due_at`
+  CASE WHEN ready AND ${SHOWN_STATE} <> 'unhandled' THEN due_at END AS shown_due_at`
 
 const SHOW = `
-  SELECT ${SHOWN_COLUMNS}, body, headers, trace_context, begun_at, handled_at, past_attempts::text AS past_attempts,
-    state = 'running' AND begun_by = token AS is_running
-  FROM entries JOIN contents USING (id) WHERE id = $2::bigint`
+  SELECT ${SHOWN_COLUMNS}, body, headers, trace_context, begun_at, handled_at, past_attempts::text AS past_attempts, is_running
+  FROM ${wholeEntries('entries.id = $2::bigint')} JOIN contents USING (id) WHERE id = $2::bigint`
 const HISTORY =
   'SELECT at, action, person, reason, before FROM history WHERE entry_id = $1::bigint ORDER BY id'
 
 // Each part of the union is a search by an index.
 const RELATED = `
-  WITH own AS (SELECT * FROM entries WHERE id = $2::bigint),
+  WITH own AS (SELECT * FROM entries WHERE id = $2::bigint AND kind <> 1),
   signed (id) AS (
-    SELECT entry_id FROM own JOIN signatures USING (signed_at, signature)
-    UNION SELECT other.id FROM own JOIN entries AS other
-      ON other.signed_at = own.signed_at AND other.signature = own.signature WHERE NOT other.known
-    UNION SELECT other.id FROM signatures AS repeat JOIN entries AS other
-      ON other.signed_at = repeat.signed_at AND other.signature = repeat.signature
-      WHERE repeat.repeated AND repeat.entry_id = $2::bigint AND NOT other.known
+    SELECT coalesce(other.repeat_of, other.id) FROM own JOIN entries AS other USING (signed_at, signature) WHERE other.kind <= 1
+    UNION SELECT other.id FROM own JOIN entries AS other USING (signed_at, signature) WHERE other.kind = 2
+    UNION SELECT other.id FROM entries AS repeat JOIN entries AS other USING (signed_at, signature)
+      WHERE repeat.kind = 1 AND repeat.repeat_of = $2::bigint AND other.kind = 2
   ),
   sharing (id) AS (
-    SELECT other.id FROM own JOIN entries AS other ON other.key_hash = own.key_hash UNION SELECT id FROM signed
+    SELECT other.id FROM own JOIN entries AS other USING (key_hash) WHERE other.kind = 0
+    UNION SELECT other.id FROM own JOIN entries AS other USING (key_hash) WHERE other.kind = 2
+    UNION SELECT id FROM signed
   )
-  SELECT entries.id, ${SHOWN_STATE.replaceAll(/\b(state|event_type)\b/g, 'entries.$1')} AS state,
+  SELECT entries.id, ${SHOWN_STATE} AS state,
     entries.key_hash = own.key_hash AND entries.body_hash = own.body_hash AS same_callback,
     entries.id IN (SELECT id FROM signed) AS same_signature,
     entries.known OR entries.replayed AS accepted
-  FROM entries JOIN sharing ON sharing.id = entries.id CROSS JOIN own
+  FROM ${wholeEntries('entries.id IN (SELECT id FROM sharing)')} CROSS JOIN own
   WHERE entries.id <> own.id ORDER BY entries.id`

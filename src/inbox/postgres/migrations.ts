@@ -14,6 +14,10 @@ export interface Migration {
   readonly compatibleFrom: number
 }
 
+/** By default a fifth of a large table may be dead rows, which here is many times what is unfinished. */
+const VACUUMED_EARLY = `autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0`
+
 export const MIGRATIONS: readonly Migration[] = [
   {
     compatibleFrom: 1,
@@ -25,47 +29,10 @@ export const MIGRATIONS: readonly Migration[] = [
   -- CACHE 1: of two ids that are drawn one after the other, in any sessions, the later one is larger.
   CREATE SEQUENCE entries_id CACHE 1;
 
-  CREATE TABLE entries (
-    id bigint PRIMARY KEY DEFAULT nextval('entries_id'),
-    state text NOT NULL,
-    -- Whether repeats are recognised by it. Entries in quarantine are not known: an attacker may have written their keys.
-    known boolean NOT NULL,
-    event_type text NOT NULL,
-    idempotency_key text NOT NULL,
-    -- SHA-256 of the idempotency key and of the key, 8 bytes of each
-    key_hash bytea NOT NULL,
-    -- 16 bytes of each: half a signature cannot be replayed by a reader of this table
-    body_hash bytea NOT NULL,
-    signature bytea NOT NULL,
-    -- set while it is stored or retrying
-    due_at bigint,
-    -- set while it is running
-    lease_until bigint,
-    -- when due_at or lease_until was set
-    due_set_at bigint NOT NULL,
-    -- a hash of the text that orderBy returned
-    order_key bigint,
-    -- whether no older unfinished entry has its order_key
-    ready boolean NOT NULL,
-    -- whether its handlers had begun when it was handed back
-    interrupted boolean NOT NULL DEFAULT false,
-    -- A standby that takes over may lack the latest entries, and gives their ids to others. A claim of an entry that was lost must
-    -- be valid for the entry that has its id. Claims count from here.
-    token integer NOT NULL DEFAULT floor(random() * 1000000000)::integer,
-    -- the token of the claim whose handlers began, until an end is recorded; 0: none
-    begun_by integer NOT NULL DEFAULT 0,
-    attempts integer NOT NULL DEFAULT 0,
-    -- when the handlers began the last time, and when they succeeded; NULL once the attempt is among past_attempts
-    begun_at bigint,
-    handled_at bigint,
-    -- a list of lists: number, start, end, result, code, error
-    past_attempts jsonb,
-    replayed boolean NOT NULL DEFAULT false,
-    copies integer NOT NULL DEFAULT 0,
-    signed_at bigint NOT NULL,
-    received_at bigint NOT NULL,
-    finished_at bigint,
-    reason text,
+  -- What all callbacks that a secret of a subscription has signed have in common.
+  CREATE TABLE sources (
+    -- a hash of the other columns
+    id bigint PRIMARY KEY,
     subscribed_type text NOT NULL,
     callback_url text NOT NULL,
     description text,
@@ -73,55 +40,108 @@ export const MIGRATIONS: readonly Migration[] = [
     subscription_id text,
     -- which secret signed it
     secret_fingerprint text NOT NULL,
-    -- the Id of the body
-    body_id text
-  ) WITH (
-    -- Room in each page for the updates of its entries: renewals of leases then change no index (HOT).
-    fillfactor = 70,
-    -- By default a fifth of a large table may be dead rows, which here is many times what is unfinished.
-    autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
-    autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.02,
-    autovacuum_vacuum_cost_delay = 0
+    -- when the secret was used last; it is set at most once a minute
+    last_signed_at bigint NOT NULL
   );
-  -- What arrived and never changes. Apart from the entry, because each change of an entry writes its whole row again.
+
+  -- What arrived and who it is. Only decisions of operators change a row.
+  CREATE TABLE entries (
+    id bigint PRIMARY KEY DEFAULT nextval('entries_id'),
+    signed_at bigint NOT NULL,
+    received_at bigint,
+    -- a hash of the text that orderBy returned
+    order_key bigint,
+    source bigint,
+    -- of a repeat: the entry
+    repeat_of bigint,
+    -- SHA-256 of the idempotency key and of the key, 8 bytes of each
+    key_hash uuid,
+    -- 16 bytes of each: half a signature cannot be replayed by a reader of this table
+    body_hash uuid,
+    signature uuid NOT NULL,
+    -- 0: repeats are recognised by it. 1: a repeat that was signed anew, of which only the signature is kept; also the nonce of a
+    -- probe; the id is negative. 2: repeats are not recognised by it. An attacker may have written the key of an entry in quarantine.
+    kind smallint NOT NULL,
+    -- whether an operator had it handled again
+    replayed boolean NOT NULL DEFAULT false,
+    idempotency_key text,
+    -- the Id of the body
+    body_id text,
+    -- NULL: the one that was subscribed
+    event_type text
+  ) WITH (${VACUUMED_EARLY});
+  -- The de-duplication: one known entry for a key, and one known entry or repeat for a signature. The time is part of what is signed;
+  -- it comes first so that new signatures are written beside each other and not all over the index.
+  CREATE UNIQUE INDEX entries_by_key ON entries (key_hash) WHERE kind = 0;
+  CREATE UNIQUE INDEX entries_by_signature ON entries (signed_at, signature) WHERE kind <= 1;
+  -- One other entry for a signature.
+  CREATE UNIQUE INDEX entries_suspect ON entries (signed_at, signature) WHERE kind = 2;
+  CREATE INDEX entries_suspect_by_key ON entries (key_hash) WHERE kind = 2;
+  CREATE INDEX entries_repeating ON entries (repeat_of) WHERE kind = 1;
+  CREATE INDEX entries_by_body_id ON entries (hashtextextended(body_id, 0), id) WHERE body_id IS NOT NULL;
+
+  -- Apart from the entry, so that a body can be deleted before its identity.
   CREATE TABLE contents (
     id bigint PRIMARY KEY,
     trace_context text,
     -- JSON, as text because it may contain U+0000
     headers text,
     body bytea NOT NULL
-  ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+  ) WITH (${VACUUMED_EARLY});
 
-  -- The de-duplication: one known entry for a key, and any number of others.
-  CREATE UNIQUE INDEX entries_by_key ON entries (key_hash, (nullif(known, false)));
-  -- One entry in quarantine for a signature.
-  CREATE UNIQUE INDEX entries_suspect ON entries (signed_at, signature) WHERE NOT known;
-  -- The indexes below have only what is unfinished or rare, so that they stay small however much was handled.
-  CREATE INDEX entries_waiting ON entries (event_type, due_at, id)
-    WHERE ready AND state IN ('stored', 'retrying') AND NOT interrupted;
-  CREATE INDEX entries_interrupted ON entries (event_type, due_at, id)
-    WHERE ready AND state IN ('stored', 'retrying') AND interrupted;
-  CREATE INDEX entries_by_state ON entries (state, id) WHERE state <> 'handled';
-  CREATE INDEX entries_in_order ON entries (order_key, id)
-    WHERE order_key IS NOT NULL AND state IN ('stored', 'running', 'retrying');
+  -- A row for each unfinished entry. It is narrow, because each change of its state writes it again.
+  CREATE TABLE due (
+    id bigint PRIMARY KEY,
+    -- a hash of the event type, by which workers ask
+    type bigint NOT NULL,
+    -- when a worker may claim it: while it runs, the end of the lease
+    due_at bigint NOT NULL,
+    -- when due_at was set
+    due_set_at bigint NOT NULL,
+    -- when the handlers began the last time; NULL once the attempt is among past_attempts
+    begun_at bigint,
+    order_key bigint,
+    -- A standby that takes over may lack the latest entries, and gives their ids to others. A claim of an entry that was lost must
+    -- be valid for the entry that has its id. Claims count from here.
+    token integer NOT NULL DEFAULT floor(random() * 1000000000)::integer,
+    -- the token of the claim whose handlers began, until an end is recorded; 0: none
+    begun_by integer NOT NULL DEFAULT 0,
+    attempts integer NOT NULL DEFAULT 0,
+    -- whether no older unfinished entry has its order_key
+    ready boolean NOT NULL,
+    -- stored, running or retrying
+    state text NOT NULL DEFAULT 'stored',
+    reason text,
+    -- a list of lists: number, start, end, result, code, error
+    past_attempts jsonb
+  ) WITH (${VACUUMED_EARLY});
+  CREATE INDEX due_waiting ON due (type, due_at, id) WHERE ready AND begun_by = 0;
+  CREATE INDEX due_begun ON due (type, due_at, id) WHERE ready AND begun_by > 0;
+  CREATE INDEX due_in_order ON due (order_key, id) WHERE order_key IS NOT NULL;
   -- Of the entries that share an order key no two are ready.
-  CREATE UNIQUE INDEX entries_turn ON entries (order_key) WHERE order_key IS NOT NULL AND ready;
-  CREATE INDEX entries_handled ON entries (finished_at, id) WHERE state = 'handled';
-  CREATE INDEX entries_ended ON entries (state, finished_at) WHERE state IN ('dead', 'discarded');
-  CREATE INDEX entries_quarantined ON entries (received_at) WHERE state = 'quarantined';
-  CREATE INDEX entries_by_secret ON entries (secret_fingerprint, signed_at);
-  CREATE INDEX entries_by_body_id ON entries (body_id, id) WHERE body_id IS NOT NULL;
+  CREATE UNIQUE INDEX due_turn ON due (order_key) WHERE order_key IS NOT NULL AND ready;
 
-  -- One known entry for a signature: its own one, and those of repeats that were signed anew. The time is part of what is
-  -- signed; it comes first so that new signatures are written beside each other and not all over the index.
-  CREATE TABLE signatures (
-    signed_at bigint NOT NULL,
-    signature bytea NOT NULL,
-    entry_id bigint NOT NULL,
-    repeated boolean NOT NULL,
-    PRIMARY KEY (signed_at, signature)
-  ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
-  CREATE INDEX signatures_repeated ON signatures (entry_id) WHERE repeated;
+  -- A row for each other entry: those that ended, and those in quarantine. Rows are appended.
+  CREATE TABLE ended (
+    id bigint PRIMARY KEY,
+    -- when it ended; of an entry in quarantine, when it arrived
+    at bigint NOT NULL,
+    -- when the handlers began that succeeded
+    begun_at bigint,
+    -- of the last claim
+    token integer NOT NULL DEFAULT floor(random() * 1000000000)::integer,
+    attempts integer NOT NULL DEFAULT 0,
+    -- handled, dead, discarded or quarantined
+    state text NOT NULL,
+    reason text,
+    past_attempts jsonb
+  ) WITH (${VACUUMED_EARLY});
+  CREATE INDEX ended_by_time ON ended (state, at);
+  -- It stays small however much was handled.
+  CREATE INDEX ended_by_state ON ended (state, id) WHERE state <> 'handled';
+
+  -- How many copies of an entry have arrived. Apart from the entry, so that an attacker's copies do not write it again.
+  CREATE TABLE copies (id bigint PRIMARY KEY, number integer NOT NULL);
 
   -- what operators did
   CREATE TABLE history (

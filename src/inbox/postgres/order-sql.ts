@@ -3,27 +3,24 @@
  * such an entry, this waits for the claim, and sees that the entry is running.
  */
 export function demotion(keys: string): string {
-  return `UPDATE entries AS holder SET ready = false
+  return `UPDATE due AS holder SET ready = false
   WHERE holder.order_key = ANY (${keys}) AND holder.order_key IS NOT NULL AND holder.ready AND holder.state <> 'running'
     AND EXISTS (
-      SELECT 1 FROM entries AS older
-      WHERE older.order_key = holder.order_key AND older.order_key IS NOT NULL AND older.${UNFINISHED} AND older.id < holder.id
+      SELECT 1 FROM due AS older
+      WHERE older.order_key = holder.order_key AND older.order_key IS NOT NULL AND older.id < holder.id
     )`
 }
 
 /** SQL that makes the oldest unfinished entry of each order key ready, unless another one with the key is. */
 export function promotion(keys: string): string {
-  return `UPDATE entries SET ready = true WHERE id IN (
+  return `UPDATE due SET ready = true WHERE id IN (
     SELECT (
-      SELECT id FROM entries
-      WHERE order_key = given.key AND order_key IS NOT NULL AND ${UNFINISHED} ORDER BY id LIMIT 1
+      SELECT id FROM due WHERE order_key = given.key AND order_key IS NOT NULL ORDER BY id LIMIT 1
     )
     FROM unnest(${keys}) AS given (key)
     WHERE NOT EXISTS (
-      SELECT 1 FROM entries AS holder
+      SELECT 1 FROM due AS holder
       WHERE holder.order_key = given.key AND holder.order_key IS NOT NULL AND holder.ready
     )
   )`
 }
-
-const UNFINISHED = "state IN ('stored', 'running', 'retrying')"

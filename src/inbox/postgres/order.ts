@@ -1,14 +1,9 @@
-import { createHash } from 'node:crypto'
-import { identityOf } from '../identity.js'
+import { hexOf, identityOf } from '../identity.js'
 import type { Arrival } from '../engine.js'
 import { demotion, promotion } from './order-sql.js'
 import { advisoryLock } from './schema.js'
+import { textKey } from './text-key.js'
 import type { Transaction } from './transaction.js'
-
-/** What is stored of the text that `orderBy` returned. If two texts had the same one, their entries would share an order. */
-export function orderKeyOf(text: string): string {
-  return createHash('sha256').update(text).digest().readBigInt64BE().toString()
-}
 
 /**
  * A transaction that adds an entry with an order key, or decides which entry of the key is next, holds the lock of the key until
@@ -33,10 +28,10 @@ export async function lockOrdersOfNew(
   const identities = ordered.map(identityOf)
   const rows = await tx.all<{ key: string }>(
     LOCK_NEW,
-    ordered.map(({ orderKey }) => orderKeyOf(orderKey!)),
-    identities.map(({ keyHash }) => keyHash),
+    ordered.map(({ orderKey }) => textKey(orderKey!)),
+    identities.map(({ keyHash }) => hexOf(keyHash)),
     ordered.map(({ callback }) => Number(callback.signedAt)),
-    identities.map(({ signature }) => signature),
+    identities.map(({ signature }) => hexOf(signature)),
     orderLock(schema),
   )
   return new Set(rows.map(({ key }) => key))
@@ -66,12 +61,12 @@ const LOCK_NEW = `
   SELECT key::text, pg_advisory_xact_lock(key # $5::bigint)
   FROM (
     SELECT DISTINCT given.key
-    FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bytea[]) AS given (key, key_hash, signed_at, signature)
+    FROM unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::uuid[]) AS given (key, key_hash, signed_at, signature)
       LEFT JOIN LATERAL (
-        SELECT id FROM entries WHERE key_hash = given.key_hash AND nullif(entries.known, false) LIMIT 1
+        SELECT id FROM entries WHERE key_hash = given.key_hash AND kind = 0 LIMIT 1
       ) AS known ON true
     WHERE known.id IS NULL
-      AND (SELECT entry_id FROM signatures WHERE signed_at = given.signed_at AND signature = given.signature) IS NULL
+      AND (SELECT id FROM entries WHERE signed_at = given.signed_at AND signature = given.signature AND kind <= 1) IS NULL
     ORDER BY key
   ) AS keys`
 

@@ -15,6 +15,3 @@ export function withPastAttempt(
   const attempt = `attempts, begun_at, ${endedAt}, ${result}, ${code}, ${error}`
   return `(${kept}) || jsonb_build_array(jsonb_build_array(${attempt}))`
 }
-
-/** SQL for the result of the attempt that began at `begun_at`. It is evaluated when the next attempt begins. */
-export const LATEST_RESULT = "CASE WHEN handled_at IS NULL THEN 'interrupted' ELSE 'handled' END"

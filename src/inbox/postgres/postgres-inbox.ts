@@ -54,7 +54,6 @@ import type { PostgresTransaction } from './guarded-transaction.js'
 import { stats } from './stats.js'
 import { transact } from './transact.js'
 import type { Transaction } from './transaction.js'
-import { probeNonceBytes } from '../identity.js'
 import type { BigInteger } from '../stored-entry.js'
 
 /**
@@ -244,27 +243,22 @@ class PostgresEngine implements InboxEngine {
   }
 }
 
-/** Returns false if the nonce is known. It is stored like a signature of an entry that does not exist. */
+/** Returns false if the nonce is known. It is stored like the signature of a repeat, of an entry that does not exist. */
 async function rememberProbe(
   tx: Transaction,
   nonce: string,
   sentAtMs: number,
   forgetBeforeMs: number,
 ): Promise<boolean> {
-  await tx.run(
-    'DELETE FROM signatures WHERE repeated AND entry_id = 0 AND signed_at < $1::bigint',
-    forgetBeforeMs,
-  )
-  const inserted = await tx.run(
-    'INSERT INTO signatures (signed_at, signature, entry_id, repeated) VALUES ($1::bigint, $2::bytea, 0, true) ' +
-      'ON CONFLICT DO NOTHING',
-    sentAtMs,
-    probeNonceBytes(nonce),
-  )
-  return inserted === 1
+  const forget = 'DELETE FROM entries WHERE kind = 1 AND repeat_of = 0 AND signed_at < $1::bigint'
+  await tx.run(forget, forgetBeforeMs)
+  const remember =
+    "INSERT INTO entries (id, kind, repeat_of, signed_at, signature) VALUES (-nextval('entries_id'), 1, 0, $1::bigint, $2::uuid) " +
+    'ON CONFLICT DO NOTHING'
+  return (await tx.run(remember, sentAtMs, nonce)) === 1
 }
 
-/** Counts by the indexes on the ends of entries. */
+/** Counts by the index on the ends of entries. */
 async function activity(tx: Transaction, request: ActivityRange): Promise<readonly ActivityBucket[]> {
   const counts = new ActivityCounts(request)
   const { from, to, bucketMs } = request
@@ -280,12 +274,10 @@ interface BucketRow {
 }
 
 // One count for each part takes two thirds of the time of a count that groups the entries by a computed part.
-const COUNTS = ACTIVITY_STATES.map((state) => {
-  const at = state === 'quarantined' ? 'received_at' : 'finished_at'
-  return `
+const COUNTS = ACTIVITY_STATES.map(
+  (state) => `
   SELECT '${state}' AS state, start, (
-    SELECT count(*) FROM entries
-    WHERE state = '${state}' AND ${at} >= start AND ${at} < least(start + $3::bigint, $2::bigint)
+    SELECT count(*) FROM ended WHERE state = '${state}' AND at >= start AND at < least(start + $3::bigint, $2::bigint)
   ) AS count
-  FROM generate_series($1::bigint, $2::bigint - 1, $3::bigint) AS start`
-}).join(' UNION ALL ')
+  FROM generate_series($1::bigint, $2::bigint - 1, $3::bigint) AS start`,
+).join(' UNION ALL ')

@@ -10,7 +10,7 @@ export async function prune(tx: Transaction, request: PruneEntries, retention: R
   const end = deletableBefore(request, { now: tx.now, latestSignedAt }, retention)
   if (!Number.isFinite(end)) return 0
   const old = request.state === 'handled' ? OLD_HANDLED : OLD_DISCARDED
-  const lock = request.dryRun === true ? '' : 'FOR UPDATE SKIP LOCKED'
+  const lock = request.dryRun === true ? '' : 'FOR UPDATE OF ended SKIP LOCKED'
   const rows = await tx.all<{ id: BigInteger }>(`${old} ${lock}`, Math.floor(end), request.limit)
   if (request.dryRun !== true && rows.length > 0) {
     const ids = rows.map(({ id }) => String(id))
@@ -22,45 +22,41 @@ export async function prune(tx: Transaction, request: PruneEntries, retention: R
 
 // A time that the service has signed counts no further than the time of arrival: one that was signed far in the future must
 // not take the second clock ahead. A hundred of those that were signed latest are enough, because a time that is too early only
-// keeps more. Entries that are known are found by their signatures: the only index on the times of all entries is by secret, and
-// there may be many secrets.
+// keeps more.
 const LATEST_SIGNED = `
-  SELECT max(least(signed_at, received_at)) AS at FROM (
-    SELECT latest.signed_at, known.received_at FROM (
-      SELECT signed_at, entry_id FROM signatures
-      WHERE NOT repeated AND signed_at <= $1::bigint ORDER BY signed_at DESC LIMIT 100
-    ) AS latest CROSS JOIN LATERAL (SELECT received_at FROM entries WHERE id = latest.entry_id) AS known
-    UNION ALL (
-      SELECT signed_at, received_at FROM entries
-      WHERE NOT known AND signed_at <= $1::bigint ORDER BY signed_at DESC LIMIT 100
-    )
-  ) AS signed`
+  SELECT max(least(signed_at, received_at)) AS at FROM (${[0, 2].map(latestSigned).join(' UNION ALL ')}) AS signed`
+
+function latestSigned(kind: number): string {
+  return `(
+    SELECT signed_at, received_at FROM entries
+    WHERE kind = ${kind} AND signed_at <= $1::bigint ORDER BY signed_at DESC LIMIT 100
+  )`
+}
 
 const OLD_HANDLED = old('handled')
 const OLD_DISCARDED = old('discarded')
 
 function old(state: PruneEntries['state']): string {
   return `
-  SELECT id FROM entries
-  WHERE state = '${state}' AND finished_at < $1::bigint AND signed_at < $1::bigint
+  SELECT ended.id FROM ended JOIN entries ON entries.id = ended.id
+  WHERE state = '${state}' AND at < $1::bigint AND entries.signed_at < $1::bigint
     AND NOT EXISTS (
-      SELECT 1 FROM signatures WHERE repeated AND entry_id = entries.id AND signatures.signed_at >= $1::bigint
+      SELECT 1 FROM entries AS repeat
+      WHERE repeat.kind = 1 AND repeat.repeat_of = ended.id AND repeat.signed_at >= $1::bigint
     )
-  ORDER BY finished_at, id LIMIT $2::bigint`
+  ORDER BY at, ended.id LIMIT $2::bigint`
 }
 
 const DELETE = [
   `INSERT INTO deleted (only_row, signed_at)
   SELECT 1, max(signed_at) FROM (
     SELECT signed_at FROM entries WHERE id = ANY ($1::bigint[])
-    UNION ALL SELECT signed_at FROM signatures WHERE repeated AND entry_id = ANY ($1::bigint[])
+    UNION ALL SELECT signed_at FROM entries WHERE kind = 1 AND repeat_of = ANY ($1::bigint[])
   ) AS signed
   ON CONFLICT (only_row) DO UPDATE SET signed_at = greatest(deleted.signed_at, excluded.signed_at)`,
-  `DELETE FROM signatures USING entries
-  WHERE entries.id = ANY ($1::bigint[]) AND signatures.signed_at = entries.signed_at
-    AND signatures.signature = entries.signature AND signatures.entry_id = entries.id`,
-  'DELETE FROM signatures WHERE repeated AND entry_id = ANY ($1::bigint[])',
+  'DELETE FROM entries WHERE kind = 1 AND repeat_of = ANY ($1::bigint[])',
   'DELETE FROM history WHERE entry_id = ANY ($1::bigint[])',
-  'DELETE FROM contents WHERE id = ANY ($1::bigint[])',
-  'DELETE FROM entries WHERE id = ANY ($1::bigint[])',
+  ...['contents', 'copies', 'ended', 'entries'].map(
+    (table) => `DELETE FROM ${table} WHERE id = ANY ($1::bigint[])`,
+  ),
 ]

@@ -1,6 +1,6 @@
 import { recognise, type Recognition } from '../../callback/recognition.js'
 import type { Arrival } from '../engine.js'
-import { identityOf } from '../identity.js'
+import { hexOf, identityOf } from '../identity.js'
 import type { BigInteger } from '../stored-entry.js'
 import type { Transaction } from './transaction.js'
 
@@ -24,10 +24,10 @@ export async function recogniseArrivals(
   const identities = arrivals.map(identityOf)
   const found = await tx.all<FoundRow>(
     FIND,
-    identities.map(({ keyHash }) => keyHash),
-    identities.map(({ bodyHash }) => bodyHash),
+    identities.map(({ keyHash }) => hexOf(keyHash)),
+    identities.map(({ bodyHash }) => hexOf(bodyHash)),
     arrivals.map(({ callback }) => Number(callback.signedAt)),
-    identities.map(({ signature }) => signature),
+    identities.map(({ signature }) => hexOf(signature)),
   )
   return found.map((row, index) => {
     const { known_id: knownId, signed_id: signedId, suspect_id: suspectId } = row
@@ -53,15 +53,16 @@ interface FoundRow {
   readonly is_forgotten: boolean
 }
 
+const SIGNED = 'WHERE signed_at = given.signed_at AND signature = given.signature'
 // LATERAL with a limit makes PostgreSQL look up each arrival by the index, also if its statistics are out of date.
 const FIND = `
   SELECT known.id AS known_id, known.body_hash = given.body_hash AS same_body,
-    (SELECT entry_id FROM signatures WHERE signed_at = given.signed_at AND signature = given.signature) AS signed_id,
-    (SELECT id FROM entries WHERE signed_at = given.signed_at AND signature = given.signature AND NOT known) AS suspect_id,
+    (SELECT coalesce(repeat_of, id) FROM entries ${SIGNED} AND kind <= 1) AS signed_id,
+    (SELECT id FROM entries ${SIGNED} AND kind = 2) AS suspect_id,
     EXISTS (SELECT 1 FROM deleted WHERE signed_at >= given.signed_at) AS is_forgotten
-  FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bytea[]) WITH ORDINALITY
+  FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::uuid[]) WITH ORDINALITY
       AS given (key_hash, body_hash, signed_at, signature, position)
     LEFT JOIN LATERAL (
-      SELECT id, body_hash FROM entries WHERE key_hash = given.key_hash AND nullif(entries.known, false) LIMIT 1
+      SELECT id, body_hash FROM entries WHERE key_hash = given.key_hash AND kind = 0 LIMIT 1
     ) AS known ON true
   ORDER BY position`

@@ -9,7 +9,17 @@ import { DEFAULT_SCHEMA, roleName, schemaName } from './schema-name.js'
 import { dollarQuote, quoteIdentifier, quoteLiteral, searchPathOf } from './sql-text.js'
 
 /** Every table of the schema. */
-export const TABLES = ['entries', 'contents', 'signatures', 'history', 'deleted', 'handled_types'] as const
+export const TABLES = [
+  'entries',
+  'contents',
+  'due',
+  'ended',
+  'copies',
+  'sources',
+  'history',
+  'deleted',
+  'handled_types',
+] as const
 
 const FUNCTIONS = ['now_ms', 'store_new', 'claim_entries', 'begin_entries', 'settle_entries']
 

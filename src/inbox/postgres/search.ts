@@ -1,5 +1,5 @@
 import type { EntryId } from '../../callback/callback.js'
-import { keyHashRange } from '../identity.js'
+import { hexOf, keyHashRange } from '../identity.js'
 import type { EngineFilter } from '../engine.js'
 import type { EntryCount, EntryPage, EntryList, EntrySummary } from '../operations.js'
 import {
@@ -11,7 +11,7 @@ import {
 } from '../search.js'
 import type { InboxState } from '../states.js'
 import { rowId } from './entry-id.js'
-import { conditionsOf, given } from './filter.js'
+import { conditionsOf, given, wholeEntries } from './filter.js'
 import { SHOWN_COLUMNS, shownSummary, typesWithHandlers, type ShownSummaryRow } from './look.js'
 import type { BigInteger } from '../stored-entry.js'
 import { storedText } from './sql-text.js'
@@ -61,9 +61,9 @@ async function searchStep(
   const candidates = await candidatesOf(tx, filter, { afterId, newestFirst, values })
   if (candidates === undefined) return { found: [], next: undefined }
   const direction = newestFirst ? 'DESC' : ''
+  const ids = `SELECT id FROM ${candidates.rows} ORDER BY id ${direction} LIMIT ${given(values, limit, 'bigint')}`
   const rows = await tx.all<ShownSummaryRow>(
-    `SELECT ${SHOWN_COLUMNS} FROM ${candidates.rows} WHERE ${matching(filter, values)}
-    ORDER BY id ${direction} LIMIT ${given(values, limit, 'bigint')}`,
+    `SELECT ${SHOWN_COLUMNS} FROM ${wholeEntries(`entries.id = ANY (ARRAY(${ids}))`)} ORDER BY id ${direction}`,
     ...values,
   )
   const found = rows.map(shownSummary)
@@ -81,7 +81,7 @@ async function countStep(
   const candidates = await candidatesOf(tx, filter, { afterId, newestFirst: false, values })
   if (candidates === undefined) return { found: 0, next: undefined }
   const [row] = await tx.all<{ count: BigInteger }>(
-    `SELECT count(*) AS count, $1::text[] AS handled FROM ${candidates.rows} WHERE ${matching(filter, values)}`,
+    `SELECT count(*) AS count, $1::bigint[] AS handled FROM ${candidates.rows}`,
     ...values,
   )
   return { found: Number(row!.count), next: candidates.last }
@@ -95,7 +95,7 @@ interface CandidateOptions {
 
 /** The entries that one step examines. An index selects them. */
 interface Candidates {
-  /** SQL for the candidates, as a table with the columns of an entry. */
+  /** SQL for the ids of the candidates that match, as a table. */
   readonly rows: string
   /** The last candidate in the order of the search. Undefined if there are no more candidates. */
   readonly last: EntryId | undefined
@@ -122,41 +122,61 @@ async function candidatesOf(
   const sources = sourcesOf(filter, values)
   if (sources.length === 0) return undefined
   const first = `ORDER BY id ${newestFirst ? 'DESC' : ''} LIMIT ${EXAMINED_BY_STEP}`
-  const candidates = (columns: string) =>
-    sources.map(
-      (source) => `(SELECT ${columns} FROM entries WHERE ${[source, ...bounds].join(' AND ')} ${first})`,
-    )
-  const ids = `SELECT id FROM (${candidates('id').join(' UNION ALL ')}) AS candidate ${first}`
+  const candidates = sources.map(
+    ({ table, where }) => `(SELECT id FROM ${table} WHERE ${[where, ...bounds].join(' AND ')} ${first})`,
+  )
+  const ids = `SELECT id FROM (${candidates.join(' UNION ALL ')}) AS candidate ${first}`
   const [row] = await tx.all<{ count: BigInteger; last: BigInteger | null }>(
-    `SELECT count(*) AS count, ${newestFirst ? 'min' : 'max'}(id) AS last, $1::text[] AS handled FROM (${ids}) AS ids`,
+    `SELECT count(*) AS count, ${newestFirst ? 'min' : 'max'}(id) AS last, $1::bigint[] AS handled FROM (${ids}) AS ids`,
     ...values,
   )
   if (row!.last === null) return undefined
   // The candidates are read in the order of an index up to the last one: looking up each of them by its id takes four times as long.
   bounds.push(`id ${newestFirst ? '>=' : '<='} ${given(values, row!.last, 'bigint')}`)
+  const matching = conditionsOf(filter, values).join(' AND ') || 'true'
+  // Where all entries are candidates, their states are joined as a whole: looking up each of them takes three times as long.
+  const isJoined = filter.states !== undefined || filter.reason !== undefined
+  const rows = sources.map(({ where, isEach }) => {
+    const entries = wholeEntries(where, bounds, isEach && isJoined ? 'OFFSET 0' : '')
+    return `SELECT id FROM ${entries} WHERE ${matching}`
+  })
   return {
-    rows: `(${candidates('*').join(' UNION ALL ')}) AS entries`,
+    rows: `(${rows.join(' UNION ALL ')}) AS found`,
     last: Number(row!.count) < EXAMINED_BY_STEP ? undefined : String(row!.last),
   }
 }
 
-function matching(filter: EngineFilter, values: unknown[]): string {
-  return conditionsOf(filter, values).join(' AND ') || 'true'
+interface Source {
+  readonly table: 'entries' | 'due' | 'ended'
+  readonly where: string
+  /** Whether nearly every entry is one. */
+  readonly isEach?: boolean
 }
 
 /** Conditions that together select all entries that can match. Each is served by an index in the order of ids. */
-function sourcesOf({ idempotencyKey, bodyId, states }: EngineFilter, values: unknown[]): string[] {
+function sourcesOf({ idempotencyKey, bodyId, states }: EngineFilter, values: unknown[]): Source[] {
   if (idempotencyKey !== undefined) {
     const [first, last] = keyHashRange(idempotencyKey)
-    return [`key_hash BETWEEN ${given(values, first, 'bytea')} AND ${given(values, last, 'bytea')}`]
+    const where = `key_hash BETWEEN ${given(values, hexOf(first), 'uuid')} AND ${given(values, hexOf(last), 'uuid')}`
+    return ['kind = 0', 'kind = 2'].map((kind) => ({ table: 'entries', where: `${where} AND ${kind}` }))
   }
   if (bodyId !== undefined)
-    return [`body_id IS NOT NULL AND body_id = ${given(values, storedText(bodyId), 'text')}`]
-  if (!states || states.includes('handled')) return ['true']
+    return [
+      {
+        table: 'entries',
+        where: `body_id IS NOT NULL AND hashtextextended(body_id, 0) = hashtextextended(${given(values, storedText(bodyId), 'text')}, 0)`,
+      },
+    ]
+  if (!states || states.includes('handled')) return [{ table: 'entries', where: 'kind <> 1', isEach: true }]
   const stored = new Set(states.flatMap((state) => (state === 'unhandled' ? UNHANDLED : [state])))
-  return [...stored].map((state) => `state = '${state}' AND state <> 'handled'`)
+  return [...stored].map((state) =>
+    UNFINISHED.includes(state)
+      ? { table: 'due', where: `due.state = '${state}'` }
+      : { table: 'ended', where: `ended.state = '${state}' AND ended.state <> 'handled'` },
+  )
 }
 
+const UNFINISHED: readonly InboxState[] = ['stored', 'running', 'retrying']
 const UNHANDLED = ['stored', 'retrying'] as const satisfies readonly InboxState[]
 
 /** The first id whose entry arrived at this time or later, found by bisection. If there is none, the last id plus one. */
@@ -168,7 +188,7 @@ async function firstArrivedFrom(tx: Transaction, at: number): Promise<string> {
 const IS_EARLIER = 'probe.id < high AND probe.received_at < $1::float8'
 const FIRST_ARRIVED_FROM = `
   WITH RECURSIVE narrowed (low, high) AS (
-    SELECT min(id), max(id) + 1 FROM entries
+    SELECT min(id), max(id) + 1 FROM entries WHERE id > 0
     UNION ALL
     SELECT CASE WHEN ${IS_EARLIER} THEN probe.id + 1 ELSE low END,
       CASE WHEN ${IS_EARLIER} THEN high ELSE (low + high) / 2 END

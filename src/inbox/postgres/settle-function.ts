@@ -1,6 +1,14 @@
-import { leaseFunction } from './lease-function.js'
+import { heldBy, leaseFunction } from './lease-function.js'
 import { demotion, promotion } from './order-sql.js'
-import { LATEST_RESULT, withPastAttempt } from './past-attempts.js'
+import { withPastAttempt } from './past-attempts.js'
+
+const HELD = heldBy('given_ids', 'given_tokens')
+const PLACE = 'array_position(given_ids, id)'
+const SUCCEEDED = "given_states[place] = 'handled' AND begun_by = token"
+/** An attempt of an earlier claim, whose end nobody has recorded, was interrupted. */
+const WITH_LATEST = `CASE WHEN begun_at IS NULL THEN past_attempts
+          WHEN begun_by = token THEN ${withPastAttempt('given_results[place]', 'found_at', 'given_codes[place]', 'given_errors[place]')}
+          ELSE ${withPastAttempt("'interrupted'")} END`
 
 /**
  * The function of the database that ends claims. It returns the ids of those that were held, and whether another entry is due
@@ -18,40 +26,35 @@ export const SETTLE_FUNCTION = leaseFunction({
   body: `
     -- Not as a condition on order_key: the plan could then read the whole index of the order keys.
     SELECT array_agg(DISTINCT order_key) FILTER (WHERE order_key IS NOT NULL) INTO order_keys
-      FROM entries WHERE id = ANY (given_ids);
+      FROM due WHERE id = ANY (given_ids);
     -- In a fixed order, or two transactions could wait for each other.
     PERFORM pg_advisory_xact_lock(key # order_lock)
       FROM (SELECT key FROM unnest(order_keys) AS given (key) ORDER BY key) AS keys;
-    WITH held AS (
-      UPDATE entries SET
-        state = given.state,
-        due_at = found_at + given.delay_ms,
-        lease_until = NULL,
-        due_set_at = found_at,
-        ready = given.delay_ms IS NOT NULL,
-        finished_at = CASE WHEN given.delay_ms IS NULL THEN found_at END,
+    WITH finished AS (
+      DELETE FROM due WHERE ${HELD} AND given_delays[${PLACE}] IS NULL RETURNING *, ${PLACE} AS place
+    ),
+    kept AS (
+      INSERT INTO ended (id, at, begun_at, token, attempts, state, reason, past_attempts)
+      SELECT id, found_at, CASE WHEN ${SUCCEEDED} THEN begun_at END, token, attempts, given_states[place],
         -- A handled entry does not keep the error of an earlier attempt.
-        reason = CASE WHEN given.state = 'handled' THEN NULL ELSE coalesce(given.error, reason) END,
-        -- Nothing was tried.
-        attempts = attempts - (given.handed_back AND begun_by = entries.token)::integer,
-        -- What was interrupted before and is handed back is still to be handled by itself.
-        interrupted = given.handed_back AND begun_by > 0,
-        begun_by = CASE WHEN given.handed_back THEN begun_by ELSE 0 END,
+        CASE WHEN given_states[place] <> 'handled' THEN coalesce(given_errors[place], reason) END,
         -- One that succeeds stays the latest, which changes the least.
-        past_attempts = CASE
-          WHEN begun_at IS NULL OR (given.state = 'handled' AND begun_by = entries.token) THEN past_attempts
-          WHEN begun_by = entries.token THEN ${withPastAttempt('given.result', 'found_at', 'given.code', 'given.error')}
-          ELSE ${withPastAttempt(LATEST_RESULT, 'handled_at')}
-        END,
-        begun_at = CASE WHEN given.state = 'handled' AND begun_by = entries.token THEN begun_at END,
-        handled_at = CASE WHEN given.state = 'handled' AND begun_by = entries.token THEN found_at END
-      FROM unnest(
-        given_ids, given_tokens, given_states, given_delays, given_errors, given_handed_back, given_results, given_codes
-      ) AS given (id, token, state, delay_ms, error, handed_back, result, code)
-      -- By the list as well: see heldBy.
-      WHERE entries.id = ANY (given_ids) AND entries.id = given.id
-        AND entries.token = given.token AND lease_until IS NOT NULL
-      RETURNING entries.id, due_at
+        CASE WHEN ${SUCCEEDED} THEN past_attempts ELSE ${WITH_LATEST} END
+      FROM finished
+    ),
+    rescheduled AS (
+      UPDATE due SET state = given_states[${PLACE}], due_at = found_at + given_delays[${PLACE}], due_set_at = found_at,
+        reason = coalesce(given_errors[${PLACE}], reason),
+        -- Nothing was tried.
+        attempts = attempts - (given_handed_back[${PLACE}] AND begun_by = token)::integer,
+        -- What was interrupted before and is handed back is still to be handled by itself.
+        begun_by = CASE WHEN given_handed_back[${PLACE}] THEN begun_by ELSE 0 END,
+        past_attempts = ${WITH_LATEST.replaceAll('[place]', `[${PLACE}]`)},
+        begun_at = NULL
+      WHERE ${HELD} AND given_delays[${PLACE}] IS NOT NULL RETURNING id, due_at
+    ),
+    held AS (
+      SELECT id, NULL AS due_at FROM finished UNION ALL SELECT id, due_at FROM rescheduled
     )
     SELECT coalesce(string_agg(id::text, ' '), ''), coalesce(bool_or(due_at <= found_at), false)
       INTO held_ids, is_any_due FROM held;

@@ -48,8 +48,9 @@ export async function recordedBefore(tx: Transaction, ends: readonly SettledClai
 }
 
 const RECORDED = `
-  SELECT id FROM entries
-  JOIN unnest($1::bigint[], $2::integer[], $3::text[]) AS given (id, token, state) USING (id, token, state)`
+  SELECT id FROM (SELECT id, token, state FROM due UNION ALL SELECT id, token, state FROM ended) AS entries
+  JOIN unnest($1::bigint[], $2::integer[], $3::text[]) AS given (id, token, state) USING (id, token, state)
+  WHERE id = ANY ($1::bigint[])`
 
 /** In how many milliseconds the entry is due again; null if it has ended. */
 function delayOf(end: ClaimEnd): bigint | null {

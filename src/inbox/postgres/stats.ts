@@ -11,13 +11,8 @@ import type { Transaction } from './transaction.js'
 /** How many entries are in each state. */
 export async function stats(tx: Transaction): Promise<InboxStats> {
   const counts: Record<InboxState, number> = { ...NO_ENTRIES }
-  let notHandled = 0
-  for (const { state, count } of await tx.all<CountRow>(COUNTS, await typesWithHandlers(tx))) {
+  for (const { state, count } of await tx.all<CountRow>(COUNTS, await typesWithHandlers(tx)))
     counts[state] = Number(count)
-    notHandled += Number(count)
-  }
-  const [row] = await tx.all<{ total: BigInteger }>(TOTAL)
-  counts.handled = Number(row!.total) - notHandled
   return { counts, oldestUnfinishedAt: await oldestUnfinished(tx, counts), ...(await heldDeadRows(tx)) }
 }
 
@@ -39,17 +34,9 @@ interface CountRow {
   readonly count: BigInteger
 }
 
-// Only entries that wait can be unhandled. The others are counted by the index on the states alone. It is one statement, so that no
-// entry is counted twice. Each part is materialized, so that several processes of the server can share it.
+// It is one statement, so that no entry is counted twice. Each part is materialized, so that several processes of the server can share
+// it. What has ended is counted by an index alone.
 const COUNTS = `
-  WITH waiting AS MATERIALIZED (
-    SELECT ${SHOWN_STATE} AS state, count(*) AS count FROM entries
-    WHERE state <> 'handled' AND state IN ('stored', 'retrying') GROUP BY 1
-  ),
-  others AS MATERIALIZED (
-    SELECT state, count(*) AS count FROM entries
-    WHERE state <> 'handled' AND state IN ('running', 'dead', 'quarantined', 'discarded') GROUP BY 1
-  )
-  SELECT state, count FROM waiting UNION ALL SELECT state, count FROM others`
-
-const TOTAL = 'SELECT count(*) AS total FROM entries'
+  WITH unfinished AS MATERIALIZED (SELECT ${SHOWN_STATE} AS state, count(*) AS count FROM due GROUP BY 1),
+  others AS MATERIALIZED (SELECT state, count(*) AS count FROM ended GROUP BY 1)
+  SELECT state, count FROM unfinished UNION ALL SELECT state, count FROM others`

@@ -142,6 +142,8 @@ async function commit(
   }
 }
 
+const CLAIMED = 'WHERE id = $1::bigint AND token = $2::integer'
+
 /**
  * Asks on a new connection what became of the transaction. The server may not have noticed yet that the connection is lost, so
  * it is asked until it says so, for a while.
@@ -156,7 +158,9 @@ async function wasCommitted(connections: Connections, { xid, id, token }: Commit
         const status = await statusOf(connection, xid)
         // Asked after the status: an end that was committed before it is seen.
         const { rows } = await connection.query<{ state: string }>(
-          `SELECT state FROM ${quoteIdentifier(schema)}.entries WHERE id = $1::bigint AND token = $2::integer`,
+          ['due', 'ended']
+            .map((table) => `SELECT state FROM ${quoteIdentifier(schema)}.${table} ${CLAIMED}`)
+            .join(' UNION ALL '),
           [id, token],
         )
         const state = rows[0]?.state

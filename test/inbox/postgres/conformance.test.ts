@@ -27,7 +27,7 @@ describeWithAnyDatabase('PostgresInbox', (database) => {
     it('does not wait for the transaction of its handler', async () => {
       const { inbox, id } = await interrupted(create)
       const handler = await database.pool.connect()
-      await handler.query(`BEGIN; SELECT FROM ${schema}.entries WHERE id = ${id} FOR UPDATE`)
+      await handler.query(`BEGIN; SELECT FROM ${schema}.due WHERE id = ${id} FOR UPDATE`)
       try {
         await pollForLong({ inbox, advance })
         expect(await inbox.show(id)).toMatchObject({ state: 'running' })

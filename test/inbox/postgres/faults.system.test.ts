@@ -148,7 +148,7 @@ describeWithDatabase(
     })
 
     it('has one of its tables locked, says so, and recovers', async () => {
-      const tables = ['entries', 'schema_version']
+      const tables = ['due', 'schema_version']
       const inboxes = await Promise.all(
         tables.map(async (table) => ({ table, ...(await opened(SOON_BUSY)) })),
       )

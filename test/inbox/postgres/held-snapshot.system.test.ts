@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { SCHEMA_VERSION } from '../../../src/inbox/postgres/migrations.js'
+import { textKey } from '../../../src/inbox/postgres/text-key.js'
 import { arrival } from '../../support/arrivals.js'
 import { SUBSCRIPTION } from '../../cli/configured.js'
 import { countersign, Sandbox } from '../../cli/program.js'
@@ -72,10 +73,10 @@ async function handleBatch(client: pg.Client, schema: string, add: () => Promise
   await add()
   const call = (sql: string) => pagesOf(client, `SELECT * FROM ${schema}.${sql}`)
   const claim = await call(
-    `claim_entries(ARRAY['transfers.book-completed'], ${BATCH}, 60000, false, ${LAST})`,
+    `claim_entries(ARRAY[${textKey('transfers.book-completed')}], ${BATCH}, 60000, false, ${LAST})`,
   )
   const { rows } = await client.query<{ ids: string; tokens: string }>(
-    `SELECT array_agg(id)::text AS ids, array_agg(token)::text AS tokens FROM ${schema}.entries WHERE state = 'running'`,
+    `SELECT array_agg(id)::text AS ids, array_agg(token)::text AS tokens FROM ${schema}.due WHERE state = 'running'`,
   )
   const held = `'${rows[0]!.ids}', '${rows[0]!.tokens}'`
   const all = (value: string) => `array_fill(${value}, ARRAY[${BATCH}])`

@@ -3,6 +3,7 @@ import { SCHEMA_VERSION } from '../../../src/inbox/postgres/migrations.js'
 import { migrationSql } from '../../../src/postgres.js'
 import { arrival } from '../../support/arrivals.js'
 import { describeWithAnyDatabase } from '../../support/postgres-inbox.js'
+import { manyEntries } from '../../support/postgres-rows.js'
 import { roleWithSettings, settingsOfCommits } from '../../support/postgres-role.js'
 import { watchedPool } from '../../support/watched-pool.js'
 
@@ -36,7 +37,7 @@ describeWithAnyDatabase('the functions of the database for workers', (database) 
       const connectionString = await roleWithSettings(database, settings)
       const inbox = database.inboxOn(schema, { connectionString })
       await inbox.add(arrival())
-      const committedWith = await settingsOfCommits(database, schema, 'UPDATE')
+      const committedWith = await settingsOfCommits(database, schema, 'UPDATE OR DELETE')
       const { entries } = await inbox.claim(ANY)
       expect((await inbox.begin(entries, 60_000)).size).toBe(1)
       expect((await inbox.settle([{ claim: entries[0]!, end: COMPLETE }])).size).toBe(1)
@@ -56,7 +57,8 @@ describeWithAnyDatabase('the functions of the database for workers', (database) 
         IF nextval('${schema}.tries') < 3 THEN RAISE EXCEPTION 'deadlock detected' USING ERRCODE = '40P01'; END IF;
         RETURN NEW;
       END $$;
-      CREATE TRIGGER fail_twice BEFORE UPDATE ON ${schema}.entries FOR EACH ROW EXECUTE FUNCTION ${schema}.fail_twice()`,
+      CREATE TRIGGER fail_twice BEFORE INSERT ON ${schema}.ended FOR EACH ROW EXECUTE FUNCTION ${schema}.fail_twice();
+      CREATE TRIGGER fail_twice BEFORE INSERT ON ${schema}.copies FOR EACH ROW EXECUTE FUNCTION ${schema}.fail_twice()`,
     )
     expect((await inbox.settle([{ claim: entries[0]!, end: COMPLETE }])).size).toBe(1)
     await database.query(`ALTER SEQUENCE ${schema}.tries RESTART`)
@@ -87,14 +89,10 @@ const EACH_FUNCTION = (schema: string): string => {
   const ends = `ARRAY['handled'], ARRAY[NULL::bigint], ARRAY[NULL], ARRAY[false], ARRAY['handled'], ARRAY[NULL], 1`
   return `
     SELECT * FROM ${schema}.claim_entries(NULL, 10, 60000, false, ${last});
-    SELECT * FROM ${schema}.claim_entries(ARRAY['a'], 10, 60000, true, ${last});
+    SELECT * FROM ${schema}.claim_entries(ARRAY[1::bigint], 10, 60000, true, ${last});
     SELECT * FROM ${schema}.begin_entries(ARRAY[1::bigint], ARRAY[1], 60000, ${last});
     SELECT * FROM ${schema}.settle_entries(ARRAY[1::bigint], ARRAY[1], ${ends}, ${last})`
 }
 
 const FILL = (schema: string): string => `
-  INSERT INTO ${schema}.entries (id, state, known, event_type, idempotency_key, key_hash, body_hash, signature, due_set_at, ready,
-    due_at, order_key, signed_at, received_at, finished_at, subscribed_type, callback_url, secret_fingerprint)
-  SELECT n, CASE n WHEN 1 THEN 'stored' ELSE 'handled' END, true, 'a', n::text, decode(md5('k' || n), 'hex'), '',
-    decode(md5('s' || n), 'hex'), 1, n = 1, CASE n WHEN 1 THEN 1 END, CASE n WHEN 1 THEN 1 END, 1, 1, 1, '', '', ''
-  FROM generate_series(1, 3000) AS numbers (n)`
+  ${manyEntries(schema, 3_000, { state: "CASE n WHEN 1 THEN 'stored' ELSE 'handled' END", orderKey: '1' })}`

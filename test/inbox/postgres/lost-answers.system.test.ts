@@ -41,7 +41,7 @@ describeWithDatabase('the end of a claim whose answer is lost', (database) => {
     }
   }
   const notRunning = async () => {
-    const running = `SELECT 1 FROM ${schema}.entries WHERE state = 'running'`
+    const running = `SELECT 1 FROM ${schema}.due WHERE state = 'running'`
     for (let looks = 0; (await database.query(running)).rowCount !== 0; looks++) await nextLook(looks)
   }
 
@@ -87,7 +87,7 @@ describeWithDatabase('the end of a claim whose answer is lost', (database) => {
     const claim = (await inbox.claim({ ...ANY, leaseMs: 1 })).entries[0]!
     const client = new pg.Client(database.connectionString)
     await client.connect()
-    await client.query(`BEGIN; LOCK TABLE ${schema}.entries`)
+    await client.query(`BEGIN; LOCK TABLE ${schema}.due`)
     await expect(settle(inbox, claim, COMPLETE)).rejects.toMatchObject({ code: 'ERR_INBOX_BUSY' })
     await client.query('ROLLBACK')
     await client.end()
@@ -121,7 +121,7 @@ describeWithDatabase('the end of a claim whose answer is lost', (database) => {
       }
     }
     await Promise.all(inboxes.map(handle))
-    const { rows } = await database.query(`SELECT id, token FROM ${schema}.entries WHERE state = 'handled'`)
+    const { rows } = await database.query(`SELECT id, token FROM ${schema}.ended WHERE state = 'handled'`)
     expect(reported.sort()).toEqual(rows.map(({ id, token }) => `${id} ${token}`).sort())
   }, 60_000)
 })

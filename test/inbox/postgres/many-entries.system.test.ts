@@ -1,4 +1,5 @@
 import { describeWithAnyDatabase, withFakeClock } from '../../support/postgres-inbox.js'
+import { manyEntries } from '../../support/postgres-rows.js'
 
 const START = Date.UTC(2026, 10, 3)
 const HOUR = 3_600_000
@@ -11,13 +12,8 @@ describeWithAnyDatabase('a PostgresInbox with many entries', (database) => {
     const inbox = database.inboxOn(schema)
     await inbox.open()
     // Two hours ahead.
-    await database.query(`
-      INSERT INTO ${schema}.entries (state, known, event_type, idempotency_key, key_hash, body_hash, signature, due_at, due_set_at,
-        ready, signed_at, received_at, subscribed_type, callback_url, secret_fingerprint)
-      SELECT 'stored', true, CASE WHEN n < ${UNFINISHED} THEN 'usual' ELSE 'rare' END, n::text, decode(md5('k' || n), 'hex'), '',
-        decode(md5('s' || n), 'hex'), ${START + 2 * HOUR}, ${START + 2 * HOUR}, true, n, n, '', '', ''
-      FROM generate_series(1, ${UNFINISHED}) AS numbers (n);
-      INSERT INTO ${schema}.contents (id, body) SELECT id, '' FROM ${schema}.entries`)
+    const [at, type] = [String(START + 2 * HOUR), `CASE WHEN n < ${UNFINISHED} THEN 'usual' ELSE 'rare' END`]
+    await database.query(manyEntries(schema, UNFINISHED, { state: "'stored'", at, type }))
     const request = { eventTypes: ['rare'], limit: 1, leaseMs: 1_000 }
     const first = await inbox.claim(request)
     expect(first).toMatchObject({ entries: [], nextDueInMs: 0 })
@@ -31,7 +27,7 @@ describeWithAnyDatabase('a PostgresInbox with many entries', (database) => {
     expect(claims.entries).toMatchObject([{ callback: { type: 'rare' } }])
     expect(claims.clockSetBackMs).toBe(3 * HOUR)
     const { rows } = await database.query(
-      `SELECT count(*) AS late FROM ${schema}.entries WHERE state = 'stored' AND due_at > ${START - HOUR}`,
+      `SELECT count(*) AS late FROM ${schema}.due WHERE state = 'stored' AND due_at > ${START - HOUR}`,
     )
     expect(rows).toEqual([{ late: '0' }])
   })
@@ -41,14 +37,10 @@ describeWithAnyDatabase('a PostgresInbox with many entries', (database) => {
     await withFakeClock(database, schema, START)
     const inbox = database.inboxOn(schema)
     await inbox.open()
-    await database.query(`
-      INSERT INTO ${schema}.entries (state, known, event_type, idempotency_key, key_hash, body_hash, signature, due_set_at, ready,
-        signed_at, received_at, finished_at, subscribed_type, callback_url, secret_fingerprint)
-      SELECT CASE n % 2 WHEN 0 THEN 'dead' ELSE 'handled' END, true, 'usual', n::text, decode(md5('k' || n), 'hex'), '',
-        decode(md5('s' || n), 'hex'), n, false, n, n, ${START + HOUR}, '', '', ''
-      FROM generate_series(1, 5000) AS numbers (n)`)
+    const state = "CASE n % 2 WHEN 0 THEN 'dead' ELSE 'handled' END"
+    await database.query(manyEntries(schema, 5_000, { state, at: String(START + HOUR) }))
     const corrected = async () =>
-      (await database.query(`SELECT FROM ${schema}.entries WHERE finished_at = ${START}`)).rowCount
+      (await database.query(`SELECT FROM ${schema}.ended WHERE at = ${START}`)).rowCount
     const claim = () => inbox.claim({ eventTypes: 'any', limit: 1, leaseMs: 1_000 })
     expect(await claim()).toMatchObject({ nextDueInMs: 0 })
     // Up to a thousand in each of the two groups.

@@ -111,7 +111,7 @@ describeWithAnyDatabase('a PostgresInbox', (database) => {
       given.map(({ callback }) => callback),
     )
     expect(await inbox.add(given[4]!)).toMatchObject({ result: 'duplicate' })
-    const { rows } = await database.query(`SELECT DISTINCT xmin::text FROM ${schema}.signatures`)
+    const { rows } = await database.query(`SELECT DISTINCT xmin::text FROM ${schema}.entries`)
     // One transaction for those with an order, and one for the others.
     expect(rows).toHaveLength(2)
   })

@@ -12,7 +12,7 @@ const BUSY = { code: 'ERR_INBOX_BUSY' }
 /** Whoever writes an entry sleeps for longer than the tests take. */
 const slowWrites = (schema: string) =>
   `CREATE FUNCTION ${schema}.slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(60); RETURN NEW; END';
-  CREATE TRIGGER slow BEFORE INSERT OR UPDATE ON ${schema}.entries FOR EACH ROW EXECUTE FUNCTION ${schema}.slow()`
+  CREATE TRIGGER slow BEFORE INSERT OR UPDATE ON ${schema}.due FOR EACH ROW EXECUTE FUNCTION ${schema}.slow()`
 
 describeWithDatabase('a statement of a PostgresInbox that takes too long is cancelled', (database) => {
   const sleeping = async (count: number) => {
@@ -33,7 +33,7 @@ describeWithDatabase('a statement of a PostgresInbox that takes too long is canc
     await database.query(slowWrites(schema))
     const recovered = async () => {
       jest.useRealTimers()
-      await database.query(`DROP TRIGGER slow ON ${schema}.entries`)
+      await database.query(`DROP TRIGGER slow ON ${schema}.due`)
       expect((await inbox.add(arrival())).result).toBe('stored')
       expect((await inbox.claim(ANY)).entries).toHaveLength(2)
       await inbox.close()

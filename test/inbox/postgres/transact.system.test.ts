@@ -274,8 +274,7 @@ describeWithDatabase('a transactional handler', (database) => {
       return COMPLETE
     })
     const result = await working.catch(() => 'rejected')
-    const isHandled = (await database.query(`SELECT 1 FROM ${schema}.entries WHERE state = 'handled'`))
-      .rowCount
+    const isHandled = (await database.query(`SELECT 1 FROM ${schema}.ended WHERE state = 'handled'`)).rowCount
     expect(result).toBe(isHandled === 1 ? 'committed' : 'rejected')
     expect(await ledger()).toHaveLength(isHandled!)
     await inbox.close()

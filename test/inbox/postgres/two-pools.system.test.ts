@@ -45,7 +45,7 @@ describeWithAnyDatabase('several pools', (database) => {
     const { id } = await inbox.add(arrival())
     const client = new pg.Client(database.connectionString)
     await client.connect()
-    const lock = () => client.query(`BEGIN; SELECT 1 FROM ${schema}.entries WHERE id = ${id} FOR UPDATE`)
+    const lock = () => client.query(`BEGIN; SELECT 1 FROM ${schema}.due WHERE id = ${id} FOR UPDATE`)
     await lock()
     expect(await inbox.claim(ANY)).toMatchObject({ entries: [], nextDueInMs: 50 })
     await client.query('ROLLBACK')
@@ -226,7 +226,7 @@ describeWithAnyDatabase('several pools', (database) => {
     await one.add(arrival())
     const [lost] = (await one.claim(ANY)).entries
     await database.query(
-      `DELETE FROM ${schema}.entries; DELETE FROM ${schema}.contents; DELETE FROM ${schema}.signatures;
+      `DELETE FROM ${schema}.entries; DELETE FROM ${schema}.due; DELETE FROM ${schema}.contents;
       ALTER SEQUENCE ${schema}.entries_id RESTART WITH ${lost!.id}`,
     )
     await other.add(arrival())
@@ -283,7 +283,7 @@ describeWithAnyDatabase('several pools', (database) => {
     await other.connect()
     await other.query(
       `BEGIN; INSERT INTO ${schema}.deleted SELECT 1, signed_at FROM ${schema}.entries;
-      DELETE FROM ${schema}.signatures; DELETE FROM ${schema}.entries`,
+      DELETE FROM ${schema}.entries`,
     )
     const adding = inbox.add(given)
     const waits = "SELECT 1 FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted"
