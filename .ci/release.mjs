@@ -81,7 +81,7 @@ function release() {
 
 /**
  * The packages that a user installs, in the versions that were tested. `npm sbom --omit dev` leaves out what a development dependency
- * needs as well, such as raw-body. So it is given a lock file without the packages that only development and peers need.
+ * needs as well. So it is given a lock file without the packages that only development and peers need.
  */
 function billOfMaterials() {
   const { devDependencies: _, peerDependencies: __, peerDependenciesMeta: ___, ...production } = manifest

@@ -11,7 +11,7 @@ const PACKAGE = {
   dependencies: { used: '1.0.0' },
   devDependencies: { tool: '1.0.0' },
 }
-// `shared` is needed by both, as raw-body is by the package and, through Express, by its tests.
+// `shared` is needed by the package and by its tests.
 const LOCK = {
   name: 'released',
   version: '1.2.0',
