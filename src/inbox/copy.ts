@@ -40,7 +40,7 @@ export interface CopiedEntry extends Omit<EntryVersion, 'repeats' | 'decisions' 
   readonly begunBy: number
   readonly begunAt: number | null
   readonly handledAt: number | null
-  /** JSON: see attempt-history.ts, PastAttempt. */
+  // JSON: see attempt-history.ts, PastAttempt.
   readonly pastAttempts: string | null
   readonly receivedAt: number
   readonly reason: string | null

@@ -170,7 +170,9 @@ describe('a configuration error names the place, the value and the cure', () => 
 
   it('that has an admin which is no object, with the file as its origin, although a flag sets the port', async () => {
     const text = await refusal(json({ admin: '9464' }), ['--admin-port', '9465'])
-    expect(text).toBe(`${JSON_FILE}: admin: options is of type string: pass one object with named options.\n`)
+    expect(text).toBe(
+      `${JSON_FILE}: admin: options is of type string: pass one object with named options: host, port, metricsToken, hosts, console.\n`,
+    )
   })
 
   it('that waits for a promise that never settles', async () => {

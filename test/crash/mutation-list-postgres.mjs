@@ -10,7 +10,7 @@ const TRANSACT = 'inbox/postgres/transact.ts'
 const TRANSACTION = 'inbox/postgres/transaction.ts'
 const ORDER = 'inbox/postgres/order.ts'
 
-const CONFORMANCE = 'test/inbox/postgres/conformance.test.ts'
+const CONFORMANCE = 'test/inbox/postgres/conformance.system.test.ts'
 const TWO_POOLS = 'test/inbox/postgres/two-pools.system.test.ts'
 const FAULTS = 'test/inbox/postgres/faults.system.test.ts'
 const TRANSACT_TESTS = 'test/inbox/postgres/transact.system.test.ts'
