@@ -1,5 +1,5 @@
-// How many lines of each folder of src the quick tests run, measured by V8. The least that is accepted is in coverage.json, and only
-// rises.
+// How many lines of each folder of src run in the tests of the signature, the inbox and the worker, measured by V8. The least that is
+// accepted is in coverage.json, and only rises.
 //
 //   node .ci/coverage.mjs FOLDER            FOLDER: where Jest has written coverage-summary.json
 //   node .ci/coverage.mjs FOLDER --write    raises the floors to one percent below: each run tries other random cases
@@ -14,7 +14,7 @@ const floors = JSON.parse(readFileSync(floorsFile, 'utf8'))
 const reached = percentages(JSON.parse(readFileSync(join(folder, 'coverage-summary.json'), 'utf8')))
 
 const lines = [...reached].map(([name, percent]) => `${name} ${percent}`)
-console.log(`lines that the quick tests run, in percent: ${lines.join(', ')}`)
+console.log(`lines that the tests of signature, inbox and worker run, in percent: ${lines.join(', ')}`)
 if (flags.includes('--write')) {
   const raised = [...reached].map(([name, percent]) => [name, Math.max(percent - 1, floors[name] ?? 0)])
   writeFileSync(floorsFile, `${JSON.stringify(Object.fromEntries(raised), undefined, 2)}\n`)

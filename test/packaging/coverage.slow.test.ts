@@ -29,7 +29,9 @@ function measured(floors: object, ...flags: string[]) {
 
 describe('the lines that tests run', () => {
   it('are reported for each folder, rounded down', () => {
-    expect(measured({}).stdout).toBe('lines that the quick tests run, in percent: base 79, inbox 100\n')
+    expect(measured({}).stdout).toBe(
+      'lines that the tests of signature, inbox and worker run, in percent: base 79, inbox 100\n',
+    )
   })
 
   it('may not become fewer', () => {
