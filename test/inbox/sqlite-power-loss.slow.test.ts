@@ -56,7 +56,7 @@ const careless = (mode: string) => `
 `
 
 const random = seeded(Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 32)))
-const POINTS = Number(process.env['POINTS'] ?? 60)
+const POINTS = Number(process.env['POINTS'] ?? 40)
 
 /** mulberry32. */
 function seeded(seed: number): () => number {
