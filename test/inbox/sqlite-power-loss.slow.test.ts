@@ -56,7 +56,7 @@ const careless = (mode: string) => `
 `
 
 const random = seeded(Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 32)))
-const POINTS = Number(process.env['POINTS'] ?? 25)
+const POINTS = Number(process.env['POINTS'] ?? 15)
 
 /** mulberry32. */
 function seeded(seed: number): () => number {
