@@ -191,8 +191,13 @@ for (const what of ['goes on', 'is killed', 'ends'])
     60_000,
   )
 
-for (const fileSystem of ['ext4', 'ext4 with dioread_lock', 'XFS'] as const)
-  itWhere(canMakeFailingDisks(fileSystem), `root, loop devices and ${fileSystem}`)(
+const fileSystems: FileSystem[] = ['ext4', 'ext4 with dioread_lock']
+// Many kernels have no XFS, and need no test of it.
+if (canMakeFailingDisks('XFS')) fileSystems.push('XFS')
+else process.stderr.write('not tried, as the kernel or mkfs.xfs is missing: XFS\n')
+
+for (const fileSystem of fileSystems)
+  itOnFailingDisk(
     `when syncs fail while two processes write to ${fileSystem}, nothing is lost`,
     async () => {
       const { disk, start, more, afterPowerFailure } = onFailingDisk(ADDING, fileSystem)
