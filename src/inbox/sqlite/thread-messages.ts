@@ -54,7 +54,8 @@ export function packArrivals(arrivals: readonly ArrivalToStore[]): PackedArrival
     texts.push(callback.idempotencyKey, key, bodyHash, signature, bodyId ?? '', headers ?? '')
     rest.push(restOf(arrival))
   }
-  const bodies = new Uint8Array(bytes)
+  // Never of no bytes: node:sqlite of Node 22 takes an empty body in such a buffer for NULL.
+  const bodies = new Uint8Array(Math.max(1, bytes))
   let at = 0
   for (const { callback } of arrivals) {
     bodies.set(callback.rawBody, at)
