@@ -1,94 +1,102 @@
+import { EventEmitter } from 'node:events'
 import { ArrivingBody, type BodyMemory } from './body-memory.js'
 
 const NOTHING = Buffer.alloc(0)
 const SMALLEST_BLOCK_BYTES = 1_024
 
 /**
- * The body of a request, of which the pieces are joined into a few large chunks as they arrive. Each Buffer takes some 400 bytes of
- * memory even for one byte of body, and the sender decides how many pieces it sends.
+ * The body that raw-body reads: the pieces of a request's body, joined into a few large chunks. raw-body keeps each chunk as
+ * a Buffer, which takes some 400 bytes of memory even for one byte of body, and the sender decides how many pieces it sends.
  *
- * The first piece is kept as it is. Later pieces are copied into blocks. Each block has the size of everything before it, so that a body
- * takes at most twice its bytes.
+ * The first piece is passed on as it is. Later pieces are copied into blocks. Each block has the size of everything before it,
+ * so that a body takes at most twice its bytes.
+ *
+ * It emits `evicted` if it has to give way to another body.
  */
-export class CoalescedBody {
+export class CoalescedBody extends EventEmitter {
   readonly #memory: BodyMemory
+  readonly #maxBytes: number
   readonly #expectedBytes: number
-  readonly #arriving: ArrivingBody
-  #chunks: Buffer[] = []
-  /** The last chunk, unless that is the first piece. */
+  #first: Buffer = NOTHING
   #block: Buffer = NOTHING
   #blockLength = 0
+  #emittedBytes = 0
   #heldBytes = 0
-  #length = 0
+  readonly #arriving = new ArrivingBody(() => {
+    this.release()
+    this.emit('evicted')
+  })
 
-  /**
-   * `expectedBytes`: the declared length, or the largest one. No block is larger than the rest of it. `onEvicted` is called if the body
-   * has to give way to another one.
-   */
-  constructor(memory: BodyMemory, expectedBytes: number, onEvicted: () => void) {
+  /** `expectedBytes` is the declared length, if there is one. No block is larger than the rest of it. */
+  constructor(memory: BodyMemory, maxBytes: number, expectedBytes = maxBytes) {
+    super()
     this.#memory = memory
-    this.#expectedBytes = expectedBytes
-    this.#arriving = new ArrivingBody(() => {
-      this.release()
-      onEvicted()
-    })
-  }
-
-  /** How many bytes have arrived. */
-  get length(): number {
-    return this.#length
+    this.#maxBytes = maxBytes
+    this.#expectedBytes = Math.min(expectedBytes, maxBytes)
   }
 
   /** Takes the next piece. Returns whether `maxBufferedBytes` has room for it. */
-  add(piece: Buffer): boolean {
-    if (this.#length === 0 && ownsItsMemory(piece)) {
+  write(piece: Buffer): boolean {
+    if (this.#heldBytes === 0 && ownsItsMemory(piece)) {
       if (!this.#hold(piece.length)) return false
-      if (piece.length > 0) this.#chunks.push(piece)
-      this.#length = piece.length
+      this.#first = piece
+      this.#emitChunk(piece)
       return true
     }
     let copied = 0
-    while (copied < piece.length) {
+    // Ends early when a chunk has exceeded the limit: raw-body has refused the body then.
+    while (copied < piece.length && this.#emittedBytes <= this.#maxBytes) {
       if (this.#blockLength === this.#block.length && !this.#addBlock(piece.length - copied)) return false
       const bytes = piece.copy(this.#block, this.#blockLength, copied)
       copied += bytes
       this.#blockLength += bytes
-      this.#length += bytes
+      if (this.#blockLength === this.#block.length) this.#emitBlock()
     }
     return true
   }
 
-  /** The whole body. It counts as held until `release()` is called. */
-  join(): Buffer {
-    const [first = NOTHING] = this.#chunks
-    // The last block may not be full.
-    const bytes = first.length === this.#length ? first : Buffer.concat(this.#chunks, this.#length)
-    this.#chunks = []
-    this.#block = NOTHING
+  end(): void {
+    this.#emitBlock()
+    this.emit('end')
+  }
+
+  /** The bytes to keep, of which `joined` is raw-body's copy. They count as held until `release()` is called. */
+  settle(joined: Buffer): Buffer {
     this.#memory.arrived(this.#arriving)
-    this.#memory.release(this.#heldBytes - bytes.length)
-    this.#heldBytes = bytes.length
-    return bytes
+    this.#memory.release(this.#heldBytes - joined.length)
+    this.#heldBytes = joined.length
+    return this.#first.length === joined.length ? this.#first : joined
   }
 
   release(): void {
     this.#memory.arrived(this.#arriving)
     this.#memory.release(this.#heldBytes)
     this.#heldBytes = 0
-    this.#chunks = []
-    this.#block = NOTHING
+    this.#first = this.#block = NOTHING
     this.#blockLength = 0
   }
 
   #addBlock(neededBytes: number): boolean {
-    const doublingBytes = Math.max(this.#length, SMALLEST_BLOCK_BYTES)
-    const size = Math.max(Math.min(doublingBytes, this.#expectedBytes - this.#length), neededBytes)
+    const doublingBytes = Math.max(this.#emittedBytes, SMALLEST_BLOCK_BYTES)
+    const bytes = Math.max(Math.min(doublingBytes, this.#expectedBytes - this.#emittedBytes), neededBytes)
+    // One byte beyond the limit is enough for raw-body to refuse the body as soon as that byte arrives.
+    const size = Math.min(bytes, this.#maxBytes + 1 - this.#emittedBytes)
     if (!this.#hold(size)) return false
     // Not from Node's pool: a small block would keep the whole pool in memory.
     this.#block = Buffer.allocUnsafeSlow(size)
-    this.#blockLength = 0
-    this.#chunks.push(this.#block)
     return true
+  }
+
+  #emitBlock(): void {
+    const chunk = this.#block.subarray(0, this.#blockLength)
+    this.#block = NOTHING
+    this.#blockLength = 0
+    if (chunk.length > 0) this.#emitChunk(chunk)
+  }
+
+  #emitChunk(chunk: Buffer): void {
+    this.#emittedBytes += chunk.length
+    this.emit('data', chunk)
   }
 
   #hold(bytes: number): boolean {
