@@ -37,8 +37,8 @@ export class RecordingDisk {
   readonly folder = join(temporaryFolder(), 'mounted')
   /** Called before each sync is carried out, also before one that fails. */
   beforeSync: () => void = () => {}
-  /** While it is true, syncs fail, and what they would have written is lost; and some writes fail. */
-  isFailing = false
+  /** `syncs`: each sync fails, and what it would have written is lost. `writes`: some writes fail. */
+  failing: 'nothing' | 'syncs' | 'writes' = 'nothing'
   /** How many syncs there were. */
   syncs = 0
   failedSyncs = 0
@@ -208,7 +208,7 @@ export class RecordingDisk {
     this.beforeSync()
     const { pages } = inode
     const unsynced = [...pages].filter(([, page]) => page.pending.length > 0)
-    if (this.isFailing && (unsynced.length > 0 || inode.size !== inode.syncedSize)) {
+    if (this.failing === 'syncs' && (unsynced.length > 0 || inode.size !== inode.syncedSize)) {
       this.failedSyncs++
       const isEvicted = this.#random() < 0.5
       for (const [index, page] of unsynced) {
@@ -236,7 +236,7 @@ export class RecordingDisk {
   }
 
   #write(inode: Inode, given: Buffer): Buffer {
-    if (this.isFailing && this.#random() < 0.1) throw new Refusal(EIO)
+    if (this.failing === 'writes' && this.#random() < 0.1) throw new Refusal(EIO)
     const at = Number(given.readBigUInt64LE(8))
     const length = given.readUInt32LE(16)
     setSize(inode, Math.max(inode.size, at + length))
