@@ -26,7 +26,7 @@ export function sqliteInbox(
     async load(retention, { isBrief = false } = {}) {
       const { SqliteInbox, IN_PROCESS } = await import('../../inbox/sqlite/sqlite-inbox.js')
       // To start a thread takes longer than most commands.
-      const host = isBrief ? { [IN_PROCESS]: undefined } : {}
+      const host = isBrief ? { [IN_PROCESS]: true } : {}
       return (clock, logger) => new SqliteInbox({ ...options, ...retention, ...host, clock, logger })
     },
     async check(log) {

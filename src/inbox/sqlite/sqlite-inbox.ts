@@ -94,6 +94,7 @@ class SqliteEngine implements InboxEngine {
     this.retentionMs = retentionMs
     this.discardedRetentionMs = discardedRetentionMs
     const environment = environmentOf(options)
+    const inProcess = (options as InProcess)[IN_PROCESS]
     this.#clock = new InboxClock(clockOption(OWNER, options.clock, environment.now))
     this.#commits = new GroupCommit({
       // Resolved now, as the process may change its current folder.
@@ -102,8 +103,8 @@ class SqliteEngine implements InboxEngine {
       clock: () => this.#clock.now(),
       logger: loggerOption(OWNER, options.logger),
       environment,
-      mayHaveThread: !(IN_PROCESS in options),
-      driver: (options as InProcess)[IN_PROCESS],
+      mayHaveThread: inProcess === undefined,
+      driver: inProcess === true ? undefined : inProcess,
     })
   }
 
@@ -222,7 +223,8 @@ function tokenOf({ id, token }: ClaimToken): ClaimToken {
 export const IN_PROCESS: unique symbol = Symbol.for('countersign.in-process')
 
 interface InProcess {
-  readonly [IN_PROCESS]?: SqliteDriver | undefined
+  /** True: with the usual driver. */
+  readonly [IN_PROCESS]?: SqliteDriver | true | undefined
 }
 
 const OWNER = 'new SqliteInbox'
