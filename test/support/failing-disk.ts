@@ -2,15 +2,17 @@ import { execFileSync } from 'node:child_process'
 import {
   closeSync,
   mkdirSync,
+  mkdtempSync,
   openSync,
   readSync,
+  rmSync,
   statfsSync,
   truncateSync,
   writeFileSync,
   writeSync,
 } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
-import { temporaryFolder } from './server-program.js'
 
 /** How a block is allocated that is written for the first time differs between them. */
 export type FileSystem = 'ext4' | 'ext4 with dioread_lock' | 'XFS'
@@ -20,7 +22,7 @@ export type FileSystem = 'ext4' | 'ext4 with dioread_lock' | 'XFS'
  * fails to write each block that was never written before. Only root can make one.
  */
 export class FailingDisk {
-  readonly #memory = temporaryFolder()
+  readonly #memory = mkdtempSync(join(tmpdir(), 'countersign-disk-'))
   readonly #image = join(this.#memory, 'disk')
   readonly folder = join(this.#memory, 'mounted')
   readonly #mounted: string[] = []
@@ -38,18 +40,10 @@ export class FailingDisk {
     }
   }
 
-  /** From now on a block that is written for the first time is lost. */
+  /** From now on a block that is written for the first time is lost. Nobody may write meanwhile. */
   fail(): void {
-    for (let tries = 0; ; tries++) {
-      const { bavail, blocks, bsize } = statfsSync(this.#memory)
-      try {
-        run('mount', '-o', `remount,size=${((blocks - bavail) * bsize) / 1_024 + 256}k`, this.#memory)
-        return
-      } catch (error) {
-        // It has grown since.
-        if (tries === 1_000) throw error
-      }
-    }
+    const { bavail, blocks, bsize } = statfsSync(this.#memory)
+    run('mount', '-o', `remount,size=${((blocks - bavail) * bsize) / 1_024 + 256}k`, this.#memory)
   }
 
   heal(): void {
@@ -68,6 +62,7 @@ export class FailingDisk {
   remove(): void {
     for (const folder of this.#mounted.splice(0)) run('umount', '--lazy', folder)
     run('umount', '--lazy', this.#memory)
+    rmSync(this.#memory, { recursive: true })
   }
 
   #format(megabytes: number): void {
