@@ -39,6 +39,7 @@ export class SimulatedFile {
     class DatabaseSync {
       #database
       #look
+      #changes = 0
 
       constructor(path, { readOnly = false } = {}) {
         this.readOnly = readOnly
@@ -47,7 +48,8 @@ export class SimulatedFile {
       }
 
       exec(sql) {
-        this.#database.exec(sql)
+        // Whoever holds the lock cannot let go of it while this process waits, as all are in one thread.
+        this.#database.exec(sql.replace(/busy_timeout = \d+/, 'busy_timeout = 0'))
       }
 
       prepare(sql) {
@@ -60,7 +62,9 @@ export class SimulatedFile {
             fails('full')
             fails('unwritten')
             const result = statement.run()
-            committed(this.#look)
+            const { changes } = this.#look.changes.get()
+            if (changes !== this.#changes) committed(this.#look)
+            this.#changes = changes
             fails('unsynced')
             return result
           },
@@ -117,6 +121,7 @@ class SqliteError extends Error {
 
 function statementsOf(database) {
   return {
+    changes: database.prepare('SELECT total_changes() AS changes'),
     entries: database.prepare(
       'SELECT id, idempotency_key, body_id, state, token, event_type, iif(ready, due_at, NULL) AS due_at, ' +
         '(SELECT count(*) FROM history WHERE entry_id = entries.id) AS decisions FROM entries ORDER BY id',

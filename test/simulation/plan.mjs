@@ -18,9 +18,6 @@ const COPIES = [
   'other-type',
 ]
 
-/** For how long things are sent, decided and broken, in milliseconds. Then all faults end, and everything has to come to an end. */
-const BUSY_MS = 12_000
-
 /**
  * What is done to the receivers in one schedule. Everything that the seed decides is decided here, except for the order of what
  * happens at the same time: a plan from which actions are left out is the same schedule without them.
@@ -33,7 +30,7 @@ export function planOf(seed, inboxes = INBOXES) {
   const actions = [
     ...callbacksOf(random, moments, settings),
     ...(settings.isCalm ? [] : faultsOf(random, moments, settings)),
-    ...decisionsOf(random, moments),
+    ...decisionsOf(random, moments, settings),
   ].sort((one, other) => one.at - other.at)
   return { seed, settings, actions }
 }
@@ -56,7 +53,9 @@ function settingsOf(random, inbox) {
     maxAttempts: random.between(2, 4),
     retryDelayMs: random.one([50, 400]),
     maxRetryDelayMs: 1_500,
-    pollMs: isCalm ? 20_000 : random.one([200, 1_000]),
+    pollMs: isCalm ? 20_000 : random.one([300, 1_500]),
+    // For how long things are sent, decided and broken. Then all faults end, and everything has to come to an end.
+    busyMs: random.one([4_000, 10_000]),
     // Of ended entries. Processes delete old ones when they start.
     retentionMs: random.one([undefined, undefined, 3_000, 6_000]),
     isTransactional: inbox === 'memory' && random.happens(0.3),
@@ -68,22 +67,23 @@ function settingsOf(random, inbox) {
 }
 
 /** Shortly after one of the moments at which most things happen, or at any time. */
-function timeOf(random, moments, withinMs) {
+function timeOf(random, { busyMs }, moments, withinMs) {
   const at = moments.length > 0 ? random.one(moments) : random.next()
-  return at * BUSY_MS + random.next() * withinMs
+  return at * busyMs + random.next() * withinMs
 }
 
-function callbacksOf(random, moments, { isOrdered }) {
+function callbacksOf(random, moments, settings) {
   const actions = []
   const callbacks = random.between(2, 9)
   for (let number = 0; number < callbacks; number++) {
-    const at = timeOf(random, moments, random.one([0, 5, 100]))
+    const at = timeOf(random, settings, moments, random.one([0, 5, 100]))
     const type = random.happens(0.1) ? 'unhandled' : 'transfer'
     const callback = {
       number,
       type,
       // Whatever came after one without a handler would wait for ever, as it should.
-      orderKey: isOrdered && type === 'transfer' && random.happens(0.7) ? random.one(['a', 'b']) : undefined,
+      orderKey:
+        settings.isOrdered && type === 'transfer' && random.happens(0.7) ? random.one(['a', 'b']) : undefined,
       // What the handlers do in each attempt; the last one is repeated.
       attempts: attemptsOf(random),
     }
@@ -111,19 +111,20 @@ function attemptsOf(random) {
   return attempts
 }
 
-function faultsOf(random, moments, { inbox, receivers, workers, retentionMs }) {
+function faultsOf(random, moments, settings) {
+  const { inbox, receivers, workers, retentionMs, busyMs } = settings
   const actions = []
   const processes = receivers + workers
   const faults = random.one([0, 1, 1, 2, 3, 5])
   for (let number = retentionMs === undefined ? 0 : random.between(0, 3); number > 0; number--)
     actions.push({
-      at: random.next() * BUSY_MS,
+      at: random.next() * busyMs,
       do: 'stop',
       process: random.between(0, processes - 1),
       forMs: random.next() * 100,
     })
   for (let number = 0; number < faults; number++) {
-    const at = timeOf(random, moments, random.one([20, 500]))
+    const at = timeOf(random, settings, moments, random.one([20, 500]))
     const process = random.between(0, processes - 1)
     const forMs = random.next() * random.one([50, 1_000, 6_000])
     actions.push(
@@ -149,10 +150,10 @@ function fileFaultsOf(random, at, forMs) {
   return faults.map((fault) => ({ at, do: 'file', faults: { [fault]: probability }, forMs }))
 }
 
-function decisionsOf(random, moments) {
+function decisionsOf(random, moments, settings) {
   const decisions = random.one([0, 0, 1, 2, 4])
   return Array.from({ length: decisions }, () => ({
-    at: timeOf(random, moments, 2_000),
+    at: timeOf(random, settings, moments, 2_000),
     do: 'decide',
     action: random.one(['retry', 'release', 'discard', 'undo']),
     again: random.happens(0.5),

@@ -44,9 +44,16 @@ export function requestOf({ callback, as }, signedAtMs) {
 
 /** A UUID that is the same in every run. */
 export function idOf({ number }, what) {
-  const hex = createHash('sha256').update(`${what} ${number}`).digest('hex')
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+  const name = `${what} ${number}`
+  const known = IDS.get(name)
+  if (known) return known
+  const hex = createHash('sha256').update(name).digest('hex')
+  const id = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+  IDS.set(name, id)
+  return id
 }
+
+const IDS = new Map()
 
 function signatureOf(secret, timestamp, body) {
   const hash = createHash('sha256').update(body).digest('base64')

@@ -12,7 +12,7 @@ import { Process, World } from './world.mjs'
 
 /** How long after the last fault everything has to be over, in milliseconds. */
 const QUIET_MS = 120_000
-const LOOKS_EVERY_MS = 1_000
+const LOOKS_EVERY_MS = 200
 const WATCHES_EVERY_MS = 50
 const DECISIONS = ['retry', 'release', 'discard', 'undo']
 
@@ -90,8 +90,8 @@ class Simulation {
         this[`_${action.do}`](action)
       })
     const isOver = () => this.judge.isOver || this.judge.faults.length > 0
-    this.#watch()
-    this.#watchWaiting()
+    this.world.watch(LOOKS_EVERY_MS, () => this.#look())
+    this.world.watch(WATCHES_EVERY_MS, () => this.#lookAtWaiting())
     const inTime = await this.world.run(QUIET_MS, { isOver })
     if (this.judge.faults.length > 0) return
     if (!inTime) this.judge.fault('too many steps: something goes on for ever')
@@ -132,23 +132,15 @@ class Simulation {
   }
 
   /** Once everything was done, and every process lives, the judge is asked whether all is over. */
-  #watch() {
-    this.world.after(LOOKS_EVERY_MS, () => {
-      const allLive = this.#places.every(({ process, stops }) => !process.isDead && !stops)
-      const isQuiet = this.#actionsLeft === 0 && this.#underWay === 0 && allLive
-      if (isQuiet) this.judge.look()
-      this.#watch()
-    })
+  #look() {
+    const allLive = this.#places.every(({ process, stops }) => !process.isDead && !stops)
+    if (this.#actionsLeft === 0 && this.#underWay === 0 && allLive) this.judge.look()
   }
 
-  #watchWaiting() {
-    this.world.after(WATCHES_EVERY_MS, () => {
-      const { receivers, workers } = this.#plan.settings
-      const able = this.#places.filter(({ isReceiver }) => !isReceiver || workers === 0)
-      const isOneProcess = receivers + workers === 1
-      this.judge.waits(able, this.#server.environment.now(), isOneProcess)
-      this.#watchWaiting()
-    })
+  #lookAtWaiting() {
+    const { receivers, workers } = this.#plan.settings
+    const able = this.#places.filter(({ isReceiver }) => !isReceiver || workers === 0)
+    this.judge.waits(able, this.#server.environment.now(), receivers + workers === 1)
   }
 
   /** What was begun and has not ended: requests, faults, decisions. */

@@ -1,3 +1,4 @@
+import { nextTick } from 'node:process'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Random } from './random.mjs'
 
@@ -17,6 +18,7 @@ export class World {
   #waiting = new Heap()
   #random
   #number = 0
+  #watches = []
 
   constructor(seed) {
     this.#random = new Random(`order ${seed}`)
@@ -50,19 +52,38 @@ export class World {
   async run(limitMs, { isOver = () => false, maxSteps = 100_000 } = {}) {
     const until = this.time + limitMs
     const last = this.steps + maxSteps
+    // For what Node does between turns, such as to report promises that were rejected and that nobody looks at.
+    await nextTurn()
     for (;;) {
-      await nextTurn()
+      await promisesFollowed()
       if (isOver()) return true
       const next = this.#next()
       if (!next || next.at > until) {
         if (next) this.#waiting.add(next)
-        this.time = until
+        this.#passTo(until, isOver)
         return true
       }
       if (++this.steps > last) return false
-      this.time = Math.max(this.time, next.at)
+      if (this.#passTo(next.at, isOver)) return true
       next.run()
     }
+  }
+
+  /** Calls `look` after each `ms` of time, whatever happens. It may not change what happens. */
+  watch(ms, look) {
+    this.#watches.push({ ms, look, at: this.time + ms })
+  }
+
+  /** Returns whether it is over by what was seen meanwhile. */
+  #passTo(time, isOver = () => false) {
+    for (const watch of this.#watches)
+      for (; watch.at < time; watch.at += watch.ms) {
+        this.time = Math.max(this.time, watch.at)
+        watch.look()
+        if (isOver()) return true
+      }
+    this.time = Math.max(this.time, time)
+    return false
   }
 
   #next() {
@@ -77,6 +98,13 @@ export class World {
       this.#waiting.add(next)
     }
   }
+}
+
+/** Resolves when every promise was followed to its end: Node calls what was given to `nextTick` then. A turn of its loop takes longer. */
+function promisesFollowed() {
+  return new Promise((resolve) => {
+    nextTick(resolve)
+  })
 }
 
 /** A process of this world: its clocks, its timers, and whether it lives. The clock may run fast or slow, and be set. */
