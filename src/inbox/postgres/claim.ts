@@ -52,6 +52,7 @@ export async function recordTypes(tx: Transaction, types: readonly string[]): Pr
 export async function requeueUnhandled(tx: Transaction, schema: string): Promise<void> {
   const handled = await typesWithHandlers(tx)
   if (handled === null) return
+  await costByEntries(tx)
   const found = await tx.all<{ id: BigInteger; order_key: string | null }>(TO_REQUEUE, tx.now, handled)
   if (found.length === 0) return
   const orderKeys = [...new Set(found.map(({ order_key: key }) => key).filter((key) => key !== null))]
@@ -152,13 +153,17 @@ const RECORD_TYPES = `
   INSERT INTO handled_types (event_type, seen_at) SELECT unnest($1::text[]), $2::bigint
   ON CONFLICT (event_type) DO UPDATE SET seen_at = excluded.seen_at`
 
-/** How many entries are stored again at a time. Each may take one of the locks that all sessions of the server share. */
+/** How many entries of each index are stored again at a time. Each may take one of the locks that all sessions of the server share. */
 const REQUEUED_AT_ONCE = 64
 const LEASE_ENDED = "state = 'running' AND due_at <= $1::bigint"
 // As a text, because it uses all 64 bits: a driver that returns each bigint as a number would round it.
-const TO_REQUEUE = `
-  SELECT id, order_key::text FROM due WHERE ${LEASE_ENDED} AND type <> ALL ($2::bigint[])
-  ORDER BY id LIMIT ${REQUEUED_AT_ONCE}`
+const TO_REQUEUE = ['ready AND begun_by > 0', 'begun_by = 0']
+  .map(
+    // Each part reads an index of few entries, and none of those that wait.
+    (where) =>
+      `(SELECT id, order_key::text FROM due WHERE ${where} AND ${LEASE_ENDED} AND type <> ALL ($2::bigint[]) LIMIT ${REQUEUED_AT_ONCE})`,
+  )
+  .join(' UNION ALL ')
 // What somebody has locked is skipped: a claim must not wait for the transaction of a handler.
 const REQUEUE = `
   UPDATE due SET state = '${MOVES.requeue.to}', due_at = $1::bigint, due_set_at = $1::bigint

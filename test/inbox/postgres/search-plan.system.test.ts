@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { describeWithAnyDatabase } from '../../support/postgres-inbox.js'
+import { describeWithAnyDatabase, withFakeClock } from '../../support/postgres-inbox.js'
 import { textKey } from '../../../src/inbox/postgres/text-key.js'
 import { manyEntries } from '../../support/postgres-rows.js'
 
@@ -86,6 +86,21 @@ describeWithAnyDatabase('the search of a PostgresInbox', (database) => {
     const plans = await plansOf(schema, sent)
     expect(plans).toHaveLength(4)
     expect(Math.max(...plans.map(entriesLeftOut))).toBeLessThan(100)
+  })
+
+  it('reads none that waits to find those that are stored again because no worker has a handler any more', async () => {
+    const { schema, inbox, sent } = await filledInbox("'stored'")
+    const advance = await withFakeClock(database, schema)
+    const ask = () => inbox.claim({ eventTypes: ['nothing.at-all'], limit: 1, leaseMs: 1 })
+    // The first claims of a process look at the times of all.
+    while ((await ask()).nextDueInMs === 0);
+    await advance(60_000)
+    await ask()
+    sent.length = 0
+    await ask()
+    const plans = await plansOf(schema, sent)
+    expect(plans).toHaveLength(1)
+    expect(Math.max(...plans.map(entriesLeftOut))).toBeLessThan(10)
   })
 
   it('looks up a bounded number of entries for the latest signed time, however many secrets there are', async () => {
