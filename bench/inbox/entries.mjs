@@ -22,8 +22,10 @@ export async function fill(inbox, count, { callers = CALLERS, bodyBytes = 0 } = 
 export async function empty(inbox, count) {
   const engine = inbox[ENGINE]
   for (let ended = 0; ended < count;) {
-    const { entries } = await engine.claim({ eventTypes: [type], limit: CALLERS, leaseMs: 60_000 })
-    await engine.begin(entries, 60_000)
+    const request = { eventTypes: [type], limit: CALLERS, leaseMs: 60_000, beginBelow: 99 }
+    const { entries } = await engine.claim(request)
+    const notBegun = entries.filter(({ begun }) => !begun)
+    if (notBegun.length > 0) await engine.begin(notBegun, 60_000)
     await engine.settle(entries.map((claim) => ({ claim, end: { move: 'complete' } })))
     ended += entries.length
   }

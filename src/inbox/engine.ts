@@ -55,7 +55,7 @@ export interface InboxEngine extends Omit<
    * if they had. Of entries that share an `orderKey`, only the oldest is ever taken.
    *
    * Until `begin` or `settle` has resolved, a loss of power may undo the claim, and the storing of an entry that was not reported
-   * as stored. No handler may begin before.
+   * as stored. No handler may begin before, unless the entry has `begun`.
    *
    * The inbox records the requested types: see `InboxState`, `unhandled`. When no worker has a handler for the type of a running entry
    * any more, and its lease has ended, it is stored again. It is then unhandled, and an operator can discard it.
@@ -207,6 +207,12 @@ export interface ClaimEntries {
    * @default false: all others, and no interrupted ones
    */
   readonly interrupted?: boolean | undefined
+  /**
+   * The engine may do in the same step what `begin` does for entries with fewer attempts than this that were not interrupted. They have
+   * `begun` then. If the answer is lost, an attempt counts whose handlers did not begin. SQLite ignores this: its claims need no sync.
+   * @default 0
+   */
+  readonly beginBelow?: number | undefined
 }
 
 export interface Claims {
@@ -242,6 +248,8 @@ export interface ClaimedEntry extends ClaimToken {
   readonly attempt: number
   /** An operator retried it, or released it from quarantine. */
   readonly replayed: boolean
+  /** Whether it has been recorded that its handlers begin. @default false */
+  readonly begun?: boolean | undefined
   /** Whether it has an `orderKey`, so that another entry may become due by its end. PostgreSQL leaves it out. */
   readonly isOrdered?: boolean | undefined
 }

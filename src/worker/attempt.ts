@@ -59,7 +59,7 @@ export async function runAttempt(run: Run, parts: AttemptParts): Promise<Attempt
   }
   const payload = run.payload ?? parsePayload(callback.rawBody)
   if (!payload) return deadWithoutCall('ERR_BODY_NOT_JSON', 'the body is not a JSON object')
-  const start = run.begunOnArrival ? startOfBegun(run, parts) : await records.begin(run)
+  const start = run.hasBegun ? startOfBegun(run, parts) : await records.begin(run)
   if (start === 'failed')
     return { end: { move: 'handBack' }, failure: { code: 'ERR_INBOX_UNAVAILABLE', error: undefined } }
   if (start === 'lost') return { end: { move: 'handBack' } }
@@ -95,7 +95,7 @@ export async function runAttempt(run: Run, parts: AttemptParts): Promise<Attempt
 }
 
 /**
- * The start of an entry whose begin was recorded as it arrived. If the inbox was slow or the process paused, its lease may end before
+ * The start of an entry whose begin was recorded as it arrived or was claimed. If the inbox was slow or the process paused, its lease may end before
  * it is renewed.
  */
 function startOfBegun({ begunAt, isAborted }: Run, { leaseMs, environment }: AttemptParts): 'begun' | 'lost' {

@@ -80,12 +80,14 @@ export class Claimer {
   }
 
   async #claim(plan: ClaimPlan): Promise<Claims | undefined> {
-    const { inbox, handlers, leaseMs, logger, environment } = this.#options
+    const { inbox, handlers, leaseMs, maxAttempts, logger, environment } = this.#options
     let claiming: Promise<Claims> | undefined
     this.#askedAt = environment.monotonic()
     try {
       this.#watchClock()
-      claiming = inbox.claim({ eventTypes: handlers.types, leaseMs, ...plan })
+      // If the answer of a claim is lost, an attempt counts that was none. The last one must not: the entry would be dead-lettered.
+      const beginBelow = maxAttempts - 1
+      claiming = inbox.claim({ eventTypes: handlers.types, leaseMs, beginBelow, ...plan })
       const claims = await withTimeout(claiming, leaseMs / 2, 'the inbox', { environment })
       // The inbox may be code of the application.
       if (!Array.isArray(claims.entries))

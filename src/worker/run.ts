@@ -8,8 +8,8 @@ export interface Run {
   /** By the monotonic clock of this process; not later than by the clock of the inbox. */
   leaseEndsAt: number
   lost: boolean
-  /** Whether the begin of its handlers was recorded when it was stored. */
-  readonly begunOnArrival: boolean
+  /** Whether the begin of its handlers was recorded when it was stored or claimed. */
+  readonly hasBegun: boolean
   /** When the begin of its handlers was given to the inbox, by the same clock. */
   begunAt: number
   /** The body, if this process has parsed it. */

@@ -169,7 +169,8 @@ export class Worker {
 
   #take(entry: ClaimedEntry, leaseEndsAt: number, begun?: BegunEntry): void {
     const held = this.#running.get(entry.id)
-    if (held && !isSameCallback(held.entry, entry)) return this.#handleLater(entry, held, begun !== undefined)
+    const hasBegun = begun !== undefined || entry.begun === true
+    if (held && !isSameCallback(held.entry, entry)) return this.#handleLater(entry, held, hasBegun)
     if (held) {
       // Its lease ended, and no other process claimed it. Its handlers are still running, and then end the new claim: an entry
       // must not be handled twice at the same time, or again if it was handled while the inbox could not be reached.
@@ -180,8 +181,8 @@ export class Worker {
       entry,
       leaseEndsAt,
       lost: false,
-      begunOnArrival: begun !== undefined,
-      begunAt: begun?.begunAt ?? 0,
+      hasBegun,
+      begunAt: leaseEndsAt - this.#parts.leaseMs,
       payload: begun?.payload,
       controller: new AbortController(),
       isAborted: false,

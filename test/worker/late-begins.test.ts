@@ -72,6 +72,31 @@ describe('an entry whose handlers did not begin, as the process or its disk stoo
     expect(runs.map(({ context }) => context.attempt)).toEqual([1])
   })
 
+  it.each([
+    ['begins, and is not recorded again', false],
+    ['does not begin late, when somebody else may have it', true],
+  ])('that was recorded with the claim %s', async (_, isLate) => {
+    const { set, store, runs, calls, memory, becomes, worker } = leasedWorker({ handler: () => {} })
+    let still: jest.SpyInstance | undefined
+    set('claim', async (claim) => {
+      const { entries, ...claims } = await claim()
+      await memory.begin(entries, LEASE_MS)
+      if (isLate && entries.length > 0) still ??= standStill()
+      return { ...claims, entries: entries.map((entry) => ({ ...entry, begun: true })) }
+    })
+    const id = await store()
+    if (isLate) {
+      await until(() => calls.settle === 1)
+      expect(runs).toEqual([])
+      set('claim', undefined)
+      still?.mockRestore()
+    }
+    await becomes(id, 'handled', 1)
+    expect(calls.begin).toBe(isLate ? 1 : 0)
+    expect(runs.map(({ context }) => context.attempt)).toEqual([1])
+    await worker.stop(0)
+  })
+
   it('does not begin where somebody else has it', async () => {
     const { set, store, runs, otherClaims, memory, inbox, clock, log, worker } = leasedWorker({
       handler: () => {},

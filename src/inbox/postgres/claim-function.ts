@@ -7,10 +7,11 @@ import { leaseFunction } from './lease-function.js'
  */
 export const CLAIM_FUNCTION = leaseFunction({
   name: 'claim_entries',
-  parameters: 'given_types bigint[], claim_limit integer, lease_ms bigint, wants_interrupted boolean',
+  parameters:
+    'given_types bigint[], claim_limit integer, lease_ms bigint, wants_interrupted boolean, begin_below integer',
   returns: 'rows',
   results: `next_due_at bigint, interrupted_is_due boolean,
-    id bigint, token integer, attempts integer, replayed boolean, secret_fingerprint text, body text,
+    id bigint, token integer, attempts integer, begun boolean, replayed boolean, secret_fingerprint text, body text,
     trace_context text, event_type text, idempotency_key text, signed_at bigint, received_at bigint, subscribed_type text,
     callback_url text, description text, subscription_id text`,
   declarations: `DECLARE
@@ -24,11 +25,14 @@ ${taking('begun_by = 0')}
     END IF;
     IF taken IS NOT NULL THEN
       RETURN QUERY WITH claimed AS (
-        UPDATE due SET state = 'running', due_at = found_at + lease_ms, due_set_at = found_at, token = token + 1
-        WHERE id = ANY (taken) RETURNING id, token, attempts
+        UPDATE due SET state = 'running', due_at = found_at + lease_ms, due_set_at = found_at, token = token + 1,
+          attempts = attempts + (attempts < begin_below)::integer,
+          begun_by = CASE WHEN attempts < begin_below THEN token + 1 ELSE begun_by END,
+          begun_at = CASE WHEN attempts < begin_below THEN found_at ELSE begun_at END
+        WHERE id = ANY (taken) RETURNING id, token, attempts, begun_by = token AS begun
       )
       SELECT NULL::integer, NULL::integer, NULL::bigint, NULL::bigint, NULL::boolean,
-        claimed.id, token, attempts, replayed, secret_fingerprint, encode(body, 'base64'),
+        claimed.id, token, attempts, begun, replayed, secret_fingerprint, encode(body, 'base64'),
         trace_context, coalesce(event_type, subscribed_type), idempotency_key, signed_at, received_at, subscribed_type,
         callback_url, description, subscription_id
       -- LATERAL with a limit: each is looked up by its id, also with a plan for an empty table.

@@ -20,11 +20,11 @@ import type { Transaction, TransactionSettings } from './transaction.js'
 /** Takes entries that are due. Claims of other processes at the same time take other entries, and wait for none. */
 export async function claim(
   all: Transaction['all'],
-  { eventTypes, limit, leaseMs, interrupted = false }: ClaimEntries,
+  { eventTypes, limit, leaseMs, interrupted = false, beginBelow = 0 }: ClaimEntries,
   settings: TransactionSettings,
 ): Promise<Timed<Omit<Claims, 'clockSetBackMs'>> | undefined> {
   const types = eventTypes === 'any' ? null : eventTypes.map(typeKey)
-  const values = [types, limit, leaseMs, interrupted]
+  const values = [types, limit, leaseMs, interrupted, interrupted ? 0 : beginBelow]
   const rows = await callLeaseFunction<ClaimedRow | AfterRow>(all, settings, CLAIM, CLAIM_PARAMETERS, values)
   if (!rows) return undefined
   const {
@@ -114,6 +114,7 @@ interface ClaimedRow extends LeaseRow, CallbackRow {
   readonly id: BigInteger
   readonly token: number
   readonly attempts: number
+  readonly begun: boolean
   readonly replayed: boolean
   /** In Base64. */
   readonly body: string
@@ -140,13 +141,14 @@ function claimedEntryOf(row: ClaimedRow): ClaimedEntry {
     id: String(row.id),
     token: row.token,
     callback: callbackOf(row, Buffer.from(row.body, 'base64'), originalText),
-    attempt: row.attempts + 1,
+    attempt: row.begun ? row.attempts : row.attempts + 1,
     replayed: row.replayed,
+    begun: row.begun,
   }
 }
 
 const CLAIM = 'claim_entries'
-const CLAIM_PARAMETERS = ['bigint[]', 'integer', 'bigint', 'boolean']
+const CLAIM_PARAMETERS = ['bigint[]', 'integer', 'bigint', 'boolean', 'integer']
 const BEGIN_PARAMETERS = ['bigint[]', 'integer[]', 'bigint']
 
 const RECORD_TYPES = `

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { EntryId } from '../../../src/callback/callback.js'
+import type { WholeInbox } from '../../support/whole-inbox.js'
 import {
   ANY,
   beginNext,
@@ -75,6 +76,54 @@ export function registerBeginning({ describe, it }: Suite): void {
       // It may have begun after all, so that it is handled by itself.
       const [again] = await claimDue(inbox, INTERRUPTED)
       assert.equal(again?.attempt, 1)
+    })
+  })
+
+  describe('when the handlers of an entry are to begin as it is claimed', () => {
+    const claimBegun = async (inbox: WholeInbox, beginBelow = 2) => claimDue(inbox, { ...ANY, beginBelow })
+
+    it('counts an attempt, or ignores that', async ({ inbox, advance }) => {
+      const { id } = await inbox.add(createArrival())
+      const [claimed] = await claimBegun(inbox)
+      assert.equal(claimed?.attempt, 1)
+      const attempts = claimed.begun ? 1 : 0
+      assert.equal((await inbox.show(id))?.attempts, attempts)
+      assert.deepEqual(await inbox.begin([claimed], SHORT), new Set([id]))
+      const entry = await inbox.show(id)
+      assert.deepEqual(
+        entry?.attemptHistory.map(({ number, result }) => [number, result]),
+        [[1, 'running']],
+      )
+      await settle(inbox, claimed, { move: 'reschedule', delayMs: SHORT, error: 'busy' })
+      await advance(SHORT)
+      const [second] = await claimBegun(inbox)
+      assert.deepEqual([second?.attempt, second?.begun], [2, claimed.begun])
+      assert.equal(await settle(inbox, second!, { move: 'handBack' }), true)
+      assert.equal((await inbox.show(id))?.attempts, 1)
+    })
+
+    it('begins none that has had so many attempts, or was interrupted', async ({ inbox, advance }) => {
+      const { id } = await inbox.add(createArrival())
+      const [first] = await claimBegun(inbox, 0)
+      assert.equal(first?.begun ?? false, false)
+      await inbox.begin([first!], SHORT)
+      await settle(inbox, first!, { move: 'reschedule', delayMs: 0, error: 'busy' })
+      const [second] = await claimBegun(inbox, 1)
+      assert.equal(second?.begun ?? false, false)
+      await inbox.begin([second!], SHORT)
+      await advance(SHORT)
+      const [interrupted] = await claimDue(inbox, { ...INTERRUPTED, beginBelow: 99 })
+      assert.deepEqual([interrupted?.attempt, interrupted?.begun ?? false], [3, false])
+      assert.equal((await inbox.show(id))?.attempts, 2)
+    })
+
+    it('gives it as an interrupted one once its lease has ended', async ({ inbox, advance }) => {
+      const { id } = await inbox.add(createArrival())
+      const [claimed] = await claimBegun(inbox)
+      if (!claimed?.begun) return
+      await advance(SHORT)
+      assert.deepEqual(await claimBegun(inbox), [])
+      assert.deepEqual(idsOf(await claimDue(inbox, INTERRUPTED)), [id])
     })
   })
 

@@ -11,7 +11,7 @@ const ANY = { eventTypes: 'any', limit: 10, leaseMs: 60_000 } as const
 const COMPLETE = { move: 'complete' } as const
 
 describeWithAnyDatabase('the functions of the database for workers', (database) => {
-  it('take one statement to claim entries, one to begin them and one to end them', async () => {
+  it('take one statement to claim entries and begin them, or one for each, and one to end them', async () => {
     const { pool, statements } = watchedPool(database.connectionString)
     const inbox = database.inboxOn(database.newSchema(), { pool })
     // The first claim also records the types that are asked for.
@@ -19,11 +19,16 @@ describeWithAnyDatabase('the functions of the database for workers', (database) 
     await Promise.all(Array.from({ length: 5 }, () => inbox.add(arrival())))
     await inbox.stats()
     statements.length = 0
-    const { entries } = await inbox.claim(ANY)
+    const { entries } = await inbox.claim({ ...ANY, limit: 4, beginBelow: 1 })
+    expect(entries.map(({ begun }) => begun)).toEqual(Array(4).fill(true))
     expect(statements.splice(0)).toEqual([expect.stringContaining('claim_entries')])
-    expect((await inbox.begin(entries, 60_000)).size).toBe(5)
+    const { entries: others } = await inbox.claim(ANY)
+    expect(statements.splice(0)).toEqual([expect.stringContaining('claim_entries')])
+    expect((await inbox.begin(others, 60_000)).size).toBe(1)
     expect(statements.splice(0)).toEqual([expect.stringContaining('begin_entries')])
-    expect((await inbox.settle(entries.map((claim) => ({ claim, end: COMPLETE })))).size).toBe(5)
+    expect(
+      (await inbox.settle([...entries, ...others].map((claim) => ({ claim, end: COMPLETE })))).size,
+    ).toBe(5)
     expect(statements).toEqual([expect.stringContaining('settle_entries')])
     await inbox.close()
     await pool.end()
@@ -88,8 +93,8 @@ const EACH_FUNCTION = (schema: string): string => {
   const last = `${SCHEMA_VERSION}, 1000`
   const ends = `ARRAY['handled'], ARRAY[NULL::bigint], ARRAY[NULL], ARRAY[false], ARRAY['handled'], ARRAY[NULL], 1`
   return `
-    SELECT * FROM ${schema}.claim_entries(NULL, 10, 60000, false, ${last});
-    SELECT * FROM ${schema}.claim_entries(ARRAY[1::bigint], 10, 60000, true, ${last});
+    SELECT * FROM ${schema}.claim_entries(NULL, 10, 60000, false, 99, ${last});
+    SELECT * FROM ${schema}.claim_entries(ARRAY[1::bigint], 10, 60000, true, 0, ${last});
     SELECT * FROM ${schema}.begin_entries(ARRAY[1::bigint], ARRAY[1], 60000, ${last});
     SELECT * FROM ${schema}.settle_entries(ARRAY[1::bigint], ARRAY[1], ${ends}, ${last})`
 }
