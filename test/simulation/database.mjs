@@ -66,11 +66,12 @@ export class Database {
   #call(process, engine, call, args) {
     return new Promise((resolve, reject) => {
       const fails = this.#random.happens(this.faults.fails)
+      const askedAt = this.#world.time
       const carryOut = async () => {
         let answer
         try {
           if (fails) throw new LostAnswerError('the connection was refused')
-          const result = await this.#carriedOut(process, engine, call, args)
+          const result = await this.#carriedOut(process, engine, call, args, askedAt)
           answer = this.#random.happens(this.faults.loses)
             ? () => reject(new LostAnswerError('the connection was lost'))
             : () => resolve(result)
@@ -111,14 +112,14 @@ export class Database {
     })
   }
 
-  async #carriedOut(process, engine, call, args) {
+  async #carriedOut(process, engine, call, args, askedAt) {
     const underWay = this.#underWay.get(process) ?? new Set()
     this.#underWay.set(process, underWay)
     const name = { name: call === 'act' ? args[1] : call }
     underWay.add(name)
     try {
       const result = await engine[call](...args)
-      await this.#took(process, name.name, result)
+      await this.#took(process, name.name, result, askedAt)
       return result
     } finally {
       underWay.delete(name)

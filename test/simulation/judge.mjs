@@ -53,6 +53,8 @@ export class Judge {
   #effects = new Map()
   /** By id, the process that claimed an entry last. */
   #claimedBy = new Map()
+  /** By id, when the inbox was asked to record that handlers begin. */
+  #leaseFrom = new Map()
   /** By id, since when an entry has been due. */
   #dueSince = new Map()
   /** When something went wrong that explains that a callback is handled again. */
@@ -125,6 +127,11 @@ export class Judge {
     return entries.some((entry) => entry.bodyId === idOf(callback, 'body'))
   }
 
+  /** The inbox has recorded that the handlers of these entries begin. It was asked to at this time. */
+  begun(ids, askedAt) {
+    for (const id of ids) this.#leaseFrom.set(id, askedAt)
+  }
+
   /** What the inbox has, after the calls with these names. */
   looks(process, calls, entries) {
     const now = new Map(entries.map((entry) => [entry.id, entry]))
@@ -135,6 +142,8 @@ export class Judge {
       if (from === 'running' && calls.includes('settle') && this.#claimedBy.get(id) !== process)
         if (from !== to) this.fault(`${process.name} ended entry ${id}, which another process has claimed`)
       if ((after?.decisions ?? 0) > (before?.decisions ?? 0)) this.#checkDecision(process, before, after)
+      if (from !== to || before.token !== after.token || before.decisions !== after.decisions)
+        this.#dueSince.delete(id)
       if (from === to) continue
       this.#checkMove(id, to, from)
       if (!after) this.#pruned.push(before)
@@ -185,9 +194,9 @@ export class Judge {
   }
 
   /** A handler that ignores its signal keeps its entry until its lease is over. A millisecond less, as clocks differ. */
-  #isRunning({ end, process, from, isAborted }) {
+  #isRunning({ end, process, leaseFrom, isAborted }) {
     if (end !== undefined || process.isDead) return false
-    return !isAborted || this.#world.time < from + 0.9 * this.#settings.leaseMs
+    return !isAborted || this.#world.time < leaseFrom + 0.9 * this.#settings.leaseMs
   }
 
   #runsSinceDecision(id) {
@@ -278,6 +287,7 @@ export class Judge {
       key: event.idempotencyKey,
       signed: `${Number(event.signedAt)} ${event.rawBody}`,
       from: this.#world.time,
+      leaseFrom: this.#leaseFrom.get(entryId) ?? this.#world.time,
       end: undefined,
       number: earlier.length + 1,
     }
@@ -309,7 +319,8 @@ export class Judge {
       if (!isSame) continue
       if (this.#isRunning(other) && (other.process === process || !this.#isExplained(other)))
         this.fault(`entry ${entryId} is handled twice at once`)
-      if (other.end === 'succeeds' && !other.isAborted && !decidedSince && !this.#isExplained(other))
+      const isDecided = (this.#decided.get(entryId) ?? -1) >= other.from
+      if (other.end === 'succeeds' && !other.isAborted && !isDecided && !this.#isExplained(other))
         this.fault(`entry ${entryId} is handled again after it was handled`)
     }
     if (this.#claimedBy.get(entryId) !== process && !this.#isClockOrInboxToBlame())

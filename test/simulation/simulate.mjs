@@ -64,7 +64,9 @@ class Simulation {
       this.#file = new SimulatedFile(new Random(`file ${seed}`), (process, entries) =>
         this.judge.looks(process, this.#database.underWay(process), entries),
       )
-    const took = async (process, call, result) => {
+    const took = async (process, call, result, askedAt) => {
+      if (call === 'begin') this.judge.begun(result, askedAt)
+      if (call === 'add' && result.claim) this.judge.begun([result.id], askedAt)
       if (!isRemote) return
       const claims = [...(call === 'claim' ? result.entries : []), ...(result?.claim ? [result.claim] : [])]
       for (const { id, token } of claims) this.#tokens.set(id, token)
