@@ -128,7 +128,8 @@ export class Database {
 
   #travelMs() {
     const { slowMs } = this.faults
-    const usual = this.#random.next() * 2
+    // Often the same, so that several calls of a process are under way in the same tick.
+    const usual = this.#random.between(0, 4) / 2
     return slowMs > 0 && this.#random.happens(0.5) ? usual + this.#random.next() * slowMs : usual
   }
 }

@@ -123,7 +123,7 @@ function statementsOf(database) {
   return {
     changes: database.prepare('SELECT total_changes() AS changes'),
     entries: database.prepare(
-      'SELECT id, idempotency_key, body_id, state, token, event_type, iif(ready, due_at, NULL) AS due_at, ' +
+      'SELECT id, idempotency_key, body_id, state, token, event_type, signed_at, copies, iif(ready, due_at, NULL) AS due_at, ' +
         '(SELECT count(*) FROM history WHERE entry_id = entries.id) AS decisions FROM entries ORDER BY id',
     ),
   }
@@ -137,6 +137,8 @@ function entriesIn({ entries }) {
     // No worker has a handler for the other types.
     state: WAITS.includes(row.state) && row.event_type !== 'transfer' ? 'unhandled' : row.state,
     dueAt: row.due_at ?? undefined,
+    signedAt: row.signed_at,
+    copies: row.copies,
     token: row.token,
     decisions: row.decisions,
   }))

@@ -70,9 +70,10 @@ export class Judge {
     this.#world.note('FAULT', what)
   }
 
-  /** Something that explains a second run, from now on for this time. */
-  trouble(process, forMs = 0) {
-    this.#troubles.push({ process, from: this.#world.time, to: this.#world.time + forMs })
+  /** Something that explains a second run, from now on for this time. `lastsMs`: after which every call succeeds again. */
+  trouble(process, forMs = 0, lastsMs = forMs) {
+    const { time } = this.#world
+    this.#troubles.push({ process, from: time, to: time + forMs, endsAt: time + lastsMs })
   }
 
   answered(action, answer, process) {
@@ -92,8 +93,18 @@ export class Judge {
     if (answer.status === 200 && !this.#isThere(action, answer))
       this.fault(`#${callback.number} was answered 200 and is not there`)
     const isCopy = as === 'other-type' || (action.known && as !== 'signed-anew')
+    const isOnly = this.#sent.get(`${callback.number} ${as}`) === 1
+    if (as === 'other-body' && isOnly && answer.outcome.code === 'DUPLICATE')
+      this.fault(`another body of #${callback.number} was taken for a repeat`)
     if (answer.outcome.code === 'STORED' && isCopy)
       this.fault(`a callback (${as}) was stored, and #${callback.number} was there`)
+  }
+
+  /** By callback and kind, how often such a request was sent. */
+  #sent = new Map()
+  sends({ callback, as }) {
+    const sent = `${callback.number} ${as}`
+    this.#sent.set(sent, (this.#sent.get(sent) ?? 0) + 1)
   }
 
   /** Whether a callback is there beside which none of its copies is stored. */
@@ -138,7 +149,11 @@ export class Judge {
     for (const id of new Set([...this.#entries.keys(), ...now.keys()])) {
       const [before, after] = [this.#entries.get(id), now.get(id)]
       const [from, to] = [stateOf(before), stateOf(after)]
-      if (to === 'running' && (from !== to || before.token !== after.token)) this.#claimedBy.set(id, process)
+      const isClaimed = to === 'running' && (from !== to || before.token !== after.token)
+      if (isClaimed) {
+        this.#claimedBy.set(id, process)
+        this.#checkLease(before, after)
+      }
       if (from === 'running' && calls.includes('settle') && this.#claimedBy.get(id) !== process)
         if (from !== to) this.fault(`${process.name} ended entry ${id}, which another process has claimed`)
       if ((after?.decisions ?? 0) > (before?.decisions ?? 0)) this.#checkDecision(process, before, after)
@@ -159,6 +174,14 @@ export class Judge {
     this.#entries = now
   }
 
+  #checkLease(before, { id, dueAt }) {
+    const now = this.#settings.inboxNow()
+    if (Number(dueAt) < now + this.#settings.leaseMs - 1)
+      this.fault(`entry ${id} is claimed for ${Number(dueAt) - now} ms`)
+    if (stateOf(before) === 'running' && Number(before.dueAt) > now)
+      this.fault(`entry ${id} is claimed, and the lease of the claim before has not ended`)
+  }
+
   /** An entry is in a state that it was not in before. */
   #checkMove(id, to, from) {
     if (to === 'running') this.#undoable.delete(id)
@@ -168,6 +191,12 @@ export class Judge {
     const isUntouched = this.#isCalm && !this.#decided.has(id)
     if (to === 'dead' && from === 'running' && isUntouched && runs.length < this.#settings.maxAttempts)
       this.fault(`entry ${id} is dead after ${runs.length} of ${this.#settings.maxAttempts} attempts`)
+    if (to === 'waiting' && from === 'running' && isUntouched && runs.length >= this.#settings.maxAttempts)
+      this.fault(`entry ${id} waits after ${runs.length} of ${this.#settings.maxAttempts} attempts`)
+    // The clock of the service is right.
+    const signedMs = this.#settings.serviceNow() - Number(this.#entries.get(id)?.signedAt)
+    if (to === 'none' && signedMs < this.#settings.retentionMs)
+      this.fault(`entry ${id} was deleted ${signedMs} ms after it was signed`)
     if (to === 'none' && this.#settings.retentionMs !== undefined && !this.#clockWasSet) {
       const ageMs = this.#world.time - this.#since.get(id)
       if (ageMs < this.#settings.retentionMs) this.fault(`entry ${id} was deleted after ${ageMs} ms`)
@@ -182,7 +211,11 @@ export class Judge {
       else if (state !== stateOf(after))
         this.fault(`entry ${id} was ${state}, and after undo ${stateOf(after)}`)
       this.#undoable.delete(id)
-    } else this.#undoable.set(id, stateOf(before))
+      this.#checkUndo(before, after, again)
+    } else {
+      this.#undoable.set(id, stateOf(before))
+      this.#copiesAtDecision.set(id, before.copies)
+    }
     if (action === 'retry' && before.state === 'handled' && !again)
       this.fault(`entry ${id} was handled, and is tried again`)
     const others = [...this.#entries.values()].filter(
@@ -191,6 +224,24 @@ export class Judge {
     if (action === 'release' && !again && others.length > 0)
       this.fault(`entry ${id} was released beside entry ${others[0].id}`)
     this.#decided.set(id, this.#world.time)
+  }
+
+  #copiesAtDecision = new Map()
+
+  #checkUndo(before, after, again) {
+    const { id, bodyId, idempotencyKey, copies } = after
+    const others = [...this.#entries.values()].filter((other) => other.id !== id)
+    const isBack = stateOf(before) === 'discarded' && stateOf(after) === 'waiting'
+    const same = others.find(
+      (other) =>
+        other.idempotencyKey === idempotencyKey && ['waiting', 'running', 'handled'].includes(stateOf(other)),
+    )
+    if (isBack && !again && same)
+      this.fault(`entry ${id} waits again beside entry ${same.id}, which has its key`)
+    const isAlone = others.every((other) => other.bodyId !== bodyId)
+    const isTakenBack = stateOf(before) === 'waiting' && stateOf(after) === 'quarantined'
+    if (isTakenBack && isAlone && copies !== this.#copiesAtDecision.get(id))
+      this.fault(`entry ${id} is in quarantine again, and a repeat was recognised by it`)
   }
 
   /** A handler that ignores its signal keeps its entry until its lease is over. A millisecond less, as clocks differ. */
@@ -213,6 +264,12 @@ export class Judge {
     this.#world.note(process.name, `the effect of entry ${entryId} is committed`)
     const since = this.#decided.get(entryId) ?? -1
     const effects = (this.#effects.get(entryId) ?? []).filter((at) => at >= since)
+    const { stoppedAt = Infinity } = process
+    if (
+      this.#world.time > stoppedAt + CLAIM_LIMIT_MS + 12 * this.#settings.slowMs &&
+      !this.#isClockOrInboxToBlame()
+    )
+      this.fault(`the effect of entry ${entryId} was committed after ${process.name} had stopped`)
     if (effects.length > 0) this.fault(`the effect of entry ${entryId} was committed twice`)
     this.#effects.set(entryId, [...effects, this.#world.time])
   }
@@ -232,6 +289,7 @@ export class Judge {
       else worker.freeSince ??= time
     }
     this.#checkLateHandlers()
+    this.#checkEnds()
     for (const entry of this.#entries.values()) {
       const isDue =
         ['stored', 'retrying'].includes(entry.state) &&
@@ -271,6 +329,25 @@ export class Judge {
     }
   }
 
+  /** Handlers that have ended, and whose end is not recorded although nothing prevents it. */
+  #checkEnds() {
+    const { isTransactional, pollMs, slowMs } = this.#settings
+    if (isTransactional) return
+    const { time } = this.#world
+    const triedAgainMs = this.#isCalm ? 0 : Math.min(pollMs, 1_000)
+    const limitMs = CLAIM_LIMIT_MS + triedAgainMs + 12 * slowMs
+    const troubleEndsAt = Math.max(...this.#troubles.map(({ endsAt }) => endsAt))
+    for (const run of this.#runs) {
+      const { entryId, process, token } = run
+      if (run.end === undefined || run.isAborted || process.isDead || process.stops) continue
+      if (time - Math.max(run.to, troubleEndsAt) <= limitMs) continue
+      const entry = this.#entries.get(entryId)
+      const isHeld = entry?.state === 'running' && entry.token === token
+      if (isHeld)
+        this.fault(`the handler of entry ${entryId} has ended for ${time - run.to} ms, which is not recorded`)
+    }
+  }
+
   #nameOf({ idempotencyKey }) {
     return idempotencyKey.slice(0, 4)
   }
@@ -284,6 +361,7 @@ export class Judge {
       entryId,
       attempt,
       callback,
+      token: entry?.token,
       key: event.idempotencyKey,
       signed: `${Number(event.signedAt)} ${event.rawBody}`,
       from: this.#world.time,
@@ -314,8 +392,14 @@ export class Judge {
     const beside = this.#runs.filter((other) => other.process === process && this.#isRunning(other)).length
     if (beside >= this.#settings.concurrency) this.fault(`${process.name} runs ${beside + 1} handlers`)
     this.#checkForgotten(entryId, run)
+    if (process.stoppedAt !== undefined) this.fault(`a handler began in ${process.name}, which has stopped`)
     for (const other of this.#runs) {
       const isSame = other.entryId === entryId
+      const { isOrdered } = this.#settings
+      const isNext =
+        isOrdered && callback.orderKey !== undefined && other.callback.orderKey === callback.orderKey
+      if (!isSame && isNext && this.#isRunning(other) && !this.#isExplained(other))
+        this.fault(`entry ${entryId} is handled beside entry ${other.entryId}, which has the same order key`)
       if (!isSame) continue
       if (this.#isRunning(other) && (other.process === process || !this.#isExplained(other)))
         this.fault(`entry ${entryId} is handled twice at once`)

@@ -91,7 +91,7 @@ function callbacksOf(random, moments, settings) {
     const copies = random.one([0, 0, 0, 1, 1, 2, 4])
     for (let copy = 0; copy < copies; copy++)
       actions.push({
-        at: random.happens(0.4) ? at : at + random.next() * random.one([5, 500, 5_000]),
+        at: random.happens(0.4) ? at : at + random.next() * random.one([5, 500, settings.busyMs]),
         do: 'send',
         callback,
         as: random.one(COPIES),
@@ -127,13 +127,20 @@ function faultsOf(random, moments, settings) {
     const at = timeOf(random, settings, moments, random.one([20, 500]))
     const process = random.between(0, processes - 1)
     const forMs = random.next() * random.one([50, 1_000, 6_000])
+    const call = random.one(CALLS)
     actions.push(
       random.one([
-        { at, do: 'kill', process, forMs },
-        { at, do: 'kill', process, forMs },
-        { at, do: 'stop', process, forMs },
-        { at, do: 'pause', process, forMs },
-        { at, do: 'clock', process, byMs: random.one([-1, 1]) * random.one([1_500, 10_000, 3_600_000]) },
+        { at, do: 'kill', process, forMs, call },
+        { at, do: 'kill', process, forMs, call },
+        { at, do: 'stop', process, forMs, call, lingersMs: random.next() * random.one([0, 1_000]) },
+        { at, do: 'pause', process, forMs, call },
+        { at, do: 'pause', process, forMs, call },
+        {
+          at,
+          do: 'clock',
+          process: random.one([undefined, process]),
+          byMs: random.one([-1, 1]) * random.one([1_500, 10_000, 3_600_000]),
+        },
         { at, do: 'database', faults: { fails: random.one([0.3, 1]) }, forMs },
         { at, do: 'database', faults: { loses: random.one([0.3, 1]) }, forMs },
         { at, do: 'database', faults: { slowMs: random.one([600, 5_000]) }, forMs },
@@ -151,13 +158,27 @@ function fileFaultsOf(random, at, forMs) {
 }
 
 function decisionsOf(random, moments, settings) {
-  const decisions = random.one([0, 0, 1, 2, 4])
-  return Array.from({ length: decisions }, () => ({
-    at: timeOf(random, settings, moments, 2_000),
-    do: 'decide',
-    action: random.one(['retry', 'release', 'discard', 'undo']),
-    again: random.happens(0.5),
-    // Which of the entries that there are then.
-    entry: random.next(),
-  }))
+  const actions = []
+  for (let decisions = random.one([0, 0, 1, 2, 4, 10]); decisions > 0; decisions--) {
+    const at = timeOf(random, settings, moments, 2_000)
+    const again = random.happens(0.5)
+    const action = random.one(['retry', 'release', 'discard', 'undo'])
+    actions.push({
+      at,
+      do: 'decide',
+      action,
+      again,
+      call: random.one(CALLS),
+      // Which of the entries that there are then, or of those that the action is for.
+      entry: random.next(),
+      fits: random.happens(0.7),
+    })
+    // About the entry of the latest decision.
+    if (action !== 'undo' && random.happens(0.4))
+      actions.push({ at: at + random.next() * random.one([20, 500]), do: 'decide', action: 'undo', again })
+  }
+  return actions
 }
+
+/** If one is named, something is done once such a call has changed something, and its answer is on its way. */
+const CALLS = [undefined, undefined, undefined, 'add', 'claim', 'begin', 'extend', 'settle']

@@ -45,6 +45,7 @@ class Simulation {
   #decisions = new Map()
   #tokens = new Map()
   #operators = 0
+  #decidedLast
 
   constructor(plan) {
     this.#plan = plan
@@ -54,7 +55,12 @@ class Simulation {
     this.#server = new Process(this.world, 'server', { seed })
     // Its clock is right.
     this.#service = new Process(this.world, 'service', { seed })
-    this.judge = new Judge(this.world, { ...settings, isSlow: settings.slowMs > 0 })
+    this.judge = new Judge(this.world, {
+      ...settings,
+      isSlow: settings.slowMs > 0,
+      inboxNow: () => this.#server.now(),
+      serviceNow: () => this.#service.now(),
+    })
     const isRemote = settings.inbox === 'memory'
     if (isRemote)
       this.#engine = new MemoryInbox({ ...retentionOf(settings), [ENVIRONMENT]: this.#server.environment })[
@@ -67,6 +73,7 @@ class Simulation {
     const took = async (process, call, result, askedAt) => {
       if (call === 'begin') this.judge.begun(result, askedAt)
       if (call === 'add' && result.claim) this.judge.begun([result.id], askedAt)
+      this.#afterCall(process, call, result)
       if (!isRemote) return
       const claims = [...(call === 'claim' ? result.entries : []), ...(result?.claim ? [result.claim] : [])]
       for (const { id, token } of claims) this.#tokens.set(id, token)
@@ -89,7 +96,8 @@ class Simulation {
     for (const action of this.#plan.actions)
       this.world.after(action.at, () => {
         this.#actionsLeft--
-        this[`_${action.do}`](action)
+        if (action.call) this.#waiting.push(action)
+        else this[`_${action.do}`](action)
       })
     const isOver = () => this.judge.isOver || this.judge.faults.length > 0
     this.world.watch(LOOKS_EVERY_MS, () => this.#look())
@@ -121,7 +129,7 @@ class Simulation {
   /** The inbox of a process: of its own, or the one that all share. */
   #engineFor(process) {
     if (this.#engine) return this.#database.seenBy(process, this.#engine)
-    const environment = { ...process.environment, now: this.#server.environment.now }
+    const { environment } = process
     const driver = this.#file.driverOf(process)
     const inbox = new SqliteInbox({
       file: this.#file.path,
@@ -142,7 +150,22 @@ class Simulation {
   #lookAtWaiting() {
     const { receivers, workers } = this.#plan.settings
     const able = this.#places.filter(({ isReceiver }) => !isReceiver || workers === 0)
-    this.judge.waits(able, this.#server.environment.now(), receivers + workers === 1)
+    this.judge.waits(able, this.#server.now(), receivers + workers === 1)
+  }
+
+  /** Actions that wait for a call. */
+  #waiting = []
+
+  /** An inbox has carried out a call, and the process does not know it yet. */
+  #afterCall(process, call, result) {
+    const isIn = (action) =>
+      action.call === call &&
+      (action.process === undefined || this.#places[action.process].process === process)
+    const index = this.#waiting.findIndex(isIn)
+    const hasEffect = call === 'add' || (result?.entries?.length ?? result?.size) > 0
+    if (index < 0 || !hasEffect) return
+    const [action] = this.#waiting.splice(index, 1)
+    this.world.after(0, () => this[`_${action.do}`](action))
   }
 
   /** What was begun and has not ended: requests, faults, decisions. */
@@ -156,6 +179,8 @@ class Simulation {
       drift: settings.driftOf[place],
       offsetMs: settings.offsetsMs[place] + (this.#places[place]?.setByMs ?? 0),
     })
+    // The processes that share a file are on one machine.
+    if (this.#file) process.machine = this.#server
     const own = {
       inbox: new Inbox(this.#engineFor(process)),
       logger: false,
@@ -251,6 +276,7 @@ class Simulation {
     const signedAtMs = this.#signatureTime(action)
     const sent = { ...action, signedAt: new Date(signedAtMs).toUTCString() }
     sent.known = this.judge.knows(sent)
+    this.judge.sends(sent)
     const request = requestOf(action, signedAtMs)
     let isAnswered = false
     const answered = (answer) => {
@@ -267,7 +293,7 @@ class Simulation {
   }
 
   #signatureTime({ callback, as }) {
-    const now = this.#service.environment.now()
+    const now = this.#service.now()
     if (as === 'new' || !this.#signedAt.has(callback.number)) {
       if (!this.#signedAt.has(callback.number)) this.#signedAt.set(callback.number, now)
     }
@@ -287,9 +313,10 @@ class Simulation {
     this.world.after(forMs, () => this.#start(place))
   }
 
-  _stop({ process: place, forMs }) {
+  _stop({ process: place, forMs, lingersMs = 0 }) {
     const at = this.#places[place]
     if (at.process.isDead || at.stops) return
+    at.process.stops = true
     this.world.note(at.process.name, 'stops')
     this.judge.trouble(at.process, forMs)
     at.isReady = false
@@ -299,8 +326,11 @@ class Simulation {
       if (isOver) return
       isOver = true
       this.world.note(at.process.name, 'has stopped')
-      at.process.kill()
-      this.world.after(forMs, () => this.#start(place))
+      at.process.stoppedAt = this.world.time
+      this.world.after(lingersMs, () => {
+        at.process.kill()
+        this.world.after(forMs, () => this.#start(place))
+      })
     }
     at.program.stop().then(gone, gone)
     // What starts it has no patience without end.
@@ -315,12 +345,20 @@ class Simulation {
     this.judge.trouble(process, forMs)
   }
 
-  _clock({ byMs }) {
+  _clock({ process: place, byMs }) {
+    const { leaseMs } = this.#plan.settings
+    if (place !== undefined && !this.#file) {
+      const at = this.#places[place]
+      this.world.note(at.process.name, `its clock is set by ${byMs} ms`)
+      at.process.setClock(byMs)
+      at.setByMs += byMs
+      return this.judge.trouble(at.process, leaseMs)
+    }
     this.world.note('server', `its clock is set by ${byMs} ms`)
     this.#server.setClock(byMs)
     this.judge.clockIsSet()
     // The begin of a run may have been recorded before, and its handlers begin after it.
-    this.judge.trouble(undefined, this.#plan.settings.leaseMs)
+    this.judge.trouble(undefined, leaseMs)
   }
 
   _database(action) {
@@ -334,7 +372,8 @@ class Simulation {
   #breaks(name, target, { faults, forMs }) {
     this.world.note(name, `${JSON.stringify(faults)} for ${forMs.toFixed(0)} ms`)
     Object.assign(target.faults, faults)
-    this.judge.trouble(undefined, forMs + 10_000)
+    const isBrief = ['fails', 'loses', 'locked', 'full'].some((fault) => faults[fault])
+    this.judge.trouble(undefined, forMs + 10_000, isBrief ? forMs : undefined)
     this.#underWay++
     this.world.after(forMs, () => {
       for (const fault of Object.keys(faults)) target.faults[fault] = 0
@@ -343,18 +382,20 @@ class Simulation {
   }
 
   /** An operator looks at the entries, and decides about one of them. */
-  async _decide({ action, entry, again }) {
+  async _decide({ action, entry, again, fits }) {
     const { seed } = this.#plan
     const process = new Process(this.world, `operator ${++this.#operators}`, { seed })
+    if (this.#file) process.machine = this.#server
     const engine = this.#engineFor(process)
     process.decision = { action, again }
     this.#underWay++
     try {
       await engine.open()
       const { entries } = await engine.list({}, {})
-      if (entries.length > 0) {
-        const { id } = entries[Math.floor(entry * entries.length)]
+      const id = entry === undefined ? this.#decidedLast : chosen(entries, entry, fits && FITS[action])?.id
+      if (id !== undefined) {
         const result = await engine.act(id, action, { by: 'operator', again })
+        if (result.done) this.#decidedLast = id
         this.world.note(process.name, `${action} of entry ${id}: ${result.done ? 'done' : result.code}`)
       }
       await engine.close()
@@ -364,6 +405,20 @@ class Simulation {
     process.kill()
     this.#underWay--
   }
+}
+
+/** In which states an action does something. */
+const FITS = {
+  retry: ['dead', 'handled', 'retrying'],
+  release: ['quarantined'],
+  discard: ['dead', 'stored', 'retrying', 'unhandled', 'quarantined'],
+  undo: ['stored', 'retrying', 'unhandled', 'discarded'],
+}
+
+function chosen(entries, which, states) {
+  const fitting = states ? entries.filter(({ state }) => states.includes(state)) : []
+  const among = fitting.length > 0 ? fitting : entries
+  return among[Math.floor(which * among.length)]
 }
 
 function retentionOf({ retentionMs }) {

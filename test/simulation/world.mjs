@@ -111,6 +111,8 @@ function promisesFollowed() {
 export class Process {
   isDead = false
   pausedUntil = 0
+  /** Whose clock of the day it has; its own if undefined. */
+  machine
   /** Called once when it dies. */
   atDeath = () => {}
   #world
@@ -146,12 +148,20 @@ export class Process {
     this.#offsetMs += byMs
   }
 
+  now() {
+    if (this.machine) return this.machine.now()
+    return Math.floor(BEGINS_AT + this.#startedAt + this.#passed() + this.#offsetMs)
+  }
+
+  #passed() {
+    return (this.#world.time - this.#startedAt) * (1 + this.#drift)
+  }
+
   /** What the package takes from its process. */
   get environment() {
-    const passed = () => (this.#world.time - this.#startedAt) * (1 + this.#drift)
     return {
-      now: () => Math.floor(BEGINS_AT + this.#startedAt + passed() + this.#offsetMs),
-      monotonic: passed,
+      now: () => this.now(),
+      monotonic: () => this.#passed(),
       setTimeout: (run, ms) => this.#timeout(run, ms / (1 + this.#drift)),
       clearTimeout: (timeout) => this.#world.cancel(timeout?.happening),
       setImmediate: (run) => this.#immediate(run),
