@@ -1,10 +1,10 @@
 import type { AddResult, Arrival } from '../engine.js'
 import { InboxConflict } from './inbox-error.js'
-import { insertNew } from './insert-new.js'
+import { insertNew, type StoringSettings } from './insert-new.js'
 import { lockOrdersOfNew, promoteNext } from './order.js'
 import { recordKnown } from './record-known.js'
 import { textKey } from './text-key.js'
-import type { Transaction, TransactionSettings } from './transaction.js'
+import type { Transaction } from './transaction.js'
 
 /** An arrival. It cannot be new if it has been tried as a new one already. */
 export interface TriedArrival {
@@ -16,7 +16,7 @@ export interface TriedArrival {
 export async function addAll(
   tx: Transaction,
   given: readonly TriedArrival[],
-  settings: TransactionSettings,
+  settings: StoringSettings,
 ): Promise<{ results: AddResult[]; isAnyDue: boolean }> {
   const arrivals = given.map(({ arrival }) => arrival)
   // Trying the others again would take 17 percent of the processor time of a repeat.

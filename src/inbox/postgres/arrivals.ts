@@ -2,8 +2,9 @@ import type { AddResult, Arrival } from '../engine.js'
 import { addAll, type TriedArrival } from './add.js'
 import { Batches } from './batches.js'
 import type { InboxDatabase } from './inbox-database.js'
+import { CommonHeaders } from './common-headers.js'
 import { busyError, isFault } from './inbox-error.js'
-import { insertNew } from './insert-new.js'
+import { insertNew, type StoringSettings } from './insert-new.js'
 import type { TransactionSettings } from './transaction.js'
 
 /**
@@ -12,14 +13,14 @@ import type { TransactionSettings } from './transaction.js'
  */
 export class Arrivals {
   readonly #database: InboxDatabase
-  readonly #settings: TransactionSettings
+  readonly #settings: StoringSettings
   readonly #onDue: () => void
   readonly #new: Batches<Arrival, AddResult | typeof NOT_NEW | undefined>
   readonly #others: Batches<TriedArrival, AddResult>
 
   constructor(database: InboxDatabase, settings: TransactionSettings, onDue: () => void) {
     this.#database = database
-    this.#settings = settings
+    this.#settings = { ...settings, commonHeaders: new CommonHeaders() }
     this.#onDue = onDue
     const bytesOf = ({ callback }: Arrival) => callback.rawBody.length
     const orderOf = ({ orderKey }: Arrival) => orderKey

@@ -2,7 +2,7 @@ import { ownSubscriptionId } from '../../callback/callback.js'
 import type { Arrival } from '../engine.js'
 import { IDENTITY_BYTES, writeIdentity } from '../identity.js'
 import { bigintArray, byteaArray, integerArray, textArray, uuidArray } from './binary-arrays.js'
-import { storedHeaders } from '../stored-headers.js'
+import type { CommonHeaders } from './common-headers.js'
 import { storedText } from './sql-text.js'
 import { textKey, typeKey } from './text-key.js'
 
@@ -13,7 +13,6 @@ const TEXTS: readonly TextOf[] = [
   ({ callback }) => storedText(callback.idempotencyKey),
   ({ bodyId }) => storedOrNull(bodyId),
   ({ traceContext }) => storedOrNull(traceContext),
-  ({ headers }) => storedHeaders(headers),
 ]
 const BIGINTS: readonly NumberOf[] = [
   ({ orderKey }) => (orderKey === undefined ? null : BigInt(textKey(orderKey))),
@@ -21,7 +20,7 @@ const BIGINTS: readonly NumberOf[] = [
   ({ callback }) => BigInt(Number(callback.receivedAt)),
 ]
 
-/** The columns of a source. */
+/** The columns of a source, before that of the headers. */
 const SOURCE: readonly TextOf[] = [
   ({ callback }) => storedText(callback.subscription.eventTypeName),
   ({ callback }) => storedText(callback.subscription.callbackUrl),
@@ -36,20 +35,27 @@ const ownType: TextOf = ({ callback }) =>
  * The first parameters of `store_new`: one array for each column. Consecutive arrivals of the same source and type share one element of
  * the columns that follow from these. The id of a source is a hash of its columns, so that no process has to look it up.
  */
-export function columnsOf(arrivals: readonly Arrival[]): unknown[] {
+export function columnsOf(arrivals: readonly Arrival[], commonHeaders: CommonHeaders): unknown[] {
+  const headers = arrivals.map((arrival) => commonHeaders.divide(arrival))
   const representatives: Arrival[] = []
+  const sharedHeaders: (string | null)[] = []
   const sharedAt: number[] = []
   const identities = Buffer.allocUnsafe(arrivals.length * IDENTITY_BYTES)
   for (const [index, arrival] of arrivals.entries()) {
     const last = representatives.at(-1)
-    if (last === undefined || !areAlike(last, arrival)) representatives.push(arrival)
+    const { common } = headers[index]!
+    if (last === undefined || common !== sharedHeaders.at(-1) || !areAlike(last, arrival)) {
+      representatives.push(arrival)
+      sharedHeaders.push(common)
+    }
     sharedAt.push(representatives.length)
     writeIdentity(arrival, identities, index * IDENTITY_BYTES)
   }
-  const sources = SOURCE.map((valueOf) => representatives.map(valueOf))
+  const sources = [...SOURCE.map((valueOf) => representatives.map(valueOf)), sharedHeaders]
   const sourceId = (_: unknown, index: number) => BigInt(sourceKey(sources.map((column) => column[index]!)))
   return [
     ...TEXTS.map((valueOf) => textArray(arrivals.map(valueOf))),
+    textArray(headers.map(({ own }) => own)),
     ...BIGINTS.map((valueOf) => bigintArray(arrivals.map(valueOf))),
     bigintArray(representatives.map(sourceId)),
     ...sources.map(textArray),
@@ -69,9 +75,11 @@ export function sourceKey(columns: readonly (string | null)[]): string {
 /** The types of these parameters. */
 export const COLUMN_TYPES = [
   ...TEXTS.map(() => 'text[]'),
+  'text[]',
   ...BIGINTS.map(() => 'bigint[]'),
   'bigint[]',
   ...SOURCE.map(() => 'text[]'),
+  'text[]',
   'text[]',
   'bigint[]',
   'integer[]',

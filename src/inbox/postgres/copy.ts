@@ -3,6 +3,7 @@ import { VERSIONS_PAGE, type CopiedEntry, type CopyMarks, type EntryVersion } fr
 import type { StoredState } from '../states.js'
 import { bufferOf, type BigInteger } from '../stored-entry.js'
 import { sourceKey } from './arriving-rows.js'
+import { wholeHeaders } from './common-headers.js'
 import { wholeEntries } from './filter.js'
 import { lockOrderKeys, promoteNext } from './order.js'
 import { originalText, storedText } from './sql-text.js'
@@ -98,6 +99,7 @@ interface EntryRow extends CommonRow {
   readonly body_id: string | null
   readonly trace_context: string | null
   readonly headers: string | null
+  readonly common_headers: string | null
   readonly body: Uint8Array
 }
 
@@ -159,7 +161,7 @@ function copiedEntry(
     secretFingerprint: originalText(row.secret_fingerprint),
     bodyId: original(row.body_id),
     traceContext: original(row.trace_context),
-    headers: row.headers,
+    headers: wholeHeaders({ common: row.common_headers, own: row.headers }),
     body: base64(row.body),
     repeats: repeats.map(({ signature, signed_at: signedAt }) => ({
       signature: base64OfUuid(signature),
@@ -189,6 +191,7 @@ function rowOf(entry: CopiedEntry): object {
     stored(entry.description),
     stored(entry.subscriptionId),
     entry.secretFingerprint,
+    null,
   ]
   return {
     ...entry,
@@ -251,7 +254,7 @@ const VERSIONS = `
 const ENTRIES = `
   SELECT ${COMMON}, idempotency_key, key_hash, body_hash, coalesce(due_set_at, received_at) AS due_set_at, order_key::text, begun_by, begun_at, handled_at,
     past_attempts::text, received_at, reason, subscribed_type, callback_url, description, subscription_id,
-    secret_fingerprint, body_id, trace_context, headers, body
+    secret_fingerprint, body_id, trace_context, headers, common_headers, body
   FROM ${wholeEntries('entries.id = ANY ($1::bigint[])')} JOIN contents USING (id) ORDER BY id`
 const REPEATS = `
   SELECT repeat_of AS entry_id, signature, signed_at FROM entries

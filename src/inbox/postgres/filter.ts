@@ -23,7 +23,7 @@ export function wholeEntries(where: string, bounds: readonly string[] = [], fenc
   return `(
   SELECT entries.id, signed_at, received_at, entries.order_key, key_hash, body_hash, signature, kind = 0 AS known, replayed,
     idempotency_key, body_id, coalesce(event_type, subscribed_type) AS event_type, subscribed_type, callback_url, description,
-    subscription_id, secret_fingerprint, coalesce(ended.state, due.state) AS state, coalesce(ended.token, due.token) AS token, due.type,
+    subscription_id, secret_fingerprint, sources.headers AS common_headers, coalesce(ended.state, due.state) AS state, coalesce(ended.token, due.token) AS token, due.type,
     due.due_at, due.due_set_at, due.ready, coalesce(ended.attempts, due.attempts) AS attempts,
     coalesce(ended.reason, due.reason) AS reason, coalesce(ended.past_attempts, due.past_attempts) AS past_attempts,
     coalesce(ended.begun_at, due.begun_at) AS begun_at,

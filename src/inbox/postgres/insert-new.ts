@@ -2,8 +2,14 @@ import type { EntryId } from '../../callback/callback.js'
 import type { Arrival } from '../engine.js'
 import { COLUMN_TYPES, columnsOf } from './arriving-rows.js'
 import { callLeaseFunction, type LeaseRow } from './call-lease-function.js'
+import type { CommonHeaders } from './common-headers.js'
 import { storedText } from './sql-text.js'
 import type { Transaction, TransactionSettings } from './transaction.js'
+
+export interface StoringSettings extends TransactionSettings {
+  /** What this process has learned. */
+  readonly commonHeaders: CommonHeaders
+}
 
 /**
  * Stores those of which neither the signature nor the key is known and that were signed later than what was deleted. Returns
@@ -15,7 +21,7 @@ import type { Transaction, TransactionSettings } from './transaction.js'
 export async function insertNew(
   all: Transaction['all'],
   arrivals: readonly Arrival[],
-  settings: TransactionSettings,
+  settings: StoringSettings,
   suspicion?: string,
 ): Promise<(EntryId | undefined)[] | undefined> {
   if (arrivals.length === 0) return []
@@ -26,7 +32,10 @@ export async function insertNew(
     return isNew
   })
   const tried = arrivals.filter((_, index) => isFirst[index])
-  const values = [...columnsOf(tried), suspicion === undefined ? null : storedText(suspicion)]
+  const values = [
+    ...columnsOf(tried, settings.commonHeaders),
+    suspicion === undefined ? null : storedText(suspicion),
+  ]
   const rows = await callLeaseFunction<StoredRow>(all, settings, 'store_new', PARAMETERS, values)
   const ids = rows?.[0]!.stored_ids.split(' ').values()
   return ids && isFirst.map((is) => (is ? ids.next().value! || undefined : undefined))

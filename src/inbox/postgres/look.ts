@@ -11,6 +11,7 @@ import {
   type ShownRow,
   type SummaryRow,
 } from '../stored-entry.js'
+import { wholeHeaders } from './common-headers.js'
 import { rowId } from './entry-id.js'
 import { SHOWN_STATE, wholeEntries } from './filter.js'
 import { originalText } from './sql-text.js'
@@ -20,9 +21,15 @@ import type { Transaction } from './transaction.js'
 export async function show(tx: Transaction, id: EntryId): Promise<Entry | undefined> {
   const row = rowId(id)
   if (row === undefined) return undefined
-  const [found] = await tx.all<ShownSummaryRow & ShownRow>(SHOW, await typesWithHandlers(tx), row)
+  const [found] = await tx.all<DividedRow>(SHOW, await typesWithHandlers(tx), row)
   if (!found) return undefined
-  return entryOf(shownSummary(found), found, await tx.all<HistoryRow>(HISTORY, row), originalText)
+  const headers = wholeHeaders({ common: found.common_headers, own: found.headers })
+  return entryOf(
+    shownSummary(found),
+    { ...found, headers },
+    await tx.all<HistoryRow>(HISTORY, row),
+    originalText,
+  )
 }
 
 /** The summary of a row with `SHOWN_COLUMNS`. */
@@ -59,6 +66,10 @@ export interface ShownSummaryRow extends SummaryRow {
   readonly shown_due_at: BigInteger | null
 }
 
+interface DividedRow extends ShownSummaryRow, ShownRow {
+  readonly common_headers: string | null
+}
+
 interface RelatedRow {
   readonly id: BigInteger
   readonly state: InboxState
@@ -73,7 +84,7 @@ export const SHOWN_COLUMNS = `
   CASE WHEN ready AND ${SHOWN_STATE} <> 'unhandled' THEN due_at END AS shown_due_at`
 
 const SHOW = `
-  SELECT ${SHOWN_COLUMNS}, body, headers, trace_context, begun_at, handled_at, past_attempts::text AS past_attempts, is_running
+  SELECT ${SHOWN_COLUMNS}, body, headers, trace_context, begun_at, handled_at, past_attempts::text AS past_attempts, is_running, common_headers
   FROM ${wholeEntries('entries.id = $2::bigint')} JOIN contents USING (id) WHERE id = $2::bigint`
 const HISTORY =
   'SELECT at, action, person, reason, before FROM history WHERE entry_id = $1::bigint ORDER BY id'

@@ -41,7 +41,9 @@ export const MIGRATIONS: readonly Migration[] = [
     -- which secret signed it
     secret_fingerprint text NOT NULL,
     -- when the secret was used last; it is set at most once a minute
-    last_signed_at bigint NOT NULL
+    last_signed_at bigint NOT NULL,
+    -- JSON, as text because it may contain U+0000
+    headers text
   );
 
   -- What arrived and who it is. Only decisions of operators change a row.
@@ -84,7 +86,7 @@ export const MIGRATIONS: readonly Migration[] = [
   CREATE TABLE contents (
     id bigint PRIMARY KEY,
     trace_context text,
-    -- JSON, as text because it may contain U+0000
+    -- the others; a number stands for so many of the source
     headers text,
     body bytea NOT NULL
   ) WITH (${VACUUMED_EARLY});

@@ -3,9 +3,9 @@ import { QUARANTINE_REASON } from '../quarantine-reason.js'
 import { hexOf, identityOf } from '../identity.js'
 import { countCopies, type Copy } from './copies.js'
 import { InboxConflict } from './inbox-error.js'
-import { insertNew } from './insert-new.js'
+import { insertNew, type StoringSettings } from './insert-new.js'
 import { isSignedAnew, recogniseArrivals, type Recognised } from './recognise-arrivals.js'
-import type { Transaction, TransactionSettings } from './transaction.js'
+import type { Transaction } from './transaction.js'
 
 /**
  * Decides on arrivals that are suspect, or whose key or signature is known, and records them. Returns the results in the order of
@@ -15,7 +15,7 @@ import type { Transaction, TransactionSettings } from './transaction.js'
 export async function recordKnown(
   tx: Transaction,
   arrivals: readonly Arrival[],
-  settings: TransactionSettings,
+  settings: StoringSettings,
 ): Promise<AddResult[]> {
   if (arrivals.length === 0) return []
   const duplicates = independentDuplicates(await recogniseArrivals(tx, arrivals))
@@ -57,11 +57,7 @@ function independentDuplicates(recognised: readonly Recognised[]): Map<number, R
 }
 
 /** Decides on one arrival that is suspect, or whose key or signature is known, and records it. */
-async function recordOne(
-  tx: Transaction,
-  arrival: Arrival,
-  settings: TransactionSettings,
-): Promise<AddResult> {
+async function recordOne(tx: Transaction, arrival: Arrival, settings: StoringSettings): Promise<AddResult> {
   const [found] = await recogniseArrivals(tx, [arrival])
   const { recognition, knownId, signedId, suspectId } = found!
   const isKept = recognition !== 'duplicate' && recognition !== 'new' && suspectId !== null
@@ -98,7 +94,7 @@ const NOT_STORED =
 async function quarantine(
   tx: Transaction,
   arrival: Arrival,
-  settings: TransactionSettings,
+  settings: StoringSettings,
   why: QuarantineCause,
   reason: string,
 ): Promise<AddResult> {

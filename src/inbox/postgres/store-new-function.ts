@@ -16,7 +16,7 @@ export const STORE_NEW_FUNCTION = leaseFunction({
   parameters: `given_idempotency_keys text[], given_body_ids text[], given_trace_contexts text[], given_headers text[],
     given_order_keys bigint[], given_signed_at bigint[], given_received_at bigint[],
     shared_sources bigint[], shared_subscribed_types text[], shared_callback_urls text[], shared_descriptions text[],
-    shared_subscription_ids text[], shared_secret_fingerprints text[], shared_event_types text[], shared_types bigint[],
+    shared_subscription_ids text[], shared_secret_fingerprints text[], shared_headers text[], shared_event_types text[], shared_types bigint[],
     given_shared_at integer[], given_bodies bytea[], given_key_hashes uuid[], given_body_hashes uuid[], given_signatures uuid[],
     suspicion text`,
   returns: 'one row',
@@ -71,11 +71,11 @@ export const STORE_NEW_FUNCTION = leaseFunction({
     INTO stored_ids, earliest_stored FROM arriving LEFT JOIN stored ON stored.id = arriving.id;
 
     -- At the end: until its commit, others that store the first callbacks of a source wait for this one.
-    INSERT INTO sources (id, subscribed_type, callback_url, description, subscription_id, secret_fingerprint, last_signed_at)
+    INSERT INTO sources (id, subscribed_type, callback_url, description, subscription_id, secret_fingerprint, headers, last_signed_at)
     SELECT given.*, latest_signed FROM unnest(
       shared_sources, shared_subscribed_types, shared_callback_urls, shared_descriptions, shared_subscription_ids,
-      shared_secret_fingerprints
-    ) AS given (id, subscribed_type, callback_url, description, subscription_id, secret_fingerprint)
+      shared_secret_fingerprints, shared_headers
+    ) AS given (id, subscribed_type, callback_url, description, subscription_id, secret_fingerprint, headers)
     WHERE (SELECT sources.id FROM sources WHERE sources.id = given.id) IS NULL ORDER BY given.id ON CONFLICT DO NOTHING;
     -- What is locked is being set by another session.
     UPDATE sources SET last_signed_at = latest_signed WHERE id = ANY (ARRAY(

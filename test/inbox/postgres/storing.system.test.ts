@@ -1,4 +1,7 @@
 import pg from 'pg'
+import type { InboxEngine } from '../../../src/inbox/engine.js'
+import { ENGINE, Inbox } from '../../../src/inbox/inbox.js'
+import { storedHeaders } from '../../../src/inbox/stored-headers.js'
 import { arrival } from '../../support/arrivals.js'
 import { describeWithAnyDatabase } from '../../support/postgres-inbox.js'
 import { roleWithSettings, settingsOfCommits } from '../../support/postgres-role.js'
@@ -130,6 +133,34 @@ describeWithAnyDatabase('storing callbacks in PostgreSQL', (database) => {
     await expect(inbox.add(arrival())).rejects.toMatchObject({ message })
     await database.query(`SELECT setval('${schema}.entries_id', max(id)) FROM ${schema}.entries`)
     expect((await inbox.add(arrival())).result).toBe('stored')
+  })
+
+  it('keeps the headers that callbacks have in common once, and shows each callback with its own', async () => {
+    const schema = database.newSchema()
+    const inbox = database.inboxOn(schema)
+    const headersOf = (number: number) => ({
+      pairs: [
+        ['User-Agent', 'a'.repeat(200)],
+        ['X-Request-Id', String(number)],
+        ['Accept', '*/*'],
+      ] as const,
+      isCut: number % 2 === 0,
+    })
+    const arrivals = Array.from({ length: 40 }, (_, number) => ({ ...arrival(), headers: headersOf(number) }))
+    const added = await Promise.all(arrivals.map((each) => inbox.add(each)))
+    for (const [number, { id }] of added.entries())
+      expect((await inbox.show(id))?.headers).toEqual(headersOf(number))
+    const engine: InboxEngine = Reflect.get(Inbox.prototype, ENGINE, inbox)
+    const [copied] = await engine.copying!.read([Number(added[39]!.id)])
+    expect(copied!.headers).toBe(storedHeaders(headersOf(39)))
+    const { rows } = await database.query(
+      `SELECT max(length(contents.headers)) AS longest, count(*) FROM ${schema}.contents JOIN ${schema}.entries USING (id)
+      GROUP BY source ORDER BY min(id)`,
+    )
+    expect(rows).toEqual([
+      { longest: expect.any(Number), count: '32' },
+      { longest: JSON.stringify([1, 'X-Request-Id', '39', 1, true]).length, count: '8' },
+    ])
   })
 
   it('writes bodies and headers once, whatever becomes of the entry, and deletes them with it', async () => {
