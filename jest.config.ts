@@ -3,7 +3,7 @@ import type { Config } from 'jest'
 
 /**
  * *.system.test.ts start, kill and restart programs and servers, which takes longer than all other tests together. *.slow.test.ts
- * take long and prove the tools, or more of the same. .ci/run runs quick and system tests on every version of Node.
+ * take long and prove the tools, or more of the same. .ci/run tries quick ones on every version of Node, and all system tests on 24.
  */
 const TEST_FILES: Record<string, string[]> = {
   quick: ['**/*.test.ts', '!**/*.{system,slow}.test.ts'],

@@ -12,8 +12,6 @@ const numberOf = (page: Page, state: string) => page.locator(`.tile.${state} .co
 describeWithChromium('the pages of the console in a browser', () => {
   it.each([
     ['light', 360],
-    ['light', 2_560],
-    ['dark', 360],
     ['dark', 2_560],
   ] as const)(
     'has no finding of axe and no scroll bar of the page in %s at %d pixels',

@@ -155,6 +155,8 @@ async function look(file: string, answered: readonly string[]) {
 const beginningsOf = (file: string) => readFileSync(`${file}-wal`).readUInt32BE(12)
 
 const SOUND = { lost: 0, isSound: true }
+// Several waits, of which each has its own time limit.
+jest.setTimeout(120_000)
 const itOnFailingDisk = itWhere(canMakeFailingDisks('ext4'), 'root, loop devices and mke2fs')
 
 itOnFailingDisk(
