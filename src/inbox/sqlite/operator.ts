@@ -83,8 +83,7 @@ interface RelatedRow {
   readonly accepted: 0 | 1
 }
 
-// Each part of the union is a search by an index. Of signatures stored by a version that did not store their time, the
-// last part finds none.
+// Each part of the union is a search by an index.
 const RELATED = `
   WITH signed (id) AS (
     SELECT id FROM entries WHERE signed_at = ?3 AND signature = ?4
