@@ -171,6 +171,11 @@ export class Worker {
     const held = this.#running.get(entry.id)
     const hasBegun = begun !== undefined || entry.begun === true
     if (held && !isSameCallback(held.entry, entry)) return this.#handleLater(entry, held, hasBegun)
+    if (held && isRetried(held.entry, entry)) {
+      // The end of this run was recorded, and that answer was lost, or another process has recorded one. It must not end the new claim.
+      Object.assign(held, { ended: held.entry, entry, leaseEndsAt, lost: true })
+      return abortRun(held, new Error('an operator has retried the entry: its earlier claim has ended'))
+    }
     if (held) {
       // Its lease ended, and no other process claimed it. Its handlers are still running, and then end the new claim: an entry
       // must not be handled twice at the same time, or again if it was handled while the inbox could not be reached.
@@ -317,6 +322,11 @@ export class Worker {
 
 function isSameCallback({ callback: one }: ClaimedEntry, { callback: other }: ClaimedEntry): boolean {
   return one.idempotencyKey === other.idempotencyKey && one.subscription.id === other.subscription.id
+}
+
+/** Whether an operator has retried an entry since a claim of it: its attempts are then counted anew. */
+function isRetried(held: ClaimedEntry, entry: ClaimedEntry): boolean {
+  return entry.replayed && (!held.replayed || entry.attempt <= held.attempt)
 }
 
 function stepOf({ entry: { id, callback, attempt } }: Run): AttemptStep & { readonly entryId: EntryId } {

@@ -109,6 +109,12 @@ const FENCING = [
   ['a claim in memory has the token of the claim before it', MEMORY_CLAIMS, 'entry.token++\n', '\n', memory],
   ['what a process claims again runs beside itself', WORKER, 'if (held) {', 'if (held && held.lost) {'],
   [
+    'what an operator has retried is ended by the run before',
+    WORKER,
+    'if (held && isRetried(held.entry, entry)) {',
+    'if (false) {',
+  ],
+  [
     'handlers go on after their lease was lost',
     LEASES,
     "abortRun(run, new Error('the lease of this entry was lost: another worker handles it'))",

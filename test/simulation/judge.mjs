@@ -162,7 +162,9 @@ export class Judge {
       if (from === to) continue
       this.#checkMove(id, to, from)
       if (!after) this.#pruned.push(before)
-      this.#since.set(id, this.#world.time)
+      // What is restored ended when it had ended before.
+      const since = calls.includes('undo') ? this.#sinceBefore.get(id) : undefined
+      this.#since.set(id, since ?? this.#world.time)
       const by = [...new Set(calls)].join(' + ')
       const who = this.#nameOf(after ?? before)
       this.#world.note(
@@ -215,6 +217,7 @@ export class Judge {
     } else {
       this.#undoable.set(id, stateOf(before))
       this.#copiesAtDecision.set(id, before.copies)
+      this.#sinceBefore.set(id, this.#since.get(id))
     }
     if (action === 'retry' && before.state === 'handled' && !again)
       this.fault(`entry ${id} was handled, and is tried again`)
@@ -227,6 +230,7 @@ export class Judge {
   }
 
   #copiesAtDecision = new Map()
+  #sinceBefore = new Map()
 
   #checkUndo(before, after, again) {
     const { id, bodyId, idempotencyKey, copies } = after

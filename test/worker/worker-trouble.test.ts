@@ -54,6 +54,25 @@ test('a worker handles a callback that a new file has given the id of one that i
 })
 
 describe('a worker whose inbox is out of order', () => {
+  it('handles an entry that an operator retries before the worker knows that its end was recorded', async () => {
+    const { store, becomes, called, set, inbox } = troubled({ handler: 'manual', pollMs: 1 })
+    set('settle', async (call) => {
+      await call()
+      return away()
+    })
+    const id = await store()
+    const first = await called(1)
+    first.succeed()
+    await becomes(id, 'handled')
+    set('settle', away)
+    expect(await inbox.act(id, 'retry', 'operator', { again: true })).toEqual({ done: true })
+    await becomes(id, 'running')
+    set('settle', undefined)
+    const second = await called(2)
+    second.succeed()
+    await becomes(id, 'handled', 1)
+  })
+
   it('goes on by itself once entries can be claimed again, and logs the first failed claim and the end of the trouble', async () => {
     const { store, becomes, set, calls, log } = troubled()
     set('claim', away)
