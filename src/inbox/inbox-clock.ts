@@ -35,6 +35,11 @@ export class InboxClock {
     return now
   }
 
+  /** To be called when a due time was found that was set by a clock ahead of this one. */
+  isBehind(): void {
+    if (this.unhandledSteps === 0) this.#steps++
+  }
+
   /** A number that is not 0 while due times may have been set by a clock that was ahead of this one. */
   get unhandledSteps(): number {
     return this.#steps === this.#handledSteps ? 0 : this.#steps

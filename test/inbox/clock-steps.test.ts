@@ -111,6 +111,31 @@ it('a file that was last written by a clock far ahead is emptied, and the log sa
   expect((await inbox.claim(INTERRUPTED)).entries).toMatchObject([{ attempt: 2 }])
 })
 
+it('a process gives what another one stored or claimed while the clock was ahead between two of its own claims', async () => {
+  const file = inboxFile()
+  const ahead = inboxOn(file, { clock: fakeClock(NOW + HOUR) })
+  const clock = fakeClock(NOW)
+  const inbox = inboxOn(file, { clock })
+  await inbox.claim(ORDINARY)
+  await ahead.add(arrival({ type: 'running' }))
+  const { entries } = await ahead.claim(ORDINARY)
+  await ahead.begin(entries, LEASE_MS)
+  await ahead.add(arrival({ type: 'stored' }))
+  await ahead.close()
+  expect(await inbox.claim(ORDINARY)).toMatchObject({ entries: [], nextDueInMs: 0 })
+  const stored = await inbox.claim(ORDINARY)
+  expect(stored).toMatchObject({ entries: [{ id: '2' }], clockSetBackMs: HOUR })
+  await settle(inbox, stored.entries[0]!, { move: 'complete' })
+
+  const again = inboxOn(file, { clock: fakeClock(NOW + 2 * HOUR) })
+  await again.claim(INTERRUPTED)
+  await again.close()
+  expect(await inbox.claim(ORDINARY)).toMatchObject({ interruptedIsDue: false, nextDueInMs: 0 })
+  await inbox.claim(ORDINARY)
+  clock.advance(LEASE_MS)
+  expect((await inbox.claim(INTERRUPTED)).entries).toMatchObject([{ id: '1' }])
+})
+
 describe('after the clock was set ahead', () => {
   it('a worker takes nothing that another process may still be handling, and says so once', async () => {
     const clock = fakeClock()

@@ -43,7 +43,7 @@ const WAKE_UPS = [
   [
     'the inbox does not say when the next entry is due',
     SQLITE_CLAIMS,
-    'nextDueInMs: moreIsDue ? undefined : nextDueInMs(db, sql, types, now)',
+    'nextDueInMs: next && next.due_at - now',
     'nextDueInMs: undefined',
     sqlite,
   ],
@@ -250,6 +250,13 @@ const CLOCKS = [
     'due times are not corrected after a step back',
     SQLITE_CLAIMS,
     'if (latest! > now) db.run(SET_ANEW, now, state, Number(id), last)',
+    '',
+    sqlite,
+  ],
+  [
+    'only a clock that a process itself has seen set back is corrected',
+    'inbox/sqlite/sqlite-inbox.ts',
+    'if (isSetAhead) this.#clock.isBehind()',
     '',
     sqlite,
   ],

@@ -222,7 +222,8 @@ export class Judge {
     if (action === 'retry' && before.state === 'handled' && !again)
       this.fault(`entry ${id} was handled, and is tried again`)
     const others = [...this.#entries.values()].filter(
-      (other) => other.id !== id && other.bodyId === after.bodyId && ACCEPTED.includes(stateOf(other)),
+      (other) =>
+        other.id !== id && other.idempotencyKey === after.idempotencyKey && ACCEPTED.includes(stateOf(other)),
     )
     if (action === 'release' && !again && others.length > 0)
       this.fault(`entry ${id} was released beside entry ${others[0].id}`)

@@ -23,7 +23,10 @@ export function claim(
   db: Connection,
   { eventTypes, limit, leaseMs, interrupted = false }: ClaimEntries,
   now: number,
-): Claims {
+): Claims & {
+  /** Whether the clock has been set back since the time of an entry was set: another process may have set it meanwhile. */
+  readonly isSetAhead: boolean
+} {
   const sql = interrupted ? INTERRUPTED : ORDINARY
   // Each type once, or the same entry would be claimed twice.
   const types = eventTypes === 'any' ? distinctTypes(db, sql.where) : [...new Set(eventTypes)]
@@ -45,13 +48,18 @@ export function claim(
       isOrdered: row.is_ordered === 1,
     }
   })
+  const next = moreIsDue ? undefined : nextOf(db, sql, types)
+  const nextInterrupted = nextOf(
+    db,
+    INTERRUPTED,
+    eventTypes === 'any' ? distinctTypes(db, INTERRUPTED.where) : eventTypes,
+  )
   return {
     entries,
     moreIsDue,
-    nextDueInMs: moreIsDue ? undefined : nextDueInMs(db, sql, types, now),
-    interruptedIsDue: (eventTypes === 'any' ? distinctTypes(db, INTERRUPTED.where) : eventTypes).some(
-      (type) => db.all(INTERRUPTED.due, type, now, 1).length > 0,
-    ),
+    nextDueInMs: next && next.due_at - now,
+    interruptedIsDue: nextInterrupted !== undefined && nextInterrupted.due_at <= now,
+    isSetAhead: [next, nextInterrupted].some((each) => each && each.due_set_at - now >= AHEAD_MS),
   }
 }
 
@@ -140,6 +148,14 @@ interface ExaminedRow {
   readonly latest: number | null
 }
 
+interface NextRow {
+  readonly due_at: number
+  readonly due_set_at: number
+}
+
+/** The time of a transaction is taken before it begins, so that another process may write one that is a little later. */
+const AHEAD_MS = 1_000
+
 interface ClaimedRow extends Omit<CallbackRow, keyof SourceRow | 'idempotency_key'> {
   readonly idempotency_key: PackedUuid
   readonly source: number
@@ -166,20 +182,15 @@ function selection(where: string): Selection {
     due: `
       SELECT id, due_at FROM entries WHERE ${where} AND event_type = ? AND due_at <= ?
       ORDER BY due_at, id LIMIT ?`,
-    next: `SELECT min(due_at) AS due_at FROM entries WHERE ${where} AND event_type = ?`,
+    next: `SELECT due_at, due_set_at FROM entries WHERE ${where} AND event_type = ? ORDER BY due_at LIMIT 1`,
   }
 }
 
-function nextDueInMs(
-  db: Connection,
-  { next }: Selection,
-  types: readonly string[],
-  now: number,
-): number | undefined {
-  const dueAt = Math.min(
-    ...types.map((type) => db.get<{ due_at: number | null }>(next, type)?.due_at ?? Infinity),
-  )
-  return dueAt === Infinity ? undefined : dueAt - now
+/** The entry that is due first. */
+function nextOf(db: Connection, { next }: Selection, types: readonly string[]): NextRow | undefined {
+  return types
+    .map((type) => db.get<NextRow>(next, type))
+    .reduce((first, each) => (first && (!each || first.due_at <= each.due_at) ? first : each), undefined)
 }
 
 function renew(

@@ -132,7 +132,11 @@ class SqliteEngine implements InboxEngine {
     if (types.length > 0) this.#askedTypes.recorded(request.eventTypes, claimedAt)
     const entries = claims.entries.map((entry) => ({ ...entry, callback: callbackOfThread(entry.callback) }))
     const clockSetBackMs = corrected && this.#clock.handled(steps, corrected)
-    return { ...claims, entries, clockSetBackMs, ...(corrected?.next && { nextDueInMs: 0 }) }
+    const { isSetAhead, ...found } = claims
+    // The next claim corrects it.
+    if (isSetAhead) this.#clock.isBehind()
+    const isNext = isSetAhead || corrected?.next !== undefined
+    return { ...found, entries, clockSetBackMs, ...(isNext && { nextDueInMs: 0 }) }
   }
 
   async begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
