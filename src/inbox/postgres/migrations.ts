@@ -116,7 +116,8 @@ export const MIGRATIONS: readonly Migration[] = [
     reason text,
     -- a list of lists: number, start, end, result, code, error
     past_attempts jsonb
-  ) WITH (${VACUUMED_EARLY});
+  -- A claim writes the row again. If that does not fit on the page, the log has a lock of the row as well.
+  ) WITH (fillfactor = 50, ${VACUUMED_EARLY});
   CREATE INDEX due_waiting ON due (type, due_at, id) WHERE ready AND begun_by = 0;
   CREATE INDEX due_begun ON due (type, due_at, id) WHERE ready AND begun_by > 0;
   -- The few that are claimed while their handlers have not begun.
