@@ -1,17 +1,13 @@
 import pg from 'pg'
-import { SCHEMA_VERSION } from '../../../src/inbox/postgres/migrations.js'
-import { textKey } from '../../../src/inbox/postgres/text-key.js'
-import { arrival } from '../../support/arrivals.js'
 import { SUBSCRIPTION } from '../../cli/configured.js'
 import { countersign, Sandbox } from '../../cli/program.js'
 import { describeWithAnyDatabase, withFakeClock } from '../../support/postgres-inbox.js'
+import { BATCH, handleBatch } from '../../support/postgres-pages.js'
 
 const sandbox = new Sandbox()
 afterEach(() => sandbox.clean())
 
-const BATCH = 32
 const HANDLED = 2_000
-const LAST = `${SCHEMA_VERSION}, 1000`
 
 describeWithAnyDatabase('a PostgresInbox while another session holds a snapshot', (database) => {
   it('ends entries with as many pages as before, although no dead row can be removed', async () => {
@@ -19,7 +15,7 @@ describeWithAnyDatabase('a PostgresInbox while another session holds a snapshot'
     const inbox = database.inboxOn(schema)
     await inbox.open()
     const [worker, reader] = [await connected(database), await connected(database)]
-    const live = () => handleBatch(worker, schema, () => addBatch(inbox))
+    const live = () => handleBatch(worker, schema, inbox)
     // The session keeps the plans of its first calls, which are made for tables that are almost empty.
     const before = await live()
     await reader.query(`BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM ${schema}.entries`)
@@ -61,33 +57,4 @@ async function connected({ connectionString }: { readonly connectionString: stri
   const client = new pg.Client(connectionString)
   await client.connect()
   return client
-}
-
-async function addBatch(inbox: { add(given: ReturnType<typeof arrival>): Promise<unknown> }): Promise<void> {
-  await Promise.all(Array.from({ length: BATCH }, () => inbox.add(arrival())))
-}
-
-/** How many pages each of the functions reads for a batch of new entries. */
-async function handleBatch(client: pg.Client, schema: string, add: () => Promise<void>) {
-  await add()
-  const call = (sql: string) => pagesOf(client, `SELECT * FROM ${schema}.${sql}`)
-  const claim = await call(
-    `claim_entries(ARRAY[${textKey('transfers.book-completed')}], ${BATCH}, 60000, false, 99, ${LAST})`,
-  )
-  const { rows } = await client.query<{ ids: string; tokens: string }>(
-    `SELECT array_agg(id)::text AS ids, array_agg(token)::text AS tokens FROM ${schema}.due WHERE state = 'running'`,
-  )
-  const held = `'${rows[0]!.ids}', '${rows[0]!.tokens}'`
-  const all = (value: string) => `array_fill(${value}, ARRAY[${BATCH}])`
-  const ends = `${all("'handled'::text")}, ${all('NULL::bigint')}, ${all('NULL::text')}, ${all('false')}, ${all("'handled'::text")}`
-  const settle = await call(`settle_entries(${held}, ${ends}, ${all('NULL::text')}, 1, ${LAST})`)
-  return { claim, settle }
-}
-
-async function pagesOf(client: pg.Client, sql: string): Promise<number> {
-  const { rows } = await client.query<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(
-    `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${sql}`,
-  )
-  const { Plan: plan } = rows[0]!['QUERY PLAN'][0]
-  return plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!
 }

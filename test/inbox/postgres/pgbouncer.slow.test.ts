@@ -5,7 +5,7 @@ import { arrival } from '../../support/arrivals.js'
 import { describeWithDatabase } from '../../support/postgres-inbox.js'
 import { findProgram, freePort, ServerProcess, temporaryFolder } from '../../support/server-program.js'
 
-const ANY = { eventTypes: 'any', limit: 20, leaseMs: 60_000 } as const
+const ANY = { eventTypes: 'any', limit: 20, leaseMs: 60_000, beginBelow: 1 } as const
 const PGBOUNCER = findProgram('pgbouncer')
 if (!PGBOUNCER)
   process.stderr.write('tests with PgBouncer are skipped; to install it: apt-get install pgbouncer\n')
@@ -28,7 +28,7 @@ describeWithDatabase('behind PgBouncer in transaction mode', (database) => {
     const work = async (inbox: (typeof inboxes)[number]) => {
       while (handled < given.length) {
         const { entries } = await inbox.claim(ANY)
-        await inbox.begin(entries, 60_000)
+        expect(entries.every(({ begun }) => begun)).toBe(true)
         for (const claim of entries) {
           const result = await inbox.transact(claim, { timeoutMs: 5_000 }, async (transaction) => {
             await transaction.query('SELECT $1::text', ['a'])
