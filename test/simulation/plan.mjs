@@ -31,6 +31,7 @@ export function planOf(seed, inboxes = INBOXES) {
     ...callbacksOf(random, moments, settings),
     ...(settings.isCalm ? [] : faultsOf(random, moments, settings)),
     ...decisionsOf(random, moments, settings),
+    ...(settings.isCalm ? [] : deletedOf(random, settings)),
   ].sort((one, other) => one.at - other.at)
   return { seed, settings, actions }
 }
@@ -112,7 +113,7 @@ function attemptsOf(random) {
 }
 
 function faultsOf(random, moments, settings) {
-  const { inbox, receivers, workers, retentionMs, busyMs } = settings
+  const { inbox, receivers, workers, retentionMs, busyMs, leaseMs } = settings
   const actions = []
   const processes = receivers + workers
   const faults = random.one([0, 1, 1, 2, 3, 5])
@@ -133,8 +134,8 @@ function faultsOf(random, moments, settings) {
         { at, do: 'kill', process, forMs, call },
         { at, do: 'kill', process, forMs, call },
         { at, do: 'stop', process, forMs, call, lingersMs: random.next() * random.one([0, 1_000]) },
-        { at, do: 'pause', process, forMs, call },
-        { at, do: 'pause', process, forMs, call },
+        { at, do: 'pause', process, forMs },
+        { at, do: 'pause', process, forMs: leaseMs * random.one([0.3, 0.8, 1.5, 3]), call },
         {
           at,
           do: 'clock',
@@ -175,9 +176,32 @@ function decisionsOf(random, moments, settings) {
     })
     // About the entry of the latest decision.
     if (action !== 'undo' && random.happens(0.4))
-      actions.push({ at: at + random.next() * random.one([20, 500]), do: 'decide', action: 'undo', again })
+      for (let undone = random.one([1, 1, 2]); undone > 0; undone--)
+        actions.push({ at: at + random.next() * random.one([20, 500]), do: 'decide', action: 'undo', again })
   }
   return actions
+}
+
+/** A callback that is deleted, and comes again after the clock was set back to when it was new. */
+function deletedOf(random, { retentionMs, receivers, inbox }) {
+  if (retentionMs !== 3_000 || random.happens(0.7)) return []
+  const from = random.next() * 500
+  const attempts = [{ takesMs: 1, fails: false, ignoresSignal: false }]
+  const [deleted, later] = [20, 21].map((number) => ({ number, type: 'transfer', attempts }))
+  // Those that share a file share a clock.
+  const clocks = inbox === 'sqlite' ? 1 : receivers
+  return [
+    { at: from, do: 'send', callback: deleted, as: 'new' },
+    { at: from + 4_700, do: 'send', callback: later, as: 'new' },
+    { at: from + 5_000, do: 'stop', process: 0, forMs: 50 },
+    ...Array.from({ length: clocks }, (_, process) => ({
+      at: from + 5_500,
+      do: 'clock',
+      process,
+      byMs: -5_000,
+    })),
+    { at: from + 5_800, do: 'send', callback: deleted, as: random.one(['repeat', 'replay']) },
+  ]
 }
 
 /** If one is named, something is done once such a call has changed something, and its answer is on its way. */
