@@ -33,8 +33,8 @@ export class Worker {
   #beginsOnArrival = true
   /** Whether the latest arrival could have begun if a slot had been free. */
   #arrivalsMayBegin = false
-  /** How many of the running entries have ended, and only wait until that is recorded. */
-  #recording = 0
+  /** Those of the running entries that have ended, and only wait until that is recorded. */
+  readonly #recording = new Set<Run>()
   #endWatch: (() => void) | undefined
   #loop: Promise<void> | undefined
   #endHeartbeat = (): void => {}
@@ -148,7 +148,7 @@ export class Worker {
 
   get #slots(): Slots {
     const running = this.#running.size + this.#lentSlots.count
-    return { running, recording: this.#recording, concurrency: usableConcurrency(this.#parts) }
+    return { running, recording: this.#recording.size, concurrency: usableConcurrency(this.#parts) }
   }
 
   #mayBegin({ callback, orderKey, suspicion }: Arrival): boolean {
@@ -171,6 +171,8 @@ export class Worker {
     const held = this.#running.get(entry.id)
     const hasBegun = begun !== undefined || entry.begun === true
     if (held && !isSameCallback(held.entry, entry)) return this.#handleLater(entry, held, hasBegun)
+    // Its end may turn out to be recorded, and then this claim takes the slot.
+    if (held) this.#recording.delete(held)
     if (held && isRetried(held.entry, entry)) {
       // The end of this run was recorded, and that answer was lost, or another process has recorded one. It must not end the new claim.
       Object.assign(held, { ended: held.entry, entry, leaseEndsAt, lost: true })
@@ -253,9 +255,9 @@ export class Worker {
     const { environment } = this.#parts
     const startedAt = environment.monotonic()
     const attemptEnd = await runAttempt(run, this.#parts)
-    this.#recording++
+    this.#recording.add(run)
     this.#slotIsFree()
-    const isRecorded = await this.#isRecorded(run, attemptEnd).finally(() => this.#recording--)
+    const isRecorded = await this.#isRecorded(run, attemptEnd).finally(() => this.#recording.delete(run))
     const { id: entryId, attempt, callback } = run.ended ?? run.entry
     const what = { entryId, callback, attempt, durationMs: environment.monotonic() - startedAt }
     if (isRecorded) return publishAttempt(attemptEnd, what, this.#parts)

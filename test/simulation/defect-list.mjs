@@ -67,6 +67,7 @@ const WAKE_UPS = [
     '#claiming <= this.freeSlots(slots)',
   ],
   ['a worker claims more than it has slots for', SCHEDULE, 'concurrency - running + (', 'concurrency + ('],
+  ['an entry that is claimed again takes no slot', WORKER, 'if (held) this.#recording.delete(held)', ''],
 ]
 
 const FENCING = [

@@ -153,6 +153,7 @@ export class Judge {
       if (isClaimed) {
         this.#claimedBy.set(id, process)
         this.#checkLease(before, after)
+        if (from === to) this.#world.note(process.name, `claim: entry ${id} (${this.#nameOf(after)}) again`)
       }
       if (from === 'running' && calls.includes('settle') && this.#claimedBy.get(id) !== process)
         if (from !== to) this.fault(`${process.name} ended entry ${id}, which another process has claimed`)

@@ -6,6 +6,7 @@ import { fakeClock } from '../support/fake-clock.js'
 import { away, interposed } from '../support/interposed-inbox.js'
 import { work, type WorkOptions } from '../support/running-worker.js'
 import { inboxFile, inboxOn } from '../support/sqlite-file.js'
+import { deferred } from '../support/deferred.js'
 import { turns } from '../support/turns.js'
 import { until } from '../support/until.js'
 
@@ -71,6 +72,36 @@ describe('a worker whose inbox is out of order', () => {
     const second = await called(2)
     second.succeed()
     await becomes(id, 'handled', 1)
+  })
+
+  it('keeps the slot of an entry that it claims again before it knows that its end was recorded', async () => {
+    const { store, becomes, called, set, clock, runs, underWay } = troubled({
+      handler: 'manual',
+      concurrency: 1,
+      pollMs: 1,
+    })
+    const answer = deferred<void>()
+    set('settle', async (call) => {
+      const settled = await call()
+      await answer.promise
+      return settled
+    })
+    const id = await store()
+    const first = await called(1)
+    first.fail(new Error('busy'))
+    await becomes(id, 'retrying')
+    clock.advance(10_000)
+    await becomes(id, 'running')
+    set('settle', undefined)
+    await store()
+    await turns(200)
+    expect(runs).toHaveLength(1)
+    answer.resolve()
+    const second = await called(2)
+    expect(second.event.idempotencyKey).toBe(first.event.idempotencyKey)
+    expect(underWay()).toBe(1)
+    second.succeed()
+    await called(3)
   })
 
   it('goes on by itself once entries can be claimed again, and logs the first failed claim and the end of the trouble', async () => {
