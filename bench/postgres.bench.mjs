@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { loadSupport } from '../test/support/load-support.mjs'
+import { CALLERS } from './inbox/entries.mjs'
 import { measureServerCost } from './postgres/server-cost.mjs'
 import { startChild, startServers } from './receiver.bench.mjs'
 import { median, ratio } from './statistics.mjs'
@@ -155,6 +156,13 @@ async function serverCost(server, { quick }) {
     rows.push(
       bytesRow(`tables and indexes, ${bodies}`, cost.tableBytes),
       bytesRow(`write-ahead log, ${bodies}`, cost.logBytes),
+      {
+        part: 'postgres',
+        what: `statements for a batch of ${CALLERS}, ${bodies}`,
+        measured: cost.statementsPerBatch.toFixed(1),
+        value: cost.statementsPerBatch,
+        aim: { atMost: 4.5 },
+      },
       ...timeRows(`processor time of the server to store, ${bodies}`, cost.secondsStored),
       ...timeRows(`processor time of the server to claim, begin and end, ${bodies}`, cost.secondsHandled),
     )

@@ -10,10 +10,10 @@ export const CALLERS = 64
 
 const { eventTypeName: type, callbackUrl } = subscription
 
-export async function fill(inbox, count, { callers = CALLERS, bodyBytes = 0 } = {}) {
+export async function fill(inbox, count, { callers = CALLERS, bodyBytes = 0, headers } = {}) {
   for (let added = 0; added < count; added += callers) {
     const adding = Array.from({ length: Math.min(callers, count - added) }, () =>
-      inbox[ENGINE].add(arrival(bodyBytes)),
+      inbox[ENGINE].add({ ...arrival(bodyBytes), headers: headers?.() }),
     )
     await Promise.all(adding)
   }
