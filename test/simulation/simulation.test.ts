@@ -24,6 +24,26 @@ it.each(INBOXES)('a seed is one run, with the inbox: %s', async (inbox) => {
   expect(traceOf(one!)).toEqual(traceOf(other!))
 })
 
-it('a step of the clock of the inbox between the begin of a run and its answer is no fault', async () => {
-  expect(await simulated('--seed', '2001226', '--inbox', 'memory')).toContain('\n1 schedules, ')
+/** Schedules in which something was wrong once. */
+const FOUND = [
+  [
+    'what an operator retries before the worker knows that its end was recorded is handled',
+    'retry-before-the-end-is-known',
+  ],
+  [
+    'what is claimed again before the worker knows that its end was recorded keeps its slot',
+    'claimed-again-before-the-end-is-known',
+  ],
+  ...(INBOXES.includes('sqlite')
+    ? [
+        [
+          'what another process stores while the clock is ahead between two claims is handled',
+          'clock-ahead-between-two-claims',
+        ],
+      ]
+    : []),
+] as [string, string][]
+
+it.each(FOUND)('%s', async (_what, plan) => {
+  expect(await simulated('--plan', join(__dirname, 'found', `${plan}.json`))).toContain('\n1 schedules, ')
 })
