@@ -388,7 +388,9 @@ export class Judge {
       this.fault(`entry ${entryId}: attempt ${attempt} of ${this.#settings.maxAttempts}`)
     const last = earlier.at(-1)
     const decidedSince = last && (this.#decided.get(entryId) ?? -1) >= last.from
-    if (last && !decidedSince && attempt <= last.attempt)
+    // A step of the clock ends leases, also of a process that has begun and not yet called its handlers.
+    const isStepped = this.#world.time - this.#clockSetAt <= this.#settings.leaseMs
+    if (last && !decidedSince && !isStepped && attempt <= last.attempt)
       this.fault(`entry ${entryId}: attempt ${attempt} after attempt ${last.attempt}`)
     if (this.#isCalm && !decidedSince && attempt !== (last?.attempt ?? 0) + 1)
       this.fault(`entry ${entryId}: attempt ${attempt} after attempt ${last?.attempt ?? 0}`)
@@ -453,9 +455,11 @@ export class Judge {
 
   clockIsSet() {
     this.#clockWasSet = true
+    this.#clockSetAt = this.#world.time
   }
 
   #clockWasSet = false
+  #clockSetAt = -Infinity
 
   ends(run, end) {
     if (run.end) return
