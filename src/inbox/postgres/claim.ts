@@ -143,7 +143,7 @@ function claimedEntryOf(row: ClaimedRow): ClaimedEntry {
     callback: callbackOf(row, Buffer.from(row.body, 'base64'), originalText),
     attempt: row.begun ? row.attempts : row.attempts + 1,
     replayed: row.replayed,
-    begun: row.begun,
+    ...(row.begun && { begun: true }),
   }
 }
 
