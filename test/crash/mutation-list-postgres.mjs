@@ -169,7 +169,10 @@ export const POSTGRES_MUTATIONS = [
   {
     defect: 'the begin of an entry is not recorded',
     kill: 'in the handler',
-    changes: [[BEGIN, '::integer, begun_by = token,', '::integer,']],
+    changes: [
+      [CLAIM, 'THEN token + 1 ELSE begun_by END', 'THEN begun_by ELSE begun_by END'],
+      [BEGIN, '::integer, begun_by = token,', '::integer,'],
+    ],
     tests: [CONFORMANCE],
   },
   {
