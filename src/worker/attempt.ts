@@ -95,8 +95,8 @@ export async function runAttempt(run: Run, parts: AttemptParts): Promise<Attempt
 }
 
 /**
- * The start of an entry whose begin was recorded as it arrived or was claimed. If the inbox was slow or the process paused, its lease may end before
- * it is renewed.
+ * The start of an entry whose begin was recorded as it arrived or was claimed. If the inbox was slow or the process paused, its lease
+ * may end before it is renewed.
  */
 function startOfBegun({ begunAt, isAborted }: Run, { leaseMs, environment }: AttemptParts): 'begun' | 'lost' {
   return isAborted || environment.monotonic() > begunAt + leaseMs / 2 ? 'lost' : 'begun'

@@ -22,20 +22,32 @@ export async function claim(
   all: Transaction['all'],
   { eventTypes, limit, leaseMs, interrupted = false, beginBelow = 0 }: ClaimEntries,
   settings: TransactionSettings,
-): Promise<Timed<Omit<Claims, 'clockSetBackMs'>> | undefined> {
+): Promise<
+  | Timed<
+      Omit<Claims, 'clockSetBackMs'> & {
+        /** Whether the clock of the database has been set back since the next entry was stored or claimed. */
+        readonly isAhead: boolean
+      }
+    >
+  | undefined
+> {
   const types = eventTypes === 'any' ? null : eventTypes.map(typeKey)
   const values = [types, limit, leaseMs, interrupted, interrupted ? 0 : beginBelow]
   const rows = await callLeaseFunction<ClaimedRow | AfterRow>(all, settings, CLAIM, CLAIM_PARAMETERS, values)
   if (!rows) return undefined
   const {
     next_due_at: nextDueAt,
+    next_is_ahead: nextIsAhead,
     interrupted_is_due: interruptedIsDue,
     found_at: at,
   } = rows.pop() as AfterRow
   const entries = (rows as ClaimedRow[]).map(claimedEntryOf)
   const dueInMs = Number(nextDueAt) - Number(at)
   const nextDueInMs = nextDueAt === null ? undefined : dueInMs > 0 ? dueInMs : LOCKED_AGAIN_MS
-  return { now: Number(at), result: { entries, nextDueInMs, interruptedIsDue } }
+  return {
+    now: Number(at),
+    result: { entries, nextDueInMs, interruptedIsDue, isAhead: nextIsAhead ?? false },
+  }
 }
 
 /** Records that a worker asked for these types. */
@@ -122,6 +134,7 @@ interface ClaimedRow extends LeaseRow, CallbackRow {
 
 interface AfterRow extends LeaseRow {
   readonly next_due_at: BigInteger | null
+  readonly next_is_ahead: boolean | null
   readonly interrupted_is_due: boolean
 }
 
@@ -143,7 +156,7 @@ function claimedEntryOf(row: ClaimedRow): ClaimedEntry {
     callback: callbackOf(row, Buffer.from(row.body, 'base64'), originalText),
     attempt: row.begun ? row.attempts : row.attempts + 1,
     replayed: row.replayed,
-    ...(row.begun && { begun: true }),
+    begun: row.begun,
   }
 }
 

@@ -37,7 +37,9 @@ export class LeaseOperations {
   async claim(request: ClaimEntries): Promise<Claims> {
     const { clockSetBackMs, continues } = await this.#prepare(request)
     if (request.interrupted && this.#mustWait(request)) return { entries: [], interruptedIsDue: false }
-    const found = await this.#call((all, settings) => claim(all, request, settings))
+    const { isAhead, ...found } = await this.#call((all, settings) => claim(all, request, settings))
+    // The clock was ahead between two calls of this process.
+    if (isAhead) this.#clock.isBehind()
     const claims = { ...found, interruptedIsDue: found.interruptedIsDue && !this.#mustWait(request) }
     // If the clock has just been set back, entries that are due do not seem to be.
     const isLate = this.#clock.unhandledSteps > 0 && claims.entries.length === 0
@@ -45,7 +47,7 @@ export class LeaseOperations {
     return {
       ...claims,
       ...(clockSetBackMs !== undefined && { clockSetBackMs }),
-      ...(continues && { nextDueInMs: 0 }),
+      ...((continues || isAhead) && { nextDueInMs: 0 }),
     }
   }
 

@@ -33,4 +33,15 @@ describeWithDatabase('after the clock of the database was set ahead, a PostgresI
       expect(log.withCode('WARN_CLOCK_STEPPED')).toHaveLength(1)
     },
   )
+
+  it('gives what another process stored while the clock was ahead between two of its own calls', async () => {
+    const schema = database.newSchema()
+    const setAhead = await withFakeClock(database, schema)
+    const [other, inbox] = [database.inboxOn(schema), database.inboxOn(schema)]
+    await inbox.claim(ORDINARY)
+    await setAhead(3_600_000)
+    await other.add(arrival({ type: 'one' }))
+    await setAhead(-3_600_000)
+    expect((await inbox.claim(ORDINARY)).entries).toMatchObject([{ id: '1' }])
+  })
 })
