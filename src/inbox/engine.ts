@@ -208,8 +208,8 @@ export interface ClaimEntries {
    */
   readonly interrupted?: boolean | undefined
   /**
-   * The engine may do in the same step what `begin` does for entries with fewer attempts than this that were not interrupted. They have
-   * `begun` then. If the answer is lost, an attempt counts whose handlers did not begin. SQLite ignores this: its claims need no sync.
+   * Does in the same step what `begin` does for entries with fewer attempts than this that were not interrupted. They have `begun` then.
+   * If the answer is lost, an attempt counts whose handlers did not begin.
    * @default 0
    */
   readonly beginBelow?: number | undefined

@@ -70,7 +70,7 @@ export class LentSlots {
   // A handler may work for long before it awaits something. Senders must not wait for that.
   begin(slot: Slot, { id, token }: ClaimToken): void {
     const { callback, payload, lentAt } = slot
-    const entry = { id, token, callback, attempt: 1, replayed: false, isOrdered: false }
+    const entry = { id, token, callback, attempt: 1, replayed: false, begun: true, isOrdered: false }
     this.#lent.delete(slot)
     if (this.#begun.push({ entry, payload, begunAt: lentAt }) === 1)
       this.#parts.environment.setImmediate(this.#takeBegun)

@@ -169,7 +169,7 @@ export class Worker {
 
   #take(entry: ClaimedEntry, leaseEndsAt: number, begun?: BegunEntry): void {
     const held = this.#running.get(entry.id)
-    const hasBegun = begun !== undefined || entry.begun === true
+    const hasBegun = entry.begun === true
     if (held && !isSameCallback(held.entry, entry)) return this.#handleLater(entry, held, hasBegun)
     // Its end may turn out to be recorded, and then this claim takes the slot.
     if (held) this.#recording.delete(held)

@@ -149,10 +149,6 @@ class Subject {
         const { eventTypes, limit, interrupted, beginBelow } = given
         const request = { eventTypes, limit, interrupted, beginBelow, leaseMs: 20 }
         const claims = await this.#inbox.claim(request)
-        const begins = claims.entries.filter(
-          ({ attempt, begun }) => !interrupted && attempt <= beginBelow && begun !== true,
-        )
-        if (begins.length > 0) await this.#inbox.begin(begins, 20)
         this.#claims.push(...claims.entries)
         return this.#hasOptionalParts ? claims : withoutMoreIsDue(claims, limit)
       }
@@ -196,9 +192,8 @@ class Subject {
     const name = (id: unknown) => this.#ids.indexOf(String(id))
     const text = JSON.stringify(answer, (key, value: unknown) => {
       if (key === 'id') return name(value)
-      // With which token an entry begins is up to the inbox, and whether it begins with its claim.
-      if (key === 'token' || key === 'begun' || (key === 'isOrdered' && !this.#hasOptionalParts))
-        return undefined
+      // With which token an entry begins is up to the inbox.
+      if (key === 'token' || (key === 'isOrdered' && !this.#hasOptionalParts)) return undefined
       return typeof value === 'string' ? value.replace(/(?<=entry )\d+/, (id) => String(name(id))) : value
     })
     return JSON.parse(text)

@@ -40,7 +40,7 @@ describe('an entry whose handlers did not begin, as the process or its disk stoo
   )
 
   it('does not begin late, when somebody else may have it', async () => {
-    const { set, store, runs, pass, becomes, log } = leasedWorker({ handler: () => {} })
+    const { set, store, runs, pass, becomes, log } = leasedWorker({ handler: () => {}, maxAttempts: 1 })
     let still: jest.SpyInstance | undefined
     set('begin', async (begin) => {
       const begun = await begin()
@@ -76,13 +76,12 @@ describe('an entry whose handlers did not begin, as the process or its disk stoo
     ['begins, and is not recorded again', false],
     ['does not begin late, when somebody else may have it', true],
   ])('that was recorded with the claim %s', async (_, isLate) => {
-    const { set, store, runs, calls, memory, becomes, worker } = leasedWorker({ handler: () => {} })
+    const { set, store, runs, calls, becomes, worker } = leasedWorker({ handler: () => {} })
     let still: jest.SpyInstance | undefined
     set('claim', async (claim) => {
-      const { entries, ...claims } = await claim()
-      await memory.begin(entries, LEASE_MS)
-      if (isLate && entries.length > 0) still ??= standStill()
-      return { ...claims, entries: entries.map((entry) => ({ ...entry, begun: true })) }
+      const claims = await claim()
+      if (isLate && claims.entries.length > 0) still ??= standStill()
+      return claims
     })
     const id = await store()
     if (isLate) {
@@ -100,6 +99,7 @@ describe('an entry whose handlers did not begin, as the process or its disk stoo
   it('does not begin where somebody else has it', async () => {
     const { set, store, runs, otherClaims, memory, inbox, clock, log, worker } = leasedWorker({
       handler: () => {},
+      maxAttempts: 1,
     })
     set('begin', async (begin) => {
       clock.advance(LEASE_MS)
@@ -119,6 +119,7 @@ describe('an entry whose handlers did not begin, as the process or its disk stoo
   it('is handed back and tried again, not in a busy loop, where its beginning cannot be recorded', async () => {
     const { set, store, calls, runs, pass, becomes, inbox } = leasedWorker({
       handler: () => {},
+      maxAttempts: 1,
       pollMs: 2 ** 30,
     })
     set('begin', away)

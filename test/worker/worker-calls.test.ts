@@ -10,19 +10,23 @@ import { subscription } from '../support/subscription.js'
 import { TransactionalMemoryInbox } from '../support/transactional-memory-inbox.js'
 import { until } from '../support/until.js'
 
-function setUp({ pollMs = 2 ** 30 } = {}) {
+/** `maxAttempts: 1`: the last attempt does not begin with its claim. */
+function setUp({ pollMs = 2 ** 30, maxAttempts = 3 } = {}) {
   const between = interposed(new MemoryInbox())
-  const working = work({ inbox: between.inbox, handler: 'manual', start: false, pollMs })
+  const working = work({ inbox: between.inbox, handler: 'manual', start: false, pollMs, maxAttempts })
   return { ...between, ...working }
 }
 
 describe('a worker that handles several entries', () => {
-  it('records the begins of one claim in one call, and the ends of one tick in one call', async () => {
-    const { store, worker, runs, called, calls, becomes } = setUp()
+  it.each([
+    ['with the claim', 3, 0],
+    ['of one claim in one call', 1, 1],
+  ])('records the begins %s, and the ends of one tick in one call', async (_, maxAttempts, begins) => {
+    const { store, worker, runs, called, calls, becomes } = setUp({ maxAttempts })
     const ids = [await store(), await store(), await store()]
     worker.start()
     await called(3)
-    expect(calls.begin).toBe(1)
+    expect(calls.begin).toBe(begins)
     for (const { succeed } of runs) {
       succeed()
       // Within the same event loop tick.
@@ -46,7 +50,7 @@ describe('a worker that handles several entries', () => {
   })
 
   it('hands back what could not begin when the call for all of them failed', async () => {
-    const { store, worker, called, becomes, set, runs } = setUp({ pollMs: 1 })
+    const { store, worker, called, becomes, set, runs } = setUp({ pollMs: 1, maxAttempts: 1 })
     const ids = [await store(), await store()]
     set('begin', () => (set('begin', undefined), away()))
     worker.start()

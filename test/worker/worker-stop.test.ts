@@ -154,7 +154,7 @@ describe('stop', () => {
   })
 
   it('begins no handler whose beginning is recorded after the limit', async () => {
-    const { worker, store, set, calls, runs } = interposedWork({ handler: () => {} })
+    const { worker, store, set, calls, runs } = interposedWork({ handler: () => {}, maxAttempts: 1 })
     const gate = deferred()
     set('begin', (begin) => begin().then((begun) => gate.promise.then(() => begun)))
     await store()

@@ -9,7 +9,7 @@ import type { Attempt } from '../operations.js'
 
 export function claim(
   { unfinished }: MemoryEntries,
-  { eventTypes, limit, leaseMs, interrupted = false }: ClaimEntries,
+  { eventTypes, limit, leaseMs, interrupted = false, beginBelow = 0 }: ClaimEntries,
   now: number,
 ): Claims {
   const ready = unfinished.ready(eventTypes)
@@ -18,8 +18,15 @@ export function claim(
     .filter(({ dueAt }) => dueAt! <= now)
     .sort((a, b) => a.dueAt! - b.dueAt! || a.sequence - b.sequence)
   const moreIsDue = due.length > limit
-  const entries = due.slice(0, limit).map((entry) => claimEntry(entry, leaseMs, now))
-  const next = Math.min(...wanted.map(({ dueAt }) => dueAt!))
+  const entries = due.slice(0, limit).map((entry) => {
+    const begun = !interrupted && entry.attempts < beginBelow
+    const claimed = claimEntry(entry, leaseMs, now)
+    if (begun) beginAttempt(entry, now)
+    return { ...claimed, begun }
+  })
+  const next = Math.min(
+    ...wanted.filter((entry) => isInterrupted(entry) === interrupted).map(({ dueAt }) => dueAt!),
+  )
   return {
     entries,
     moreIsDue,
@@ -46,13 +53,14 @@ export function begin(
   now: number,
 ): MemoryEntry[] {
   const begun = extend(entries, claims, leaseMs, now)
-  for (const entry of begun) {
-    if (entry.begunBy === entry.token) continue
-    entry.attempts++
-    entry.begunBy = entry.token
-    attemptBegan(entry, now)
-  }
+  for (const entry of begun) if (entry.begunBy !== entry.token) beginAttempt(entry, now)
   return begun
+}
+
+function beginAttempt(entry: MemoryEntry, now: number): void {
+  entry.attempts++
+  entry.begunBy = entry.token
+  attemptBegan(entry, now)
 }
 
 /** Renews the claims that are still held. Returns the entries. */

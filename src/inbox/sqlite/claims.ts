@@ -21,7 +21,7 @@ import { distinctTypes } from './types-in-index.js'
 
 export function claim(
   db: Connection,
-  { eventTypes, limit, leaseMs, interrupted = false }: ClaimEntries,
+  { eventTypes, limit, leaseMs, interrupted = false, beginBelow = 0 }: ClaimEntries,
   now: number,
 ): Claims & {
   /** Whether the clock has been set back since the time of an entry was set: another process may have set it meanwhile. */
@@ -35,7 +35,8 @@ export function claim(
     .sort((a, b) => a.due_at - b.due_at || a.id - b.id)
   const moreIsDue = due.length > limit
   const entries = due.slice(0, limit).map(({ id }) => {
-    const row = db.get<ClaimedRow>(CLAIM, now + leaseMs, now, id)!
+    const row = db.get<ClaimedRow>(CLAIM, now + leaseMs, now, id, interrupted ? 0 : beginBelow)!
+    const begun = row.begun === 1
     return {
       id: entryIdOf(id),
       token: row.token,
@@ -43,8 +44,9 @@ export function claim(
         { ...row, ...db.sources.rowOf(db, row.source), idempotency_key: unpackUuid(row.idempotency_key) },
         bufferOf(row.body),
       ),
-      attempt: row.attempts + 1,
+      attempt: begun ? row.attempts : row.attempts + 1,
       replayed: row.replayed === 1,
+      begun,
       isOrdered: row.is_ordered === 1,
     }
   })
@@ -162,6 +164,7 @@ interface ClaimedRow extends Omit<CallbackRow, keyof SourceRow | 'idempotency_ke
   readonly body: Uint8Array
   readonly token: number
   readonly attempts: number
+  readonly begun: 0 | 1
   readonly replayed: number
   readonly is_ordered: number
 }
@@ -208,9 +211,11 @@ function renew(
 }
 
 const CLAIM = `
-  UPDATE entries SET state = 'running', due_at = ?, due_set_at = ?, token = token + 1
-  WHERE id = ?
-  RETURNING token, attempts, replayed, order_key IS NOT NULL AS is_ordered, event_type, idempotency_key,
+  UPDATE entries SET
+    state = 'running', due_at = ?1, due_set_at = ?2, token = token + 1, attempts = attempts + (attempts < ?4),
+    begun_by = iif(attempts < ?4, token + 1, begun_by), begun_at = iif(attempts < ?4, ?2, begun_at)
+  WHERE id = ?3
+  RETURNING token, attempts, begun_by = token AS begun, replayed, order_key IS NOT NULL AS is_ordered, event_type, idempotency_key,
     signed_at, received_at, source, trace_context, body`
 
 // A repeated call for the same claim counts no further attempt.
