@@ -65,10 +65,10 @@ describe.each(ENGINES.filter(({ installed }) => installed))('on $name', ({ start
       const callback = genuine().toHttp()
 
       const killed = await run('killed')
-      let hasEnded = false
-      const ended = killed.ended.then(() => (hasEnded = true))
+      const receiver = { hasEnded: false }
+      const ended = killed.ended.then(() => (receiver.hasEnded = true))
       // On a busy machine the add may take longer than the handler may.
-      while (!hasEnded) await sendTo(killed, callback).catch(() => {})
+      while (!receiver.hasEnded) await sendTo(killed, callback).catch(() => {})
       await ended
       expect(await queue.getJobCountByTypes('waiting')).toBe(1)
 

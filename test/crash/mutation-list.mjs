@@ -84,15 +84,18 @@ export const MUTATIONS = [
     changes: [
       [
         CLAIMS,
-        'db.get<ClaimedRow>(CLAIM, now + leaseMs, now, id)',
-        'db.get<ClaimedRow>(CLAIM, now, now, id)',
+        'db.get<ClaimedRow>(CLAIM, now + leaseMs, now, id, interrupted ? 0 : beginBelow)',
+        'db.get<ClaimedRow>(CLAIM, now, now, id, interrupted ? 0 : beginBelow)',
       ],
     ],
     tests: INBOX_TESTS,
   },
   {
     defect: 'the begin of an entry is not recorded',
-    changes: [[CLAIMS, 'attempts = attempts + (begun_by <> token), begun_by = token', 'attempts = attempts']],
+    changes: [
+      [CLAIMS, 'attempts = attempts + (begun_by <> token), begun_by = token', 'attempts = attempts'],
+      [CLAIMS, '(attempts < ?4),\n    begun_by = iif(attempts < ?4, token + 1, begun_by)', '0'],
+    ],
     tests: INBOX_TESTS,
   },
   {

@@ -147,8 +147,8 @@ const LEASES_AND_ATTEMPTS = [
   [
     'a claim has no lease until its handlers begin',
     SQLITE_CLAIMS,
-    '(CLAIM, now + leaseMs, now, id)',
-    '(CLAIM, now, now, id)',
+    '(CLAIM, now + leaseMs, now, id, interrupted ? 0 : beginBelow)',
+    '(CLAIM, now, now, id, interrupted ? 0 : beginBelow)',
     sqlite,
   ],
   [
@@ -207,7 +207,7 @@ const LEASES_AND_ATTEMPTS = [
   [
     'the begin of an entry is not recorded',
     SQLITE_CLAIMS,
-    'attempts = attempts + (begun_by <> token), begun_by = token',
+    'attempts = attempts + (attempts < ?4)',
     'attempts = attempts',
     sqlite,
   ],
