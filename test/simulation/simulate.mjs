@@ -72,6 +72,13 @@ class Simulation {
       )
     const took = async (process, call, result, askedAt) => {
       if (call === 'begin') this.judge.begun(result, askedAt)
+      if (call === 'claim') {
+        const begun = result.entries.filter((entry) => entry.begun)
+        this.judge.begun(
+          begun.map(({ id }) => id),
+          askedAt,
+        )
+      }
       if (call === 'add' && result.claim) this.judge.begun([result.id], askedAt)
       this.#afterCall(process, call, result)
       if (!isRemote) return
