@@ -200,7 +200,7 @@ for (const what of ['goes on', 'is killed', 'ends'])
       if (what === 'ends') first.child.stdin.end()
       if (what !== 'goes on') await first.ended
       disk.heal()
-      await add(700, what === 'goes on' ? first : start())
+      await add(550, what === 'goes on' ? first : start())
       reader.exec('ROLLBACK')
       reader.close()
       expect(await afterPowerFailure()).toEqual(SOUND)
@@ -223,7 +223,7 @@ for (const fileSystem of fileSystems)
     one.child.kill('SIGKILL')
     await one.ended
     disk.heal()
-    await add(500, two, start())
+    await add(350, two, start())
     expect(await afterPowerFailure()).toEqual(SOUND)
   })
 
