@@ -67,6 +67,7 @@ export const MUTATIONS = [
     changes: [
       [CLAIMS, "'ready = 1 AND begun_by = 0'", '"ready = 1 AND begun_by = 0 AND state <> \'running\'"'],
     ],
+    tests: INBOX_TESTS,
   },
   {
     defect: '`claim` ignores leases',
